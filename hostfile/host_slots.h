@@ -1,0 +1,30 @@
+// Host grammar: -H lists and hostfiles as Open MPI, MPICH, Horovod, DeepSpeed and ClusterShell write them.
+// Pure: text in, values out. See README.md for the grammar.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace hvd {
+
+// One host as the user wrote it; repeated mentions are already merged, in order of first mention.
+struct HostSlots {
+  std::string name;  // host name, IPv4, or IPv6 without its brackets
+  std::string user;  // empty: ssh's own choice
+  int port = 0;      // 0: ssh's own choice
+  int slots = 1;
+  int max_slots = 0;  // 0: not stated
+  std::string where;  // "hosts.txt:3", for messages
+};
+
+// Parses the value of -H. `source` names it in messages ("-H"). InvalidArgument carries the whole message:
+// source:line:column, the line, a caret and a suggestion.
+absl::StatusOr<std::vector<HostSlots>> ParseHostList(std::string_view text, std::string_view source);
+
+// Parses a hostfile's text. `source` is its path.
+absl::StatusOr<std::vector<HostSlots>> ParseHostfile(std::string_view text, std::string_view source);
+
+}  // namespace hvd

@@ -1,0 +1,55 @@
+// Messages between the ranks of a group. Implementations: ucx/ (between hosts), loopback/ (ranks as threads,
+// for tests). A transport belongs to one epoch and is thrown away with it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace hvd {
+
+// What a message is for; sender and receiver must name the same. Small integers with structure, so that two
+// exchanges never meet: `channel` separates users of the transport (agreement, cross-host collectives), `step`
+// counts within one.
+struct MessageTag {
+  uint16_t channel = 0;
+  uint32_t step = 0;
+};
+
+// An operation in flight. Destroying one that is not done cancels it (a receive) or abandons it (a send).
+class TransportRequest {
+ public:
+  virtual ~TransportRequest() = default;
+  // OK and true when done; an error once the transport is broken. Does not make progress itself.
+  virtual absl::StatusOr<bool> Test() = 0;
+};
+
+// Threads: one caller at a time; it may be a different thread each call.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  // This rank's address as the others' Connect needs it.
+  virtual absl::StatusOr<std::string> Address() = 0;
+  // Addresses by rank of the whole job. Connections may be made lazily.
+  virtual absl::Status Connect(const std::vector<std::string>& addresses) = 0;
+  // The buffers stay the caller's and must live until the request is done or destroyed. Messages of one
+  // (peer, tag) arrive in order; the receiver's `bytes` must be exactly the sender's.
+  virtual absl::StatusOr<std::unique_ptr<TransportRequest>> Send(int peer, MessageTag tag,
+                                                                 const void* data, size_t bytes) = 0;
+  virtual absl::StatusOr<std::unique_ptr<TransportRequest>> Receive(int peer, MessageTag tag,
+                                                                    void* data, size_t bytes) = 0;
+  // Moves things along without blocking; true if something happened.
+  virtual bool Progress() = 0;
+  // A descriptor that becomes readable when there is something to progress; -1 if there is none.
+  virtual int EventFd() = 0;
+  // Call before sleeping on EventFd: false means there is progress to make first.
+  virtual bool Arm() = 0;
+};
+
+}  // namespace hvd

@@ -1,0 +1,64 @@
+// How a rank waits for its peers: spin where a core is free, yield while yields stay short, then sleep on the
+// host's doorbell. Every wait ends when its condition holds or the epoch is aborted.
+#pragma once
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "proto/host_page.h"
+#include "runtime/transport/transport.h"
+
+namespace hvd {
+
+// How long to spin before yielding and before sleeping; from the cores this host really has for its ranks.
+struct WaitPolicy {
+  int spins = 2000;  // pauses before the first yield
+  int yields = 20;   // yields before the first sleep; stops early when one takes over 100 us
+  static WaitPolicy For(int local_size, int usable_cores);
+};
+// Cores this process may use: its affinity, lowered by the cgroup's quota.
+int UsableCores();
+
+// One a rank and epoch. Not thread-safe: it belongs to whoever runs the engine at the moment.
+class Waiter {
+ public:
+  // `page` outlives the waiter. `event_fds`: one a local rank (borrowed) in a job of several hosts, else null.
+  Waiter(HostPage* page, int local_rank, const int* event_fds, WaitPolicy policy);
+  // The transport to progress while waiting, or null; borrowed.
+  void set_transport(Transport* transport) { transport_ = transport; }
+
+  // Waits until done() is true. done() is called often and must be cheap; it sees memory as of the last ring.
+  // Returns Aborted with the epoch's cause otherwise.
+  template <class Done>
+  absl::Status Until(Done&& done) {
+    for (int i = 0; i < policy_.spins; ++i) {
+      if (done()) return absl::OkStatus();
+      if (transport_ != nullptr) transport_->Progress();
+      Pause();
+    }
+    return UntilSlow(done);
+  }
+  // Tells the host's other ranks that something they may wait for has been published.
+  void Ring();
+
+  // OK, or Aborted with the cause.
+  absl::Status Check() const;
+  HostPage* page() const { return page_; }
+  const WaitPolicy& policy() const { return policy_; }
+
+ private:
+  static void Pause();
+  absl::Status UntilSlow(absl::FunctionRef<bool()> done);
+  void Sleep(absl::FunctionRef<bool()> done);
+  void SleepOnFutex(absl::FunctionRef<bool()> done);
+  void SleepOnEvents(absl::FunctionRef<bool()> done);
+
+  HostPage* const page_;
+  const int local_rank_;
+  const int* const event_fds_;
+  const WaitPolicy policy_;
+  Transport* transport_ = nullptr;
+};
+
+}  // namespace hvd
