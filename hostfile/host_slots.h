@@ -1,5 +1,5 @@
-// Host grammar: -H lists and hostfiles as Open MPI, MPICH, Horovod, DeepSpeed and ClusterShell write them.
-// Pure: text in, values out. See README.md for the grammar.
+// Host grammar: -H lists and hostfiles as Open MPI, MPICH, Horovod, DeepSpeed and ClusterShell
+// write them. Pure: text in, values out. See README.md for the grammar.
 #pragma once
 
 #include <string>
@@ -20,11 +20,13 @@ struct HostSlots {
   std::string where;  // "hosts.txt:3", for messages
 };
 
-// Parses the value of -H. `source` names it in messages ("-H"). InvalidArgument carries the whole message:
-// source:line:column, the line, a caret and a suggestion.
-absl::StatusOr<std::vector<HostSlots>> ParseHostList(std::string_view text, std::string_view source);
+// Parses the value of -H. `source` names it in messages ("-H"). InvalidArgument carries the whole
+// message: source:line:column, the line, a caret and a suggestion.
+absl::StatusOr<std::vector<HostSlots>> ParseHostList(std::string_view text,
+                                                     std::string_view source);
 
 // Parses a hostfile's text. `source` is its path.
-absl::StatusOr<std::vector<HostSlots>> ParseHostfile(std::string_view text, std::string_view source);
+absl::StatusOr<std::vector<HostSlots>> ParseHostfile(std::string_view text,
+                                                     std::string_view source);
 
 }  // namespace hvd

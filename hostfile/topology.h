@@ -32,8 +32,8 @@ class Topology {
   Topology() = default;
   explicit Topology(std::vector<HostShape> hosts);
 
-  // Places exactly np ranks. FailedPrecondition with each host's slots when there are too few; hosts that get
-  // no rank are left out.
+  // Places exactly np ranks. FailedPrecondition with each host's slots when there are too few;
+  // hosts that get no rank are left out.
   static absl::StatusOr<Topology> Place(absl::Span<const HostSlots> hosts, int np);
 
   int size() const { return static_cast<int>(places_.size()); }

@@ -1,4 +1,5 @@
-// The words around the links: protocol numbers, the hello line, and the name of the worker's way back.
+// The words around the links: protocol numbers, the hello line, and the name of the worker's way
+// back.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@ namespace hvd {
 inline constexpr uint32_t kLinkAProtocol = 1;
 inline constexpr uint32_t kLinkBProtocol = 1;
 
-// The daemon's first line on stdout, before gRPC: "<marker> <protocol> <version>\n". The marker is a random
-// word given on its command line, so that a login shell's noise cannot contain it.
+// The daemon's first line on stdout, before gRPC: "<marker> <protocol> <version>\n". The marker is
+// a random word given on its command line, so that a login shell's noise cannot contain it.
 struct Hello {
   uint32_t protocol = 0;
   std::string version;
@@ -21,9 +22,9 @@ std::string FormatHello(std::string_view marker, const Hello& hello);
 // Parses what follows the marker, up to and without the newline. False: not a hello.
 bool ParseHello(std::string_view rest_of_line, Hello* hello);
 
-// Value of HVD_LINK: how libhvd finds the daemon. `fd` with its inode is the inherited door: a datagram
-// socket over which a worker sends one end of a stream socket pair of its own together with its token.
-// `path` is the way back when a wrapper closed the door.
+// Value of HVD_LINK: how libhvd finds the daemon. `fd` with its inode is the inherited door: a
+// datagram socket over which a worker sends one end of a stream socket pair of its own together
+// with its token. `path` is the way back when a wrapper closed the door.
 struct LinkName {
   int fd = -1;
   uint64_t inode = 0;

@@ -11,7 +11,8 @@ namespace hvd {
 
 void Ring(Doorbell* bell, const int* event_fds, int local_size) {
   bell->word.fetch_add(1, std::memory_order_seq_cst);
-  // The increment is a full fence on the sleeper's side too: it counts itself first, then looks at the word.
+  // The increment is a full fence on the sleeper's side too: it counts itself first, then looks at
+  // the word.
   if (bell->futex_sleepers.load(std::memory_order_seq_cst) != 0) {
     syscall(SYS_futex, &bell->word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   }

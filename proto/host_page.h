@@ -1,5 +1,6 @@
-// The first page of an epoch's host memory: the words that the daemon and the workers of one host share.
-// It is link B's message in memory: made by the daemon, mapped by all; everything after it belongs to libhvd.
+// The first page of an epoch's host memory: the words that the daemon and the workers of one host
+// share. It is link B's message in memory: made by the daemon, mapped by all; everything after it
+// belongs to libhvd.
 #pragma once
 
 #include <atomic>
@@ -11,10 +12,11 @@ namespace hvd {
 inline constexpr int kMaxLocalRanks = 128;
 inline constexpr uint32_t kHostPageMagic = 0x31647668;  // "hvd1"
 
-// Bell of a host. Whoever publishes something that a peer may sleep for rings it. Sleepers of a job of one
-// host wait on `word` by futex; in a job of several hosts each sleeps on its own event fd beside UCX's.
+// Bell of a host. Whoever publishes something that a peer may sleep for rings it. Sleepers of a job
+// of one host wait on `word` by futex; in a job of several hosts each sleeps on its own event fd
+// beside UCX's.
 struct Doorbell {
-  alignas(64) std::atomic<uint32_t> word{0};           // grows by one a ring
+  alignas(64) std::atomic<uint32_t> word{0};            // grows by one a ring
   alignas(64) std::atomic<uint32_t> futex_sleepers{0};  // how many wait on `word`
   // One bit a local rank that sleeps on its event fd.
   alignas(64) std::atomic<uint64_t> fd_sleepers[kMaxLocalRanks / 64]{};
@@ -22,13 +24,13 @@ struct Doorbell {
 
 enum class RankState : uint32_t { kOutside = 0, kIdle = 1, kWaiting = 2, kLeft = 3 };
 
-// What a rank is doing, for the verdict. Written by that rank alone; a torn read costs a garbled word in a
-// message, nothing more, so there is no lock.
+// What a rank is doing, for the verdict. Written by that rank alone; a torn read costs a garbled
+// word in a message, nothing more, so there is no lock.
 struct RankActivity {
   alignas(64) std::atomic<RankState> state{RankState::kOutside};
-  std::atomic<uint64_t> calls{0};     // collectives finished
-  std::atomic<uint64_t> pending{0};   // collectives submitted and not finished
-  char last[104] = {};                // "allreduce 'grad.3' float32 [64,10]", nul-terminated
+  std::atomic<uint64_t> calls{0};    // collectives finished
+  std::atomic<uint64_t> pending{0};  // collectives submitted and not finished
+  char last[104] = {};               // "allreduce 'grad.3' float32 [64,10]", nul-terminated
 };
 
 struct HostPage {
@@ -36,8 +38,8 @@ struct HostPage {
   uint32_t local_size = 0;
   uint64_t bytes = 0;  // of the whole mapping
   uint64_t epoch = 0;
-  // 0 while the epoch lives. Set once, after abort_text is complete, by the daemon (or by a rank that found
-  // the epoch broken: claim by abort_claim first).
+  // 0 while the epoch lives. Set once, after abort_text is complete, by the daemon (or by a rank
+  // that found the epoch broken: claim by abort_claim first).
   alignas(64) std::atomic<uint32_t> aborted{0};
   std::atomic<uint32_t> abort_claim{0};
   char abort_text[1024] = {};
@@ -46,11 +48,13 @@ struct HostPage {
 };
 inline constexpr size_t kHostPageBytes = (sizeof(HostPage) + 4095) / 4096 * 4096;
 
-// Rings the bell: one increment, a full fence, and system calls only for those asleep. `event_fds` (one a
-// local rank) may be null in a job of one host. Safe from any thread and process that maps the page.
+// Rings the bell: one increment, a full fence, and system calls only for those asleep. `event_fds`
+// (one a local rank) may be null in a job of one host. Safe from any thread and process that maps
+// the page.
 void Ring(Doorbell* bell, const int* event_fds, int local_size);
 
-// Marks the epoch aborted with `cause` (first caller wins) and rings. Returns false if it was already.
+// Marks the epoch aborted with `cause` (first caller wins) and rings. Returns false if it was
+// already.
 bool AbortEpoch(HostPage* page, const char* cause, const int* event_fds);
 
 }  // namespace hvd

@@ -1,11 +1,13 @@
-// The collectives of a fixed group of ranks, on plain buffers. Implementations: one host through shared memory
-// (host_collectives), several ranks over a message transport (message_collectives), and the two together
-// (hierarchical_collectives). One suite (tests/runtime/collective) runs on all of them.
+// The collectives of a fixed group of ranks, on plain buffers. Implementations: one host through
+// shared memory (host_collectives), several ranks over a message transport (message_collectives),
+// and the two together (hierarchical_collectives). One suite (tests/runtime/collective) runs on all
+// of them.
 //
-// Threads: one caller at a time (the engine's executor); it may be a different thread each call. Every member
-// must make the same calls in the same order with the same sizes, types, ops and roots: the engine's agreement
-// sees to that. A call blocks until this rank's part is done and its buffers may be reused. It returns Aborted
-// with the epoch's cause when the epoch ends; after that every call returns the same.
+// Threads: one caller at a time (the engine's executor); it may be a different thread each call.
+// Every member must make the same calls in the same order with the same sizes, types, ops and
+// roots: the engine's agreement sees to that. A call blocks until this rank's part is done and its
+// buffers may be reused. It returns Aborted with the epoch's cause when the epoch ends; after that
+// every call returns the same.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +25,13 @@ struct ReduceArgs {
   void* output = nullptr;  // == input: in place; else no overlap
   size_t count = 0;        // elements
   hvd_dtype_t dtype = HVD_FLOAT32;
-  hvd_op_t op = HVD_SUM;  // AVERAGE divides the sum by the group's size (integers truncate towards zero)
+  hvd_op_t op =
+      HVD_SUM;  // AVERAGE divides the sum by the group's size (integers truncate towards zero)
 };
 
 struct GatherArgs {
   const void* input = nullptr;
-  void* output = nullptr;                  // the ranks' parts one after the other; may contain input at its place
+  void* output = nullptr;  // the ranks' parts one after the other; may contain input at its place
   absl::Span<const size_t> bytes_by_rank;  // size() entries; zero is allowed
 };
 

@@ -1,5 +1,5 @@
-// Messages between the ranks of a group. Implementations: ucx/ (between hosts), loopback/ (ranks as threads,
-// for tests). A transport belongs to one epoch and is thrown away with it.
+// Messages between the ranks of a group. Implementations: ucx/ (between hosts), loopback/ (ranks as
+// threads, for tests). A transport belongs to one epoch and is thrown away with it.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,16 @@
 
 namespace hvd {
 
-// What a message is for; sender and receiver must name the same. Small integers with structure, so that two
-// exchanges never meet: `channel` separates users of the transport (agreement, cross-host collectives), `step`
-// counts within one.
+// What a message is for; sender and receiver must name the same. Small integers with structure, so
+// that two exchanges never meet: `channel` separates users of the transport (agreement, cross-host
+// collectives), `step` counts within one.
 struct MessageTag {
   uint16_t channel = 0;
   uint32_t step = 0;
 };
 
-// An operation in flight. Destroying one that is not done cancels it (a receive) or abandons it (a send).
+// An operation in flight. Destroying one that is not done cancels it (a receive) or abandons it (a
+// send).
 class TransportRequest {
  public:
   virtual ~TransportRequest() = default;
@@ -38,10 +39,11 @@ class Transport {
   virtual absl::StatusOr<std::string> Address() = 0;
   // Addresses by rank of the whole job. Connections may be made lazily.
   virtual absl::Status Connect(const std::vector<std::string>& addresses) = 0;
-  // The buffers stay the caller's and must live until the request is done or destroyed. Messages of one
-  // (peer, tag) arrive in order; the receiver's `bytes` must be exactly the sender's.
+  // The buffers stay the caller's and must live until the request is done or destroyed. Messages of
+  // one (peer, tag) arrive in order; the receiver's `bytes` must be exactly the sender's.
   virtual absl::StatusOr<std::unique_ptr<TransportRequest>> Send(int peer, MessageTag tag,
-                                                                 const void* data, size_t bytes) = 0;
+                                                                 const void* data,
+                                                                 size_t bytes) = 0;
   virtual absl::StatusOr<std::unique_ptr<TransportRequest>> Receive(int peer, MessageTag tag,
                                                                     void* data, size_t bytes) = 0;
   // Moves things along without blocking; true if something happened.

@@ -1,5 +1,5 @@
-// How a rank waits for its peers: spin where a core is free, yield while yields stay short, then sleep on the
-// host's doorbell. Every wait ends when its condition holds or the epoch is aborted.
+// How a rank waits for its peers: spin where a core is free, yield while yields stay short, then
+// sleep on the host's doorbell. Every wait ends when its condition holds or the epoch is aborted.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace hvd {
 
-// How long to spin before yielding and before sleeping; from the cores this host really has for its ranks.
+// How long to spin before yielding and before sleeping; from the cores this host really has for its
+// ranks.
 struct WaitPolicy {
   int spins = 2000;  // pauses before the first yield
   int yields = 20;   // yields before the first sleep; stops early when one takes over 100 us
@@ -23,13 +24,14 @@ int UsableCores();
 // One a rank and epoch. Not thread-safe: it belongs to whoever runs the engine at the moment.
 class Waiter {
  public:
-  // `page` outlives the waiter. `event_fds`: one a local rank (borrowed) in a job of several hosts, else null.
+  // `page` outlives the waiter. `event_fds`: one a local rank (borrowed) in a job of several hosts,
+  // else null.
   Waiter(HostPage* page, int local_rank, const int* event_fds, WaitPolicy policy);
   // The transport to progress while waiting, or null; borrowed.
   void set_transport(Transport* transport) { transport_ = transport; }
 
-  // Waits until done() is true. done() is called often and must be cheap; it sees memory as of the last ring.
-  // Returns Aborted with the epoch's cause otherwise.
+  // Waits until done() is true. done() is called often and must be cheap; it sees memory as of the
+  // last ring. Returns Aborted with the epoch's cause otherwise.
   template <class Done>
   absl::Status Until(Done&& done) {
     for (int i = 0; i < policy_.spins; ++i) {

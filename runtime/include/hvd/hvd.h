@@ -1,16 +1,17 @@
 /* hvd: data-parallel collectives. The C ABI, and the only symbols that libhvd exports.
  *
- * Made to last: tensors and options are structs that begin with their own size (set `struct_size` to sizeof of
- * the struct you compiled with; HVD_*_INIT does), enums have fixed values, and no C++ crosses the boundary.
- * Functions return an hvd_status_t (0 is success) unless they say otherwise; hvd_last_error() then has the
- * whole message for the calling thread.
+ * Made to last: tensors and options are structs that begin with their own size (set `struct_size`
+ * to sizeof of the struct you compiled with; HVD_*_INIT does), enums have fixed values, and no C++
+ * crosses the boundary. Functions return an hvd_status_t (0 is success) unless they say otherwise;
+ * hvd_last_error() then has the whole message for the calling thread.
  *
- * Threads: every function may be called from any thread. A collective must be submitted by every member of
- * the process set; the order may differ from rank to rank (names tell which belongs to which; unnamed calls
- * are matched by the order of unnamed calls). Blocking calls may run the work themselves.
+ * Threads: every function may be called from any thread. A collective must be submitted by every
+ * member of the process set; the order may differ from rank to rank (names tell which belongs to
+ * which; unnamed calls are matched by the order of unnamed calls). Blocking calls may run the work
+ * themselves.
  *
- * Memory: from an asynchronous submit until the handle is done, the tensors' memory belongs to hvd. Strings and
- * shapes are copied at the call.
+ * Memory: from an asynchronous submit until the handle is done, the tensors' memory belongs to hvd.
+ * Strings and shapes are copied at the call.
  */
 #ifndef HVD_HVD_H_
 #define HVD_HVD_H_
@@ -36,10 +37,10 @@ typedef enum hvd_status_t {
   HVD_OK = 0,
   HVD_ERR_INVALID = 1,         /* an argument makes no sense by itself */
   HVD_ERR_NOT_INITIALIZED = 2, /* hvd_init has not succeeded, or hvd_shutdown has been called */
-  HVD_ERR_MISMATCH = 3,        /* ranks asked for different things under one name; the engine lives on */
-  HVD_ERR_DUPLICATE = 4,       /* this name is already pending on this rank */
-  HVD_ERR_ABORTED = 5,         /* a peer died or left; hvd_last_error names the cause */
-  HVD_ERR_UNSUPPORTED = 6,     /* this build or this version cannot do it */
+  HVD_ERR_MISMATCH = 3,  /* ranks asked for different things under one name; the engine lives on */
+  HVD_ERR_DUPLICATE = 4, /* this name is already pending on this rank */
+  HVD_ERR_ABORTED = 5,   /* a peer died or left; hvd_last_error names the cause */
+  HVD_ERR_UNSUPPORTED = 6, /* this build or this version cannot do it */
   HVD_ERR_TIMEOUT = 7,
   HVD_ERR_LAUNCH = 8, /* the launcher's link is missing, refused or broken */
   HVD_ERR_INTERNAL = 9
@@ -58,8 +59,9 @@ typedef enum hvd_dtype_t {
   HVD_BFLOAT16 = 10
 } hvd_dtype_t;
 
-/* On bool: SUM and MAX are "or", PRODUCT and MIN are "and"; AVERAGE is refused. Integer averages truncate
- * towards zero. float16 and bfloat16 are summed in float32 and rounded once within a host. */
+/* On bool: SUM and MAX are "or", PRODUCT and MIN are "and"; AVERAGE is refused. Integer averages
+ * truncate towards zero. float16 and bfloat16 are summed in float32 and rounded once within a host.
+ */
 typedef enum hvd_op_t {
   HVD_AVERAGE = 0,
   HVD_SUM = 1,
@@ -81,12 +83,13 @@ typedef struct hvd_tensor_t {
   int32_t device_id;
   void* stream; /* cudaStream_t for HVD_CUDA, else NULL */
 } hvd_tensor_t;
-#define HVD_TENSOR_INIT {sizeof(hvd_tensor_t), NULL, NULL, 0, HVD_FLOAT32, HVD_CPU, 0, NULL}
+#define HVD_TENSOR_INIT \
+  { sizeof(hvd_tensor_t), NULL, NULL, 0, HVD_FLOAT32, HVD_CPU, 0, NULL }
 
 #define HVD_GLOBAL_PROCESS_SET 0
 
-/* Options of any collective; NULL means all defaults. Fields that an operation has no use for must keep their
- * default. */
+/* Options of any collective; NULL means all defaults. Fields that an operation has no use for must
+ * keep their default. */
 typedef struct hvd_options_t {
   size_t struct_size;
   const char* name;    /* NULL or "": unnamed. At most 4095 bytes. */
@@ -95,22 +98,25 @@ typedef struct hvd_options_t {
   int32_t root;        /* global rank, for broadcast */
   int32_t reserved;    /* must be 0 */
 } hvd_options_t;
-#define HVD_OPTIONS_INIT {sizeof(hvd_options_t), NULL, HVD_GLOBAL_PROCESS_SET, HVD_AVERAGE, 0, 0}
+#define HVD_OPTIONS_INIT \
+  { sizeof(hvd_options_t), NULL, HVD_GLOBAL_PROCESS_SET, HVD_AVERAGE, 0, 0 }
 
 typedef struct hvd_init_options_t {
   size_t struct_size;
 } hvd_init_options_t;
-#define HVD_INIT_OPTIONS_INIT {sizeof(hvd_init_options_t)}
+#define HVD_INIT_OPTIONS_INIT \
+  { sizeof(hvd_init_options_t) }
 
 typedef uint64_t hvd_handle_t; /* never 0 */
 
-/* Joins the job that started this process; without a launcher (no HVD_RANK, no HVD_LINK) gives size 1. Returns
- * when all ranks have joined. Already initialized: HVD_OK, nothing happens. May be called again after
- * hvd_shutdown; that starts the job's next epoch. `options` may be NULL. */
+/* Joins the job that started this process; without a launcher (no HVD_RANK, no HVD_LINK) gives
+ * size 1. Returns when all ranks have joined. Already initialized: HVD_OK, nothing happens. May be
+ * called again after hvd_shutdown; that starts the job's next epoch. `options` may be NULL. */
 HVD_EXPORT hvd_status_t hvd_init(const hvd_init_options_t* options);
 
-/* Leaves the epoch: waits until every rank leaves too (or the epoch is broken), then gives everything back.
- * Work still pending on any rank then ends with HVD_ERR_ABORTED. Not initialized: HVD_OK. */
+/* Leaves the epoch: waits until every rank leaves too (or the epoch is broken), then gives
+ * everything back. Work still pending on any rank then ends with HVD_ERR_ABORTED. Not initialized:
+ * HVD_OK. */
 HVD_EXPORT hvd_status_t hvd_shutdown(void);
 
 HVD_EXPORT int32_t hvd_is_initialized(void); /* 1 or 0 */
@@ -120,28 +126,31 @@ HVD_EXPORT int32_t hvd_rank(void);
 HVD_EXPORT int32_t hvd_size(void);
 HVD_EXPORT int32_t hvd_local_rank(void);
 HVD_EXPORT int32_t hvd_local_size(void);
-HVD_EXPORT int32_t hvd_cross_rank(void); /* index of this host among the hosts that have this local rank */
+HVD_EXPORT int32_t
+hvd_cross_rank(void); /* index of this host among the hosts that have this local rank */
 HVD_EXPORT int32_t hvd_cross_size(void);
 HVD_EXPORT int32_t hvd_is_homogeneous(void); /* 1: every host has the same number of ranks */
 
-/* Reduces elementwise over all ranks; every rank ends with the same bits. input and output must have the same
- * shape and dtype; output->data == input->data is in place; otherwise they must not overlap. */
+/* Reduces elementwise over all ranks; every rank ends with the same bits. input and output must
+ * have the same shape and dtype; output->data == input->data is in place; otherwise they must not
+ * overlap. */
 HVD_EXPORT hvd_status_t hvd_allreduce(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                       const hvd_options_t* options);
 HVD_EXPORT hvd_status_t hvd_allreduce_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                             const hvd_options_t* options, hvd_handle_t* handle);
 
-/* Concatenates the ranks' tensors along the first dimension, in rank order. The first dimension may differ from
- * rank to rank, the others may not; scalars are refused. With output NULL the library allocates the result: take
- * it with hvd_wait_result (async) or through `result` (blocking), and give it back with hvd_free_result. With an
- * output, its shape must be the result's exactly (else HVD_ERR_MISMATCH on that rank, after the exchange). */
+/* Concatenates the ranks' tensors along the first dimension, in rank order. The first dimension may
+ * differ from rank to rank, the others may not; scalars are refused. With output NULL the library
+ * allocates the result: take it with hvd_wait_result (async) or through `result` (blocking), and
+ * give it back with hvd_free_result. With an output, its shape must be the result's exactly (else
+ * HVD_ERR_MISMATCH on that rank, after the exchange). */
 HVD_EXPORT hvd_status_t hvd_allgather(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                       const hvd_options_t* options, hvd_tensor_t* result);
 HVD_EXPORT hvd_status_t hvd_allgather_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                             const hvd_options_t* options, hvd_handle_t* handle);
 
-/* Copies options->root's tensor to every rank. Same shape and dtype on all; in place if output->data ==
- * input->data; on ranks other than the root input's data is not read. */
+/* Copies options->root's tensor to every rank. Same shape and dtype on all; in place if
+ * output->data == input->data; on ranks other than the root input's data is not read. */
 HVD_EXPORT hvd_status_t hvd_broadcast(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                       const hvd_options_t* options);
 HVD_EXPORT hvd_status_t hvd_broadcast_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
@@ -162,8 +171,8 @@ HVD_EXPORT void hvd_free_result(hvd_tensor_t* result);
 HVD_EXPORT const char* hvd_last_error(void);
 HVD_EXPORT const char* hvd_status_name(hvd_status_t status); /* "HVD_ERR_MISMATCH" */
 HVD_EXPORT const char* hvd_version(void);                    /* "0.1.0" */
-/* One line a capability, "name=value\n": which transports, GPU libraries and kernels were found; for
- * hvdrun --check-build. Needs no hvd_init. Valid for the process's life. */
+/* One line a capability, "name=value\n": which transports, GPU libraries and kernels were found;
+ * for hvdrun --check-build. Needs no hvd_init. Valid for the process's life. */
 HVD_EXPORT const char* hvd_build_info(void);
 
 #ifdef __cplusplus

@@ -1,0 +1,49 @@
+// What the user asked for, validated: the value that the front (options) gives to the back
+// (console, driver, spawner). Pure data.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hostfile/host_slots.h"
+#include "hostfile/topology.h"
+
+namespace hvd {
+
+struct RunOptions {
+  // Where to run.
+  int np = 0;
+  std::vector<HostSlots> hosts;  // of the chosen source, merged
+  std::string hosts_source;      // "-H", a hostfile's path, or "localhost"
+  Topology topology;  // np ranks placed on `hosts`; its hosts are a prefix-ordered subset of them
+  // For each topology host: its HostSlots (user, port) and whether it is this machine (plain fork).
+  std::vector<HostSlots> host_of;
+  std::vector<bool> is_local;
+
+  // How to get there.
+  int ssh_port = 0;
+  std::string ssh_identity;
+  std::string rsh_agent;  // empty: ssh; else a command line split by the shell's rules, host and
+                          // command appended
+  std::string prefix;     // --prefix: where hvd is installed on the hosts; empty: see spawner
+  double start_timeout_s = 30;
+  double run_timeout_s = 0;  // --timeout; 0 none
+  double lease_s = 10;
+  double grace_s = 5;
+  int containment = 0;  // hvd.v1.Containment's values: 0 auto, 1 namespace, 2 cgroup, 3 subreaper
+
+  // What the workers get.
+  std::vector<std::string> command;
+  std::vector<std::string> environment;      // filtered; NAME=VALUE, -x applied
+  std::vector<std::string> own_environment;  // names given by -x
+  std::string directory;
+  int stdin_rank = 0;  // -1 none, -2 all
+
+  // What the user sees.
+  bool verbose = false;
+  std::string output_directory;  // absolute; empty none
+  bool timestamps = false;
+};
+
+}  // namespace hvd
