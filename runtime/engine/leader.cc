@@ -1,0 +1,119 @@
+#include "runtime/engine/leader.h"
+
+#include "runtime/engine/agreement_words.h"
+
+namespace hvd {
+
+Leader::Leader(const LeaderParts& parts) : parts_(parts), negotiator_(*parts.topology) {
+  const int hosts = static_cast<int>(parts.topology->hosts().size());
+  for (int host = 0; host < hosts; ++host) {
+    const bool speaks = is_root() ? host != 0 : host == 0;
+    if (!speaks) continue;
+    channels_.push_back(std::make_unique<FrameChannel>(
+        parts.transport, parts.topology->first_rank(host), kAgreementChannel));
+  }
+}
+
+absl::StatusOr<bool> Leader::Step() {
+  absl::StatusOr<bool> moved = StepOutbox();
+  if (!moved.ok()) return moved;
+  bool any = *moved;
+  for (size_t i = 0; i < channels_.size(); ++i) {
+    moved = StepChannel(is_root() ? static_cast<int>(i) + 1 : 0, channels_[i].get());
+    if (!moved.ok()) return moved;
+    any = any || *moved;
+  }
+  return any;
+}
+
+absl::StatusOr<bool> Leader::StepOutbox() {
+  bool any = false;
+  while (std::optional<OutboxEntry> entry = parts_.board->TakeOutbox()) {
+    any = true;
+    absl::Status status;
+    if (!is_root()) {
+      status = channels_[0]->Send(EncodeOutbox(*entry));
+    } else if (entry->is_left) {
+      status = OnLeft(0, entry->left_rank);
+    } else {
+      status = OnReport(0, *entry);
+    }
+    if (!status.ok()) return status;
+  }
+  return any;
+}
+
+absl::StatusOr<bool> Leader::StepChannel(int host, FrameChannel* channel) {
+  bool any = false;
+  while (true) {
+    auto message = channel->Receive();
+    if (!message.ok()) return message.status();
+    if (!message->has_value()) return any;
+    any = true;
+    if (absl::Status status = OnMessage(host, **message); !status.ok()) return status;
+  }
+}
+
+absl::Status Leader::OnMessage(int host, const std::string& bytes) {
+  const auto message = DecodeAgreement(bytes);
+  if (!message.ok()) return message.status();
+  if (message->has_bye()) {
+    ++byes_;
+    return absl::OkStatus();
+  }
+  if (message->has_left()) {
+    const int rank = static_cast<int>(message->left().rank());
+    return is_root() ? OnLeft(host, rank) : parts_.board->NoteLeftElsewhere(rank);
+  }
+  if (is_root() && message->has_report()) return OnReport(host, ToOutboxEntry(message->report()));
+  if (!is_root() && message->has_decision()) {
+    const LogEntry entry = ToLogEntry(message->decision());
+    if (entry.number == 0 || entry.number > Board::kEntries ||
+        (!entry.rows.empty() && static_cast<int>(entry.rows.size()) != parts_.topology->size())) {
+      return absl::InternalError("the root sent a decision that fits nothing here");
+    }
+    return parts_.board->Append(entry);
+  }
+  return absl::InternalError("an agreement message came to the wrong side");
+}
+
+absl::Status Leader::OnReport(int host, const OutboxEntry& report) {
+  const int ranks = parts_.topology->hosts()[host].ranks;
+  if (static_cast<int>(report.rows.size()) != ranks) {
+    return absl::InternalError("host " + parts_.topology->hosts()[host].name +
+                               " reported a wrong number of ranks");
+  }
+  for (const HostDecision& decision : negotiator_.OnReport(host, report)) {
+    const absl::Status status =
+        decision.host == 0 ? parts_.board->Append(decision.entry)
+                           : channels_[decision.host - 1]->Send(EncodeDecision(decision.entry));
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Leader::OnLeft(int host, int rank) {
+  OutboxEntry left;
+  left.is_left = true;
+  left.left_rank = rank;
+  for (int other = 1; other < static_cast<int>(parts_.topology->hosts().size()); ++other) {
+    if (other == host) continue;
+    const absl::Status status = channels_[other - 1]->Send(EncodeOutbox(left));
+    if (!status.ok()) return status;
+  }
+  return host == 0 ? absl::OkStatus() : parts_.board->NoteLeftElsewhere(rank);
+}
+
+absl::StatusOr<bool> Leader::HasUnsent() {
+  for (auto& channel : channels_) {
+    const absl::StatusOr<bool> unsent = channel->HasUnsent();
+    if (!unsent.ok() || *unsent) return unsent;
+  }
+  return false;
+}
+
+absl::Status Leader::SayBye() {
+  return is_root() ? absl::OkStatus() : channels_[0]->Send(EncodeBye());
+}
+
+}  // namespace hvd
