@@ -2,12 +2,13 @@
 // sleep on the host's doorbell. Every wait ends when its condition holds or the epoch is aborted.
 #pragma once
 
-#include <string>
+#include <cstdint>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "proto/host_page.h"
 #include "runtime/transport/transport.h"
+#include "runtime/transport/usable_cores.h"
 
 namespace hvd {
 
@@ -16,10 +17,12 @@ namespace hvd {
 struct WaitPolicy {
   int spins = 2000;  // pauses before the first yield
   int yields = 20;   // yields before the first sleep; stops early when one takes over 100 us
-  static WaitPolicy For(int local_size, int usable_cores);
+  // Ranks share cores: a peer can only publish once this rank has left its core.
+  bool oversubscribed = false;
+  // `host_cores`: the cores of all local ranks together. A rank that is pinned sees only its own
+  // (UsableCores), so whoever knows the host passes it in.
+  static WaitPolicy For(int local_size, int host_cores);
 };
-// Cores this process may use: its affinity, lowered by the cgroup's quota.
-int UsableCores();
 
 // One a rank and epoch. Not thread-safe: it belongs to whoever runs the engine at the moment.
 class Waiter {
@@ -27,7 +30,7 @@ class Waiter {
   // `page` outlives the waiter. `event_fds`: one a local rank (borrowed) in a job of several hosts,
   // else null.
   Waiter(HostPage* page, int local_rank, const int* event_fds, WaitPolicy policy);
-  // The transport to progress while waiting, or null; borrowed.
+  // The transport to progress while waiting, or null; borrowed. It needs event fds to sleep on.
   void set_transport(Transport* transport) { transport_ = transport; }
 
   // Waits until done() is true. done() is called often and must be cheap; it sees memory as of the
@@ -37,22 +40,28 @@ class Waiter {
     for (int i = 0; i < policy_.spins; ++i) {
       if (done()) return absl::OkStatus();
       if (transport_ != nullptr) transport_->Progress();
+      if (i % kSpinsPerCheck == kSpinsPerCheck - 1 && IsAborted()) break;
       Pause();
     }
     return UntilSlow(done);
   }
-  // Tells the host's other ranks that something they may wait for has been published.
+  // Tells the host's other ranks that something they may wait for has been published. System calls
+  // only for those asleep.
   void Ring();
 
   // OK, or Aborted with the cause.
   absl::Status Check() const;
   HostPage* page() const { return page_; }
+  const int* event_fds() const { return event_fds_; }
   const WaitPolicy& policy() const { return policy_; }
 
  private:
-  static void Pause();
+  static constexpr int kSpinsPerCheck = 256;
+
+  static void Pause();  // pause_<processor>.cc
+  bool IsAborted() const { return page_->aborted.load(std::memory_order_acquire) != 0; }
+  bool Sleepers() const;
   absl::Status UntilSlow(absl::FunctionRef<bool()> done);
-  void Sleep(absl::FunctionRef<bool()> done);
   void SleepOnFutex(absl::FunctionRef<bool()> done);
   void SleepOnEvents(absl::FunctionRef<bool()> done);
 

@@ -1,0 +1,62 @@
+// Collectives of the ranks of one host through shared memory, whether processes or threads.
+//
+// Within a host sums are in rank order, so results depend neither on timing nor on the path.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/collective/collectives.h"
+#include "runtime/collective/host_group.h"
+
+namespace hvd {
+
+// From what size on which way is taken; measured with two pinned ranks. The same on all ranks.
+struct HostThresholds {
+  size_t one_shot_bytes = size_t{8} << 10;   // up to this, all read all; times 2/size above 2 ranks
+  size_t peer_read_bytes = size_t{1} << 20;  // from this, read the peers' memory where it works
+  size_t staged_piece_bytes = size_t{32} << 10;
+  size_t peer_read_piece_bytes = size_t{128} << 10;
+};
+
+class HostCollectives : public Collectives {
+ public:
+  static size_t HostRegionBytes(int local_size) { return HostRegion::Bytes(local_size); }
+
+  // Waits for all ranks of the host. The region is fresh (zeroed) in each epoch.
+  static absl::StatusOr<std::unique_ptr<HostCollectives>> Create(
+      const HostGroupOptions& options, const HostThresholds& thresholds = {});
+
+  int rank() const override { return group_->rank(); }
+  int size() const override { return group_->size(); }
+  absl::Status Allreduce(const ReduceArgs& args) override;
+  absl::Status Allgather(const GatherArgs& args) override;
+  absl::Status Broadcast(const BroadcastArgs& args) override;
+  absl::Status Barrier() override;
+
+  // The first half of an allreduce: rank r gets the sum of elements bounds[r] to bounds[r + 1] in
+  // args.output, which may be that very place in args.input. `bounds`: size() + 1, from 0 to
+  // args.count, the same on all ranks. AVERAGE divides by size().
+  absl::Status ReduceScatter(const ReduceArgs& args, const std::vector<size_t>& bounds);
+
+  // "peer-read" or "staged": how large tensors go.
+  const char* large_path() const { return group_->can_read_peers() ? "peer-read" : "staged"; }
+
+ private:
+  HostCollectives(std::unique_ptr<HostGroup> group, const HostThresholds& thresholds);
+  absl::Status Reduce(const ReduceArgs& args, const std::vector<size_t>& bounds, bool gather);
+  bool ReadsPeers(size_t bytes) const {
+    return group_->can_read_peers() && bytes >= thresholds_.peer_read_bytes;
+  }
+  std::byte* Scratch();
+
+  static constexpr size_t kScratchBytes = size_t{512} << 10;
+
+  const std::unique_ptr<HostGroup> group_;
+  const HostThresholds thresholds_;
+  std::vector<size_t> even_bounds_;
+  std::unique_ptr<std::byte[]> scratch_;  // made when first needed
+};
+
+}  // namespace hvd

@@ -1,0 +1,88 @@
+// The ranks of one host over their shared region: who has published what, and waiting for it. The
+// algorithms (host_one_shot, host_staged, host_peer_read) are functions over this.
+//
+// Not thread-safe: one caller at a time, as Collectives.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/collective/host_region.h"
+#include "runtime/transport/waiter.h"
+
+namespace hvd {
+
+struct HostGroupOptions {
+  Waiter* waiter = nullptr;  // borrowed
+  void* region = nullptr;    // zeroed, HostRegion::Bytes(local_size), the same memory on all ranks
+  int local_rank = 0;
+  int local_size = 1;
+  bool try_peer_read = true;  // the same on all ranks
+};
+
+class HostGroup {
+ public:
+  // Cumulative rounds of the epoch. A round's stage may be overwritten kStages later, when every
+  // rank has consumed it.
+  enum Counter { kStaged, kReduced, kConsumed };
+
+  // Meets the other ranks; waits for all of them.
+  static absl::StatusOr<std::unique_ptr<HostGroup>> Create(const HostGroupOptions& options);
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool can_read_peers() const { return can_read_peers_; }
+  const WaitPolicy& wait_policy() const { return waiter_->policy(); }
+
+  absl::Status Check() const { return waiter_->Check(); }
+  // Starts the next operation: afterwards this rank may write its slot and mark.
+  absl::Status Begin();
+  // `payload`: at most Mark::kPayloadBytes, for the peers; may be empty when the slot has it.
+  void PublishMark(absl::Span<const std::byte> payload);
+  absl::Status AwaitMark(int peer);
+  absl::Status AwaitMarks();
+  const std::byte* payload(int peer) const { return MarkOf(peer).payload; }
+  std::byte* slot(int peer) const { return region_.slot(peer, operation_); }
+
+  // Rounds: an operation takes `rounds` of them from first_round() on and adds them at its end.
+  uint64_t first_round() const { return rounds_; }
+  void AddRounds(uint64_t rounds) { rounds_ += rounds; }
+  std::byte* stage(int peer, uint64_t round) const { return region_.stage(peer, round); }
+  size_t stage_bytes() const { return HostRegion::StageBytes(size_); }
+  // Waits until this rank may overwrite what it staged kStages rounds before `round`.
+  absl::Status AwaitStage(uint64_t round);
+  void Advance(Counter counter, uint64_t rounds);
+  absl::Status Await(Counter counter, int peer, uint64_t rounds);
+  absl::Status AwaitAll(Counter counter, uint64_t rounds);
+
+  // Copies from a peer's private memory. REQUIRES: can_read_peers(). Ends the epoch if it fails.
+  absl::Status ReadPeer(int peer, uint64_t address, void* to, size_t bytes);
+
+ private:
+  HostGroup(const HostGroupOptions& options);
+  absl::Status Introduce(bool try_peer_read);
+  bool ReadsAllIntroductions() const;
+  const Mark& MarkOf(int peer) const { return region_.board(peer).marks[operation_ % 2]; }
+  std::atomic<uint64_t>& CounterOf(int peer, Counter counter) const;
+  // Waits until reached(peer) for all peers.
+  template <class Reached>
+  absl::Status AwaitPeers(const Reached& reached);
+
+  Waiter* const waiter_;
+  const HostRegion region_;
+  const int rank_;
+  const int size_;
+  const uint64_t word_;  // private memory that peers read as a probe
+  std::vector<int> pids_;
+  bool can_read_peers_ = false;
+  uint64_t operation_ = 0;
+  uint64_t all_started_ = 0;  // the newest operation known to be started by every rank
+  uint64_t rounds_ = 0;
+};
+
+}  // namespace hvd

@@ -1,0 +1,74 @@
+#include <cstring>
+
+#include "absl/container/inlined_vector.h"
+#include "runtime/collective/host_paths.h"
+
+namespace hvd {
+namespace {
+
+// Shows `bytes` to the peers: with the mark if they fit, else in the slot.
+void Show(HostGroup& group, const void* data, size_t bytes) {
+  if (bytes <= Mark::kPayloadBytes) {
+    group.PublishMark({static_cast<const std::byte*>(data), bytes});
+    return;
+  }
+  memcpy(group.slot(group.rank()), data, bytes);
+  group.PublishMark({});
+}
+
+const std::byte* Shown(const HostGroup& group, int peer, size_t bytes) {
+  return bytes <= Mark::kPayloadBytes ? group.payload(peer) : group.slot(peer);
+}
+
+}  // namespace
+
+absl::Status OneShotReduce(HostGroup& group, const HostReduce& reduce) {
+  if (absl::Status begun = group.Begin(); !begun.ok()) return begun;
+  const size_t bytes = reduce.count() * reduce.element_bytes;
+  Show(group, reduce.input, bytes);
+  if (absl::Status shown = group.AwaitMarks(); !shown.ok()) return shown;
+  absl::InlinedVector<const void*, 16> sources(group.size());
+  for (int peer = 0; peer < group.size(); ++peer) {
+    sources[peer] = peer == group.rank() ? reduce.input : Shown(group, peer, bytes);
+  }
+  void* output = reduce.output;
+  reduce.kernel({.sources = sources.data(),
+                 .source_count = group.size(),
+                 .destinations = &output,
+                 .destination_count = 1,
+                 .count = reduce.count(),
+                 .divisor = reduce.divisor});
+  return absl::OkStatus();
+}
+
+absl::Status OneShotAllgather(HostGroup& group, const GatherArgs& args) {
+  if (absl::Status begun = group.Begin(); !begun.ok()) return begun;
+  Show(group, args.input, args.bytes_by_rank[group.rank()]);
+  auto* to = static_cast<std::byte*>(args.output);
+  for (int peer = 0; peer < group.size(); ++peer) {
+    const size_t bytes = args.bytes_by_rank[peer];
+    if (peer == group.rank()) {
+      if (bytes > 0 && to != args.input) memcpy(to, args.input, bytes);
+    } else {
+      if (absl::Status shown = group.AwaitMark(peer); !shown.ok()) return shown;
+      if (bytes > 0) memcpy(to, Shown(group, peer, bytes), bytes);
+    }
+    to += bytes;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OneShotBroadcast(HostGroup& group, const BroadcastArgs& args) {
+  if (absl::Status begun = group.Begin(); !begun.ok()) return begun;
+  if (group.rank() == args.root) {
+    Show(group, args.input, args.bytes);
+    if (args.output != args.input) memcpy(args.output, args.input, args.bytes);
+    return absl::OkStatus();
+  }
+  group.PublishMark({});
+  if (absl::Status shown = group.AwaitMark(args.root); !shown.ok()) return shown;
+  memcpy(args.output, Shown(group, args.root, args.bytes), args.bytes);
+  return absl::OkStatus();
+}
+
+}  // namespace hvd

@@ -1,0 +1,72 @@
+// Where things lie in the memory that the ranks of one host share for collectives. Everything is
+// zero at first, written by one rank alone, and only ever grows: no flag is reset, so none can be
+// seen too late.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace hvd {
+
+// What a rank says about its latest operation, with the few bytes of a small tensor in the same
+// cache line.
+struct Mark {
+  static constexpr size_t kPayloadBytes = 56;
+  alignas(64) std::atomic<uint64_t> operation{0};
+  std::byte payload[kPayloadBytes];
+};
+
+// How a rank introduces itself, for the probe of reading its memory.
+struct Introduction {
+  alignas(128) std::atomic<uint32_t> said{0};
+  std::atomic<uint32_t> can_read_all{0};  // 1: no, 2: yes
+  uint64_t pid = 0;                       // as the host's ranks see it
+  uint64_t word_address = 0;              // of a word in its private memory
+  uint64_t word = 0;                      // and that word's value
+};
+
+// One a rank, written by it alone. A neighbour line is fetched along with a line, so each that is
+// waited for has 128 bytes.
+struct RankBoard {
+  // By the operation's parity: no rank starts operation k+1 before all have started k.
+  alignas(128) Mark marks[2];
+  // Rounds of the epoch whose ... is done; see HostGroup::Counter.
+  alignas(128) std::atomic<uint64_t> staged{0};
+  alignas(128) std::atomic<uint64_t> reduced{0};
+  alignas(128) std::atomic<uint64_t> consumed{0};
+  Introduction introduction;
+};
+
+class HostRegion {
+ public:
+  static constexpr size_t kSlotBytes = size_t{32} << 10;
+  static constexpr int kStages = 4;  // rounds in flight
+  static constexpr size_t kMinSliceBytes = size_t{8} << 10;
+
+  HostRegion(void* base, int size) : base_(static_cast<std::byte*>(base)), size_(size) {}
+
+  RankBoard& board(int rank) const { return reinterpret_cast<RankBoard*>(base_)[rank]; }
+  // A small tensor of operation `operation`.
+  std::byte* slot(int rank, uint64_t operation) const {
+    return base_ + SlotsAt(size_) + (2 * rank + operation % 2) * kSlotBytes;
+  }
+  // What `rank` shows the others in `round`.
+  std::byte* stage(int rank, uint64_t round) const {
+    return base_ + StagesAt(size_) + (rank * kStages + round % kStages) * StageBytes(size_);
+  }
+  static size_t StageBytes(int size) {
+    return std::max(size_t{256} << 10, static_cast<size_t>(size) * kMinSliceBytes);
+  }
+  static size_t Bytes(int size) { return StagesAt(size) + size * kStages * StageBytes(size); }
+
+ private:
+  static size_t SlotsAt(int size) { return (size * sizeof(RankBoard) + 4095) / 4096 * 4096; }
+  static size_t StagesAt(int size) { return SlotsAt(size) + 2 * size * kSlotBytes; }
+
+  std::byte* base_;
+  int size_;
+};
+
+}  // namespace hvd

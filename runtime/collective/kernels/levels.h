@@ -1,0 +1,12 @@
+// The instruction levels, one .cc each. Only reduce_kernels_<processor>.cc calls these.
+#pragma once
+
+#include "runtime/collective/kernels/reduce_kernels.h"
+
+namespace hvd {
+
+ReduceKernel FindBaselineKernel(hvd_dtype_t dtype, hvd_op_t op);
+ReduceKernel FindAvx2Kernel(hvd_dtype_t dtype, hvd_op_t op);    // needs F16C too
+ReduceKernel FindAvx512Kernel(hvd_dtype_t dtype, hvd_op_t op);  // needs F, BW, DQ and VL
+
+}  // namespace hvd

@@ -1,0 +1,38 @@
+// Elementwise reductions of several buffers into one or more, for every type and operation, at the
+// best instruction level this processor has.
+//
+// The result depends on the elements alone: sources are combined in order (((s0+s1)+s2)+...), an
+// element's bits depend neither on where it lies nor on how long the buffers are, and all levels
+// give the same. float16 and bfloat16 are combined in float32 and rounded once (to nearest even).
+// MIN and MAX propagate NaN; of several the first wins. Integers wrap.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "hvd/hvd.h"
+
+namespace hvd {
+
+struct ReduceTask {
+  const void* const* sources = nullptr;
+  int source_count = 0;  // at least 1
+  // Each gets the result. One may be a source; otherwise there is no overlap.
+  void* const* destinations = nullptr;
+  int destination_count = 0;
+  size_t count = 0;  // elements
+  int divisor = 1;   // for averages: what the combined value is divided by
+};
+
+using ReduceKernel = void (*)(const ReduceTask& task);
+
+enum class KernelLevel { kBaseline, kAvx2, kAvx512 };
+
+KernelLevel BestKernelLevel();
+std::string_view KernelLevelName(KernelLevel level);  // "avx512"
+
+// AVERAGE gives the kernel of SUM (pass a divisor), and nothing for bool: null.
+// REQUIRES: level <= BestKernelLevel().
+ReduceKernel FindReduceKernel(hvd_dtype_t dtype, hvd_op_t op, KernelLevel level);
+
+}  // namespace hvd

@@ -1,0 +1,9 @@
+#include <atomic>
+
+#include "runtime/transport/waiter.h"
+
+namespace hvd {
+
+void Waiter::Pause() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
+}  // namespace hvd

@@ -1,0 +1,17 @@
+// How many cores the ranks of this host may really use.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hvd {
+
+// Cores this process may use: its affinity, lowered by the cgroups' quotas. At least 1.
+int UsableCores();
+
+// The smallest CPU quota, in cores, of the cgroups that `proc_self_cgroup` (the text of
+// /proc/self/cgroup) names and of those above them, under `cgroup_root`; version 1 and 2.
+// Infinity where no quota is set.
+double QuotaCores(std::string_view proc_self_cgroup, const std::string& cgroup_root);
+
+}  // namespace hvd

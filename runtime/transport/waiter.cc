@@ -1,0 +1,109 @@
+#include "runtime/transport/waiter.h"
+
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+
+namespace hvd {
+namespace {
+
+// A yield that takes longer has given the core to somebody who keeps it.
+constexpr auto kLongYield = std::chrono::microseconds(100);
+// After a wake for something else: what is missing is often on its way.
+constexpr int kSpinsAfterWake = 50;
+// Nobody rings a rank that has a transport but no event fd (a group without host memory): it looks
+// at the abort word this often.
+constexpr int kBlindSleepMs = 10;
+
+}  // namespace
+
+WaitPolicy WaitPolicy::For(int local_size, int host_cores) {
+  WaitPolicy policy;
+  policy.oversubscribed = local_size > host_cores;
+  if (policy.oversubscribed) policy.spins = 10;
+  return policy;
+}
+
+Waiter::Waiter(HostPage* page, int local_rank, const int* event_fds, WaitPolicy policy)
+    : page_(page), local_rank_(local_rank), event_fds_(event_fds), policy_(policy) {}
+
+bool Waiter::Sleepers() const {
+  const Doorbell& bell = page_->bell;
+  uint64_t asleep = bell.futex_sleepers.load(std::memory_order_relaxed);
+  if (event_fds_ != nullptr) {
+    for (const auto& word : bell.fd_sleepers) asleep |= word.load(std::memory_order_relaxed);
+  }
+  return asleep != 0;
+}
+
+void Waiter::Ring() {
+  // Pairs with the sleeper, who counts itself before it looks at the condition for the last time:
+  // one of the two sees the other. So the bell's word need not change while nobody sleeps.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (Sleepers()) hvd::Ring(&page_->bell, event_fds_, static_cast<int>(page_->local_size));
+}
+
+absl::Status Waiter::Check() const {
+  if (!IsAborted()) return absl::OkStatus();
+  return absl::AbortedError(page_->abort_text);
+}
+
+absl::Status Waiter::UntilSlow(absl::FunctionRef<bool()> done) {
+  using Clock = std::chrono::steady_clock;
+  for (int i = 0; i < policy_.yields; ++i) {
+    if (done()) return absl::OkStatus();
+    if (IsAborted()) return Check();
+    if (transport_ != nullptr) transport_->Progress();
+    const Clock::time_point before = Clock::now();
+    sched_yield();
+    if (Clock::now() - before > kLongYield) break;
+  }
+  while (!done()) {
+    if (IsAborted()) return Check();
+    if (event_fds_ == nullptr && transport_ == nullptr) {
+      SleepOnFutex(done);
+    } else {
+      SleepOnEvents(done);
+    }
+    for (int i = 0; i < kSpinsAfterWake && !policy_.oversubscribed && !done(); ++i) {
+      if (transport_ != nullptr) transport_->Progress();
+      Pause();
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Waiter::SleepOnFutex(absl::FunctionRef<bool()> done) {
+  Doorbell& bell = page_->bell;
+  bell.futex_sleepers.fetch_add(1, std::memory_order_seq_cst);
+  const uint32_t word = bell.word.load(std::memory_order_seq_cst);
+  if (!done() && !IsAborted()) {
+    syscall(SYS_futex, &bell.word, FUTEX_WAIT, word, nullptr, nullptr, 0);
+  }
+  bell.futex_sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Waiter::SleepOnEvents(absl::FunctionRef<bool()> done) {
+  std::atomic<uint64_t>& asleep = page_->bell.fd_sleepers[local_rank_ / 64];
+  const uint64_t bit = uint64_t{1} << (local_rank_ % 64);
+  asleep.fetch_or(bit, std::memory_order_seq_cst);
+  if (transport_ != nullptr && !transport_->Arm()) {
+    transport_->Progress();
+  } else if (!done() && !IsAborted()) {
+    const int bell_fd = event_fds_ == nullptr ? -1 : event_fds_[local_rank_];
+    pollfd fds[2] = {{bell_fd, POLLIN, 0},
+                     {transport_ == nullptr ? -1 : transport_->EventFd(), POLLIN, 0}};
+    poll(fds, 2, bell_fd < 0 ? kBlindSleepMs : -1);
+    if ((fds[0].revents & POLLIN) != 0) {
+      uint64_t rings = 0;
+      [[maybe_unused]] const ssize_t n = read(bell_fd, &rings, sizeof(rings));
+    }
+  }
+  asleep.fetch_and(~bit, std::memory_order_relaxed);
+}
+
+}  // namespace hvd
