@@ -1,0 +1,15 @@
+// hvdrun's exit codes besides the culprit's own (or 128 + its signal).
+#pragma once
+
+namespace hvd {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitTimeout = 124;        // --timeout ran out, as timeout(1) says it
+inline constexpr int kExitLauncher = 125;       // a lost host or a failed launch
+inline constexpr int kExitNotExecutable = 126;  // the command is there but cannot run
+inline constexpr int kExitNotFound = 127;       // no such command
+inline constexpr int kExitInterrupt = 130;      // Ctrl-C
+inline constexpr int kExitTerm = 143;           // SIGTERM
+
+}  // namespace hvd

@@ -1,0 +1,21 @@
+// The front of hvdrun: from a command line to "print this and exit" or "run that". Pure, given a
+// FrontWorld.
+#pragma once
+
+#include <string>
+
+#include "cli/front_world.h"
+#include "cli/run_options.h"
+
+namespace hvd {
+
+struct FrontOutcome {
+  int exit_code = -1;  // 0 or more: print `out` and `err`, then exit with it; -1: run `options`
+  std::string out;
+  std::string err;
+  RunOptions options;
+};
+
+FrontOutcome DecideRun(int argc, const char* const* argv, const FrontWorld& world);
+
+}  // namespace hvd

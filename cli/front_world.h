@@ -1,0 +1,36 @@
+// What the front learns from outside of its own command line, as values and functions, so that
+// every decision can be tested without the machine that it runs on.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/library_report.h"
+
+namespace hvd {
+
+struct FrontWorld {
+  std::vector<std::string> environment;  // NAME=VALUE, as hvdrun inherited it
+  std::string directory;                 // hvdrun's working directory, absolute
+  std::string user;                      // who runs hvdrun
+  std::string host_name;                 // gethostname()
+  std::vector<std::string> addresses;    // of the own interfaces, as inet_ntop writes them
+  std::vector<int> cores;                // the cores that hvdrun may run on
+  std::vector<std::string> gpus;         // UUIDs by PCI bus; empty when there are none to be seen
+
+  // The own name with its domain. May ask the resolver, so it is called only when a host of the job
+  // looks like this one; never called when empty.
+  std::function<std::string()> full_host_name;
+  // The whole text of a file of at most kMaxHostfileBytes; the status's message is for the user.
+  std::function<absl::StatusOr<std::string>(const std::string& path)> read_file;
+  std::function<bool(const std::string& path)> file_exists;
+  // What libhvd says about itself; called for --check-build only.
+  std::function<LibraryReport()> probe_library;
+};
+
+// The real one.
+FrontWorld ThisMachine();
+
+}  // namespace hvd
