@@ -1,0 +1,87 @@
+#include "runtime/api/process.h"
+
+#include <pthread.h>
+
+#include <atomic>
+
+#include "runtime/engine/config.h"
+
+namespace hvd {
+namespace {
+
+// A forked child (a data loader's worker) has the parent's memory but none of its threads: it must
+// not use the engine. A flag instead of getpid on each call.
+std::atomic<bool> forked{false};
+
+}  // namespace
+
+Process::Process() {
+  pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+}
+
+// Never destroyed: threads of the program may still be inside a call when static objects go.
+Process& Process::Get() {
+  static Process* process = new Process;
+  return *process;
+}
+
+std::shared_ptr<Engine> Process::engine() const {
+  if (forked.load(std::memory_order_relaxed)) return nullptr;
+  std::lock_guard<std::mutex> lock(engine_mutex_);
+  return engine_;
+}
+
+absl::Status Process::Init() {
+  if (forked.load()) {
+    return absl::FailedPreconditionError(
+        "this process was forked from one that has used hvd; start it with exec instead");
+  }
+  std::lock_guard<std::mutex> lock(life_mutex_);
+  if (engine() != nullptr) return absl::OkStatus();
+  return InitLocked();
+}
+
+absl::Status Process::InitLocked() {
+  const absl::StatusOr<EngineConfig> config = ReadConfig();
+  if (!config.ok()) return config.status();
+  absl::StatusOr<std::unique_ptr<EpochWorld>> world;
+  if (config->link) {
+    if (session_ == nullptr) {
+      auto session = Session::Open(*config->link);
+      if (!session.ok()) return session.status();
+      session_ = std::move(*session);
+    }
+    world = EpochWorld::Join(session_.get(), last_epoch_, config->host_cores);
+  } else {
+    world = EpochWorld::Alone();
+  }
+  if (!world.ok()) {
+    session_ = nullptr;  // a broken link is of no use for another try
+    return world.status();
+  }
+  last_epoch_ = (*world)->epoch();
+  auto engine = std::make_shared<Engine>(std::move(*world));
+  std::lock_guard<std::mutex> lock(engine_mutex_);
+  engine_ = std::move(engine);
+  return absl::OkStatus();
+}
+
+absl::Status Process::Shutdown() {
+  if (forked.load()) return absl::OkStatus();
+  std::lock_guard<std::mutex> lock(life_mutex_);
+  std::shared_ptr<Engine> engine = this->engine();
+  if (engine == nullptr) return absl::OkStatus();
+  // Other threads still see the engine until all their requests are done.
+  engine->Shutdown();
+  {
+    std::lock_guard<std::mutex> guard(engine_mutex_);
+    engine_ = nullptr;
+  }
+  const uint64_t epoch = engine->world().epoch();
+  engine.reset();
+  // The daemon's death is no failure of a shutdown.
+  if (session_ != nullptr && !session_->Leave(epoch).ok()) session_ = nullptr;
+  return absl::OkStatus();
+}
+
+}  // namespace hvd

@@ -1,0 +1,37 @@
+// The one global: this process's link and engine. Initialising and shutting down are serialised;
+// calls hold the engine by shared ownership, so that a shutdown on one thread cannot take it away
+// under another.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "absl/status/statusor.h"
+#include "runtime/api/handle_table.h"
+#include "runtime/engine/engine.h"
+
+namespace hvd {
+
+class Process {
+ public:
+  static Process& Get();
+
+  absl::Status Init();
+  absl::Status Shutdown();
+  // Null when not initialised.
+  std::shared_ptr<Engine> engine() const;
+  HandleTable& handles() { return handles_; }
+
+ private:
+  Process();
+  absl::Status InitLocked();
+
+  std::mutex life_mutex_;             // held during Init and Shutdown
+  std::unique_ptr<Session> session_;  // guarded by life_mutex_; outlives epochs
+  uint64_t last_epoch_ = 0;           // guarded by life_mutex_
+  mutable std::mutex engine_mutex_;
+  std::shared_ptr<Engine> engine_;  // guarded by engine_mutex_
+  HandleTable handles_;
+};
+
+}  // namespace hvd
