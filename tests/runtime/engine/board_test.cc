@@ -1,0 +1,189 @@
+#include "runtime/engine/board.h"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <thread>
+
+namespace hvd {
+namespace {
+
+// The board of one host; its ranks look at the same memory.
+struct TestBoard {
+  explicit TestBoard(int local_size, bool several_hosts = false)
+      : page(std::make_unique<HostPage>()),
+        memory(static_cast<std::byte*>(calloc(1, Board::Bytes(local_size, local_size)))) {
+    page->local_size = local_size;
+    for (int r = 0; r < local_size; ++r) {
+      BoardPlace place;
+      place.page = page.get();
+      place.memory = memory;
+      place.local_rank = r;
+      place.local_size = local_size;
+      place.world_size = local_size;
+      place.several_hosts = several_hosts;
+      ranks.push_back(std::make_unique<Board>(place));
+    }
+  }
+  ~TestBoard() { free(memory); }
+  std::unique_ptr<HostPage> page;
+  std::byte* memory;
+  std::vector<std::unique_ptr<Board>> ranks;
+};
+
+Signature Sum(int64_t n) {
+  Signature s;
+  s.kind = RequestKind::kAllreduce;
+  s.dtype = HVD_FLOAT32;
+  s.op = HVD_SUM;
+  s.ndim = 1;
+  s.shape[0] = n;
+  return s;
+}
+
+TEST_CASE("an entry is agreed when the last rank has marked it, in the order of completion") {
+  TestBoard board(2);
+  Board& a = *board.ranks[0];
+  Board& b = *board.ranks[1];
+  const uint32_t x = *a.Mark("x", Sum(4));
+  const uint32_t y = *a.Mark("y", Sum(4));
+  CHECK_FALSE(a.HasNext());
+  CHECK(*b.Mark("y", Sum(4)) == y);
+  CHECK(*b.Mark("x", Sum(4)) == x);
+  for (Board* rank : {&a, &b}) {
+    REQUIRE(rank->HasNext());
+    CHECK(rank->Next().number == y);
+    rank->Advance();
+    CHECK(rank->Next().number == x);
+    rank->Advance();
+    CHECK_FALSE(rank->HasNext());
+  }
+}
+
+TEST_CASE("a mismatch is agreed like anything else and the name is usable afterwards") {
+  TestBoard board(2);
+  Board& a = *board.ranks[0];
+  Board& b = *board.ranks[1];
+  REQUIRE(a.Mark("x", Sum(4)).ok());
+  REQUIRE(b.Mark("x", Sum(5)).ok());
+  CHECK(a.Next().error.find("rank 0 asked for allreduce float32 [4] sum") != std::string::npos);
+  CHECK(a.Next().error == b.Next().error);
+  a.Advance();
+  b.Advance();
+  REQUIRE(a.Mark("x", Sum(4)).ok());
+  REQUIRE(b.Mark("x", Sum(4)).ok());
+  CHECK(b.Next().error.empty());
+}
+
+TEST_CASE("an allgather's rows come by rank") {
+  TestBoard board(3);
+  for (int r = 0; r < 3; ++r) {
+    Signature s = Sum(r + 5);
+    s.kind = RequestKind::kAllgather;
+    s.op = 0;
+    REQUIRE(board.ranks[r]->Mark("g", s).ok());
+  }
+  CHECK(board.ranks[1]->Next().rows == std::vector<int64_t>{5, 6, 7});
+}
+
+TEST_CASE("names beyond the board's length reuse idle entries") {
+  TestBoard board(2);
+  for (uint32_t i = 0; i < 3 * Board::kEntries; ++i) {
+    const std::string name = "unnamed call " + std::to_string(i);
+    for (auto& rank : board.ranks) REQUIRE(rank->Mark(name, Sum(1)).ok());
+    for (auto& rank : board.ranks) rank->Advance();
+  }
+  REQUIRE_FALSE(board.ranks[0]->HasNext());
+}
+
+TEST_CASE("too many outstanding names are refused, not lost") {
+  TestBoard board(2);
+  for (uint32_t i = 0; i < Board::kEntries; ++i) {
+    REQUIRE(board.ranks[0]->Mark("n" + std::to_string(i), Sum(1)).ok());
+  }
+  const auto refused = board.ranks[0]->Mark("one more", Sum(1));
+  CHECK(absl::IsResourceExhausted(refused.status()));
+  REQUIRE(board.ranks[1]->Mark("n17", Sum(1)).ok());
+  CHECK(board.ranks[1]->HasNext());
+}
+
+TEST_CASE("long names are told apart by their ends") {
+  TestBoard board(1);
+  const std::string stem(3000, 'n');
+  const uint32_t a = *board.ranks[0]->Mark(stem + "a", Sum(1));
+  CHECK(*board.ranks[0]->Mark(stem + "b", Sum(1)) != a);
+}
+
+TEST_CASE("a rank that has left ends the epoch for those who wait for it") {
+  TestBoard board(2);
+  Signature leave;
+  leave.kind = RequestKind::kLeave;
+  SECTION("already waiting") {
+    REQUIRE(board.ranks[0]->Mark("x", Sum(1)).ok());
+    REQUIRE(board.ranks[1]->Mark("leave", leave).ok());
+    CHECK(absl::IsAborted(board.ranks[1]->NoteLeft()));
+  }
+  SECTION("waiting later") {
+    REQUIRE(board.ranks[1]->Mark("leave", leave).ok());
+    REQUIRE(board.ranks[1]->NoteLeft().ok());
+    CHECK(absl::IsAborted(board.ranks[0]->Mark("x", Sum(1)).status()));
+  }
+  CHECK(std::string(board.page->abort_text).find("rank 1 has left the job") == 0);
+  CHECK(std::string(board.page->abort_text).find("'x'") != std::string::npos);
+}
+
+TEST_CASE("a lock whose holder died is no trap: the abort frees those who spin") {
+  TestBoard board(2);
+  *reinterpret_cast<std::atomic<uint32_t>*>(board.memory) = 1;  // the header begins with the lock
+  std::thread rank([&] { CHECK(absl::IsAborted(board.ranks[0]->Mark("x", Sum(1)).status())); });
+  AbortEpoch(board.page.get(), "rank 1 was killed", nullptr);
+  rank.join();
+}
+
+TEST_CASE("with several hosts a completed entry goes to the outbox, and the leader's append runs it") {
+  TestBoard board(2, true);
+  for (auto& rank : board.ranks) REQUIRE(rank->Mark("x", Sum(4)).ok());
+  CHECK_FALSE(board.ranks[0]->HasNext());
+  const auto out = board.ranks[0]->TakeOutbox();
+  REQUIRE(out.has_value());
+  CHECK(out->name == "x");
+  CHECK(out->rows == std::vector<int64_t>{4, 4});
+  CHECK_FALSE(board.ranks[0]->TakeOutbox().has_value());
+  LogEntry entry;
+  entry.number = out->number;
+  REQUIRE(board.ranks[0]->Append(entry).ok());
+  CHECK(board.ranks[1]->Next().number == out->number);
+}
+
+TEST_CASE("many threads in random orders agree on one order") {
+  constexpr int kRanks = 4, kNames = 50, kRounds = 40;
+  TestBoard board(kRanks);
+  std::vector<std::vector<uint32_t>> orders(kRanks);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < kRanks; ++r) {
+    threads.emplace_back([&, r] {
+      Board& mine = *board.ranks[r];
+      unsigned random = r * 7919 + 1;
+      for (int round = 0; round < kRounds; ++round) {
+        std::vector<int> names(kNames);
+        for (int i = 0; i < kNames; ++i) names[i] = i;
+        for (int i = kNames - 1; i > 0; --i) std::swap(names[i], names[rand_r(&random) % (i + 1)]);
+        for (const int n : names) (void)mine.Mark("t" + std::to_string(n), Sum(n)).ok();
+        for (int done = 0; done < kNames;) {
+          if (!mine.HasNext()) {
+            std::this_thread::yield();
+            continue;
+          }
+          orders[r].push_back(mine.Next().number);
+          mine.Advance();
+          ++done;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int r = 1; r < kRanks; ++r) CHECK(orders[r] == orders[0]);
+  CHECK(orders[0].size() == kNames * kRounds);
+}
+
+}  // namespace
+}  // namespace hvd

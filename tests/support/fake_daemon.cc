@@ -1,0 +1,183 @@
+#include "tests/support/fake_daemon.h"
+
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "hvd/v1/link_b.pb.h"
+
+namespace hvd {
+namespace {
+
+std::string Token(int rank) {
+  char token[33];
+  snprintf(token, sizeof(token), "%032d", rank);
+  return token;
+}
+
+bool ReadAll(int fd, void* data, size_t bytes) {
+  return recv(fd, data, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
+}
+
+bool Read(int fd, v1::ToDaemon* message) {
+  uint32_t length = 0;
+  if (!ReadAll(fd, &length, sizeof(length))) return false;
+  std::string bytes(length, 0);
+  return ReadAll(fd, bytes.data(), length) && message->ParseFromString(bytes);
+}
+
+void Write(int fd, const v1::ToWorker& message, const std::vector<int>& fds = {}) {
+  const std::string bytes = message.SerializeAsString();
+  const auto length = static_cast<uint32_t>(bytes.size());
+  std::string frame(reinterpret_cast<const char*>(&length), sizeof(length));
+  frame += bytes;
+  struct iovec payload = {frame.data(), frame.size()};
+  struct msghdr header {};
+  header.msg_iov = &payload;
+  header.msg_iovlen = 1;
+  std::vector<char> control(CMSG_SPACE(sizeof(int) * fds.size()));
+  if (!fds.empty()) {
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+    struct cmsghdr* c = CMSG_FIRSTHDR(&header);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int) * fds.size());
+    std::memcpy(CMSG_DATA(c), fds.data(), sizeof(int) * fds.size());
+  }
+  [[maybe_unused]] const ssize_t sent = sendmsg(fd, &header, MSG_NOSIGNAL);
+}
+
+}  // namespace
+
+FakeDaemon::FakeDaemon(std::vector<HostShape> hosts)
+    : topology_(std::move(hosts)),
+      connections_(topology_.size(), -1),
+      pages_(topology_.hosts().size()),
+      memories_(topology_.hosts().size(), -1),
+      event_fds_(topology_.hosts().size()) {
+  std::string pattern = std::string(P_tmpdir) + "/hvd-test-XXXXXX";
+  directory_ = mkdtemp(pattern.data());
+  struct sockaddr_un address {};
+  address.sun_family = AF_UNIX;
+  snprintf(address.sun_path, sizeof(address.sun_path), "%s/link", directory_.c_str());
+  listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (bind(listener_, reinterpret_cast<struct sockaddr*>(&address), sizeof(address)) != 0 ||
+      listen(listener_, topology_.size()) != 0) {
+    abort();
+  }
+  thread_ = std::thread([this] { Serve(); });
+}
+
+FakeDaemon::~FakeDaemon() {
+  thread_.join();
+  close(listener_);
+  unlink((directory_ + "/link").c_str());
+  rmdir(directory_.c_str());
+}
+
+LinkName FakeDaemon::link(int rank) const {
+  return {-1, 0, Token(rank), directory_ + "/link"};
+}
+
+const int* FakeDaemon::event_fds(int host) const {
+  return event_fds_[host].empty() ? nullptr : event_fds_[host].data();
+}
+
+void FakeDaemon::Serve() {
+  for (int r = 0; r < topology_.size(); ++r) {
+    const int fd = accept(listener_, nullptr, nullptr);
+    v1::ToDaemon claim;
+    if (!Read(fd, &claim)) abort();
+    const int rank = atoi(claim.claim().token().c_str());
+    connections_[rank] = fd;
+    v1::ToWorker welcome;
+    welcome.mutable_welcome()->set_rank(rank);
+    for (const HostShape& host : topology_.hosts()) {
+      v1::WorldHost* shape = welcome.mutable_welcome()->add_hosts();
+      shape->set_name(host.name);
+      shape->set_ranks(host.ranks);
+    }
+    Write(fd, welcome);
+  }
+  for (uint64_t epoch = 1; ServeEpoch(epoch); ++epoch) CloseEpoch();
+  CloseEpoch();
+  for (const int fd : connections_) close(fd);
+}
+
+void FakeDaemon::StartEpoch(uint64_t epoch, size_t bytes) {
+  bytes_ = bytes;
+  for (size_t host = 0; host < pages_.size(); ++host) {
+    memories_[host] = memfd_create("hvd-test", MFD_CLOEXEC);
+    if (ftruncate(memories_[host], static_cast<off_t>(bytes)) != 0) abort();
+    void* address =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memories_[host], 0);
+    pages_[host] = new (address) HostPage;
+    pages_[host]->local_size = topology_.hosts()[host].ranks;
+    pages_[host]->bytes = bytes;
+    pages_[host]->epoch = epoch;
+    for (int r = 0; pages_.size() > 1 && r < topology_.hosts()[host].ranks; ++r) {
+      event_fds_[host].push_back(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+    }
+  }
+}
+
+void FakeDaemon::CloseEpoch() {
+  for (size_t host = 0; host < pages_.size(); ++host) {
+    if (pages_[host] == nullptr) continue;
+    munmap(pages_[host], bytes_);
+    pages_[host] = nullptr;
+    close(memories_[host]);
+    for (const int fd : event_fds_[host]) close(fd);
+    event_fds_[host].clear();
+  }
+}
+
+bool FakeDaemon::ServeEpoch(uint64_t epoch) {
+  v1::ToDaemon message;
+  for (int r = 0; r < topology_.size(); ++r) {
+    if (!Read(connections_[r], &message) || !message.has_join()) return false;
+    if (r == 0) StartEpoch(epoch, message.join().memory_bytes());
+    v1::ToWorker start;
+    start.mutable_epoch_start()->set_epoch(epoch);
+    start.mutable_epoch_start()->set_token("token" + std::to_string(100 + epoch));
+    const int host = topology_.place(r).host;
+    // A host of fewer ranks asks for less memory than the largest: each maps what it asked for.
+    std::vector<int> fds = {memories_[host]};
+    if (message.join().memory_bytes() != bytes_) {
+      if (ftruncate(memories_[host], static_cast<off_t>(
+                                         std::max<size_t>(bytes_, message.join().memory_bytes()))) != 0) {
+        abort();
+      }
+      pages_[host]->bytes = message.join().memory_bytes();
+    }
+    fds.insert(fds.end(), event_fds_[host].begin(), event_fds_[host].end());
+    Write(connections_[r], start, fds);
+  }
+  v1::ToWorker table;
+  table.mutable_table()->set_epoch(epoch);
+  for (const int fd : connections_) {
+    if (!Read(fd, &message)) return false;
+    table.mutable_table()->add_addresses(message.address().address());
+  }
+  for (const int fd : connections_) Write(fd, table);
+  for (const int fd : connections_) {
+    if (!Read(fd, &message)) return false;
+  }
+  v1::ToWorker go;
+  go.mutable_go()->set_epoch(epoch);
+  for (const int fd : connections_) Write(fd, go);
+  for (const int fd : connections_) {
+    if (!Read(fd, &message)) return false;  // leave, or gone
+  }
+  return true;
+}
+
+}  // namespace hvd
