@@ -2,6 +2,7 @@
 // write them. Pure: text in, values out. See README.md for the grammar.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,9 @@
 #include "absl/status/statusor.h"
 
 namespace hvd {
+
+// Longer texts are refused; whoever reads a hostfile need not read more than this and one byte.
+inline constexpr size_t kMaxHostfileBytes = size_t{16} << 20;
 
 // One host as the user wrote it; repeated mentions are already merged, in order of first mention.
 struct HostSlots {

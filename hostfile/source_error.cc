@@ -1,0 +1,81 @@
+#include "hostfile/source_error.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace hvd {
+namespace {
+
+// A terminal's width or so: longer lines are shown around the caret only.
+constexpr size_t kShownBefore = 60;
+constexpr size_t kShownAfter = 36;
+constexpr size_t kQuotedLength = 60;
+
+bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
+bool IsControl(char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F; }
+
+// How many characters (UTF-8) the bytes make, so that the caret stands under the right one.
+size_t CountCharacters(absl::string_view bytes) {
+  return bytes.size() - std::count_if(bytes.begin(), bytes.end(), IsContinuation);
+}
+
+std::string Printable(absl::string_view bytes) {
+  std::string out(bytes);
+  std::replace_if(
+      out.begin(), out.end(), [](char byte) { return IsControl(byte) && byte != '\t'; }, '?');
+  return out;
+}
+
+// The line and the caret under the byte at `offset`, cut to a window around it.
+std::string ShowWithCaret(absl::string_view line, size_t offset) {
+  size_t from = offset > kShownBefore ? offset - kShownBefore : 0;
+  while (from > 0 && from < line.size() && IsContinuation(line[from])) --from;
+  size_t to = std::min(line.size(), offset + kShownAfter);
+  while (to < line.size() && IsContinuation(line[to])) ++to;
+  const std::string before = Printable(line.substr(from, offset - from));
+  std::string padding;
+  for (const char byte : before) {
+    if (!IsContinuation(byte)) padding += byte == '\t' ? '\t' : ' ';
+  }
+  const absl::string_view head = from > 0 ? "..." : "";
+  return absl::StrCat("  ", head, before, Printable(line.substr(offset, to - offset)),
+                      to < line.size() ? "..." : "", "\n  ", std::string(head.size(), ' '), padding,
+                      "^");
+}
+
+}  // namespace
+
+size_t SourceLine::OffsetOf(absl::string_view piece) const {
+  const size_t offset = static_cast<size_t>(piece.data() - text_.data());
+  return std::min(offset, shown_.size());
+}
+
+std::string SourceLine::Place() const { return absl::StrCat(source_, ":", number_); }
+
+std::string SourceLine::PlaceOf(absl::string_view piece) const {
+  return absl::StrCat(Place(), ":", CountCharacters(shown_.substr(0, OffsetOf(piece))) + 1);
+}
+
+absl::Status SourceLine::ErrorAt(absl::string_view piece, absl::string_view message,
+                                 absl::string_view hint) const {
+  return absl::InvalidArgumentError(absl::StrCat(PlaceOf(piece), ": ", message, "\n",
+                                                 ShowWithCaret(shown_, OffsetOf(piece)),
+                                                 hint.empty() ? "" : "\n  ", hint));
+}
+
+std::string Quoted(absl::string_view text) {
+  std::string out = "\"";
+  for (const char byte : text.substr(0, kQuotedLength)) {
+    if (IsControl(byte) || static_cast<unsigned char>(byte) >= 0x80) {
+      absl::StrAppendFormat(&out, "\\x%02x", static_cast<unsigned char>(byte));
+    } else {
+      out += byte;
+    }
+  }
+  return out + (text.size() > kQuotedLength ? "...\"" : "\"");
+}
+
+}  // namespace hvd

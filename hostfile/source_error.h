@@ -1,0 +1,42 @@
+// Errors that point: source:line:column, the line itself, a caret and the next step.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace hvd {
+
+// A line of the user's text. `text` is what is parsed: the same bytes as `shown`, except that
+// comments have become blanks. Both outlive it.
+class SourceLine {
+ public:
+  SourceLine(absl::string_view source, int number, absl::string_view shown, absl::string_view text)
+      : source_(source), number_(number), shown_(shown), text_(text) {}
+
+  absl::string_view text() const { return text_; }
+
+  // InvalidArgument at the first byte of `piece`, which must lie in text(). `hint` may be empty.
+  absl::Status ErrorAt(absl::string_view piece, absl::string_view message,
+                       absl::string_view hint) const;
+
+  // "hosts.txt:3"
+  std::string Place() const;
+  // "-H:1:7"
+  std::string PlaceOf(absl::string_view piece) const;
+
+ private:
+  size_t OffsetOf(absl::string_view piece) const;
+
+  absl::string_view source_;
+  int number_;
+  absl::string_view shown_;
+  absl::string_view text_;
+};
+
+// `text` in double quotes and on one line: control bytes and what is not ASCII shown as \xNN, long
+// ones cut.
+std::string Quoted(absl::string_view text);
+
+}  // namespace hvd
