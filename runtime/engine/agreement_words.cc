@@ -1,99 +1,154 @@
 #include "runtime/engine/agreement_words.h"
 
+#include "proto/wire.h"
+
 namespace hvd {
 namespace {
 
-void Fill(const Signature& from, v1::Signature* to) {
-  to->set_kind(static_cast<uint32_t>(from.kind));
-  to->set_dtype(from.dtype);
-  to->set_op(from.op);
-  to->set_root(from.root);
-  to->set_device_type(from.device_type);
-  for (int d = 0; d < from.ndim; ++d) to->add_shape(from.shape[d]);
+// Field numbers within a message of any kind; kept as they are so that versions can tell each other
+// apart.
+enum Field {
+  kNumber = 1,
+  kName = 2,
+  kSignature = 3,
+  kRank = 4,
+  kOtherSignature = 5,
+  kOtherRank = 6,
+  kRows = 7,
+  kError = 8,
+};
+enum SignatureField { kRequestKind = 1, kDtype = 2, kOp = 3, kRoot = 4, kDevice = 5, kShape = 6 };
+
+std::string Encode(const Signature& signature) {
+  return WireWriter()
+      .Number(kRequestKind, static_cast<uint64_t>(signature.kind))
+      .Number(kDtype, signature.dtype)
+      .Number(kOp, signature.op)
+      .Number(kRoot, static_cast<uint32_t>(signature.root))
+      .Number(kDevice, signature.device_type)
+      .Packed(kShape, {signature.shape.begin(), signature.shape.begin() + signature.ndim})
+      .bytes();
 }
 
-Signature From(const v1::Signature& from) {
-  Signature to;
-  to.kind = static_cast<RequestKind>(from.kind());
-  to.dtype = from.dtype();
-  to.op = from.op();
-  to.root = from.root();
-  to.device_type = from.device_type();
-  to.ndim = from.shape_size();
-  for (int d = 0; d < to.ndim; ++d) to.shape[d] = from.shape(d);
-  return to;
+bool Decode(std::string_view bytes, Signature* signature) {
+  WireReader reader(bytes);
+  std::vector<int64_t> shape;
+  bool fine = true;
+  while (reader.Next()) {
+    const auto number = static_cast<uint32_t>(reader.number());
+    if (reader.field() == kRequestKind) signature->kind = static_cast<RequestKind>(number);
+    if (reader.field() == kDtype) signature->dtype = number;
+    if (reader.field() == kOp) signature->op = number;
+    if (reader.field() == kRoot) signature->root = static_cast<int32_t>(number);
+    if (reader.field() == kDevice) signature->device_type = number;
+    if (reader.field() == kShape) fine = reader.Packed(&shape);
+  }
+  const auto kind = static_cast<uint32_t>(signature->kind);
+  if (!fine || !reader.ok() || shape.size() > kMaxDimensions || kind < 1 ||
+      kind > static_cast<uint32_t>(RequestKind::kLeave)) {
+    return false;
+  }
+  signature->ndim = static_cast<int32_t>(shape.size());
+  std::copy(shape.begin(), shape.end(), signature->shape.begin());
+  return true;
 }
 
-bool IsSane(const v1::Signature& signature) {
-  return signature.kind() >= 1 && signature.kind() <= static_cast<uint32_t>(RequestKind::kLeave) &&
-         signature.shape_size() <= kMaxDimensions;
+std::string Wrap(AgreementKind kind, const WireWriter& message) {
+  return WireWriter().Bytes(static_cast<int>(kind), message.bytes()).bytes();
+}
+
+bool DecodeReport(std::string_view bytes, OutboxEntry* entry) {
+  WireReader reader(bytes);
+  Asker other;
+  bool fine = true;
+  while (fine && reader.Next()) {
+    const auto number = static_cast<uint32_t>(reader.number());
+    if (reader.field() == kNumber) entry->number = number;
+    if (reader.field() == kName) entry->name = std::string(reader.bytes());
+    if (reader.field() == kRank) entry->first.rank = static_cast<int>(number);
+    if (reader.field() == kOtherRank) other.rank = static_cast<int>(number);
+    if (reader.field() == kRows) fine = reader.Packed(&entry->rows);
+    if (reader.field() == kSignature) fine = Decode(reader.bytes(), &entry->first.signature);
+    if (reader.field() == kOtherSignature) {
+      fine = Decode(reader.bytes(), &other.signature);
+      entry->other = other;
+    }
+  }
+  if (entry->other) entry->other->rank = other.rank;
+  return fine && reader.ok();
+}
+
+bool DecodeDecision(std::string_view bytes, LogEntry* entry) {
+  WireReader reader(bytes);
+  bool fine = true;
+  while (fine && reader.Next()) {
+    if (reader.field() == kNumber) entry->number = static_cast<uint32_t>(reader.number());
+    if (reader.field() == kError) entry->error = std::string(reader.bytes());
+    if (reader.field() == kRows) fine = reader.Packed(&entry->rows);
+  }
+  return fine && reader.ok();
+}
+
+bool DecodeLeft(std::string_view bytes, OutboxEntry* entry) {
+  WireReader reader(bytes);
+  entry->is_left = true;
+  while (reader.Next()) {
+    if (reader.field() == kRank) entry->left_rank = static_cast<int>(reader.number());
+  }
+  return reader.ok();
 }
 
 }  // namespace
 
 std::string EncodeOutbox(const OutboxEntry& entry) {
-  v1::AgreementMessage message;
   if (entry.is_left) {
-    message.mutable_left()->set_rank(entry.left_rank);
-    return message.SerializeAsString();
+    return Wrap(AgreementKind::kLeft,
+                WireWriter().Number(kRank, static_cast<uint64_t>(entry.left_rank)));
   }
-  v1::Report* report = message.mutable_report();
-  report->set_number(entry.number);
-  report->set_name(entry.name);
-  Fill(entry.first.signature, report->mutable_signature());
-  report->set_rank(entry.first.rank);
+  WireWriter report;
+  report.Number(kNumber, entry.number)
+      .Bytes(kName, entry.name)
+      .Bytes(kSignature, Encode(entry.first.signature))
+      .Number(kRank, static_cast<uint64_t>(entry.first.rank));
   if (entry.other) {
-    Fill(entry.other->signature, report->mutable_other_signature());
-    report->set_other_rank(entry.other->rank);
+    report.Bytes(kOtherSignature, Encode(entry.other->signature))
+        .Number(kOtherRank, static_cast<uint64_t>(entry.other->rank));
   }
-  report->mutable_rows()->Assign(entry.rows.begin(), entry.rows.end());
-  return message.SerializeAsString();
+  report.Packed(kRows, entry.rows);
+  return Wrap(AgreementKind::kReport, report);
 }
 
 std::string EncodeDecision(const LogEntry& entry) {
-  v1::AgreementMessage message;
-  message.mutable_decision()->set_number(entry.number);
-  message.mutable_decision()->set_error(entry.error);
-  message.mutable_decision()->mutable_rows()->Assign(entry.rows.begin(), entry.rows.end());
-  return message.SerializeAsString();
+  WireWriter decision;
+  decision.Number(kNumber, entry.number).Packed(kRows, entry.rows);
+  if (!entry.error.empty()) decision.Bytes(kError, entry.error);
+  return Wrap(AgreementKind::kDecision, decision);
 }
 
-std::string EncodeBye() {
-  v1::AgreementMessage message;
-  message.mutable_bye();
-  return message.SerializeAsString();
-}
+std::string EncodeBye() { return Wrap(AgreementKind::kBye, WireWriter()); }
 
-absl::StatusOr<v1::AgreementMessage> DecodeAgreement(const std::string& bytes) {
-  v1::AgreementMessage message;
-  const bool parsed = message.ParseFromString(bytes);
-  const bool sane =
-      parsed && message.kind_case() != v1::AgreementMessage::KIND_NOT_SET &&
-      (!message.has_report() ||
-       (IsSane(message.report().signature()) &&
-        (!message.report().has_other_signature() || IsSane(message.report().other_signature()))));
-  if (!sane) return absl::InvalidArgumentError("an agreement message does not parse");
-  return message;
-}
-
-OutboxEntry ToOutboxEntry(const v1::Report& report) {
-  OutboxEntry entry;
-  entry.number = report.number();
-  entry.name = report.name();
-  entry.first = {static_cast<int>(report.rank()), From(report.signature())};
-  if (report.has_other_signature()) {
-    entry.other = Asker{static_cast<int>(report.other_rank()), From(report.other_signature())};
+absl::StatusOr<AgreementMessage> DecodeAgreement(std::string_view bytes) {
+  WireReader reader(bytes);
+  AgreementMessage message;
+  bool fine = reader.Next();
+  message.kind = static_cast<AgreementKind>(reader.field());
+  switch (message.kind) {
+    case AgreementKind::kReport:
+      fine = fine && DecodeReport(reader.bytes(), &message.outbox);
+      break;
+    case AgreementKind::kLeft:
+      fine = fine && DecodeLeft(reader.bytes(), &message.outbox);
+      break;
+    case AgreementKind::kDecision:
+      fine = fine && DecodeDecision(reader.bytes(), &message.decision);
+      break;
+    case AgreementKind::kBye:
+      break;
+    default:
+      fine = false;
   }
-  entry.rows.assign(report.rows().begin(), report.rows().end());
-  return entry;
-}
-
-LogEntry ToLogEntry(const v1::Decision& decision) {
-  LogEntry entry;
-  entry.number = decision.number();
-  entry.error = decision.error();
-  entry.rows.assign(decision.rows().begin(), decision.rows().end());
-  return entry;
+  if (!fine) return absl::InvalidArgumentError("an agreement message does not parse");
+  return message;
 }
 
 }  // namespace hvd

@@ -57,24 +57,30 @@ absl::StatusOr<bool> Leader::StepChannel(int host, FrameChannel* channel) {
 absl::Status Leader::OnMessage(int host, const std::string& bytes) {
   const auto message = DecodeAgreement(bytes);
   if (!message.ok()) return message.status();
-  if (message->has_bye()) {
-    ++byes_;
-    return absl::OkStatus();
+  const bool known = message->kind == AgreementKind::kLeft ||
+                     is_root() == (message->kind != AgreementKind::kDecision);
+  if (!known) return absl::InternalError("an agreement message came to the wrong side");
+  switch (message->kind) {
+    case AgreementKind::kReport:
+      return OnReport(host, message->outbox);
+    case AgreementKind::kLeft:
+      return is_root() ? OnLeft(host, message->outbox.left_rank)
+                       : parts_.board->NoteLeftElsewhere(message->outbox.left_rank);
+    case AgreementKind::kDecision:
+      return OnDecision(message->decision);
+    case AgreementKind::kBye:
+      ++byes_;
+      return absl::OkStatus();
   }
-  if (message->has_left()) {
-    const int rank = static_cast<int>(message->left().rank());
-    return is_root() ? OnLeft(host, rank) : parts_.board->NoteLeftElsewhere(rank);
-  }
-  if (is_root() && message->has_report()) return OnReport(host, ToOutboxEntry(message->report()));
-  if (!is_root() && message->has_decision()) {
-    const LogEntry entry = ToLogEntry(message->decision());
-    if (entry.number == 0 || entry.number > Board::kEntries ||
-        (!entry.rows.empty() && static_cast<int>(entry.rows.size()) != parts_.topology->size())) {
-      return absl::InternalError("the root sent a decision that fits nothing here");
-    }
-    return parts_.board->Append(entry);
-  }
-  return absl::InternalError("an agreement message came to the wrong side");
+  return absl::OkStatus();
+}
+
+absl::Status Leader::OnDecision(const LogEntry& entry) {
+  const bool fits =
+      entry.number > 0 && entry.number <= Board::kEntries &&
+      (entry.rows.empty() || static_cast<int>(entry.rows.size()) == parts_.topology->size());
+  if (!fits) return absl::InternalError("the root sent a decision that fits nothing here");
+  return parts_.board->Append(entry);
 }
 
 absl::Status Leader::OnReport(int host, const OutboxEntry& report) {

@@ -45,6 +45,7 @@ class Leader {
   absl::StatusOr<bool> StepChannel(int host, FrameChannel* channel);
   absl::Status OnReport(int host, const OutboxEntry& report);
   absl::Status OnLeft(int host, int rank);
+  absl::Status OnDecision(const LogEntry& entry);
   absl::Status OnMessage(int host, const std::string& bytes);
 
   const LeaderParts parts_;

@@ -7,9 +7,6 @@
 #include <cstring>
 #include <new>
 
-#include "hvd/v1/link_b.pb.h"
-#include "proto/hello.h"
-
 namespace hvd {
 namespace {
 
@@ -61,20 +58,20 @@ HostMemory::~HostMemory() {
 }
 
 // Waits for a message of the wanted kind; a refusal is an error with its text.
-template <class Kind>
-absl::Status Session::Await(Kind wanted, const HostPage* page, void* message,
-                            std::vector<int>* fds) {
+absl::StatusOr<ToWorkerMessage> Session::Await(ToWorkerKind wanted, const HostPage* page,
+                                               std::vector<int>* fds) {
   auto frame = socket_.Receive([page] { return Ended(page); });
   if (!frame.ok()) return frame.status();
-  auto* to_worker = static_cast<v1::ToWorker*>(message);
-  const bool parsed = to_worker->ParseFromString(frame->bytes);
-  if (parsed && to_worker->kind_case() == wanted) {
-    if (fds != nullptr) *fds = std::move(frame->descriptors);
-    return absl::OkStatus();
+  ToWorkerMessage message;
+  const bool parsed = DecodeToWorker(frame->bytes, &message);
+  if (parsed && message.kind == wanted && fds != nullptr) {
+    *fds = std::move(frame->descriptors);
+    return message;
   }
   for (const int fd : frame->descriptors) close(fd);
-  if (parsed && to_worker->has_refused()) {
-    return absl::FailedPreconditionError(to_worker->refused().message());
+  if (parsed && message.kind == wanted) return message;
+  if (parsed && message.kind == ToWorkerKind::kRefused) {
+    return absl::FailedPreconditionError(message.text);
   }
   return absl::InternalError("hvdd sent something else than was asked for");
 }
@@ -83,79 +80,51 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const LinkName& link) {
   const absl::StatusOr<int> fd = LinkSocket::Connect(link);
   if (!fd.ok()) return fd.status();
   std::unique_ptr<Session> session(new Session(*fd));
-  v1::ToDaemon claim;
-  claim.mutable_claim()->set_token(link.token);
-  claim.mutable_claim()->set_protocol(kLinkBProtocol);
-  claim.mutable_claim()->set_version(HVD_VERSION);
-  if (absl::Status sent = session->socket_.Send(claim.SerializeAsString()); !sent.ok()) return sent;
-  v1::ToWorker reply;
-  if (absl::Status came = session->Await(v1::ToWorker::kWelcome, nullptr, &reply, nullptr);
-      !came.ok()) {
-    return came;
-  }
-  std::vector<HostShape> hosts;
-  for (const v1::WorldHost& host : reply.welcome().hosts()) {
-    hosts.push_back({host.name(), static_cast<int>(host.ranks())});
-  }
-  session->topology_ = Topology(std::move(hosts));
-  session->rank_ = static_cast<int>(reply.welcome().rank());
-  session->job_ = reply.welcome().job();
-  if (session->rank_ >= session->topology_.size()) {
+  const absl::Status sent = session->socket_.Send(EncodeClaim(link.token));
+  if (!sent.ok()) return sent;
+  auto welcome = session->Await(ToWorkerKind::kWelcome, nullptr);
+  if (!welcome.ok()) return welcome.status();
+  session->topology_ = Topology(std::move(welcome->hosts));
+  session->rank_ = welcome->rank;
+  session->job_ = welcome->job;
+  if (session->rank_ < 0 || session->rank_ >= session->topology_.size()) {
     return absl::InternalError("hvdd gave this process a rank outside the job");
   }
   return session;
 }
 
 absl::StatusOr<EpochGrant> Session::Join(uint64_t after_epoch, size_t memory_bytes) {
-  v1::ToDaemon join;
-  join.mutable_join()->set_after_epoch(after_epoch);
-  join.mutable_join()->set_memory_bytes(memory_bytes);
-  if (absl::Status sent = socket_.Send(join.SerializeAsString()); !sent.ok()) return sent;
-  v1::ToWorker reply;
+  const absl::Status sent = socket_.Send(EncodeJoin(after_epoch, memory_bytes));
+  if (!sent.ok()) return sent;
   std::vector<int> fds;
-  if (absl::Status came = Await(v1::ToWorker::kEpochStart, nullptr, &reply, &fds); !came.ok()) {
-    return came;
-  }
+  auto start = Await(ToWorkerKind::kEpochStart, nullptr, &fds);
+  if (!start.ok()) return start.status();
   auto memory = HostMemory::Map(std::move(fds), memory_bytes);
   if (!memory.ok()) return memory.status();
   EpochGrant grant;
-  grant.epoch = reply.epoch_start().epoch();
-  grant.token = reply.epoch_start().token();
+  grant.epoch = start->epoch;
+  grant.token = start->token;
   grant.memory = std::move(*memory);
   return grant;
 }
 
 absl::StatusOr<std::vector<std::string>> Session::Exchange(const EpochGrant& grant,
                                                            const std::string& address) {
-  v1::ToDaemon mine;
-  mine.mutable_address()->set_epoch(grant.epoch);
-  mine.mutable_address()->set_address(address);
-  if (absl::Status sent = socket_.Send(mine.SerializeAsString()); !sent.ok()) return sent;
-  v1::ToWorker reply;
-  if (absl::Status came = Await(v1::ToWorker::kTable, grant.memory->page(), &reply, nullptr);
-      !came.ok()) {
-    return came;
-  }
-  std::vector<std::string> addresses(reply.table().addresses().begin(),
-                                     reply.table().addresses().end());
-  if (static_cast<int>(addresses.size()) != topology_.size()) {
+  const absl::Status sent = socket_.Send(EncodeAddress(grant.epoch, address));
+  if (!sent.ok()) return sent;
+  auto table = Await(ToWorkerKind::kTable, grant.memory->page());
+  if (!table.ok()) return table.status();
+  if (static_cast<int>(table->addresses.size()) != topology_.size()) {
     return absl::InternalError("the table of addresses does not have an entry a rank");
   }
-  return addresses;
+  return std::move(table->addresses);
 }
 
 absl::Status Session::Barrier(const EpochGrant& grant) {
-  v1::ToDaemon ready;
-  ready.mutable_ready()->set_epoch(grant.epoch);
-  if (absl::Status sent = socket_.Send(ready.SerializeAsString()); !sent.ok()) return sent;
-  v1::ToWorker reply;
-  return Await(v1::ToWorker::kGo, grant.memory->page(), &reply, nullptr);
+  const absl::Status sent = socket_.Send(EncodeReady(grant.epoch));
+  return sent.ok() ? Await(ToWorkerKind::kGo, grant.memory->page()).status() : sent;
 }
 
-absl::Status Session::Leave(uint64_t epoch) {
-  v1::ToDaemon leave;
-  leave.mutable_leave()->set_epoch(epoch);
-  return socket_.Send(leave.SerializeAsString());
-}
+absl::Status Session::Leave(uint64_t epoch) { return socket_.Send(EncodeLeave(epoch)); }
 
 }  // namespace hvd

@@ -11,6 +11,7 @@
 #include "hostfile/topology.h"
 #include "proto/host_page.h"
 #include "runtime/session/link_socket.h"
+#include "runtime/session/link_words.h"
 
 namespace hvd {
 
@@ -66,8 +67,8 @@ class Session {
 
  private:
   explicit Session(int fd) : socket_(fd) {}
-  template <class Kind>
-  absl::Status Await(Kind wanted, const HostPage* page, void* message, std::vector<int>* fds);
+  absl::StatusOr<ToWorkerMessage> Await(ToWorkerKind wanted, const HostPage* page,
+                                        std::vector<int>* fds = nullptr);
 
   LinkSocket socket_;
   int rank_ = 0;

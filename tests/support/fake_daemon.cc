@@ -83,9 +83,7 @@ FakeDaemon::~FakeDaemon() {
   rmdir(directory_.c_str());
 }
 
-LinkName FakeDaemon::link(int rank) const {
-  return {-1, 0, Token(rank), directory_ + "/link"};
-}
+LinkName FakeDaemon::link(int rank) const { return {-1, 0, Token(rank), directory_ + "/link"}; }
 
 const int* FakeDaemon::event_fds(int host) const {
   return event_fds_[host].empty() ? nullptr : event_fds_[host].data();
@@ -117,8 +115,7 @@ void FakeDaemon::StartEpoch(uint64_t epoch, size_t bytes) {
   for (size_t host = 0; host < pages_.size(); ++host) {
     memories_[host] = memfd_create("hvd-test", MFD_CLOEXEC);
     if (ftruncate(memories_[host], static_cast<off_t>(bytes)) != 0) abort();
-    void* address =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memories_[host], 0);
+    void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memories_[host], 0);
     pages_[host] = new (address) HostPage;
     pages_[host]->local_size = topology_.hosts()[host].ranks;
     pages_[host]->bytes = bytes;
@@ -152,8 +149,8 @@ bool FakeDaemon::ServeEpoch(uint64_t epoch) {
     // A host of fewer ranks asks for less memory than the largest: each maps what it asked for.
     std::vector<int> fds = {memories_[host]};
     if (message.join().memory_bytes() != bytes_) {
-      if (ftruncate(memories_[host], static_cast<off_t>(
-                                         std::max<size_t>(bytes_, message.join().memory_bytes()))) != 0) {
+      if (ftruncate(memories_[host], static_cast<off_t>(std::max<size_t>(
+                                         bytes_, message.join().memory_bytes()))) != 0) {
         abort();
       }
       pages_[host]->bytes = message.join().memory_bytes();

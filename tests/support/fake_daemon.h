@@ -1,4 +1,5 @@
-// A daemon of link B in a thread, for ranks that are threads of a test: one or several hosts, epoch after epoch.
+// A daemon of link B in a thread, for ranks that are threads of a test: one or several hosts, epoch
+// after epoch.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,8 @@ class FakeDaemon {
 
   // What HVD_LINK would say for a rank.
   LinkName link(int rank) const;
-  // The page of a host in the current epoch, to abort it as the daemon would. Valid once a rank has joined.
+  // The page of a host in the current epoch, to abort it as the daemon would. Valid once a rank has
+  // joined.
   HostPage* page(int host) const { return pages_[host]; }
   const int* event_fds(int host) const;
 

@@ -139,7 +139,8 @@ TEST_CASE("a lock whose holder died is no trap: the abort frees those who spin")
   rank.join();
 }
 
-TEST_CASE("with several hosts a completed entry goes to the outbox, and the leader's append runs it") {
+TEST_CASE(
+    "with several hosts a completed entry goes to the outbox, and the leader's append runs it") {
   TestBoard board(2, true);
   for (auto& rank : board.ranks) REQUIRE(rank->Mark("x", Sum(4)).ok());
   CHECK_FALSE(board.ranks[0]->HasNext());

@@ -70,7 +70,7 @@ TEST_CASE("a report and a decision survive the wire, and garbage does not") {
   report.other = Asker{4, Report("x", 7, 4, 5, 1).first.signature};
   const auto message = DecodeAgreement(EncodeOutbox(report));
   REQUIRE(message.ok());
-  const OutboxEntry back = ToOutboxEntry(message->report());
+  const OutboxEntry& back = message->outbox;
   CHECK(back.name == "x");
   CHECK(back.number == 7);
   CHECK(Describe(back.first.signature) == Describe(report.first.signature));
@@ -82,7 +82,8 @@ TEST_CASE("a report and a decision survive the wire, and garbage does not") {
   entry.rows = {1, 2};
   const auto decision = DecodeAgreement(EncodeDecision(entry));
   REQUIRE(decision.ok());
-  CHECK(ToLogEntry(decision->decision()).error == "wrong");
+  CHECK(decision->decision.error == "wrong");
+  CHECK(decision->decision.rows == entry.rows);
   CHECK_FALSE(DecodeAgreement("\xff\xff\xff").ok());
   CHECK_FALSE(DecodeAgreement("").ok());
 }

@@ -32,9 +32,7 @@ TEST_CASE("a rank without a link is an error, never a job of one") {
   CHECK(link.status().message().find("HVD_LINK is not set") != std::string::npos);
 }
 
-TEST_CASE("a garbled link is an error") {
-  CHECK_FALSE(Find({{"HVD_LINK", "hello"}}).ok());
-}
+TEST_CASE("a garbled link is an error") { CHECK_FALSE(Find({{"HVD_LINK", "hello"}}).ok()); }
 
 }  // namespace
 }  // namespace hvd

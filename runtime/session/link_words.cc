@@ -1,0 +1,83 @@
+#include "runtime/session/link_words.h"
+
+#include "proto/hello.h"
+#include "proto/wire.h"
+
+namespace hvd {
+namespace {
+
+// Field numbers of ToDaemon's kinds.
+enum { kClaim = 1, kJoin = 2, kAddress = 3, kReady = 4, kLeave = 5 };
+
+std::string Wrap(int kind, const WireWriter& message) {
+  return WireWriter().Bytes(kind, message.bytes()).bytes();
+}
+
+bool DecodeHost(std::string_view bytes, HostShape* host) {
+  WireReader reader(bytes);
+  while (reader.Next()) {
+    if (reader.field() == 1) host->name = std::string(reader.bytes());
+    if (reader.field() == 2) host->ranks = static_cast<int>(reader.number());
+  }
+  return reader.ok() && host->ranks > 0 && host->ranks <= 65536;
+}
+
+bool DecodeWelcome(std::string_view bytes, ToWorkerMessage* message) {
+  WireReader reader(bytes);
+  while (reader.Next()) {
+    if (reader.field() == 1) message->rank = static_cast<int>(reader.number());
+    if (reader.field() == 3) message->job = std::string(reader.bytes());
+    if (reader.field() == 2) {
+      HostShape host;
+      if (!DecodeHost(reader.bytes(), &host)) return false;
+      message->hosts.push_back(std::move(host));
+    }
+  }
+  return reader.ok();
+}
+
+// Refused, EpochStart, Table and Go: an epoch in field 1 and bytes in field 2, or a text in
+// field 1.
+bool DecodeRest(std::string_view bytes, ToWorkerMessage* message) {
+  WireReader reader(bytes);
+  while (reader.Next()) {
+    if (reader.field() == 1 && message->kind == ToWorkerKind::kRefused) {
+      message->text = std::string(reader.bytes());
+    } else if (reader.field() == 1) {
+      message->epoch = reader.number();
+    } else if (reader.field() == 2 && message->kind == ToWorkerKind::kEpochStart) {
+      message->token = std::string(reader.bytes());
+    } else if (reader.field() == 2 && message->kind == ToWorkerKind::kTable) {
+      message->addresses.emplace_back(reader.bytes());
+    }
+  }
+  return reader.ok();
+}
+
+}  // namespace
+
+std::string EncodeClaim(std::string_view token) {
+  return Wrap(kClaim, WireWriter().Bytes(1, token).Number(2, kLinkBProtocol).Bytes(3, HVD_VERSION));
+}
+
+std::string EncodeJoin(uint64_t after_epoch, uint64_t memory_bytes) {
+  return Wrap(kJoin, WireWriter().Number(1, after_epoch).Number(2, memory_bytes));
+}
+
+std::string EncodeAddress(uint64_t epoch, std::string_view address) {
+  return Wrap(kAddress, WireWriter().Number(1, epoch).Bytes(2, address));
+}
+
+std::string EncodeReady(uint64_t epoch) { return Wrap(kReady, WireWriter().Number(1, epoch)); }
+
+std::string EncodeLeave(uint64_t epoch) { return Wrap(kLeave, WireWriter().Number(1, epoch)); }
+
+bool DecodeToWorker(std::string_view bytes, ToWorkerMessage* message) {
+  WireReader reader(bytes);
+  if (!reader.Next() || reader.field() < 1 || reader.field() > 5) return false;
+  message->kind = static_cast<ToWorkerKind>(reader.field());
+  return message->kind == ToWorkerKind::kWelcome ? DecodeWelcome(reader.bytes(), message)
+                                                 : DecodeRest(reader.bytes(), message);
+}
+
+}  // namespace hvd

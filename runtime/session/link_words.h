@@ -1,0 +1,36 @@
+// libhvd's side of link B's messages (proto/hvd/v1/link_b.proto says what the numbers mean). Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hostfile/topology.h"
+
+namespace hvd {
+
+std::string EncodeClaim(std::string_view token);
+std::string EncodeJoin(uint64_t after_epoch, uint64_t memory_bytes);
+std::string EncodeAddress(uint64_t epoch, std::string_view address);
+std::string EncodeReady(uint64_t epoch);
+std::string EncodeLeave(uint64_t epoch);
+
+enum class ToWorkerKind { kNone = 0, kWelcome, kRefused, kEpochStart, kTable, kGo };
+
+// Any of the daemon's messages; the fields of its kind are filled.
+struct ToWorkerMessage {
+  ToWorkerKind kind = ToWorkerKind::kNone;
+  int rank = 0;                        // welcome
+  std::vector<HostShape> hosts;        // welcome
+  std::string job;                     // welcome
+  std::string text;                    // refused
+  uint64_t epoch = 0;                  // the other kinds
+  std::string token;                   // epoch start
+  std::vector<std::string> addresses;  // table
+};
+
+// False when the bytes are no such message.
+bool DecodeToWorker(std::string_view bytes, ToWorkerMessage* message);
+
+}  // namespace hvd

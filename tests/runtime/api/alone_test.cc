@@ -1,0 +1,65 @@
+// libhvd without a launcher: a job of one rank, through the C ABI only.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "hvd/hvd.h"
+
+namespace {
+
+hvd_tensor_t Tensor(std::vector<float>& data, const int64_t* shape) {
+  hvd_tensor_t tensor = HVD_TENSOR_INIT;
+  tensor.data = data.data();
+  tensor.shape = shape;
+  tensor.ndim = 1;
+  return tensor;
+}
+
+TEST_CASE("alone is size one, again and again") {
+  unsetenv("HVD_RANK");
+  unsetenv("HVD_LINK");
+  CHECK(hvd_rank() == -1);
+  CHECK(hvd_barrier(nullptr) == HVD_ERR_NOT_INITIALIZED);
+  CHECK(std::string(hvd_last_error()).find("hvd_init") != std::string::npos);
+  for (int turn = 0; turn < 3; ++turn) {
+    REQUIRE(hvd_init(nullptr) == HVD_OK);
+    REQUIRE(hvd_init(nullptr) == HVD_OK);
+    CHECK(hvd_rank() == 0);
+    CHECK(hvd_size() == 1);
+    CHECK(hvd_local_size() == 1);
+    CHECK(hvd_cross_size() == 1);
+    CHECK(hvd_is_homogeneous() == 1);
+    std::vector<float> x = {1, 2, 3}, y(3);
+    const int64_t shape[] = {3};
+    const hvd_tensor_t in = Tensor(x, shape), out = Tensor(y, shape);
+    REQUIRE(hvd_allreduce(&in, &out, nullptr) == HVD_OK);
+    CHECK(y == x);
+    hvd_handle_t handle = 0;
+    REQUIRE(hvd_allgather_async(&in, nullptr, nullptr, &handle) == HVD_OK);
+    hvd_tensor_t result = HVD_TENSOR_INIT;
+    REQUIRE(hvd_wait_result(handle, &result) == HVD_OK);
+    REQUIRE(result.ndim == 1);
+    CHECK(result.shape[0] == 3);
+    CHECK(memcmp(result.data, x.data(), 12) == 0);
+    hvd_free_result(&result);
+    CHECK(hvd_wait(handle) == HVD_ERR_INVALID);
+    CHECK(hvd_barrier(nullptr) == HVD_OK);
+    REQUIRE(hvd_shutdown() == HVD_OK);
+    CHECK(hvd_is_initialized() == 0);
+  }
+}
+
+TEST_CASE("half a launcher's environment is an error, not a job of one") {
+  setenv("HVD_RANK", "1", 1);
+  CHECK(hvd_init(nullptr) == HVD_ERR_LAUNCH);
+  unsetenv("HVD_RANK");
+}
+
+TEST_CASE("what this build can do is said in lines") {
+  const std::string info = hvd_build_info();
+  CHECK(info.find(std::string("version=") + hvd_version() + "\n") == 0);
+  CHECK(info.find("\nkernels=") != std::string::npos);
+}
+
+}  // namespace
