@@ -1,0 +1,91 @@
+#include "cli/argv_normaliser.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "cli/foreign_options.h"
+#include "hostfile/nearest.h"
+#include "hostfile/source_error.h"
+
+namespace hvd {
+namespace {
+
+const OptionSpelling* Find(absl::Span<const OptionSpelling> spellings, absl::string_view word) {
+  const auto found = std::find_if(spellings.begin(), spellings.end(),
+                                  [&](const OptionSpelling& known) { return known.typed == word; });
+  return found == spellings.end() ? nullptr : &*found;
+}
+
+// An option's name and the value that is joined to it, if there is one.
+struct Word {
+  const OptionSpelling* option = nullptr;
+  bool has_value = false;
+  std::string value;
+};
+
+// "-n4", "-p2222": only where the value is a number, so that "-Hosts" stays a typo.
+Word SplitShort(absl::Span<const OptionSpelling> spellings, const std::string& word) {
+  const bool digits = word.size() > 2 && word[1] != '-' &&
+                      word.find_first_not_of("0123456789", 2) == std::string::npos;
+  const OptionSpelling* option = digits ? Find(spellings, word.substr(0, 2)) : nullptr;
+  if (option == nullptr || !option->is_number) return {};
+  return {option, true, word.substr(2)};
+}
+
+Word Split(absl::Span<const OptionSpelling> spellings, const std::string& word) {
+  if (const OptionSpelling* option = Find(spellings, word)) return {option, false, ""};
+  const size_t equals = word.find('=');
+  if (equals == std::string::npos) return SplitShort(spellings, word);
+  return {Find(spellings, word.substr(0, equals)), true, word.substr(equals + 1)};
+}
+
+absl::Status UnknownOption(absl::Span<const OptionSpelling> spellings, const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  if (IsHorovodOption(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is Horovod's, but not in this version of hvdrun"));
+  }
+  std::vector<absl::string_view> known;
+  for (const OptionSpelling& spelling : spellings) known.push_back(spelling.typed);
+  const absl::string_view nearest = Nearest(name, known);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown option ", Quoted(name),
+      nearest.empty() ? std::string() : absl::StrCat("; did you mean ", nearest, "?")));
+}
+
+}  // namespace
+
+absl::StatusOr<NormalisedArgs> NormaliseArgs(absl::Span<const std::string> args,
+                                             absl::Span<const OptionSpelling> spellings) {
+  NormalisedArgs result;
+  size_t at = 0;
+  for (; at < args.size() && absl::StartsWith(args[at], "-"); ++at) {
+    if (args[at] == "--") {
+      ++at;
+      break;
+    }
+    Word word = Split(spellings, args[at]);
+    if (word.option == nullptr) return UnknownOption(spellings, args[at]);
+    const OptionSpelling& option = *word.option;
+    if (word.has_value && !option.takes_value) {
+      return absl::InvalidArgumentError(absl::StrCat(option.typed, " takes no value"));
+    }
+    result.options.push_back(option.canonical);
+    if (!option.takes_value) continue;
+    if (!word.has_value) {
+      if (at + 1 == args.size() || Find(spellings, args[at + 1]) != nullptr ||
+          args[at + 1] == "--") {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the value of ", option.typed, " is missing"));
+      }
+      word.value = args[++at];
+    }
+    result.options.push_back(std::move(word.value));
+  }
+  result.command.assign(args.begin() + at, args.end());
+  return result;
+}
+
+}  // namespace hvd

@@ -1,0 +1,40 @@
+// The one place where hvdrun's options are declared: their names, help and where their text goes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/argv_normaliser.h"
+
+namespace hvd {
+
+// The texts of the options as typed; checking them is the next step.
+struct OptionTexts {
+  std::string np;
+  std::vector<std::string> hosts, hostfile;  // every mention
+  std::string ssh_port, ssh_identity, rsh_agent, prefix;
+  std::string start_timeout, timeout, lease, grace;
+  std::string containment, stdin_target, output;
+  std::vector<std::string> forwarded;
+  bool verbose = false, timestamps = false;
+  bool dry_run = false, help = false, version = false, check_build = false;
+};
+
+// Holds CLI11 away from the rest of the program (its header takes seconds to compile).
+class OptionTable {
+ public:
+  OptionTable();
+  ~OptionTable();
+
+  std::vector<OptionSpelling> Spellings() const;
+  // Canonical words, as NormaliseArgs gives them.
+  absl::StatusOr<OptionTexts> Read(const std::vector<std::string>& words);
+  std::string Help() const;
+
+ private:
+  struct Parser;
+  std::unique_ptr<Parser> parser_;
+};
+
+}  // namespace hvd

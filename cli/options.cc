@@ -1,0 +1,146 @@
+#include "cli/options.h"
+
+#include <array>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "cli/duration.h"
+#include "cli/option_table.h"
+#include "hostfile/host_item.h"
+#include "hostfile/source_error.h"
+
+namespace hvd {
+namespace {
+
+constexpr int kMaxPort = 65535;
+// Beats go out every quarter of a second; a shorter lease would end healthy hosts.
+constexpr double kShortestLease = 1;
+
+struct NumberRange {
+  int least;
+  int most;
+};
+
+absl::Status ReadNumber(const std::string& name, const std::string& text, NumberRange range,
+                        int* field) {
+  if (text.empty()) return absl::OkStatus();
+  if (absl::SimpleAtoi(text, field) && *field >= range.least && *field <= range.most) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(name, " must be a number from ", range.least,
+                                                 " to ", range.most, ", not ", Quoted(text)));
+}
+
+absl::Status ReadTime(const std::string& name, const std::string& text, double least,
+                      double* field) {
+  if (text.empty()) return absl::OkStatus();
+  const absl::StatusOr<double> seconds = ParseDuration(text);
+  if (!seconds.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", seconds.status().message()));
+  }
+  if (*seconds < least) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " must be at least ", least, "s, not ", text));
+  }
+  *field = *seconds;
+  return absl::OkStatus();
+}
+
+absl::Status ReadContainment(const std::string& text, int* field) {
+  static constexpr std::array kLevels = {"auto", "namespace", "cgroup", "subreaper"};
+  if (text.empty()) return absl::OkStatus();
+  for (size_t level = 0; level < kLevels.size(); ++level) {
+    if (text == kLevels[level]) {
+      *field = static_cast<int>(level);
+      return absl::OkStatus();
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--containment must be auto, namespace, cgroup or subreaper, not ", Quoted(text)));
+}
+
+absl::Status ReadStdin(const std::string& text, int* field) {
+  if (text.empty() || text == "none" || text == "all") {
+    *field = text.empty() ? 0 : text == "none" ? -1 : -2;
+    return absl::OkStatus();
+  }
+  if (ReadNumber("--stdin", text, {0, kMaxRanks - 1}, field).ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--stdin must be none, all or a rank, not ", Quoted(text)));
+}
+
+// At most one mention: two lists of hosts would leave open which counts.
+absl::Status ReadOnce(const std::string& name, const std::vector<std::string>& mentions,
+                      std::string* field) {
+  if (mentions.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is given ", mentions.size(), " times; put all hosts into one"));
+  }
+  if (!mentions.empty()) *field = mentions.front();
+  return absl::OkStatus();
+}
+
+absl::Status ReadHosts(const OptionTexts& texts, TypedOptions* typed) {
+  typed->has_hosts = !texts.hosts.empty();
+  typed->has_hostfile = !texts.hostfile.empty();
+  if (typed->has_hosts && typed->has_hostfile) {
+    return absl::InvalidArgumentError("-H and --hostfile exclude each other; keep one of them");
+  }
+  absl::Status status = ReadOnce("-H", texts.hosts, &typed->hosts);
+  status.Update(ReadOnce("--hostfile", texts.hostfile, &typed->hostfile));
+  status.Update(ReadNumber("-np", texts.np, {1, kMaxRanks}, &typed->np));
+  return status;
+}
+
+absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
+  absl::Status status = ReadNumber("--ssh-port", texts.ssh_port, {1, kMaxPort}, &run->ssh_port);
+  status.Update(ReadTime("--start-timeout", texts.start_timeout, 0.001, &run->start_timeout_s));
+  status.Update(ReadTime("--timeout", texts.timeout, 0, &run->run_timeout_s));
+  status.Update(ReadTime("--lease", texts.lease, kShortestLease, &run->lease_s));
+  status.Update(ReadTime("--grace", texts.grace, 0, &run->grace_s));
+  status.Update(ReadContainment(texts.containment, &run->containment));
+  status.Update(ReadStdin(texts.stdin_target, &run->stdin_rank));
+  run->ssh_identity = texts.ssh_identity;
+  run->rsh_agent = texts.rsh_agent;
+  run->prefix = texts.prefix;
+  run->verbose = texts.verbose;
+  run->output_directory = texts.output;
+  run->timestamps = texts.timestamps;
+  return status;
+}
+
+Ask WhatIsAsked(const OptionTexts& texts) {
+  if (texts.help) return Ask::kHelp;
+  if (texts.version) return Ask::kVersion;
+  if (texts.check_build) return Ask::kCheckBuild;
+  return texts.dry_run ? Ask::kDryRun : Ask::kRun;
+}
+
+}  // namespace
+
+absl::StatusOr<TypedOptions> ParseOptions(absl::Span<const std::string> args) {
+  OptionTable table;
+  absl::StatusOr<NormalisedArgs> words = NormaliseArgs(args, table.Spellings());
+  if (!words.ok()) return words.status();
+  // No option has a use for an empty value, and an empty variable in a script is easily typed.
+  for (size_t i = 1; i < words->options.size(); ++i) {
+    if (words->options[i].empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the value of ", words->options[i - 1], " is empty"));
+    }
+  }
+  const absl::StatusOr<OptionTexts> texts = table.Read(words->options);
+  if (!texts.ok()) return texts.status();
+  TypedOptions typed;
+  typed.ask = WhatIsAsked(*texts);
+  typed.forwarded = texts->forwarded;
+  typed.run.command = std::move(words->command);
+  absl::Status status = ReadHosts(*texts, &typed);
+  status.Update(ReadRun(*texts, &typed.run));
+  if (!status.ok()) return status;
+  return typed;
+}
+
+std::string HelpText() { return OptionTable().Help(); }
+
+}  // namespace hvd
