@@ -1,0 +1,41 @@
+// How much output may be under way unacknowledged: what the link drains in about 100 ms, measured by
+// the delay of the acknowledgements. Pure.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "daemon/loop.h"
+
+namespace hvd {
+
+class CreditWindow {
+ public:
+  static constexpr uint64_t kSmallest = 4 << 10;
+  static constexpr uint64_t kLargest = 8 << 20;
+
+  // Bytes that may be sent now.
+  uint64_t Available() const;
+  void Sent(uint64_t bytes, TimePoint now);
+  // `total`: all bytes that the other side has received so far. A number too high counts as all.
+  void Acked(uint64_t total, TimePoint now);
+
+  uint64_t window() const { return window_; }
+  uint64_t in_flight() const { return sent_ - acked_; }
+
+ private:
+  struct Mark {
+    uint64_t total;
+    TimePoint at;
+    bool filled;  // the window was (nearly) used up when this was sent
+  };
+
+  uint64_t window_ = 16 << 10;
+  uint64_t sent_ = 0;
+  uint64_t acked_ = 0;
+  uint64_t shrunk_at_ = 0;  // one shrink a window: until what was then in flight is acknowledged
+  Clock::duration base_ = Clock::duration::max();  // shortest delay seen: the link without a queue
+  std::deque<Mark> marks_;
+};
+
+}  // namespace hvd

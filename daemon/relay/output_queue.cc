@@ -1,0 +1,98 @@
+#include "daemon/relay/output_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hvd {
+namespace {
+
+constexpr size_t kLargestPiece = 64 << 10;
+
+}  // namespace
+
+OutputQueue::OutputQueue(int streams, std::function<void(int)> on_room)
+    : on_room_(std::move(on_room)), streams_(streams) {}
+
+size_t OutputQueue::Room(int stream) const {
+  const std::lock_guard lock(mutex_);
+  Stream& asked = streams_[stream];
+  const size_t room = asked.data.size() < kRoom ? kRoom - asked.data.size() : 0;
+  if (room == 0) asked.wants_room = true;
+  return room;
+}
+
+void OutputQueue::Push(int stream, std::string_view data) {
+  const std::lock_guard lock(mutex_);
+  streams_[stream].data += data;
+  changed_.notify_all();
+}
+
+void OutputQueue::Skip(int stream, uint64_t lines) {
+  const std::lock_guard lock(mutex_);
+  streams_[stream].skipped_lines += lines;
+}
+
+void OutputQueue::PushEnd(int stream) {
+  const std::lock_guard lock(mutex_);
+  streams_[stream].ended = true;
+  changed_.notify_all();
+}
+
+bool OutputQueue::Take(OutputPiece* piece) {
+  int with_room = -1;
+  {
+    std::unique_lock lock(mutex_);
+    int next = -1;
+    changed_.wait(lock, [&] {
+      if (closed_) return true;
+      next = NextWithWork();
+      return next >= 0 && (streams_[next].data.empty() || window_.Available() > 0);
+    });
+    if (closed_) return false;
+    if (Cut(next, piece)) with_room = next;
+  }
+  if (with_room >= 0) on_room_(with_room);
+  return true;
+}
+
+int OutputQueue::NextWithWork() const {
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    const size_t index = (turn_ + i) % streams_.size();
+    if (streams_[index].has_work()) return static_cast<int>(index);
+  }
+  return -1;
+}
+
+// Returns whether the reader of this stream waits for the room that this made.
+bool OutputQueue::Cut(int index, OutputPiece* piece) {
+  Stream& stream = streams_[index];
+  turn_ = index + 1;
+  const size_t size =
+      std::min({stream.data.size(), kLargestPiece, static_cast<size_t>(window_.Available())});
+  *piece = {index, stream.data.substr(0, size), 0, false};
+  stream.data.erase(0, size);
+  window_.Sent(size, Clock::now());
+  // What was left out lies behind what was already queued.
+  if (stream.data.empty()) piece->skipped_lines = std::exchange(stream.skipped_lines, 0);
+  if (stream.data.empty() && stream.ended) piece->end = stream.end_sent = true;
+  return stream.data.size() <= kRoom / 2 && std::exchange(stream.wants_room, false);
+}
+
+void OutputQueue::Acked(uint64_t total) {
+  const std::lock_guard lock(mutex_);
+  window_.Acked(total, Clock::now());
+  changed_.notify_all();
+}
+
+void OutputQueue::Close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
+void OutputQueue::Open() {
+  const std::lock_guard lock(mutex_);
+  closed_ = false;
+}
+
+}  // namespace hvd

@@ -1,0 +1,41 @@
+// Who descends from whom, read from /proc. Signals go through pidfds that were checked after they
+// were opened, so a number that was reused in between is never hit.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "daemon/unique_fd.h"
+
+namespace hvd {
+
+struct ProcessFact {
+  int pid = 0;
+  int parent = 0;
+  int session = 0;
+  char state = '?';  // as in /proc/PID/stat: Z is a zombie
+};
+
+// Parses the text of /proc/PID/stat. False: not such a line.
+bool ParseStat(std::string_view text, ProcessFact* fact);
+
+// All processes that /proc shows.
+std::vector<ProcessFact> ReadProcesses();
+
+// Those below `root`, without it. Pure.
+std::vector<ProcessFact> Descendants(absl::Span<const ProcessFact> all, int root);
+
+// A pidfd of a process that is still what `fact` says; invalid when it is gone.
+UniqueFd OpenProcess(const ProcessFact& fact);
+bool SendSignal(int pidfd, int signal);
+
+// Stops every descendant of `root` until no new one shows, then kills them all. With `mark`, also
+// processes of this user whose environment holds it ("HVD_JOB_MARK=…"). Returns how many were hit.
+int FreezeAndKill(int root, const std::string& mark);
+
+// Living (not zombie) descendants of `root` and processes with `mark` (empty: none).
+int CountLiving(int root, const std::string& mark);
+
+}  // namespace hvd

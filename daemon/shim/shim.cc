@@ -1,0 +1,270 @@
+#include "daemon/shim/shim.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <set>
+
+#include "daemon/shim/process_tree.h"
+#include "daemon/shim/way_back.h"
+
+namespace hvd {
+namespace {
+
+constexpr auto kKillAgain = std::chrono::milliseconds(10);
+constexpr auto kKillPatience = std::chrono::seconds(5);  // for the D state, at the very end
+
+void SetText(ShimReport* report, const std::string& text) {
+  snprintf(report->text, sizeof(report->text), "%s", text.c_str());
+}
+
+UniqueFd OpenChildSignal() {
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  return UniqueFd(signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+}  // namespace
+
+Shim::Shim(ShimChannel channel, Containment containment, UniqueFd outer_fdinfo)
+    : channel_(std::move(channel)),
+      containment_(std::move(containment)),
+      outer_fdinfo_(std::move(outer_fdinfo)),
+      child_signal_(OpenChildSignal()) {}
+
+void Shim::Serve() {
+  TellReady();
+  loop_.Watch(channel_.fd(), EPOLLIN, [this](uint32_t) { OnRequests(); });
+  loop_.Watch(child_signal_.get(), EPOLLIN, [this](uint32_t) {
+    signalfd_siginfo info;
+    while (read(child_signal_.get(), &info, sizeof(info)) > 0) {
+    }
+    Reap();
+  });
+  loop_.Run();
+  EndEverything();
+}
+
+void Shim::TellReady() {
+  WayBack way = MakeWayBack();
+  way_back_ = std::move(way.place);
+  ShimReport ready{ShimTell::kReady};
+  ready.pid = getpid();
+  ready.status = way_back_.get();
+  SetText(&ready, containment_.cgroup());
+  channel_.Tell(ready, std::move(way.listener));
+}
+
+void Shim::OnRequests() {
+  ShimRequest request{};
+  std::vector<UniqueFd> fds;
+  while (true) {
+    switch (channel_.Receive(&request, &fds)) {
+      case ShimChannel::Got::kRecord:
+        Handle(request, std::move(fds));
+        break;
+      case ShimChannel::Got::kNothing:
+        channel_.Flush();
+        UpdateWatch();
+        return;
+      case ShimChannel::Got::kEnd:
+        EndEverything();
+    }
+  }
+}
+
+void Shim::UpdateWatch() {
+  loop_.Change(channel_.fd(), channel_.has_backlog() ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+void Shim::Handle(const ShimRequest& request, std::vector<UniqueFd> fds) {
+  switch (request.ask) {
+    case ShimAsk::kSpawn:
+      return SpawnRank(request.rank, std::move(fds));
+    case ShimAsk::kSignalRank:
+      return SignalRank(request);
+    case ShimAsk::kTermLeftovers:
+      stopping_ = true;
+      return TermLeftovers();
+    case ShimAsk::kKillAll:
+      return KillAll();
+    case ShimAsk::kCountAll: {
+      ShimReport report{ShimTell::kSurvivors};
+      report.status = containment_.CountLiving(mark_);
+      return channel_.Tell(report);
+    }
+    case ShimAsk::kLease:
+      return SetLease(request.until_ns);
+  }
+}
+
+void Shim::SpawnRank(int number, std::vector<UniqueFd> fds) {
+  Rank rank;
+  ExecFailure failure{ExecFailure::Step::kDescriptors, EINVAL};
+  if (fds.size() != 5 || !OrderFromFd(fds[0].get(), &rank.order) || rank.order.argv.empty()) {
+    rank.order.argv = {"?"};
+    return TellSpawnFailed(number, rank, failure);
+  }
+  for (const std::string& entry : rank.order.environment) {
+    if (entry.rfind("HVD_JOB_MARK=", 0) == 0) mark_ = entry;
+  }
+  const SpawnFds ends{std::move(fds[1]), std::move(fds[2]), std::move(fds[3]), std::move(fds[4])};
+  Spawned spawned = Spawn(rank.order, ends);
+  if (spawned.pid < 0) {
+    failure.error = errno;
+    return TellSpawnFailed(number, rank, failure);
+  }
+  rank.pid = spawned.pid;
+  rank.outer_pid = OuterPid(spawned.pidfd.get());
+  rank.pidfd = std::move(spawned.pidfd);
+  rank.exec_end = std::move(spawned.exec_end);
+  containment_.Take(rank.pid);
+  loop_.Watch(rank.exec_end.get(), EPOLLIN, [this, number](uint32_t) {
+    const auto found = ranks_.find(number);
+    if (found != ranks_.end() && !FinishExec(number, &found->second)) ranks_.erase(found);
+  });
+  ranks_[number] = std::move(rank);
+  // Recorded: the gate may open.
+  [[maybe_unused]] const ssize_t n = write(spawned.gate.get(), "g", 1);
+}
+
+void Shim::TellSpawnFailed(int number, const Rank& rank, const ExecFailure& failure) {
+  ShimReport report{ShimTell::kSpawnFailed};
+  report.rank = number;
+  report.pid = rank.outer_pid;
+  report.error = failure.error;
+  report.status = ExecFailureCode(failure);
+  SetText(&report, DescribeExecFailure(failure, rank.order));
+  channel_.Tell(report);
+  UpdateWatch();
+}
+
+bool Shim::FinishExec(int number, Rank* rank) {
+  if (!rank->exec_end.valid()) return true;
+  ExecFailure failure;
+  const bool failed =
+      read(rank->exec_end.get(), &failure, sizeof(failure)) == static_cast<ssize_t>(sizeof(failure));
+  loop_.Forget(rank->exec_end.get());
+  rank->exec_end.Reset();
+  if (failed) {
+    TellSpawnFailed(number, *rank, failure);  // its exit will say nothing more
+    return false;
+  }
+  ShimReport report{ShimTell::kStarted};
+  report.rank = number;
+  report.pid = rank->outer_pid;
+  channel_.Tell(report);
+  UpdateWatch();
+  return true;
+}
+
+void Shim::SignalRank(const ShimRequest& request) {
+  const auto found = ranks_.find(request.rank);
+  if (found == ranks_.end()) return;
+  if (request.tree != 0) {
+    stopping_ = true;
+    SendSignal(found->second.pidfd.get(), SIGCONT);
+  }
+  SendSignal(found->second.pidfd.get(), request.signal);
+}
+
+void Shim::TermLeftovers() {
+  std::set<int> living;
+  for (const auto& [number, rank] : ranks_) living.insert(rank.pid);
+  for (const ProcessFact& fact : Descendants(ReadProcesses(), getpid())) {
+    if (fact.state == 'Z' || living.count(fact.session) != 0) continue;
+    const UniqueFd pidfd = OpenProcess(fact);
+    if (!pidfd.valid()) continue;
+    SendSignal(pidfd.get(), SIGCONT);
+    SendSignal(pidfd.get(), SIGTERM);
+  }
+}
+
+void Shim::KillAll() {
+  stopping_ = killing_ = true;
+  containment_.KillAll(mark_);
+  Reap();
+  if (killing_) {
+    loop_.At(Clock::now() + kKillAgain, [this] {
+      if (killing_) KillAll();
+    });
+  }
+}
+
+void Shim::Reap() {
+  int status;
+  int pid;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) OnExit(pid, status);
+  if (pid < 0 && errno == ECHILD) {
+    // Init and subreaper alike: no child means no descendant.
+    killing_ = false;
+    channel_.Tell({ShimTell::kEmpty});
+    UpdateWatch();
+  } else if (leftovers_due_) {
+    TermLeftovers();
+  }
+  leftovers_due_ = false;
+}
+
+void Shim::OnExit(int pid, int status) {
+  const auto found = std::find_if(ranks_.begin(), ranks_.end(),
+                                  [pid](const auto& entry) { return entry.second.pid == pid; });
+  if (found == ranks_.end()) return;  // an adopted orphan
+  Rank& rank = found->second;
+  if (FinishExec(found->first, &rank)) {
+    ShimReport report{ShimTell::kExited};
+    report.rank = found->first;
+    report.pid = rank.outer_pid;
+    report.status = status;
+    channel_.Tell(report);
+    UpdateWatch();
+  }
+  ranks_.erase(found);
+  leftovers_due_ = leftovers_due_ || stopping_;
+}
+
+int Shim::OuterPid(int pidfd) const {
+  const UniqueFd about(openat(outer_fdinfo_.get(), std::to_string(pidfd).c_str(),
+                              O_RDONLY | O_CLOEXEC));
+  char text[512] = {};
+  if (!about.valid() || read(about.get(), text, sizeof(text) - 1) <= 0) return -1;
+  const char* line = strstr(text, "\nPid:");
+  int pid = -1;
+  if (line != nullptr) sscanf(line, "\nPid: %d", &pid);
+  return pid;
+}
+
+void Shim::SetLease(int64_t until_ns) {
+  loop_.Cancel(lease_timer_);
+  const TimePoint until{std::chrono::nanoseconds(until_ns)};
+  lease_timer_ = loop_.At(until, [this] { EndEverything(); });
+}
+
+void Shim::EndEverything() {
+  const TimePoint patience = Clock::now() + kKillPatience;
+  while (Clock::now() < patience) {
+    containment_.KillAll(mark_);
+    int pid;
+    while ((pid = waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (pid < 0 && errno == ECHILD) break;
+    pollfd child{child_signal_.get(), POLLIN, 0};
+    poll(&child, 1, static_cast<int>(kKillAgain.count()));
+    signalfd_siginfo info;
+    while (read(child_signal_.get(), &info, sizeof(info)) > 0) {
+    }
+  }
+  containment_.Leave();
+  _exit(0);
+}
+
+}  // namespace hvd

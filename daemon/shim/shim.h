@@ -1,0 +1,64 @@
+// The shim: a small process with one thread and no gRPC that alone spawns, signals and reaps the
+// ranks. hvdd tells it what to do over a ShimChannel; when hvdd is gone, or its lease runs out, it
+// kills everything and ends.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "daemon/loop.h"
+#include "daemon/shim/containment.h"
+#include "daemon/shim/shim_channel.h"
+#include "daemon/shim/spawn.h"
+
+namespace hvd {
+
+class Shim {
+ public:
+  Shim(ShimChannel channel, Containment containment, UniqueFd outer_fdinfo);
+
+  // Reports kReady, then serves until hvdd is gone. Ends the process.
+  [[noreturn]] void Serve();
+
+ private:
+  struct Rank {
+    SpawnOrder order;
+    int pid = -1;
+    int outer_pid = -1;  // as hvdd sees it
+    UniqueFd pidfd;
+    UniqueFd exec_end;  // valid until the command runs or has failed to
+  };
+
+  void TellReady();
+  void OnRequests();
+  void Handle(const ShimRequest& request, std::vector<UniqueFd> fds);
+  void SpawnRank(int number, std::vector<UniqueFd> fds);
+  void TellSpawnFailed(int number, const Rank& rank, const ExecFailure& failure);
+  // Learns whether the exec worked. False: it failed (told).
+  bool FinishExec(int number, Rank* rank);
+  void SignalRank(const ShimRequest& request);
+  void TermLeftovers();
+  void KillAll();
+  void Reap();
+  void OnExit(int pid, int status);
+  int OuterPid(int pidfd) const;
+  void SetLease(int64_t until_ns);
+  void UpdateWatch();
+  [[noreturn]] void EndEverything();
+
+  ShimChannel channel_;
+  Containment containment_;
+  UniqueFd outer_fdinfo_;  // /proc/self/fdinfo of hvdd's PID namespace
+  UniqueFd way_back_;      // O_PATH descriptor of the unlinked socket
+  UniqueFd child_signal_;
+  Loop loop_;
+  std::map<int, Rank> ranks_;  // living ones, by local rank
+  std::string mark_;           // "HVD_JOB_MARK=…" once known
+  bool leftovers_due_ = false;
+  bool stopping_ = false;
+  bool killing_ = false;
+  Loop::TimerId lease_timer_{};
+};
+
+}  // namespace hvd

@@ -1,0 +1,77 @@
+// What hvdd and its shim say to each other: fixed records over a SOCK_SEQPACKET pair, descriptors
+// beside them. Both ends are the same binary, so the records are plain structs.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "daemon/unique_fd.h"
+
+namespace hvd {
+
+enum class ShimAsk : uint32_t {
+  kSpawn,          // descriptors: order (memfd), stdin, stdout, stderr, door
+  kSignalRank,     // to the rank's own process; with `tree` also to what is left when it ends
+  kTermLeftovers,  // CONT and TERM to descendants outside the living ranks' sessions
+  kKillAll,        // KILL to the whole containment; answered by kEmpty when nothing is left
+  kCountAll,       // answered by kSurvivors
+  kLease,          // kill everything at `until_ns` (CLOCK_MONOTONIC) unless renewed
+};
+
+struct ShimRequest {
+  ShimAsk ask;
+  int32_t rank = -1;  // local rank
+  int32_t signal = 0;
+  uint32_t tree = 0;
+  int64_t until_ns = 0;
+};
+
+enum class ShimTell : uint32_t {
+  kReady,        // containment stands; descriptors: listening socket of the way back
+  kFailed,       // containment does not work here: text says why; the shim is gone
+  kStarted,      // the command runs; descriptors: its pidfd
+  kSpawnFailed,  // `error` is errno, text names the step
+  kExited,       // status as wait4 gives it
+  kEmpty,        // no descendant is left
+  kSurvivors,    // status: how many
+};
+
+struct ShimReport {
+  ShimTell tell;
+  int32_t rank = -1;
+  int32_t pid = 0;  // as the shim sees it
+  int32_t status = 0;
+  int32_t error = 0;
+  char text[400] = {};
+};
+
+// One end. Not thread-safe.
+class ShimChannel {
+ public:
+  explicit ShimChannel(UniqueFd socket) : socket_(std::move(socket)) {}
+
+  int fd() const { return socket_.get(); }
+
+  // Blocks while the other end's queue is full. False: the other end is gone.
+  bool Ask(const ShimRequest& request, const std::vector<int>& fds = {});
+  // Never blocks: a paused hvdd must not pause the shim. What does not fit waits for Flush.
+  void Tell(const ShimReport& report, UniqueFd fd = UniqueFd());
+  void Flush();
+  bool has_backlog() const { return !backlog_.empty(); }
+
+  enum class Got { kRecord, kNothing, kEnd };
+  Got Receive(ShimRequest* request, std::vector<UniqueFd>* fds);
+  Got Receive(ShimReport* report, std::vector<UniqueFd>* fds);
+
+ private:
+  struct Waiting {
+    ShimReport report;
+    UniqueFd fd;
+  };
+
+  UniqueFd socket_;
+  std::deque<Waiting> backlog_;
+};
+
+}  // namespace hvd

@@ -1,0 +1,152 @@
+#include "daemon/shim/spawn.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace hvd {
+namespace {
+
+using Step = ExecFailure::Step;
+
+void ResetSignals() {
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Soft limits as asked for, as far as the host's hard ones allow; those stay.
+void ApplyLimits(const std::vector<SoftLimit>& limits) {
+  for (const SoftLimit& limit : limits) {
+    rlimit now{};
+    if (getrlimit(static_cast<__rlimit_resource>(limit.resource), &now) != 0) continue;
+    now.rlim_cur = std::min<rlim_t>(limit.soft, now.rlim_max);
+    setrlimit(static_cast<__rlimit_resource>(limit.resource), &now);
+  }
+}
+
+void Pin(const std::vector<int>& cores) {
+  if (cores.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(core, &set);
+  sched_setaffinity(0, sizeof(set), &set);
+}
+
+// 0, 1, 2 and the door; nothing else outlives exec. `report` moves out of the door's way.
+bool ArrangeDescriptors(const SpawnOrder& order, const SpawnFds& fds, int* report) {
+  const int door = order.door_fd;
+  *report = fcntl(*report, F_DUPFD_CLOEXEC, door + 1);
+  if (*report < 0) return false;
+  if (dup2(fds.in.get(), 0) < 0 || dup2(fds.out.get(), 1) < 0 || dup2(fds.err.get(), 2) < 0 ||
+      dup2(fds.door.get(), door) < 0) {
+    return false;
+  }
+  return syscall(SYS_close_range, 3, door - 1, 0) == 0 &&
+         syscall(SYS_close_range, door + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0;
+}
+
+[[noreturn]] void Fail(int report, Step step) {
+  const ExecFailure failure{step, errno};
+  [[maybe_unused]] const ssize_t n = write(report, &failure, sizeof(failure));
+  _exit(127);
+}
+
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+[[noreturn]] void BecomeCommand(const SpawnOrder& order, const SpawnFds& fds, int gate,
+                                int report) {
+  char go;
+  if (read(gate, &go, 1) != 1) _exit(127);
+  setsid();
+  ResetSignals();
+  prctl(PR_SET_PDEATHSIG, 0);
+  if (!ArrangeDescriptors(order, fds, &report)) Fail(report, Step::kDescriptors);
+  ApplyLimits(order.limits);
+  Pin(order.cores);
+  umask(order.umask);
+  if (!order.directory.empty() && chdir(order.directory.c_str()) != 0) {
+    Fail(report, Step::kDirectory);
+  }
+  std::vector<char*> argv = Pointers(order.argv);
+  std::vector<char*> environment = Pointers(order.environment);
+  environ = environment.data();  // execvp searches the PATH that the command will see
+  execvp(argv[0], argv.data());
+  Fail(report, Step::kCommand);
+}
+
+std::string PathOf(const SpawnOrder& order) {
+  for (const std::string& entry : order.environment) {
+    if (entry.rfind("PATH=", 0) == 0) return entry.substr(5);
+  }
+  return "";
+}
+
+}  // namespace
+
+Spawned Spawn(const SpawnOrder& order, const SpawnFds& fds) {
+  Spawned spawned;
+  int gate[2], report[2];
+  if (pipe2(gate, O_CLOEXEC) != 0) return spawned;
+  UniqueFd gate_read(gate[0]);
+  spawned.gate.Reset(gate[1]);
+  if (pipe2(report, O_CLOEXEC) != 0) return spawned;
+  spawned.exec_end.Reset(report[0]);
+  UniqueFd report_write(report[1]);
+
+  int pidfd = -1;
+  const int pid = static_cast<int>(
+      syscall(SYS_clone, CLONE_PIDFD | SIGCHLD, nullptr, &pidfd, nullptr, nullptr));
+  if (pid == 0) {
+    spawned.gate.Reset();  // else its own copy would keep the gate from ever ending
+    BecomeCommand(order, fds, gate_read.get(), report_write.get());
+  }
+  if (pid > 0) {
+    spawned.pid = pid;
+    spawned.pidfd.Reset(pidfd);
+  }
+  return spawned;
+}
+
+std::string DescribeExecFailure(const ExecFailure& failure, const SpawnOrder& order) {
+  const std::string why = strerrordesc_np(failure.error);
+  switch (failure.step) {
+    case Step::kDirectory:
+      return absl::StrCat("cannot enter the working directory '", order.directory, "': ", why,
+                          "; it must exist on every host");
+    case Step::kDescriptors:
+      return absl::StrCat("cannot arrange the descriptors of '", order.argv[0], "': ", why,
+                          "; look at the limit of open files");
+    case Step::kCommand:
+      break;
+  }
+  if (failure.error == ENOENT && order.argv[0].find('/') == std::string::npos) {
+    return absl::StrCat("command '", order.argv[0], "' not found on PATH (", PathOf(order), ")");
+  }
+  return absl::StrCat("cannot run '", order.argv[0], "': ", why);
+}
+
+int ExecFailureCode(const ExecFailure& failure) {
+  if (failure.step != Step::kCommand) return 125;
+  return failure.error == ENOENT || failure.error == ENOTDIR ? 127 : 126;
+}
+
+}  // namespace hvd

@@ -1,0 +1,40 @@
+// Starts one rank's process: clone with a pidfd, hold it at a gate, then exec.
+#pragma once
+
+#include <string>
+
+#include "daemon/shim/spawn_order.h"
+#include "daemon/unique_fd.h"
+
+namespace hvd {
+
+struct SpawnFds {
+  UniqueFd in;
+  UniqueFd out;
+  UniqueFd err;
+  UniqueFd door;
+};
+
+// A child that waits at its gate.
+struct Spawned {
+  int pid = -1;       // -1: clone failed, errno says why
+  UniqueFd pidfd;     // valid when pid is
+  UniqueFd gate;      // one byte lets it go on; closing it ends it
+  UniqueFd exec_end;  // end of file: the command runs; else one ExecFailure
+};
+
+struct ExecFailure {
+  enum class Step : int { kDirectory, kDescriptors, kCommand } step;
+  int error;  // errno
+};
+
+// Shim only: the caller has one thread, so the child may use all of libc.
+Spawned Spawn(const SpawnOrder& order, const SpawnFds& fds);
+
+// "cannot run 'foo' …": for people; `error` is errno of the step.
+std::string DescribeExecFailure(const ExecFailure& failure, const SpawnOrder& order);
+
+// 127 not found, 126 found but not runnable, 125 anything before the command.
+int ExecFailureCode(const ExecFailure& failure);
+
+}  // namespace hvd

@@ -1,0 +1,37 @@
+// What one rank's process is started with, and its spelling in the memfd that carries it to the
+// shim (an environment may be larger than any socket message).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/unique_fd.h"
+
+namespace hvd {
+
+struct SoftLimit {
+  int resource = 0;  // RLIMIT_*
+  uint64_t soft = 0;
+};
+
+struct SpawnOrder {
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;
+  std::string directory;
+  uint32_t umask = 022;
+  int door_fd = -1;  // number that the rank's end of its link door gets
+  std::vector<SoftLimit> limits;
+  std::vector<int> cores;  // empty: not pinned
+};
+
+std::string PackOrder(const SpawnOrder& order);
+// False: cut short or not an order.
+bool UnpackOrder(std::string_view packed, SpawnOrder* order);
+
+// The order in a memfd, and back. Invalid descriptor or false: errno says why.
+UniqueFd OrderToFd(const SpawnOrder& order);
+bool OrderFromFd(int fd, SpawnOrder* order);
+
+}  // namespace hvd
