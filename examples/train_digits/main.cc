@@ -1,0 +1,85 @@
+// Trains a small network on handwritten digits, data-parallel.
+//   hvdrun -np 2 build/bin/train_digits
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "examples/train_digits/digits.h"
+#include "examples/train_digits/training.h"
+#include "hvd/hvd.hpp"
+
+namespace {
+
+constexpr int kUsage = 2;
+
+struct Options {
+  std::string data = digits::DefaultPath();
+  digits::TrainingOptions training;
+  bool json = false;
+};
+
+void Declare(CLI::App* app, Options* options) {
+  app->option_defaults()->always_capture_default();  // so that --help shows them
+  digits::TrainingOptions& training = options->training;
+  app->add_option("--data", options->data, "digits as CSV, gzipped or not");
+  app->add_option("--epochs", training.epochs, "times to go through the data")
+      ->check(CLI::Range(1, 100000));
+  app->add_option("--batch", training.batch, "images a step, all ranks together")
+      ->check(CLI::Range(1, 1000000));
+  app->add_option("--lr", training.learning_rate, "learning rate")->check(CLI::Range(1e-9, 1e3));
+  app->add_option("--seed", training.seed, "of the shuffles and the first weights");
+  app->add_flag("--json", options->json, "end with one line of JSON");
+}
+
+void PrintProgress(const digits::EpochReport& report, int epochs) {
+  std::printf("epoch %*d/%d  loss %.4f  test accuracy %.4f  %.0f samples/s\n", 3, report.epoch,
+              epochs, report.loss, report.test_accuracy, report.samples_per_second);
+  std::fflush(stdout);
+}
+
+void PrintJson(const Options& options, const std::vector<digits::EpochReport>& reports) {
+  std::printf("{\"np\":%d,\"batch\":%zu,\"seed\":%llu,\"losses\":[", hvd::size(),
+              options.training.batch, static_cast<unsigned long long>(options.training.seed));
+  for (const digits::EpochReport& report : reports) {
+    std::printf("%s%.6f", report.epoch == 1 ? "" : ",", report.loss);
+  }
+  std::printf("],\"test_accuracy\":%.4f}\n", reports.back().test_accuracy);
+}
+
+void Run(const Options& options) {
+  const digits::Digits data = digits::Read(options.data, options.training.seed);
+  hvd::Session session;
+  std::vector<digits::EpochReport> reports;
+  digits::Train(data, options.training, [&](const digits::EpochReport& report) {
+    reports.push_back(report);
+    if (hvd::rank() == 0) PrintProgress(report, options.training.epochs);
+  });
+  if (options.json && hvd::rank() == 0) PrintJson(options, reports);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Trains a small network on handwritten digits; start it with hvdrun.",
+               "train_digits");
+  Declare(&app, &options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  try {
+    Run(options);
+  } catch (const digits::DataError& error) {
+    std::fprintf(stderr, "train_digits: %s\n", error.what());
+    return kUsage;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "train_digits: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
