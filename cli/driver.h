@@ -1,0 +1,25 @@
+// The driver: gRPC, epochs and the verdict, in a session of its own so that the terminal does not
+// own the job. Its one loop carries out what driver_state decides.
+#pragma once
+
+#include "cli/descriptor.h"
+#include "cli/driver_launch.h"
+#include "cli/run_options.h"
+#include "cli/ssh_command.h"
+
+namespace hvd {
+
+struct DriverSetup {
+  const RunOptions* options = nullptr;
+  JobSecrets secrets;
+  LauncherLimits limits;
+  DaemonStart start;
+  Descriptor console;
+  Descriptor spawner;
+};
+
+// Ends the process when the verdict has gone to the console, or when nobody is left to hear it: taking gRPC
+// down in order would cost milliseconds and wait for hosts that may be gone.
+[[noreturn]] void RunDriver(DriverSetup setup);
+
+}  // namespace hvd
