@@ -58,8 +58,8 @@ absl::Status HostCollectives::Reduce(const ReduceArgs& args, const std::vector<s
                std::max(Mark::kPayloadBytes, thresholds_.one_shot_bytes * 2 / size()));
   if (gather && bytes <= one_shot) return OneShotReduce(*group_, reduce);
   if (ReadsPeers(bytes)) {
-    return PeerReadReduce(
-        *group_, reduce, {thresholds_.peer_read_piece_bytes, Scratch(), kScratchBytes});
+    return PeerReadReduce(*group_, reduce,
+                          {thresholds_.peer_read_piece_bytes, Scratch(), kScratchBytes});
   }
   return StagedReduce(*group_, reduce, thresholds_.staged_piece_bytes);
 }

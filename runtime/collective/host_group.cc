@@ -148,9 +148,8 @@ absl::Status HostGroup::Await(Counter counter, int peer, uint64_t rounds) {
 }
 
 absl::Status HostGroup::AwaitAll(Counter counter, uint64_t rounds) {
-  return AwaitPeers([&](int peer) {
-    return CounterOf(peer, counter).load(std::memory_order_acquire) >= rounds;
-  });
+  return AwaitPeers(
+      [&](int peer) { return CounterOf(peer, counter).load(std::memory_order_acquire) >= rounds; });
 }
 
 absl::Status HostGroup::ReadPeer(int peer, uint64_t address, void* to, size_t bytes) {

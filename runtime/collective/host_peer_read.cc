@@ -39,8 +39,8 @@ class PeerReadReduction {
   PeerReadReduction(HostGroup& group, const HostReduce& reduce, const PeerReadOptions& options)
       : group_(group), reduce_(reduce), scratch_(options.scratch) {
     const size_t room = options.scratch_bytes / std::max(1, group.size() - 1) / 64 * 64;
-    piece_ = std::max(size_t{64}, std::min(options.piece_bytes, room) / 64 * 64) /
-             reduce.element_bytes;
+    piece_ =
+        std::max(size_t{64}, std::min(options.piece_bytes, room) / 64 * 64) / reduce.element_bytes;
     rounds_ = (reduce.largest_slice() + piece_ - 1) / piece_;
     // Where ranks share cores each wait costs a switch: one wait for all pieces instead.
     lag_ = group.wait_policy().oversubscribed ? rounds_ : std::min<uint64_t>(rounds_, 1);

@@ -68,7 +68,8 @@ class StagedReduction {
     for (int owner = 0; owner < group_.size(); ++owner) {
       const Range slice = Slice(owner, round);
       if (owner == group_.rank() || slice.count == 0) continue;
-      memcpy(Shown(group_.rank(), owner, round), reduce_.input + slice.begin * reduce_.element_bytes,
+      memcpy(Shown(group_.rank(), owner, round),
+             reduce_.input + slice.begin * reduce_.element_bytes,
              slice.count * reduce_.element_bytes);
     }
     group_.Advance(HostGroup::kStaged, group_.first_round() + round + 1);

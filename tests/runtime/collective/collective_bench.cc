@@ -32,8 +32,9 @@ double NowUs() {
 std::vector<size_t> Sizes() {
   std::vector<size_t> sizes;
   const char* text = getenv("SIZES");
-  std::istringstream words(text != nullptr ? text : "4 1024 4096 16384 65536 262144 1048576 4194304 "
-                                                    "16777216 67108864");
+  std::istringstream words(text != nullptr ? text
+                                           : "4 1024 4096 16384 65536 262144 1048576 4194304 "
+                                             "16777216 67108864");
   for (size_t size; words >> size;) sizes.push_back(size);
   return sizes;
 }
@@ -97,7 +98,8 @@ int RunRank(Shared* shared, void* region, int rank, char** argv) {
   if (argv[1] != nullptr && argv[2] != nullptr) {
     thresholds.staged_piece_bytes = thresholds.peer_read_piece_bytes = atoi(argv[2]) * size_t{1024};
   }
-  auto host = hvd::HostCollectives::Create({&waiter, region, rank, np, path != "staged"}, thresholds);
+  auto host =
+      hvd::HostCollectives::Create({&waiter, region, rank, np, path != "staged"}, thresholds);
   Check(host.status());
   for (const size_t bytes : Sizes()) BenchSize(**host, shared, bytes, ("hvd-" + path).c_str());
   return 0;
@@ -113,9 +115,9 @@ int main(int argc, char** argv) {
   shared->page.local_size = np;
   void* region = static_cast<char*>(memory) + (sizeof(Shared) + 4095) / 4096 * 4096;
   for (int rank = 1; rank < np; ++rank) {
-    if (fork() == 0) _exit(RunRank(shared, region, rank, argv + std::min(argc, 2)));
+    if (fork() == 0) _exit(RunRank(shared, region, rank, argv + std::min(argc - 1, 1)));
   }
-  const int failed = RunRank(shared, region, 0, argv + std::min(argc, 2));
+  const int failed = RunRank(shared, region, 0, argv + std::min(argc - 1, 1));
   for (int status = 0; wait(&status) > 0;) {
     if (status != 0) return 1;
   }
