@@ -1,6 +1,7 @@
 #include "tests/runtime/collective/worlds.h"
 
 #include "tests/runtime/collective/host_world.h"
+#include "tests/runtime/collective/message_world.h"
 
 namespace hvd::test {
 
@@ -18,6 +19,15 @@ std::vector<WorldMaker> AllWorlds() {
     makers.push_back([=] { return std::make_unique<HostWorld>(size, "peer read", peer_read); });
     makers.push_back(
         [=] { return std::make_unique<HostWorld>(size, "4 KB pieces", small_pieces); });
+  }
+  MessageThresholds rings;
+  rings.ring_bytes = 0;
+  rings.segment_bytes = 4096;
+  const TransportKind loopback = TransportKind::kLoopback;
+  for (const int size : {1, 2, 3, 4, 5, 8}) {
+    makers.push_back([=] { return std::make_unique<MessageWorld>(size, loopback, "defaults"); });
+    makers.push_back(
+        [=] { return std::make_unique<MessageWorld>(size, loopback, "rings", rings); });
   }
   return makers;
 }
