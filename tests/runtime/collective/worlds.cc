@@ -1,5 +1,6 @@
 #include "tests/runtime/collective/worlds.h"
 
+#include "tests/runtime/collective/hierarchical_world.h"
 #include "tests/runtime/collective/host_world.h"
 #include "tests/runtime/collective/message_world.h"
 
@@ -28,6 +29,15 @@ std::vector<WorldMaker> AllWorlds() {
     makers.push_back([=] { return std::make_unique<MessageWorld>(size, loopback, "defaults"); });
     makers.push_back(
         [=] { return std::make_unique<MessageWorld>(size, loopback, "rings", rings); });
+  }
+  HierarchicalThresholds all_rails;
+  all_rails.rails_bytes = 0;
+  all_rails.message = rings;
+  for (const std::vector<int>& hosts : {std::vector{2, 2}, std::vector{1, 3}, std::vector{2, 2, 2},
+                                        std::vector{3, 2, 1}, std::vector{1, 1}, std::vector{3}}) {
+    for (const HierarchicalThresholds& thresholds : {HierarchicalThresholds{}, all_rails}) {
+      makers.push_back([=] { return std::make_unique<HierarchicalWorld>(hosts, thresholds); });
+    }
   }
   return makers;
 }
