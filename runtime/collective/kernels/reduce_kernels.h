@@ -4,7 +4,8 @@
 // The result depends on the elements alone: sources are combined in order (((s0+s1)+s2)+...), an
 // element's bits depend neither on where it lies nor on how long the buffers are, and all levels
 // give the same. float16 and bfloat16 are combined in float32 and rounded once (to nearest even).
-// MIN and MAX propagate NaN; of several the first wins. Integers wrap.
+// A NaN among the sources makes the result NaN, for MIN and MAX too, and always the same NaN.
+// Integers wrap.
 #pragma once
 
 #include <cstddef>

@@ -38,9 +38,21 @@ struct PlainElement {
   static HVD_INLINE void Store(Stored* to, Vector v) { memcpy(to, &v, sizeof(v)); }
 };
 
+// Which of two NaNs a sum keeps depends on the order of an instruction's operands, which compilers
+// swap as they like: so a NaN that comes out is always the same one.
+template <class Vector>
+HVD_INLINE Vector OneNan(Vector v) {
+  using Bits = decltype(v == v);
+  const Bits ordered = v == v;
+  const Vector nan = Vector{} + __builtin_nanf("");
+  return reinterpret_cast<Vector>((reinterpret_cast<Bits>(v) & ordered) |
+                                  (reinterpret_cast<Bits>(nan) & ~ordered));
+}
+
 template <class Level, class T>
 struct FloatElement : PlainElement<Level, T> {
   using Vector = typename PlainElement<Level, T>::Vector;
+  static HVD_INLINE void Store(T* to, Vector v) { PlainElement<Level, T>::Store(to, OneNan(v)); }
   static HVD_INLINE Vector Divide(Vector v, int divisor) { return v / static_cast<T>(divisor); }
 };
 
@@ -84,7 +96,7 @@ struct Float16Element {
     return Convert::Widen(narrow);
   }
   static HVD_INLINE void Store(Stored* to, Vector v) {
-    const Narrow narrow = Convert::Round(v);
+    const Narrow narrow = Convert::Round(OneNan(v));
     memcpy(to, &narrow, sizeof(narrow));
   }
   static HVD_INLINE Vector Divide(Vector v, int divisor) { return v / static_cast<float>(divisor); }

@@ -115,9 +115,9 @@ int main(int argc, char** argv) {
   shared->page.local_size = np;
   void* region = static_cast<char*>(memory) + (sizeof(Shared) + 4095) / 4096 * 4096;
   for (int rank = 1; rank < np; ++rank) {
-    if (fork() == 0) _exit(RunRank(shared, region, rank, argv + std::min(argc, 2)));
+    if (fork() == 0) _exit(RunRank(shared, region, rank, argv + std::min(argc - 1, 1)));
   }
-  const int failed = RunRank(shared, region, 0, argv + std::min(argc, 2));
+  const int failed = RunRank(shared, region, 0, argv + std::min(argc - 1, 1));
   for (int status = 0; wait(&status) > 0;) {
     if (status != 0) return 1;
   }

@@ -1,0 +1,24 @@
+// Ranks as threads of one process, for tests: messages are copied through mailboxes. Sends never
+// wait for their receiver.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "runtime/transport/transport.h"
+
+namespace hvd {
+
+class LoopbackMailboxes;
+
+// Makes one transport a rank. The transports keep what they share; the world need not outlive them.
+class LoopbackWorld {
+ public:
+  explicit LoopbackWorld(int size);
+  std::unique_ptr<Transport> TransportFor(int rank) const;
+
+ private:
+  std::shared_ptr<LoopbackMailboxes> mailboxes_;
+};
+
+}  // namespace hvd

@@ -1,0 +1,193 @@
+#include "runtime/collective/kernels/reduce_kernels.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "runtime/collective/collectives.h"
+#include "tests/runtime/collective/numbers.h"
+
+namespace hvd {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+std::vector<KernelLevel> Levels() {
+  std::vector<KernelLevel> levels;
+  for (const KernelLevel level :
+       {KernelLevel::kBaseline, KernelLevel::kAvx2, KernelLevel::kAvx512}) {
+    if (level <= BestKernelLevel()) levels.push_back(level);
+  }
+  return levels;
+}
+
+struct Case {
+  hvd_dtype_t dtype;
+  hvd_op_t op;
+  size_t count;
+  size_t misalignment = 0;
+  int divisor = 1;
+};
+
+// Runs the kernel with every source and destination `misalignment` bytes off, and checks that
+// nothing beside the result was written.
+Bytes Run(const Case& c, const std::vector<Bytes>& inputs, KernelLevel level) {
+  const size_t bytes = c.count * DtypeBytes(c.dtype);
+  std::vector<Bytes> placed;
+  for (const Bytes& input : inputs) {
+    placed.emplace_back(c.misalignment);
+    placed.back().insert(placed.back().end(), input.begin(), input.end());
+  }
+  std::vector<const void*> sources;
+  for (const Bytes& place : placed) sources.push_back(place.data() + c.misalignment);
+  Bytes out[2] = {Bytes(c.misalignment + bytes + 64, 0xa5),
+                  Bytes(c.misalignment + bytes + 64, 0xa5)};
+  void* destinations[2] = {out[0].data() + c.misalignment, out[1].data() + c.misalignment};
+  FindReduceKernel(c.dtype, c.op, level)({.sources = sources.data(),
+                                          .source_count = static_cast<int>(sources.size()),
+                                          .destinations = destinations,
+                                          .destination_count = 2,
+                                          .count = c.count,
+                                          .divisor = c.divisor});
+  REQUIRE((out[0] == out[1]));
+  for (size_t i = 0; i < c.misalignment; ++i) REQUIRE(out[0][i] == 0xa5);
+  for (size_t i = c.misalignment + bytes; i < out[0].size(); ++i) REQUIRE(out[0][i] == 0xa5);
+  return {out[0].begin() + c.misalignment, out[0].begin() + c.misalignment + bytes};
+}
+
+std::vector<Bytes> RandomBytes(int sources, size_t bytes, int seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Bytes> inputs(sources, Bytes(bytes));
+  for (Bytes& input : inputs) {
+    for (auto& byte : input) byte = static_cast<unsigned char>(random());
+  }
+  return inputs;
+}
+
+TEST_CASE("kernels give what plain arithmetic gives") {
+  for (const hvd_dtype_t dtype : test::kAllDtypes) {
+    for (const hvd_op_t op : test::kAllOps) {
+      if (dtype == HVD_BOOL && op == HVD_AVERAGE) continue;
+      for (const int sources : {1, 2, 3, 5}) {
+        const size_t count = 331;
+        const size_t width = DtypeBytes(dtype);
+        std::vector<Bytes> inputs(sources, Bytes(count * width));
+        std::vector<std::vector<double>> values(count);
+        for (size_t i = 0; i < count; ++i) {
+          for (int s = 0; s < sources; ++s) {
+            const int bias = test::IsSigned(dtype) ? 3 : 0;
+            const double value = static_cast<double>((i * 5 + s * 11 + i * s) % 7) - bias;
+            test::Encode(dtype, value, inputs[s].data() + i * width);
+            values[i].push_back(value);
+          }
+        }
+        const int divisor = op == HVD_AVERAGE ? sources : 1;
+        for (const KernelLevel level : Levels()) {
+          const Bytes out = Run({dtype, op, count, 0, divisor}, inputs, level);
+          for (size_t i = 0; i < count; ++i) {
+            INFO("dtype " << dtype << " op " << op << " sources " << sources << " element " << i
+                          << " " << KernelLevelName(level));
+            // -3^5 does not fit int8: it wraps.
+            double want = test::Expected(dtype, op, values[i]);
+            if (dtype == HVD_INT8) want = static_cast<int8_t>(static_cast<int64_t>(want));
+            if (dtype == HVD_UINT8) want = static_cast<uint8_t>(static_cast<int64_t>(want));
+            REQUIRE(test::Decode(dtype, out.data() + i * width) == want);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("all levels, alignments and lengths give the same bits, NaN and denormals included") {
+  for (const hvd_dtype_t dtype : test::kAllDtypes) {
+    for (const hvd_op_t op : test::kAllOps) {
+      if (dtype == HVD_BOOL && op == HVD_AVERAGE) continue;
+      const size_t width = DtypeBytes(dtype);
+      const size_t most = 300;
+      const std::vector<Bytes> inputs = RandomBytes(3, most * width, dtype * 10 + op);
+      const Bytes whole = Run({dtype, op, most, 0, 3}, inputs, KernelLevel::kBaseline);
+      for (const KernelLevel level : Levels()) {
+        for (const size_t misalignment : {0, 1, 2, 4, 7}) {
+          for (size_t count = 0; count <= most; count = count < 70 ? count + 1 : count + 23) {
+            INFO("dtype " << dtype << " op " << op << " count " << count << " off " << misalignment
+                          << " " << KernelLevelName(level));
+            std::vector<Bytes> parts;
+            for (const Bytes& input : inputs) {
+              parts.emplace_back(input.end() - count * width, input.end());
+            }
+            const Bytes out = Run({dtype, op, count, misalignment, 3}, parts, level);
+            REQUIRE((out == Bytes(whole.end() - count * width, whole.end())));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("16-bit floats are summed in float32 and rounded once, to nearest even") {
+  for (const hvd_dtype_t dtype : {HVD_FLOAT16, HVD_BFLOAT16}) {
+    const size_t count = 65536;
+    std::vector<Bytes> inputs = RandomBytes(2, count * 2, 7);
+    for (size_t i = 0; i < count; ++i) {
+      const auto every = static_cast<uint16_t>(i);  // every pattern once
+      memcpy(inputs[0].data() + 2 * i, &every, 2);
+    }
+    const Bytes out = Run({dtype, HVD_SUM, count}, inputs, BestKernelLevel());
+    for (size_t i = 0; i < count; ++i) {
+      const auto a = static_cast<float>(test::Decode(dtype, inputs[0].data() + 2 * i));
+      const auto b = static_cast<float>(test::Decode(dtype, inputs[1].data() + 2 * i));
+      unsigned char want[8] = {};
+      test::Encode(dtype, a + b, want);
+      INFO("dtype " << dtype << " " << a << " + " << b);
+      if (std::isnan(a + b)) {
+        REQUIRE(std::isnan(test::Decode(dtype, out.data() + 2 * i)));
+      } else {
+        REQUIRE(memcmp(want, out.data() + 2 * i, 2) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("minimum and maximum propagate NaN from any place and keep the first of equals") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<std::vector<float>> rows = {{1, nan, 2, 0.0f, 5}, {nan, 1, 2, -0.0f, 4}};
+  std::vector<Bytes> inputs;
+  for (const auto& row : rows) {
+    const auto* raw = reinterpret_cast<const unsigned char*>(row.data());
+    inputs.emplace_back(raw, raw + row.size() * 4);
+  }
+  for (const KernelLevel level : Levels()) {
+    for (const hvd_op_t op : {HVD_MIN, HVD_MAX}) {
+      const Bytes out = Run({HVD_FLOAT32, op, 5}, inputs, level);
+      float got[5];
+      memcpy(got, out.data(), sizeof(got));
+      CHECK(std::isnan(got[0]));
+      CHECK(std::isnan(got[1]));
+      CHECK(got[2] == 2);
+      CHECK_FALSE(std::signbit(got[3]));
+      CHECK(got[4] == (op == HVD_MIN ? 4 : 5));
+    }
+  }
+}
+
+TEST_CASE("a destination may be a source") {
+  for (const KernelLevel level : Levels()) {
+    std::vector<int32_t> a(1001, 3);
+    const std::vector<int32_t> b(1001, 4);
+    const void* sources[2] = {a.data(), b.data()};
+    void* destination = a.data();
+    FindReduceKernel(HVD_INT32, HVD_SUM, level)({sources, 2, &destination, 1, a.size(), 1});
+    CHECK(a == std::vector<int32_t>(1001, 7));
+  }
+}
+
+TEST_CASE("bool has no average") {
+  for (const KernelLevel level : Levels()) {
+    CHECK(FindReduceKernel(HVD_BOOL, HVD_AVERAGE, level) == nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace hvd

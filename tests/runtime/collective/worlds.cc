@@ -1,0 +1,45 @@
+#include "tests/runtime/collective/worlds.h"
+
+#include "tests/runtime/collective/hierarchical_world.h"
+#include "tests/runtime/collective/host_world.h"
+#include "tests/runtime/collective/message_world.h"
+
+namespace hvd::test {
+
+std::vector<WorldMaker> AllWorlds() {
+  std::vector<WorldMaker> makers;
+  HostThresholds peer_read;
+  peer_read.peer_read_bytes = 0;
+  peer_read.one_shot_bytes = 0;
+  peer_read.peer_read_piece_bytes = 4096;
+  HostThresholds small_pieces;
+  small_pieces.staged_piece_bytes = 4096;
+  for (const int size : {1, 2, 3, 4, 8}) {
+    makers.push_back(
+        [=] { return std::make_unique<HostWorld>(size, "defaults", HostThresholds{}); });
+    makers.push_back([=] { return std::make_unique<HostWorld>(size, "peer read", peer_read); });
+    makers.push_back(
+        [=] { return std::make_unique<HostWorld>(size, "4 KB pieces", small_pieces); });
+  }
+  MessageThresholds rings;
+  rings.ring_bytes = 0;
+  rings.segment_bytes = 4096;
+  const TransportKind loopback = TransportKind::kLoopback;
+  for (const int size : {1, 2, 3, 4, 5, 8}) {
+    makers.push_back([=] { return std::make_unique<MessageWorld>(size, loopback, "defaults"); });
+    makers.push_back(
+        [=] { return std::make_unique<MessageWorld>(size, loopback, "rings", rings); });
+  }
+  HierarchicalThresholds all_rails;
+  all_rails.rails_bytes = 0;
+  all_rails.message = rings;
+  for (const std::vector<int>& hosts : {std::vector{2, 2}, std::vector{1, 3}, std::vector{2, 2, 2},
+                                        std::vector{3, 2, 1}, std::vector{1, 1}, std::vector{3}}) {
+    for (const HierarchicalThresholds& thresholds : {HierarchicalThresholds{}, all_rails}) {
+      makers.push_back([=] { return std::make_unique<HierarchicalWorld>(hosts, thresholds); });
+    }
+  }
+  return makers;
+}
+
+}  // namespace hvd::test

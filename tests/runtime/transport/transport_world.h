@@ -1,0 +1,49 @@
+// The transports of a few ranks as threads, connected to one another; whichever implementation.
+#pragma once
+
+#include <barrier>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/transport/loopback/loopback_transport.h"
+#include "runtime/transport/transport.h"
+
+namespace hvd::test {
+
+enum class TransportKind { kLoopback };
+
+inline std::string NameOf(TransportKind) { return "loopback"; }
+
+class TransportWorld {
+ public:
+  TransportWorld(TransportKind, int size) : loopback_(size), addresses_(size), meeting_(size) {}
+
+  // Makes and connects a rank's transport; all ranks call it, each from its thread.
+  absl::StatusOr<std::unique_ptr<Transport>> Join(int rank) {
+    absl::StatusOr<std::unique_ptr<Transport>> transport = Make(rank);
+    absl::Status ready = transport.status();
+    if (ready.ok()) {
+      absl::StatusOr<std::string> address = (*transport)->Address();
+      ready = address.status();
+      if (ready.ok()) addresses_[rank] = *address;
+    }
+    meeting_.arrive_and_wait();
+    if (ready.ok()) ready = (*transport)->Connect(addresses_);
+    meeting_.arrive_and_wait();
+    if (!ready.ok()) return ready;
+    return transport;
+  }
+  // Waits for the other ranks before a transport is thrown away.
+  void Leave() { meeting_.arrive_and_wait(); }
+
+ private:
+  absl::StatusOr<std::unique_ptr<Transport>> Make(int rank) { return loopback_.TransportFor(rank); }
+
+  LoopbackWorld loopback_;
+  std::vector<std::string> addresses_;
+  std::barrier<> meeting_;
+};
+
+}  // namespace hvd::test
