@@ -13,6 +13,10 @@ namespace {
 // not use the engine. A flag instead of getpid on each call.
 std::atomic<bool> forked{false};
 
+absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(const TransportPlace&) {
+  return absl::UnimplementedError("no transport between hosts in this build");
+}
+
 }  // namespace
 
 Process::Process() {
@@ -51,7 +55,7 @@ absl::Status Process::InitLocked() {
       if (!session.ok()) return session.status();
       session_ = std::move(*session);
     }
-    world = EpochWorld::Join(session_.get(), last_epoch_, config->host_cores);
+    world = EpochWorld::Join(session_.get(), {last_epoch_, config->host_cores, MakeTransport});
   } else {
     world = EpochWorld::Alone();
   }

@@ -127,6 +127,10 @@ std::string EncodeDecision(const LogEntry& entry) {
 
 std::string EncodeBye() { return Wrap(AgreementKind::kBye, WireWriter()); }
 
+std::string EncodeAborted(std::string_view cause) {
+  return Wrap(AgreementKind::kAborted, WireWriter().Bytes(kError, cause));
+}
+
 absl::StatusOr<AgreementMessage> DecodeAgreement(std::string_view bytes) {
   WireReader reader(bytes);
   AgreementMessage message;
@@ -143,6 +147,10 @@ absl::StatusOr<AgreementMessage> DecodeAgreement(std::string_view bytes) {
       fine = fine && DecodeDecision(reader.bytes(), &message.decision);
       break;
     case AgreementKind::kBye:
+      break;
+    case AgreementKind::kAborted:
+      fine = fine && DecodeDecision(reader.bytes(), &message.decision);
+      message.cause = message.decision.error;
       break;
     default:
       fine = false;

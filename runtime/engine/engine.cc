@@ -169,7 +169,7 @@ void Engine::ExecuteUntil(Stop stop) {
       broken = !broken_.ok();
     }
     if (stopping_.load()) return;
-    if (broken) return CompleteAll(absl::OkStatus());
+    if (broken) return Break(absl::OkStatus());
     activity.state.store(RankState::kWaiting, std::memory_order_relaxed);
     const absl::Status waited = world_->waiter().Until([&] {
       return stop() || world_->board().HasNext() ||
@@ -177,7 +177,7 @@ void Engine::ExecuteUntil(Stop stop) {
              stopping_.load(std::memory_order_relaxed);
     });
     activity.state.store(RankState::kIdle, std::memory_order_relaxed);
-    if (!waited.ok()) return CompleteAll(waited);
+    if (!waited.ok()) return Break(waited);
   }
 }
 
@@ -219,7 +219,7 @@ bool Engine::StepLog() {
 void Engine::Execute(Request* request, const LogEntry& entry) {
   request->status = ExecuteRequest(request, entry, &world_->collectives());
   if (absl::IsAborted(request->status)) {
-    CompleteAll(request->status);
+    Break(request->status);
     return;
   }
   world_->board().Advance();
@@ -258,6 +258,15 @@ void Engine::CompleteAll(const absl::Status& status) {
     }
   }
   changed_.notify_all();
+}
+
+// The executor found the epoch broken: everything pending ends, and a leader tells the other hosts.
+void Engine::Break(const absl::Status& status) {
+  CompleteAll(status);
+  const bool aborted = world_->page()->aborted.load(std::memory_order_acquire) != 0;
+  if (aborted && world_->leader() != nullptr) {
+    world_->leader()->SpreadAbort(world_->page()->abort_text);
+  }
 }
 
 void Engine::Drain() {

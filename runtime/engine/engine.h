@@ -56,6 +56,7 @@ class Engine {
   void Execute(Request* request, const LogEntry& entry);
   void Complete(Request* request, uint32_t number);
   void CompleteAll(const absl::Status& status);
+  void Break(const absl::Status& status);
   bool MustListen();
   void NoteActivity(const Request& request);
 

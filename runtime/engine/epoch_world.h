@@ -2,7 +2,9 @@
 // collectives.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "hostfile/topology.h"
@@ -14,12 +16,26 @@
 
 namespace hvd {
 
+// Who needs a transport in a job of several hosts, and for which epoch.
+struct TransportPlace {
+  int rank = 0;
+  int size = 1;
+  std::string token;  // the epoch's; every message carries it
+};
+using TransportFactory =
+    std::function<absl::StatusOr<std::unique_ptr<Transport>>(const TransportPlace&)>;
+
+struct JoinOptions {
+  uint64_t after_epoch = 0;
+  int host_cores = 0;               // what the host's ranks share; 0: count them
+  TransportFactory make_transport;  // called in a job of several hosts
+};
+
 class EpochWorld {
  public:
-  // A rank of a launched job: joins the epoch after `after_epoch` and meets all others.
-  // `host_cores`: what the host's ranks share; 0: count them.
-  static absl::StatusOr<std::unique_ptr<EpochWorld>> Join(Session* session, uint64_t after_epoch,
-                                                          int host_cores);
+  // A rank of a launched job: joins the epoch after the last and meets all others.
+  static absl::StatusOr<std::unique_ptr<EpochWorld>> Join(Session* session,
+                                                          const JoinOptions& options);
   // A job of one rank, without a launcher.
   static absl::StatusOr<std::unique_ptr<EpochWorld>> Alone();
   ~EpochWorld();
@@ -39,8 +55,9 @@ class EpochWorld {
 
  private:
   EpochWorld(Topology topology, int rank) : topology_(std::move(topology)), rank_(rank) {}
-  absl::Status Meet(Session* session, int host_cores);
-  absl::Status BuildTransport();
+  absl::Status Meet(Session* session, const JoinOptions& options);
+  absl::Status Connect(Session* session, const JoinOptions& options);
+  void BuildAgreement();
   absl::Status BuildCollectives();
 
   // Destroyed in reverse order: what borrows goes first.

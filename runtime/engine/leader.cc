@@ -3,6 +3,12 @@
 #include "runtime/engine/agreement_words.h"
 
 namespace hvd {
+namespace {
+
+// Pokes at the transport to get an abort out; a dead peer must not hold it up.
+constexpr int kAbortProgress = 10000;
+
+}  // namespace
 
 Leader::Leader(const LeaderParts& parts) : parts_(parts), negotiator_(*parts.topology) {
   const int hosts = static_cast<int>(parts.topology->hosts().size());
@@ -58,6 +64,7 @@ absl::Status Leader::OnMessage(int host, const std::string& bytes) {
   const auto message = DecodeAgreement(bytes);
   if (!message.ok()) return message.status();
   const bool known = message->kind == AgreementKind::kLeft ||
+                     message->kind == AgreementKind::kAborted ||
                      is_root() == (message->kind != AgreementKind::kDecision);
   if (!known) return absl::InternalError("an agreement message came to the wrong side");
   switch (message->kind) {
@@ -71,6 +78,9 @@ absl::Status Leader::OnMessage(int host, const std::string& bytes) {
     case AgreementKind::kBye:
       ++byes_;
       return absl::OkStatus();
+    case AgreementKind::kAborted:
+      if (is_root()) SpreadAbort(message->cause);
+      return absl::AbortedError(message->cause);
   }
   return absl::OkStatus();
 }
@@ -116,6 +126,19 @@ absl::StatusOr<bool> Leader::HasUnsent() {
     if (!unsent.ok() || *unsent) return unsent;
   }
   return false;
+}
+
+void Leader::SpreadAbort(std::string_view cause) {
+  if (abort_spread_) return;
+  abort_spread_ = true;
+  for (auto& channel : channels_) {
+    if (!channel->Send(EncodeAborted(cause)).ok()) return;
+  }
+  for (int i = 0; i < kAbortProgress; ++i) {
+    const absl::StatusOr<bool> unsent = HasUnsent();
+    if (!unsent.ok() || !*unsent) return;
+    parts_.transport->Progress();
+  }
 }
 
 absl::Status Leader::SayBye() {

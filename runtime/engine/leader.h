@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,6 +38,9 @@ class Leader {
   // At the end of the epoch: a leader tells the root that it has read the last decision; the root
   // has heard all.
   absl::Status SayBye();
+  // The epoch is broken here: tells the others, as far as the transport still carries. Waits for
+  // nothing.
+  void SpreadAbort(std::string_view cause);
   bool HeardAllByes() const { return byes_ == static_cast<int>(channels_.size()); }
   bool is_root() const { return parts_.host == 0; }
 
@@ -53,6 +57,7 @@ class Leader {
   // The root: one a foreign host, in host order (index host - 1). Others: one, to the root.
   std::vector<std::unique_ptr<FrameChannel>> channels_;
   int byes_ = 0;
+  bool abort_spread_ = false;
 };
 
 }  // namespace hvd

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <thread>
 
+#include "runtime/transport/loopback/loopback_transport.h"
 #include "tests/support/fake_daemon.h"
 
 namespace hvd {
@@ -30,6 +31,7 @@ using RankBody = std::function<void(Engine&, Problems&)>;
 std::string RunWorld(const std::vector<HostShape>& hosts, const RankBody& body, int epochs = 1) {
   FakeDaemon daemon(hosts);
   const Topology topology(hosts);
+  std::vector<LoopbackWorld> networks(epochs, LoopbackWorld(topology.size()));
   Problems problems;
   std::vector<std::thread> ranks;
   for (int r = 0; r < topology.size(); ++r) {
@@ -37,7 +39,10 @@ std::string RunWorld(const std::vector<HostShape>& hosts, const RankBody& body, 
       auto session = Session::Open(daemon.link(r));
       problems.Expect(session.ok(), session.status().ToString());
       for (int epoch = 0; session.ok() && epoch < epochs; ++epoch) {
-        auto world = EpochWorld::Join(session->get(), epoch, 2);
+        auto world = EpochWorld::Join(
+            session->get(), {static_cast<uint64_t>(epoch), 2, [&](const TransportPlace& place) {
+                               return networks[epoch].TransportFor(place.rank);
+                             }});
         problems.Expect(world.ok(), world.status().ToString());
         if (!world.ok()) return;
         {
@@ -71,7 +76,9 @@ absl::Status Sum(Engine& engine, const std::string& name, std::vector<float>* da
   return engine.Run(&request);
 }
 
-const std::vector<std::vector<HostShape>> kWorlds = {{{"a", 1}}, {{"a", 2}}, {{"a", 5}}};
+const std::vector<std::vector<HostShape>> kWorlds = {
+    {{"a", 1}},           {{"a", 2}},           {{"a", 5}},
+    {{"a", 2}, {"b", 2}}, {{"a", 1}, {"b", 3}}, {{"a", 1}, {"b", 1}, {"c", 1}}};
 
 TEST_CASE("blocking sums, named and unnamed") {
   for (const auto& hosts : kWorlds) {
@@ -167,17 +174,19 @@ TEST_CASE("a name that is pending is refused at once") {
 }
 
 TEST_CASE("a mismatch is the same error on every rank and the engine lives on") {
-  CHECK(RunWorld({{"a", 3}}, [](Engine& engine, Problems& problems) {
-          std::vector<float> x(engine.world().rank() == 2 ? 11 : 10, 1.0f);
-          const absl::Status status = Sum(engine, "x", &x);
-          problems.Expect(absl::IsInvalidArgument(status), "no mismatch");
-          problems.Expect(status.message().find("rank 2") != std::string::npos &&
-                              status.message().find("[11]") != std::string::npos &&
-                              status.message().find("[10]") != std::string::npos,
-                          std::string(status.message()));
-          std::vector<float> y(10, 1.0f);
-          problems.Expect(Sum(engine, "x", &y).ok() && y[9] == 3.0f, "after the mismatch");
-        }) == "");
+  for (const std::vector<HostShape>& hosts :
+       {std::vector<HostShape>{{"a", 3}}, {{"a", 2}, {"b", 1}}})
+    CHECK(RunWorld(hosts, [](Engine& engine, Problems& problems) {
+            std::vector<float> x(engine.world().rank() == 2 ? 11 : 10, 1.0f);
+            const absl::Status status = Sum(engine, "x", &x);
+            problems.Expect(absl::IsInvalidArgument(status), "no mismatch");
+            problems.Expect(status.message().find("rank 2") != std::string::npos &&
+                                status.message().find("[11]") != std::string::npos &&
+                                status.message().find("[10]") != std::string::npos,
+                            std::string(status.message()));
+            std::vector<float> y(10, 1.0f);
+            problems.Expect(Sum(engine, "x", &y).ok() && y[9] == 3.0f, "after the mismatch");
+          }) == "");
 }
 
 TEST_CASE("an abort reaches every pending call with its cause") {
@@ -187,7 +196,7 @@ TEST_CASE("an abort reaches every pending call with its cause") {
   for (int r = 0; r < 2; ++r) {
     ranks.emplace_back([&, r] {
       auto session = Session::Open(daemon.link(r));
-      auto world = EpochWorld::Join(session->get(), 0, 2);
+      auto world = EpochWorld::Join(session->get(), {0, 2, nullptr});
       HostPage* page = (*world)->page();
       Engine engine(std::move(*world));
       std::vector<float> x(10, 1.0f), y(10, 1.0f);
@@ -211,52 +220,60 @@ TEST_CASE("an abort reaches every pending call with its cause") {
 }
 
 TEST_CASE("a rank that shuts down while others wait ends their wait with its name") {
-  CHECK(RunWorld({{"a", 2}}, [](Engine& engine, Problems& problems) {
-          if (engine.world().rank() == 1) return;
-          std::vector<float> x(10, 1.0f);
-          const absl::Status status = Sum(engine, "x", &x);
-          problems.Expect(absl::IsAborted(status) &&
-                              status.message().find("rank 1 has left") != std::string::npos,
-                          status.ToString());
-        }) == "");
+  for (const std::vector<HostShape>& hosts :
+       {std::vector<HostShape>{{"a", 2}}, {{"a", 1}, {"b", 1}}})
+    CHECK(RunWorld(hosts, [](Engine& engine, Problems& problems) {
+            if (engine.world().rank() == 1) return;
+            std::vector<float> x(10, 1.0f);
+            const absl::Status status = Sum(engine, "x", &x);
+            problems.Expect(absl::IsAborted(status) &&
+                                status.message().find("rank 1 has left") != std::string::npos,
+                            status.ToString());
+          }) == "");
 }
 
 TEST_CASE("epochs follow one another in one process") {
-  CHECK(RunWorld(
-            {{"a", 3}},
-            [](Engine& engine, Problems& problems) {
-              std::vector<float> x(10, 1.0f);
-              problems.Expect(Sum(engine, "x", &x).ok() && x[0] == 3.0f, "sum");
-            },
-            5) == "");
+  for (const std::vector<HostShape>& hosts :
+       {std::vector<HostShape>{{"a", 3}}, {{"a", 2}, {"b", 1}}})
+    CHECK(RunWorld(
+              hosts,
+              [](Engine& engine, Problems& problems) {
+                std::vector<float> x(10, 1.0f);
+                problems.Expect(
+                    Sum(engine, "x", &x).ok() && x[0] == engine.world().topology().size(), "sum");
+              },
+              5) == "");
 }
 
 TEST_CASE("an allgather with rows that differ, and an output that does not fit") {
-  CHECK(RunWorld({{"a", 3}}, [](Engine& engine, Problems& problems) {
-          const int rank = engine.world().rank();
-          std::vector<int32_t> mine(2 * (rank + 1), rank), all(2 * 6), wrong(2 * 5);
-          for (int turn = 0; turn < 3; ++turn) {
-            Request request;
-            request.name = "g" + std::to_string(turn);
-            request.signature.kind = RequestKind::kAllgather;
-            request.signature.dtype = HVD_INT32;
-            request.signature.ndim = 2;
-            request.signature.shape[0] = rank + 1;
-            request.signature.shape[1] = 2;
-            request.input = mine.data();
-            if (turn == 1) request.output = all.data(), request.output_rows = 6;
-            if (turn == 2 && rank == 1) request.output = wrong.data(), request.output_rows = 5;
-            const absl::Status status = engine.Run(&request);
-            if (turn == 2 && rank == 1) {
-              problems.Expect(absl::IsFailedPrecondition(status), "must not fit");
-              continue;
+  for (const std::vector<HostShape>& hosts :
+       {std::vector<HostShape>{{"a", 3}}, {{"a", 2}, {"b", 1}}})
+    CHECK(RunWorld(hosts, [](Engine& engine, Problems& problems) {
+            const int rank = engine.world().rank();
+            std::vector<int32_t> mine(2 * (rank + 1), rank), all(2 * 6), wrong(2 * 5);
+            for (int turn = 0; turn < 3; ++turn) {
+              Request request;
+              request.name = "g" + std::to_string(turn);
+              request.signature.kind = RequestKind::kAllgather;
+              request.signature.dtype = HVD_INT32;
+              request.signature.ndim = 2;
+              request.signature.shape[0] = rank + 1;
+              request.signature.shape[1] = 2;
+              request.input = mine.data();
+              if (turn == 1) request.output = all.data(), request.output_rows = 6;
+              if (turn == 2 && rank == 1) request.output = wrong.data(), request.output_rows = 5;
+              const absl::Status status = engine.Run(&request);
+              if (turn == 2 && rank == 1) {
+                problems.Expect(absl::IsFailedPrecondition(status), "must not fit");
+                continue;
+              }
+              problems.Expect(status.ok(), status.ToString());
+              const auto* got =
+                  turn == 1 ? all.data() : static_cast<int32_t*>(request.owned_result);
+              problems.Expect(got != nullptr && got[0] == 0 && got[2] == 1 && got[11] == 2, "rows");
+              problems.Expect(request.result_shape == std::vector<int64_t>{6, 2}, "shape");
             }
-            problems.Expect(status.ok(), status.ToString());
-            const auto* got = turn == 1 ? all.data() : static_cast<int32_t*>(request.owned_result);
-            problems.Expect(got != nullptr && got[0] == 0 && got[2] == 1 && got[11] == 2, "rows");
-            problems.Expect(request.result_shape == std::vector<int64_t>{6, 2}, "shape");
-          }
-        }) == "");
+          }) == "");
 }
 
 }  // namespace
