@@ -41,15 +41,25 @@ Word Split(absl::Span<const OptionSpelling> spellings, const std::string& word) 
   return {Find(spellings, word.substr(0, equals)), true, word.substr(equals + 1)};
 }
 
+// What the word begins ("--contain"), or else what it may be a typo of; empty when nothing is near.
+absl::string_view Meant(absl::Span<const OptionSpelling> spellings, const std::string& name) {
+  static constexpr size_t kLeastPrefix = 4;
+  std::vector<absl::string_view> known;
+  for (const OptionSpelling& spelling : spellings) {
+    if (name.size() >= kLeastPrefix && absl::StartsWith(spelling.typed, name))
+      return spelling.typed;
+    known.push_back(spelling.typed);
+  }
+  return Nearest(name, known);
+}
+
 absl::Status UnknownOption(absl::Span<const OptionSpelling> spellings, const std::string& word) {
   const std::string name = word.substr(0, word.find('='));
   if (IsHorovodOption(name)) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, " is Horovod's, but not in this version of hvdrun"));
   }
-  std::vector<absl::string_view> known;
-  for (const OptionSpelling& spelling : spellings) known.push_back(spelling.typed);
-  const absl::string_view nearest = Nearest(name, known);
+  const absl::string_view nearest = Meant(spellings, name);
   return absl::InvalidArgumentError(absl::StrCat(
       "unknown option ", Quoted(name),
       nearest.empty() ? std::string() : absl::StrCat("; did you mean ", nearest, "?")));

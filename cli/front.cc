@@ -44,7 +44,7 @@ FrontOutcome Plan(const TypedOptions& typed, const FrontWorld& world) {
 FrontOutcome DecideRun(int argc, const char* const* argv, const FrontWorld& world) {
   const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
   const absl::StatusOr<TypedOptions> typed = ParseOptions(args);
-  if (!typed.ok()) return Refuse(typed.status(), kSeeHelp);
+  if (!typed.ok()) return Refuse(typed.status(), "");
   switch (typed->ask) {
     case Ask::kHelp:
       return Print(HelpText());

@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 
 namespace hvd {
@@ -32,6 +34,8 @@ void Answer(int fd, char kind, const char* text) {
 
 // In the child; whatever the library does to this process ends with it.
 [[noreturn]] void LoadAndAnswer(const std::string& path, int fd) {
+  // A crash shall end this child at once, whatever its parent does on one.
+  for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(signal, SIG_DFL);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     Answer(fd, kProblem, dlerror());

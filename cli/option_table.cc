@@ -60,7 +60,7 @@ class HelpFormatter : public CLI::Formatter {
     return names;
   }
   std::string make_option_opts(const CLI::Option* option) const override {
-    return option->get_type_size() == 0 ? "" : " " + option->get_type_name();
+    return option->get_items_expected_max() == 0 ? "" : " " + option->get_type_name();
   }
   std::string make_usage(const CLI::App*, std::string) const override { return ""; }
 };
@@ -99,8 +99,7 @@ struct OptionTable::Parser {
 
 void OptionTable::Parser::DeclareHosts() {
   const char* group = "Where";
-  Text("-n,--num-proc", &texts.np, "N",
-       "how many ranks; without it, one for every slot of the hosts")
+  Text("-n,--num-proc", &texts.np, "N", "how many ranks; else one for every slot of the hosts")
       ->group(group);
   Texts("-H,--hosts", &texts.hosts, "LIST", "hosts and slots: host1:4,user@node[1-8]:2,[fe80::1]:4")
       ->group(group);
@@ -129,7 +128,7 @@ void OptionTable::Parser::DeclareTimes() {
 void OptionTable::Parser::DeclareWorkers() {
   const char* group = "Workers";
   Texts("-x,--env", &texts.forwarded, "NAME[=VALUE]",
-        "give the workers this variable whatever their host says; 'GLOB*' works")
+        "give the workers this variable; 'GLOB*' works too")
       ->group(group);
   Text("--stdin", &texts.stdin_target, "none|all|RANK", "who reads hvdrun's stdin (0)")
       ->group(group);
@@ -169,7 +168,7 @@ std::vector<OptionSpelling> OptionTable::Spellings() const {
   for (const CLI::Option* option : parser_->app.get_options()) {
     for (const std::string& typed : SpellingsOf(*option)) {
       const std::string type = option->get_type_name();
-      spellings.push_back({typed, CanonicalName(*option), option->get_type_size() > 0,
+      spellings.push_back({typed, CanonicalName(*option), option->get_items_expected_max() > 0,
                            type == "N" || type == "PORT"});
     }
   }
@@ -187,6 +186,11 @@ absl::StatusOr<OptionTexts> OptionTable::Read(const std::vector<std::string>& wo
   return parser_->texts;
 }
 
-std::string OptionTable::Help() const { return parser_->app.help(); }
+std::string OptionTable::Help() const {
+  std::string text = parser_->app.help();
+  // CLI11 puts two blank lines before a group.
+  for (size_t at; (at = text.find("\n\n\n")) != std::string::npos;) text.erase(at, 1);
+  return text;
+}
 
 }  // namespace hvd

@@ -1,0 +1,78 @@
+#include "cli/front.h"
+
+#include <catch2/catch.hpp>
+
+#include "cli/exit_code.h"
+#include "tests/cli/front_worlds.h"
+
+namespace hvd {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+TEST_CASE("a good command line is run") {
+  const FrontOutcome outcome =
+      Decide({"-np", "2", "-H", "localhost:4", "./train", "--verbose", "-np"});
+  CHECK(outcome.exit_code == -1);
+  CHECK(outcome.err.empty());
+  CHECK(outcome.options.np == 2);
+  CHECK(outcome.options.command == std::vector<std::string>{"./train", "--verbose", "-np"});
+  CHECK_FALSE(outcome.options.verbose);
+}
+
+TEST_CASE("questions are answered with exit code 0") {
+  CHECK_THAT(Decide({"--help"}).out, Contains("Usage: hvdrun -np N"));
+  CHECK(Decide({"--help"}).exit_code == 0);
+  CHECK(Decide({"--version"}).out == "hvdrun " HVD_VERSION "\n");
+  CHECK(Decide({"--version"}).exit_code == 0);
+  CHECK_THAT(Decide({"-cb"}).out, Contains("libhvd 9.8.7"));
+  CHECK(Decide({"-cb"}).exit_code == 0);
+  CHECK_THAT(Decide({"-np", "1", "--dry-run", "a"}).out, Contains("rank  host"));
+  CHECK(Decide({"-np", "1", "--dry-run", "a"}).exit_code == 0);
+}
+
+TEST_CASE("nothing wrong ever ends with exit code 0") {
+  const std::vector<std::vector<std::string>> wrong = {
+      {},
+      {"-np", "2"},
+      {"prog"},
+      {"-hostfil", "f", "prog"},
+      {"-np"},
+      {"-np", "0", "prog"},
+      {"--help", "--unknown"},
+      {"-np", "9", "-H", "a:2", "prog"},
+      {"-H", "a:x", "prog"},
+      {"-hostfile", "missing", "prog"},
+      {"--gloo", "-np", "2", "prog"},
+      {"-x", "UNSET", "-np", "2", "prog"},
+      {"-np", "2", "--"},
+  };
+  for (const auto& args : wrong) {
+    const FrontOutcome outcome = Decide(args);
+    INFO(Catch::StringMaker<std::vector<std::string>>::convert(args));
+    CHECK(outcome.exit_code == kExitUsage);
+    CHECK(outcome.out.empty());
+    CHECK_THAT(outcome.err, StartsWith("hvdrun: "));
+    CHECK(outcome.err.back() == '\n');
+  }
+}
+
+TEST_CASE("a Horovod option that is missing is one line") {
+  CHECK(Decide({"--autotune", "-np", "2", "prog"}).err ==
+        "hvdrun: --autotune is Horovod's, but not in this version of hvdrun\n");
+}
+
+TEST_CASE("this machine knows itself") {
+  const FrontWorld world = ThisMachine();
+  CHECK_FALSE(world.host_name.empty());
+  CHECK_FALSE(world.cores.empty());
+  CHECK(world.directory.front() == '/');
+  CHECK(std::find(world.addresses.begin(), world.addresses.end(), "127.0.0.1") !=
+        world.addresses.end());
+  CHECK(world.file_exists("/"));
+  CHECK_FALSE(world.file_exists("/no/such/file"));
+}
+
+}  // namespace
+}  // namespace hvd

@@ -1,0 +1,5 @@
+#include <csignal>
+
+namespace {
+const int crash = raise(SIGSEGV);
+}  // namespace
