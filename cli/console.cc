@@ -1,0 +1,252 @@
+#include "cli/console.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "cli/console_signals.h"
+#include "cli/exit_code.h"
+#include "cli/frame.h"
+#include "cli/output_printer.h"
+
+namespace hvd {
+namespace {
+
+// What may wait for a slow reader of ours before we stop taking more from the driver.
+constexpr size_t kMaxPending = 256 * 1024;
+// A pipe that is writable takes this much without blocking.
+constexpr size_t kWriteBytes = 4096;
+
+OutputStyle StyleOf(int fd, bool timestamps) {
+  OutputStyle style;
+  style.terminal = isatty(fd) != 0;
+  const char* no_color = getenv("NO_COLOR");
+  const char* terminal = getenv("TERM");
+  style.color = style.terminal && (no_color == nullptr || *no_color == 0) &&
+                (terminal == nullptr || strcmp(terminal, "dumb") != 0);
+  style.timestamps = timestamps;
+  return style;
+}
+
+class Console {
+ public:
+  Console(const RunOptions& options, Descriptor driver, pid_t driver_pid)
+      : driver_(std::move(driver)),
+        driver_pid_(driver_pid),
+        out_{STDOUT_FILENO, OutputPrinter(&options.topology, StyleOf(1, options.timestamps))},
+        err_{STDERR_FILENO, OutputPrinter(&options.topology, StyleOf(2, options.timestamps))},
+        stdin_open_(options.stdin_rank != -1),
+        stdin_is_terminal_(isatty(STDIN_FILENO) != 0) {}
+
+  int Run();
+
+ private:
+  struct Sink {
+    int fd;
+    OutputPrinter printer;
+    bool gone = false;  // its reader is; what comes is thrown away
+  };
+
+  bool WantsStdin() const;
+  void Turn();
+  void TakeSignals();
+  void OnSignal(int signal);
+  void TakeFrames();
+  void OnFrame(const Frame& frame);
+  void ReadStdin();
+  void Flush(Sink* sink);
+  void Ask(Frame frame);
+  void SendAsked();
+  void OnDriverGone();
+
+  Descriptor driver_;
+  const pid_t driver_pid_;
+  ConsoleSignals signals_;
+  Sink out_;
+  Sink err_;
+  std::deque<Frame> asked_;  // for the driver, not sent yet
+  bool stdin_open_;
+  const bool stdin_is_terminal_;
+  uint64_t stdin_room_ = 0;
+  uint64_t stdin_read_ = 0;
+  int interrupts_ = 0;
+  bool driver_gone_ = false;
+  std::optional<int> exit_code_;
+  std::string verdict_;  // shown when stdout has everything
+};
+
+// Never from the background: that would stop us, or steal the shell's input.
+bool Console::WantsStdin() const {
+  if (!stdin_open_ || stdin_read_ >= stdin_room_) return false;
+  return !stdin_is_terminal_ || tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+int Console::Run() {
+  while (true) {
+    if (exit_code_ && out_.printer.pending().empty()) {
+      err_.printer.Say(std::exchange(verdict_, ""));
+      if (err_.printer.pending().empty()) return *exit_code_;
+    }
+    Turn();
+  }
+}
+
+void Console::Turn() {
+  const bool full =
+      out_.printer.pending().size() > kMaxPending || err_.printer.pending().size() > kMaxPending;
+  const short from_driver = full || driver_gone_ ? 0 : POLLIN;
+  const short to_driver = asked_.empty() || driver_gone_ ? 0 : POLLOUT;
+  pollfd waits[] = {
+      {signals_.fd(), POLLIN, 0},
+      {driver_gone_ || (from_driver | to_driver) == 0 ? -1 : driver_.get(),
+       static_cast<short>(from_driver | to_driver), 0},
+      {out_.printer.pending().empty() ? -1 : out_.fd, POLLOUT, 0},
+      {err_.printer.pending().empty() ? -1 : err_.fd, POLLOUT, 0},
+      {WantsStdin() ? STDIN_FILENO : -1, POLLIN, 0},
+  };
+  if (poll(waits, std::size(waits), -1) < 0 && errno != EINTR) return;
+  if (waits[0].revents) TakeSignals();
+  if (waits[2].revents) Flush(&out_);
+  if (waits[3].revents) Flush(&err_);
+  if (waits[4].revents) ReadStdin();
+  if (waits[1].revents & POLLOUT) SendAsked();
+  if (waits[1].revents & ~POLLOUT) TakeFrames();
+}
+
+void Console::TakeSignals() {
+  while (const std::optional<int> signal = signals_.Next()) OnSignal(*signal);
+}
+
+void Console::OnSignal(int signal) {
+  if (signal == SIGINT || signal == SIGTERM) {
+    ++interrupts_;
+    // The verdict is known, or the person has had enough: the daemons see our end and stop by
+    // themselves.
+    if (exit_code_) _exit(*exit_code_);
+    if (interrupts_ > 2) _exit(signal == SIGINT ? kExitInterrupt : kExitTerm);
+  }
+  Frame frame;
+  frame.kind = FrameKind::kSignal;
+  frame.number = signal;
+  frame.end = signal == SIGHUP && signals_.TerminalIsGone();
+  Ask(std::move(frame));
+}
+
+void Console::TakeFrames() {
+  // A few at a time: signals and the keyboard come in between.
+  for (int i = 0; i < 16; ++i) {
+    Frame frame;
+    switch (ReceiveFrame(driver_.get(), &frame)) {
+      case FrameResult::kDone:
+        OnFrame(frame);
+        break;
+      case FrameResult::kWouldBlock:
+        return;
+      case FrameResult::kGone:
+        return OnDriverGone();
+    }
+  }
+}
+
+void Console::OnFrame(const Frame& frame) {
+  switch (frame.kind) {
+    case FrameKind::kOutput: {
+      Sink& sink = frame.is_stderr ? err_ : out_;
+      if (sink.gone) return;
+      sink.printer.Print(frame.index, frame.is_stderr, frame.text, frame.end);
+      if (frame.number > 0) sink.printer.Skipped(frame.index, frame.is_stderr, frame.number);
+      return;
+    }
+    case FrameKind::kNotice:
+      if (!err_.gone) err_.printer.Say(frame.text);
+      return;
+    case FrameKind::kStdinRoom:
+      stdin_room_ = frame.number;
+      return;
+    case FrameKind::kFinal:
+      exit_code_ = static_cast<int>(frame.number);
+      if (!err_.gone) verdict_ = frame.text;
+      return;
+    default:
+      return;
+  }
+}
+
+void Console::OnDriverGone() {
+  driver_gone_ = true;
+  if (exit_code_) return;
+  int status = 0;
+  waitpid(driver_pid_, &status, 0);
+  std::string how = absl::StrCat("exited with code ", WEXITSTATUS(status));
+  if (WIFSIGNALED(status)) {
+    const char* name = sigdescr_np(WTERMSIG(status));
+    how = absl::StrCat("was killed by signal ", WTERMSIG(status), " (", name ? name : "?", ")");
+  }
+  exit_code_ = kExitLauncher;
+  verdict_ =
+      absl::StrCat("hvdrun: its driver process ", how,
+                   "; without it every host stops its ranks\n  exit code ", kExitLauncher, "\n");
+}
+
+void Console::ReadStdin() {
+  Frame frame;
+  frame.kind = FrameKind::kStdin;
+  frame.text.resize(std::min<uint64_t>(stdin_room_ - stdin_read_, kMaxFrameText));
+  const ssize_t got = read(STDIN_FILENO, frame.text.data(), frame.text.size());
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  // EIO: we went to the background between the look and the read.
+  if (got < 0 && errno == EIO && stdin_is_terminal_ && !signals_.TerminalIsGone()) return;
+  frame.text.resize(std::max<ssize_t>(got, 0));
+  frame.end = got <= 0;
+  stdin_open_ = got > 0;
+  stdin_read_ += frame.text.size();
+  Ask(std::move(frame));
+}
+
+void Console::Flush(Sink* sink) {
+  const std::string_view pending = sink->printer.pending();
+  const ssize_t written = write(sink->fd, pending.data(), std::min(pending.size(), kWriteBytes));
+  if (written >= 0) return sink->printer.Written(written);
+  if (errno == EINTR || errno == EAGAIN) return;
+  const int error = errno;
+  sink->printer.Written(pending.size());
+  sink->gone = true;
+  if (sink == &err_) return;
+  if (error == EPIPE) {
+    Frame frame;
+    frame.kind = FrameKind::kOutputGone;
+    return Ask(std::move(frame));
+  }
+  err_.printer.Say(absl::StrCat("hvdrun: cannot write to stdout: ", strerror(error),
+                                "; the job goes on, its output is lost (--output-filename DIR "
+                                "keeps it in files)\n"));
+}
+
+void Console::Ask(Frame frame) {
+  asked_.push_back(std::move(frame));
+  SendAsked();
+}
+
+void Console::SendAsked() {
+  while (!asked_.empty() && !driver_gone_) {
+    const FrameResult result = SendFrame(driver_.get(), asked_.front());
+    if (result == FrameResult::kWouldBlock) return;
+    asked_.pop_front();
+  }
+}
+
+}  // namespace
+
+int RunConsole(const RunOptions& options, Descriptor driver, pid_t driver_pid) {
+  return Console(options, std::move(driver), driver_pid).Run();
+}
+
+}  // namespace hvd

@@ -1,0 +1,24 @@
+// The driver: gRPC, epochs and the verdict, in a session of its own so that the terminal does not
+// own the job. Its one loop carries out what driver_state decides.
+#pragma once
+
+#include "cli/descriptor.h"
+#include "cli/driver_launch.h"
+#include "cli/run_options.h"
+#include "cli/ssh_command.h"
+
+namespace hvd {
+
+struct DriverSetup {
+  const RunOptions* options = nullptr;
+  JobSecrets secrets;
+  LauncherLimits limits;
+  DaemonStart start;
+  Descriptor console;
+  Descriptor spawner;
+};
+
+// Returns when the verdict has gone to the console, or when nobody is left to hear it.
+void RunDriver(DriverSetup setup);
+
+}  // namespace hvd

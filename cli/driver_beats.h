@@ -1,0 +1,40 @@
+// The lease on one host: which beats were sent and when, and which came back. Pure.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+namespace hvd {
+
+inline constexpr double kBeatPeriodS = 0.25;
+
+// Times are seconds of the monotonic clock. Only an echoed beat proves anything: old bytes that a
+// paused connection delivers late carry old echoes.
+class BeatLease {
+ public:
+  // The link opened at `now`: that counts as beat 0's send time.
+  BeatLease(double now, double lease_s) : lease_s_(lease_s), proven_(now) {}
+
+  // The number of the beat that is sent at `now`.
+  uint64_t Send(double now);
+  // The daemon's beat `number` came, with `echo`, the newest of ours that it heard.
+  void Hear(uint64_t number, uint64_t echo);
+
+  uint64_t heard() const { return heard_; }  // to be echoed with the next beat
+  // When the host is given up: half a second after the daemon has ended itself.
+  double deadline() const { return proven_ + lease_s_ + 0.5; }
+  double proven() const { return proven_; }
+
+ private:
+  struct Sent {
+    uint64_t number;
+    double at;
+  };
+  double lease_s_;
+  double proven_;  // send time of the newest echoed beat
+  uint64_t next_ = 1;
+  uint64_t heard_ = 0;
+  std::deque<Sent> sent_;  // not yet echoed
+};
+
+}  // namespace hvd

@@ -1,0 +1,44 @@
+// The driver's half of an epoch's rendezvous: addresses of all hosts in, the table out; ready hosts
+// in, the start out. Pure. Epochs follow one another as ranks call hvd_init and hvd_shutdown; a
+// later one may begin while some ranks are still in the one before.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "hostfile/topology.h"
+#include "hvd/v1/link_a.pb.h"
+
+namespace hvd {
+
+class EpochBook {
+ public:
+  explicit EpochBook(const Topology* topology) : topology_(topology) {}
+
+  // Returns the table when the last host has spoken.
+  std::optional<v1::EpochTable> Collect(int host, const v1::HostAddresses& addresses, double now);
+  // True when the last host is ready.
+  bool Ready(int host, uint64_t epoch);
+
+  // The newest epoch that a host has joined; 0 before the first.
+  uint64_t newest() const { return newest_; }
+  // When epoch 1 began to be waited for and is not complete yet; 0 if it is not so.
+  double waiting_since() const;
+  // Hosts that epoch 1 waits for, as "host2 (ranks 4-7)".
+  std::string Missing() const;
+
+ private:
+  struct Gathering {
+    double since = 0;
+    std::map<int, v1::HostAddresses> addresses;  // by host
+    std::set<int> ready;
+  };
+  const Topology* topology_;
+  uint64_t newest_ = 0;
+  std::map<uint64_t, Gathering> gathering_;  // epochs not started yet
+};
+
+}  // namespace hvd

@@ -1,0 +1,389 @@
+#include "cli/driver_state.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/verdict_text.h"
+
+namespace hvd {
+namespace {
+
+constexpr double kForever = std::numeric_limits<double>::infinity();
+constexpr double kFaultSettlingS = 0.2;    // for the same fault on other hosts
+constexpr double kDetailPatienceS = 0.04;  // for the exit status of a lost host's ssh
+constexpr double kTellAfterS = 0.3;        // a stop that takes longer is announced
+constexpr double kStopMarginS = 3;  // beyond the grace: a host that has not stopped by then is left
+constexpr double kDrainS = 2;       // output after the last clean exit
+constexpr double kDrainStoppedS = 0.3;  // output after a stop
+
+}  // namespace
+
+JobState::JobState(const Topology& topology, const JobPolicy& policy, double now)
+    : policy_(policy), epochs_(&facts_.topology), started_(now) {
+  facts_.topology = topology;
+  facts_.ranks.resize(topology.size());
+  facts_.hosts.resize(topology.hosts().size());
+  running_ = topology.size();
+  streams_ended_.resize(topology.size());
+  detail_known_.resize(topology.hosts().size());
+  Settle(now);
+}
+
+void JobState::HostGreeted(int host, double now) {
+  if (facts_.hosts[host].phase != HostFact::kStarting) return;
+  facts_.hosts[host].phase = HostFact::kGreeted;
+  const bool all = std::all_of(facts_.hosts.begin(), facts_.hosts.end(), [](const HostFact& fact) {
+    return fact.phase == HostFact::kGreeted;
+  });
+  if (all && !stopping_) {
+    launch_sent_ = true;
+    actions_.push_back({Action::kLaunch});
+  }
+  Settle(now);
+}
+
+void JobState::HostNotStarted(int host, const HostFact& fault, double now) {
+  HostFact& fact = facts_.hosts[host];
+  if (fact.phase == HostFact::kGone) return;
+  fact = fault;
+  fact.phase = HostFact::kGone;
+  fact.fault = HostFact::kNotStarted;
+  fact.fault_s = Since(now);
+  fact.fault_late = stopping_ && faults_until_ == 0;
+  detail_known_[host] = true;
+  if (faults_until_ == 0) faults_until_ = now + kFaultSettlingS;
+  Stop(absl::StrCat("host ", facts_.topology.hosts()[host].name, ": ", fact.cause), false, now);
+}
+
+void JobState::HostLost(int host, const std::string& cause, double now) {
+  HostFact& fact = facts_.hosts[host];
+  if (fact.phase == HostFact::kGone) return;
+  fact.phase = HostFact::kGone;
+  fact.fault = HostFact::kLost;
+  fact.fault_code = 125;
+  fact.cause = cause;
+  fact.fault_s = Since(now);
+  fact.fault_late = stopping_;
+  last_fault_ = now;
+  const int first = facts_.topology.first_rank(host);
+  for (int rank = first; rank < first + facts_.topology.hosts()[host].ranks; ++rank) {
+    RankFact& lost = facts_.ranks[rank];
+    if (lost.phase == RankFact::kRunning && streams_ended_[rank] < 2) {
+      open_streams_ -= 2 - streams_ended_[rank];
+      streams_ended_[rank] = 2;
+    }
+    if (lost.phase == RankFact::kExited) continue;
+    lost.phase = RankFact::kLost;
+    --running_;
+  }
+  Stop(absl::StrCat("lost host ", facts_.topology.hosts()[host].name, ": ", cause), false, now);
+}
+
+void JobState::HostDetail(int host, const std::string& detail, double now) {
+  HostFact& fact = facts_.hosts[host];
+  if (detail_known_[host]) return;
+  detail_known_[host] = true;
+  if (fact.fault == HostFact::kLost) absl::StrAppend(&fact.cause, "; ", detail);
+  Settle(now);
+}
+
+void JobState::Heard(int host, const v1::Event& event, double now) {
+  switch (event.kind_case()) {
+    case v1::Event::kLaunched:
+      return OnLaunched(host, event.launched(), now);
+    case v1::Event::kLaunchFailed:
+      return OnLaunchFailed(host, event.launch_failed(), now);
+    case v1::Event::kRankStarted:
+      if (event.rank_started().rank() < facts_.ranks.size()) {
+        RankFact& fact = facts_.ranks[event.rank_started().rank()];
+        if (fact.phase != RankFact::kPlanned) return;
+        fact.phase = RankFact::kRunning;
+        fact.pid = event.rank_started().pid();
+        open_streams_ += 2 - streams_ended_[event.rank_started().rank()];
+      }
+      return;
+    case v1::Event::kRankExited:
+      return OnExited(event.rank_exited(), now);
+    case v1::Event::kHostAddresses:
+      return OnAddresses(host, event.host_addresses(), now);
+    case v1::Event::kHostReady:
+      if (epochs_.Ready(host, event.host_ready().epoch())) {
+        v1::Command go;
+        go.mutable_epoch_go()->set_epoch(event.host_ready().epoch());
+        Send(kAllHosts, std::move(go));
+      }
+      return;
+    case v1::Event::kStopped:
+      last_output_ = now;
+      facts_.hosts[host].phase = HostFact::kGone;
+      facts_.hosts[host].survivors = event.stopped().survivors();
+      detail_known_[host] = true;
+      return Settle(now);
+    case v1::Event::kNotice:
+      return Say(
+          absl::StrCat("host ", facts_.topology.hosts()[host].name, ": ", event.notice().text()));
+    case v1::Event::kRankBroke:
+      return OnBroke(event.rank_broke(), now);
+    case v1::Event::kRankLeft:     // the rendezvous of the next epoch says all that we need
+    case v1::Event::kStdinCredit:  // the driver's own
+    case v1::Event::KIND_NOT_SET:
+      return;
+  }
+}
+
+void JobState::OnLaunched(int host, const v1::Launched& launched, double now) {
+  static constexpr const char* kLevels[] = {"?", "PID namespace", "cgroup", "subreaper"};
+  HostFact& fact = facts_.hosts[host];
+  if (fact.phase != HostFact::kGreeted) return;
+  fact.phase = HostFact::kLaunched;
+  fact.containment = launched.containment();
+  if (policy_.verbose) {
+    Say(absl::StrCat("host ", facts_.topology.hosts()[host].name, ": hvdd pid ", launched.pid(),
+                     ", ", launched.gpu_uuids_size(), " GPUs, containment by ",
+                     kLevels[launched.containment() & 3]));
+  }
+  launched_all_ = std::all_of(facts_.hosts.begin(), facts_.hosts.end(), [](const HostFact& fact) {
+    return fact.phase == HostFact::kLaunched;
+  });
+  Settle(now);
+}
+
+void JobState::OnLaunchFailed(int host, const v1::LaunchFailed& failed, double now) {
+  HostFact& fact = facts_.hosts[host];
+  if (fact.fault != HostFact::kNone) return;
+  fact.fault = HostFact::kLaunchFailed;
+  fact.fault_code = failed.exit_code() != 0 ? failed.exit_code() : 125;
+  fact.cause = failed.message();
+  fact.fault_s = Since(now);
+  fact.fault_late = stopping_ && faults_until_ == 0;
+  if (faults_until_ == 0) faults_until_ = now + kFaultSettlingS;
+  Stop(absl::StrCat("host ", facts_.topology.hosts()[host].name, ": ", fact.cause), false, now);
+}
+
+// Whether ranks besides `rank` are still there and might wait for it.
+bool JobState::OthersNeeded(int rank) const {
+  const bool itself_counts = facts_.ranks[rank].phase == RankFact::kRunning ||
+                             facts_.ranks[rank].phase == RankFact::kPlanned;
+  return running_ > (itself_counts ? 1 : 0);
+}
+
+void JobState::OnExited(const v1::RankExited& exit, double now) {
+  if (exit.rank() >= facts_.ranks.size()) return;
+  RankFact& fact = facts_.ranks[exit.rank()];
+  if (fact.phase == RankFact::kExited || fact.phase == RankFact::kLost) return;
+  if (fact.phase == RankFact::kPlanned) open_streams_ += 2 - streams_ended_[exit.rank()];
+  fact.phase = RankFact::kExited;
+  fact.exit = exit;
+  fact.ended_s = Since(now);
+  if (exit.pid() != 0) fact.pid = exit.pid();
+  --running_;
+  last_output_ = now;
+  if (exit.signal() != 0 || exit.exit_code() != 0) {
+    Stop(absl::StrCat(NameRank(facts_, exit.rank()), " ", DescribeExit(exit)), false, now);
+    return;
+  }
+  if (!stopping_ && !exit.left() && OthersNeeded(exit.rank())) {
+    fact.early = exit.joined() || epochs_.newest() != 0;
+    OnEarlyExit(fact);
+  }
+  Settle(now);
+}
+
+// Whoever waits for the rank gets an error that names it; whoever does not goes on undisturbed.
+void JobState::OnEarlyExit(const RankFact& fact) {
+  Abort(absl::StrCat(NameRank(facts_, fact.exit.rank()), " exited (code 0) without ",
+                     fact.exit.joined() ? "hvd_shutdown" : "hvd_init"));
+}
+
+void JobState::OnBroke(const v1::RankBroke& broke, double now) {
+  if (broke.rank() >= facts_.ranks.size() || stopping_) return;
+  RankFact& fact = facts_.ranks[broke.rank()];
+  fact.broke = broke.message();
+  fact.broke_s = Since(now);
+  Stop(absl::StrCat(NameRank(facts_, broke.rank()), ": ", broke.message()), false, now);
+}
+
+void JobState::OnAddresses(int host, const v1::HostAddresses& addresses, double now) {
+  if (stopping_) return;
+  if (auto table = epochs_.Collect(host, addresses, now)) {
+    v1::Command command;
+    *command.mutable_epoch_table() = *std::move(table);
+    Send(kAllHosts, std::move(command));
+  }
+  Settle(now);
+}
+
+void JobState::StreamMoved(int rank, bool end, double now) {
+  last_output_ = now;
+  if (end && rank >= 0 && rank < static_cast<int>(streams_ended_.size()) &&
+      streams_ended_[rank] < 2) {
+    ++streams_ended_[rank];
+    if (facts_.ranks[rank].phase != RankFact::kPlanned) --open_streams_;
+  }
+  if (end) Settle(now);
+}
+
+void JobState::OutputPaused(bool paused, double now) {
+  output_paused_ = paused;
+  last_output_ = now;
+  Settle(now);
+}
+
+void JobState::Signalled(int signal, double now) {
+  if (signal != SIGINT && signal != SIGTERM) {
+    v1::Command command;
+    command.mutable_signal()->set_signal(signal);
+    return Send(kAllHosts, std::move(command));
+  }
+  if (++interrupts_ > 1) {
+    if (interrupts_ == 2) Say("killing all ranks");
+    return Stop("killed by the second signal to hvdrun", true, now);
+  }
+  if (signal == SIGTERM) {
+    return End(Ending::kTerminated, "stopped by SIGTERM", now);
+  }
+  Say(absl::StrFormat("interrupted; stopping %d ranks (grace %g s; Ctrl-C again kills them)\n%s",
+                      running_, policy_.grace_s, RenderStates(facts_)));
+  told_ = true;
+  End(Ending::kInterrupted, "interrupted by Ctrl-C", now);
+}
+
+void JobState::ProcessLost(Ending ending, const std::string& text, double now) {
+  End(ending, text, now);
+}
+
+void JobState::End(Ending ending, const std::string& text, double now) {
+  if (!stopping_) {
+    facts_.ending = ending;
+    facts_.ending_text = text;
+  }
+  Stop(text, false, now);
+}
+
+void JobState::Send(int host, v1::Command command) {
+  actions_.push_back({Action::kSend, host, std::move(command), ""});
+}
+
+void JobState::Say(std::string text) {
+  actions_.push_back({Action::kSay, kAllHosts, {}, std::move(text)});
+}
+
+void JobState::Abort(const std::string& cause) {
+  v1::Command command;
+  command.mutable_epoch_abort()->set_cause(cause);
+  Send(kAllHosts, std::move(command));
+}
+
+void JobState::Stop(const std::string& cause, bool kill, double now) {
+  if (!stopping_ || kill) {
+    const bool first = !stopping_;
+    stopping_ = true;
+    if (first) {
+      stop_since_ = now;
+      stop_cause_ = cause;
+      Abort(cause);
+    }
+    stop_deadline_ = now + kStopMarginS + (kill ? 0 : policy_.grace_s);
+    v1::Command command;
+    command.mutable_stop()->set_cause(cause);
+    command.mutable_stop()->set_kill(kill);
+    Send(kAllHosts, std::move(command));
+    if (policy_.verbose && first && !told_) {
+      Say(absl::StrCat("stopping: ", cause));
+      told_ = true;
+    }
+  }
+  Settle(now);
+}
+
+double JobState::start_deadline() const { return started_ + policy_.start_timeout_s; }
+
+double JobState::deadline() const { return deadline_; }
+
+void JobState::Tick(double now) {
+  if (!stopping_ && policy_.run_timeout_s > 0 && now >= started_ + policy_.run_timeout_s) {
+    return End(Ending::kTimedOut,
+               absl::StrFormat("the job ran longer than --timeout %g s", policy_.run_timeout_s),
+               now);
+  }
+  if (starting() && now >= start_deadline()) {
+    for (size_t host = 0; host < facts_.hosts.size(); ++host) {
+      if (facts_.hosts[host].phase != HostFact::kGreeted || !launch_sent_) continue;
+      HostFact fault;
+      fault.fault_code = 125;
+      fault.cause = absl::StrFormat("hvdd did not start the ranks within --start-timeout %g s",
+                                    policy_.start_timeout_s);
+      fault.remedy = "is a file system or the machine stuck there?";
+      HostNotStarted(host, fault, now);
+    }
+  }
+  const double waiting = epochs_.waiting_since();
+  if (!stopping_ && waiting > 0 && now >= waiting + policy_.start_timeout_s) {
+    return End(Ending::kNotJoined,
+               absl::StrFormat("still without hvd_init after --start-timeout %g s, while the other "
+                               "ranks wait: %s",
+                               policy_.start_timeout_s, epochs_.Missing()),
+               now);
+  }
+  if (stopping_ && !told_ && now >= stop_since_ + kTellAfterS) {
+    told_ = true;
+    Say(absl::StrFormat("%s; stopping the other ranks (grace %g s)", stop_cause_, policy_.grace_s));
+  }
+  Settle(now);
+}
+
+// Decides whether the job is over, and when to look again.
+void JobState::Settle(double now) {
+  deadline_ = kForever;
+  facts_.duration_s = Since(now);
+  if (finished_) return;
+  if (stopping_) {
+    if (!told_) WakeAt(stop_since_ + kTellAfterS);
+    finished_ = StopDone(now);
+    return;
+  }
+  if (policy_.run_timeout_s > 0) WakeAt(started_ + policy_.run_timeout_s);
+  if (!launched_all_) WakeAt(start_deadline());
+  if (epochs_.waiting_since() > 0) WakeAt(epochs_.waiting_since() + policy_.start_timeout_s);
+  if (running_ == 0) finished_ = StreamsDone(kDrainS, now);
+}
+
+bool JobState::StopDone(double now) {
+  if (now >= stop_deadline_) return true;
+  WakeAt(stop_deadline_);
+  if (now < faults_until_) {
+    // Nothing runs yet: what we wait for is the same fault on other hosts.
+    const bool more = std::any_of(facts_.hosts.begin(), facts_.hosts.end(), [](const auto& fact) {
+      return fact.fault == HostFact::kNone && fact.phase != HostFact::kGone;
+    });
+    if (more) WakeAt(faults_until_);
+    if (more) return false;
+  }
+  for (size_t host = 0; host < facts_.hosts.size(); ++host) {
+    const HostFact& fact = facts_.hosts[host];
+    if (fact.phase != HostFact::kGone && launch_sent_) return false;
+    if (fact.fault == HostFact::kLost && !detail_known_[host] &&
+        now < last_fault_ + kDetailPatienceS) {
+      WakeAt(last_fault_ + kDetailPatienceS);
+      return false;
+    }
+  }
+  return StreamsDone(kDrainStoppedS, now);
+}
+
+// True when every stream has ended, or when nothing came for `patience_s` although it could.
+bool JobState::StreamsDone(double patience_s, double now) {
+  if (open_streams_ <= 0) return true;
+  if (output_paused_) return false;
+  if (now >= last_output_ + patience_s) return true;
+  WakeAt(last_output_ + patience_s);
+  return false;
+}
+
+std::vector<Action> JobState::TakeActions() { return std::exchange(actions_, {}); }
+
+}  // namespace hvd

@@ -1,0 +1,20 @@
+// job.json: the verdict's facts for programs. Pure but for WriteJobReport.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "cli/verdict.h"
+
+namespace hvd {
+
+// A JSON string with its quotes. Any bytes: what is not UTF-8 becomes U+FFFD.
+std::string JsonString(std::string_view bytes);
+
+std::string RenderJobReport(const JobFacts& facts, const Verdict& verdict);
+
+// Writes DIRECTORY/job.json by way of a temporary file, making the directory if it is missing.
+absl::Status WriteJobReport(const std::string& directory, const std::string& report);
+
+}  // namespace hvd

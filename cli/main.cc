@@ -1,0 +1,132 @@
+// hvdrun: decides what to run, then becomes three processes. gRPC and fork do not mix, so both
+// forks come before the driver's first gRPC call.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "cli/console.h"
+#include "cli/driver.h"
+#include "cli/exit_code.h"
+#include "cli/frame.h"
+#include "cli/front.h"
+#include "cli/spawner.h"
+
+namespace hvd {
+namespace {
+
+int Fail(const std::string& text, int code) {
+  fprintf(stderr, "hvdrun: %s\n", text.c_str());
+  return code;
+}
+
+// A closed stdin, stdout or stderr would give its number to one of our sockets.
+bool HoldStandardDescriptors() {
+  int fd;
+  do {
+    fd = open("/dev/null", O_RDWR);
+  } while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd < 0) return false;
+  close(fd);
+  return true;
+}
+
+// The helpers hold nothing of the person's: whoever reads our output sees its end when the console
+// ends.
+void LeaveTerminal() {
+  setsid();
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd = 0; fd <= STDERR_FILENO; ++fd) dup2(null, fd);
+  close(null);
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGHUP, SIG_IGN);
+}
+
+DaemonStart FindDaemon(const JobSecrets& secrets) {
+  DaemonStart start;
+  start.marker = secrets.marker;
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  start.own_hvdd = self.parent_path() / "hvdd";
+  start.own_hvdd_exists = access(start.own_hvdd.c_str(), X_OK) == 0;
+  return start;
+}
+
+struct Ends {
+  Descriptor console_driver, driver_console, driver_spawner, spawner_driver;
+};
+
+[[noreturn]] void BecomeDriver(const RunOptions& options, DriverSetup setup, Ends ends) {
+  ends.console_driver.Reset();
+  ends.spawner_driver.Reset();
+  LeaveTerminal();
+  setup.options = &options;
+  setup.limits = ReadLauncherLimits();
+  setup.console = std::move(ends.driver_console);
+  setup.spawner = std::move(ends.driver_spawner);
+  RunDriver(std::move(setup));
+  _exit(0);
+}
+
+[[noreturn]] void BecomeSpawner(const SpawnerPlan& plan, Ends ends) {
+  ends.console_driver.Reset();
+  ends.driver_console.Reset();
+  ends.driver_spawner.Reset();
+  LeaveTerminal();
+  RunSpawner(plan, std::move(ends.spawner_driver));
+  _exit(0);
+}
+
+int Run(const RunOptions& options) {
+  DriverSetup setup;
+  if (!MakeJobSecrets(&setup.secrets))
+    return Fail("the kernel gives no random bytes", kExitLauncher);
+  setup.start = FindDaemon(setup.secrets);
+  SpawnerPlan plan;
+  // The daemons' own stop, and a second for the way.
+  plan.patience_s = options.grace_s + 1.5;
+  for (size_t host = 0; host < options.topology.hosts().size(); ++host) {
+    auto argv = DaemonArgv(options, setup.start, host);
+    if (!argv.ok()) return Fail(std::string(argv.status().message()), kExitUsage);
+    plan.argv.push_back(*std::move(argv));
+  }
+  Ends ends;
+  if (!MakeFramePair(&ends.console_driver, &ends.driver_console) ||
+      !MakeFramePair(&ends.driver_spawner, &ends.spawner_driver)) {
+    return Fail(std::string("cannot make a socket pair: ") + strerror(errno), kExitLauncher);
+  }
+  const pid_t spawner = fork();
+  if (spawner == 0) BecomeSpawner(plan, std::move(ends));
+  const pid_t driver = spawner < 0 ? -1 : fork();
+  if (driver == 0) BecomeDriver(options, std::move(setup), std::move(ends));
+  if (driver < 0) return Fail(std::string("cannot fork: ") + strerror(errno), kExitLauncher);
+  ends.driver_console.Reset();
+  ends.driver_spawner.Reset();
+  ends.spawner_driver.Reset();
+  return RunConsole(options, std::move(ends.console_driver), driver);
+}
+
+int Main(int argc, char** argv) {
+  if (!HoldStandardDescriptors()) return kExitLauncher;
+  const FrontOutcome outcome = DecideRun(argc, argv, ThisMachine());
+  if (outcome.exit_code < 0) return Run(outcome.options);
+  fwrite(outcome.out.data(), 1, outcome.out.size(), stdout);
+  fwrite(outcome.err.data(), 1, outcome.err.size(), stderr);
+  const bool written = fflush(stdout) == 0;
+  return written || outcome.exit_code != 0 ? outcome.exit_code : 1;
+}
+
+}  // namespace
+}  // namespace hvd
+
+int main(int argc, char** argv) {
+  const int code = hvd::Main(argc, argv);
+  // No destructors: gRPC's static state has nothing that outlives us.
+  fflush(nullptr);
+  _exit(code);
+}

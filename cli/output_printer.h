@@ -1,0 +1,54 @@
+// Worker output for the person: prefixes, colours, and which of our two streams it goes to. Used by
+// the console's one thread; writes nothing itself.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cli/output_lines.h"
+#include "hostfile/topology.h"
+
+namespace hvd {
+
+struct OutputStyle {
+  bool terminal = false;  // "host:rank|" instead of "[rank]<stdout>:"
+  bool color = false;
+  bool timestamps = false;
+};
+
+// What waits to be written to one of our streams, in order.
+class OutputPrinter {
+ public:
+  OutputPrinter(const Topology* topology, OutputStyle style) : topology_(topology), style_(style) {}
+
+  // A piece of worker output. `end`: the stream is complete.
+  void Print(int rank, bool is_stderr, std::string_view data, bool end);
+  // Lines that only the rank's file has.
+  void Skipped(int rank, bool is_stderr, uint64_t lines);
+  // hvdrun's own words, whole lines.
+  void Say(std::string_view lines);
+
+  std::string_view pending() const { return std::string_view(pending_).substr(written_); }
+  void Written(size_t bytes);
+
+ private:
+  using StreamId = std::pair<int, bool>;  // rank, is_stderr
+
+  LineAssembler& Stream(StreamId id);
+  void AppendPrefix(StreamId id, std::string* out) const;
+  // On a terminal a progress bar of another stream would be overwritten in part: it gets a line of
+  // its own.
+  void LeaveLine(StreamId next);
+
+  const Topology* topology_;
+  const OutputStyle style_;
+  std::map<StreamId, LineAssembler> streams_;
+  std::string pending_;
+  size_t written_ = 0;           // bytes of pending_ that are out
+  StreamId last_ = {-1, false};  // whose bytes were last
+  bool open_line_ = false;       // the last byte was \r
+};
+
+}  // namespace hvd

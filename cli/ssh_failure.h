@@ -1,0 +1,49 @@
+// Why a daemon could not be started: exit status and words of the remote shell in, cause and remedy
+// out. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hvd {
+
+enum class StartFault {
+  kUnknown,
+  kUnknownHost,
+  kRefused,
+  kTimedOut,
+  kNoRoute,
+  kDenied,
+  kTooManyKeys,
+  kHostKeyUnknown,
+  kHostKeyChanged,
+  kOverloaded,  // sshd's MaxStartups dropped the connection: the only fault worth another try
+  kHvddMissing,
+  kRestrictedShell,
+  kShellMissing,  // the remote shell's own command does not exist here
+  kHvddFailed,    // it started and ended before its hello
+};
+
+// What is known about a daemon's command that ended before the hello.
+struct StartEnd {
+  int wait_status = 0;
+  std::string_view errors;  // its stderr
+  std::string_view noise;   // what came on stdout before the marker
+  std::string shell;        // "ssh" or the agent's first word; empty: a local daemon
+  std::string host;
+  std::string sought;  // places where hvdd was looked for
+};
+
+struct StartFailure {
+  StartFault fault = StartFault::kUnknown;
+  std::string cause;   // "connection refused", without the host's name: equal causes are folded
+  std::string remedy;  // the next step, with the host's name
+};
+
+StartFailure ExplainStartFailure(const StartEnd& end);
+
+// The last `lines` lines of `text`, each behind "    | ", unprintable bytes as '?'. Empty for no
+// text.
+std::string QuoteLines(std::string_view text, int lines);
+
+}  // namespace hvd

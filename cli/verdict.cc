@@ -1,0 +1,123 @@
+#include "cli/verdict.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+
+namespace hvd {
+namespace {
+
+enum Class { kDeath = 0, kAppError = 1, kEarly = 2, kBrokenLink = 3, kStoppedByUs = 4 };
+
+struct Candidate {
+  bool late;  // after the abort had reached its host
+  Class type;
+  double at_s;
+  Verdict verdict;
+  auto Order() const { return std::make_tuple(late, type, at_s, verdict.index); }
+};
+
+bool IsOurs(const v1::RankExited& exit) {
+  return exit.after_abort() && (exit.signal() == SIGTERM || exit.signal() == SIGKILL) &&
+         !exit.out_of_memory();
+}
+
+int CodeOf(const v1::RankExited& exit) {
+  return exit.signal() != 0 ? 128 + exit.signal() : exit.exit_code();
+}
+
+void AddRank(int rank, const RankFact& fact, std::vector<Candidate>* candidates) {
+  const bool exited = fact.phase == RankFact::kExited;
+  if (!fact.broke.empty()) {
+    // Its own process may say more than the broken link does; if not, the link is the reason.
+    const bool says_more = exited && CodeOf(fact.exit) != 0 && !IsOurs(fact.exit);
+    const Class type = !says_more ? kBrokenLink : fact.exit.signal() != 0 ? kDeath : kAppError;
+    candidates->push_back(
+        {false, type, fact.broke_s, {Verdict::kRank, rank, says_more ? CodeOf(fact.exit) : 1}});
+    return;
+  }
+  if (!exited) return;
+  const int code = CodeOf(fact.exit);
+  if (code == 0 && !fact.early) return;
+  const Class type = IsOurs(fact.exit)         ? kStoppedByUs
+                     : fact.early              ? kEarly
+                     : fact.exit.signal() != 0 ? kDeath
+                                               : kAppError;
+  candidates->push_back(
+      {fact.exit.after_abort(), type, fact.ended_s, {Verdict::kRank, rank, code == 0 ? 1 : code}});
+}
+
+void AddHost(int host, const HostFact& fact, std::vector<Candidate>* candidates) {
+  if (fact.fault == HostFact::kNone) return;
+  const Class type = fact.fault == HostFact::kLost ? kDeath : kAppError;
+  candidates->push_back(
+      {fact.fault_late, type, fact.fault_s, {Verdict::kHost, host, fact.fault_code}});
+}
+
+int EndingCode(Ending ending) {
+  switch (ending) {
+    case Ending::kNone:
+      return 0;
+    case Ending::kInterrupted:
+      return 128 + SIGINT;
+    case Ending::kTerminated:
+      return 128 + SIGTERM;
+    case Ending::kHungUp:
+      return 128 + SIGHUP;
+    case Ending::kOutputGone:
+      return 128 + SIGPIPE;
+    case Ending::kTimedOut:
+      return 124;
+    case Ending::kNotJoined:
+    case Ending::kConsoleLost:
+    case Ending::kSpawnerLost:
+      return 125;
+  }
+  return 125;
+}
+
+}  // namespace
+
+Verdict Judge(const JobFacts& facts) {
+  if (facts.ending != Ending::kNone) return {Verdict::kEnding, -1, EndingCode(facts.ending)};
+  std::vector<Candidate> candidates;
+  for (size_t i = 0; i < facts.ranks.size(); ++i) AddRank(i, facts.ranks[i], &candidates);
+  for (size_t i = 0; i < facts.hosts.size(); ++i) AddHost(i, facts.hosts[i], &candidates);
+  const auto first = std::min_element(
+      candidates.begin(), candidates.end(),
+      [](const Candidate& a, const Candidate& b) { return a.Order() < b.Order(); });
+  // A rank that left early with code 0 is a fault only if somebody else failed for it.
+  const bool all_early = std::all_of(candidates.begin(), candidates.end(),
+                                     [](const Candidate& c) { return c.type == kEarly; });
+  if (candidates.empty() || all_early) return {};
+  return first->verdict;
+}
+
+std::string DescribeExit(const v1::RankExited& exit) {
+  if (!exit.exec_error().empty()) {
+    return absl::StrCat("could not be started: ", exit.exec_error());
+  }
+  if (exit.signal() == 0) return absl::StrCat("exited with code ", exit.exit_code());
+  const char* name = sigdescr_np(exit.signal());
+  return absl::StrCat("was killed by signal ", exit.signal(), " (", name ? name : "unknown", ")",
+                      exit.out_of_memory() ? ": out of memory, by the kernel's OOM killer" : "",
+                      exit.core_dumped() ? ", core dumped" : "");
+}
+
+std::string FoldNumbers(const std::vector<int>& numbers) {
+  std::string folded;
+  for (size_t i = 0; i < numbers.size();) {
+    size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    absl::StrAppend(&folded, folded.empty() ? "" : ",", numbers[i]);
+    if (last > i) absl::StrAppend(&folded, last == i + 1 ? "," : "-", numbers[last]);
+    i = last + 1;
+  }
+  return folded;
+}
+
+}  // namespace hvd

@@ -1,0 +1,73 @@
+// What happened, and who is to blame. The facts are gathered by driver_state; judging and wording
+// them is pure. Times are seconds since the job began.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hostfile/topology.h"
+#include "hvd/v1/link_a.pb.h"
+
+namespace hvd {
+
+struct RankFact {
+  enum Phase { kPlanned, kRunning, kExited, kLost } phase = kPlanned;
+  uint32_t pid = 0;     // as its host sees it
+  v1::RankExited exit;  // when kExited
+  double ended_s = 0;
+  bool early = false;  // left with code 0 while others were still running and might wait for it
+  std::string broke;   // a process that had joined as this rank broke its link: how
+  double broke_s = 0;
+};
+
+struct HostFact {
+  enum Phase { kStarting, kGreeted, kLaunched, kGone } phase = kStarting;
+  enum Fault { kNone, kNotStarted, kLaunchFailed, kLost } fault = kNone;
+  int fault_code = 0;    // exit code that the fault asks for
+  std::string cause;     // without the host's name: equal causes are folded
+  std::string remedy;    // the next step
+  std::string evidence;  // quoted lines
+  double fault_s = 0;
+  bool fault_late = false;  // the job was being stopped already
+  v1::Containment containment = v1::CONTAINMENT_AUTO;
+  uint32_t survivors = 0;  // processes that could not be killed
+};
+
+// Why a job ends when neither a rank nor a host is the reason.
+enum class Ending {
+  kNone,
+  kInterrupted,  // Ctrl-C
+  kTerminated,   // SIGTERM
+  kHungUp,       // the terminal is gone
+  kTimedOut,     // --timeout
+  kNotJoined,    // some ranks wait in hvd_init for others that never come
+  kConsoleLost,
+  kOutputGone,  // nobody reads our stdout
+  kSpawnerLost,
+};
+
+struct JobFacts {
+  std::string job;
+  Topology topology;
+  std::vector<RankFact> ranks;
+  std::vector<HostFact> hosts;
+  Ending ending = Ending::kNone;
+  std::string ending_text;
+  double duration_s = 0;
+};
+
+struct Verdict {
+  enum Kind { kSuccess, kRank, kHost, kEnding } kind = kSuccess;
+  int index = -1;  // the rank or host to blame
+  int exit_code = 0;
+};
+
+Verdict Judge(const JobFacts& facts);
+
+// "was killed by signal 9 (Killed)", "exited with code 7", …
+std::string DescribeExit(const v1::RankExited& exit);
+
+// "0-2,4" of sorted numbers.
+std::string FoldNumbers(const std::vector<int>& numbers);
+
+}  // namespace hvd
