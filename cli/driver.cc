@@ -474,7 +474,7 @@ void Driver::TakeArrivals() {
 
 void Driver::OnEvent(int host, const v1::Event& event) {
   if (event.kind_case() == v1::Event::kStdinCredit) {
-    ports_[host].stdin_taken = std::max(ports_[host].stdin_taken, event.stdin_credit().bytes());
+    ports_[host].stdin_taken += event.stdin_credit().bytes();
     return GiveStdinRoom();
   }
   state_.Heard(host, event, Now());

@@ -53,7 +53,7 @@ Greeting HostPort::Greet(const std::string& marker, const std::string& host) {
       if (IsSettingsFrame(seen)) return {Greeting::kReady, "", ""};
       return {Greeting::kWrong, "something there prints to stdout after the login",
               absl::StrCat("look for a background job in the shell start-up files of ", host,
-                           "; the bytes: \n", QuoteLines(seen.substr(0, 200), 3))};
+                           "; the bytes: \n", QuoteLines(std::string(seen.substr(0, 200)), 3))};
     }
     const HelloScan scan = ScanHello(seen, marker);
     noise_.append(seen.substr(0, scan.noise));

@@ -79,9 +79,9 @@ std::string StatusWords(int wait_status) {
   return absl::StrCat("exited with code ", WEXITSTATUS(wait_status));
 }
 
-StartFailure Fill(const StartEnd& end, StartFault fault, std::string_view cause,
-                  std::string_view remedy) {
-  const auto fill = [&end](std::string_view text) {
+StartFailure Fill(const StartEnd& end, StartFault fault, absl::string_view cause,
+                  absl::string_view remedy) {
+  const auto fill = [&end](absl::string_view text) {
     return absl::StrReplaceAll(text,
                                {{"HOST", end.host}, {"SHELL", end.shell}, {"SOUGHT", end.sought}});
   };
@@ -90,8 +90,8 @@ StartFailure Fill(const StartEnd& end, StartFault fault, std::string_view cause,
 
 }  // namespace
 
-std::string QuoteLines(std::string_view text, int lines) {
-  std::vector<std::string_view> all = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
+std::string QuoteLines(absl::string_view text, int lines) {
+  std::vector<absl::string_view> all = absl::StrSplit(absl::StripSuffix(text, "\n"), '\n');
   const size_t first = all.size() > static_cast<size_t>(lines) ? all.size() - lines : 0;
   std::string quoted;
   if (text.empty()) return quoted;

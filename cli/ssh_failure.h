@@ -3,7 +3,8 @@
 #pragma once
 
 #include <string>
-#include <string_view>
+
+#include "absl/strings/string_view.h"
 
 namespace hvd {
 
@@ -27,9 +28,9 @@ enum class StartFault {
 // What is known about a daemon's command that ended before the hello.
 struct StartEnd {
   int wait_status = 0;
-  std::string_view errors;  // its stderr
-  std::string_view noise;   // what came on stdout before the marker
-  std::string shell;        // "ssh" or the agent's first word; empty: a local daemon
+  absl::string_view errors;  // its stderr
+  absl::string_view noise;   // what came on stdout before the marker
+  std::string shell;         // "ssh" or the agent's first word; empty: a local daemon
   std::string host;
   std::string sought;  // places where hvdd was looked for
 };
@@ -44,6 +45,6 @@ StartFailure ExplainStartFailure(const StartEnd& end);
 
 // The last `lines` lines of `text`, each behind "    | ", unprintable bytes as '?'. Empty for no
 // text.
-std::string QuoteLines(std::string_view text, int lines);
+std::string QuoteLines(absl::string_view text, int lines);
 
 }  // namespace hvd
