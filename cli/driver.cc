@@ -535,6 +535,10 @@ void Driver::GiveStdinRoom() {
 
 }  // namespace
 
-void RunDriver(DriverSetup setup) { Driver(std::move(setup)).Run(); }
+void RunDriver(DriverSetup setup) {
+  Driver driver(std::move(setup));
+  driver.Run();
+  _exit(0);
+}
 
 }  // namespace hvd

@@ -18,7 +18,8 @@ struct DriverSetup {
   Descriptor spawner;
 };
 
-// Returns when the verdict has gone to the console, or when nobody is left to hear it.
-void RunDriver(DriverSetup setup);
+// Ends the process when the verdict has gone to the console, or when nobody is left to hear it: taking gRPC
+// down in order would cost milliseconds and wait for hosts that may be gone.
+[[noreturn]] void RunDriver(DriverSetup setup);
 
 }  // namespace hvd

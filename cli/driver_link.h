@@ -25,7 +25,7 @@ struct Arrival {
 class DaemonLinks {
  public:
   explicit DaemonLinks(int hosts);
-  ~DaemonLinks();  // never run on the way out: the driver leaves by _exit
+  ~DaemonLinks();  // not before every link has ended; the driver leaves by _exit instead
 
   int event_fd() const;  // readable when Take() has something
   // Whatever has arrived, in order for each stream.

@@ -70,7 +70,6 @@ struct Ends {
   setup.console = std::move(ends.driver_console);
   setup.spawner = std::move(ends.driver_spawner);
   RunDriver(std::move(setup));
-  _exit(0);
 }
 
 [[noreturn]] void BecomeSpawner(const SpawnerPlan& plan, Ends ends) {
