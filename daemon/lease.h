@@ -1,5 +1,5 @@
-// The daemon's right to keep workers alive: it runs from the send time of the newest beat of its own
-// that the driver has echoed. Bytes that were long under way prove nothing. Pure.
+// The daemon's right to keep workers alive: it runs from the send time of the newest beat of its
+// own that the driver has echoed. Bytes that were long under way prove nothing. Pure.
 #pragma once
 
 #include <chrono>

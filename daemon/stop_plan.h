@@ -1,5 +1,5 @@
-// The stop sequence as a plan: when to ask, when to kill, when to give up. Pure: events and the time
-// in, what to do out.
+// The stop sequence as a plan: when to ask, when to kill, when to give up. Pure: events and the
+// time in, what to do out.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// How much output may be under way unacknowledged: what the link drains in about 100 ms, measured by
-// the delay of the acknowledgements. Pure.
+// How much output may be under way unacknowledged: what the link drains in about 100 ms, measured
+// by the delay of the acknowledgements. Pure.
 #pragma once
 
 #include <cstdint>

@@ -21,8 +21,7 @@ void LineTail::Trim() {
     constexpr std::string_view kCut = "…";
     open_ = std::string(kCut) + open_.substr(open_.size() - (kMostBytes - kCut.size()));
   }
-  while (!lines_.empty() &&
-         (lines_.size() > kMostLines || bytes_ + open_.size() > kMostBytes)) {
+  while (!lines_.empty() && (lines_.size() > kMostLines || bytes_ + open_.size() > kMostBytes)) {
     bytes_ -= lines_.front().size();
     lines_.pop_front();
   }

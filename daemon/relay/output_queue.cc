@@ -10,8 +10,11 @@ constexpr size_t kLargestPiece = 64 << 10;
 
 }  // namespace
 
-OutputQueue::OutputQueue(int streams, std::function<void(int)> on_room)
-    : on_room_(std::move(on_room)), streams_(streams) {}
+void OutputQueue::Begin(int streams, std::function<void(int)> on_room) {
+  const std::lock_guard lock(mutex_);
+  streams_.resize(streams);
+  on_room_ = std::move(on_room);
+}
 
 size_t OutputQueue::Room(int stream) const {
   const std::lock_guard lock(mutex_);
@@ -30,6 +33,8 @@ void OutputQueue::Push(int stream, std::string_view data) {
 void OutputQueue::Skip(int stream, uint64_t lines) {
   const std::lock_guard lock(mutex_);
   streams_[stream].skipped_lines += lines;
+  streams_[stream].skipped_at = streams_[stream].data.size();
+  changed_.notify_all();
 }
 
 void OutputQueue::PushEnd(int stream) {
@@ -40,6 +45,7 @@ void OutputQueue::PushEnd(int stream) {
 
 bool OutputQueue::Take(OutputPiece* piece) {
   int with_room = -1;
+  std::function<void(int)> on_room;
   {
     std::unique_lock lock(mutex_);
     int next = -1;
@@ -50,8 +56,9 @@ bool OutputQueue::Take(OutputPiece* piece) {
     });
     if (closed_) return false;
     if (Cut(next, piece)) with_room = next;
+    on_room = on_room_;
   }
-  if (with_room >= 0) on_room_(with_room);
+  if (with_room >= 0) on_room(with_room);
   return true;
 }
 
@@ -67,13 +74,13 @@ int OutputQueue::NextWithWork() const {
 bool OutputQueue::Cut(int index, OutputPiece* piece) {
   Stream& stream = streams_[index];
   turn_ = index + 1;
-  const size_t size =
-      std::min({stream.data.size(), kLargestPiece, static_cast<size_t>(window_.Available())});
+  const size_t whole = stream.skipped_lines != 0 ? stream.skipped_at : stream.data.size();
+  const size_t size = std::min({whole, kLargestPiece, static_cast<size_t>(window_.Available())});
   *piece = {index, stream.data.substr(0, size), 0, false};
   stream.data.erase(0, size);
   window_.Sent(size, Clock::now());
-  // What was left out lies behind what was already queued.
-  if (stream.data.empty()) piece->skipped_lines = std::exchange(stream.skipped_lines, 0);
+  stream.skipped_at -= std::min(size, stream.skipped_at);
+  if (stream.skipped_at == 0) piece->skipped_lines = std::exchange(stream.skipped_lines, 0);
   if (stream.data.empty() && stream.ended) piece->end = stream.end_sent = true;
   return stream.data.size() <= kRoom / 2 && std::exchange(stream.wants_room, false);
 }
@@ -88,11 +95,6 @@ void OutputQueue::Close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   changed_.notify_all();
-}
-
-void OutputQueue::Open() {
-  const std::lock_guard lock(mutex_);
-  closed_ = false;
 }
 
 }  // namespace hvd

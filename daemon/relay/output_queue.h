@@ -1,5 +1,5 @@
-// Between the relay, which reads the ranks' pipes, and link A, which sends what it read: one bounded
-// buffer a stream and the credit of the link. A monitor: any thread may call any method.
+// Between the relay, which reads the ranks' pipes, and link A, which sends what it read: one
+// bounded buffer a stream and the credit of the link. A monitor: any thread may call any method.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,7 @@ namespace hvd {
 struct OutputPiece {
   int stream = 0;  // index: 2 * local rank, + 1 for stderr
   std::string data;
-  uint64_t skipped_lines = 0;  // left out before `data`
+  uint64_t skipped_lines = 0;  // left out behind `data`
   bool end = false;
 };
 
@@ -26,40 +26,41 @@ class OutputQueue {
  public:
   static constexpr size_t kRoom = 1 << 20;  // a stream
 
-  // `on_room` is called, from the taker's thread, when a full stream has room again.
-  OutputQueue(int streams, std::function<void(int stream)> on_room);
+  // Before anything is pushed; link A may be waiting already. `on_room` is called, from the taker's
+  // thread, when a full stream has room again.
+  void Begin(int streams, std::function<void(int stream)> on_room);
 
   size_t Room(int stream) const;
   // Takes all of `data`, also beyond the room: the caller bounds what it reads.
   void Push(int stream, std::string_view data);
-  // `lines` lines were left out here.
+  // `lines` lines were left out behind what is queued now.
   void Skip(int stream, uint64_t lines);
   void PushEnd(int stream);
 
   // Waits for something to send and credit for it. False: closed.
   bool Take(OutputPiece* piece);
   void Acked(uint64_t total);
-  // Ends Take. What is queued stays; an `Open`ed queue goes on.
+  // Ends Take for good.
   void Close();
-  void Open();
 
  private:
   struct Stream {
     std::string data;
     uint64_t skipped_lines = 0;
+    size_t skipped_at = 0;  // bytes of `data` before them
     bool ended = false;
     bool end_sent = false;
     bool wants_room = false;
-    bool has_work() const { return !data.empty() || (ended && !end_sent); }
+    bool has_work() const { return !data.empty() || skipped_lines != 0 || (ended && !end_sent); }
   };
 
   int NextWithWork() const;
   bool Cut(int index, OutputPiece* piece);
 
-  const std::function<void(int)> on_room_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // All guarded by mutex_.
+  std::function<void(int)> on_room_;
   mutable std::vector<Stream> streams_;
   CreditWindow window_;
   size_t turn_ = 0;  // streams take turns

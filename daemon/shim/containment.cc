@@ -31,8 +31,8 @@ absl::Status Failed(std::string_view what) {
 
 bool WriteText(const std::string& path, const std::string& text) {
   const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  return fd.valid() && write(fd.get(), text.data(), text.size()) ==
-                           static_cast<ssize_t>(text.size());
+  return fd.valid() &&
+         write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
 // Maps the own user and group to themselves: everything looks as before, files stay one's own.
@@ -165,7 +165,7 @@ bool ParseLevel(std::string_view text, ContainmentLevel* level) {
 }
 
 absl::StatusOr<Containment> Containment::Enter(ContainmentLevel level,
- const std::optional<OwnUser>& own_user) {
+                                               const std::optional<OwnUser>& own_user) {
   Containment containment;
   containment.level_ = level;
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return Failed("becoming a subreaper");

@@ -94,7 +94,8 @@ void Shim::Handle(const ShimRequest& request, std::vector<UniqueFd> fds) {
       return SignalRank(request);
     case ShimAsk::kTermLeftovers:
       stopping_ = true;
-      return TermLeftovers();
+      TermLeftovers();
+      return Reap();  // tells at once if nothing is there
     case ShimAsk::kKillAll:
       return KillAll();
     case ShimAsk::kCountAll: {
@@ -151,8 +152,8 @@ void Shim::TellSpawnFailed(int number, const Rank& rank, const ExecFailure& fail
 bool Shim::FinishExec(int number, Rank* rank) {
   if (!rank->exec_end.valid()) return true;
   ExecFailure failure;
-  const bool failed =
-      read(rank->exec_end.get(), &failure, sizeof(failure)) == static_cast<ssize_t>(sizeof(failure));
+  const bool failed = read(rank->exec_end.get(), &failure, sizeof(failure)) ==
+                      static_cast<ssize_t>(sizeof(failure));
   loop_.Forget(rank->exec_end.get());
   rank->exec_end.Reset();
   if (failed) {
@@ -233,8 +234,8 @@ void Shim::OnExit(int pid, int status) {
 }
 
 int Shim::OuterPid(int pidfd) const {
-  const UniqueFd about(openat(outer_fdinfo_.get(), std::to_string(pidfd).c_str(),
-                              O_RDONLY | O_CLOEXEC));
+  const UniqueFd about(
+      openat(outer_fdinfo_.get(), std::to_string(pidfd).c_str(), O_RDONLY | O_CLOEXEC));
   char text[512] = {};
   if (!about.valid() || read(about.get(), text, sizeof(text) - 1) <= 0) return -1;
   const char* line = strstr(text, "\nPid:");

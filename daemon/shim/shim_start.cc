@@ -60,9 +60,9 @@ int DropDescriptors(int keep) {
 }
 
 absl::Status Impossible(const Attempt& attempt, std::string_view why) {
-  return absl::UnavailableError(absl::StrCat(
-      LevelName(attempt.level), attempt.own_user.has_value() ? " (user namespace)" : "", ": ",
-      why));
+  return absl::UnavailableError(
+      absl::StrCat(LevelName(attempt.level),
+                   attempt.own_user.has_value() ? " (user namespace)" : "", ": ", why));
 }
 
 // Waits for the shim's first word.

@@ -1,4 +1,5 @@
-// Forks the shim, from hvdd's main before it has any thread, and waits until its containment stands.
+// Forks the shim, from hvdd's main before it has any thread, and waits until its containment
+// stands.
 #pragma once
 
 #include <string>
@@ -21,7 +22,8 @@ struct ShimProcess {
   std::string weaker_why;  // why no stronger level works here; empty: the strongest does
 };
 
-// kAuto takes the strongest level that works; any other is taken as it is, or an error says why not.
+// kAuto takes the strongest level that works; any other is taken as it is, or an error says why
+// not.
 absl::StatusOr<ShimProcess> StartShim(ContainmentLevel level);
 
 }  // namespace hvd

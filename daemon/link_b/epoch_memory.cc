@@ -1,0 +1,89 @@
+#include "daemon/link_b/epoch_memory.h"
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+
+namespace hvd {
+namespace {
+
+absl::Status Failed(const EpochShape& shape, std::string_view what) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("hvdd cannot make the host memory of epoch ", shape.epoch, " (", shape.bytes,
+                   " bytes): ", what, ": ", strerrordesc_np(errno)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<EpochMemory>> EpochMemory::Create(const EpochShape& shape) {
+  if (shape.bytes < kHostPageBytes || shape.bytes > INT64_MAX) {
+    return absl::InvalidArgumentError(absl::StrCat("a rank asks for ", shape.bytes,
+                                                   " bytes of host memory; at least ",
+                                                   kHostPageBytes, " are needed"));
+  }
+  std::shared_ptr<EpochMemory> memory(new EpochMemory);
+  memory->memory_.Reset(memfd_create("hvd-epoch", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const int fd = memory->memory_.get();
+  if (fd < 0 || ftruncate(fd, static_cast<off_t>(shape.bytes)) != 0) return Failed(shape, "memfd");
+  // A worker that shrank it would kill the others with SIGBUS.
+  fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  void* address = mmap(nullptr, kHostPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (address == MAP_FAILED) return Failed(shape, "mmap");
+  memory->page_ = new (address) HostPage;
+  memory->page_->local_size = shape.local_size;
+  memory->page_->bytes = shape.bytes;
+  memory->page_->epoch = shape.epoch;
+  for (int rank = 0; shape.several_hosts && rank < shape.local_size; ++rank) {
+    const int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (event < 0) return Failed(shape, "eventfd");
+    memory->event_fds_.push_back(event);
+  }
+  return memory;
+}
+
+EpochMemory::~EpochMemory() {
+  if (page_ != nullptr) munmap(page_, kHostPageBytes);
+  for (const int fd : event_fds_) close(fd);
+}
+
+void EpochMemory::Abort(const std::string& cause) {
+  // The doorbell trusts the page's size; a worker may have scribbled over it.
+  if (!event_fds_.empty()) page_->local_size = static_cast<uint32_t>(event_fds_.size());
+  AbortEpoch(page_, cause.c_str(), event_fds_.empty() ? nullptr : event_fds_.data());
+}
+
+std::string EpochMemory::Activity(int local_rank) const {
+  const RankActivity& activity = page_->activity[local_rank];
+  char last[sizeof(activity.last) + 1] = {};
+  memcpy(last, activity.last, sizeof(activity.last));  // torn at worst
+  const uint64_t calls = activity.calls.load(std::memory_order_relaxed);
+  const uint64_t pending = activity.pending.load(std::memory_order_relaxed);
+  const std::string done = absl::StrCat(calls, " collectives done");
+  const std::string what = last[0] == '\0' ? "" : last;
+  switch (activity.state.load(std::memory_order_relaxed)) {
+    case RankState::kWaiting:
+      return absl::StrCat("waiting in ", what.empty() ? "a collective" : what, "; ", done,
+                          pending > 1 ? absl::StrCat(", ", pending, " pending") : "");
+    case RankState::kLeft:
+      return absl::StrCat("had left the epoch; ", done);
+    case RankState::kIdle:
+    case RankState::kOutside:
+      break;
+  }
+  if (what.empty()) return "had joined; no collective yet";
+  return absl::StrCat("outside any collective, last ", what, "; ", done);
+}
+
+std::vector<int> EpochMemory::Descriptors() const {
+  std::vector<int> fds{memory_.get()};
+  fds.insert(fds.end(), event_fds_.begin(), event_fds_.end());
+  return fds;
+}
+
+}  // namespace hvd

@@ -1,0 +1,45 @@
+// An epoch's host memory: a memfd with the HostPage at its front, and the event fds of the
+// doorbell. Made here, mapped by the workers; it ends with its last descriptor, so nothing can be
+// left behind.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "daemon/unique_fd.h"
+#include "proto/host_page.h"
+
+namespace hvd {
+
+struct EpochShape {
+  uint64_t epoch = 0;
+  uint64_t bytes = 0;
+  int local_size = 0;
+  bool several_hosts = false;  // then each local rank sleeps on an event fd
+};
+
+class EpochMemory {
+ public:
+  static absl::StatusOr<std::shared_ptr<EpochMemory>> Create(const EpochShape& shape);
+  ~EpochMemory();
+  EpochMemory(const EpochMemory&) = delete;
+  EpochMemory& operator=(const EpochMemory&) = delete;
+
+  // Safe from any thread; the first cause sticks.
+  void Abort(const std::string& cause);
+  // "waiting in allreduce 'grad.3' …; 12 collectives done".
+  std::string Activity(int local_rank) const;
+  // What a worker gets: the memory, then the event fds.
+  std::vector<int> Descriptors() const;
+
+ private:
+  EpochMemory() = default;
+
+  UniqueFd memory_;
+  HostPage* page_ = nullptr;
+  std::vector<int> event_fds_;
+};
+
+}  // namespace hvd

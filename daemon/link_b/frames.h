@@ -1,0 +1,27 @@
+// Link B's frames: uint32 little-endian length, then one message. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hvd {
+
+inline constexpr size_t kMostFrameIn = 1 << 20;  // from a worker
+
+std::string Frame(std::string_view message);
+
+// Cuts whole frames out of a stream's bytes.
+class FrameCutter {
+ public:
+  void Take(std::string_view bytes) { buffer_ += bytes; }
+  // True: the next message is in `message`.
+  bool Next(std::string* message);
+  // A length beyond kMostFrameIn came: not one of ours.
+  bool broken() const { return broken_; }
+
+ private:
+  std::string buffer_;
+  bool broken_ = false;
+};
+
+}  // namespace hvd

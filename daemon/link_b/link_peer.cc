@@ -1,0 +1,58 @@
+#include "daemon/link_b/link_peer.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "daemon/descriptor_mail.h"
+
+namespace hvd {
+
+LinkPeer::LinkPeer(UniqueFd socket) : socket_(std::move(socket)) {
+  fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
+  ucred who{};
+  socklen_t size = sizeof(who);
+  if (getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return;
+  pid_ = who.pid;
+  if (pid_ > 0) pidfd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
+  trusted_ = who.uid == geteuid() && pidfd_.valid();
+}
+
+bool LinkPeer::Ended(int milliseconds) const {
+  pollfd ended{pidfd_.get(), POLLIN, 0};
+  return !pidfd_.valid() || poll(&ended, 1, milliseconds) == 1;
+}
+
+bool LinkPeer::Read() {
+  // One piece a call: a flood is cut into frames as it comes, not gathered.
+  char buffer[64 << 10];
+  const ssize_t n = recv(socket_.get(), buffer, sizeof(buffer), 0);
+  if (n < 0) return errno == EAGAIN || errno == EINTR;
+  if (n == 0) return false;
+  cutter_.Take({buffer, static_cast<size_t>(n)});
+  return true;
+}
+
+void LinkPeer::Send(std::string_view message, std::vector<int> fds,
+                    std::shared_ptr<const void> keep) {
+  out_.push_back({Frame(message), std::move(fds), std::move(keep)});
+}
+
+bool LinkPeer::Flush() {
+  while (!out_.empty()) {
+    Waiting& next = out_.front();
+    const ssize_t n =
+        SendMail(socket_.get(), {next.bytes.data(), next.bytes.size()}, next.fds, MSG_DONTWAIT);
+    if (n < 0) return errno == EAGAIN;
+    next.fds.clear();  // they went with the first byte
+    next.bytes.erase(0, n);
+    if (next.bytes.empty()) out_.pop_front();
+  }
+  return true;
+}
+
+}  // namespace hvd

@@ -1,0 +1,54 @@
+// One connection of a worker: its socket, who is behind it, and what waits to be sent. Thin.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/link_b/frames.h"
+#include "daemon/unique_fd.h"
+
+namespace hvd {
+
+class LinkPeer {
+ public:
+  // Takes the socket; asks the kernel who made its other end.
+  explicit LinkPeer(UniqueFd socket);
+
+  int fd() const { return socket_.get(); }
+  int pid() const { return pid_; }  // as hvdd sees it
+  // Same user, and the kernel could still name the process.
+  bool trusted() const { return trusted_; }
+  // Waits up to `milliseconds` for the process to end.
+  bool Ended(int milliseconds) const;
+
+  // Reads what is there. False: the link is closed or broken.
+  bool Read();
+  bool NextMessage(std::string* message) { return cutter_.Next(message); }
+  bool broken() const { return cutter_.broken(); }
+
+  // `keep` holds what the descriptors belong to until they are sent.
+  void Send(std::string_view message, std::vector<int> fds, std::shared_ptr<const void> keep);
+  // Sends what fits. False: the link is broken.
+  bool Flush();
+  bool has_backlog() const { return !out_.empty(); }
+
+  int rank = -1;  // local; -1: has not claimed yet
+
+ private:
+  struct Waiting {
+    std::string bytes;
+    std::vector<int> fds;
+    std::shared_ptr<const void> keep;
+  };
+
+  UniqueFd socket_;
+  UniqueFd pidfd_;
+  int pid_ = -1;
+  bool trusted_ = false;
+  FrameCutter cutter_;
+  std::deque<Waiting> out_;
+};
+
+}  // namespace hvd

@@ -1,0 +1,389 @@
+#include "daemon/link_b/link_server.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/descriptor_mail.h"
+#include "daemon/epoch_token.h"
+#include "hvd/v1/link_b.pb.h"
+#include "proto/hello.h"
+
+namespace hvd {
+namespace {
+
+using Kind = EpochAction::Kind;
+
+constexpr size_t kMostPeers = 4096;  // claimed or not
+constexpr auto kClaimTime = std::chrono::seconds(5);
+// A dying process closes its sockets just before its pidfd speaks.
+constexpr int kDeathMilliseconds = 5;
+// … and its parent's word on how it ended comes right after.
+constexpr auto kWordOfShim = std::chrono::milliseconds(200);
+
+// Compares without telling by its time how much was right.
+bool SameSecret(const std::string& a, const std::string& b) {
+  if (a.size() != b.size()) return false;
+  unsigned difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference |= static_cast<unsigned>(a[i]) ^ static_cast<unsigned>(b[i]);
+  }
+  return difference == 0;
+}
+
+}  // namespace
+
+LinkServer::LinkServer(LinkServerOptions options)
+    : options_(std::move(options)),
+      book_(options_.local_size, options_.first_rank),
+      ranks_(options_.local_size) {
+  if (options_.listener.valid()) {
+    loop_.Watch(options_.listener.get(), EPOLLIN, [this](uint32_t) { OnListener(); });
+  }
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "hvdd-links");
+    loop_.Run();
+  });
+}
+
+LinkServer::~LinkServer() {
+  loop_.Quit();
+  thread_.join();
+}
+
+std::string LinkServer::Name(int rank) const {
+  return absl::StrCat("rank ", options_.first_rank + rank, " on ",
+                      options_.hosts[options_.host_index].name);
+}
+
+// ---- from other threads ----
+
+void LinkServer::AddDoor(int rank, UniqueFd door, std::string token) {
+  loop_.Post([this, rank, door = door.Release(), token = std::move(token)] {
+    ranks_[rank].door.Reset(door);
+    ranks_[rank].token = token;
+    loop_.Watch(door, EPOLLIN, [this, rank](uint32_t) { OnDoor(rank); });
+  });
+}
+
+void LinkServer::RankStarted(int rank, int pid) {
+  loop_.Post([this, rank, pid] { ranks_[rank].pid = pid; });
+}
+
+void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFacts)> reply) {
+  loop_.Post([this, rank, how = std::move(how), reply = std::move(reply)] {
+    Rank& ended = ranks_[rank];
+    LinkFacts facts;
+    facts.after_abort = book_.any_abort() && !ended.broke;
+    facts.joined = book_.joined_ever(rank);
+    facts.left = book_.left(rank);
+    facts.activity = ActivityOf(rank);
+    // A wrapper may end before the process that speaks for its rank.
+    const auto peer = peers_.find(ended.peer);
+    const bool spoken_for =
+        peer != peers_.end() && peer->second->pid() != ended.pid && !peer->second->Ended(0);
+    ended.pid = -1;
+    if (!spoken_for) {
+      std::string_view when = "";
+      if (!facts.joined) when = " before hvd_init";
+      if (facts.joined && !facts.left) when = " without hvd_shutdown";
+      Carry(book_.Gone(rank, absl::StrCat(Name(rank), " ", how, when)));
+    }
+    reply(facts);
+  });
+}
+
+void LinkServer::TableCame(v1::EpochTable table) {
+  loop_.Post([this, table = std::move(table)] {
+    tables_[table.epoch()] = table;
+    Carry(book_.TableCame(table.epoch()));
+    tables_.erase(table.epoch());
+  });
+}
+
+void LinkServer::GoCame(uint64_t epoch) {
+  loop_.Post([this, epoch] { Carry(book_.GoCame(epoch)); });
+}
+
+void LinkServer::Abort(uint64_t epoch, std::string cause) {
+  loop_.Post([this, epoch, cause = std::move(cause)] { Carry(book_.Abort(epoch, cause)); });
+}
+
+void LinkServer::Stop(std::string cause) {
+  loop_.Post([this, cause = std::move(cause)] { Carry(book_.Stop(cause)); });
+}
+
+// ---- connections ----
+
+void LinkServer::OnDoor(int rank) {
+  char token[64];
+  std::vector<UniqueFd> fds;
+  const ssize_t n = ReceiveMail(ranks_[rank].door.get(), token, sizeof(token), &fds);
+  if (n < 0 && errno == EAGAIN) return;
+  if (n <= 0) {
+    // Every holder of the door has closed it; the way back remains.
+    loop_.Forget(ranks_[rank].door.get());
+    ranks_[rank].door.Reset();
+    return;
+  }
+  if (fds.size() == 1) Adopt(std::move(fds[0]));
+}
+
+void LinkServer::OnListener() {
+  UniqueFd socket(accept4(options_.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket.valid()) Adopt(std::move(socket));
+}
+
+void LinkServer::Adopt(UniqueFd socket) {
+  if (peers_.size() >= kMostPeers) return;
+  auto peer = std::make_unique<LinkPeer>(std::move(socket));
+  if (!peer->trusted()) return;
+  const int fd = peer->fd();
+  LinkPeer* const raw = peer.get();
+  peers_[fd] = std::move(peer);
+  loop_.Watch(fd, EPOLLIN, [this, fd](uint32_t events) { OnPeer(fd, events); });
+  loop_.At(Clock::now() + kClaimTime, [this, fd, raw] {
+    const auto found = peers_.find(fd);
+    if (found != peers_.end() && found->second.get() == raw && raw->rank < 0) Close(fd);
+  });
+}
+
+void LinkServer::OnPeer(int fd, uint32_t events) {
+  LinkPeer* peer = peers_[fd].get();
+  bool alive = peer->Read();
+  std::string message;
+  while (peer->NextMessage(&message)) {
+    Handle(peer, message);
+    if (peers_.count(fd) == 0) return;
+  }
+  if (peer->broken()) alive = false;
+  if ((events & EPOLLOUT) != 0 && alive) alive = peer->Flush();
+  if (!alive) return Close(fd);
+  loop_.Change(fd, peer->has_backlog() ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+void LinkServer::Handle(LinkPeer* peer, const std::string& bytes) {
+  v1::ToDaemon message;
+  if (!message.ParseFromString(bytes)) return Close(peer->fd());
+  if (message.has_claim() != (peer->rank < 0)) return Close(peer->fd());
+  switch (message.kind_case()) {
+    case v1::ToDaemon::kClaim:
+      return Claim(peer, message.claim().token(), message.claim().protocol(),
+                   message.claim().version());
+    case v1::ToDaemon::kJoin:
+      return Carry(
+          book_.Join(peer->rank, message.join().after_epoch(), message.join().memory_bytes()));
+    case v1::ToDaemon::kAddress:
+      return Carry(
+          book_.Address(peer->rank, message.address().epoch(), message.address().address()));
+    case v1::ToDaemon::kReady:
+      return Carry(book_.Ready(peer->rank, message.ready().epoch()));
+    case v1::ToDaemon::kLeave:
+      ranks_[peer->rank].activity = ActivityOf(peer->rank);
+      return Carry(book_.Leave(peer->rank, message.leave().epoch()));
+    case v1::ToDaemon::KIND_NOT_SET:
+      return Close(peer->fd());
+  }
+}
+
+int LinkServer::FindToken(const std::string& token) const {
+  int found = -1;
+  for (int rank = 0; rank < options_.local_size; ++rank) {
+    if (!token.empty() && SameSecret(ranks_[rank].token, token)) found = rank;
+  }
+  return found;
+}
+
+void LinkServer::Claim(LinkPeer* peer, const std::string& token, uint32_t protocol,
+                       const std::string& version) {
+  if (protocol != kLinkBProtocol) {
+    return Refuse(peer, absl::StrCat("libhvd ", version, " speaks protocol ", protocol,
+                                     " to its daemon, hvdd " HVD_VERSION " speaks ", kLinkBProtocol,
+                                     "; install the same version of both"));
+  }
+  const int rank = FindToken(token);
+  if (rank < 0) return Refuse(peer, "HVD_LINK does not belong to this job (wrong token)");
+  const auto former = peers_.find(ranks_[rank].peer);
+  if (former != peers_.end()) {
+    if (!former->second->Ended(0)) {
+      return Refuse(peer,
+                    absl::StrCat(Name(rank), " is already taken by process ", former->second->pid(),
+                                 ", which is still running; a rank is one process"));
+    }
+    Close(former->first);
+  }
+  peer->rank = rank;
+  ranks_[rank].peer = peer->fd();
+  book_.Back(rank);
+  Welcome(peer);
+}
+
+void LinkServer::Welcome(LinkPeer* peer) {
+  v1::ToWorker message;
+  v1::Welcome& welcome = *message.mutable_welcome();
+  welcome.set_rank(options_.first_rank + peer->rank);
+  welcome.set_job(options_.job);
+  for (const HostShape& host : options_.hosts) {
+    v1::WorldHost& shape = *welcome.add_hosts();
+    shape.set_name(host.name);
+    shape.set_ranks(host.ranks);
+  }
+  SendTo(peer->rank, message.SerializeAsString());
+}
+
+void LinkServer::Refuse(LinkPeer* peer, const std::string& text) {
+  v1::ToWorker message;
+  message.mutable_refused()->set_message(text);
+  peer->Send(message.SerializeAsString(), {}, nullptr);
+  peer->Flush();
+  Close(peer->fd());
+}
+
+void LinkServer::Close(int fd) {
+  const auto found = peers_.find(fd);
+  if (found == peers_.end()) return;
+  const std::unique_ptr<LinkPeer> peer = std::move(found->second);
+  peers_.erase(found);
+  loop_.Forget(fd);
+  if (peer->rank < 0 || ranks_[peer->rank].peer != fd) return;
+  ranks_[peer->rank].peer = -1;
+  if (!book_.in_epoch(peer->rank)) return;
+  if (book_.in_live_epoch(peer->rank)) return Lost(peer->rank, *peer);
+  // An aborted epoch may be left without a word.
+  Carry(book_.Gone(peer->rank, absl::StrCat(Name(peer->rank), " has left the job")));
+}
+
+void LinkServer::Lost(int rank, const LinkPeer& peer) {
+  if (!peer.Ended(kDeathMilliseconds)) return Broke(rank, "closed its link to hvdd");
+  if (peer.pid() != ranks_[rank].pid) {
+    return Broke(rank, absl::StrCat("lost process ", peer.pid(), ", which spoke for it"));
+  }
+  // How it ended comes from the shim at once; without that word this is all there is to say.
+  loop_.At(Clock::now() + kWordOfShim, [this, rank] {
+    if (book_.in_live_epoch(rank)) Broke(rank, "died");
+  });
+}
+
+void LinkServer::Broke(int rank, const std::string& how) {
+  ranks_[rank].broke = true;
+  ranks_[rank].activity = ActivityOf(rank);
+  const std::string cause = absl::StrCat(Name(rank), " ", how);
+  Carry(book_.Gone(rank, cause));
+  v1::Event event;
+  event.mutable_rank_broke()->set_rank(options_.first_rank + rank);
+  event.mutable_rank_broke()->set_message(cause);
+  options_.on_event(std::move(event));
+}
+
+// ---- the book's decisions ----
+
+void LinkServer::Carry(const EpochActions& actions) {
+  for (const EpochAction& action : actions) {
+    v1::ToWorker message;
+    v1::Event event;
+    switch (action.kind) {
+      case Kind::kCreate:
+        Create(action);
+        break;
+      case Kind::kStart:
+        SendStart(action);
+        break;
+      case Kind::kAddresses:
+        TellAddresses(action.epoch);
+        break;
+      case Kind::kTable:
+        SendTable(action);
+        break;
+      case Kind::kReady:
+        event.mutable_host_ready()->set_epoch(action.epoch);
+        options_.on_event(std::move(event));
+        break;
+      case Kind::kGo:
+        message.mutable_go()->set_epoch(action.epoch);
+        SendTo(action.rank, message.SerializeAsString());
+        break;
+      case Kind::kLeft:
+        event.mutable_rank_left()->set_epoch(action.epoch);
+        event.mutable_rank_left()->set_rank(options_.first_rank + action.rank);
+        options_.on_event(std::move(event));
+        break;
+      case Kind::kAbort:
+        if (memories_.count(action.epoch) != 0) memories_[action.epoch]->Abort(action.text);
+        break;
+      case Kind::kRefuse:
+        message.mutable_refused()->set_message(action.text);
+        SendTo(action.rank, message.SerializeAsString());
+        break;
+      case Kind::kDispose:
+        memories_.erase(action.epoch);
+        break;
+    }
+  }
+}
+
+void LinkServer::Create(const EpochAction& action) {
+  EpochShape shape;
+  shape.epoch = action.epoch;
+  shape.bytes = action.bytes;
+  shape.local_size = options_.local_size;
+  shape.several_hosts = options_.hosts.size() > 1;
+  absl::StatusOr<std::shared_ptr<EpochMemory>> memory = EpochMemory::Create(shape);
+  if (!memory.ok()) return Carry(book_.Abort(action.epoch, std::string(memory.status().message())));
+  memories_[action.epoch] = *std::move(memory);
+}
+
+void LinkServer::SendStart(const EpochAction& action) {
+  const auto found = memories_.find(action.epoch);
+  if (found == memories_.end()) return;  // refused already
+  v1::ToWorker message;
+  message.mutable_epoch_start()->set_epoch(action.epoch);
+  message.mutable_epoch_start()->set_token(EpochToken(options_.epoch_secret, action.epoch));
+  SendTo(action.rank, message.SerializeAsString(), found->second->Descriptors(), found->second);
+}
+
+void LinkServer::SendTable(const EpochAction& action) {
+  size_t size = 0;
+  for (const HostShape& host : options_.hosts) size += host.ranks;
+  std::vector<std::string> by_rank(size);
+  for (const v1::RankAddress& entry : tables_[action.epoch].addresses()) {
+    if (entry.rank() < size) by_rank[entry.rank()] = entry.address();
+  }
+  v1::ToWorker message;
+  message.mutable_table()->set_epoch(action.epoch);
+  for (std::string& address : by_rank) message.mutable_table()->add_addresses(std::move(address));
+  SendTo(action.rank, message.SerializeAsString());
+}
+
+void LinkServer::SendTo(int rank, const std::string& message, std::vector<int> fds,
+                        std::shared_ptr<const void> keep) {
+  const auto found = peers_.find(ranks_[rank].peer);
+  if (found == peers_.end()) return;
+  LinkPeer* peer = found->second.get();
+  peer->Send(message, std::move(fds), std::move(keep));
+  peer->Flush();  // a broken link shows as its end of file
+  if (peer->has_backlog()) loop_.Change(peer->fd(), EPOLLIN | EPOLLOUT);
+}
+
+void LinkServer::TellAddresses(uint64_t epoch) {
+  v1::Event event;
+  event.mutable_host_addresses()->set_epoch(epoch);
+  const std::vector<std::string>& addresses = book_.addresses(epoch);
+  for (int rank = 0; rank < options_.local_size; ++rank) {
+    v1::RankAddress& entry = *event.mutable_host_addresses()->add_addresses();
+    entry.set_rank(options_.first_rank + rank);
+    entry.set_address(addresses[rank]);
+  }
+  options_.on_event(std::move(event));
+}
+
+std::string LinkServer::ActivityOf(int rank) const {
+  const auto found = memories_.find(book_.last_epoch(rank));
+  return found == memories_.end() ? ranks_[rank].activity : found->second->Activity(rank);
+}
+
+}  // namespace hvd

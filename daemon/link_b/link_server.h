@@ -1,0 +1,93 @@
+// Link B's server: claims, the rendezvous of this host's ranks and the abort of their epochs. Runs
+// on a thread of its own ("hvdd-links"), so that an abort waits for nobody.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/link_b/epoch_book.h"
+#include "daemon/link_b/epoch_memory.h"
+#include "daemon/link_b/link_peer.h"
+#include "daemon/loop.h"
+#include "daemon/rank_table.h"
+#include "hostfile/topology.h"
+#include "hvd/v1/link_a.pb.h"
+
+namespace hvd {
+
+struct LinkServerOptions {
+  std::vector<HostShape> hosts;
+  int host_index = 0;
+  int first_rank = 0;
+  int local_size = 0;
+  std::string job;
+  std::string epoch_secret;
+  UniqueFd listener;                        // the way back; may be invalid
+  std::function<void(v1::Event)> on_event;  // links thread
+};
+
+class LinkServer {
+ public:
+  explicit LinkServer(LinkServerOptions options);
+  ~LinkServer();
+
+  // All from any thread.
+  void AddDoor(int rank, UniqueFd door, std::string token);
+  void RankStarted(int rank, int pid);
+  // The rank's own process has ended as `how` says ("was killed by signal 9 (Killed)"). `reply` is
+  // called on the links thread, after the abort that this may cause.
+  void RankEnded(int rank, std::string how, std::function<void(LinkFacts)> reply);
+  void TableCame(v1::EpochTable table);
+  void GoCame(uint64_t epoch);
+  void Abort(uint64_t epoch, std::string cause);
+  void Stop(std::string cause);
+
+ private:
+  struct Rank {
+    UniqueFd door;
+    std::string token;
+    int pid = -1;          // its own process; -1: not running
+    int peer = -1;         // descriptor of the connection that speaks for it
+    std::string activity;  // of epochs whose memory is gone
+    bool broke = false;    // its link broke before its process ended
+  };
+
+  std::string Name(int rank) const;  // "rank 3 on host1"
+  void OnDoor(int rank);
+  void OnListener();
+  void Adopt(UniqueFd socket);
+  void OnPeer(int fd, uint32_t events);
+  void Handle(LinkPeer* peer, const std::string& message);
+  void Claim(LinkPeer* peer, const std::string& token, uint32_t protocol,
+             const std::string& version);
+  void Welcome(LinkPeer* peer);
+  void Refuse(LinkPeer* peer, const std::string& message);
+  void Close(int fd);
+  void Lost(int rank, const LinkPeer& peer);
+  void Broke(int rank, const std::string& how);
+  int FindToken(const std::string& token) const;
+
+  void Carry(const EpochActions& actions);
+  void Create(const EpochAction& action);
+  void SendStart(const EpochAction& action);
+  void SendTable(const EpochAction& action);
+  void SendTo(int rank, const std::string& message, std::vector<int> fds = {},
+              std::shared_ptr<const void> keep = nullptr);
+  void TellAddresses(uint64_t epoch);
+  std::string ActivityOf(int rank) const;
+
+  LinkServerOptions options_;
+  Loop loop_;
+  EpochBook book_;
+  std::vector<Rank> ranks_;
+  std::map<int, std::unique_ptr<LinkPeer>> peers_;  // by descriptor
+  std::map<uint64_t, std::shared_ptr<EpochMemory>> memories_;
+  std::map<uint64_t, v1::EpochTable> tables_;
+  std::thread thread_;
+};
+
+}  // namespace hvd

@@ -1,0 +1,114 @@
+// hvdd: the daemon of one host of a job. hvdrun starts it, by a remote shell or a fork, and speaks
+// to it over its stdin and stdout.
+#include <linux/close_range.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/daemon.h"
+#include "daemon/link_a_channel.h"
+#include "daemon/link_a_service.h"
+#include "daemon/shim/shim_start.h"
+#include "proto/hello.h"
+
+namespace hvd {
+namespace {
+
+constexpr int kUsage = 2;
+constexpr int kFailure = 125;
+
+constexpr std::string_view kHelp =
+    "usage: hvdd --marker HEX [--containment auto|namespace|cgroup|subreaper]\n"
+    "\n"
+    "The daemon of one host of an hvd job. hvdrun starts it and speaks to it over its\n"
+    "stdin and stdout; it is of no use by hand.\n"
+    "\n"
+    "  --marker HEX         word that precedes the hello line\n"
+    "  --containment LEVEL  how the job's processes are held together (auto: the strongest\n"
+    "                       that works here)\n"
+    "  --version            print the version\n"
+    "  --help               print this\n";
+
+struct Arguments {
+  std::string marker;
+  ContainmentLevel containment = ContainmentLevel::kAuto;
+};
+
+int Complain(const std::string& what) {
+  fprintf(stderr, "hvdd: %s\nTry 'hvdd --help'.\n", what.c_str());
+  return kUsage;
+}
+
+// Returns -1 to go on, else the exit code.
+int Parse(int argc, char** argv, Arguments* arguments) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
+    if (word == "--help") return fputs(kHelp.data(), stdout), 0;
+    if (word == "--version") return puts("hvdd " HVD_VERSION), 0;
+    if (word != "--marker" && word != "--containment") {
+      return Complain(absl::StrCat("unknown argument '", word, "'"));
+    }
+    if (value == nullptr) return Complain(absl::StrCat(word, " needs a value"));
+    if (word == "--marker") arguments->marker = value;
+    if (word == "--containment" && !ParseLevel(value, &arguments->containment)) {
+      return Complain(absl::StrCat("--containment '", value,
+                                   "' is none of auto, namespace, cgroup, subreaper"));
+    }
+    ++i;
+  }
+  if (arguments->marker.empty()) {
+    return Complain("this is the daemon that hvdrun starts on each host; run hvdrun instead");
+  }
+  return -1;
+}
+
+// TERM, INT and HUP end the job as a lost driver would. Blocked before any thread exists.
+int OpenSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int Serve(const Arguments& arguments) {
+  signal(SIGPIPE, SIG_IGN);
+  syscall(SYS_close_range, 3, ~0U, 0);  // whatever the starter forgot
+  // First of all, while this process has one thread and no gRPC.
+  absl::StatusOr<ShimProcess> shim = StartShim(arguments.containment);
+  const int signals = OpenSignals();
+  absl::StatusOr<UniqueFd> connection =
+      TakeConnection(FormatHello(arguments.marker, {kLinkAProtocol, HVD_VERSION}));
+  if (!connection.ok()) {
+    fprintf(stderr, "hvdd: %s\n", std::string(connection.status().message()).c_str());
+    return kFailure;
+  }
+  EventQueue events;
+  Daemon daemon(std::move(shim), [&events](v1::Event event) { events.Put(std::move(event)); });
+  daemon.loop()->Watch(signals, EPOLLIN, [&](uint32_t) {
+    signalfd_siginfo info;
+    if (read(signals, &info, sizeof(info)) != sizeof(info)) return;
+    daemon.Leave(absl::StrCat("hvdd got signal ", info.ssi_signo, " (",
+                              sigdescr_np(static_cast<int>(info.ssi_signo)), ")"));
+  });
+  LinkA link(*std::move(connection), &daemon, &events);
+  daemon.Run();
+  _exit(0);  // nothing is left to say; gRPC takes its time to wind down
+}
+
+}  // namespace
+}  // namespace hvd
+
+int main(int argc, char** argv) {
+  hvd::Arguments arguments;
+  const int exit_code = hvd::Parse(argc, argv, &arguments);
+  return exit_code >= 0 ? exit_code : hvd::Serve(arguments);
+}

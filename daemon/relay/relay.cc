@@ -1,0 +1,215 @@
+#include "daemon/relay/relay.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+namespace hvd {
+namespace {
+
+constexpr size_t kPipeBytes = 1 << 20;
+constexpr auto kIdleEnd = std::chrono::seconds(1);  // a descendant holds the pipe and says nothing
+constexpr auto kGiveUp = std::chrono::seconds(3);   // … or does not stop saying
+constexpr auto kLook = std::chrono::milliseconds(100);
+
+std::string RankDirectory(const std::string& base, int rank) {
+  char name[32];
+  snprintf(name, sizeof(name), "rank.%04d", rank);
+  return base + "/" + name;
+}
+
+}  // namespace
+
+Relay::Relay(RelayOptions options, OutputQueue* queue)
+    : options_(std::move(options)),
+      queue_(queue),
+      streams_(2 * options_.local_size),
+      ranks_(options_.local_size),
+      stdin_(&loop_, [this](uint64_t bytes) { options_.on_stdin_credit(bytes); }) {
+  queue_->Begin(2 * options_.local_size,
+                [this](int index) { loop_.Post([this, index] { Resume(index); }); });
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "hvdd-relay");
+    loop_.Run();
+  });
+}
+
+Relay::~Relay() {
+  queue_->Close();
+  StopReading();
+}
+
+void Relay::StopReading() {
+  loop_.Quit();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Relay::Adopt(int local_rank, UniqueFd in, UniqueFd out, UniqueFd err) {
+  // std::function wants copies, descriptors have one owner: they cross as numbers.
+  loop_.Post([this, local_rank, in = in.Release(), out = out.Release(), err = err.Release()] {
+    Open(2 * local_rank, UniqueFd(out));
+    Open(2 * local_rank + 1, UniqueFd(err));
+    if (in >= 0) stdin_.Add(local_rank, UniqueFd(in));
+  });
+}
+
+void Relay::Open(int index, UniqueFd pipe) {
+  Stream& stream = streams_[index];
+  fcntl(pipe.get(), F_SETPIPE_SZ, kPipeBytes);  // best effort: an ordinary user has a budget
+  fcntl(pipe.get(), F_SETFL, O_NONBLOCK);
+  stream.pipe = std::move(pipe);
+  if (!options_.directory.empty()) stream.sink = std::make_unique<FileSink>(SinkOptions(index));
+  loop_.Watch(stream.pipe.get(), EPOLLIN, [this, index](uint32_t) { OnReadable(index); });
+}
+
+FileSinkOptions Relay::SinkOptions(int index) {
+  FileSinkOptions sink;
+  sink.directory = RankDirectory(options_.directory, options_.first_rank + index / 2);
+  sink.name = index % 2 == 0 ? "stdout" : "stderr";
+  sink.on_room = [this, index] { loop_.Post([this, index] { Resume(index); }); };
+  sink.on_fail = [this](std::string why) { options_.on_notice(std::move(why)); };
+  return sink;
+}
+
+size_t Relay::RoomFor(int index) {
+  Stream& stream = streams_[index];
+  const bool in_file = stream.sink != nullptr && stream.sink->healthy();
+  size_t room = 64 << 10;
+  if (stream.sink != nullptr) room = std::min(room, stream.sink->Room());
+  // What a file has whole may be skipped on the console; anything else waits for it.
+  if (options_.to_console && !in_file) room = std::min(room, queue_->Room(index));
+  // An exit must be told even while the console is stopped, so what the pipe still holds is taken.
+  if (ranks_[index / 2].gone)
+    room = std::max(room, std::min<size_t>(ranks_[index / 2].allowance, 64 << 10));
+  return room;
+}
+
+void Relay::OnReadable(int index) {
+  Stream& stream = streams_[index];
+  Rank& rank = ranks_[index / 2];
+  const size_t room = RoomFor(index);
+  if (room == 0) return Pause(index);
+  char buffer[64 << 10];
+  const ssize_t n = read(stream.pipe.get(), buffer, std::min(room, sizeof(buffer)));
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0) return End(index);
+  if (rank.gone) rank.allowance -= std::min<size_t>(rank.allowance, n);
+  rank.last_data = Clock::now();
+  Take(index, std::string_view(buffer, n));
+}
+
+void Relay::Take(int index, std::string_view data) {
+  Stream& stream = streams_[index];
+  Rank& rank = ranks_[index / 2];
+  (index % 2 == 0 ? rank.out_tail : rank.err_tail).Take(data);
+  if (stream.sink != nullptr) stream.sink->Append(data);
+  if (options_.to_console) ToConsole(index, data);
+}
+
+// Without a file, `data` always fits. With one, whole lines are left out while the queue is full.
+void Relay::ToConsole(int index, std::string_view data) {
+  Stream& stream = streams_[index];
+  const bool in_file = stream.sink != nullptr && stream.sink->healthy();
+  const size_t room = queue_->Room(index);
+  if (stream.skipping && (!in_file || room > OutputQueue::kRoom / 2)) {
+    // Go on with the next whole line.
+    const size_t start = stream.at_line_start ? 0 : data.find('\n') + 1;
+    if (stream.at_line_start || start != 0) {
+      queue_->Skip(index, stream.skipped + (start != 0 ? 1 : 0));
+      stream.skipping = false;
+      stream.skipped = 0;
+      data.remove_prefix(start);
+    }
+  }
+  if (!stream.skipping && in_file && data.size() > room) {
+    // Up to the last line that fits; the rest of the piece is the first that is left out.
+    const size_t last = data.substr(0, room).rfind('\n');
+    const size_t kept = last == std::string_view::npos ? 0 : last + 1;
+    queue_->Push(index, data.substr(0, kept));
+    data.remove_prefix(kept);
+    stream.skipping = true;
+  }
+  if (data.empty()) return;
+  if (stream.skipping) {
+    stream.skipped += std::count(data.begin(), data.end(), '\n');
+  } else {
+    queue_->Push(index, data);
+  }
+  stream.at_line_start = data.back() == '\n';
+}
+
+void Relay::Pause(int index) {
+  Stream& stream = streams_[index];
+  if (std::exchange(stream.reading, false)) loop_.Forget(stream.pipe.get());
+  // The room may have come between the look and here; both monitors remember who asked.
+  if (RoomFor(index) > 0) Resume(index);
+}
+
+void Relay::Resume(int index) {
+  Stream& stream = streams_[index];
+  if (stream.reading || !stream.pipe.valid()) return;
+  stream.reading = true;
+  loop_.Watch(stream.pipe.get(), EPOLLIN, [this, index](uint32_t) { OnReadable(index); });
+}
+
+void Relay::End(int index) {
+  Stream& stream = streams_[index];
+  if (!stream.pipe.valid()) return;
+  loop_.Forget(stream.pipe.get());
+  stream.pipe.Reset();
+  if (stream.skipping) queue_->Skip(index, stream.skipped + (stream.at_line_start ? 0 : 1));
+  queue_->PushEnd(index);
+  CheckDrained(index / 2);
+}
+
+void Relay::RankGone(int local_rank) {
+  loop_.Post([this, local_rank] {
+    Rank& rank = ranks_[local_rank];
+    rank.gone = true;
+    rank.allowance = 4 * kPipeBytes;
+    rank.last_data = Clock::now();
+    rank.give_up = rank.last_data + kGiveUp;
+    stdin_.Remove(local_rank);
+    Resume(2 * local_rank);
+    Resume(2 * local_rank + 1);
+    CheckDrained(local_rank);
+  });
+}
+
+void Relay::CheckDrained(int local_rank) {
+  Rank& rank = ranks_[local_rank];
+  if (!rank.gone || rank.drained) return;
+  const bool both_ended =
+      !streams_[2 * local_rank].pipe.valid() && !streams_[2 * local_rank + 1].pipe.valid();
+  const TimePoint now = Clock::now();
+  if (!both_ended && now < rank.last_data + kIdleEnd && now < rank.give_up) {
+    loop_.At(now + kLook, [this, local_rank] { CheckDrained(local_rank); });
+    return;
+  }
+  rank.drained = true;
+  std::vector<std::string> lines = rank.err_tail.Lines();
+  if (lines.empty()) lines = rank.out_tail.Lines();
+  options_.on_drained(local_rank, std::move(lines));
+  End(2 * local_rank);
+  End(2 * local_rank + 1);
+}
+
+void Relay::FeedStdin(std::string data, bool end) {
+  loop_.Post([this, data = std::move(data), end] { stdin_.Feed(data, end); });
+}
+
+void Relay::FinishFiles(TimePoint deadline) {
+  StopReading();  // from here on the streams are the caller's
+  for (Stream& stream : streams_) {
+    if (stream.sink == nullptr || stream.sink->Finish(deadline)) continue;
+    options_.on_notice("an output file could not be written in time; its end is missing");
+  }
+}
+
+}  // namespace hvd

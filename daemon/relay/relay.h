@@ -1,0 +1,83 @@
+// The workers' stdin, stdout and stderr. Reads their pipes on its own thread ("hvdd-relay"): to the
+// per-rank file first, then to the OutputQueue; keeps the last lines for the verdict.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/loop.h"
+#include "daemon/relay/file_sink.h"
+#include "daemon/relay/line_tail.h"
+#include "daemon/relay/output_queue.h"
+#include "daemon/relay/stdin_feed.h"
+#include "daemon/unique_fd.h"
+
+namespace hvd {
+
+struct RelayOptions {
+  int first_rank = 0;  // global number of local rank 0, for the names of files
+  int local_size = 0;
+  bool to_console = true;
+  std::string directory;  // of per-rank files; empty: none
+  // Relay thread.
+  std::function<void(int local_rank, std::vector<std::string> last_lines)> on_drained;
+  std::function<void(uint64_t bytes)> on_stdin_credit;
+  std::function<void(std::string)> on_notice;  // also from a sink's thread
+};
+
+class Relay {
+ public:
+  // `queue` outlives the relay.
+  Relay(RelayOptions options, OutputQueue* queue);
+  ~Relay();
+
+  // hvdd's ends of a rank's pipes; `in` is invalid where stdin is /dev/null. Any thread.
+  void Adopt(int local_rank, UniqueFd in, UniqueFd out, UniqueFd err);
+  // The rank's process is gone: what its pipes still hold is read, then on_drained is called.
+  void RankGone(int local_rank);
+  void FeedStdin(std::string data, bool end);
+  // Stops reading and writes out the files, at most until `deadline`. The last call.
+  void FinishFiles(TimePoint deadline);
+
+ private:
+  struct Stream {
+    UniqueFd pipe;
+    std::unique_ptr<FileSink> sink;
+    bool reading = true;    // watched for input
+    bool skipping = false;  // the console is behind; the file has everything
+    bool at_line_start = true;
+    uint64_t skipped = 0;  // newlines left out since `skipping`
+  };
+  struct Rank {
+    LineTail out_tail, err_tail;
+    bool gone = false;
+    bool drained = false;
+    size_t allowance = 0;  // bytes that may still go beyond the room once the rank is gone
+    TimePoint last_data, give_up;
+  };
+
+  void StopReading();
+  void Open(int index, UniqueFd pipe);
+  void OnReadable(int index);
+  size_t RoomFor(int index);
+  void Take(int index, std::string_view data);
+  void ToConsole(int index, std::string_view data);
+  void Resume(int index);
+  void Pause(int index);
+  void End(int index);
+  void CheckDrained(int local_rank);
+  FileSinkOptions SinkOptions(int index);
+
+  const RelayOptions options_;
+  Loop loop_;
+  OutputQueue* const queue_;
+  std::vector<Stream> streams_;  // 2 * local rank, + 1 for stderr
+  std::vector<Rank> ranks_;
+  StdinFeed stdin_;
+  std::thread thread_;
+};
+
+}  // namespace hvd

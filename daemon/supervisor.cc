@@ -1,0 +1,100 @@
+#include "daemon/supervisor.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <utility>
+
+#include "daemon/rank_table.h"
+#include "daemon/shim/process_tree.h"
+
+namespace hvd {
+namespace {
+
+constexpr auto kSweepPatience = std::chrono::milliseconds(900);
+
+}  // namespace
+
+Supervisor::Supervisor(ShimProcess shim, Loop* loop, Handlers handlers)
+    : shim_(std::move(shim)),
+      channel_(std::move(shim_.channel)),
+      loop_(loop),
+      handlers_(std::move(handlers)) {
+  loop_->Watch(channel_.fd(), EPOLLIN, [this](uint32_t) { OnReadable(); });
+}
+
+void Supervisor::OnReadable() {
+  ShimReport report{};
+  std::vector<UniqueFd> fds;
+  while (true) {
+    switch (channel_.Receive(&report, &fds)) {
+      case ShimChannel::Got::kRecord:
+        handlers_.on_report(report);
+        break;
+      case ShimChannel::Got::kNothing:
+        return;
+      case ShimChannel::Got::kEnd: {
+        loop_->Forget(channel_.fd());
+        int status = 0;
+        waitpid(shim_.pid, &status, 0);
+        return handlers_.on_lost(DescribeEnd(status));
+      }
+    }
+  }
+}
+
+// A failed send needs no word of its own: the shim's end of file follows.
+void Supervisor::Ask(ShimRequest request, const std::vector<int>& fds) {
+  channel_.Ask(request, fds);
+}
+
+void Supervisor::Spawn(int local_rank, const std::vector<int>& fds) {
+  ShimRequest request{ShimAsk::kSpawn};
+  request.rank = local_rank;
+  Ask(request, fds);
+}
+
+void Supervisor::Signal(int local_rank, int signal) {
+  ShimRequest request{ShimAsk::kSignalRank};
+  request.rank = local_rank;
+  request.signal = signal;
+  Ask(request);
+}
+
+void Supervisor::Term(int local_rank) {
+  ShimRequest request{ShimAsk::kSignalRank};
+  request.rank = local_rank;
+  request.signal = SIGTERM;
+  request.tree = 1;
+  Ask(request);
+}
+
+void Supervisor::TermLeftovers() { Ask({ShimAsk::kTermLeftovers}); }
+void Supervisor::KillAll() { Ask({ShimAsk::kKillAll}); }
+void Supervisor::CountAll() { Ask({ShimAsk::kCountAll}); }
+
+void Supervisor::SetLease(TimePoint until) {
+  ShimRequest request{ShimAsk::kLease};
+  request.until_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(until.time_since_epoch()).count();
+  Ask(request);
+}
+
+int Supervisor::Sweep(const std::string& mark) {
+  if (!shim_.cgroup.empty()) EndCgroup(shim_.cgroup);
+  const TimePoint patience = Clock::now() + kSweepPatience;
+  int left = 0;
+  do {
+    // What the shim held has come to this process, which is a subreaper too.
+    FreezeAndKill(getpid(), mark);
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    left = CountLiving(getpid(), mark);
+    if (left != 0) poll(nullptr, 0, 5);
+  } while (left != 0 && Clock::now() < patience);
+  return left;
+}
+
+}  // namespace hvd

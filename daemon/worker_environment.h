@@ -1,0 +1,31 @@
+// What a worker finds in its environment. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hostfile/topology.h"
+
+namespace hvd {
+
+struct WorkerEnvironment {
+  std::vector<std::string> launcher;   // NAME=VALUE as hvdrun sends it
+  std::vector<std::string> host;       // hvdd's own
+  std::vector<std::string> own;        // names that the user passed on by -x: beat the host's
+  std::vector<std::string> gpu_uuids;  // empty: no GPU here
+  std::string host_name;
+  std::string link;  // value of HVD_LINK
+  std::string job;
+  RankPlace place;
+  int size = 0;
+};
+
+// As if the user had typed the command on the host: hvdrun's environment, what belongs to the host
+// (HOME, TMPDIR, …) from the host, then the rank's identity.
+std::vector<std::string> BuildEnvironment(const WorkerEnvironment& in);
+
+// HOME, SSH_*, …: names whose values belong to a host.
+bool BelongsToHost(std::string_view name);
+
+}  // namespace hvd
