@@ -13,6 +13,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "daemon/daemon.h"
 #include "daemon/nvml.h"
 #include "proto/hello.h"
@@ -38,7 +39,7 @@ HostFacts ReadHostFacts() {
   return facts;
 }
 
-absl::Status Failed(std::string_view what) {
+absl::Status Failed(absl::string_view what) {
   return absl::ResourceExhaustedError(absl::StrCat(what, ": ", strerrordesc_np(errno)));
 }
 
@@ -85,7 +86,7 @@ absl::StatusOr<std::string> MakeToken() {
   if (getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size())) {
     return Failed("randomness for a rank's token");
   }
-  return absl::BytesToHexString(std::string_view(random.data(), random.size()));
+  return absl::BytesToHexString(absl::string_view(random.data(), random.size()));
 }
 
 uint64_t InodeOf(int fd) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kOutOfTheWay = 10;
 
-absl::Status Failed(std::string_view what) {
+absl::Status Failed(const std::string& what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", strerrordesc_np(errno)));
 }
 

@@ -9,9 +9,9 @@
 #include <csignal>
 #include <cstdio>
 #include <string>
-#include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "daemon/daemon.h"
 #include "daemon/link_a_channel.h"
 #include "daemon/link_a_service.h"
@@ -24,7 +24,7 @@ namespace {
 constexpr int kUsage = 2;
 constexpr int kFailure = 125;
 
-constexpr std::string_view kHelp =
+constexpr absl::string_view kHelp =
     "usage: hvdd --marker HEX [--containment auto|namespace|cgroup|subreaper]\n"
     "\n"
     "The daemon of one host of an hvd job. hvdrun starts it and speaks to it over its\n"
@@ -49,7 +49,7 @@ int Complain(const std::string& what) {
 // Returns -1 to go on, else the exit code.
 int Parse(int argc, char** argv, Arguments* arguments) {
   for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
+    const absl::string_view word = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
     if (word == "--help") return fputs(kHelp.data(), stdout), 0;
     if (word == "--version") return puts("hvdd " HVD_VERSION), 0;

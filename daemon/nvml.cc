@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace hvd {
 namespace {
@@ -96,7 +97,7 @@ std::vector<std::string> VisibleGpus(const std::vector<Gpu>& gpus, const char* m
     for (const Gpu& gpu : gpus) uuids.push_back(gpu.uuid);
     return uuids;
   }
-  for (const std::string_view word : absl::StrSplit(mask, ',')) {
+  for (const absl::string_view word : absl::StrSplit(mask, ',')) {
     const Gpu* gpu = Named(gpus, std::string(absl::StripAsciiWhitespace(word)));
     if (gpu == nullptr) break;
     uuids.push_back(gpu->uuid);

@@ -9,11 +9,12 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace hvd {
 namespace {
 
-absl::Status Failed(const EpochShape& shape, std::string_view what) {
+absl::Status Failed(const EpochShape& shape, absl::string_view what) {
   return absl::ResourceExhaustedError(
       absl::StrCat("hvdd cannot make the host memory of epoch ", shape.epoch, " (", shape.bytes,
                    " bytes): ", what, ": ", strerrordesc_np(errno)));

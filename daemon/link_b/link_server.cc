@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "daemon/descriptor_mail.h"
 #include "daemon/epoch_token.h"
 #include "hvd/v1/link_b.pb.h"
@@ -89,7 +90,7 @@ void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFac
         peer != peers_.end() && peer->second->pid() != ended.pid && !peer->second->Ended(0);
     ended.pid = -1;
     if (!spoken_for) {
-      std::string_view when = "";
+      absl::string_view when = "";
       if (!facts.joined) when = " before hvd_init";
       if (facts.joined && !facts.left) when = " without hvd_shutdown";
       Carry(book_.Gone(rank, absl::StrCat(Name(rank), " ", how, when)));

@@ -25,7 +25,7 @@
 namespace hvd {
 namespace {
 
-absl::Status Failed(std::string_view what) {
+absl::Status Failed(absl::string_view what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", strerrordesc_np(errno)));
 }
 
@@ -142,7 +142,7 @@ absl::StatusOr<std::string> EnterCgroup() {
 
 }  // namespace
 
-std::string_view LevelName(ContainmentLevel level) {
+absl::string_view LevelName(ContainmentLevel level) {
   switch (level) {
     case ContainmentLevel::kAuto:
       return "auto";
@@ -156,7 +156,7 @@ std::string_view LevelName(ContainmentLevel level) {
   return "unknown";
 }
 
-bool ParseLevel(std::string_view text, ContainmentLevel* level) {
+bool ParseLevel(absl::string_view text, ContainmentLevel* level) {
   for (int i = 0; i <= 3; ++i) {
     *level = static_cast<ContainmentLevel>(i);
     if (text == LevelName(*level)) return true;

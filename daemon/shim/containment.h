@@ -8,18 +8,18 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace hvd {
 
 // The values are those of hvd.v1.Containment.
 enum class ContainmentLevel { kAuto = 0, kNamespace = 1, kCgroup = 2, kSubreaper = 3 };
 
-std::string_view LevelName(ContainmentLevel level);
+absl::string_view LevelName(ContainmentLevel level);
 // "auto", "namespace", "cgroup", "subreaper".
-bool ParseLevel(std::string_view text, ContainmentLevel* level);
+bool ParseLevel(absl::string_view text, ContainmentLevel* level);
 
 // Who the caller was before it entered a user namespace.
 struct OwnUser {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "daemon/shim/shim.h"
 
 namespace hvd {
@@ -59,7 +60,7 @@ int DropDescriptors(int keep) {
   Shim(std::move(channel), *std::move(containment), std::move(fdinfo)).Serve();
 }
 
-absl::Status Impossible(const Attempt& attempt, std::string_view why) {
+absl::Status Impossible(const Attempt& attempt, absl::string_view why) {
   return absl::UnavailableError(
       absl::StrCat(LevelName(attempt.level),
                    attempt.own_user.has_value() ? " (user namespace)" : "", ": ", why));
