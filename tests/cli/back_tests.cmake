@@ -6,3 +6,5 @@ set(HVD_CLI_BACK_TESTS
 add_executable(fake_hvdd fake_hvdd.cc)
 target_link_libraries(fake_hvdd PRIVATE hvd_flags hvd_link_a hvd_proto)
 set_target_properties(fake_hvdd PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+# The test itself is made by whoever includes this file.
+cmake_language(DEFER CALL add_dependencies test_cli fake_hvdd)
