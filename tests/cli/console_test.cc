@@ -1,0 +1,224 @@
+// The console as a real process, with the test as its driver.
+#include "cli/console.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utmp.h>
+
+#include <catch2/catch.hpp>
+
+#include "cli/frame.h"
+
+namespace hvd {
+namespace {
+
+RunOptions TwoRanks() {
+  RunOptions options;
+  options.np = 2;
+  options.topology = Topology({{"alpha", 2}});
+  return options;
+}
+
+// A console whose stdin, stdout and stderr are pipes, or one terminal of which it is the session's
+// leader.
+class ConsoleProcess {
+ public:
+  explicit ConsoleProcess(bool terminal) {
+    int in[2], out[2], err[2];
+    if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC)) abort();
+    int master = -1, slave = -1;
+    if (terminal && openpty(&master, &slave, nullptr, nullptr, nullptr) != 0) abort();
+    Descriptor theirs;
+    if (!MakeFramePair(&driver, &theirs)) abort();
+    // A process that stands for the driver's, to be waited for.
+    pid = fork();
+    if (pid == 0) {
+      setsid();
+      if (terminal) login_tty(slave);
+      if (!terminal) {
+        dup2(in[0], 0);
+        dup2(out[1], 1);
+        dup2(err[1], 2);
+      }
+      unsetenv("NO_COLOR");
+      driver.Reset();
+      for (int fd : {in[0], in[1], out[0], out[1], err[0], err[1], master}) close(fd);
+      const pid_t stand_in = fork();
+      if (stand_in == 0) {
+        theirs.Reset();
+        pause();
+      }
+      signal(SIGUSR1, SIG_DFL);
+      kill(stand_in, SIGKILL);
+      _exit(RunConsole(TwoRanks(), std::move(theirs), stand_in));
+    }
+    close(in[0]);
+    close(out[1]);
+    close(err[1]);
+    if (slave >= 0) close(slave);
+    this->in.Reset(terminal ? dup(master) : in[1]);
+    this->out.Reset(terminal ? dup(master) : out[0]);
+    this->err.Reset(err[0]);
+    if (terminal) close(in[1]);
+    if (terminal) close(out[0]);
+    if (terminal) close(master);
+  }
+  ~ConsoleProcess() {
+    if (pid > 0) kill(pid, SIGKILL);
+    if (pid > 0) waitpid(pid, nullptr, 0);
+  }
+
+  static bool Readable(int fd) {
+    pollfd wait = {fd, POLLIN, 0};
+    return poll(&wait, 1, 5000) == 1;
+  }
+  Frame Next() {
+    Frame frame;
+    frame.kind = FrameKind::kFinal;  // never sent by a console
+    if (Readable(driver.get())) ReceiveFrame(driver.get(), &frame);
+    return frame;
+  }
+  // Reads until `text` has come; what was read otherwise.
+  std::string Until(int fd, const std::string& text) {
+    std::string all;
+    char piece[4096];
+    while (all.find(text) == all.npos && Readable(fd)) {
+      const ssize_t got = read(fd, piece, sizeof piece);
+      if (got <= 0) break;
+      all.append(piece, got);
+    }
+    return all;
+  }
+  void Send(FrameKind kind, std::string text, uint64_t number = 0, bool end = false) {
+    Frame frame;
+    frame.kind = kind;
+    frame.text = std::move(text);
+    frame.number = number;
+    frame.end = end;
+    SendFrame(driver.get(), frame);
+  }
+  int ExitCode() {
+    int status = 0;
+    waitpid(std::exchange(pid, -1), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  // By its own first answer: its signals are its own from then on.
+  void Settle() {
+    Send(FrameKind::kNotice, "ready\n");
+    Until(err_or_out, "ready");
+  }
+
+  Descriptor driver, in, out, err;
+  int err_or_out = -1;
+  pid_t pid = -1;
+};
+
+TEST_CASE("output, then the verdict last, then the exit code") {
+  ConsoleProcess console(false);
+  console.Send(FrameKind::kOutput, "one\npart");
+  console.Send(FrameKind::kFinal, "hvdrun: the verdict\n", 7);
+  CHECK(console.Until(console.err.get(), "verdict\n") == "hvdrun: the verdict\n");
+  CHECK(console.ExitCode() == 7);
+  CHECK(console.Until(console.out.get(), "never") == "[0]<stdout>:one\n");
+}
+
+TEST_CASE("without its driver it says so and gives 125") {
+  ConsoleProcess console(false);
+  console.driver.Reset();
+  CHECK(
+      console.Until(console.err.get(), "125\n").find("its driver process was killed by signal 9") !=
+      std::string::npos);
+  CHECK(console.ExitCode() == 125);
+}
+
+TEST_CASE("stdin goes in pieces that fit the room, and ends") {
+  ConsoleProcess console(false);
+  REQUIRE(write(console.in.get(), "abcdef", 6) == 6);
+  console.Send(FrameKind::kStdinRoom, "", 4);
+  CHECK(console.Next().text == "abcd");
+  console.Send(FrameKind::kStdinRoom, "", 100);
+  CHECK(console.Next().text == "ef");
+  console.in.Reset();
+  const Frame end = console.Next();
+  CHECK(end.kind == FrameKind::kStdin);
+  CHECK(end.end);
+}
+
+TEST_CASE("signals are told; the third Ctrl-C leaves") {
+  ConsoleProcess console(false);
+  console.err_or_out = console.err.get();
+  console.Settle();
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGQUIT, SIGHUP}) {
+    kill(console.pid, signal);
+    CHECK(console.Next().number == static_cast<uint64_t>(signal));
+  }
+  for (int i = 0; i < 2; ++i) {
+    kill(console.pid, SIGINT);
+    CHECK(console.Next().number == SIGINT);
+  }
+  kill(console.pid, SIGINT);
+  CHECK(console.ExitCode() == 130);
+}
+
+TEST_CASE("a closed stdout is told once, quietly") {
+  ConsoleProcess console(false);
+  console.out.Reset();
+  console.Send(FrameKind::kOutput, "one\n");
+  CHECK(console.Next().kind == FrameKind::kOutputGone);
+  console.Send(FrameKind::kOutput, "two\n");
+  console.Send(FrameKind::kFinal, "", 141);
+  CHECK(console.ExitCode() == 141);
+  CHECK(console.Until(console.err.get(), "never").empty());
+}
+
+TEST_CASE("a reader that does not read stops neither signals nor the end of the job") {
+  ConsoleProcess console(false);
+  console.err_or_out = console.err.get();
+  console.Settle();
+  Frame flood;
+  flood.kind = FrameKind::kOutput;
+  flood.text = std::string(60000, 'x') + "\n";
+  int sent = 0;
+  // Until neither the pipe, nor the console, nor the socket takes any more.
+  while (true) {
+    pollfd wait = {console.driver.get(), POLLOUT, 0};
+    if (poll(&wait, 1, 300) == 0) break;
+    if (SendFrame(console.driver.get(), flood) == FrameResult::kDone) ++sent;
+    REQUIRE(sent < 100);
+  }
+  kill(console.pid, SIGINT);
+  CHECK(console.Next().number == SIGINT);
+  kill(console.pid, SIGINT);
+  kill(console.pid, SIGINT);
+  CHECK(console.Next().number == SIGINT);
+}
+
+TEST_CASE("on a terminal: prefixes in colour, and Ctrl-C by key") {
+  ConsoleProcess console(true);
+  console.err_or_out = console.out.get();
+  console.Settle();
+  console.Send(FrameKind::kOutput, "hello\n");
+  CHECK(console.Until(console.out.get(), "hello").find("alpha:0|") != std::string::npos);
+  REQUIRE(write(console.in.get(), "\x03", 1) == 1);
+  CHECK(console.Next().number == SIGINT);
+}
+
+TEST_CASE("the terminal's end is told as one") {
+  ConsoleProcess console(true);
+  console.err_or_out = console.out.get();
+  console.Settle();
+  console.in.Reset();
+  console.out.Reset();
+  Frame frame = console.Next();
+  while (frame.kind == FrameKind::kSignal && frame.number != SIGHUP) frame = console.Next();
+  CHECK(frame.number == SIGHUP);
+  CHECK(frame.end);
+}
+
+}  // namespace
+}  // namespace hvd

@@ -1,0 +1,52 @@
+#include "cli/driver_epochs.h"
+
+#include <catch2/catch.hpp>
+
+namespace hvd {
+namespace {
+
+v1::HostAddresses Addresses(uint64_t epoch, std::vector<int> ranks) {
+  v1::HostAddresses addresses;
+  addresses.set_epoch(epoch);
+  for (const int rank : ranks) {
+    addresses.add_addresses()->set_rank(rank);
+    addresses.mutable_addresses(addresses.addresses_size() - 1)
+        ->set_address("at " + std::to_string(rank));
+  }
+  return addresses;
+}
+
+const Topology kTopology({{"a", 2}, {"b", 1}});
+
+TEST_CASE("the table is complete with the last host, and the start with the last ready one") {
+  EpochBook book(&kTopology);
+  CHECK(book.newest() == 0);
+  CHECK_FALSE(book.Collect(1, Addresses(1, {2}), 5));
+  CHECK(book.waiting_since() == 5);
+  CHECK(book.Missing() == "a (ranks 0-1)");
+  CHECK_FALSE(book.Collect(1, Addresses(1, {2}), 6));
+  const auto table = book.Collect(0, Addresses(1, {0, 1}), 7);
+  REQUIRE(table);
+  CHECK(table->epoch() == 1);
+  CHECK(table->addresses_size() == 3);
+  CHECK(book.waiting_since() == 0);
+  CHECK_FALSE(book.Ready(0, 1));
+  CHECK_FALSE(book.Ready(0, 1));
+  CHECK(book.Ready(1, 1));
+  CHECK_FALSE(book.Ready(1, 1));
+}
+
+TEST_CASE("a later epoch may begin before the one before is everywhere left") {
+  EpochBook book(&kTopology);
+  book.Collect(0, Addresses(1, {0, 1}), 1);
+  REQUIRE(book.Collect(1, Addresses(1, {2}), 1));
+  CHECK_FALSE(book.Ready(0, 1));
+  CHECK_FALSE(book.Collect(0, Addresses(2, {0, 1}), 2));
+  CHECK(book.Ready(1, 1));
+  CHECK(book.newest() == 2);
+  REQUIRE(book.Collect(1, Addresses(2, {2}), 3));
+  CHECK_FALSE(book.Ready(0, 3));
+}
+
+}  // namespace
+}  // namespace hvd

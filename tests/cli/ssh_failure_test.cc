@@ -1,0 +1,89 @@
+#include "cli/ssh_failure.h"
+
+#include <catch2/catch.hpp>
+
+namespace hvd {
+namespace {
+
+constexpr int Exited(int code) { return code << 8; }
+
+struct Case {
+  int status;
+  const char* errors;
+  StartFault fault;
+};
+
+// What OpenSSH 9.2 prints.
+const Case kCases[] = {
+    {Exited(255), "ssh: Could not resolve hostname nod1: Name or service not known\r\n",
+     StartFault::kUnknownHost},
+    {Exited(255), "ssh: connect to host n1 port 22: Connection refused\r\n", StartFault::kRefused},
+    {Exited(255), "ssh: connect to host n1 port 22: Connection timed out\r\n",
+     StartFault::kTimedOut},
+    {Exited(255), "Connection timed out during banner exchange\r\n", StartFault::kTimedOut},
+    {Exited(255), "ssh: connect to host n1 port 22: No route to host\r\n", StartFault::kNoRoute},
+    {Exited(255), "ssh: connect to host n1 port 22: Network is unreachable\r\n",
+     StartFault::kNoRoute},
+    {Exited(255), "ann@n1: Permission denied (publickey).\r\n", StartFault::kDenied},
+    {Exited(255),
+     "Received disconnect from 10.0.0.1 port 22:2: Too many authentication failures\r\n"
+     "Disconnected from 10.0.0.1 port 22\r\n",
+     StartFault::kTooManyKeys},
+    {Exited(255),
+     "No ED25519 host key is known for n1 and you have requested strict checking.\r\n"
+     "Host key verification failed.\r\n",
+     StartFault::kHostKeyUnknown},
+    {Exited(255),
+     "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\r\nHost key verification failed.\r\n",
+     StartFault::kHostKeyChanged},
+    {Exited(255), "kex_exchange_identification: Connection closed by remote host\r\n",
+     StartFault::kOverloaded},
+    {Exited(255), "kex_exchange_identification: read: Connection reset by peer\r\n",
+     StartFault::kOverloaded},
+    {Exited(255), "Connection closed by 10.0.0.1 port 22\r\n", StartFault::kOverloaded},
+    {Exited(127), "hvdd-not-found: PATH=/usr/bin:/bin\n", StartFault::kHvddMissing},
+    {Exited(127), "sh: 1: exec: not found\n", StartFault::kHvddMissing},
+    {Exited(1), "rbash: exec: restricted\n", StartFault::kRestrictedShell},
+    {Exited(1), "This account is currently not available.\n", StartFault::kRestrictedShell},
+    {Exited(0), "", StartFault::kRestrictedShell},
+    {Exited(127), "hvdrun-cannot-execute: ssh: No such file or directory\n",
+     StartFault::kShellMissing},
+    {Exited(255), "something new\n", StartFault::kUnknown},
+    {Exited(3), "", StartFault::kHvddFailed},
+    {9, "", StartFault::kHvddFailed},
+};
+
+TEST_CASE("each way to fail has its cause and its remedy") {
+  for (const Case& c : kCases) {
+    INFO(c.errors);
+    const StartFailure failure = ExplainStartFailure({c.status, c.errors, "", "ssh", "n1", "/x"});
+    CHECK(failure.fault == c.fault);
+    CHECK_FALSE(failure.cause.empty());
+    CHECK_FALSE(failure.remedy.empty());
+    // Equal causes are folded, so that they must not name the host; nothing may be left unfilled.
+    CHECK(failure.cause.find("n1") == std::string::npos);
+    for (const char* word : {"HOST", "SHELL", "SOUGHT"}) {
+      CHECK((failure.cause + failure.remedy).find(word) == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("the words name the host and the places that were searched") {
+  const StartFailure missing =
+      ExplainStartFailure({Exited(127), "hvdd-not-found: PATH=/bin\n", "", "ssh", "n1", "/o/hvdd"});
+  CHECK(missing.remedy.find("/o/hvdd") != std::string::npos);
+  const StartFailure changed = ExplainStartFailure(
+      {Exited(255), "REMOTE HOST IDENTIFICATION HAS CHANGED", "", "ssh", "n1", ""});
+  CHECK(changed.remedy.find("ssh-keygen -R n1") != std::string::npos);
+  const StartFailure local = ExplainStartFailure({Exited(3), "", "", "", "localhost", ""});
+  CHECK(local.cause == "hvdd exited with code 3 before hvdd's first word");
+}
+
+TEST_CASE("quoted lines are the last ones, without control bytes") {
+  CHECK(QuoteLines("", 3).empty());
+  CHECK(QuoteLines("a\nb\nc\n", 2) == "    | b\n    | c\n");
+  CHECK(QuoteLines("\033[31mred\r\n", 2) == "    | ?[31mred\n");
+}
+
+}  // namespace
+}  // namespace hvd

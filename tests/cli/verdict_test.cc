@@ -1,0 +1,176 @@
+#include "cli/verdict.h"
+
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+
+#include "cli/verdict_text.h"
+
+namespace hvd {
+namespace {
+
+JobFacts Facts() {
+  JobFacts facts;
+  facts.topology = Topology({{"alpha", 3}, {"beta", 3}});
+  facts.ranks.resize(6);
+  facts.hosts.resize(2);
+  for (int rank = 0; rank < 6; ++rank) {
+    facts.ranks[rank].phase = RankFact::kExited;
+    facts.ranks[rank].exit.set_rank(rank);
+    facts.ranks[rank].exit.set_left(true);
+  }
+  return facts;
+}
+
+void Exit(JobFacts* facts, int rank, double at_s, int code, int signal, bool after_abort) {
+  RankFact& fact = facts->ranks[rank];
+  fact.ended_s = at_s;
+  fact.exit.set_exit_code(code);
+  fact.exit.set_signal(signal);
+  fact.exit.set_after_abort(after_abort);
+}
+
+bool Has(const std::string& text, const std::string& part) {
+  INFO(text);
+  CHECK(text.find(part) != std::string::npos);
+  return true;
+}
+
+TEST_CASE("all clean is a success without words") {
+  const JobFacts facts = Facts();
+  CHECK(Judge(facts).exit_code == 0);
+  CHECK(RenderVerdict(facts, Judge(facts)).empty());
+}
+
+TEST_CASE("an exit before the abort beats every later one, whatever its class") {
+  JobFacts facts = Facts();
+  Exit(&facts, 1, 1.0, 0, SIGSEGV, true);
+  Exit(&facts, 4, 2.0, 3, 0, false);
+  CHECK(Judge(facts).index == 4);
+  CHECK(Judge(facts).exit_code == 3);
+}
+
+TEST_CASE("then the class decides: a death beats an error code, and time only then") {
+  JobFacts facts = Facts();
+  Exit(&facts, 0, 1.0, 1, 0, false);
+  Exit(&facts, 5, 1.1, 0, SIGKILL, false);
+  Exit(&facts, 2, 1.2, 0, SIGSEGV, false);
+  CHECK(Judge(facts).index == 5);
+  CHECK(Judge(facts).exit_code == 137);
+}
+
+TEST_CASE("ranks that we ended are the last to be blamed") {
+  JobFacts facts = Facts();
+  Exit(&facts, 0, 1.0, 0, SIGTERM, true);
+  Exit(&facts, 1, 1.5, 9, 0, true);
+  CHECK(Judge(facts).index == 1);
+  CHECK(Judge(facts).exit_code == 9);
+}
+
+TEST_CASE("an early exit with code 0 is a fault only when another failed") {
+  JobFacts facts = Facts();
+  facts.ranks[2].early = true;
+  CHECK(Judge(facts).kind == Verdict::kSuccess);
+  Exit(&facts, 3, 2, 1, 0, true);
+  CHECK(Judge(facts).index == 2);
+  CHECK(Judge(facts).exit_code == 1);
+}
+
+TEST_CASE("a broken link is explained by the exit behind it where that says more") {
+  JobFacts facts = Facts();
+  facts.ranks[2].broke = "its process ended";
+  CHECK(Judge(facts).exit_code == 1);
+  Exit(&facts, 2, 2, 0, SIGTERM, true);
+  CHECK(Judge(facts).exit_code == 1);
+  Exit(&facts, 2, 2, 0, SIGSEGV, false);
+  CHECK(Judge(facts).exit_code == 139);
+}
+
+TEST_CASE("a lost host counts as a death; one lost during the stop is a consequence") {
+  JobFacts facts = Facts();
+  facts.hosts[1].fault = HostFact::kLost;
+  facts.hosts[1].fault_code = 125;
+  facts.hosts[1].fault_s = 1;
+  Exit(&facts, 0, 1.5, 1, 0, false);
+  CHECK(Judge(facts).kind == Verdict::kHost);
+  facts.hosts[1].fault_late = true;
+  CHECK(Judge(facts).index == 0);
+}
+
+TEST_CASE("an ending asked for has its own code") {
+  JobFacts facts = Facts();
+  Exit(&facts, 0, 1, 0, SIGTERM, true);
+  const std::pair<Ending, int> kCodes[] = {
+      {Ending::kInterrupted, 130}, {Ending::kTerminated, 143},  {Ending::kHungUp, 129},
+      {Ending::kTimedOut, 124},    {Ending::kNotJoined, 125},   {Ending::kConsoleLost, 125},
+      {Ending::kOutputGone, 141},  {Ending::kSpawnerLost, 125},
+  };
+  for (const auto& [ending, code] : kCodes) {
+    facts.ending = ending;
+    CHECK(Judge(facts).exit_code == code);
+  }
+  facts.ending = Ending::kOutputGone;
+  CHECK(RenderVerdict(facts, Judge(facts)).empty());
+}
+
+TEST_CASE("the screen: who, how, what it was doing, its last lines, who was stopped for it") {
+  JobFacts facts = Facts();
+  Exit(&facts, 3, 12.34, 0, SIGKILL, false);
+  facts.ranks[3].pid = 4711;
+  facts.ranks[3].exit.set_out_of_memory(true);
+  facts.ranks[3].exit.set_activity("allreduce 'grad.3' float32 [64,10]");
+  facts.ranks[3].exit.add_last_lines("loading");
+  facts.ranks[3].exit.add_last_lines("\033[31mno memory");
+  for (const int rank : {0, 1, 2, 4}) Exit(&facts, rank, 12.4, 0, SIGTERM, true);
+  facts.ranks[0].exit.set_activity("waits in allreduce 'grad.4'");
+  Exit(&facts, 5, 12.5, 1, 0, true);
+  const std::string text = RenderVerdict(facts, Judge(facts));
+  Has(text, "hvdrun: rank 3 on beta was killed by signal 9 (Killed): out of memory");
+  Has(text, "12.3 s after the start");
+  Has(text, "process: pid 4711");
+  Has(text, "doing: allreduce 'grad.3' float32 [64,10]");
+  Has(text, "    | loading\n    | ?[31mno memory\n");
+  Has(text, "meanwhile rank 0: waits in allreduce 'grad.4'");
+  Has(text, "ranks 0-2,4: stopped by hvdrun because of rank 3");
+  Has(text, "rank 5: exited with code 1 afterwards");
+  CHECK(text.substr(text.size() - 16) == "  exit code 137\n");
+}
+
+TEST_CASE("equal faults of hosts are one entry, others follow") {
+  JobFacts facts = Facts();
+  facts.topology = Topology({{"a", 1}, {"b", 1}, {"c", 1}});
+  facts.ranks.assign(3, RankFact());
+  facts.hosts.assign(3, HostFact());
+  for (const int host : {0, 1, 2}) {
+    facts.hosts[host].fault = HostFact::kNotStarted;
+    facts.hosts[host].fault_code = 125;
+    facts.hosts[host].cause = host == 1 ? "unknown host name" : "connection refused";
+    facts.hosts[host].remedy = "look";
+  }
+  const std::string text = RenderVerdict(facts, Judge(facts));
+  Has(text, "cannot start on hosts a, c: connection refused\n");
+  Has(text, "  next: look\n");
+  Has(text, "  also b: unknown host name\n");
+  CHECK(text.find("never started") == text.npos);
+}
+
+TEST_CASE("the table of states") {
+  JobFacts facts = Facts();
+  facts.ranks[1].phase = RankFact::kRunning;
+  facts.ranks[1].pid = 99;
+  facts.ranks[4].phase = RankFact::kPlanned;
+  const std::string text = RenderStates(facts);
+  Has(text, " rank  host   state\n");
+  Has(text, "    1  alpha  running, pid 99\n");
+  Has(text, "    4  beta   not started\n");
+}
+
+TEST_CASE("numbers are folded") {
+  CHECK(FoldNumbers({}).empty());
+  CHECK(FoldNumbers({3}) == "3");
+  CHECK(FoldNumbers({0, 1, 2, 4}) == "0-2,4");
+  CHECK(FoldNumbers({1, 2, 5, 6, 7, 9}) == "1,2,5-7,9");
+}
+
+}  // namespace
+}  // namespace hvd
