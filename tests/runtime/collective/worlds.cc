@@ -30,6 +30,9 @@ std::vector<WorldMaker> AllWorlds() {
     makers.push_back(
         [=] { return std::make_unique<MessageWorld>(size, loopback, "rings", rings); });
   }
+  const TransportKind ucx = TransportKind::kUcx;
+  makers.push_back([=] { return std::make_unique<MessageWorld>(2, ucx, "defaults"); });
+  makers.push_back([=] { return std::make_unique<MessageWorld>(3, ucx, "defaults"); });
   HierarchicalThresholds all_rails;
   all_rails.rails_bytes = 0;
   all_rails.message = rings;

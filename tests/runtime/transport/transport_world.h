@@ -9,16 +9,20 @@
 #include "absl/status/statusor.h"
 #include "runtime/transport/loopback/loopback_transport.h"
 #include "runtime/transport/transport.h"
+#include "runtime/transport/ucx/ucx_transport.h"
 
 namespace hvd::test {
 
-enum class TransportKind { kLoopback };
+enum class TransportKind { kLoopback, kUcx };
 
-inline std::string NameOf(TransportKind) { return "loopback"; }
+inline std::string NameOf(TransportKind kind) {
+  return kind == TransportKind::kLoopback ? "loopback" : "UCX";
+}
 
 class TransportWorld {
  public:
-  TransportWorld(TransportKind, int size) : loopback_(size), addresses_(size), meeting_(size) {}
+  TransportWorld(TransportKind kind, int size)
+      : kind_(kind), size_(size), loopback_(size), addresses_(size), meeting_(size) {}
 
   // Makes and connects a rank's transport; all ranks call it, each from its thread.
   absl::StatusOr<std::unique_ptr<Transport>> Join(int rank) {
@@ -39,8 +43,18 @@ class TransportWorld {
   void Leave() { meeting_.arrive_and_wait(); }
 
  private:
-  absl::StatusOr<std::unique_ptr<Transport>> Make(int rank) { return loopback_.TransportFor(rank); }
+  absl::StatusOr<std::unique_ptr<Transport>> Make(int rank) {
+    if (kind_ == TransportKind::kLoopback) return loopback_.TransportFor(rank);
+    UcxOptions options;
+    options.token = 0x1234567890abcdef;
+    options.rank = rank;
+    options.size = size_;
+    options.net_devices = "lo";
+    return MakeUcxTransport(options);
+  }
 
+  const TransportKind kind_;
+  const int size_;
   LoopbackWorld loopback_;
   std::vector<std::string> addresses_;
   std::barrier<> meeting_;
