@@ -65,6 +65,7 @@ SpawnOrder OrderFor(const RankLink& link, const LaunchContext& context) {
   environment.host_name = plan.host_name;
   environment.link = link.link;
   environment.job = context.launch.job();
+  environment.host_cores = static_cast<int>(context.facts.cores.size());
   environment.place = plan.topology.place(plan.first_rank + link.local_rank);
   environment.size = plan.topology.size();
 

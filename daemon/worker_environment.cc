@@ -56,6 +56,7 @@ void AddIdentity(const WorkerEnvironment& in, Values* values) {
   (*values)["LOCAL_WORLD_SIZE"] = absl::StrCat(place.local_size);
   (*values)["HVD_LINK"] = in.link;
   (*values)["HVD_JOB_MARK"] = in.job;
+  if (in.host_cores > 0) (*values)["HVD_HOST_CORES"] = absl::StrCat(in.host_cores);
 }
 
 }  // namespace

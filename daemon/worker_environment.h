@@ -17,6 +17,7 @@ struct WorkerEnvironment {
   std::string host_name;
   std::string link;  // value of HVD_LINK
   std::string job;
+  int host_cores = 0;  // what the host's ranks share; decides how they wait for one another
   RankPlace place;
   int size = 0;
 };

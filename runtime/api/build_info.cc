@@ -4,6 +4,7 @@
 
 #include "hvd/hvd.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
+#include "runtime/transport/ucx/ucx_transport.h"
 
 namespace {
 
@@ -18,6 +19,7 @@ const char* FoundLibrary(const char* name) {
 std::string BuildInfo() {
   std::string info = "version=" HVD_VERSION "\n";
   info += "kernels=" + std::string(hvd::KernelLevelName(hvd::BestKernelLevel())) + "\n";
+  info += "ucx=" + hvd::UcxVersion() + "\n";
   info += std::string("cuda=") + FoundLibrary("libcuda.so.1") + "\n";
   info += std::string("nccl=") + FoundLibrary("libnccl.so.2") + "\n";
   return info;

@@ -2,9 +2,12 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "runtime/engine/config.h"
+#include "runtime/transport/ucx/ucx_transport.h"
 
 namespace hvd {
 namespace {
@@ -13,8 +16,18 @@ namespace {
 // not use the engine. A flag instead of getpid on each call.
 std::atomic<bool> forked{false};
 
-absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(const TransportPlace&) {
-  return absl::UnimplementedError("no transport between hosts in this build");
+TransportFactory UcxFactory(const EngineConfig& config) {
+  return [config](const TransportPlace& place) {
+    UcxOptions options;
+    std::memcpy(&options.token, place.token.data(),
+                std::min(sizeof(options.token), place.token.size()));
+    options.rank = place.rank;
+    options.size = place.size;
+    options.net_devices = config.net_devices;
+    options.tls = config.tls;
+    options.log_level = config.ucx_log_level;
+    return MakeUcxTransport(options);
+  };
 }
 
 }  // namespace
@@ -55,7 +68,8 @@ absl::Status Process::InitLocked() {
       if (!session.ok()) return session.status();
       session_ = std::move(*session);
     }
-    world = EpochWorld::Join(session_.get(), {last_epoch_, config->host_cores, MakeTransport});
+    world =
+        EpochWorld::Join(session_.get(), {last_epoch_, config->host_cores, UcxFactory(*config)});
   } else {
     world = EpochWorld::Alone();
   }

@@ -7,6 +7,14 @@
 #include "runtime/session/identity.h"
 
 namespace hvd {
+namespace {
+
+std::string Text(const char* name) {
+  const char* value = getenv(name);
+  return value != nullptr ? value : "";
+}
+
+}  // namespace
 
 absl::StatusOr<EngineConfig> ReadConfig() {
   EngineConfig config;
@@ -20,6 +28,10 @@ absl::StatusOr<EngineConfig> ReadConfig() {
                                         "'; it must be a number of cores, at least 1");
     }
   }
+  config.net_devices = Text("HVD_NET_DEVICES");
+  if (config.net_devices.empty()) config.net_devices = Text("UCX_NET_DEVICES");
+  config.tls = Text("UCX_TLS");
+  config.ucx_log_level = Text("UCX_LOG_LEVEL");
   return config;
 }
 

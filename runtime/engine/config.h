@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "proto/hello.h"
@@ -12,6 +13,8 @@ namespace hvd {
 struct EngineConfig {
   std::optional<LinkName> link;  // nothing: a job of one rank
   int host_cores = 0;            // cores that the ranks of this host share; 0: not said, count them
+  // HVD_NET_DEVICES, else UCX_NET_DEVICES; UCX_TLS; UCX_LOG_LEVEL. Empty: chosen.
+  std::string net_devices, tls, ucx_log_level;
 };
 
 absl::StatusOr<EngineConfig> ReadConfig();
