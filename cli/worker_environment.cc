@@ -147,7 +147,8 @@ absl::StatusOr<WorkerEnvironment> ChooseEnvironment(absl::Span<const std::string
     if (!stays) all.emplace(name, value);
   }
   WorkerEnvironment chosen;
-  for (const auto& [name, value] : all) chosen.environment.push_back(name + "=" + value);
+  for (const auto& [name, value] : all)
+    chosen.environment.push_back(absl::StrCat(name, "=", value));
   for (const auto& [name, value] : own) chosen.own.push_back(name);
   return chosen;
 }
