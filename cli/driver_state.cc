@@ -157,7 +157,11 @@ void JobState::OnLaunchFailed(int host, const v1::LaunchFailed& failed, double n
   HostFact& fact = facts_.hosts[host];
   if (fact.fault != HostFact::kNone) return;
   // Once its ranks run, what failed is the host, not the launch.
-  const bool running = fact.phase == HostFact::kLaunched;
+  const int first = facts_.topology.first_rank(host);
+  const int end = first + facts_.topology.hosts()[host].ranks;
+  const bool running =
+      std::any_of(facts_.ranks.begin() + first, facts_.ranks.begin() + end,
+                  [](const RankFact& rank) { return rank.phase == RankFact::kRunning; });
   fact.fault = running ? HostFact::kLost : HostFact::kLaunchFailed;
   fact.fault_code = failed.exit_code() != 0 ? failed.exit_code() : 125;
   const std::string prefix = absl::StrCat(facts_.topology.hosts()[host].name, ": ");
