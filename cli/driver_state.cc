@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "cli/verdict_text.h"
 
 namespace hvd {
@@ -155,9 +156,17 @@ void JobState::OnLaunched(int host, const v1::Launched& launched, double now) {
 void JobState::OnLaunchFailed(int host, const v1::LaunchFailed& failed, double now) {
   HostFact& fact = facts_.hosts[host];
   if (fact.fault != HostFact::kNone) return;
-  fact.fault = HostFact::kLaunchFailed;
+  // Once its ranks run, what failed is the host, not the launch.
+  const int first = facts_.topology.first_rank(host);
+  const int end = first + facts_.topology.hosts()[host].ranks;
+  const bool running =
+      std::any_of(facts_.ranks.begin() + first, facts_.ranks.begin() + end,
+                  [](const RankFact& rank) { return rank.phase == RankFact::kRunning; });
+  fact.fault = running ? HostFact::kLost : HostFact::kLaunchFailed;
   fact.fault_code = failed.exit_code() != 0 ? failed.exit_code() : 125;
-  fact.cause = failed.message();
+  const std::string prefix = absl::StrCat(facts_.topology.hosts()[host].name, ": ");
+  fact.cause = std::string(absl::StripPrefix(failed.message(), prefix));
+  detail_known_[host] = true;
   fact.fault_s = Since(now);
   fact.fault_late = stopping_ && faults_until_ == 0;
   if (faults_until_ == 0) faults_until_ = now + kFaultSettlingS;

@@ -109,11 +109,14 @@ std::string QuoteLines(absl::string_view text, int lines) {
 StartFailure ExplainStartFailure(const StartEnd& end) {
   const int code = WIFEXITED(end.wait_status) ? WEXITSTATUS(end.wait_status) : -1;
   if (absl::StrContains(end.errors, "hvdrun-cannot-execute:")) {
-    return Fill(end, StartFault::kShellMissing,
-                end.shell.empty() ? "hvdd cannot be started" : "SHELL cannot be started here",
-                end.shell == "ssh" ? "install the OpenSSH client, or name another remote shell "
-                                     "with --rsh-agent"
-                                   : "looked for it at SOUGHT");
+    if (end.shell.empty()) {
+      return Fill(end, StartFault::kShellMissing, "hvdd cannot be started",
+                  "looked for it at SOUGHT");
+    }
+    return Fill(end, StartFault::kShellMissing, "SHELL cannot be started here",
+                end.shell == "ssh"
+                    ? "install the OpenSSH client, or name another remote shell with --rsh-agent"
+                    : "is it on the PATH? --rsh-agent names it");
   }
   for (const Row& row : kRows) {
     if (absl::StrContains(end.errors, row.words))

@@ -53,6 +53,9 @@ std::string Others(const JobFacts& facts, const Verdict& verdict) {
   std::map<std::string, std::vector<int>> waits;
   for (int rank = 0; rank < static_cast<int>(facts.ranks.size()); ++rank) {
     if (verdict.kind == Verdict::kRank && rank == verdict.index) continue;
+    // The host's own text has said it.
+    const std::string& exec_error = facts.ranks[rank].exit.exec_error();
+    if (verdict.kind == Verdict::kHost && !exec_error.empty()) continue;
     fates[Fate(facts, rank, verdict)].push_back(rank);
     const v1::RankExited& exit = facts.ranks[rank].exit;
     if (!exit.activity().empty() && exit.after_abort()) waits[exit.activity()].push_back(rank);
