@@ -1,5 +1,6 @@
 // hvdd: the daemon of one host of a job. hvdrun starts it, by a remote shell or a fork, and speaks
 // to it over its stdin and stdout.
+#include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -98,6 +99,12 @@ int Serve(const Arguments& arguments) {
     if (read(signals, &info, sizeof(info)) != sizeof(info)) return;
     daemon.Leave(absl::StrCat("hvdd got signal ", info.ssi_signo, " (",
                               sigdescr_np(static_cast<int>(info.ssi_signo)), ")"));
+  });
+  // The driver's death shows here at once, also before it has opened any stream.
+  const UniqueFd ending(fcntl(connection->get(), F_DUPFD_CLOEXEC, 3));
+  daemon.loop()->Watch(ending.get(), EPOLLRDHUP, [&](uint32_t) {
+    daemon.loop()->Forget(ending.get());
+    daemon.DriverGone("hvdrun is gone: its connection ended");
   });
   LinkA link(*std::move(connection), &daemon, &events);
   daemon.Run();
