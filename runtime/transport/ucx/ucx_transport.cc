@@ -228,7 +228,10 @@ absl::Status UcxTransport::Connect(const std::vector<std::string>& addresses) {
     addresses_.push_back(text.substr(sizeof(head)));
   }
   endpoints_.resize(addresses.size(), nullptr);
-  return absl::OkStatus();
+  if (options_.size == 1) return absl::OkStatus();
+  // An interface without any endpoint is watched by UCX's own thread alone, which does not wake a
+  // sleeper on the event descriptor: a rank that only receives would sleep on. So each has one.
+  return EndpointOf((options_.rank + options_.size / 2) % options_.size).status();
 }
 
 absl::StatusOr<ucp_ep_h> UcxTransport::EndpointOf(int peer) {
