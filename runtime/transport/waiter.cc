@@ -91,8 +91,12 @@ void Waiter::SleepOnEvents(absl::FunctionRef<bool()> done) {
   std::atomic<uint64_t>& asleep = page_->bell.fd_sleepers[local_rank_ / 64];
   const uint64_t bit = uint64_t{1} << (local_rank_ % 64);
   asleep.fetch_or(bit, std::memory_order_seq_cst);
-  const bool armed = transport_ == nullptr || transport_->Arm();
-  if (armed && !done() && !IsAborted()) {
+  // Arming says nothing about work that is queued inside the transport: first until there is none.
+  bool moved = false;
+  while (transport_ != nullptr && transport_->Progress()) moved = true;
+  if (moved || (transport_ != nullptr && !transport_->Arm())) {
+    // Something may hold now: look again before sleeping.
+  } else if (!done() && !IsAborted()) {
     const int bell_fd = event_fds_ == nullptr ? -1 : event_fds_[local_rank_];
     pollfd fds[2] = {{bell_fd, POLLIN, 0},
                      {transport_ == nullptr ? -1 : transport_->EventFd(), POLLIN, 0}};
@@ -104,8 +108,6 @@ void Waiter::SleepOnEvents(absl::FunctionRef<bool()> done) {
       [[maybe_unused]] const ssize_t n = read(bell_fd, &rings, sizeof(rings));
     }
   }
-  // Arming does not take what made the descriptor readable, progress does.
-  if (transport_ != nullptr) transport_->Progress();
   asleep.fetch_and(~bit, std::memory_order_relaxed);
 }
 
