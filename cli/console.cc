@@ -55,7 +55,8 @@ class Console {
     bool gone = false;  // its reader is; what comes is thrown away
   };
 
-  bool WantsStdin() const;
+  bool WantsStdin() const { return stdin_open_ && stdin_read_ < stdin_room_; }
+  bool MayReadStdin() const;
   void Turn();
   void TakeSignals();
   void OnSignal(int signal);
@@ -84,8 +85,7 @@ class Console {
 };
 
 // Never from the background: that would stop us, or steal the shell's input.
-bool Console::WantsStdin() const {
-  if (!stdin_open_ || stdin_read_ >= stdin_room_) return false;
+bool Console::MayReadStdin() const {
   return !stdin_is_terminal_ || tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
@@ -110,9 +110,12 @@ void Console::Turn() {
        static_cast<short>(from_driver | to_driver), 0},
       {out_.printer.pending().empty() ? -1 : out_.fd, POLLOUT, 0},
       {err_.printer.pending().empty() ? -1 : err_.fd, POLLOUT, 0},
-      {WantsStdin() ? STDIN_FILENO : -1, POLLIN, 0},
+      {WantsStdin() && MayReadStdin() ? STDIN_FILENO : -1, POLLIN, 0},
   };
-  if (poll(waits, std::size(waits), -1) < 0 && errno != EINTR) return;
+  // A shell's `fg` tells a running job nothing, so one that wants the keyboard looks twice a
+  // second.
+  const int timeout = WantsStdin() && waits[4].fd < 0 ? 500 : -1;
+  if (poll(waits, std::size(waits), timeout) < 0 && errno != EINTR) return;
   if (waits[0].revents) TakeSignals();
   if (waits[2].revents) Flush(&out_);
   if (waits[3].revents) Flush(&err_);

@@ -190,6 +190,7 @@ void Driver::TickClocks() {
                                       now - lease->proven(), options_.lease_s),
                       now);
       state_.HostDetail(host, "its ranks end with the lease", now);
+      AskSpawner(FrameKind::kKill, host);  // it may be stopped, and would outlive us
     }
   }
   if (state_.starting() && now >= state_.start_deadline()) {
