@@ -128,7 +128,7 @@ class UcxTransport : public Transport {
   bool Arm() override { return ucx_->worker_arm(worker_) == UCS_OK; }
 
  private:
-  absl::Status Configure(ucp_config_t* config) const;
+  absl::Status Configure(ucp_config_t* config);
   absl::StatusOr<ucp_ep_h> EndpointOf(int peer);
 
   const UcxLibrary* const ucx_;
@@ -137,6 +137,7 @@ class UcxTransport : public Transport {
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
+  std::string devices_;                 // and transports, for messages
   std::vector<std::string> addresses_;  // UCX's bytes, by rank
   std::vector<ucp_ep_h> endpoints_;     // by rank; made at the first send
 };
@@ -147,7 +148,7 @@ UcxTransport::~UcxTransport() {
 }
 
 // UCX guesses speeds (100 Mbit/s for lo) and picks lanes and thresholds by them, so these are said.
-absl::Status UcxTransport::Configure(ucp_config_t* config) const {
+absl::Status UcxTransport::Configure(ucp_config_t* config) {
   const std::vector<std::string> rdma = ListRdmaPorts();
   std::vector<std::string> devices = ChooseInterfaces(ListNetInterfaces());
   devices.insert(devices.end(), rdma.begin(), rdma.end());
@@ -155,6 +156,7 @@ absl::Status UcxTransport::Configure(ucp_config_t* config) const {
       options_.net_devices.empty() ? absl::StrJoin(devices, ",") : options_.net_devices;
   const std::string tls =
       !options_.tls.empty() ? options_.tls : (rdma.empty() ? "tcp,self" : "rc,ud,tcp,self");
+  devices_ = absl::StrFormat("over %s with %s", chosen, tls);
   const std::pair<const char*, std::string> settings[] = {
       {"NET_DEVICES", chosen},    {"TLS", tls},
       {"RNDV_THRESH", "32k"},     {"MAX_EAGER_RAILS", "1"},
@@ -184,14 +186,14 @@ absl::Status UcxTransport::Open() {
   }
   ucx_->config_release(config);
   if (!configured.ok()) return configured;
-  if (status != UCS_OK) return UcxError(*ucx_, status, "starting UCX");
+  if (status != UCS_OK) return UcxError(*ucx_, status, "starting UCX " + devices_);
 
   ucp_worker_params_t worker_params = {};
   worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS;
   worker_params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   worker_params.flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK;  // an abort leaves sends behind
   status = ucx_->worker_create(context_, &worker_params, &worker_);
-  if (status != UCS_OK) return UcxError(*ucx_, status, "making UCX's worker");
+  if (status != UCS_OK) return UcxError(*ucx_, status, "making UCX's worker " + devices_);
   status = ucx_->worker_get_efd(worker_, &event_fd_);
   if (status != UCS_OK) return UcxError(*ucx_, status, "asking for UCX's event descriptor");
   return absl::OkStatus();
@@ -246,7 +248,7 @@ absl::StatusOr<ucp_ep_h> UcxTransport::EndpointOf(int peer) {
   const ucs_status_t status = ucx_->ep_create(worker_, &params, &endpoints_[peer]);
   if (status == UCS_OK) return endpoints_[peer];
   endpoints_[peer] = nullptr;
-  return UcxError(*ucx_, status, absl::StrFormat("connecting to rank %d", peer));
+  return UcxError(*ucx_, status, absl::StrFormat("connecting to rank %d %s", peer, devices_));
 }
 
 absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Send(int peer, MessageTag tag,

@@ -16,12 +16,13 @@
 namespace hvd {
 
 struct UcxOptions {
-  uint64_t token = 0;       // the epoch's: what other epochs and jobs send is never matched
-  int rank = 0;             // of the job
-  int size = 1;             // of the job; at most 65536
-  std::string net_devices;  // "eth0,mlx5_0:1": the user's choice; empty: chosen (net_devices.h)
-  std::string tls;          // the user's choice; empty: tcp, and RDMA where a port is active
-  std::string log_level;    // of UCX's own messages; empty: only fatal ones
+  uint64_t token = 0;  // the epoch's: what other epochs and jobs send is never matched
+  int rank = 0;        // of the job
+  int size = 1;        // of the job; at most 65536
+  std::string net_devices =
+      {};                      // "eth0,mlx5_0:1": the user's choice; empty: chosen (net_devices.h)
+  std::string tls = {};        // the user's choice; empty: tcp, and RDMA where a port is active
+  std::string log_level = {};  // of UCX's own messages; empty: only fatal ones
 };
 
 // Requests must be destroyed before the transport. Destroying it waits for nobody: a rank leaves
