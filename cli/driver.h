@@ -18,8 +18,8 @@ struct DriverSetup {
   Descriptor spawner;
 };
 
-// Ends the process when the verdict has gone to the console, or when nobody is left to hear it: taking gRPC
-// down in order would cost milliseconds and wait for hosts that may be gone.
+// Ends the process when the verdict has gone to the console, or when nobody is left to hear it:
+// taking gRPC down in order would cost milliseconds and wait for hosts that may be gone.
 [[noreturn]] void RunDriver(DriverSetup setup);
 
 }  // namespace hvd
