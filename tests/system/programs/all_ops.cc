@@ -1,0 +1,228 @@
+// Checks every operation, reduction and type against its closed form, on every rank; prints "all
+// ops right" on each when they are.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "examples/hvd_bench/values.h"
+#include "hvd/hvd.hpp"
+
+namespace {
+
+using bench::Dtype;
+
+struct Reduction {
+  hvd_op_t op;
+  const char* name;
+};
+constexpr Reduction kReductions[] = {{HVD_SUM, "sum"},
+                                     {HVD_AVERAGE, "average"},
+                                     {HVD_MIN, "min"},
+                                     {HVD_MAX, "max"},
+                                     {HVD_PRODUCT, "product"}};
+
+// Sizes with every kind of rest: none, one element, not a multiple of ranks or vectors, beyond a
+// cache.
+constexpr size_t kCounts[] = {0, 1, 3, 17, 1000, 100003};
+
+[[noreturn]] void Fail(const std::string& what) {
+  std::fprintf(stderr, "rank %d: %s\n", hvd::rank(), what.c_str());
+  std::exit(1);
+}
+
+void Must(hvd_status_t status, const std::string& what) {
+  if (status != HVD_OK) Fail(what + ": " + hvd_last_error());
+}
+
+class Array {
+ public:
+  Array(const Dtype& dtype, std::vector<int64_t> shape)
+      : dtype_(dtype), shape_(std::move(shape)), count_(1) {
+    for (const int64_t extent : shape_) count_ *= static_cast<size_t>(extent);
+    bytes_.resize(count_ * dtype.bytes);
+    tensor_.data = bytes_.data();
+    tensor_.shape = shape_.data();
+    tensor_.ndim = static_cast<int32_t>(shape_.size());
+    tensor_.dtype = dtype.code;
+  }
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+
+  size_t count() const { return count_; }
+  const hvd_tensor_t* tensor() const { return &tensor_; }
+  void Set(size_t i, double value) { bench::Store(dtype_, value, &bytes_[i * dtype_.bytes]); }
+  double Get(size_t i) const { return bench::Load(dtype_, &bytes_[i * dtype_.bytes]); }
+
+ private:
+  Dtype dtype_;
+  std::vector<int64_t> shape_;
+  size_t count_;
+  std::vector<unsigned char> bytes_;
+  hvd_tensor_t tensor_ = HVD_TENSOR_INIT;
+};
+
+bool IsSigned(const Dtype& dtype) {
+  return dtype.code != HVD_UINT8 && dtype.code != HVD_BOOL && dtype.code != HVD_FLOAT16 &&
+         dtype.code != HVD_BFLOAT16;
+}
+
+bool IsFloat(const Dtype& dtype) {
+  return dtype.code == HVD_FLOAT16 || dtype.code == HVD_BFLOAT16 || dtype.code == HVD_FLOAT32 ||
+         dtype.code == HVD_FLOAT64;
+}
+
+// 1 or 2 (2 on every fourth rank, so that products stay small), negative in places; bools by turns.
+double Value(const Dtype& dtype, int rank, size_t i) {
+  const size_t turn = (static_cast<size_t>(rank) + i) % 4;
+  if (dtype.code == HVD_BOOL) return i % 3 == 0 ? 1 : turn == 0;
+  const double sign = IsSigned(dtype) && i % 5 == 4 ? -1 : 1;
+  return sign * (turn == 0 ? 2 : 1);
+}
+
+double Combine(const Dtype& dtype, hvd_op_t op, double a, double b) {
+  const bool is_bool = dtype.code == HVD_BOOL;
+  switch (op) {
+    case HVD_MIN:
+      return std::min(a, b);
+    case HVD_MAX:
+      return std::max(a, b);
+    case HVD_PRODUCT:
+      return a * b;
+    default:
+      return is_bool ? std::max(a, b) : a + b;
+  }
+}
+
+double Reduced(const Dtype& dtype, hvd_op_t op, size_t i) {
+  double result = Value(dtype, 0, i);
+  for (int rank = 1; rank < hvd::size(); ++rank) {
+    result = Combine(dtype, op, result, Value(dtype, rank, i));
+  }
+  if (op == HVD_AVERAGE) {
+    result /= hvd::size();
+    if (!IsFloat(dtype)) result = std::trunc(result);
+  }
+  return result;
+}
+
+// What an average may be off by: everything else is exact.
+double Tolerance(const Dtype& dtype, hvd_op_t op) {
+  if (op != HVD_AVERAGE || !IsFloat(dtype)) return 0;
+  if (dtype.code == HVD_FLOAT64) return 1e-14;
+  if (dtype.code == HVD_FLOAT32) return 1e-6;
+  return dtype.code == HVD_FLOAT16 ? 2e-3 : 2e-2;
+}
+
+void CheckAllreduce(const Dtype& dtype, const Reduction& reduction, size_t count, bool in_place) {
+  const std::string what = std::string("allreduce ") + reduction.name + " " + dtype.name + " " +
+                           std::to_string(count) + (in_place ? " in place" : "");
+  Array input(dtype, {static_cast<int64_t>(count)});
+  Array output(dtype, {static_cast<int64_t>(count)});
+  for (size_t i = 0; i < count; ++i) input.Set(i, Value(dtype, hvd::rank(), i));
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.op = reduction.op;
+  options.name = in_place ? what.c_str() : nullptr;
+  const Array& result = in_place ? input : output;
+  const hvd_status_t status = hvd_allreduce(input.tensor(), result.tensor(), &options);
+  if (dtype.code == HVD_BOOL && reduction.op == HVD_AVERAGE) {
+    if (status == HVD_OK) Fail(what + " was not refused");
+    return;
+  }
+  Must(status, what);
+  for (size_t i = 0; i < count; ++i) {
+    const double wanted = Reduced(dtype, reduction.op, i);
+    if (std::abs(result.Get(i) - wanted) > Tolerance(dtype, reduction.op) * std::abs(wanted)) {
+      Fail(what + ": element " + std::to_string(i) + " is " + std::to_string(result.Get(i)) +
+           ", must be " + std::to_string(wanted));
+    }
+    if (!in_place && input.Get(i) != Value(dtype, hvd::rank(), i)) Fail(what + " wrote its input");
+  }
+}
+
+// Rank r gives (r * factor) % 5 rows of three: some give none.
+void CheckAllgather(const Dtype& dtype, int64_t factor) {
+  const auto rows = [factor](int rank) { return (rank + 1) * factor % 5 * factor; };
+  const std::string what = std::string("allgather ") + dtype.name + " " + std::to_string(factor);
+  Array input(dtype, {rows(hvd::rank()), 3});
+  for (size_t i = 0; i < input.count(); ++i) input.Set(i, Value(dtype, hvd::rank(), i));
+  hvd_tensor_t result = HVD_TENSOR_INIT;
+  Must(hvd_allgather(input.tensor(), nullptr, nullptr, &result), what);
+  int64_t all = 0;
+  for (int rank = 0; rank < hvd::size(); ++rank) all += rows(rank);
+  if (result.ndim != 2 || result.shape[0] != all || result.shape[1] != 3) Fail(what + ": shape");
+  size_t at = 0;
+  for (int rank = 0; rank < hvd::size(); ++rank) {
+    for (size_t i = 0; i < static_cast<size_t>(rows(rank)) * 3; ++i, ++at) {
+      const auto* element = static_cast<const unsigned char*>(result.data) + at * dtype.bytes;
+      if (bench::Load(dtype, element) != Value(dtype, rank, i)) Fail(what + ": wrong value");
+    }
+  }
+  hvd_free_result(&result);
+}
+
+void CheckBroadcast(const Dtype& dtype, int root, size_t count) {
+  const std::string what = std::string("broadcast ") + dtype.name + " from " +
+                           std::to_string(root) + " " + std::to_string(count);
+  Array data(dtype, {static_cast<int64_t>(count)});
+  for (size_t i = 0; i < count; ++i) data.Set(i, hvd::rank() == root ? Value(dtype, root, i) : 0);
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.root = root;
+  Must(hvd_broadcast(data.tensor(), data.tensor(), &options), what);
+  for (size_t i = 0; i < count; ++i) {
+    if (data.Get(i) != Value(dtype, root, i)) Fail(what + ": wrong value");
+  }
+}
+
+// Many at once, submitted by each rank in another order, waited for in yet another.
+void CheckAsync() {
+  constexpr int kTensors = 50;
+  std::vector<std::vector<float>> data(kTensors);
+  std::vector<hvd::Handle> handles(kTensors);
+  for (int k = 0; k < kTensors; ++k) {
+    const int i = (k * 7 + hvd::rank() * 13) % kTensors;
+    data[i].assign(static_cast<size_t>(i) * 100 + 1, static_cast<float>(hvd::rank() + i));
+    handles[i] = hvd::allreduce_async(data[i], hvd::Op::kSum, "async." + std::to_string(i));
+  }
+  for (int i = 0; i < kTensors; ++i) {
+    handles[i].wait();
+    const float wanted =
+        hvd::size() * (hvd::size() - 1) / 2.0f + static_cast<float>(hvd::size() * i);
+    for (const float value : data[i]) {
+      if (value != wanted) Fail("async " + std::to_string(i) + ": wrong value");
+    }
+  }
+}
+
+void CheckDtype(const Dtype& dtype) {
+  for (const size_t count : kCounts) {
+    for (const Reduction& reduction : kReductions) {
+      CheckAllreduce(dtype, reduction, count, true);
+      CheckAllreduce(dtype, reduction, count, false);
+    }
+    CheckBroadcast(dtype, static_cast<int>(count) % hvd::size(), count);
+  }
+  for (const int64_t factor : {1, 2, 3, 501}) CheckAllgather(dtype, factor);
+  for (int root = 0; root < hvd::size(); ++root) CheckBroadcast(dtype, root, 12345);
+}
+
+}  // namespace
+
+int main() {
+  try {
+    hvd::Session session;
+    for (const Dtype& dtype : bench::Dtypes()) CheckDtype(dtype);
+    // Large enough for the ways of large tensors, and with a rest.
+    for (const bool in_place : {true, false}) {
+      CheckAllreduce(bench::Dtypes().front(), kReductions[0], 3000003, in_place);
+    }
+    CheckAsync();
+    hvd::barrier();
+    std::printf("all ops right on rank %d of %d\n", hvd::rank(), hvd::size());
+  } catch (const hvd::Error& error) {
+    std::fprintf(stderr, "all_ops: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

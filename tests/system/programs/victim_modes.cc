@@ -1,0 +1,213 @@
+#include "tests/system/programs/victim_modes.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "hvd/hvd.hpp"
+
+namespace victim {
+namespace {
+
+int Number(const Arguments& arguments, size_t i, int otherwise) {
+  return i < arguments.size() ? std::atoi(arguments[i].c_str()) : otherwise;
+}
+
+void Say(const std::string& text) {
+  std::printf("%s rank %d\n", text.c_str(), hvd::rank());
+  std::fflush(stdout);
+}
+
+void Sum() {
+  float one = 1;
+  hvd::allreduce(&one, 1, hvd::Op::kSum, "one");
+}
+
+// Joins, and tells the test that all have.
+void Join() {
+  hvd::init();
+  Sum();
+  Say("joined");
+}
+
+// loop: sums for ever.
+int Loop(const Arguments&) {
+  Join();
+  std::vector<float> data(100000, 1);
+  while (true) hvd::allreduce(data, hvd::Op::kAverage, "loop");
+}
+
+// wait: rank 0 waits for a tensor that the others never submit.
+int Wait(const Arguments&) {
+  Join();
+  float value = 0;
+  if (hvd::rank() == 0) hvd::allreduce(&value, 1, hvd::Op::kSum, "lonely");
+  while (true) pause();
+}
+
+// exit CODE RANK: one rank ends with CODE while the others wait for it.
+int Exit(const Arguments& arguments) {
+  Join();
+  if (hvd::rank() == Number(arguments, 1, 1)) _exit(Number(arguments, 0, 7));
+  while (true) Sum();
+}
+
+// segv RANK
+int Segv(const Arguments& arguments) {
+  Join();
+  if (hvd::rank() == Number(arguments, 0, 1)) raise(SIGSEGV);
+  while (true) Sum();
+}
+
+// term-proof: nothing but KILL ends it; `exit` ends rank 0 with 7 to begin with.
+int TermProof(const Arguments& arguments) {
+  signal(SIGTERM, SIG_IGN);
+  Join();
+  if (!arguments.empty() && hvd::rank() == 0) _exit(7);
+  while (true) pause();
+}
+
+// leave: rank 0 shuts down and exits 0 while the others wait for it.
+int Leave(const Arguments&) {
+  Join();
+  if (hvd::rank() == 0) _exit(0);
+  try {
+    Sum();
+  } catch (const hvd::Error& error) {
+    std::fprintf(stderr, "rank %d was told: %s\n", hvd::rank(), error.what());
+    return 3;
+  }
+  return 0;
+}
+
+// reinit TIMES
+int Reinit(const Arguments& arguments) {
+  const int times = Number(arguments, 0, 10);
+  for (int i = 0; i < times; ++i) {
+    hvd::Session session;
+    int32_t count = 1;
+    hvd::allreduce(&count, 1, hvd::Op::kSum);
+    if (count != hvd::size()) return 1;
+  }
+  std::printf("%d sessions\n", times);
+  return 0;
+}
+
+// flood LINES: as fast as it can, with a sum now and then.
+int Flood(const Arguments& arguments) {
+  Join();
+  const int lines = Number(arguments, 0, 100000);
+  for (int i = 0; i < lines; ++i) {
+    std::printf("line %07d of rank %d: the quick brown fox jumps over the lazy dog\n", i,
+                hvd::rank());
+  }
+  std::fflush(stdout);
+  Sum();
+  Say("flooded");
+  hvd::shutdown();
+  return 0;
+}
+
+// steps COUNT MILLISECONDS: a sum, a pause, and so on.
+int Steps(const Arguments& arguments) {
+  Join();
+  const int count = Number(arguments, 0, 10);
+  for (int i = 0; i < count; ++i) {
+    Sum();
+    usleep(static_cast<useconds_t>(Number(arguments, 1, 100)) * 1000);
+  }
+  Say("stepped");
+  hvd::shutdown();
+  return 0;
+}
+
+// The error of an allreduce of `count` elements of type T; empty when there was none.
+template <class T>
+std::string ErrorOf(size_t count, hvd::Op op, const std::string& name) {
+  std::vector<T> data(count, T(1));
+  try {
+    hvd::allreduce(data, op, name);
+  } catch (const hvd::Error& error) {
+    if (error.code() != HVD_ERR_MISMATCH) throw;
+    return error.what();
+  }
+  return "";
+}
+
+std::string RootError() {
+  float value = 1;
+  try {
+    hvd::broadcast(&value, 1, hvd::rank() == 0 ? 0 : 1, "bad.root");
+  } catch (const hvd::Error& error) {
+    if (error.code() != HVD_ERR_MISMATCH) throw;
+    return error.what();
+  }
+  return "";
+}
+
+// mismatch: the ranks disagree on each thing in turn; all get the same error, and go on.
+int Mismatch(const Arguments&) {
+  hvd::Session session;
+  const bool odd = hvd::rank() == hvd::size() - 1;
+  const hvd::Op op = odd ? hvd::Op::kMax : hvd::Op::kSum;
+  const std::vector<std::string> errors = {
+      odd ? ErrorOf<double>(5, hvd::Op::kSum, "bad.dtype")
+          : ErrorOf<float>(5, hvd::Op::kSum, "bad.dtype"),
+      ErrorOf<float>(odd ? 6 : 5, hvd::Op::kSum, "bad.shape"),
+      ErrorOf<float>(5, op, "bad.op"),
+      RootError(),
+  };
+  for (const std::string& error : errors) {
+    if (error.empty()) return 1;
+    std::printf("error: %s\n", error.c_str());
+  }
+  Sum();
+  Say("alive");
+  return 0;
+}
+
+// duplicate: a name that is pending is refused at once, and only the second call fails.
+int Duplicate(const Arguments&) {
+  hvd::Session session;
+  float first = 1, second = 1;
+  if (hvd::rank() == 0) {
+    hvd::Handle pending = hvd::allreduce_async(&first, 1, hvd::Op::kSum, "twice");
+    bool refused = false;
+    try {
+      hvd::allreduce(&second, 1, hvd::Op::kSum, "twice");
+    } catch (const hvd::Error& error) {
+      refused = error.code() == HVD_ERR_DUPLICATE;
+    }
+    hvd::barrier();
+    pending.wait();
+    if (!refused) return 1;
+  } else {
+    hvd::allreduce(&first, 1, hvd::Op::kSum, "twice");
+    hvd::barrier();
+  }
+  Say("refused");
+  return first == static_cast<float>(hvd::size()) ? 0 : 1;
+}
+
+}  // namespace
+
+const std::map<std::string, Mode>& Modes() {
+  static const std::map<std::string, Mode> modes = {
+      {"loop", Loop},
+      {"wait", Wait},
+      {"exit", Exit},
+      {"segv", Segv},
+      {"term-proof", TermProof},
+      {"leave", Leave},
+      {"reinit", Reinit},
+      {"flood", Flood},
+      {"steps", Steps},
+      {"mismatch", Mismatch},
+      {"duplicate", Duplicate},
+  };
+  return modes;
+}
+
+}  // namespace victim

@@ -1,0 +1,127 @@
+"""Jobs over several simulated hosts, reached by ssh."""
+import json
+import time
+
+import world
+from world import BIN, PROGRAMS
+
+VICTIM = PROGRAMS / "victim"
+
+
+@world.bound(180)
+def test_all_ops_are_right_over_two_hosts_of_four():
+    with world.hosts(3, slots=4) as here:
+        outcome = here.hvdrun("-np", 8, "-H", "host1:4,host2:4", PROGRAMS / "all_ops", seconds=170).must(0)
+        assert outcome.out.count("all ops right") == 8, outcome
+        here.must_be_clean()
+
+
+@world.bound(120)
+def test_all_ops_are_right_over_uneven_hosts():
+    with world.hosts(3, slots=2) as here:
+        outcome = here.hvdrun("-np", 4, "-H", "host0:1,host1:2,host2:1", PROGRAMS / "all_ops", seconds=110).must(0)
+        assert outcome.out.count("all ops right") == 4, outcome
+        here.must_be_clean()
+
+
+def test_two_by_two_trains_to_the_same_loss():
+    def losses(outcome):
+        return json.loads(outcome.must(0).out.strip().splitlines()[-1].partition("<stdout>:")[2])["losses"]
+
+    with world.hosts(2, slots=2) as here:
+        train = (BIN / "train_digits", "--json")
+        alone = losses(here.hvdrun("-np", 1, *train))
+        four = losses(here.hvdrun("-np", 4, "--hostfile", here.hostfile, *train))
+        assert max(abs(a - b) for a, b in zip(alone, four)) <= 1e-3, (alone, four)
+        here.must_be_clean()
+
+
+def test_exit_code_and_culprit_from_another_host():
+    with world.hosts(2, slots=2) as here:
+        here.hvdrun("-np", 4, "--hostfile", here.hostfile, VICTIM, "exit", 7, 3).must(7, "rank 3", "host1")
+        here.must_be_clean()
+
+
+def test_missing_command_on_another_host():
+    with world.hosts(2, slots=1) as here:
+        here.hvdrun("-np", 1, "-H", "host1:1", "/no/such/program").must(127, "/no/such/program")
+        here.must_be_clean()
+
+
+def test_a_host_that_is_off():
+    with world.hosts(2, slots=1) as here:
+        here.sim_hosts("kill", 1)
+        outcome = here.hvdrun("-np", 2, "--hostfile", here.hostfile, BIN / "hello").must(125, "host1")
+        assert "refused" in outcome.err.lower(), outcome
+        here.must_be_clean()
+
+
+def test_a_host_that_nobody_knows():
+    with world.hosts(2, slots=1) as here:
+        here.hvdrun("-np", 2, "-H", "host0:1,hostess:1", BIN / "hello").must(125, "hostess")
+        here.must_be_clean()
+
+
+def test_a_wrong_host_key():
+    with world.hosts(2, slots=1) as here:
+        known = here.directory / "host0" / "ssh" / "ssh_known_hosts"
+        lines = known.read_text().splitlines()
+        other = next(line for line in lines if line.startswith("host0,")).partition(" ")[2]
+        known.write_text("\n".join(line.partition(" ")[0] + " " + other if line.startswith("host1,") else line for line in lines) + "\n")
+        outcome = here.hvdrun("-np", 2, "--hostfile", here.hostfile, BIN / "hello").must(125, "host1")
+        assert "host key" in outcome.err.lower(), outcome
+        here.must_be_clean()
+
+
+def test_noise_before_the_hello_is_skipped():
+    with world.hosts(2, slots=1) as here:
+        (here.directory / "host1" / "home" / ".bashrc").write_text("echo welcome to the machine; echo of noise >&2\n")
+        outcome = here.hvdrun("-np", 2, "--hostfile", here.hostfile, BIN / "hello").must(0)
+        assert "rank 1 of 2" in outcome.out and "welcome" not in outcome.out, outcome
+        here.must_be_clean()
+
+
+def test_a_given_remote_shell():
+    with world.hosts(2, slots=1) as here:
+        agent = here.directory / "agent"
+        agent.write_text("#!/bin/sh\nhost=$1; shift\nexec ssh -o BatchMode=yes $host \"$*\"\n")
+        agent.chmod(0o755)
+        outcome = here.hvdrun("-np", 2, "--hostfile", here.hostfile, "--rsh-agent", agent, BIN / "hello").must(0)
+        assert "rank 1 of 2" in outcome.out, outcome
+        here.must_be_clean()
+
+
+def test_a_host_dies_under_the_job():
+    with world.hosts(2, slots=2) as here:
+        job = here.start_hvdrun("-np", 4, "--hostfile", here.hostfile, VICTIM, "loop").wait_for("joined", 4)
+        here.sim_hosts("kill", 1)
+        job.wait(10).must(125, "host1")
+        here.must_be_clean()
+
+
+def test_a_cable_is_cut_under_the_job():
+    with world.hosts(2, slots=2) as here:
+        job = here.start_hvdrun("-np", 4, "--lease", "2s", "--hostfile", here.hostfile, VICTIM, "loop").wait_for("joined", 4)
+        here.sim_hosts("kill", 1, "--silent")
+        began = time.monotonic()
+        job.wait(15).must(125, "host1")
+        took = time.monotonic() - began
+        assert took < 2 + 0.5 + 3, f"given up after {took:.1f} s with a lease of 2 s"
+        here.must_be_clean()
+
+
+@world.bound(120)
+def test_a_flood_over_a_thin_link_costs_no_lease():
+    with world.hosts(2, slots=1, rate="1mbit") as here:
+        lines = 20000  # 1.3 MB: ten seconds of this link
+        outcome = here.hvdrun("-np", 1, "-H", "host1:1", "--lease", "2s", VICTIM, "flood", lines, seconds=100).must(0)
+        assert outcome.out.count("[0]<stdout>:line ") == lines, outcome.err
+        here.must_be_clean()
+
+
+def test_two_jobs_at_once():
+    with world.hosts(2, slots=2) as here:
+        jobs = [here.start_hvdrun("-np", 4, "--hostfile", here.hostfile, VICTIM, "steps", 10, 20) for _ in range(2)]
+        for job in jobs:
+            assert job.wait(20).must(0).out.count("stepped") == 4
+        here.must_be_clean()

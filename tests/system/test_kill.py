@@ -1,0 +1,155 @@
+"""kill -9 of each kind of process, many times: nothing is left, the exit code and the culprit are right."""
+import os
+import time
+
+import world
+from world import PROGRAMS
+
+ROUNDS = int(os.environ.get("HVD_TEST_ROUNDS", "20"))
+VICTIM = PROGRAMS / "victim"
+LEVELS = ("namespace", "cgroup", "subreaper")
+LOST = 125
+
+
+def start(here, *options, command=(VICTIM, "loop"), ranks=2, **how):
+    return here.start_hvdrun("-np", ranks, *options, *command, **how).wait_for("joined", ranks)
+
+
+def kill_many(role, check, ranks=2, hosts=1, on=0, options=(), command=(VICTIM, "loop"), **how):
+    """Kills the last process of a role on host `on` in `ROUNDS` jobs; check(outcome) judges each."""
+    with world.hosts(hosts, slots=ranks // hosts) as here:
+        for _ in range(ROUNDS):
+            job = start(here, "--hostfile", here.hostfile, *options, command=command, ranks=ranks, **how)
+            found = world.roles(here.hosts[on])
+            assert role in found, f"no {role} among {found}"
+            found[role][-1].kill()
+            outcome = job.wait(10)
+            here.must_be_clean(within=2)
+            check(outcome)
+
+
+def lost(host):
+    def check(outcome):
+        assert outcome.code == LOST and host in outcome.err, outcome
+    return check
+
+
+def killed(outcome):
+    outcome.must(137, "rank ", "signal 9")
+
+
+def any_failure(outcome):
+    assert outcome.code not in (0, 2), outcome
+
+
+@world.bound(300)
+def test_rank():
+    kill_many("victim", killed)
+
+
+@world.bound(300)
+def test_hvdd():
+    kill_many("hvdd", lost("host0"))
+
+
+@world.bound(300)
+def test_shim():
+    kill_many("shim", lost("host0"))
+
+
+@world.bound(300)
+def test_console():
+    kill_many("console", lambda outcome: outcome.must(137))
+
+
+@world.bound(300)
+def test_driver():
+    kill_many("driver", lambda outcome: outcome.must(LOST))
+
+
+@world.bound(300)
+def test_spawner():
+    kill_many("spawner", any_failure)
+
+
+@world.bound(300)
+def test_ssh():
+    kill_many("ssh", lost("host1"), ranks=4, hosts=2)
+
+
+@world.bound(300)
+def test_hvdd_of_another_host():
+    kill_many("hvdd", lost("host1"), ranks=4, hosts=2, on=1)
+
+
+@world.bound(300)
+def test_rank_of_another_host():
+    kill_many("victim", killed, ranks=4, hosts=2, on=1)
+
+
+@world.bound(300)
+def test_worker_behind_a_shell_that_goes_on():
+    def check(outcome):
+        assert outcome.code != 0 and "rank " in outcome.err, outcome
+    kill_many("victim", check, command=("sh", "-c", f"{VICTIM} loop; true"))
+
+
+@world.bound(300)
+def test_term_proof_workers_when_hvdrun_dies():
+    with world.hosts() as here:
+        for _ in range(3):
+            job = start(here, command=(VICTIM, "term-proof"))
+            world.roles(here.hosts[0])["console"][0].kill()
+            job.wait(10)
+            here.must_be_clean(within=6)
+
+
+def works_here(here, level):
+    """Whether a host of this machine can contain a job at this level."""
+    return here.hvdrun("-np", 1, "--containment", level, "true").code == 0
+
+
+@world.bound(600)
+def test_each_containment_level():
+    left_out = []
+    with world.hosts() as here:
+        for level in LEVELS:
+            if not works_here(here, level):
+                left_out.append(level)
+                continue
+            # A worker with helpers that leave its group, its session and its parent.
+            helpers = "(setsid sh -c 'sleep 1000 & setsid sleep 1000' &) ; sleep 1000 & "
+            for role in ("victim", "hvdd", "shim", "console"):
+                job = start(here, "--containment", level, command=("sh", "-c", helpers + f"{VICTIM} loop"))
+                world.roles(here.hosts[0])[role][-1].kill()
+                any_failure(job.wait(10))
+                here.must_be_clean(within=2)
+    if len(left_out) == len(LEVELS):
+        raise AssertionError("no containment level works here")
+    print("not on this machine:", left_out)
+
+
+@world.bound(300)
+def test_as_an_ordinary_user():
+    with world.hosts() as here:
+        if here.run("test", "-x", world.HVDRUN, user=64198).code != 0:
+            raise world.Skip(f"an ordinary user cannot reach {world.HVDRUN}")
+        for role in ("victim", "hvdd", "shim", "console"):
+            job = start(here, user=64198)
+            world.roles(here.hosts[0])[role][-1].kill()
+            any_failure(job.wait(10))
+            here.must_be_clean(within=2)
+
+
+def test_death_of_hvdd_is_seen_at_once():
+    with world.hosts(2, slots=1) as here:
+        took = []
+        for _ in range(5):
+            job = start(here, "--hostfile", here.hostfile)
+            daemon = world.roles(here.hosts[1])["hvdd"][0]
+            began = time.monotonic()
+            daemon.kill()
+            job.wait(10)
+            took.append(time.monotonic() - began)
+        # 50 ms to see it, 200 ms of settling, and the stop of the workers.
+        assert sorted(took)[2] < 0.5, took

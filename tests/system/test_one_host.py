@@ -1,0 +1,285 @@
+"""Jobs on one host: what the user sees, and the exit codes."""
+import json
+import os
+import signal
+import sys
+import time
+
+import world
+from world import BIN, PROGRAMS
+
+ALL_OPS = PROGRAMS / "all_ops"
+VICTIM = PROGRAMS / "victim"
+
+
+@world.bound(180)
+def test_all_ops_are_right_on_any_number_of_ranks():
+    with world.hosts() as here:
+        for np in (1, 2, 3, 5):
+            outcome = here.hvdrun("-np", np, ALL_OPS, seconds=120).must(0)
+            assert outcome.out.count("all ops right") == np, outcome
+        here.must_be_clean()
+
+
+def test_losses_do_not_depend_on_the_number_of_ranks():
+    def train(here, np):
+        out = here.hvdrun("-np", np, BIN / "train_digits", "--json", "--epochs", 20).must(0).out
+        return json.loads(out.strip().splitlines()[-1].partition("<stdout>:")[2])
+
+    with world.hosts() as here:
+        reference = train(here, 1)
+        assert reference["np"] == 1 and reference["test_accuracy"] >= 0.95, reference
+        for np in (2, 3, 5):
+            result = train(here, np)
+            assert result["np"] == np and len(result["losses"]) == 20, result
+            worst = max(abs(a - b) for a, b in zip(reference["losses"], result["losses"]))
+            assert worst <= 1e-3, f"np={np}: losses differ by {worst}"
+            assert result["test_accuracy"] >= 0.95, result
+        here.must_be_clean()
+
+
+def test_localhost_with_more_slots_than_ranks():
+    with world.hosts() as here:
+        outcome = here.hvdrun("-np", 2, "-H", "localhost:4", BIN / "hello").must(0)
+        assert outcome.out.count("of 2") == 2 + 2, outcome  # "rank r of 2 (l of 2 on its host)"
+        here.must_be_clean()
+
+
+def test_spellings_as_typed():
+    with world.hosts() as here:
+        hosts = here.directory / "typed"
+        hosts.write_text("# two ways to write it\r\n\r\nlocalhost slots=1\r\nlocalhost:1\r\n")
+        outcome = here.hvdrun("-hostfile", hosts, "-np", 2, BIN / "hello").must(0)
+        assert "rank 1 of 2" in outcome.out, outcome
+
+
+def test_hostfile_with_a_typo_shows_the_place():
+    with world.hosts() as here:
+        bad = here.directory / "bad"
+        bad.write_text("host0 slots=2\nhost1 slotz=2\n")
+        outcome = here.hvdrun("-np", 2, "--hostfile", bad, BIN / "hello").must(2, f"{bad}:2:7", "host1 slotz=2", "slots")
+        lines = outcome.err.splitlines()
+        shown = next(i for i, line in enumerate(lines) if "host1 slotz=2" in line)
+        assert lines[shown + 1].index("^") == lines[shown].index("slotz"), outcome
+
+
+def test_too_many_ranks_shows_the_slots():
+    with world.hosts() as here:
+        here.hvdrun("-np", 5, "-H", "host0:2,host1:1", BIN / "hello").must(2, "host0", "host1")
+
+
+def test_unknown_option_names_the_nearest():
+    with world.hosts() as here:
+        here.hvdrun("-np", 2, "--hostfil", "x", BIN / "hello").must(2, "--hostfile")
+
+
+def test_the_commands_own_options_are_left_alone():
+    with world.hosts() as here:
+        outcome = here.hvdrun("-np", 1, "echo", "-np", "7", "--verbose").must(0)
+        assert "-np 7 --verbose" in outcome.out, outcome
+
+
+def test_exit_code_is_the_culprits():
+    with world.hosts() as here:
+        here.hvdrun("-np", 3, VICTIM, "exit", 7, 1).must(7, "rank 1", "7")
+        here.must_be_clean()
+        here.hvdrun("-np", 2, "sh", "-c", "exit 7").must(7)
+        here.must_be_clean()
+
+
+def test_segfault():
+    with world.hosts() as here:
+        here.hvdrun("-np", 3, VICTIM, "segv", 2).must(139, "rank 2", "Segmentation fault")
+        here.must_be_clean()
+
+
+def test_missing_and_unusable_commands():
+    with world.hosts() as here:
+        here.hvdrun("-np", 2, "/no/such/program").must(127, "/no/such/program")
+        here.hvdrun("-np", 2, "no-such-program").must(127, "no-such-program")
+        here.hvdrun("-np", 2, "/etc/hosts").must(126, "/etc/hosts")
+        here.must_be_clean()
+
+
+def test_sigterm_proof_worker_is_killed_after_the_grace():
+    with world.hosts() as here:
+        outcome = here.hvdrun("-np", 3, VICTIM, "term-proof", "exit").must(7, "rank 0")
+        assert outcome.seconds < 6, outcome
+        here.must_be_clean(within=1)
+
+
+def test_leaving_while_others_wait():
+    with world.hosts() as here:
+        outcome = here.hvdrun("-np", 3, VICTIM, "leave")
+        assert outcome.code != 0, outcome
+        assert "rank 0" in outcome.err and outcome.err.count("was told") >= 1, outcome
+        here.must_be_clean()
+
+
+def test_init_and_shutdown_again_and_again():
+    with world.hosts() as here:
+        assert here.hvdrun("-np", 2, VICTIM, "reinit", 50).must(0).out.count("50 sessions") == 2
+        here.must_be_clean()
+
+
+def test_mismatches_give_every_rank_the_same_error_and_hurt_nobody():
+    with world.hosts() as here:
+        outcome = here.hvdrun("-np", 3, VICTIM, "mismatch").must(0)
+        errors = {}
+        for line in outcome.out.splitlines():
+            rank, _, text = line.partition("<stdout>:")
+            if text.startswith("error:"):
+                errors.setdefault(rank, []).append(text)
+        assert len(errors) == 3 and all(len(texts) == 4 for texts in errors.values()), outcome
+        assert len({tuple(texts) for texts in errors.values()}) == 1, outcome
+        for word in ("dtype", "shape", "op", "root"):
+            assert any(f"bad.{word}" in text for text in errors["[0]"]), outcome
+        assert outcome.out.count("alive") == 3, outcome
+
+
+def test_a_pending_name_is_refused():
+    with world.hosts() as here:
+        assert here.hvdrun("-np", 3, VICTIM, "duplicate").must(0).out.count("refused") == 3
+
+
+def test_python_may_stand_between():
+    with world.hosts() as here:
+        code = f"import subprocess, sys; sys.exit(subprocess.run([{str(BIN / 'hello')!r}]).returncode)"
+        outcome = here.hvdrun("-np", 2, sys.executable, "-c", code).must(0)
+        assert "rank 0 of 2" in outcome.out and "rank 1 of 2" in outcome.out, outcome
+        here.must_be_clean()
+
+
+def test_workers_find_what_they_were_promised():
+    with world.hosts() as here:
+        names = ["HVD_RANK", "HVD_SIZE", "HVD_LOCAL_RANK", "HVD_LOCAL_SIZE", "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK",
+                 "HOROVOD_LOCAL_SIZE", "HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE", "HOROVOD_HOSTNAME", "RANK", "WORLD_SIZE",
+                 "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GIVEN", "PYTHONUNBUFFERED", "HOME"]
+        outcome = here.hvdrun("-np", 2, "-x", "GIVEN=some thing", "sh", "-c",
+                              " ; ".join(f'echo "{name}=${name}"' for name in names) + "; pwd; umask").must(0)
+        values = dict(line.partition(":")[2].split("=", 1) for line in outcome.out.splitlines()
+                      if line.startswith("[1]") and "=" in line)
+        wanted = {"HVD_RANK": "1", "HVD_SIZE": "2", "HVD_LOCAL_RANK": "1", "HVD_LOCAL_SIZE": "2", "HOROVOD_RANK": "1",
+                  "HOROVOD_SIZE": "2", "HOROVOD_LOCAL_RANK": "1", "HOROVOD_LOCAL_SIZE": "2", "HOROVOD_CROSS_RANK": "0",
+                  "HOROVOD_CROSS_SIZE": "1", "RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2",
+                  "GIVEN": "some thing", "PYTHONUNBUFFERED": "1", "HOME": "/root"}
+        for name, value in wanted.items():
+            assert values.get(name) == value, f"{name} must be {value!r}: {outcome}"
+        assert values["HOROVOD_HOSTNAME"], outcome
+        assert f"[1]<stdout>:{world.REPOSITORY}\n" in outcome.out, outcome
+
+
+def test_stdin_goes_to_rank_0():
+    with world.hosts() as here:
+        given = here.directory / "given"
+        given.write_text("one\ntwo\n")
+        with open(given, "rb") as stdin:
+            outcome = here.hvdrun("-np", 2, "sh", "-c", "wc -l", stdin=stdin).must(0)
+        assert sorted(outcome.out.splitlines()) == ["[0]<stdout>:2", "[1]<stdout>:0"], outcome
+
+
+def test_output_files():
+    with world.hosts() as here:
+        place = here.directory / "files"
+        here.hvdrun("-np", 2, "--output-filename", place, "sh", "-c", "echo out $RANK; echo err $RANK >&2; exit 3").must(3)
+        for rank in (0, 1):
+            assert (place / f"rank.{rank:04}" / "stdout").read_text() == f"out {rank}\n"
+            assert (place / f"rank.{rank:04}" / "stderr").read_text() == f"err {rank}\n"
+        report = json.loads((place / "job.json").read_text())
+        assert report["exit_code"] == 3, report
+
+
+def test_no_line_of_a_flood_is_lost():
+    with world.hosts() as here:
+        lines = 200000
+        outcome = here.hvdrun("-np", 2, VICTIM, "flood", lines, seconds=60).must(0)
+        for rank in (0, 1):
+            found = [line for line in outcome.out.splitlines() if line.startswith(f"[{rank}]<stdout>:line ")]
+            assert len(found) == lines, f"{len(found)} of {lines} lines of rank {rank}"
+            assert found[-1].startswith(f"[{rank}]<stdout>:line {lines - 1:07}"), found[-1]
+        here.must_be_clean()
+
+
+def console_of(here):
+    return world.wait_until(lambda: world.roles(here.hosts[0]).get("console"), 10, "hvdrun")[0]
+
+
+def test_ctrl_c():
+    with world.hosts() as here:
+        job = here.start_hvdrun("-np", 2, VICTIM, "loop").wait_for("joined", 2)
+        console_of(here).kill(signal.SIGINT)
+        outcome = job.wait(8)
+        assert outcome.code == 130, outcome
+        here.must_be_clean()
+
+
+def test_ctrl_c_twice_does_not_wait_for_the_grace():
+    with world.hosts() as here:
+        job = here.start_hvdrun("-np", 2, "--grace", 30, VICTIM, "term-proof").wait_for("joined", 2)
+        console = console_of(here)
+        console.kill(signal.SIGINT)
+        time.sleep(0.5)  # a person's second thought
+        console.kill(signal.SIGINT)
+        outcome = job.wait(8)
+        assert outcome.code == 130, outcome
+        here.must_be_clean()
+
+
+def test_term():
+    with world.hosts() as here:
+        job = here.start_hvdrun("-np", 2, VICTIM, "loop").wait_for("joined", 2)
+        console_of(here).kill(signal.SIGTERM)
+        outcome = job.wait(8)
+        assert outcome.code == 143, outcome
+        here.must_be_clean()
+
+
+def test_time_is_up():
+    with world.hosts() as here:
+        here.hvdrun("-np", 2, "--timeout", "1s", VICTIM, "loop").must(124)
+        here.must_be_clean()
+
+
+@world.bound(90)
+def test_ctrl_z_pauses_the_console_only():
+    with world.hosts() as here:
+        job = here.start_hvdrun("-np", 2, VICTIM, "steps", 170, 100).wait_for("joined", 2)
+        console = console_of(here)
+        console.kill(signal.SIGTSTP)
+        time.sleep(15)  # longer than the lease
+        console.kill(signal.SIGCONT)
+        outcome = job.wait(30)
+        assert outcome.code == 0 and outcome.out.count("stepped") == 2, outcome
+        here.must_be_clean()
+
+
+def test_a_closed_stdout_ends_the_job():
+    with world.hosts() as here:
+        outcome = here.run("sh", "-c", f"{world.HVDRUN} -np 2 yes | head -1", seconds=10)
+        assert outcome.out.count("\n") == 1 and "<stdout>:y" in outcome.out, outcome
+        here.must_be_clean()
+
+
+def test_without_a_launcher_the_size_is_one():
+    with world.hosts() as here:
+        assert "rank 0 of 1" in here.run(BIN / "hello").must(0).out
+        stray = here.run("env", "HVD_RANK=0", BIN / "hello")
+        assert stray.code == 1 and "HVD_" in stray.err, stray
+
+
+def test_an_idle_rank_costs_nothing():
+    with world.hosts() as here:
+        job = here.start_hvdrun("-np", 2, VICTIM, "wait").wait_for("joined", 2)
+        victims = [process for process in here.hosts[0].processes() if process.name == "victim"]
+        assert len(victims) == 2, victims
+
+        def ticks():
+            return sum(sum(map(int, open(f"/proc/{v.pid}/stat").read().rpartition(") ")[2].split()[11:13])) for v in victims)
+
+        time.sleep(0.5)  # past the short spin
+        before = ticks()
+        time.sleep(1)
+        spent = (ticks() - before) / os.sysconf("SC_CLK_TCK")
+        assert spent <= 0.02, f"two waiting ranks used {spent} s of CPU in 1 s"
+        console_of(here).kill(signal.SIGINT)
+        job.wait(8)
