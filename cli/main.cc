@@ -5,10 +5,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "cli/console.h"
 #include "cli/driver.h"
@@ -36,9 +39,21 @@ bool HoldStandardDescriptors() {
   return true;
 }
 
+// Closes every descriptor but 0, 1, 2 and `kept`.
+void CloseAllBut(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  unsigned first = STDERR_FILENO + 1;
+  for (const int fd : kept) {
+    if (static_cast<unsigned>(fd) > first) syscall(SYS_close_range, first, fd - 1, 0);
+    first = fd + 1;
+  }
+  syscall(SYS_close_range, first, ~0u, 0);
+}
+
 // The helpers hold nothing of the person's: whoever reads our output sees its end when the console
 // ends.
-void LeaveTerminal() {
+void LeaveTerminal(std::vector<int> kept) {
+  CloseAllBut(std::move(kept));
   setsid();
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd <= STDERR_FILENO; ++fd) dup2(null, fd);
@@ -64,7 +79,7 @@ struct Ends {
 [[noreturn]] void BecomeDriver(const RunOptions& options, DriverSetup setup, Ends ends) {
   ends.console_driver.Reset();
   ends.spawner_driver.Reset();
-  LeaveTerminal();
+  LeaveTerminal({ends.driver_console.get(), ends.driver_spawner.get()});
   setup.options = &options;
   setup.limits = ReadLauncherLimits();
   setup.console = std::move(ends.driver_console);
@@ -76,7 +91,7 @@ struct Ends {
   ends.console_driver.Reset();
   ends.driver_console.Reset();
   ends.driver_spawner.Reset();
-  LeaveTerminal();
+  LeaveTerminal({ends.spawner_driver.get()});
   RunSpawner(plan, std::move(ends.spawner_driver));
   _exit(0);
 }
