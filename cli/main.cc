@@ -2,10 +2,13 @@
 // forks come before the driver's first gRPC call.
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -96,6 +99,17 @@ struct Ends {
   _exit(0);
 }
 
+Descriptor OpenPidfd(pid_t pid) {
+  return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+}
+
+// A helper ends with its last child. So that the shell finds nothing of the job when we return, we
+// wait for that; not long, since what is stuck is being dealt with.
+void AwaitEnd(const Descriptor& helper) {
+  pollfd wait = {helper.get(), POLLIN, 0};
+  poll(&wait, 1, 250);
+}
+
 int Run(const RunOptions& options) {
   DriverSetup setup;
   if (!MakeJobSecrets(&setup.secrets))
@@ -114,6 +128,7 @@ int Run(const RunOptions& options) {
       !MakeFramePair(&ends.driver_spawner, &ends.spawner_driver)) {
     return Fail(std::string("cannot make a socket pair: ") + strerror(errno), kExitLauncher);
   }
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // children of a helper that died come to us, and are reaped
   const pid_t spawner = fork();
   if (spawner == 0) BecomeSpawner(plan, std::move(ends));
   const pid_t driver = spawner < 0 ? -1 : fork();
@@ -122,7 +137,11 @@ int Run(const RunOptions& options) {
   ends.driver_console.Reset();
   ends.driver_spawner.Reset();
   ends.spawner_driver.Reset();
-  return RunConsole(options, std::move(ends.console_driver), driver);
+  const Descriptor helpers[] = {OpenPidfd(driver), OpenPidfd(spawner)};
+  const int code = RunConsole(options, std::move(ends.console_driver), driver);
+  for (const Descriptor& helper : helpers) AwaitEnd(helper);
+  while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
+  return code;
 }
 
 int Main(int argc, char** argv) {
