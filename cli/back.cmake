@@ -1,5 +1,5 @@
 # The back of hvdrun: console, driver, spawner, verdict.
 set(HVD_CLI_BACK
     console.cc console_signals.cc driver.cc driver_beats.cc driver_console.cc driver_epochs.cc driver_hello.cc
-    driver_host.cc driver_launch.cc driver_link.cc driver_state.cc frame.cc job_report.cc output_lines.cc
+    driver_host.cc driver_launch.cc driver_link.cc driver_start.cc driver_state.cc driver_talk.cc frame.cc job_report.cc output_lines.cc
     output_printer.cc spawner.cc ssh_command.cc ssh_failure.cc ssh_words.cc verdict.cc verdict_text.cc)

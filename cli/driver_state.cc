@@ -188,6 +188,7 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
   fact.phase = RankFact::kExited;
   fact.exit = exit;
   fact.ended_s = Since(now);
+  fact.during_stop = stopping_;
   if (exit.pid() != 0) fact.pid = exit.pid();
   --running_;
   last_output_ = now;

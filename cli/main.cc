@@ -2,13 +2,19 @@
 // forks come before the driver's first gRPC call.
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "cli/console.h"
 #include "cli/driver.h"
@@ -36,9 +42,21 @@ bool HoldStandardDescriptors() {
   return true;
 }
 
+// Closes every descriptor but 0, 1, 2 and `kept`.
+void CloseAllBut(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  unsigned first = STDERR_FILENO + 1;
+  for (const int fd : kept) {
+    if (static_cast<unsigned>(fd) > first) syscall(SYS_close_range, first, fd - 1, 0);
+    first = fd + 1;
+  }
+  syscall(SYS_close_range, first, ~0u, 0);
+}
+
 // The helpers hold nothing of the person's: whoever reads our output sees its end when the console
 // ends.
-void LeaveTerminal() {
+void LeaveTerminal(std::vector<int> kept) {
+  CloseAllBut(std::move(kept));
   setsid();
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd <= STDERR_FILENO; ++fd) dup2(null, fd);
@@ -64,7 +82,7 @@ struct Ends {
 [[noreturn]] void BecomeDriver(const RunOptions& options, DriverSetup setup, Ends ends) {
   ends.console_driver.Reset();
   ends.spawner_driver.Reset();
-  LeaveTerminal();
+  LeaveTerminal({ends.driver_console.get(), ends.driver_spawner.get()});
   setup.options = &options;
   setup.limits = ReadLauncherLimits();
   setup.console = std::move(ends.driver_console);
@@ -76,9 +94,20 @@ struct Ends {
   ends.console_driver.Reset();
   ends.driver_console.Reset();
   ends.driver_spawner.Reset();
-  LeaveTerminal();
+  LeaveTerminal({ends.spawner_driver.get()});
   RunSpawner(plan, std::move(ends.spawner_driver));
   _exit(0);
+}
+
+Descriptor OpenPidfd(pid_t pid) {
+  return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+}
+
+// A helper ends with its last child. So that the shell finds nothing of the job when we return, we
+// wait for that; not long, since what is stuck is being dealt with.
+void AwaitEnd(const Descriptor& helper) {
+  pollfd wait = {helper.get(), POLLIN, 0};
+  poll(&wait, 1, 250);
 }
 
 int Run(const RunOptions& options) {
@@ -99,6 +128,7 @@ int Run(const RunOptions& options) {
       !MakeFramePair(&ends.driver_spawner, &ends.spawner_driver)) {
     return Fail(std::string("cannot make a socket pair: ") + strerror(errno), kExitLauncher);
   }
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // children of a helper that died come to us, and are reaped
   const pid_t spawner = fork();
   if (spawner == 0) BecomeSpawner(plan, std::move(ends));
   const pid_t driver = spawner < 0 ? -1 : fork();
@@ -107,7 +137,11 @@ int Run(const RunOptions& options) {
   ends.driver_console.Reset();
   ends.driver_spawner.Reset();
   ends.spawner_driver.Reset();
-  return RunConsole(options, std::move(ends.console_driver), driver);
+  const Descriptor helpers[] = {OpenPidfd(driver), OpenPidfd(spawner)};
+  const int code = RunConsole(options, std::move(ends.console_driver), driver);
+  for (const Descriptor& helper : helpers) AwaitEnd(helper);
+  while (waitpid(-1, nullptr, WNOHANG) > 0) continue;
+  return code;
 }
 
 int Main(int argc, char** argv) {

@@ -21,11 +21,6 @@ struct Candidate {
   auto Order() const { return std::make_tuple(late, type, at_s, verdict.index); }
 };
 
-bool IsOurs(const v1::RankExited& exit) {
-  return exit.after_abort() && (exit.signal() == SIGTERM || exit.signal() == SIGKILL) &&
-         !exit.out_of_memory();
-}
-
 int CodeOf(const v1::RankExited& exit) {
   return exit.signal() != 0 ? 128 + exit.signal() : exit.exit_code();
 }
@@ -34,7 +29,7 @@ void AddRank(int rank, const RankFact& fact, std::vector<Candidate>* candidates)
   const bool exited = fact.phase == RankFact::kExited;
   if (!fact.broke.empty()) {
     // Its own process may say more than the broken link does; if not, the link is the reason.
-    const bool says_more = exited && CodeOf(fact.exit) != 0 && !IsOurs(fact.exit);
+    const bool says_more = exited && CodeOf(fact.exit) != 0 && !EndedByStop(fact);
     const Class type = !says_more ? kBrokenLink : fact.exit.signal() != 0 ? kDeath : kAppError;
     candidates->push_back(
         {false, type, fact.broke_s, {Verdict::kRank, rank, says_more ? CodeOf(fact.exit) : 1}});
@@ -43,7 +38,7 @@ void AddRank(int rank, const RankFact& fact, std::vector<Candidate>* candidates)
   if (!exited) return;
   const int code = CodeOf(fact.exit);
   if (code == 0 && !fact.early) return;
-  const Class type = IsOurs(fact.exit)         ? kStoppedByUs
+  const Class type = EndedByStop(fact)         ? kStoppedByUs
                      : fact.early              ? kEarly
                      : fact.exit.signal() != 0 ? kDeath
                                                : kAppError;
@@ -106,6 +101,12 @@ std::string DescribeExit(const v1::RankExited& exit) {
   return absl::StrCat("was killed by signal ", exit.signal(), " (", name ? name : "unknown", ")",
                       exit.out_of_memory() ? ": out of memory, by the kernel's OOM killer" : "",
                       exit.core_dumped() ? ", core dumped" : "");
+}
+
+bool EndedByStop(const RankFact& fact) {
+  const v1::RankExited& exit = fact.exit;
+  return fact.during_stop && exit.after_abort() && !exit.out_of_memory() &&
+         (exit.signal() == SIGTERM || exit.signal() == SIGKILL);
 }
 
 std::string FoldNumbers(const std::vector<int>& numbers) {

@@ -15,6 +15,7 @@ struct RankFact {
   uint32_t pid = 0;     // as its host sees it
   v1::RankExited exit;  // when kExited
   double ended_s = 0;
+  bool during_stop = false;  // we had asked its host to stop it
   bool early = false;  // left with code 0 while others were still running and might wait for it
   std::string broke;   // a process that had joined as this rank broke its link: how
   double broke_s = 0;
@@ -66,6 +67,9 @@ Verdict Judge(const JobFacts& facts);
 
 // "was killed by signal 9 (Killed)", "exited with code 7", …
 std::string DescribeExit(const v1::RankExited& exit);
+
+// Whether the exit is what our stop brings about.
+bool EndedByStop(const RankFact& fact);
 
 // "0-2,4" of sorted numbers.
 std::string FoldNumbers(const std::vector<int>& numbers);

@@ -40,10 +40,7 @@ std::string Fate(const JobFacts& facts, int rank, const Verdict& verdict) {
       break;
   }
   const v1::RankExited& exit = fact.exit;
-  const bool ended_by_stop = exit.signal() == SIGTERM || exit.signal() == SIGKILL;
-  if (exit.after_abort() && ended_by_stop && !exit.out_of_memory()) {
-    return absl::StrCat("stopped by hvdrun", because);
-  }
+  if (EndedByStop(fact)) return absl::StrCat("stopped by hvdrun", because);
   return absl::StrCat(DescribeExit(exit), exit.after_abort() ? " afterwards" : "");
 }
 

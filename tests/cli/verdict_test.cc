@@ -25,6 +25,7 @@ JobFacts Facts() {
 void Exit(JobFacts* facts, int rank, double at_s, int code, int signal, bool after_abort) {
   RankFact& fact = facts->ranks[rank];
   fact.ended_s = at_s;
+  fact.during_stop = after_abort;
   fact.exit.set_exit_code(code);
   fact.exit.set_signal(signal);
   fact.exit.set_after_abort(after_abort);
@@ -65,6 +66,15 @@ TEST_CASE("ranks that we ended are the last to be blamed") {
   Exit(&facts, 1, 1.5, 9, 0, true);
   CHECK(Judge(facts).index == 1);
   CHECK(Judge(facts).exit_code == 9);
+}
+
+TEST_CASE("a kill that was not ours is blamed although an epoch had been aborted before") {
+  JobFacts facts = Facts();
+  Exit(&facts, 0, 1.0, 0, SIGKILL, true);
+  facts.ranks[0].during_stop = false;
+  Exit(&facts, 1, 1.5, 1, 0, true);
+  CHECK(Judge(facts).index == 0);
+  CHECK(Judge(facts).exit_code == 137);
 }
 
 TEST_CASE("an early exit with code 0 is a fault only when another failed") {

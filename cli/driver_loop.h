@@ -1,0 +1,94 @@
+// The driver itself: what RunDriver runs. One thread; epoll over the console, the spawner, the
+// hosts that are being reached and the bell of the links. driver.cc has the loop, driver_start.cc
+// the hosts until their link is open, driver_talk.cc the console and the open links.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "cli/driver.h"
+#include "cli/driver_console.h"
+#include "cli/driver_host.h"
+#include "cli/driver_link.h"
+#include "cli/driver_state.h"
+#include "cli/spawner.h"
+
+namespace hvd {
+
+// Seconds of the monotonic clock.
+double MonotonicSeconds();
+
+// Who an epoll event is for.
+enum class DriverSource : uint32_t { kConsole, kSpawner, kLinks, kHello, kErrors };
+
+class Driver {
+ public:
+  explicit Driver(DriverSetup setup)
+      : setup_(std::move(setup)),
+        options_(*setup_.options),
+        console_(std::move(setup_.console)),
+        spawner_(std::move(setup_.spawner)),
+        state_(
+            options_.topology,
+            {options_.start_timeout_s, options_.run_timeout_s, options_.grace_s, options_.verbose},
+            MonotonicSeconds()),
+        ports_(options_.topology.hosts().size()),
+        links_(static_cast<int>(ports_.size())),
+        epoll_(epoll_create1(EPOLL_CLOEXEC)),
+        next_start_(std::min<int>(ports_.size(), kStartsAtOnce)) {
+    state_.mutable_facts()->job = setup_.secrets.job;
+  }
+
+  void Run();
+
+ private:
+  // The loop.
+  void Watch(int fd, uint32_t events, DriverSource source, int host = 0);
+  void Turn();
+  double NextDeadline() const;
+  void TickClocks();
+  void CarryOut();
+  void Finish();
+
+  // The console.
+  void TakeConsole();
+  void OnConsoleFrame(Frame* frame);
+  void Say(const std::string& text);
+  void SendConsole();
+
+  // The spawner and the hosts that it starts.
+  void TakeSpawner();
+  void AskSpawner(FrameKind kind, int host);
+  void OnStarted(int host, Frame* frame);
+  void OnChildExited(int host, int wait_status);
+  void OnHello(int host);
+  void OnErrors(int host);
+  void NotStarted(int host, HostFact fault);
+  void StartNext();
+  std::string ShellName(int host) const;
+  const std::string& HostName(int host) const { return options_.topology.hosts()[host].name; }
+
+  // The daemons.
+  void TakeArrivals();
+  void OnEvent(int host, const v1::Event& event);
+  void OnOutput(int host, const v1::OutputChunk& chunk);
+  void OnLinkEnded(int host);
+  void Acknowledge();
+  void GiveStdinRoom();
+
+  DriverSetup setup_;
+  const RunOptions& options_;
+  DriverConsole console_;
+  Descriptor spawner_;
+  JobState state_;
+  std::vector<HostPort> ports_;
+  DaemonLinks links_;
+  Descriptor epoll_;
+  int next_start_;  // the first host that the spawner has not been asked for
+  double next_beat_ = 0;
+  bool launched_ = false;
+  bool console_writable_watched_ = false;
+};
+
+}  // namespace hvd

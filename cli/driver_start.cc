@@ -1,0 +1,158 @@
+// The driver's hosts, until their links are open.
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "cli/driver_loop.h"
+#include "cli/exit_code.h"
+#include "cli/ssh_failure.h"
+#include "cli/ssh_words.h"
+
+namespace hvd {
+namespace {
+
+constexpr int kMaxAttempts = 4;  // the first and three more
+
+}  // namespace
+
+void Driver::TakeSpawner() {
+  while (spawner_) {
+    Frame frame;
+    const FrameResult result = ReceiveFrame(spawner_.get(), &frame);
+    if (result == FrameResult::kWouldBlock) return;
+    if (result == FrameResult::kGone) {
+      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, spawner_.get(), nullptr);
+      spawner_.Reset();
+      return state_.ProcessLost(
+          Ending::kSpawnerLost,
+          "its spawner process died, and with it every ssh and local daemon that it had started",
+          MonotonicSeconds());
+    }
+    const int host = static_cast<int>(frame.index);
+    if (host >= static_cast<int>(ports_.size())) continue;
+    if (frame.kind == FrameKind::kStarted) OnStarted(host, &frame);
+    if (frame.kind == FrameKind::kExited) OnChildExited(host, static_cast<int>(frame.number));
+    if (frame.kind == FrameKind::kFailed) {
+      HostFact fault;
+      fault.cause = absl::StrCat("hvdrun cannot start a process here: ", frame.text);
+      fault.remedy = "raise this machine's limits (ulimit -n, ulimit -u)";
+      NotStarted(host, std::move(fault));
+    }
+  }
+}
+
+void Driver::AskSpawner(FrameKind kind, int host) {
+  Frame frame;
+  frame.kind = kind;
+  frame.index = host;
+  // The spawner reads at once and frames are tiny: a full socket means that it is dead or stuck.
+  if (spawner_) SendFrame(spawner_.get(), frame);
+}
+
+void Driver::OnStarted(int host, Frame* frame) {
+  if (frame->fds.size() != 2) return;
+  HostPort& port = ports_[host];
+  port.Begin(std::move(frame->fds[0]), std::move(frame->fds[1]));
+  if (options_.verbose) {
+    const auto argv = DaemonArgv(options_, setup_.start, host);
+    if (argv.ok()) Say(absl::StrCat("host ", HostName(host), ": ", absl::StrJoin(*argv, " ")));
+  }
+  // Edges: bytes that are only looked at would wake us for ever.
+  Watch(port.socket(), EPOLLIN | EPOLLET, DriverSource::kHello, host);
+  Watch(port.errors(), EPOLLIN, DriverSource::kErrors, host);
+}
+
+std::string Driver::ShellName(int host) const {
+  if (options_.is_local[host]) return "";
+  if (options_.rsh_agent.empty()) return "ssh";
+  const auto words = SplitShellWords(options_.rsh_agent);
+  return words.ok() && !words->empty() ? words->front() : "the remote shell";
+}
+
+void Driver::OnHello(int host) {
+  HostPort& port = ports_[host];
+  if (port.greeted || port.socket() < 0) return;
+  Greeting greeting = port.Greet(setup_.start.marker, HostName(host));
+  if (greeting.state == Greeting::kWaiting) return;
+  if (greeting.state == Greeting::kWrong) {
+    HostFact fault;
+    fault.cause = std::move(greeting.cause);
+    fault.remedy = std::move(greeting.remedy);
+    return NotStarted(host, std::move(fault));
+  }
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, port.socket(), nullptr);
+  port.greeted = true;
+  port.lease.emplace(MonotonicSeconds(), options_.lease_s);
+  links_.Open(host, port.TakeSocket());
+  if (options_.verbose && !port.noise().empty()) {
+    Say(absl::StrCat("host ", HostName(host), ": noise at login:\n", QuoteLines(port.noise(), 12)));
+  }
+  StartNext();
+  state_.HostGreeted(host, MonotonicSeconds());
+}
+
+void Driver::StartNext() {
+  if (next_start_ < static_cast<int>(ports_.size())) {
+    AskSpawner(FrameKind::kStart, next_start_++);
+  }
+}
+
+void Driver::OnErrors(int host) {
+  HostPort& port = ports_[host];
+  if (port.errors() < 0) return;
+  const std::string lines = port.TakeErrors();
+  // Before the hello they are evidence of a failure, or a login's usual words.
+  if (lines.empty() || !(port.greeted || options_.verbose)) return;
+  for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+    Say(absl::StrCat("host ", HostName(host), ": ", line));
+  }
+}
+
+void Driver::OnChildExited(int host, int wait_status) {
+  HostPort& port = ports_[host];
+  OnErrors(host);
+  port.CloseErrors();
+  const std::string shell = ShellName(host);
+  if (port.greeted) {
+    const char* name = WIFSIGNALED(wait_status) ? sigdescr_np(WTERMSIG(wait_status)) : nullptr;
+    port.ended = absl::StrCat(shell.empty() ? "hvdd" : shell,
+                              WIFSIGNALED(wait_status)
+                                  ? absl::StrCat(" was killed by signal ", WTERMSIG(wait_status),
+                                                 " (", name ? name : "?", ")")
+                                  : absl::StrCat(" exited with code ", WEXITSTATUS(wait_status)));
+    if (state_.facts().hosts[host].fault == HostFact::kLost) {
+      state_.HostDetail(host, port.ended, MonotonicSeconds());
+    }
+    return;
+  }
+  OnHello(host);  // its last words
+  if (port.greeted || state_.facts().hosts[host].phase == HostFact::kGone) return;
+  const StartFailure failure =
+      ExplainStartFailure({wait_status, port.error_text(), port.noise(), shell, HostName(host),
+                           WhereHvddIsSought(options_, setup_.start)});
+  if (failure.fault == StartFault::kOverloaded && port.attempts < kMaxAttempts &&
+      state_.starting()) {
+    // Spread, so that the hosts behind one sshd do not come back together.
+    port.restart_at = MonotonicSeconds() + 0.3 * (1 << port.attempts) + 0.05 * (host % 16);
+    return;
+  }
+  HostFact fault;
+  fault.cause = failure.cause;
+  fault.remedy = failure.remedy;
+  NotStarted(host, std::move(fault));
+}
+
+void Driver::NotStarted(int host, HostFact fault) {
+  HostPort& port = ports_[host];
+  fault.evidence = port.Evidence();
+  if (fault.fault_code == 0) fault.fault_code = kExitLauncher;
+  port.restart_at = 0;
+  AskSpawner(FrameKind::kKill, host);
+  StartNext();
+  state_.HostNotStarted(host, fault, MonotonicSeconds());
+}
+
+}  // namespace hvd
