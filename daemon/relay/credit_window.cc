@@ -11,8 +11,9 @@ constexpr auto kLate = std::chrono::milliseconds(100);
 
 }  // namespace
 
-uint64_t CreditWindow::Available() const {
-  return window_ > in_flight() ? window_ - in_flight() : 0;
+uint64_t CreditWindow::Piece() const {
+  const uint64_t available = window_ > in_flight() ? window_ - in_flight() : 0;
+  return std::min({available, window_ / 4, kLargestPiece});
 }
 
 void CreditWindow::Sent(uint64_t bytes, TimePoint now) {

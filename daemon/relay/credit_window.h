@@ -13,9 +13,11 @@ class CreditWindow {
  public:
   static constexpr uint64_t kSmallest = 4 << 10;
   static constexpr uint64_t kLargest = 8 << 20;
+  static constexpr uint64_t kLargestPiece = 64 << 10;
 
-  // Bytes that may be sent now.
-  uint64_t Available() const;
+  // Bytes that may be sent now as one piece: a quarter of the window at most, so that a piece's own
+  // time on the link is not taken for a delay.
+  uint64_t Piece() const;
   void Sent(uint64_t bytes, TimePoint now);
   // `total`: all bytes that the other side has received so far. A number too high counts as all.
   void Acked(uint64_t total, TimePoint now);

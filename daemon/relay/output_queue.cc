@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace hvd {
-namespace {
-
-constexpr size_t kLargestPiece = 64 << 10;
-
-}  // namespace
-
 void OutputQueue::Begin(int streams, std::function<void(int)> on_room) {
   const std::lock_guard lock(mutex_);
   streams_.resize(streams);
@@ -52,7 +46,7 @@ bool OutputQueue::Take(OutputPiece* piece) {
     changed_.wait(lock, [&] {
       if (closed_) return true;
       next = NextWithWork();
-      return next >= 0 && (streams_[next].data.empty() || window_.Available() > 0);
+      return next >= 0 && (streams_[next].data.empty() || window_.Piece() > 0);
     });
     if (closed_) return false;
     if (Cut(next, piece)) with_room = next;
@@ -75,7 +69,7 @@ bool OutputQueue::Cut(int index, OutputPiece* piece) {
   Stream& stream = streams_[index];
   turn_ = index + 1;
   const size_t whole = stream.skipped_lines != 0 ? stream.skipped_at : stream.data.size();
-  const size_t size = std::min({whole, kLargestPiece, static_cast<size_t>(window_.Available())});
+  const size_t size = std::min(whole, static_cast<size_t>(window_.Piece()));
   *piece = {index, stream.data.substr(0, size), 0, false};
   stream.data.erase(0, size);
   window_.Sent(size, Clock::now());

@@ -1,0 +1,160 @@
+#include "daemon/link_b/epoch_book.h"
+
+#include <catch2/catch.hpp>
+
+namespace hvd {
+namespace {
+
+using Kind = EpochAction::Kind;
+
+// "create start:0 refuse:1(text)": short enough to compare.
+std::string Words(const EpochActions& actions) {
+  static const char* const kNames[] = {"create", "start", "addresses", "table",  "ready",
+                                       "go",     "left",  "abort",     "refuse", "dispose"};
+  std::string words;
+  for (const EpochAction& action : actions) {
+    if (!words.empty()) words += " ";
+    words += kNames[static_cast<int>(action.kind)];
+    if (action.rank >= 0 && action.kind != Kind::kCreate) words += std::to_string(action.rank);
+  }
+  return words;
+}
+
+// Two ranks through to the running epoch.
+EpochBook Running(uint64_t epoch = 1) {
+  EpochBook book(2, 4);
+  for (int rank : {0, 1}) book.Join(rank, epoch - 1, 8192);
+  for (int rank : {0, 1}) book.Address(rank, epoch, "a");
+  book.TableCame(epoch);
+  for (int rank : {0, 1}) book.Ready(rank, epoch);
+  book.GoCame(epoch);
+  return book;
+}
+
+TEST_CASE("an epoch from join to leave") {
+  EpochBook book(2, 0);
+  CHECK(Words(book.Join(1, 0, 8192)) == "create start1");
+  CHECK(Words(book.Join(0, 0, 8192)) == "start0");
+  CHECK(Words(book.Address(0, 1, "zero")) == "");
+  CHECK(Words(book.Address(1, 1, "one")) == "addresses");
+  CHECK(book.addresses(1) == std::vector<std::string>{"zero", "one"});
+  CHECK(Words(book.TableCame(1)) == "table0 table1");
+  CHECK(Words(book.Ready(0, 1)) == "");
+  CHECK(Words(book.Ready(1, 1)) == "ready");
+  CHECK(Words(book.GoCame(1)) == "go0 go1");
+  CHECK(Words(book.Leave(0, 1)) == "left0");
+  CHECK(!book.left(1));
+  CHECK(Words(book.Leave(1, 1)) == "left1 dispose");
+  CHECK(book.left(1));
+  CHECK(!book.any_abort());
+}
+
+TEST_CASE("an early rank joins the next epoch while others are still in this one") {
+  EpochBook book = Running();
+  CHECK(Words(book.Leave(0, 1)) == "left0");
+  CHECK(Words(book.Join(0, 1, 8192)) == "create start0");
+  CHECK(Words(book.Leave(1, 1)) == "left1 dispose");
+  CHECK(Words(book.Join(1, 1, 8192)) == "start1");
+}
+
+TEST_CASE("a process that starts anew in the same rank gets the rank's next epoch") {
+  EpochBook book = Running();
+  book.Leave(0, 1);
+  book.Leave(1, 1);
+  const EpochActions actions = book.Join(0, 0, 8192);
+  REQUIRE(Words(actions) == "create start0");
+  CHECK(actions[0].epoch == 2);
+}
+
+TEST_CASE("a death inside a running epoch aborts it with its cause") {
+  EpochBook book = Running();
+  const EpochActions actions = book.Gone(1, "rank 5 died");
+  REQUIRE(Words(actions) == "abort");
+  CHECK(actions[0].text == "rank 5 died");
+  CHECK(book.any_abort());
+  CHECK(!book.left(1));
+  CHECK(Words(book.Leave(0, 1)) == "left0 dispose");
+}
+
+TEST_CASE("a death before its join frees those who wait, and those who come later") {
+  EpochBook book(3, 0);
+  book.Join(0, 0, 8192);
+  CHECK(Words(book.Gone(2, "rank 2 died")) == "abort refuse0");
+  const EpochActions late = book.Join(1, 0, 8192);
+  REQUIRE(Words(late) == "refuse1");
+  CHECK(late[0].text == "rank 2 died");
+}
+
+TEST_CASE("a death before any join is remembered") {
+  EpochBook book(2, 0);
+  CHECK(Words(book.Gone(1, "rank 1 died")) == "");
+  CHECK(Words(book.Join(0, 0, 8192)) == "create start0 abort refuse0");
+}
+
+TEST_CASE("a rank that has left may end") {
+  EpochBook book = Running();
+  book.Leave(1, 1);
+  CHECK(Words(book.Gone(1, "exited")) == "");
+  CHECK(!book.any_abort());
+}
+
+TEST_CASE("different sizes of memory are refused with the ranks' names") {
+  EpochBook book(2, 4);
+  book.Join(0, 0, 8192);
+  const EpochActions actions = book.Join(1, 0, 16384);
+  REQUIRE(Words(actions) == "abort refuse0 refuse1");
+  CHECK(actions[0].text.find("rank 5 asks for 16384") != std::string::npos);
+  CHECK(actions[0].text.find("rank 4 for 8192") != std::string::npos);
+}
+
+TEST_CASE("messages out of turn are refused, not believed") {
+  EpochBook book(2, 0);
+  CHECK(Words(book.Address(0, 1, "a")) == "refuse0");
+  book.Join(0, 0, 8192);
+  CHECK(Words(book.Ready(0, 1)) == "refuse0");
+  CHECK(Words(book.Join(0, 0, 8192)) == "refuse0");
+  CHECK(Words(book.Leave(1, 1)) == "");
+  CHECK(Words(book.TableCame(9)) == "");
+  CHECK(Words(book.GoCame(9)) == "");
+}
+
+TEST_CASE("the driver's abort reaches the current epoch once, and latecomers") {
+  EpochBook book(2, 0);
+  book.Join(0, 0, 8192);
+  CHECK(Words(book.Abort(0, "host lost")) == "abort refuse0");
+  CHECK(Words(book.Abort(1, "again")) == "");
+  const EpochActions late = book.Join(1, 0, 8192);
+  REQUIRE(Words(late) == "refuse1");
+  CHECK(late[0].text == "host lost");
+}
+
+TEST_CASE("an abort before anybody has joined holds for the first epoch") {
+  EpochBook book(1, 0);
+  CHECK(Words(book.Abort(1, "rank 7 died")) == "");
+  CHECK(Words(book.Join(0, 0, 8192)) == "refuse0");
+}
+
+TEST_CASE("an abort of an epoch that is over changes nothing") {
+  EpochBook book = Running();
+  book.Leave(0, 1);
+  book.Leave(1, 1);
+  CHECK(Words(book.Abort(1, "late")) == "");
+  CHECK(Words(book.Join(0, 1, 8192)) == "create start0");
+}
+
+TEST_CASE("after a stop nobody joins") {
+  EpochBook book = Running();
+  CHECK(Words(book.Stop("stopped by the user")) == "abort");
+  book.Leave(0, 1);
+  CHECK(Words(book.Join(0, 1, 8192)) == "refuse0");
+}
+
+TEST_CASE("leaving before the start frees those who wait for it") {
+  EpochBook book(2, 0);
+  book.Join(0, 0, 8192);
+  book.Join(1, 0, 8192);
+  CHECK(Words(book.Leave(1, 1)) == "left1 abort refuse0");
+}
+
+}  // namespace
+}  // namespace hvd

@@ -1,0 +1,77 @@
+#include "daemon/relay/output_queue.h"
+
+#include <catch2/catch.hpp>
+#include <thread>
+
+namespace hvd {
+namespace {
+
+// Takes and acknowledges until stream 0 has ended.
+std::string TakeAll(OutputQueue* queue, uint64_t* skipped) {
+  std::string all;
+  uint64_t total = 0;
+  OutputPiece piece;
+  while (queue->Take(&piece)) {
+    all += piece.data;
+    if (piece.skipped_lines != 0) all += "<" + std::to_string(piece.skipped_lines) + ">";
+    *skipped += piece.skipped_lines;
+    queue->Acked(total += piece.data.size());
+    if (piece.end) break;
+  }
+  return all;
+}
+
+TEST_CASE("what is pushed comes out in order, then the end") {
+  OutputQueue queue;
+  queue.Begin(2, [](int) {});
+  std::string sent;
+  for (int i = 0; i < 50000; ++i) sent += std::to_string(i) + "\n";
+  queue.Push(0, sent);
+  queue.PushEnd(0);
+  uint64_t skipped = 0;
+  CHECK(TakeAll(&queue, &skipped) == sent);
+  CHECK(skipped == 0);
+}
+
+TEST_CASE("left-out lines are told where they were") {
+  OutputQueue queue;
+  queue.Begin(2, [](int) {});
+  queue.Push(0, "a\n");
+  queue.Skip(0, 7);
+  queue.Push(0, "b\n");
+  queue.PushEnd(0);
+  uint64_t skipped = 0;
+  CHECK(TakeAll(&queue, &skipped) == "a\n<7>b\n");
+}
+
+TEST_CASE("without acknowledgements the taker waits, and closing ends the wait") {
+  OutputQueue queue;
+  queue.Begin(2, [](int) {});
+  queue.Push(0, std::string(100 << 10, 'x'));
+  size_t taken = 0;
+  std::thread taker([&] {
+    OutputPiece piece;
+    while (queue.Take(&piece)) taken += piece.data.size();
+  });
+  std::this_thread::yield();
+  queue.Close();
+  taker.join();
+  CHECK(taken <= 16 << 10);
+}
+
+TEST_CASE("a reader that found no room is called when there is some") {
+  OutputQueue queue;
+  int called = -1;
+  queue.Begin(4, [&](int stream) { called = stream; });
+  CHECK(queue.Room(2) == OutputQueue::kRoom);
+  queue.Push(2, std::string(OutputQueue::kRoom, 'x'));
+  CHECK(queue.Room(2) == 0);
+  uint64_t total = 0;
+  OutputPiece piece;
+  while (called < 0 && queue.Take(&piece)) queue.Acked(total += piece.data.size());
+  CHECK(called == 2);
+  CHECK(queue.Room(2) >= OutputQueue::kRoom / 2);
+}
+
+}  // namespace
+}  // namespace hvd

@@ -1,0 +1,59 @@
+#include "daemon/shim/spawn_order.h"
+
+#include <catch2/catch.hpp>
+
+#include "daemon/shim/spawn.h"
+
+namespace hvd {
+namespace {
+
+SpawnOrder Sample() {
+  SpawnOrder order;
+  order.argv = {"train", "", "a b"};
+  order.environment = {"A=1", "PATH=/bin"};
+  order.directory = "/work";
+  order.umask = 077;
+  order.door_fd = 197;
+  order.limits = {{7, 1024}, {8, UINT64_MAX}};
+  order.cores = {0, 3};
+  return order;
+}
+
+TEST_CASE("an order survives the way to the shim") {
+  const UniqueFd fd = OrderToFd(Sample());
+  SpawnOrder back;
+  REQUIRE(OrderFromFd(fd.get(), &back));
+  CHECK(back.argv == Sample().argv);
+  CHECK(back.environment == Sample().environment);
+  CHECK(back.directory == "/work");
+  CHECK(back.umask == 077);
+  CHECK(back.door_fd == 197);
+  REQUIRE(back.limits.size() == 2);
+  CHECK(back.limits[1].soft == UINT64_MAX);
+  CHECK(back.cores == std::vector<int>{0, 3});
+}
+
+TEST_CASE("an order cut short or with an absurd count is refused") {
+  const std::string packed = PackOrder(Sample());
+  SpawnOrder order;
+  for (size_t size = 0; size < packed.size(); ++size) {
+    CHECK(!UnpackOrder(packed.substr(0, size), &order));
+  }
+  CHECK(!UnpackOrder(packed + "x", &order));
+  CHECK(!UnpackOrder(std::string(16, '\xff'), &order));
+}
+
+TEST_CASE("failures to start in words and codes") {
+  using Step = ExecFailure::Step;
+  const SpawnOrder order = Sample();
+  CHECK(DescribeExecFailure({Step::kCommand, ENOENT}, order) ==
+        "command 'train' not found on PATH (/bin)");
+  CHECK(ExecFailureCode({Step::kCommand, ENOENT}) == 127);
+  CHECK(ExecFailureCode({Step::kCommand, EACCES}) == 126);
+  CHECK(ExecFailureCode({Step::kDirectory, ENOENT}) == 125);
+  CHECK(DescribeExecFailure({Step::kDirectory, ENOENT}, order).find("'/work'") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace hvd
