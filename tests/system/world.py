@@ -127,13 +127,14 @@ class Host:
         self.init = int((directory / f"host{index}" / "pid").read_text())
         self.network = os.readlink(f"/proc/{self.init}/ns/net")
         self.root = pathlib.Path(f"/proc/{self.init}/root")
+        self.own = {self.init, read_process(self.init).parent}  # process 1, and the unshare that holds it from outside
         self.clean = self.belongings()
 
     def processes(self):
-        """All but process 1."""
+        """All but the host's own."""
         found = []
         for entry in os.listdir("/proc"):
-            if not entry.isdigit() or int(entry) == self.init:
+            if not entry.isdigit() or int(entry) in self.own:
                 continue
             with contextlib.suppress(OSError):
                 if os.readlink(f"/proc/{entry}/ns/net") == self.network:
