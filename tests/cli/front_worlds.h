@@ -12,7 +12,7 @@ namespace hvd {
 inline FrontWorld BoxWorld(std::map<std::string, std::string> files = {}) {
   FrontWorld world;
   world.environment = {"PATH=/bin", "HOME=/home/me", "FOO=1"};
-  world.directory = "/work/dir";
+  world.directory = "/home/me/job";
   world.host_name = "box";
   world.addresses = {"127.0.0.1", "10.0.0.5", "fe80::1:2", "::1"};
   world.cores = {0, 1, 2, 3};

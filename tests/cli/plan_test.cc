@@ -76,14 +76,14 @@ TEST_CASE("a wrong hostfile is shown with line, column and caret") {
 TEST_CASE("paths become absolute") {
   const auto run =
       Plan({"-np", "1", "--output-filename", "out/../o", "--prefix", "../hvd", "-i", "key"},
-           BoxWorld({{"/work/dir/key", ""}}));
+           BoxWorld({{"/home/me/job/key", ""}}));
   REQUIRE(run.ok());
-  CHECK(run->directory == "/work/dir");
-  CHECK(run->output_directory == "/work/dir/o");
-  CHECK(run->prefix == "/work/hvd");
-  CHECK(run->ssh_identity == "/work/dir/key");
+  CHECK(run->directory == "/home/me/job");
+  CHECK(run->output_directory == "/home/me/job/o");
+  CHECK(run->prefix == "/opt/hvd");
+  CHECK(run->ssh_identity == "/home/me/job/key");
   CHECK(Plan({"-np", "1"})->output_directory.empty());
-  CHECK_THAT(Refusal({"-np", "1", "-i", "nokey"}), Contains("there is no file /work/dir/nokey"));
+  CHECK_THAT(Refusal({"-np", "1", "-i", "nokey"}), Contains("there is no file /home/me/job/nokey"));
 }
 
 TEST_CASE("the workers' environment and stdin are settled") {
