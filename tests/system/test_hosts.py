@@ -75,9 +75,11 @@ def test_a_wrong_host_key():
 
 def test_noise_before_the_hello_is_skipped():
     with world.hosts(2, slots=1) as here:
-        (here.directory / "host1" / "home" / ".bashrc").write_text("echo welcome to the machine; echo of noise >&2\n")
+        noisy = here.directory / "host1" / "home" / ".bashrc"
+        noisy.write_text("echo welcome to the machine; echo of noise >&2\n")
         outcome = here.hvdrun("-np", 2, "--hostfile", here.hostfile, BIN / "hello").must(0)
         assert "rank 1 of 2" in outcome.out and "welcome" not in outcome.out, outcome
+        noisy.unlink()
         here.must_be_clean()
 
 
