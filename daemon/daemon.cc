@@ -62,6 +62,7 @@ void Daemon::Leave(std::string why) {
 
 void Daemon::Run() {
   loop_.Run();
+  if (supervisor_ != nullptr) supervisor_->End();
   if (relay_ != nullptr) relay_->FinishFiles(Clock::now() + kFilePatience);
 }
 

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -14,6 +15,7 @@ namespace hvd {
 namespace {
 
 constexpr auto kSweepPatience = std::chrono::milliseconds(900);
+constexpr int kEndMilliseconds = 900;
 
 }  // namespace
 
@@ -22,21 +24,22 @@ Supervisor::Supervisor(ShimProcess shim, Loop* loop, Handlers handlers)
       channel_(std::move(shim_.channel)),
       loop_(loop),
       handlers_(std::move(handlers)) {
-  loop_->Watch(channel_.fd(), EPOLLIN, [this](uint32_t) { OnReadable(); });
+  loop_->Watch(channel_->fd(), EPOLLIN, [this](uint32_t) { OnReadable(); });
 }
 
 void Supervisor::OnReadable() {
   ShimReport report{};
   std::vector<UniqueFd> fds;
-  while (true) {
-    switch (channel_.Receive(&report, &fds)) {
+  while (channel_.has_value()) {
+    switch (channel_->Receive(&report, &fds)) {
       case ShimChannel::Got::kRecord:
         handlers_.on_report(report);
         break;
       case ShimChannel::Got::kNothing:
         return;
       case ShimChannel::Got::kEnd: {
-        loop_->Forget(channel_.fd());
+        loop_->Forget(channel_->fd());
+        channel_.reset();
         int status = 0;
         waitpid(shim_.pid, &status, 0);
         return handlers_.on_lost(DescribeEnd(status));
@@ -47,7 +50,7 @@ void Supervisor::OnReadable() {
 
 // A failed send needs no word of its own: the shim's end of file follows.
 void Supervisor::Ask(ShimRequest request, const std::vector<int>& fds) {
-  channel_.Ask(request, fds);
+  if (channel_.has_value()) channel_->Ask(request, fds);
 }
 
 void Supervisor::Spawn(int local_rank, const std::vector<int>& fds) {
@@ -69,6 +72,15 @@ void Supervisor::Term(int local_rank) {
   request.signal = SIGTERM;
   request.tree = 1;
   Ask(request);
+}
+
+void Supervisor::End() {
+  if (!channel_.has_value()) return;
+  loop_->Forget(channel_->fd());
+  channel_.reset();  // its end of file
+  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, shim_.pid, 0)));
+  pollfd ended{pidfd.get(), POLLIN, 0};
+  if (pidfd.valid() && poll(&ended, 1, kEndMilliseconds) == 1) waitpid(shim_.pid, nullptr, 0);
 }
 
 void Supervisor::TermLeftovers() { Ask({ShimAsk::kTermLeftovers}); }

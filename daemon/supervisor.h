@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ class Supervisor {
   void KillAll();
   void CountAll();
   void SetLease(TimePoint until);
+  // Lets the shim go and waits until it is gone, with the last of the job.
+  void End();
   // Without a shim: ends whatever of the job is left. Returns how many could not be ended.
   int Sweep(const std::string& mark);
 
@@ -40,7 +43,7 @@ class Supervisor {
   void Ask(ShimRequest request, const std::vector<int>& fds = {});
 
   ShimProcess shim_;
-  ShimChannel channel_;
+  std::optional<ShimChannel> channel_;
   Loop* const loop_;
   const Handlers handlers_;
 };

@@ -163,6 +163,7 @@ void Hvdd::Inside::ReadOutput() {
 }
 
 Hvdd::Hvdd(HvddOptions options) : inside_(std::make_unique<Inside>()), job_(RandomHex()) {
+  signal(SIGPIPE, SIG_IGN);  // the pipes' far ends may be killed
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) abort();
   if (options.pipes) {

@@ -181,11 +181,14 @@ TEST_CASE("stdin goes to the chosen rank with its end; it is taken as fast as it
   hvdd.Send(command);
   CHECK(hvdd.AwaitOutput(0) == "0\n");
   CHECK(hvdd.AwaitOutput(1) == "500000\n");
-  uint64_t credit = 0;
-  for (int i = 1; i <= hvdd.Count(Kind::kStdinCredit); ++i) {
-    credit += hvdd.Await(Kind::kStdinCredit, i)->stdin_credit().bytes();
-  }
-  CHECK(credit == 500000);
+  const auto credit = [&hvdd] {
+    uint64_t bytes = 0;
+    for (int i = 1; i <= hvdd.Count(Kind::kStdinCredit); ++i) {
+      bytes += hvdd.Await(Kind::kStdinCredit, i)->stdin_credit().bytes();
+    }
+    return bytes;
+  };
+  CHECK(Eventually(5, [&] { return credit() == 500000; }));
 }
 
 TEST_CASE("signals reach the ranks") {

@@ -108,7 +108,11 @@ class Job {
         return !text.empty() && ParseLinkName(text.substr(0, text.size() - 1), &link);
       });
       links.push_back(link);
-      pids.push_back(hvdd.Await(Kind::kRankStarted, rank + 1)->rank_started().pid());
+    }
+    pids.resize(ranks);
+    for (int i = 1; i <= ranks; ++i) {
+      const v1::RankStarted started = hvdd.Await(Kind::kRankStarted, i)->rank_started();
+      pids[started.rank()] = static_cast<int>(started.pid());
     }
   }
 
