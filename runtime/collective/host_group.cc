@@ -158,12 +158,9 @@ absl::Status HostGroup::ReadPeer(int peer, uint64_t address, void* to, size_t by
     const ssize_t n = ReadMemory(pids_[peer], address, at, bytes);
     if (n <= 0) {
       // A peer that left an aborted epoch may have unmapped what was being read.
-      if (absl::Status alive = waiter_->Check(); !alive.ok()) return alive;
-      const std::string cause = absl::StrFormat(
+      return waiter_->EndEpoch(absl::StrFormat(
           "local rank %d cannot read %d bytes at %#x in the memory of local rank %d (pid %d): %s",
-          rank_, bytes, address, peer, pids_[peer], n == 0 ? "nothing there" : strerror(errno));
-      AbortEpoch(waiter_->page(), cause.c_str(), waiter_->event_fds());
-      return waiter_->Check();
+          rank_, bytes, address, peer, pids_[peer], n == 0 ? "nothing there" : strerror(errno)));
     }
     at += n;
     address += n;

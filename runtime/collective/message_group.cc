@@ -17,8 +17,7 @@ absl::Status MessageGroup::EndEpoch(const absl::Status& cause, int peer) {
       peer < 0 ? std::string(cause.message())
                : absl::StrFormat("between rank %d and rank %d: %s", options_.ranks[options_.index],
                                  options_.ranks[peer], cause.message());
-  AbortEpoch(options_.waiter->page(), text.c_str(), options_.waiter->event_fds());
-  return options_.waiter->Check();
+  return options_.waiter->EndEpoch(text);
 }
 
 absl::Status MessageGroup::Send(int peer, const void* data, size_t bytes, Request* request) {

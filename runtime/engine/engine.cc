@@ -14,6 +14,12 @@ constexpr char kLeaveName[] = "\x02shutdown";
 // How long a leader waits at the end for the others' byes; they are on the way when nothing is
 // wrong.
 constexpr auto kByeTime = std::chrono::seconds(2);
+// Errors about the request itself leave the epoch whole; anything else means that ranks have lost
+// one another.
+bool BreaksEpoch(const absl::Status& status) {
+  return !status.ok() && !absl::IsInvalidArgument(status) && !absl::IsFailedPrecondition(status) &&
+         !absl::IsResourceExhausted(status);
+}
 
 }  // namespace
 
@@ -190,7 +196,9 @@ bool Engine::Step() {
 bool Engine::StepAgreement() {
   const absl::StatusOr<bool> moved = world_->leader()->Step();
   if (!moved.ok()) {
-    AbortEpoch(world_->page(), std::string(moved.status().message()).c_str(), world_->event_fds());
+    (void)world_->waiter()
+        .EndEpoch(std::string(moved.status().message()))
+        .ok();  // the epoch is aborted now: the caller's wait says so
     return false;
   }
   if (*moved) world_->waiter().Ring();
@@ -218,8 +226,10 @@ bool Engine::StepLog() {
 
 void Engine::Execute(Request* request, const LogEntry& entry) {
   request->status = ExecuteRequest(request, entry, &world_->collectives());
-  if (absl::IsAborted(request->status)) {
-    Break(request->status);
+  if (BreaksEpoch(request->status)) {
+    Break(absl::IsAborted(request->status)
+              ? request->status
+              : world_->waiter().EndEpoch(std::string(request->status.message())));
     return;
   }
   world_->board().Advance();

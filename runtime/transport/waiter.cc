@@ -11,6 +11,10 @@
 namespace hvd {
 namespace {
 
+// How long a rank that lost a peer waits to be told why: a silent daemon's lease is longer, a death
+// is told at once.
+constexpr std::chrono::seconds kCauseTime(3);
+
 // A yield that takes longer has given the core to somebody who keeps it.
 constexpr auto kLongYield = std::chrono::microseconds(100);
 // After a wake for something else: what is missing is often on its way.
@@ -83,6 +87,29 @@ void Waiter::SleepOnFutex(absl::FunctionRef<bool()> done) {
   const uint32_t word = bell.word.load(std::memory_order_seq_cst);
   if (!done() && !IsAborted()) {
     syscall(SYS_futex, &bell.word, FUTEX_WAIT, word, nullptr, nullptr, 0);
+  }
+  bell.futex_sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+absl::Status Waiter::EndEpoch(const std::string& symptom) {
+  AwaitAbort(kCauseTime);
+  AbortEpoch(page_, symptom.c_str(), event_fds_);
+  return Check();
+}
+
+// By futex in any job: an abort rings the futex sleepers too.
+void Waiter::AwaitAbort(std::chrono::milliseconds at_most) {
+  using Clock = std::chrono::steady_clock;
+  Doorbell& bell = page_->bell;
+  const Clock::time_point end = Clock::now() + at_most;
+  bell.futex_sleepers.fetch_add(1, std::memory_order_seq_cst);
+  while (!IsAborted()) {
+    const uint32_t word = bell.word.load(std::memory_order_seq_cst);
+    const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(end - Clock::now());
+    if (IsAborted() || left.count() <= 0) break;
+    const timespec timeout = {static_cast<time_t>(left.count() / 1000000000),
+                              static_cast<long>(left.count() % 1000000000)};
+    syscall(SYS_futex, &bell.word, FUTEX_WAIT, word, &timeout, nullptr, 0);
   }
   bell.futex_sleepers.fetch_sub(1, std::memory_order_relaxed);
 }

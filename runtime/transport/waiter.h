@@ -49,6 +49,11 @@ class Waiter {
   // only for those asleep.
   void Ring();
 
+  // This rank has lost a peer: `symptom` says how it noticed. What broke is a consequence, and the
+  // daemons know of what: waits some seconds for them to abort the epoch with the cause; else the
+  // symptom becomes the cause. Returns Aborted with it.
+  absl::Status EndEpoch(const std::string& symptom);
+
   // OK, or Aborted with the cause.
   absl::Status Check() const;
   HostPage* page() const { return page_; }
@@ -62,6 +67,7 @@ class Waiter {
   bool IsAborted() const { return page_->aborted.load(std::memory_order_acquire) != 0; }
   bool Sleepers() const;
   absl::Status UntilSlow(absl::FunctionRef<bool()> done);
+  void AwaitAbort(std::chrono::milliseconds at_most);
   void SleepOnFutex(absl::FunctionRef<bool()> done);
   void SleepOnEvents(absl::FunctionRef<bool()> done);
 

@@ -37,9 +37,6 @@ absl::Status UcxError(const UcxLibrary& ucx, ucs_status_t status, const std::str
     case UCS_ERR_NOT_CONNECTED:
     case UCS_ERR_REJECTED:
       return absl::UnavailableError(text);
-    case UCS_ERR_NO_MEMORY:
-    case UCS_ERR_NO_RESOURCE:
-      return absl::ResourceExhaustedError(text);
     default:
       return absl::InternalError(text);
   }
