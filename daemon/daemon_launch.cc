@@ -163,7 +163,7 @@ absl::Status Daemon::StartRanks(const v1::Launch& launch) {
   TellLaunched(facts);
   WarnOfLimits(launch);
   for (int rank = 0; rank < plan_->local_size; ++rank) {
-    const absl::Status started = StartRank(rank, {launch, *plan_, facts});
+    absl::Status started = StartRank(rank, {launch, *plan_, facts});
     if (started.ok()) continue;
     // The table must close: those that were never asked for end here.
     for (int never = rank; never < plan_->local_size; ++never) {
@@ -177,7 +177,7 @@ absl::Status Daemon::StartRanks(const v1::Launch& launch) {
 
 absl::Status Daemon::StartRank(int local_rank, const LaunchContext& context) {
   RankPipes pipes;
-  const absl::Status made = MakePipes(plan_->Feeds(local_rank), &pipes);
+  absl::Status made = MakePipes(plan_->Feeds(local_rank), &pipes);
   if (!made.ok()) return made;
   absl::StatusOr<std::string> token = MakeToken();
   if (!token.ok()) return token.status();

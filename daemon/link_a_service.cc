@@ -91,7 +91,7 @@ class Service final : public v1::Daemon::Service {
       }
     });
     v1::Command command;
-    while (stream->Read(&command)) daemon_->Receive(std::move(command));
+    while (stream->Read(&command)) daemon_->Receive(std::exchange(command, {}));
     daemon_->DriverGone("hvdrun is gone: its connection ended");
     events_->Close();
     writer.join();

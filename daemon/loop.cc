@@ -106,7 +106,7 @@ int Loop::MillisecondsToNext() const {
   if (timers_.empty()) return -1;
   const auto left =
       std::chrono::ceil<std::chrono::milliseconds>(timers_.begin()->first.first - Clock::now());
-  return static_cast<int>(std::clamp<int64_t>(left.count(), 0, 3600 * 1000));
+  return static_cast<int>(std::clamp<int64_t>(left.count(), 0, int64_t{3600} * 1000));
 }
 
 }  // namespace hvd

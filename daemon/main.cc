@@ -49,21 +49,21 @@ int Complain(const std::string& what) {
 
 // Returns -1 to go on, else the exit code.
 int Parse(int argc, char** argv, Arguments* arguments) {
-  for (int i = 1; i < argc; ++i) {
-    const absl::string_view word = argv[i];
-    const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
+  int next = 1;
+  while (next < argc) {
+    const absl::string_view word = argv[next++];
     if (word == "--help") return fputs(kHelp.data(), stdout), 0;
     if (word == "--version") return puts("hvdd " HVD_VERSION), 0;
     if (word != "--marker" && word != "--containment") {
       return Complain(absl::StrCat("unknown argument '", word, "'"));
     }
-    if (value == nullptr) return Complain(absl::StrCat(word, " needs a value"));
+    if (next == argc) return Complain(absl::StrCat(word, " needs a value"));
+    const char* const value = argv[next++];
     if (word == "--marker") arguments->marker = value;
     if (word == "--containment" && !ParseLevel(value, &arguments->containment)) {
       return Complain(absl::StrCat("--containment '", value,
                                    "' is none of auto, namespace, cgroup, subreaper"));
     }
-    ++i;
   }
   if (arguments->marker.empty()) {
     return Complain("this is the daemon that hvdrun starts on each host; run hvdrun instead");

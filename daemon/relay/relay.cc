@@ -29,7 +29,7 @@ std::string RankDirectory(const std::string& base, int rank) {
 Relay::Relay(RelayOptions options, OutputQueue* queue)
     : options_(std::move(options)),
       queue_(queue),
-      streams_(2 * options_.local_size),
+      streams_(size_t{2} * options_.local_size),
       ranks_(options_.local_size),
       stdin_(&loop_, [this](uint64_t bytes) { options_.on_stdin_credit(bytes); }) {
   queue_->Begin(2 * options_.local_size,
@@ -185,8 +185,8 @@ void Relay::RankGone(int local_rank) {
 void Relay::CheckDrained(int local_rank) {
   Rank& rank = ranks_[local_rank];
   if (!rank.gone || rank.drained) return;
-  const bool both_ended =
-      !streams_[2 * local_rank].pipe.valid() && !streams_[2 * local_rank + 1].pipe.valid();
+  const size_t out = size_t{2} * local_rank;
+  const bool both_ended = !streams_[out].pipe.valid() && !streams_[out + 1].pipe.valid();
   const TimePoint now = Clock::now();
   if (!both_ended && now < rank.last_data + kIdleEnd && now < rank.give_up) {
     loop_.At(now + kLook, [this, local_rank] { CheckDrained(local_rank); });

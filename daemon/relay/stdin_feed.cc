@@ -26,7 +26,7 @@ void StdinFeed::Remove(int local_rank) {
   Settle();
 }
 
-void StdinFeed::Feed(std::string data, bool end) {
+void StdinFeed::Feed(const std::string& data, bool end) {
   queue_ += data;
   ended_ = ended_ || end;
   std::vector<int> ranks;

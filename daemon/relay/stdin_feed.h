@@ -18,7 +18,7 @@ class StdinFeed {
 
   void Add(int local_rank, UniqueFd pipe);
   void Remove(int local_rank);
-  void Feed(std::string data, bool end);
+  void Feed(const std::string& data, bool end);
 
  private:
   struct Reader {

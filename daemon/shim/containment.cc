@@ -57,7 +57,7 @@ void DropCapabilities() {
 
 absl::Status EnterNamespace(const std::optional<OwnUser>& own_user) {
   if (own_user.has_value()) {
-    const absl::Status mapped = MapOwnUser(*own_user);
+    absl::Status mapped = MapOwnUser(*own_user);
     if (!mapped.ok()) return mapped;
   }
   char self[32] = {};  // this process as the outer /proc names it
@@ -115,7 +115,7 @@ absl::Status TryCgroup(const std::string& directory) {
     _exit(0);
   }
   const bool moved = WriteText(directory + "/cgroup.procs", std::to_string(child));
-  const absl::Status move_status = moved ? absl::OkStatus() : Failed("moving into " + directory);
+  absl::Status move_status = moved ? absl::OkStatus() : Failed("moving into " + directory);
   const bool killed = moved && WriteText(directory + "/cgroup.kill", "1") && WaitGone(child, 1000);
   write_end.Reset();  // ends the child if the kill did not
   int status = 0;
@@ -170,7 +170,7 @@ absl::StatusOr<Containment> Containment::Enter(ContainmentLevel level,
   containment.level_ = level;
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return Failed("becoming a subreaper");
   if (level == ContainmentLevel::kNamespace) {
-    const absl::Status entered = EnterNamespace(own_user);
+    absl::Status entered = EnterNamespace(own_user);
     if (!entered.ok()) return entered;
   }
   if (level == ContainmentLevel::kCgroup) {
