@@ -1,4 +1,6 @@
 // The part of LinkServer that carries out what the EpochBook decides.
+#include <sys/epoll.h>
+
 #include <utility>
 
 #include "daemon/epoch_token.h"
