@@ -80,7 +80,7 @@ TEST_CASE("paths become absolute") {
   REQUIRE(run.ok());
   CHECK(run->directory == "/home/me/job");
   CHECK(run->output_directory == "/home/me/job/o");
-  CHECK(run->prefix == "/opt/hvd");
+  CHECK(run->prefix == "/home/me/hvd");
   CHECK(run->ssh_identity == "/home/me/job/key");
   CHECK(Plan({"-np", "1"})->output_directory.empty());
   CHECK_THAT(Refusal({"-np", "1", "-i", "nokey"}), Contains("there is no file /home/me/job/nokey"));
