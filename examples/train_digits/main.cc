@@ -44,7 +44,7 @@ void PrintJson(const Options& options, const std::vector<digits::EpochReport>& r
   std::printf("{\"np\":%d,\"batch\":%zu,\"seed\":%llu,\"losses\":[", hvd::size(),
               options.training.batch, static_cast<unsigned long long>(options.training.seed));
   for (const digits::EpochReport& report : reports) {
-    std::printf("%s%.6f", report.epoch == 1 ? "" : ",", report.loss);
+    std::printf("%s%.9f", report.epoch == 1 ? "" : ",", report.loss);
   }
   std::printf("],\"test_accuracy\":%.4f}\n", reports.back().test_accuracy);
 }

@@ -116,7 +116,7 @@ def test_a_cable_is_cut_under_the_job():
 def test_a_flood_over_a_thin_link_costs_no_lease():
     with world.hosts(2, slots=1, rate="1mbit") as here:
         lines = 20000  # 1.3 MB: ten seconds of this link
-        outcome = here.hvdrun("-np", 1, "-H", "host1:1", "--lease", "2s", VICTIM, "flood", lines, seconds=100).must(0)
+        outcome = here.hvdrun("-np", 1, "-H", "host1:1", "--lease", "1500ms", VICTIM, "flood", lines, seconds=100).must(0)
         assert outcome.out.count("[0]<stdout>:line ") == lines, outcome.err
         here.must_be_clean()
 
