@@ -1,16 +1,25 @@
 #include "cli/driver_epochs.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/verdict.h"
 
 namespace hvd {
 
-std::optional<v1::EpochTable> EpochBook::Collect(int host, const v1::HostAddresses& addresses,
-                                                 double now) {
+void EpochBook::Joined(int rank, uint64_t epoch, double now) {
+  if (epoch < newest_ && gathering_.count(epoch) == 0) return;  // it has started already
+  newest_ = std::max(newest_, epoch);
+  Gathering& gathering = gathering_[epoch];
+  if (gathering.joined.empty()) gathering.since = now;
+  gathering.joined.insert(rank);
+}
+
+std::optional<v1::EpochTable> EpochBook::Collect(int host, const v1::HostAddresses& addresses) {
   Gathering& epoch = gathering_[addresses.epoch()];
   newest_ = std::max(newest_, addresses.epoch());
-  if (epoch.addresses.empty()) epoch.since = now;
   if (!epoch.addresses.emplace(host, addresses).second) return std::nullopt;
   if (epoch.addresses.size() != topology_->hosts().size()) return std::nullopt;
   v1::EpochTable table;
@@ -33,23 +42,26 @@ bool EpochBook::Ready(int host, uint64_t epoch) {
 double EpochBook::waiting_since() const {
   const auto first = gathering_.find(1);
   if (first == gathering_.end()) return 0;
-  const bool complete = first->second.addresses.size() == topology_->hosts().size();
+  const bool complete = static_cast<int>(first->second.joined.size()) == topology_->size();
   return complete ? 0 : first->second.since;
 }
 
 std::string EpochBook::Missing() const {
-  std::string missing;
   const auto first = gathering_.find(1);
+  if (first == gathering_.end()) return "";
+  std::vector<std::string> hosts;
   for (int host = 0; host < static_cast<int>(topology_->hosts().size()); ++host) {
-    if (first == gathering_.end() || first->second.addresses.count(host) != 0) continue;
-    const int begin = topology_->first_rank(host);
-    const int end = begin + topology_->hosts()[host].ranks - 1;
-    absl::StrAppend(&missing, missing.empty() ? "" : ", ", topology_->hosts()[host].name,
-                    begin == end ? " (rank " : " (ranks ", begin);
-    if (begin != end) absl::StrAppend(&missing, "-", end);
-    missing += ")";
+    std::vector<int> ranks;
+    for (int r = 0; r < topology_->hosts()[host].ranks; ++r) {
+      const int rank = topology_->first_rank(host) + r;
+      if (first->second.joined.count(rank) == 0) ranks.push_back(rank);
+    }
+    if (ranks.empty()) continue;
+    hosts.push_back(absl::StrCat(topology_->hosts()[host].name,
+                                 ranks.size() == 1 ? " (rank " : " (ranks ", FoldNumbers(ranks),
+                                 ")"));
   }
-  return missing;
+  return absl::StrJoin(hosts, ", ");
 }
 
 }  // namespace hvd

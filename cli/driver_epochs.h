@@ -18,21 +18,23 @@ class EpochBook {
  public:
   explicit EpochBook(const Topology* topology) : topology_(topology) {}
 
+  void Joined(int rank, uint64_t epoch, double now);
   // Returns the table when the last host has spoken.
-  std::optional<v1::EpochTable> Collect(int host, const v1::HostAddresses& addresses, double now);
+  std::optional<v1::EpochTable> Collect(int host, const v1::HostAddresses& addresses);
   // True when the last host is ready.
   bool Ready(int host, uint64_t epoch);
 
   // The newest epoch that a host has joined; 0 before the first.
   uint64_t newest() const { return newest_; }
-  // When epoch 1 began to be waited for and is not complete yet; 0 if it is not so.
+  // Since when some ranks are in epoch 1 while others are not; 0 if it is not so.
   double waiting_since() const;
-  // Hosts that epoch 1 waits for, as "host2 (ranks 4-7)".
+  // The ranks that epoch 1 waits for, as "host1 (rank 3), host2 (ranks 4-7)".
   std::string Missing() const;
 
  private:
   struct Gathering {
     double since = 0;
+    std::set<int> joined;                        // ranks
     std::map<int, v1::HostAddresses> addresses;  // by host
     std::set<int> ready;
   };

@@ -129,6 +129,10 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
           absl::StrCat("host ", facts_.topology.hosts()[host].name, ": ", event.notice().text()));
     case v1::Event::kRankBroke:
       return OnBroke(event.rank_broke(), now);
+    case v1::Event::kRankJoined:
+      epochs_.Joined(static_cast<int>(event.rank_joined().rank()), event.rank_joined().epoch(),
+                     now);
+      return Settle(now);
     case v1::Event::kRankLeft:     // the rendezvous of the next epoch says all that we need
     case v1::Event::kStdinCredit:  // the driver's own
     case v1::Event::KIND_NOT_SET:
@@ -219,7 +223,7 @@ void JobState::OnBroke(const v1::RankBroke& broke, double now) {
 
 void JobState::OnAddresses(int host, const v1::HostAddresses& addresses, double now) {
   if (stopping_) return;
-  if (auto table = epochs_.Collect(host, addresses, now)) {
+  if (auto table = epochs_.Collect(host, addresses)) {
     v1::Command command;
     *command.mutable_epoch_table() = *std::move(table);
     Send(kAllHosts, std::move(command));

@@ -25,6 +25,9 @@ void LinkServer::Carry(const EpochActions& actions) {
         break;
       case Kind::kStart:
         SendStart(action);
+        event.mutable_rank_joined()->set_epoch(action.epoch);
+        event.mutable_rank_joined()->set_rank(options_.first_rank + action.rank);
+        options_.on_event(std::move(event));
         break;
       case Kind::kAddresses:
         TellAddresses(action.epoch);

@@ -21,11 +21,17 @@ const Topology kTopology({{"a", 2}, {"b", 1}});
 TEST_CASE("the table is complete with the last host, and the start with the last ready one") {
   EpochBook book(&kTopology);
   CHECK(book.newest() == 0);
-  CHECK_FALSE(book.Collect(1, Addresses(1, {2}), 5));
+  CHECK_FALSE(book.Collect(1, Addresses(1, {2})));
+  book.Joined(2, 1, 5);
   CHECK(book.waiting_since() == 5);
-  CHECK(book.Missing() == "a (ranks 0-1)");
-  CHECK_FALSE(book.Collect(1, Addresses(1, {2}), 6));
-  const auto table = book.Collect(0, Addresses(1, {0, 1}), 7);
+  CHECK(book.Missing() == "a (ranks 0,1)");
+  book.Joined(1, 1, 6);
+  CHECK(book.waiting_since() == 5);
+  CHECK(book.Missing() == "a (rank 0)");
+  book.Joined(0, 1, 7);
+  CHECK(book.waiting_since() == 0);
+  CHECK_FALSE(book.Collect(1, Addresses(1, {2})));
+  const auto table = book.Collect(0, Addresses(1, {0, 1}));
   REQUIRE(table);
   CHECK(table->epoch() == 1);
   CHECK(table->addresses_size() == 3);
@@ -38,13 +44,13 @@ TEST_CASE("the table is complete with the last host, and the start with the last
 
 TEST_CASE("a later epoch may begin before the one before is everywhere left") {
   EpochBook book(&kTopology);
-  book.Collect(0, Addresses(1, {0, 1}), 1);
-  REQUIRE(book.Collect(1, Addresses(1, {2}), 1));
+  book.Collect(0, Addresses(1, {0, 1}));
+  REQUIRE(book.Collect(1, Addresses(1, {2})));
   CHECK_FALSE(book.Ready(0, 1));
-  CHECK_FALSE(book.Collect(0, Addresses(2, {0, 1}), 2));
+  CHECK_FALSE(book.Collect(0, Addresses(2, {0, 1})));
   CHECK(book.Ready(1, 1));
   CHECK(book.newest() == 2);
-  REQUIRE(book.Collect(1, Addresses(2, {2}), 3));
+  REQUIRE(book.Collect(1, Addresses(2, {2})));
   CHECK_FALSE(book.Ready(0, 3));
 }
 

@@ -275,9 +275,12 @@ TEST_CASE("timeouts: of the job, of the launch, of the first epoch") {
   SECTION("first epoch") {
     Table table({.start_timeout_s = 3});
     table.Start();
-    v1::Event event;
-    event.mutable_host_addresses()->set_epoch(1);
-    table.state.Heard(0, event, 10);
+    for (const uint32_t rank : {0, 1}) {
+      v1::Event event;
+      event.mutable_rank_joined()->set_epoch(1);
+      event.mutable_rank_joined()->set_rank(rank);
+      table.state.Heard(0, event, 10 + rank);
+    }
     CHECK(table.state.deadline() == Approx(13));
     table.state.Tick(13);
     CHECK(table.Judged().exit_code == 125);

@@ -136,6 +136,12 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
   }
 
   void Address(uint64_t epoch) {
+    for (int i = 0; i < ranks_; ++i) {
+      Event joined;
+      joined.mutable_rank_joined()->set_epoch(epoch);
+      joined.mutable_rank_joined()->set_rank(first_ + i);
+      stream_->Write(joined);
+    }
     Event event;
     event.mutable_host_addresses()->set_epoch(epoch);
     for (int i = 0; i < ranks_; ++i) {

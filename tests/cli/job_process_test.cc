@@ -128,7 +128,7 @@ TEST_CASE("ranks that never join are named") {
   const JobOutcome outcome = job.Wait();
   CHECK(outcome.exit_code == 125);
   Has(outcome.verdict, "still without hvd_init");
-  Has(outcome.verdict, "b (ranks 2-3)");
+  Has(outcome.verdict, "b (ranks 2,3)");
 }
 
 TEST_CASE("a rank that exits 0 while others need it is the culprit of their errors") {
