@@ -114,7 +114,7 @@ TEST_CASE("allreduce: every type and operation, in place and not, aligned and no
       for (const hvd_dtype_t dtype : kAllDtypes) {
         for (const hvd_op_t op : kAllOps) {
           if (dtype == HVD_BOOL && op == HVD_AVERAGE) continue;
-          for (const size_t count : {0, 1, 7, 1000, 40003}) {
+          for (const size_t count : {0, 1, 7, 1000, 20003}) {
             std::string wrong = CheckAllreduce(ranks, {dtype, op, count, true});
             if (wrong.empty()) wrong = CheckAllreduce(ranks, {dtype, op, count, false, 3});
             if (!wrong.empty()) return wrong;
@@ -130,8 +130,8 @@ TEST_CASE("allreduce: every type and operation, in place and not, aligned and no
 TEST_CASE("allreduce: large tensors") {
   OnAllWorlds([](World& world) {
     const std::string complaint = world.Run([](Collectives& ranks) -> std::string {
-      std::string wrong = CheckAllreduce(ranks, {HVD_FLOAT32, HVD_SUM, 1500001, true});
-      if (wrong.empty()) wrong = CheckAllreduce(ranks, {HVD_BFLOAT16, HVD_AVERAGE, 1500001, false});
+      std::string wrong = CheckAllreduce(ranks, {HVD_FLOAT32, HVD_SUM, 700001, true});
+      if (wrong.empty()) wrong = CheckAllreduce(ranks, {HVD_BFLOAT16, HVD_AVERAGE, 700001, false});
       return wrong;
     });
     REQUIRE(complaint == "");
@@ -177,7 +177,7 @@ TEST_CASE("allreduce: every rank ends with the same bits, NaN included") {
 TEST_CASE("allgather: uneven and empty parts, in place and not") {
   OnAllWorlds([](World& world) {
     const std::string complaint = world.Run([](Collectives& ranks) -> std::string {
-      for (const size_t bytes : {0, 1, 50, 700, 9001, 300007, 1500000}) {
+      for (const size_t bytes : {0, 1, 50, 700, 9001, 300007}) {
         const std::vector<size_t> parts = UnevenParts(ranks.size(), bytes);
         std::string wrong = CheckAllgather(ranks, parts, false);
         if (wrong.empty()) wrong = CheckAllgather(ranks, parts, true);
