@@ -72,9 +72,10 @@ absl::Status HostCollectives::Allgather(const GatherArgs& args) {
     if (args.output != args.input) memcpy(args.output, args.input, total);
     return absl::OkStatus();
   }
-  if (largest <= thresholds_.one_shot_bytes) return OneShotAllgather(*group_, args);
+  const size_t one_shot = std::min(HostRegion::kSlotBytes, thresholds_.one_shot_bytes);
+  if (largest <= one_shot) return OneShotAllgather(*group_, args);
   if (ReadsPeers(total)) return PeerReadAllgather(*group_, args);
-  return StagedAllgather(*group_, args, size_t{4} * thresholds_.staged_piece_bytes);
+  return StagedAllgather(*group_, args, thresholds_.staged_piece_bytes);
 }
 
 absl::Status HostCollectives::Broadcast(const BroadcastArgs& args) {
@@ -84,9 +85,10 @@ absl::Status HostCollectives::Broadcast(const BroadcastArgs& args) {
     if (args.output != args.input) memcpy(args.output, args.input, args.bytes);
     return absl::OkStatus();
   }
-  if (args.bytes <= thresholds_.one_shot_bytes) return OneShotBroadcast(*group_, args);
+  // In quarters: the others copy out one piece while the root copies in the next.
+  if (args.bytes <= thresholds_.one_shot_bytes / 4) return OneShotBroadcast(*group_, args);
   if (ReadsPeers(args.bytes)) return PeerReadBroadcast(*group_, args);
-  return StagedBroadcast(*group_, args, thresholds_.staged_piece_bytes);
+  return StagedBroadcast(*group_, args, thresholds_.staged_piece_bytes / 4);
 }
 
 absl::Status HostCollectives::Barrier() {

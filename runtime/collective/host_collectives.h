@@ -15,7 +15,7 @@ namespace hvd {
 // From what size on which way is taken; measured with two pinned ranks. The same on all ranks.
 struct HostThresholds {
   // Up to this all read all; times 2/size above 2 ranks.
-  size_t one_shot_bytes = size_t{8} << 10;
+  size_t one_shot_bytes = size_t{128} << 10;
   // From this the peers' memory is read where that works. Never by default: with the stages in the
   // second-level cache, system calls and page walks cost more than the second copy (16 MB on an
   // EPYC of family 26: 1.3 ms staged, 2.8 ms read).

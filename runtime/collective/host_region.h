@@ -41,7 +41,7 @@ struct RankBoard {
 
 class HostRegion {
  public:
-  static constexpr size_t kSlotBytes = size_t{32} << 10;
+  static constexpr size_t kSlotBytes = size_t{128} << 10;
   static constexpr int kStages = 4;  // rounds in flight
   static constexpr size_t kMinSliceBytes = size_t{8} << 10;
 

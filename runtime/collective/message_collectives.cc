@@ -16,7 +16,7 @@ absl::Status MessageCollectives::Allreduce(const ReduceArgs& args, int divisor) 
   if (args.op != HVD_AVERAGE) divisor = 1;
   if (args.count == 0) return absl::OkStatus();
   const size_t bytes = args.count * DtypeBytes(args.dtype);
-  if (size() > 1 && bytes >= thresholds_.ring_bytes * size() / 2) {
+  if (size() > 1 && bytes >= thresholds_.ring_bytes) {
     return RingAllreduce(group_, {args, kernel, divisor, thresholds_.segment_bytes});
   }
   if (size() > 1) return DoubleRecursively(args, kernel, divisor);

@@ -17,7 +17,7 @@ namespace hvd {
 
 // The same on all ranks.
 struct MessageThresholds {
-  size_t ring_bytes = size_t{16} << 10;  // allreduce: from this, times size / 2, a ring
+  size_t ring_bytes = size_t{512} << 10;  // allreduce: from this, a ring
   size_t segment_bytes = size_t{256} << 10;
 };
 

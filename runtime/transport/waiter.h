@@ -37,7 +37,9 @@ class Waiter {
   // last ring. Returns Aborted with the epoch's cause otherwise.
   template <class Done>
   absl::Status Until(Done&& done) {
-    for (int i = 0; i < policy_.spins; ++i) {
+    // A transport's progress is a system call, as long as many pauses.
+    const int spins = transport_ == nullptr ? policy_.spins : policy_.spins / kPausesPerProgress;
+    for (int i = 0; i < spins; ++i) {
       if (done()) return absl::OkStatus();
       if (transport_ != nullptr) transport_->Progress();
       if (i % kSpinsPerCheck == kSpinsPerCheck - 1 && IsAborted()) break;
@@ -62,6 +64,7 @@ class Waiter {
 
  private:
   static constexpr int kSpinsPerCheck = 256;
+  static constexpr int kPausesPerProgress = 20;
 
   static void Pause();  // pause_<processor>.cc
   bool IsAborted() const { return page_->aborted.load(std::memory_order_acquire) != 0; }
