@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Installs what is missing, builds, and trains the same model on 1, 2 and 4 ranks: the same losses, each time.
+
+Usage: scripts/demo      exits 0 when the losses agree to 1e-3 and every accuracy is at least 0.95
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
+BIN = REPOSITORY / "build" / "bin"
+RANKS = (1, 2, 4)
+TOLERANCE = 1e-3
+ACCURACY = 0.95
+
+
+def train(np):
+    """Trains on np ranks, showing the output as it comes; returns the last line's JSON."""
+    command = [BIN / "hvdrun", "-np", str(np), BIN / "train_digits", "--json"]
+    print(f"\n$ hvdrun -np {np} train_digits --json", flush=True)
+    result = None
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as job:
+        for line in job.stdout:
+            text = line.split("<stdout>:", 1)[-1].strip()
+            if text.startswith("{"):
+                result = json.loads(text)
+            else:
+                print("  " + line.rstrip(), flush=True)
+    if job.returncode != 0 or result is None:
+        sys.exit(f"scripts/demo: training on {np} ranks ended with exit code {job.returncode}")
+    return result
+
+
+def worst_difference(results):
+    return max(max(losses) - min(losses) for losses in zip(*(r["losses"] for r in results)))
+
+
+def main():
+    print("Building (a few minutes the first time) …", flush=True)
+    if subprocess.run([REPOSITORY / "scripts" / "build"]).returncode != 0:
+        return 1
+    results = [train(np) for np in RANKS]
+    difference = worst_difference(results)
+    print("\nranks   last loss   test accuracy")
+    for result in results:
+        print(f"{result['np']:5}   {result['losses'][-1]:9.6f}   {result['test_accuracy']:13.4f}")
+    agree = difference <= TOLERANCE
+    accurate = all(result["test_accuracy"] >= ACCURACY for result in results)
+    print(f"\nThe losses of all epochs differ by {difference:.1e} at most ({'agree' if agree else 'DISAGREE'}); "
+          f"every accuracy is {'at least' if accurate else 'NOT at least'} {ACCURACY}.")
+    return 0 if agree and accurate else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
