@@ -50,20 +50,23 @@ class HostRegion {
   RankBoard& board(int rank) const { return reinterpret_cast<RankBoard*>(base_)[rank]; }
   // A small tensor of operation `operation`.
   std::byte* slot(int rank, uint64_t operation) const {
-    return base_ + SlotsAt(size_) + (2 * rank + operation % 2) * kSlotBytes;
+    return base_ + SlotsAt(size_) + (uint64_t{2} * rank + operation % 2) * kSlotBytes;
   }
   // What `rank` shows the others in `round`.
   std::byte* stage(int rank, uint64_t round) const {
-    return base_ + StagesAt(size_) + (rank * kStages + round % kStages) * StageBytes(size_);
+    return base_ + StagesAt(size_) +
+           (uint64_t{kStages} * rank + round % kStages) * StageBytes(size_);
   }
   static size_t StageBytes(int size) {
     return std::max(size_t{256} << 10, static_cast<size_t>(size) * kMinSliceBytes);
   }
-  static size_t Bytes(int size) { return StagesAt(size) + size * kStages * StageBytes(size); }
+  static size_t Bytes(int size) {
+    return StagesAt(size) + size_t{kStages} * size * StageBytes(size);
+  }
 
  private:
   static size_t SlotsAt(int size) { return (size * sizeof(RankBoard) + 4095) / 4096 * 4096; }
-  static size_t StagesAt(int size) { return SlotsAt(size) + 2 * size * kSlotBytes; }
+  static size_t StagesAt(int size) { return SlotsAt(size) + size_t{2} * size * kSlotBytes; }
 
   std::byte* base_;
   int size_;

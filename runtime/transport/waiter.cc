@@ -129,7 +129,7 @@ void Waiter::SleepOnEvents(absl::FunctionRef<bool()> done) {
                      {transport_ == nullptr ? -1 : transport_->EventFd(), POLLIN, 0}};
     poll(fds, 2, bell_fd < 0 ? kBlindSleepMs : -1);
     // Arming may succeed with bytes waiting in a socket: only progress takes them.
-    if (fds[1].revents != 0) transport_->Progress();
+    if (transport_ != nullptr && fds[1].revents != 0) transport_->Progress();
     if ((fds[0].revents & POLLIN) != 0) {
       uint64_t rings = 0;
       [[maybe_unused]] const ssize_t n = read(bell_fd, &rings, sizeof(rings));
