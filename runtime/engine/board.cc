@@ -291,6 +291,8 @@ bool Board::HasOutbox() const {
 
 std::optional<OutboxEntry> Board::TakeOutbox() {
   if (!HasOutbox()) return std::nullopt;
+  Lock lock(*this);
+  if (!lock.held()) return std::nullopt;
   const uint64_t begin = header_->outbox_begin.load(std::memory_order_relaxed);
   const uint32_t word =
       header_->outbox[begin % std::size(header_->outbox)].load(std::memory_order_relaxed);
