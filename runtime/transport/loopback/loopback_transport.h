@@ -15,6 +15,7 @@ class LoopbackMailboxes;
 class LoopbackWorld {
  public:
   explicit LoopbackWorld(int size);
+  LoopbackWorld(LoopbackWorld&&) = default;  // no copies: they would share their messages
   std::unique_ptr<Transport> TransportFor(int rank) const;
 
  private:

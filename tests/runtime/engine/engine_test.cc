@@ -31,7 +31,9 @@ using RankBody = std::function<void(Engine&, Problems&)>;
 std::string RunWorld(const std::vector<HostShape>& hosts, const RankBody& body, int epochs = 1) {
   FakeDaemon daemon(hosts);
   const Topology topology(hosts);
-  std::vector<LoopbackWorld> networks(epochs, LoopbackWorld(topology.size()));
+  // A network an epoch: copies of one would share its messages, and one epoch read another's.
+  std::vector<LoopbackWorld> networks;
+  for (int epoch = 0; epoch < epochs; ++epoch) networks.emplace_back(topology.size());
   Problems problems;
   std::vector<std::thread> ranks;
   for (int r = 0; r < topology.size(); ++r) {
@@ -239,8 +241,9 @@ TEST_CASE("epochs follow one another in one process") {
               hosts,
               [](Engine& engine, Problems& problems) {
                 std::vector<float> x(10, 1.0f);
-                problems.Expect(
-                    Sum(engine, "x", &x).ok() && x[0] == engine.world().topology().size(), "sum");
+                const absl::Status status = Sum(engine, "x", &x);
+                problems.Expect(status.ok(), status.ToString());
+                problems.Expect(x[0] == engine.world().topology().size(), "wrong sum");
               },
               5) == "");
 }
