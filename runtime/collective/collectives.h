@@ -20,19 +20,59 @@
 
 namespace hvd {
 
+// One tensor of a reduction.
+struct ReducePart {
+  const void* input = nullptr;
+  void* output = nullptr;  // == input: in place; else no overlap
+  size_t count = 0;        // elements
+  // Where the host's ranks have this tensor, as this process sees their memory, by index among the
+  // host's members; empty unless all of them have it in shared memory. Then ranks read and write
+  // one another's buffers directly.
+  absl::Span<const void* const> host_inputs;
+  absl::Span<void* const> host_outputs;
+};
+
 struct ReduceArgs {
   const void* input = nullptr;
   void* output = nullptr;  // == input: in place; else no overlap
   size_t count = 0;        // elements
+  // Several tensors fused: reduced as if they lay one after the other. The three above are not
+  // used then.
+  absl::Span<const ReducePart> parts;
   hvd_dtype_t dtype = HVD_FLOAT32;
   hvd_op_t op =
       HVD_SUM;  // AVERAGE divides the sum by the group's size (integers truncate towards zero)
+  // result = postscale * op(prescale * each); integers are scaled in double and truncated. Sums of
+  // floats may apply both at once.
+  double prescale = 1.0;
+  double postscale = 1.0;
+  int divisor = 0;  // for AVERAGE, instead of the group's size; 0: the group's size
+};
+
+// Rank r gets the reduction of its elements: count_by_rank says how the input is divided.
+struct ReduceScatterArgs {
+  const void* input = nullptr;
+  void* output = nullptr;                  // no overlap with input
+  absl::Span<const size_t> count_by_rank;  // size() entries; zero is allowed
+  hvd_dtype_t dtype = HVD_FLOAT32;
+  hvd_op_t op = HVD_SUM;
+  double prescale = 1.0;
+  double postscale = 1.0;
+  int divisor = 0;
 };
 
 struct GatherArgs {
   const void* input = nullptr;
   void* output = nullptr;  // the ranks' parts one after the other; may contain input at its place
   absl::Span<const size_t> bytes_by_rank;  // size() entries; zero is allowed
+};
+
+// What this rank sends to each rank lies in `input` by rank; what it gets, in `output` by rank.
+struct AlltoallArgs {
+  const void* input = nullptr;
+  void* output = nullptr;                  // no overlap with input
+  absl::Span<const size_t> send_bytes;     // size() entries; zero is allowed
+  absl::Span<const size_t> receive_bytes;  // what each rank sends to this one
 };
 
 struct BroadcastArgs {
@@ -48,7 +88,9 @@ class Collectives {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual absl::Status Allreduce(const ReduceArgs& args) = 0;
+  virtual absl::Status ReduceScatter(const ReduceScatterArgs& args);
   virtual absl::Status Allgather(const GatherArgs& args) = 0;
+  virtual absl::Status Alltoall(const AlltoallArgs& args);
   virtual absl::Status Broadcast(const BroadcastArgs& args) = 0;
   virtual absl::Status Barrier() = 0;
 };

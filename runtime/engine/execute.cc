@@ -84,6 +84,8 @@ absl::Status ExecuteRequest(Request* request, const LogEntry& entry, Collectives
     case RequestKind::kBarrier:
     case RequestKind::kLeave:
       return absl::OkStatus();  // that all have asked for it is all there is to it
+    default:
+      break;
   }
   return absl::InternalError("a request of unknown kind");
 }

@@ -16,6 +16,16 @@ const char* KindName(RequestKind kind) {
       return "barrier";
     case RequestKind::kLeave:
       return "shutdown";
+    case RequestKind::kReduceScatter:
+      return "reduce-scatter";
+    case RequestKind::kAlltoall:
+      return "alltoall";
+    case RequestKind::kJoin:
+      return "join";
+    case RequestKind::kAddProcessSet:
+      return "add process set";
+    case RequestKind::kRemoveProcessSet:
+      return "remove process set";
   }
   return "unknown";
 }
@@ -90,6 +100,9 @@ std::string Describe(const Signature& signature) {
   return text;
 }
 
-Request::~Request() { free(owned_result); }
+Request::~Request() {
+  free(owned_result);
+  for (RequestPart& part : parts) free(part.owned_result);
+}
 
 }  // namespace hvd

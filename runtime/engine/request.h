@@ -14,7 +14,18 @@
 
 namespace hvd {
 
-enum class RequestKind : uint32_t { kAllreduce = 1, kAllgather, kBroadcast, kBarrier, kLeave };
+enum class RequestKind : uint32_t {
+  kAllreduce = 1,
+  kAllgather,
+  kBroadcast,
+  kBarrier,
+  kLeave,
+  kReduceScatter,
+  kAlltoall,
+  kJoin,
+  kAddProcessSet,
+  kRemoveProcessSet,
+};
 const char* KindName(RequestKind kind);
 const char* DtypeName(hvd_dtype_t dtype);
 const char* OpName(hvd_op_t op);
@@ -22,6 +33,9 @@ const char* OpName(hvd_op_t op);
 inline constexpr int kMaxDimensions = 16;
 
 // What all ranks must agree on. Plain bytes: it also lies in the hosts' shared memory.
+//
+// A group of tensors enters as one request: `group_count` tensors of one type, whose element counts
+// are `shape` (ndim of them, the rest as a hash in `group_hash`).
 struct Signature {
   RequestKind kind = RequestKind::kBarrier;
   uint32_t dtype = 0;
@@ -29,6 +43,11 @@ struct Signature {
   int32_t root = 0;
   uint32_t device_type = HVD_CPU;
   int32_t ndim = 0;
+  int32_t group_count = 0;   // 0: a single tensor
+  uint32_t compression = 0;  // hvd_compression_t
+  uint64_t group_hash = 0;   // of all shapes of the group; of the ranks of a process set
+  double prescale = 1.0;
+  double postscale = 1.0;
   std::array<int64_t, kMaxDimensions> shape{};
 
   int64_t rows() const { return ndim > 0 ? shape[0] : 0; }
@@ -38,6 +57,15 @@ struct Signature {
 
 // "allreduce float32 [64,10] sum"
 std::string Describe(const Signature& signature);
+
+// One tensor of a grouped request.
+struct RequestPart {
+  const void* input = nullptr;
+  void* output = nullptr;  // null for a result that the library allocates
+  std::vector<int64_t> shape;
+  void* owned_result = nullptr;
+  std::vector<int64_t> result_shape;
+};
 
 // A submitted request. Owned by the submitter (blocking call) or the handle table; the engine
 // borrows it from submit until `done`.
@@ -49,11 +77,15 @@ struct Request {
   void* output = nullptr;  // null for an allgather whose result the library allocates
   // For an allgather with the caller's output: its rows.
   int64_t output_rows = 0;
+  std::vector<RequestPart> parts;  // of a group; then input and output above are not used
+  std::vector<int64_t> splits;     // of an alltoall: rows for each rank; empty: even
 
   // Written by the executor before `done`.
   absl::Status status;
   void* owned_result = nullptr;  // malloc'ed; the caller of wait_result takes it
   std::vector<int64_t> result_shape;
+  std::vector<int64_t> received_splits;  // of an alltoall
+  int64_t result_number = 0;             // join: the last rank; add process set: its number
   std::atomic<bool> done{false};
 
   Request() = default;
