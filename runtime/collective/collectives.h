@@ -36,9 +36,6 @@ struct ReduceArgs {
   const void* input = nullptr;
   void* output = nullptr;  // == input: in place; else no overlap
   size_t count = 0;        // elements
-  // Several tensors fused: reduced as if they lay one after the other. The three above are not
-  // used then.
-  absl::Span<const ReducePart> parts;
   hvd_dtype_t dtype = HVD_FLOAT32;
   hvd_op_t op =
       HVD_SUM;  // AVERAGE divides the sum by the group's size (integers truncate towards zero)
@@ -47,6 +44,9 @@ struct ReduceArgs {
   double prescale = 1.0;
   double postscale = 1.0;
   int divisor = 0;  // for AVERAGE, instead of the group's size; 0: the group's size
+  // Several tensors fused: reduced as if they lay one after the other. input, output and
+  // count are not used then.
+  absl::Span<const ReducePart> parts = {};
 };
 
 // Rank r gets the reduction of its elements: count_by_rank says how the input is divided.
