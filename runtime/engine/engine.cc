@@ -77,7 +77,7 @@ absl::Status Engine::SubmitLocked(Request* request) {
                                     "' is already pending on this rank; wait for it before "
                                     "submitting the same name again");
   }
-  const absl::StatusOr<uint32_t> number = world_->board().Mark(request->name, request->signature);
+  const absl::StatusOr<uint32_t> number = world_->board().Mark(request->name, {request->signature});
   if (!number.ok()) {
     by_name_.erase(at);
     return number.status();
@@ -178,7 +178,7 @@ void Engine::ExecuteUntil(Stop stop) {
     if (broken) return Break(absl::OkStatus());
     activity.state.store(RankState::kWaiting, std::memory_order_relaxed);
     const absl::Status waited = world_->waiter().Until([&] {
-      return stop() || world_->board().HasNext() ||
+      return stop() || world_->board().HasNext() || world_->board().HasOpen() ||
              (world_->leader() != nullptr && StepAgreement()) ||
              stopping_.load(std::memory_order_relaxed);
     });
@@ -207,34 +207,40 @@ bool Engine::StepAgreement() {
 
 bool Engine::StepLog() {
   Board& board = world_->board();
+  if (!board.HasNext()) board.Close();
   if (!board.HasNext()) return false;
-  const LogEntry entry = board.Next();
-  Request* request = nullptr;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = by_number_.find(entry.number);
-    if (found != by_number_.end()) request = found->second;
+  std::vector<std::pair<uint32_t, Request*>> done;
+  for (const LogEntry& entry : board.NextBatch()) {
+    Request* request = nullptr;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      const auto found = by_number_.find(entry.number);
+      if (found != by_number_.end()) request = found->second;
+    }
+    if (request == nullptr) {
+      AbortEpoch(world_->page(), "the schedule names a tensor that this rank has not submitted",
+                 world_->event_fds());
+      return false;
+    }
+    if (!Execute(request, entry)) return true;
+    done.push_back({entry.number, request});
   }
-  if (request == nullptr) {
-    AbortEpoch(world_->page(), "the schedule names a tensor that this rank has not submitted",
-               world_->event_fds());
-    return false;
-  }
-  Execute(request, entry);
+  board.Advance();
+  for (const auto& [number, request] : done) Complete(request, number);
   return true;
 }
 
-void Engine::Execute(Request* request, const LogEntry& entry) {
+// False when the epoch is broken now; the request is done then.
+bool Engine::Execute(Request* request, const LogEntry& entry) {
   request->status = ExecuteRequest(request, entry, &world_->collectives());
   if (BreaksEpoch(request->status)) {
     Break(absl::IsAborted(request->status)
               ? request->status
               : world_->waiter().EndEpoch(std::string(request->status.message())));
-    return;
+    return false;
   }
-  world_->board().Advance();
   world_->activity().calls.fetch_add(1, std::memory_order_relaxed);
-  Complete(request, entry.number);
+  return true;
 }
 
 // After this the submitter may free the request. Only those who wait on `changed_` need a wake-up;

@@ -53,7 +53,7 @@ class Engine {
   bool Step();
   bool StepAgreement();
   bool StepLog();
-  void Execute(Request* request, const LogEntry& entry);
+  bool Execute(Request* request, const LogEntry& entry);
   void Complete(Request* request, uint32_t number);
   void CompleteAll(const absl::Status& status);
   void Break(const absl::Status& status);
