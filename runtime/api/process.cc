@@ -78,8 +78,8 @@ absl::Status Process::InitLocked() {
     return world.status();
   }
   last_epoch_ = (*world)->epoch();
-  auto engine = std::make_shared<Engine>(std::move(*world));
-  sets_.Start(engine);
+  auto engine = std::make_shared<Engine>(std::move(*world), *config);
+  sets_.Start(engine, *config);
   static_sets_added_ = false;
   std::lock_guard<std::mutex> lock(engine_mutex_);
   engine_ = std::move(engine);

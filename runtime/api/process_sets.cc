@@ -52,7 +52,8 @@ std::string Describe(const ProcessSet& set) {
   return "process set " + std::to_string(set.id) + " " + Numbers(set.ranks);
 }
 
-void ProcessSets::Start(std::shared_ptr<Engine> global) {
+void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& config) {
+  config_ = config;
   auto set = std::make_shared<ProcessSet>();
   for (int r = 0; r < global->world().topology().size(); ++r) set->ranks.push_back(r);
   set->index = global->world().rank();
@@ -183,7 +184,7 @@ absl::Status ProcessSets::Add(absl::Span<const int32_t> ranks, int32_t* id) {
     set->index = static_cast<int>(at - set->ranks.begin());
     auto world = EpochWorld::ForSet(&global->engine->world(), {set->region, set->ranks});
     if (!world.ok()) return world.status();
-    set->engine = std::make_shared<Engine>(*std::move(world));
+    set->engine = std::make_shared<Engine>(*std::move(world), config_);
   }
   *id = set->id;
   return Publish(set);

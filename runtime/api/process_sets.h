@@ -39,7 +39,7 @@ class ProcessSets {
   using SetPointer = std::shared_ptr<const ProcessSet>;
 
   // A new epoch: the global set alone.
-  void Start(std::shared_ptr<Engine> global);
+  void Start(std::shared_ptr<Engine> global, const EngineConfig& config);
   // Leaves every set with its other members, then the global one. Afterwards there are none.
   void Stop();
 
@@ -61,6 +61,7 @@ class ProcessSets {
   absl::Status Publish(const std::shared_ptr<ProcessSet>& set);
   std::string Unknown(int32_t id) const;
 
+  EngineConfig config_;      // of this epoch
   std::mutex change_mutex_;  // held while a change is agreed and made
   mutable std::mutex mutex_;
   std::map<int32_t, SetPointer> sets_;  // guarded by mutex_

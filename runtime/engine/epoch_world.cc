@@ -17,12 +17,12 @@ constexpr int kChannelsPerSet = 2;
 
 size_t Aligned(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
-// What a process set has of the host memory: a board, the collectives' region. As large for a few
-// ranks as for all: what is not touched costs nothing.
+// What a process set has of the host memory: a board, the collectives' region, the direct path's.
+// As large for a few ranks as for all: what is not touched costs nothing.
 size_t RegionBytes(const Topology& job, int host) {
   const int local_size = job.hosts()[host].ranks;
   return Aligned(Board::Bytes(local_size, job.size())) +
-         Aligned(HostCollectives::HostRegionBytes(local_size));
+         Aligned(HostCollectives::HostRegionBytes(local_size)) + Aligned(Direct::Bytes(local_size));
 }
 
 // The page and a region a process set.
@@ -147,6 +147,13 @@ void EpochWorld::BuildAgreement() {
   board.world_size = topology_.size();
   board.several_hosts = topology_.hosts().size() > 1;
   board_ = std::make_unique<Board>(board);
+  if (!board.several_hosts) {
+    std::byte* after_collectives = region() +
+                                   Aligned(Board::Bytes(place().local_size, topology_.size())) +
+                                   Aligned(HostCollectives::HostRegionBytes(place().local_size));
+    direct_ = std::make_unique<Direct>(
+        DirectPlace{page(), after_collectives, place().local_rank, place().local_size});
+  }
   if (board.several_hosts && place().local_rank == 0) {
     leader_ = std::make_unique<Leader>(
         LeaderParts{&topology_, place().host, board_.get(), transport_.get()});

@@ -11,6 +11,7 @@
 #include "hostfile/topology.h"
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/board.h"
+#include "runtime/engine/direct.h"
 #include "runtime/engine/leader.h"
 #include "runtime/engine/set_transport.h"
 #include "runtime/session/session.h"
@@ -61,6 +62,7 @@ class EpochWorld {
   HostPage* page() const { return job().grant_.memory->page(); }  // all sets' of the host
   const int* event_fds() const { return job().grant_.memory->event_fds(); }
   Board& board() { return *board_; }
+  Direct* direct() { return direct_.get(); }  // null in a job of several hosts
   Waiter& waiter() { return *waiter_; }
   Collectives& collectives() { return *collectives_; }
   Leader* leader() { return leader_.get(); }  // null unless this rank speaks for its host
@@ -93,6 +95,7 @@ class EpochWorld {
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Waiter> waiter_;
   std::unique_ptr<Board> board_;
+  std::unique_ptr<Direct> direct_;
   std::unique_ptr<Collectives> collectives_;
   std::unique_ptr<Leader> leader_;
 };
