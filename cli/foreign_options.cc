@@ -36,7 +36,6 @@ constexpr std::array kHorovodOptions = {
     "--elastic-timeout",
     "--reset-limit",
     "--blacklist-cooldown-range",
-    "--timeline-filename",
     "--timeline-mark-cycles",
     "--no-timeline-mark-cycles",
     "--stall-check",

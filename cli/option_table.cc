@@ -137,6 +137,9 @@ void OptionTable::Parser::DeclareWorkers() {
       ->group(group);
   Text("--output-filename", &texts.output, "DIR", "also write DIR/rank.NNNN/{stdout,stderr}")
       ->group(group);
+  Text("--timeline-filename", &texts.timeline, "FILE",
+       "what every rank did when: Chrome's JSON, or *.pftrace; else $HVD_TIMELINE")
+      ->group(group);
   Flag("--prefix-timestamp,--prefix-output-with-timestamp", &texts.timestamps,
        "the time before each line", group);
   Flag("--verbose", &texts.verbose, "say what hvdrun does", group);

@@ -17,6 +17,7 @@ struct OptionTexts {
   std::string start_timeout, timeout, lease, grace;
   std::string containment, stdin_target, output;
   std::vector<std::string> forwarded;
+  std::string timeline;
   bool verbose = false, timestamps = false;
   bool dry_run = false, help = false, version = false, check_build = false;
 };

@@ -106,6 +106,7 @@ absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
   run->verbose = texts.verbose;
   run->output_directory = texts.output;
   run->timestamps = texts.timestamps;
+  run->timeline_path = texts.timeline;
   return status;
 }
 

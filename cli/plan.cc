@@ -79,10 +79,20 @@ std::string Absolute(const std::string& path, const FrontWorld& world) {
   return (std::filesystem::path(world.directory) / path).lexically_normal().string();
 }
 
+// DYNAMIC is Horovod's word for one that a rank will start.
+std::string TimelinePath(const RunOptions& run, const FrontWorld& world) {
+  std::string path = run.timeline_path;
+  for (const char* name : {"HVD_TIMELINE", "HOROVOD_TIMELINE"}) {
+    if (path.empty()) path = Variable(world, name);
+  }
+  return path == "DYNAMIC" ? "" : path;
+}
+
 absl::Status ResolvePaths(const FrontWorld& world, RunOptions* run) {
   run->directory = world.directory;
   run->output_directory = Absolute(run->output_directory, world);
   run->prefix = Absolute(run->prefix, world);
+  run->timeline_path = Absolute(TimelinePath(*run, world), world);
   run->ssh_identity = Absolute(run->ssh_identity, world);
   if (run->ssh_identity.empty() || world.file_exists(run->ssh_identity)) return absl::OkStatus();
   return absl::InvalidArgumentError(

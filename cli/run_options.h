@@ -44,6 +44,7 @@ struct RunOptions {
   bool verbose = false;
   std::string output_directory;  // absolute; empty none
   bool timestamps = false;
+  std::string timeline_path;  // absolute; empty none
 };
 
 }  // namespace hvd

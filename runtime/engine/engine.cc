@@ -23,7 +23,10 @@ bool BreaksEpoch(const absl::Status& status) {
 
 }  // namespace
 
-Engine::Engine(std::unique_ptr<EpochWorld> world) : world_(std::move(world)) {
+Engine::Engine(std::unique_ptr<EpochWorld> world)
+    : world_(std::move(world)),
+      timeline_(world_->page(), world_->place().local_rank, 0),
+      metrics_(world_->page(), world_->place().local_rank, 0) {
   world_->activity().state.store(RankState::kIdle);
   thread_ = std::thread([this] { ThreadBody(); });
   pthread_setname_np(thread_.native_handle(), "hvd-engine");
@@ -83,6 +86,7 @@ absl::Status Engine::SubmitLocked(Request* request) {
     return number.status();
   }
   by_number_[*number] = request;
+  request->submitted_ns = timeline_.Stamp();
   pending_.fetch_add(1, std::memory_order_relaxed);
   NoteActivity(*request);
   return absl::OkStatus();
@@ -177,7 +181,7 @@ void Engine::ExecuteUntil(Stop stop) {
     if (stopping_.load()) return;
     if (broken) return Break(absl::OkStatus());
     activity.state.store(RankState::kWaiting, std::memory_order_relaxed);
-    const absl::Status waited = world_->waiter().Until([&] {
+    const absl::Status waited = WaitForOthers([&] {
       return stop() || world_->board().HasNext() ||
              (world_->leader() != nullptr && StepAgreement()) ||
              stopping_.load(std::memory_order_relaxed);
@@ -185,6 +189,15 @@ void Engine::ExecuteUntil(Stop stop) {
     activity.state.store(RankState::kIdle, std::memory_order_relaxed);
     if (!waited.ok()) return Break(waited);
   }
+}
+
+// Time with nothing of ours under way is no waiting.
+absl::Status Engine::WaitForOthers(absl::FunctionRef<bool()> ready) {
+  if (pending_.load(std::memory_order_relaxed) == 0) return world_->waiter().Until(ready);
+  const int64_t begin_ns = Timeline::Now();
+  absl::Status waited = world_->waiter().Until(ready);
+  metrics_.Waited(Timeline::Now() - begin_ns);
+  return waited;
 }
 
 // One thing that can be done now; false if there is nothing.
@@ -225,7 +238,9 @@ bool Engine::StepLog() {
 }
 
 void Engine::Execute(Request* request, const LogEntry& entry) {
+  const int64_t begin_ns = Timeline::Now();
   request->status = ExecuteRequest(request, entry, &world_->collectives());
+  NoteExecuted(*request, entry.number, begin_ns);
   if (BreaksEpoch(request->status)) {
     Break(absl::IsAborted(request->status)
               ? request->status
@@ -235,6 +250,19 @@ void Engine::Execute(Request* request, const LogEntry& entry) {
   world_->board().Advance();
   world_->activity().calls.fetch_add(1, std::memory_order_relaxed);
   Complete(request, entry.number);
+}
+
+void Engine::NoteExecuted(const Request& request, uint32_t number, int64_t begin_ns) {
+  const int64_t end_ns = Timeline::Now();
+  const Signature& signature = request.signature;
+  const uint64_t bytes = InputBytes(request);
+  metrics_.Done(signature.kind, bytes);
+  metrics_.Executed(signature.kind, end_ns - begin_ns);
+  if (!request.status.ok()) metrics_.Failed();
+  if (!timeline_.on()) return;
+  const TracedTensor tensor = {number, request.name, bytes};
+  timeline_.Record(Timeline::Negotiation(signature.kind), tensor, request.submitted_ns, begin_ns);
+  timeline_.Record(Timeline::Operation(signature.kind), tensor, begin_ns, end_ns);
 }
 
 // After this the submitter may free the request. Only those who wait on `changed_` need a wake-up;

@@ -16,7 +16,9 @@
 
 #include "absl/status/status.h"
 #include "runtime/engine/epoch_world.h"
+#include "runtime/engine/metrics.h"
 #include "runtime/engine/request.h"
+#include "runtime/engine/timeline.h"
 
 namespace hvd {
 
@@ -54,6 +56,8 @@ class Engine {
   bool StepAgreement();
   bool StepLog();
   void Execute(Request* request, const LogEntry& entry);
+  void NoteExecuted(const Request& request, uint32_t number, int64_t begin_ns);
+  absl::Status WaitForOthers(absl::FunctionRef<bool()> ready);
   void Complete(Request* request, uint32_t number);
   void CompleteAll(const absl::Status& status);
   void Break(const absl::Status& status);
@@ -61,6 +65,8 @@ class Engine {
   void NoteActivity(const Request& request);
 
   const std::unique_ptr<EpochWorld> world_;
+  Timeline timeline_;  // the executor's
+  Metrics metrics_;    // the executor's
 
   std::mutex mutex_;
   std::condition_variable changed_;      // a request is done, or the role is free
