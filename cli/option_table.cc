@@ -94,6 +94,7 @@ struct OptionTable::Parser {
   void DeclareHosts();
   void DeclareTimes();
   void DeclareWorkers();
+  void DeclareSettings();
   void DeclareQuestions();
 };
 
@@ -137,12 +138,32 @@ void OptionTable::Parser::DeclareWorkers() {
       ->group(group);
   Text("--output-filename", &texts.output, "DIR", "also write DIR/rank.NNNN/{stdout,stderr}")
       ->group(group);
-  Text("--timeline-filename", &texts.timeline, "FILE",
-       "what every rank did when: Chrome's JSON, or *.pftrace; else $HVD_TIMELINE")
-      ->group(group);
   Flag("--prefix-timestamp,--prefix-output-with-timestamp", &texts.timestamps,
        "the time before each line", group);
   Flag("--verbose", &texts.verbose, "say what hvdrun does", group);
+}
+
+void OptionTable::Parser::DeclareSettings() {
+  CLI::Option* flag = nullptr;  // the one before
+  const SettingOption* before = nullptr;
+  for (const SettingOption& option : SettingOptions()) {
+    const auto take = [this, &option](const std::string& value) {
+      texts.settings.push_back({&option, value + option.unit});
+    };
+    CLI::Option* declared =
+        option.type != nullptr
+            ? app.add_option_function<std::string>(option.names, take, option.help)
+                  ->type_name(option.type)
+                  ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+            : app.add_flag_callback(
+                  option.names, [take] { take(""); }, option.help);
+    declared->group("Settings of the workers (HVD_ variables say the same)");
+    if (flag != nullptr && option.type == nullptr && before->id == option.id) {
+      flag->excludes(declared);
+    }
+    flag = option.type == nullptr ? declared : nullptr;
+    before = &option;
+  }
 }
 
 void OptionTable::Parser::DeclareQuestions() {
@@ -160,6 +181,7 @@ OptionTable::Parser::Parser() {
   DeclareHosts();
   DeclareTimes();
   DeclareWorkers();
+  DeclareSettings();
   DeclareQuestions();
 }
 

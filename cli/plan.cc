@@ -8,6 +8,7 @@
 #include "cli/local_host.h"
 #include "cli/worker_environment.h"
 #include "hostfile/host_item.h"
+#include "proto/setting_values.h"
 
 namespace hvd {
 namespace {
@@ -79,24 +80,26 @@ std::string Absolute(const std::string& path, const FrontWorld& world) {
   return (std::filesystem::path(world.directory) / path).lexically_normal().string();
 }
 
-// DYNAMIC is Horovod's word for one that a rank will start.
-std::string TimelinePath(const RunOptions& run, const FrontWorld& world) {
-  std::string path = run.timeline_path;
-  for (const char* name : {"HVD_TIMELINE", "HOROVOD_TIMELINE"}) {
-    if (path.empty()) path = Variable(world, name);
-  }
-  return path == "DYNAMIC" ? "" : path;
-}
-
 absl::Status ResolvePaths(const FrontWorld& world, RunOptions* run) {
   run->directory = world.directory;
   run->output_directory = Absolute(run->output_directory, world);
   run->prefix = Absolute(run->prefix, world);
-  run->timeline_path = Absolute(TimelinePath(*run, world), world);
   run->ssh_identity = Absolute(run->ssh_identity, world);
   if (run->ssh_identity.empty() || world.file_exists(run->ssh_identity)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--ssh-identity-file: there is no file ", run->ssh_identity));
+}
+
+// Of the workers' settings, those that hvdrun and hvdd carry out.
+absl::Status ReadSettings(const FrontWorld& world, RunOptions* run) {
+  const absl::StatusOr<SettingValues> settings = SettingValues::Read(run->environment);
+  if (!settings.ok()) return settings.status();
+  const std::string& timeline = settings->Text(SettingId::kTimeline);
+  if (timeline != "DYNAMIC") run->timeline_path = Absolute(timeline, world);
+  if (settings->Flag(SettingId::kStallCheckDisable)) return absl::OkStatus();
+  run->stall_warn_s = settings->Number(SettingId::kStallWarn);
+  run->stall_abort_s = settings->Number(SettingId::kStallAbort);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -111,6 +114,8 @@ absl::StatusOr<RunOptions> PlanRun(const TypedOptions& typed, const FrontWorld& 
   if (!chosen.ok()) return chosen.status();
   run.environment = std::move(chosen->environment);
   run.own_environment = std::move(chosen->own);
+  status = ReadSettings(world, &run);
+  if (!status.ok()) return status;
   return run;
 }
 

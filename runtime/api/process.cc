@@ -78,7 +78,7 @@ absl::Status Process::InitLocked() {
     return world.status();
   }
   last_epoch_ = (*world)->epoch();
-  auto engine = std::make_shared<Engine>(std::move(*world));
+  auto engine = std::make_shared<Engine>(std::move(*world), *config);
   std::lock_guard<std::mutex> lock(engine_mutex_);
   engine_ = std::move(engine);
   return absl::OkStatus();

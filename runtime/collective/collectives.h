@@ -27,7 +27,8 @@ struct ReducePart {
   size_t count = 0;        // elements
   // Where the host's ranks have this tensor, as this process sees their memory, by index among the
   // host's members; empty unless all of them have it in shared memory. Then ranks read and write
-  // one another's buffers directly.
+  // one another's buffers directly, from the first one's call on: all have handed theirs over by
+  // then. (The engine agrees on a tensor when all have submitted it.)
   absl::Span<const void* const> host_inputs;
   absl::Span<void* const> host_outputs;
 };

@@ -37,7 +37,10 @@ HierarchicalCollectives::HierarchicalCollectives(const HierarchicalOptions& opti
   rail.transport = options.transport;
   rail.index = place_.host;
   rail.channel = options.channel;  // rails share no rank
-  for (int h = 0; h < hosts; ++h) rail.ranks.push_back(topology_.first_rank(h) + place_.local_rank);
+  for (int h = 0; h < hosts; ++h) {
+    const int member = topology_.first_rank(h) + place_.local_rank;
+    rail.ranks.push_back(options.global_ranks.empty() ? member : options.global_ranks[member]);
+  }
   rail_ = std::make_unique<MessageCollectives>(std::move(rail), thresholds.message);
 }
 

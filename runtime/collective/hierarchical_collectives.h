@@ -16,13 +16,16 @@
 
 namespace hvd {
 
+// A group is the job or a process set; its ranks are numbered from 0, by host.
 struct HierarchicalOptions {
   Waiter* waiter = nullptr;        // borrowed; has the transport set
   Transport* transport = nullptr;  // borrowed
-  void* region = nullptr;          // this host's, HostCollectives::HostRegionBytes(local_size)
-  const Topology* topology = nullptr;
-  int rank = 0;          // in the job
-  uint16_t channel = 0;  // of the transport; nobody else's
+  void* region = nullptr;  // the group's on this host, HostCollectives::HostRegionBytes(local_size)
+  const Topology* topology = nullptr;  // hosts with members, and how many
+  int rank = 0;                        // in the group
+  uint16_t channel = 0;                // of the transport; nobody else's
+  // Whom the transport knows as what, by rank in the group; empty: the same numbers.
+  std::vector<int> global_ranks = {};
 };
 
 struct HierarchicalThresholds {

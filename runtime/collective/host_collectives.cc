@@ -18,50 +18,91 @@ absl::StatusOr<std::unique_ptr<HostCollectives>> HostCollectives::Create(
   return std::unique_ptr<HostCollectives>(new HostCollectives(*std::move(group), thresholds));
 }
 
-std::byte* HostCollectives::Scratch() {
-  if (scratch_ == nullptr) scratch_.reset(new std::byte[kScratchBytes]);
-  return scratch_.get();
+namespace {
+
+// The kernel and its scales, or why there is none.
+absl::StatusOr<ReduceKernel> FindKernel(const ReduceArgs& args, int size, ReduceTask* scales) {
+  const ReduceKernel kernel = FindReduceKernel(args.dtype, args.op, BestKernelLevel());
+  if (kernel == nullptr) return absl::InvalidArgumentError("bool has no average; use MIN or MAX");
+  if (args.dtype == HVD_BOOL && (args.prescale != 1 || args.postscale != 1)) {
+    return absl::InvalidArgumentError("bool cannot be scaled; leave prescale and postscale at 1");
+  }
+  if (args.op == HVD_AVERAGE) scales->divisor = args.divisor > 0 ? args.divisor : size;
+  scales->prescale = args.prescale;
+  scales->postscale = args.postscale;
+  return kernel;
 }
 
+// What a group of one does.
+void ReduceAlone(const HostReduce& reduce) {
+  const TensorView& tensors = reduce.tensors;
+  tensors.ForEachPiece(0, tensors.count(), [&](const TensorView::Piece& piece) {
+    const void* source = piece.input();
+    void* destination = reduce.gather ? piece.output() : reduce.slice_output + piece.at;
+    reduce.Combine({&source, 1}, {&destination, 1}, piece.count);
+  });
+}
+
+}  // namespace
+
 absl::Status HostCollectives::Allreduce(const ReduceArgs& args) {
-  even_bounds_ = EvenSlices(args.count, size());
-  return Reduce(args, even_bounds_, /*gather=*/true);
+  if (absl::Status alive = group_->Check(); !alive.ok()) return alive;
+  ReduceTask scales;
+  const auto kernel = FindKernel(args, size(), &scales);
+  if (!kernel.ok()) return kernel.status();
+  const TensorView tensors(args);
+  if (tensors.count() == 0) return absl::OkStatus();
+  std::vector<size_t> bounds;
+  const HostReduce reduce{
+      .kernel = *kernel, .scales = scales, .tensors = tensors, .bounds = bounds};
+  if (size() == 1) {
+    ReduceAlone(reduce);
+    return absl::OkStatus();
+  }
+  const size_t bytes = tensors.count() * tensors.element_bytes();
+  const bool zero_copy = tensors.all_in_shared_memory();
+  const size_t one_shot =
+      std::min(HostRegion::kSlotBytes,
+               std::max(Mark::kPayloadBytes, thresholds_.one_shot_bytes * 2 / size()));
+  if (bytes <= Mark::kPayloadBytes || (bytes <= one_shot && !zero_copy)) {
+    return OneShotReduce(*group_, reduce);
+  }
+  bounds = EvenSlices(tensors.count(), size());
+  if (zero_copy) return ZeroCopyReduce(*group_, reduce);
+  return StagedReduce(*group_, reduce, thresholds_.staged_piece_bytes);
+}
+
+absl::Status HostCollectives::ReduceScatter(const ReduceScatterArgs& args) {
+  std::vector<size_t> bounds{0};
+  for (const size_t count : args.count_by_rank) bounds.push_back(bounds.back() + count);
+  return ReduceScatter({.input = args.input,
+                        .output = args.output,
+                        .count = bounds.back(),
+                        .dtype = args.dtype,
+                        .op = args.op,
+                        .prescale = args.prescale,
+                        .postscale = args.postscale,
+                        .divisor = args.divisor},
+                       bounds);
 }
 
 absl::Status HostCollectives::ReduceScatter(const ReduceArgs& args,
                                             const std::vector<size_t>& bounds) {
-  return Reduce(args, bounds, /*gather=*/false);
-}
-
-absl::Status HostCollectives::Reduce(const ReduceArgs& args, const std::vector<size_t>& bounds,
-                                     bool gather) {
   if (absl::Status alive = group_->Check(); !alive.ok()) return alive;
-  const ReduceKernel kernel = FindReduceKernel(args.dtype, args.op, BestKernelLevel());
-  if (kernel == nullptr) return absl::InvalidArgumentError("bool has no average; use MIN or MAX");
-  if (args.count == 0) return absl::OkStatus();
-  const HostReduce reduce{.kernel = kernel,
-                          .divisor = args.op == HVD_AVERAGE ? size() : 1,
-                          .element_bytes = DtypeBytes(args.dtype),
-                          .input = static_cast<const std::byte*>(args.input),
-                          .output = static_cast<std::byte*>(args.output),
-                          .gather = gather,
-                          .bounds = bounds};
-  if (size() == 1) {
-    const void* source = args.input;
-    void* destination = args.output;
-    kernel({&source, 1, &destination, 1, args.count, 1});
-    return absl::OkStatus();
-  }
-  const size_t bytes = args.count * reduce.element_bytes;
-  const size_t one_shot =
-      std::min(HostRegion::kSlotBytes,
-               std::max(Mark::kPayloadBytes, thresholds_.one_shot_bytes * 2 / size()));
-  if (gather && bytes <= one_shot) return OneShotReduce(*group_, reduce);
-  if (ReadsPeers(bytes)) {
-    return PeerReadReduce(*group_, reduce,
-                          {thresholds_.peer_read_piece_bytes, Scratch(), kScratchBytes});
-  }
-  return StagedReduce(*group_, reduce, thresholds_.staged_piece_bytes);
+  ReduceTask scales;
+  const auto kernel = FindKernel(args, size(), &scales);
+  if (!kernel.ok()) return kernel.status();
+  const TensorView tensors(args);
+  if (tensors.count() == 0) return absl::OkStatus();
+  const HostReduce reduce{.kernel = *kernel,
+                          .scales = scales,
+                          .tensors = tensors,
+                          .bounds = bounds,
+                          .gather = false,
+                          .slice_output = static_cast<std::byte*>(args.output)};
+  if (size() > 1) return StagedReduce(*group_, reduce, thresholds_.staged_piece_bytes);
+  ReduceAlone(reduce);
+  return absl::OkStatus();
 }
 
 absl::Status HostCollectives::Allgather(const GatherArgs& args) {
@@ -74,7 +115,6 @@ absl::Status HostCollectives::Allgather(const GatherArgs& args) {
   }
   const size_t one_shot = std::min(HostRegion::kSlotBytes, thresholds_.one_shot_bytes);
   if (largest <= one_shot) return OneShotAllgather(*group_, args);
-  if (ReadsPeers(total)) return PeerReadAllgather(*group_, args);
   return StagedAllgather(*group_, args, thresholds_.staged_piece_bytes);
 }
 
@@ -87,7 +127,6 @@ absl::Status HostCollectives::Broadcast(const BroadcastArgs& args) {
   }
   // In quarters: the others copy out one piece while the root copies in the next.
   if (args.bytes <= thresholds_.one_shot_bytes / 4) return OneShotBroadcast(*group_, args);
-  if (ReadsPeers(args.bytes)) return PeerReadBroadcast(*group_, args);
   return StagedBroadcast(*group_, args, thresholds_.staged_piece_bytes / 4);
 }
 

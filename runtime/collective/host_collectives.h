@@ -16,12 +16,7 @@ namespace hvd {
 struct HostThresholds {
   // Up to this all read all; times 2/size above 2 ranks.
   size_t one_shot_bytes = size_t{128} << 10;
-  // From this the peers' memory is read where that works. Never by default: with the stages in the
-  // second-level cache, system calls and page walks cost more than the second copy (16 MB on an
-  // EPYC of family 26: 1.3 ms staged, 2.8 ms read).
-  size_t peer_read_bytes = SIZE_MAX;
   size_t staged_piece_bytes = size_t{128} << 10;
-  size_t peer_read_piece_bytes = size_t{128} << 10;
 };
 
 class HostCollectives : public Collectives {
@@ -35,32 +30,22 @@ class HostCollectives : public Collectives {
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
   absl::Status Allreduce(const ReduceArgs& args) override;
+  absl::Status ReduceScatter(const ReduceScatterArgs& args) override;
   absl::Status Allgather(const GatherArgs& args) override;
   absl::Status Broadcast(const BroadcastArgs& args) override;
   absl::Status Barrier() override;
 
-  // The first half of an allreduce: rank r gets the sum of elements bounds[r] to bounds[r + 1] in
-  // args.output, which may be that very place in args.input. `bounds`: size() + 1, from 0 to
-  // args.count, the same on all ranks. AVERAGE divides by size().
+  // The first half of an allreduce: rank r gets the reduction of elements bounds[r] to
+  // bounds[r + 1] in args.output, which may be that very place in args.input. Of several parts the
+  // inputs count; the slice goes to args.output all the same. `bounds`: size() + 1, from 0 to the
+  // number of elements, the same on all ranks.
   absl::Status ReduceScatter(const ReduceArgs& args, const std::vector<size_t>& bounds);
-
-  // "peer-read" or "staged": how large tensors go.
-  const char* large_path() const { return group_->can_read_peers() ? "peer-read" : "staged"; }
 
  private:
   HostCollectives(std::unique_ptr<HostGroup> group, const HostThresholds& thresholds);
-  absl::Status Reduce(const ReduceArgs& args, const std::vector<size_t>& bounds, bool gather);
-  bool ReadsPeers(size_t bytes) const {
-    return group_->can_read_peers() && bytes >= thresholds_.peer_read_bytes;
-  }
-  std::byte* Scratch();
-
-  static constexpr size_t kScratchBytes = size_t{512} << 10;
 
   const std::unique_ptr<HostGroup> group_;
   const HostThresholds thresholds_;
-  std::vector<size_t> even_bounds_;
-  std::unique_ptr<std::byte[]> scratch_;  // made when first needed
 };
 
 }  // namespace hvd

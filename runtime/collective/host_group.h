@@ -1,5 +1,5 @@
 // The ranks of one host over their shared region: who has published what, and waiting for it. The
-// algorithms (host_one_shot, host_staged, host_peer_read) are functions over this.
+// algorithms (host_paths.h) are functions over this.
 //
 // Not thread-safe: one caller at a time, as Collectives.
 #pragma once
@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,21 +21,20 @@ struct HostGroupOptions {
   void* region = nullptr;    // zeroed, HostRegion::Bytes(local_size), the same memory on all ranks
   int local_rank = 0;
   int local_size = 1;
-  bool try_peer_read = true;  // the same on all ranks
 };
 
 class HostGroup {
  public:
-  // Cumulative rounds of the epoch. A round's stage may be overwritten kStages later, when every
-  // rank has consumed it.
-  enum Counter { kStaged, kReduced, kConsumed };
+  // Cumulative rounds of the epoch. Staged: what this rank shows is there. Done: this rank is
+  // through with what the others show; in a reduction its sums are there too. A round's stage may
+  // be overwritten kStages later, when every rank is done with it.
+  enum Counter { kStaged, kDone };
 
   // Meets the other ranks; waits for all of them.
   static absl::StatusOr<std::unique_ptr<HostGroup>> Create(const HostGroupOptions& options);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  bool can_read_peers() const { return can_read_peers_; }
   const WaitPolicy& wait_policy() const { return waiter_->policy(); }
 
   absl::Status Check() const { return waiter_->Check(); }
@@ -59,14 +57,11 @@ class HostGroup {
   void Advance(Counter counter, uint64_t rounds);
   absl::Status Await(Counter counter, int peer, uint64_t rounds);
   absl::Status AwaitAll(Counter counter, uint64_t rounds);
-
-  // Copies from a peer's private memory. REQUIRES: can_read_peers(). Ends the epoch if it fails.
-  absl::Status ReadPeer(int peer, uint64_t address, void* to, size_t bytes);
+  // The caller knows (by Await) that every rank is done with these.
+  void NoteAllDone(uint64_t rounds) { all_done_ = rounds; }
 
  private:
-  HostGroup(const HostGroupOptions& options);
-  absl::Status Introduce(bool try_peer_read);
-  bool ReadsAllIntroductions() const;
+  explicit HostGroup(const HostGroupOptions& options);
   const Mark& MarkOf(int peer) const { return region_.board(peer).marks[operation_ % 2]; }
   std::atomic<uint64_t>& CounterOf(int peer, Counter counter) const;
   // Waits until reached(peer) for all peers.
@@ -77,11 +72,9 @@ class HostGroup {
   const HostRegion region_;
   const int rank_;
   const int size_;
-  const uint64_t word_;  // private memory that peers read as a probe
-  std::vector<int> pids_;
-  bool can_read_peers_ = false;
   uint64_t operation_ = 0;
   uint64_t all_started_ = 0;  // the newest operation known to be started by every rank
+  uint64_t all_done_ = 0;     // rounds known to be done by every rank
   uint64_t rounds_ = 0;
 };
 

@@ -24,20 +24,25 @@ const std::byte* Shown(const HostGroup& group, int peer, size_t bytes) {
 
 absl::Status OneShotReduce(HostGroup& group, const HostReduce& reduce) {
   if (absl::Status begun = group.Begin(); !begun.ok()) return begun;
-  const size_t bytes = reduce.count() * reduce.element_bytes;
-  Show(group, reduce.input, bytes);
+  const TensorView& tensors = reduce.tensors;
+  const size_t bytes = tensors.count() * tensors.element_bytes();
+  if (bytes <= Mark::kPayloadBytes) {
+    std::byte payload[Mark::kPayloadBytes];
+    tensors.CopyIn(0, tensors.count(), payload);
+    group.PublishMark({payload, bytes});
+  } else {
+    tensors.CopyIn(0, tensors.count(), group.slot(group.rank()));
+    group.PublishMark({});
+  }
   if (absl::Status shown = group.AwaitMarks(); !shown.ok()) return shown;
   absl::InlinedVector<const void*, 16> sources(group.size());
-  for (int peer = 0; peer < group.size(); ++peer) {
-    sources[peer] = peer == group.rank() ? reduce.input : Shown(group, peer, bytes);
-  }
-  void* output = reduce.output;
-  reduce.kernel({.sources = sources.data(),
-                 .source_count = group.size(),
-                 .destinations = &output,
-                 .destination_count = 1,
-                 .count = reduce.count(),
-                 .divisor = reduce.divisor});
+  tensors.ForEachPiece(0, tensors.count(), [&](const TensorView::Piece& piece) {
+    for (int peer = 0; peer < group.size(); ++peer) {
+      sources[peer] = peer == group.rank() ? piece.input() : Shown(group, peer, bytes) + piece.at;
+    }
+    void* output = piece.output();
+    reduce.Combine(sources, {&output, 1}, piece.count);
+  });
   return absl::OkStatus();
 }
 

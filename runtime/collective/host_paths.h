@@ -1,13 +1,14 @@
 // The ways through a host's memory, as functions over a HostGroup. Which is right depends on the
-// size: host_collectives.cc chooses, the same on every rank.
+// size and on where the tensors lie: host_collectives.cc chooses, the same on every rank.
 //
 // One shot: everyone shows its whole tensor in a slot, and everyone reads all; one wait.
-// Staged: reduce-scatter and allgather in rounds through stages that stay in the second-level
-//   cache. In a round a rank shows the others their slices of its input, sums its own slice out of
-//   its input and what the others show, and shows the sum; its own slice is never staged, so that
-//   room holds the sum. kStages rounds overlap.
-// Peer read: as staged, but each reads its peers' private memory piece by piece into a buffer that
-//   stays in the cache.
+// Staged: in rounds through stages that stay in the second-level cache. In a round of a reduction a
+//   rank shows each other rank the piece of its input that is that rank's to sum, sums its own
+//   piece out of its input and what the others show, and writes the sum where they showed it: a
+//   line that has just been read for writing is written where it is, and each finds its results in
+//   its own stage. Rounds overlap.
+// Zero copy: the tensors lie in shared memory themselves. Each sums its slice out of all inputs and
+//   writes it into all outputs; nothing is staged.
 #pragma once
 
 #include <cstddef>
@@ -17,28 +18,25 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/collective/host_group.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
+#include "runtime/collective/tensor_view.h"
 
 namespace hvd {
 
 // A reduction whose slices belong to the ranks: rank r sums elements bounds[r] to bounds[r + 1].
 struct HostReduce {
   ReduceKernel kernel = nullptr;
-  int divisor = 1;
-  size_t element_bytes = 0;
-  const std::byte* input = nullptr;
-  std::byte* output = nullptr;  // all elements if `gather`, else this rank's slice
-  bool gather = true;           // collect the other ranks' slices too
-  const std::vector<size_t>& bounds;
+  ReduceTask scales;  // its divisor and scales
+  const TensorView& tensors;
+  const std::vector<size_t>& bounds;  // not used by one shot
+  bool gather = true;                 // collect the other ranks' slices too, into the tensors
+  std::byte* slice_output = nullptr;  // where this rank's own slice goes if not
 
-  size_t count() const { return bounds.back(); }
-  // Where this rank's own slice goes.
-  std::byte* own_output(int rank) const {
-    return gather ? output + bounds[rank] * element_bytes : output;
-  }
   size_t largest_slice() const;  // elements
+  void Combine(absl::Span<const void* const> sources, absl::Span<void* const> destinations,
+               size_t count) const;
 };
 
-// REQUIRES: count * element_bytes <= HostRegion::kSlotBytes; gather.
+// REQUIRES: tensors' bytes <= HostRegion::kSlotBytes; gather.
 absl::Status OneShotReduce(HostGroup& group, const HostReduce& reduce);
 // REQUIRES: every part <= HostRegion::kSlotBytes.
 absl::Status OneShotAllgather(HostGroup& group, const GatherArgs& args);
@@ -50,14 +48,7 @@ absl::Status StagedReduce(HostGroup& group, const HostReduce& reduce, size_t pie
 absl::Status StagedAllgather(HostGroup& group, const GatherArgs& args, size_t piece_bytes);
 absl::Status StagedBroadcast(HostGroup& group, const BroadcastArgs& args, size_t piece_bytes);
 
-struct PeerReadOptions {
-  size_t piece_bytes = 0;  // read at once, from each peer
-  std::byte* scratch = nullptr;
-  size_t scratch_bytes = 0;
-};
-absl::Status PeerReadReduce(HostGroup& group, const HostReduce& reduce,
-                            const PeerReadOptions& options);
-absl::Status PeerReadAllgather(HostGroup& group, const GatherArgs& args);
-absl::Status PeerReadBroadcast(HostGroup& group, const BroadcastArgs& args);
+// REQUIRES: tensors.all_in_shared_memory(); gather.
+absl::Status ZeroCopyReduce(HostGroup& group, const HostReduce& reduce);
 
 }  // namespace hvd

@@ -1,6 +1,6 @@
 // Where things lie in the memory that the ranks of one host share for collectives. Everything is
-// zero at first, written by one rank alone, and only ever grows: no flag is reset, so none can be
-// seen too late.
+// zero at first, written by one rank alone (but for the stages), and only ever grows: no flag is
+// reset, so none can be seen too late.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,6 @@ struct Mark {
   std::byte payload[kPayloadBytes];
 };
 
-// How a rank introduces itself, for the probe of reading its memory.
-struct Introduction {
-  alignas(128) std::atomic<uint32_t> said{0};
-  std::atomic<uint32_t> can_read_all{0};  // 1: no, 2: yes
-  uint64_t pid = 0;                       // as the host's ranks see it
-  uint64_t word_address = 0;              // of a word in its private memory
-  uint64_t word = 0;                      // and that word's value
-};
-
 // One a rank, written by it alone. A neighbour line is fetched along with a line, so each that is
 // waited for has 128 bytes.
 struct RankBoard {
@@ -34,9 +25,7 @@ struct RankBoard {
   alignas(128) Mark marks[2];
   // Rounds of the epoch whose ... is done; see HostGroup::Counter.
   alignas(128) std::atomic<uint64_t> staged{0};
-  alignas(128) std::atomic<uint64_t> reduced{0};
-  alignas(128) std::atomic<uint64_t> consumed{0};
-  Introduction introduction;
+  alignas(128) std::atomic<uint64_t> done{0};
 };
 
 class HostRegion {

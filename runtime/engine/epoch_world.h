@@ -10,6 +10,7 @@
 #include "hostfile/topology.h"
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/board.h"
+#include "runtime/engine/direct.h"
 #include "runtime/engine/leader.h"
 #include "runtime/session/session.h"
 #include "runtime/transport/waiter.h"
@@ -47,6 +48,7 @@ class EpochWorld {
   HostPage* page() const { return grant_.memory->page(); }
   const int* event_fds() const { return grant_.memory->event_fds(); }
   Board& board() { return *board_; }
+  Direct* direct() { return direct_.get(); }  // null in a job of several hosts
   Waiter& waiter() { return *waiter_; }
   Collectives& collectives() { return *collectives_; }
   Leader* leader() { return leader_.get(); }  // null unless this rank speaks for its host
@@ -67,6 +69,7 @@ class EpochWorld {
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Waiter> waiter_;
   std::unique_ptr<Board> board_;
+  std::unique_ptr<Direct> direct_;
   std::unique_ptr<Collectives> collectives_;
   std::unique_ptr<Leader> leader_;
 };

@@ -67,6 +67,8 @@ struct RequestPart {
   std::vector<int64_t> result_shape;
 };
 
+struct LocalName;
+
 // A submitted request. Owned by the submitter (blocking call) or the handle table; the engine
 // borrows it from submit until `done`.
 struct Request {
@@ -88,6 +90,7 @@ struct Request {
   std::vector<int64_t> result_shape;
   std::vector<int64_t> received_splits;  // of an alltoall
   int64_t result_number = 0;             // join: the last rank; add process set: its number
+  LocalName* local = nullptr;            // the engine's, while pending
   std::atomic<bool> done{false};
 
   Request() = default;

@@ -23,6 +23,10 @@ struct ReduceTask {
   int destination_count = 0;
   size_t count = 0;  // elements
   int divisor = 1;   // for averages: what the combined value is divided by
+  // result = postscale * op(prescale * each) / divisor. Floats: in the type that they are combined
+  // in, and a sum is multiplied once by all that applies. Integers: in double, truncated. Bool: 1.
+  double prescale = 1.0;
+  double postscale = 1.0;
 };
 
 using ReduceKernel = void (*)(const ReduceTask& task);

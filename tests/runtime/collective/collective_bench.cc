@@ -1,6 +1,7 @@
 // Times the collectives of one host alone, without engine or launcher, in the peers' format: a JSON
 // line a size. Ranks are forked and pinned; the whole buffer is rewritten before each call.
-// Usage: collective_bench [np] [staged|peer-read|auto] [piece KiB]; SIZES="4 1024 .." ITERS=n
+// Usage: collective_bench [np] [auto|staged|one-shot|zero-copy] [piece KiB]; SIZES="4 1024 .."
+// ITERS=n
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -93,13 +94,12 @@ int RunRank(Shared* shared, void* region, int rank, char** argv) {
   hvd::Waiter waiter(&shared->page, rank, nullptr, hvd::WaitPolicy::For(np, cores));
   const std::string path = argv[1] != nullptr ? argv[1] : "auto";
   hvd::HostThresholds thresholds;
-  if (path == "peer-read") thresholds.peer_read_bytes = thresholds.one_shot_bytes;
+  if (path == "staged") thresholds.one_shot_bytes = 0;
   if (path == "one-shot") thresholds.one_shot_bytes = hvd::HostRegion::kSlotBytes;
   if (argv[1] != nullptr && argv[2] != nullptr) {
-    thresholds.staged_piece_bytes = thresholds.peer_read_piece_bytes = atoi(argv[2]) * size_t{1024};
+    thresholds.staged_piece_bytes = atoi(argv[2]) * size_t{1024};
   }
-  auto host =
-      hvd::HostCollectives::Create({&waiter, region, rank, np, path != "staged"}, thresholds);
+  auto host = hvd::HostCollectives::Create({&waiter, region, rank, np}, thresholds);
   Check(host.status());
   for (const size_t bytes : Sizes()) BenchSize(**host, shared, bytes, ("hvd-" + path).c_str());
   return 0;

@@ -1,4 +1,4 @@
-// The host's collectives between real processes: private memory, pids, sleeping by futex.
+// The host's collectives between real processes: private memory, sleeping by futex.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,10 +33,10 @@ int RunRank(const HostMemory& memory, int rank, int size, const HostThresholds& 
   return 0;
 }
 
-TEST_CASE("ranks as processes, by stages and by reading each other's memory") {
-  HostThresholds peer_read;
-  peer_read.peer_read_bytes = 0;
-  for (const HostThresholds& thresholds : {HostThresholds{}, peer_read}) {
+TEST_CASE("ranks as processes, in one shot and by stages") {
+  HostThresholds stages;
+  stages.one_shot_bytes = 0;
+  for (const HostThresholds& thresholds : {HostThresholds{}, stages}) {
     for (const int size : {2, 5}) {
       const HostMemory memory(size, false);
       std::vector<pid_t> children;

@@ -6,21 +6,22 @@
 
 namespace hvd::test {
 
-std::vector<WorldMaker> AllWorlds() {
+std::vector<WorldMaker> HostWorlds() {
   std::vector<WorldMaker> makers;
-  HostThresholds peer_read;
-  peer_read.peer_read_bytes = 0;
-  peer_read.one_shot_bytes = 0;
-  peer_read.peer_read_piece_bytes = 4096;
   HostThresholds small_pieces;
   small_pieces.staged_piece_bytes = 4096;
+  small_pieces.one_shot_bytes = 0;
   for (const int size : {1, 2, 3, 4, 8}) {
     makers.push_back(
         [=] { return std::make_unique<HostWorld>(size, "defaults", HostThresholds{}); });
-    makers.push_back([=] { return std::make_unique<HostWorld>(size, "peer read", peer_read); });
     makers.push_back(
         [=] { return std::make_unique<HostWorld>(size, "4 KB pieces", small_pieces); });
   }
+  return makers;
+}
+
+std::vector<WorldMaker> AllWorlds() {
+  std::vector<WorldMaker> makers = HostWorlds();
   MessageThresholds rings;
   rings.ring_bytes = 0;
   rings.segment_bytes = 4096;

@@ -27,6 +27,8 @@ class World {
 };
 
 using WorldMaker = std::function<std::unique_ptr<World>()>;
+// One host, in several sizes and ways.
+std::vector<WorldMaker> HostWorlds();
 // Every implementation in several sizes.
 std::vector<WorldMaker> AllWorlds();
 

@@ -1,0 +1,241 @@
+// What the reduce kernels compute with: elements (how a type lies in memory, what it is combined
+// in, how it is scaled) and operations. Included by reduce_loop.h alone, whose rules hold here too.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "runtime/collective/kernels/reduce_kernels.h"
+
+#define HVD_INLINE inline __attribute__((always_inline))
+
+namespace hvd {
+
+template <class Level, class T>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(Level::kBytes)));
+  static constexpr size_t kLanes = Level::kBytes / sizeof(T);
+};
+
+// Elements: how T lies in memory, what it is combined in, how it is scaled.
+template <class Level, class T>
+struct PlainElement {
+  using Stored = T;
+  using Vector = typename VectorOf<Level, T>::type;
+  static constexpr size_t kLanes = VectorOf<Level, T>::kLanes;
+
+  static HVD_INLINE Vector Load(const Stored* from) {
+    Vector v;
+    memcpy(&v, from, sizeof(v));
+    return v;
+  }
+  static HVD_INLINE void Store(Stored* to, Vector v) { memcpy(to, &v, sizeof(v)); }
+};
+
+// Which of two NaNs a sum keeps depends on the order of an instruction's operands, which compilers
+// swap as they like: so a NaN that comes out is always the same one.
+template <class Vector>
+HVD_INLINE Vector OneNan(Vector v) {
+  using Bits = decltype(v == v);
+  const Bits ordered = v == v;
+  const Vector nan = Vector{} + __builtin_nanf("");
+  return reinterpret_cast<Vector>((reinterpret_cast<Bits>(v) & ordered) |
+                                  (reinterpret_cast<Bits>(nan) & ~ordered));
+}
+
+// The scales of a task in the type that floats are scaled in.
+template <class Real>
+struct FloatScales {
+  Real before = 1;   // each source, unless the operation is a sum
+  Real after = 1;    // the result
+  Real divisor = 1;  // where multiplying by its inverse would round differently
+
+  HVD_INLINE FloatScales(const ReduceTask& task, bool is_sum) {
+    double factor = task.postscale;
+    if (is_sum) {
+      factor *= task.prescale;
+    } else {
+      before = static_cast<Real>(task.prescale);
+    }
+    const bool has_exact_inverse = (task.divisor & (task.divisor - 1)) == 0;
+    if (has_exact_inverse || factor != 1) {
+      factor /= task.divisor;
+    } else {
+      divisor = static_cast<Real>(task.divisor);
+    }
+    after = static_cast<Real>(factor);
+  }
+  template <class Vector>
+  HVD_INLINE Vector Before(Vector v) const {
+    return before != 1 ? v * before : v;
+  }
+  template <class Vector>
+  HVD_INLINE Vector After(Vector v) const {
+    if (after != 1) v = v * after;
+    return divisor != 1 ? v / divisor : v;
+  }
+};
+
+template <class Level, class T>
+struct FloatElement : PlainElement<Level, T> {
+  using Vector = typename PlainElement<Level, T>::Vector;
+  using Scales = FloatScales<T>;
+  static HVD_INLINE void Store(T* to, Vector v) { PlainElement<Level, T>::Store(to, OneNan(v)); }
+};
+
+// Scaled in double and truncated; beyond int64 it stays at its ends, NaN becomes 0, and the rest
+// wraps.
+HVD_INLINE int64_t TruncateScaled(double x) {
+  if (x >= 0x1p63) return INT64_MAX;
+  if (x < -0x1p63) return INT64_MIN;
+  return x == x ? static_cast<int64_t>(x) : 0;
+}
+
+template <class Vector, class Value>
+struct IntScales {
+  double before = 1;
+  double after = 1;
+  int divisor = 1;
+
+  HVD_INLINE IntScales(const ReduceTask& task, bool)
+      : before(task.prescale), after(task.postscale), divisor(task.divisor) {}
+  HVD_INLINE Vector Before(Vector v) const {
+    if (before == 1) return v;
+    return ForEachLane(v,
+                       [this](Value x) { return TruncateScaled(static_cast<double>(x) * before); });
+  }
+  HVD_INLINE Vector After(Vector v) const {
+    if (after != 1) {
+      return ForEachLane(
+          v, [this](Value x) { return TruncateScaled(static_cast<double>(x) * after / divisor); });
+    }
+    if (divisor == 1) return v;
+    return ForEachLane(v, [this](Value x) { return static_cast<int64_t>(x) / divisor; });
+  }
+
+ private:
+  template <class F>
+  static HVD_INLINE Vector ForEachLane(Vector v, const F& f) {
+    Value lanes[sizeof(Vector) / sizeof(Value)];
+    memcpy(lanes, &v, sizeof(v));
+    for (Value& lane : lanes) lane = static_cast<Value>(f(lane));
+    memcpy(&v, lanes, sizeof(v));
+    return v;
+  }
+};
+
+// Sums and products wrap in T (unsigned, where C++ defines it); `Value` says how to read the bits
+// when they are compared, scaled or divided.
+template <class Level, class T, class Value>
+struct IntElement : PlainElement<Level, T> {
+  using Scales = IntScales<typename PlainElement<Level, T>::Vector, Value>;
+};
+
+// One byte: any value but 0 is true.
+template <class Level>
+struct BoolElement : PlainElement<Level, uint8_t> {
+  using Vector = typename PlainElement<Level, uint8_t>::Vector;
+  static HVD_INLINE Vector Load(const uint8_t* from) {
+    return reinterpret_cast<Vector>(PlainElement<Level, uint8_t>::Load(from) != 0) & 1;
+  }
+  // REQUIRES: nothing to scale by.
+  struct Scales {
+    HVD_INLINE Scales(const ReduceTask&, bool) {}
+    static HVD_INLINE Vector Before(Vector v) { return v; }
+    static HVD_INLINE Vector After(Vector v) { return v; }
+  };
+};
+
+// 16-bit floats: combined in float32. `Convert` has Widen(Narrow) and Round(Vector).
+template <class Level, class Convert>
+struct Float16Element {
+  using Stored = uint16_t;
+  using Vector = typename VectorOf<Level, float>::type;
+  using Scales = FloatScales<float>;
+  typedef uint16_t Narrow __attribute__((vector_size(Level::kBytes / 2)));
+  static constexpr size_t kLanes = VectorOf<Level, float>::kLanes;
+
+  static HVD_INLINE Vector Load(const Stored* from) {
+    Narrow narrow;
+    memcpy(&narrow, from, sizeof(narrow));
+    return Convert::Widen(narrow);
+  }
+  static HVD_INLINE void Store(Stored* to, Vector v) {
+    const Narrow narrow = Convert::Round(OneNan(v));
+    memcpy(to, &narrow, sizeof(narrow));
+  }
+};
+
+// The processors' own bfloat16 instructions flush denormals, so all levels round by integer
+// arithmetic instead; memory is slower than either.
+template <class Level>
+struct BfloatConvert {
+  using Vector = typename VectorOf<Level, float>::type;
+  using Bits = typename VectorOf<Level, uint32_t>::type;
+  typedef uint16_t Narrow __attribute__((vector_size(Level::kBytes / 2)));
+
+  static HVD_INLINE Vector Widen(Narrow narrow) {
+    return reinterpret_cast<Vector>(__builtin_convertvector(narrow, Bits) << 16);
+  }
+  static HVD_INLINE Narrow Round(Vector v) {
+    const Bits bits = reinterpret_cast<Bits>(v);
+    const Bits nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    const Bits quiet_nan = (bits >> 16) | 0x40;
+    const Bits is_nan = reinterpret_cast<Bits>(v != v);
+    return __builtin_convertvector((nearest & ~is_nan) | (quiet_nan & is_nan), Narrow);
+  }
+};
+
+// Operations. Min and Max take b when it is smaller (greater), or a NaN where a is none.
+struct SumOp {
+  static constexpr bool kIsSum = true;
+  template <class Vector>
+  static HVD_INLINE Vector Apply(Vector a, Vector b) {
+    return a + b;
+  }
+};
+struct ProductOp {
+  static constexpr bool kIsSum = false;
+  template <class Vector>
+  static HVD_INLINE Vector Apply(Vector a, Vector b) {
+    return a * b;
+  }
+};
+struct OrOp {
+  static constexpr bool kIsSum = false;
+  template <class Vector>
+  static HVD_INLINE Vector Apply(Vector a, Vector b) {
+    return a | b;
+  }
+};
+struct AndOp {
+  static constexpr bool kIsSum = false;
+  template <class Vector>
+  static HVD_INLINE Vector Apply(Vector a, Vector b) {
+    return a & b;
+  }
+};
+template <class Bits, class Vector>
+HVD_INLINE Vector Select(Bits take_b, Vector a, Vector b) {
+  return reinterpret_cast<Vector>((reinterpret_cast<Bits>(a) & ~take_b) |
+                                  (reinterpret_cast<Bits>(b) & take_b));
+}
+struct MinOp {
+  static constexpr bool kIsSum = false;
+  template <class Vector>
+  static HVD_INLINE Vector Apply(Vector a, Vector b) {
+    const auto take_b = ~(b >= a) & (a == a);
+    return Select<decltype(take_b)>(take_b, a, b);
+  }
+};
+struct MaxOp {
+  static constexpr bool kIsSum = false;
+  template <class Vector>
+  static HVD_INLINE Vector Apply(Vector a, Vector b) {
+    const auto take_b = ~(b <= a) & (a == a);
+    return Select<decltype(take_b)>(take_b, a, b);
+  }
+};
+
+}  // namespace hvd
