@@ -13,8 +13,8 @@
 #include "runtime/engine/board.h"
 #include "runtime/engine/direct.h"
 #include "runtime/engine/leader.h"
-#include "runtime/session/host_arenas.h"
 #include "runtime/engine/set_transport.h"
+#include "runtime/session/host_arenas.h"
 #include "runtime/session/session.h"
 #include "runtime/transport/waiter.h"
 
@@ -71,10 +71,11 @@ class EpochWorld {
   Transport* transport() { return transport_.get(); }
   // Null without a launcher.
   const HostArenas* arenas() const { return job().arenas_.get(); }
-  // What the daemon reads is about the global set; another one's is its own.
-  RankActivity& activity() {
-    return job_ == nullptr ? page()->activity[place().local_rank] : set_activity_;
-  }
+  // Where hvdd looks at this rank in this set.
+  WatchPlace watch() const { return {page(), job().place().local_rank, set_.region}; }
+  RankActivity& activity() { return ActivityAt(watch()); }
+  // Empty in the global set: all.
+  const std::vector<int>& members() const { return set_.global_ranks; }
   // Gives a removed set's region back to the next one, zeroed. REQUIRES: no member on this host
   // uses it any more. One of them suffices: does nothing on the others.
   void ClearMemory();
@@ -94,7 +95,6 @@ class EpochWorld {
   const int rank_;
   EpochWorld* const job_;  // null in the global set's
   const SetPlace set_;
-  RankActivity set_activity_;
   // Of the global set's.
   EpochGrant grant_;
   std::unique_ptr<HostArenas> arenas_;
