@@ -14,8 +14,7 @@ size_t Aligned(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 // The host memory: page, board, the collectives' region.
 size_t MemoryBytes(int local_size, int world_size) {
   return kHostPageBytes + Aligned(Board::Bytes(local_size, world_size)) +
-         Aligned(HostCollectives::HostRegionBytes(local_size)) +
-         Aligned(Direct::Bytes(local_size));
+         Aligned(HostCollectives::HostRegionBytes(local_size)) + Aligned(Direct::Bytes(local_size));
 }
 
 }  // namespace
@@ -90,11 +89,12 @@ void EpochWorld::BuildAgreement() {
   board.first_rank = topology_.first_rank(place().host);
   board.world_size = topology_.size();
   board.several_hosts = topology_.hosts().size() > 1;
+  board.host = place().host;
   board_ = std::make_unique<Board>(board);
   if (!board.several_hosts) {
-    std::byte* after_collectives =
-        grant_.memory->after_page() + Aligned(Board::Bytes(place().local_size, topology_.size())) +
-        Aligned(HostCollectives::HostRegionBytes(place().local_size));
+    std::byte* after_collectives = grant_.memory->after_page() +
+                                   Aligned(Board::Bytes(place().local_size, topology_.size())) +
+                                   Aligned(HostCollectives::HostRegionBytes(place().local_size));
     direct_ = std::make_unique<Direct>(
         DirectPlace{page(), after_collectives, place().local_rank, place().local_size});
   }
