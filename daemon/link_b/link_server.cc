@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "daemon/descriptor_mail.h"
-#include "hvd/v1/link_b.pb.h"
 #include "proto/hello.h"
 
 namespace hvd {
@@ -101,6 +100,7 @@ void LinkServer::TableCame(v1::EpochTable table) {
     tables_[table.epoch()] = table;
     Carry(book_.TableCame(table.epoch()));
     tables_.erase(table.epoch());
+    arenas_.erase(table.epoch());  // they are under way
   });
 }
 
@@ -162,7 +162,7 @@ void LinkServer::OnPeer(int fd, uint32_t events) {
   if (peer->broken()) alive = false;
   if ((events & EPOLLOUT) != 0 && alive) alive = peer->Flush();
   if (!alive) return Close(fd);
-  loop_.Change(fd, peer->has_backlog() ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  WatchPeer(*peer);
 }
 
 void LinkServer::Handle(LinkPeer* peer, const std::string& bytes) {
@@ -177,8 +177,7 @@ void LinkServer::Handle(LinkPeer* peer, const std::string& bytes) {
       return Carry(
           book_.Join(peer->rank, message.join().after_epoch(), message.join().memory_bytes()));
     case v1::ToDaemon::kAddress:
-      return Carry(
-          book_.Address(peer->rank, message.address().epoch(), message.address().address()));
+      return TakeAddress(peer, message.address());
     case v1::ToDaemon::kReady:
       return Carry(book_.Ready(peer->rank, message.ready().epoch()));
     case v1::ToDaemon::kLeave:
@@ -187,6 +186,29 @@ void LinkServer::Handle(LinkPeer* peer, const std::string& bytes) {
     case v1::ToDaemon::KIND_NOT_SET:
       return Close(peer->fd());
   }
+}
+
+void LinkServer::TakeAddress(LinkPeer* peer, const v1::Address& address) {
+  const uint64_t epoch = address.epoch();
+  const uint64_t bytes = address.arena_bytes();
+  std::vector<UniqueFd> files = peer->TakeDescriptors();
+  if (files.size() != (bytes > 0 ? 1 : 0)) {
+    return Refuse(peer, absl::StrCat(Name(peer->rank), " says ", bytes,
+                                     " bytes of arena and sends ", files.size(), " descriptors"));
+  }
+  if (bytes > 0) {
+    const absl::Status fine = ArenaBox::Check(files[0], bytes);
+    if (!fine.ok()) {
+      return Refuse(peer, absl::StrCat(Name(peer->rank), " is refused: ", fine.message()));
+    }
+  }
+  const EpochActions actions = book_.Address(peer->rank, epoch, address.address());
+  if (bytes > 0 && book_.addressed(peer->rank, epoch)) {
+    std::shared_ptr<ArenaBox>& box = arenas_[epoch];
+    if (box == nullptr) box = std::make_shared<ArenaBox>(options_.local_size);
+    box->Put(peer->rank, std::move(files[0]), bytes);
+  }
+  Carry(actions);
 }
 
 int LinkServer::FindToken(const std::string& token) const {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/link_b/arena_box.h"
 #include "daemon/link_b/epoch_book.h"
 #include "daemon/link_b/epoch_memory.h"
 #include "daemon/link_b/link_peer.h"
@@ -16,6 +17,7 @@
 #include "daemon/rank_table.h"
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
+#include "hvd/v1/link_b.pb.h"
 
 namespace hvd {
 
@@ -62,6 +64,7 @@ class LinkServer {
   void Adopt(UniqueFd socket);
   void OnPeer(int fd, uint32_t events);
   void Handle(LinkPeer* peer, const std::string& message);
+  void TakeAddress(LinkPeer* peer, const v1::Address& address);
   void Claim(LinkPeer* peer, const std::string& token, uint32_t protocol,
              const std::string& version);
   void Welcome(LinkPeer* peer);
@@ -77,6 +80,7 @@ class LinkServer {
   void SendTable(const EpochAction& action);
   void SendTo(int rank, const std::string& message, std::vector<int> fds = {},
               std::shared_ptr<const void> keep = nullptr);
+  void WatchPeer(const LinkPeer& peer);
   void TellAddresses(uint64_t epoch);
   std::string ActivityOf(int rank) const;
 
@@ -87,6 +91,7 @@ class LinkServer {
   std::map<int, std::unique_ptr<LinkPeer>> peers_;  // by descriptor
   std::map<uint64_t, std::shared_ptr<EpochMemory>> memories_;
   std::map<uint64_t, v1::EpochTable> tables_;
+  std::map<uint64_t, std::shared_ptr<ArenaBox>> arenas_;  // of epochs whose table has not come
   std::thread thread_;
 };
 

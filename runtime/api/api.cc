@@ -1,69 +1,15 @@
-// The C ABI: checks, the engine, and errors as codes with a thread-local message. No exception
-// crosses.
+// The C ABI: checks and the engine.
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 
 #include "hvd/hvd.h"
 #include "runtime/api/check.h"
+#include "runtime/api/errors.h"
 #include "runtime/api/process.h"
 
 namespace hvd {
 namespace {
-
-thread_local std::string last_error;
-
-hvd_status_t Code(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return HVD_OK;
-    case absl::StatusCode::kInvalidArgument:
-      return HVD_ERR_INVALID;
-    case absl::StatusCode::kFailedPrecondition:
-      return HVD_ERR_MISMATCH;
-    case absl::StatusCode::kAlreadyExists:
-      return HVD_ERR_DUPLICATE;
-    case absl::StatusCode::kAborted:
-      return HVD_ERR_ABORTED;
-    case absl::StatusCode::kUnimplemented:
-    case absl::StatusCode::kResourceExhausted:
-      return HVD_ERR_UNSUPPORTED;
-    case absl::StatusCode::kDeadlineExceeded:
-      return HVD_ERR_TIMEOUT;
-    default:
-      return HVD_ERR_INTERNAL;
-  }
-}
-
-hvd_status_t Fail(hvd_status_t code, std::string message) {
-  last_error = std::move(message);
-  return code;
-}
-
-hvd_status_t Return(const absl::Status& status) {
-  return status.ok() ? HVD_OK : Fail(Code(status), std::string(status.message()));
-}
-
-// What the engine itself says is wrong was agreed among ranks: a mismatch.
-hvd_status_t ReturnExecuted(const absl::Status& status) {
-  const hvd_status_t code = Return(status);
-  return code == HVD_ERR_INVALID ? HVD_ERR_MISMATCH : code;
-}
-
-hvd_status_t NotInitialized() {
-  return Fail(HVD_ERR_NOT_INITIALIZED, "hvd is not initialized: call hvd_init first");
-}
-
-// Nothing may be thrown into C; what is thrown inside is memory running out.
-template <class Body>
-hvd_status_t Guarded(Body body) noexcept {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return Fail(HVD_ERR_INTERNAL, "out of memory");
-  } catch (const std::exception& error) {
-    return Fail(HVD_ERR_INTERNAL, error.what());
-  }
-}
 
 hvd_status_t CallBlocking(const Call& call, Request* request) {
   const std::shared_ptr<Engine> engine = Process::Get().engine();
@@ -247,34 +193,6 @@ void hvd_free_result(hvd_tensor_t* result) {
   free(const_cast<int64_t*>(result->shape));
   result->data = nullptr;
   result->shape = nullptr;
-}
-
-const char* hvd_last_error(void) { return hvd::last_error.c_str(); }
-
-const char* hvd_status_name(hvd_status_t status) {
-  switch (status) {
-    case HVD_OK:
-      return "HVD_OK";
-    case HVD_ERR_INVALID:
-      return "HVD_ERR_INVALID";
-    case HVD_ERR_NOT_INITIALIZED:
-      return "HVD_ERR_NOT_INITIALIZED";
-    case HVD_ERR_MISMATCH:
-      return "HVD_ERR_MISMATCH";
-    case HVD_ERR_DUPLICATE:
-      return "HVD_ERR_DUPLICATE";
-    case HVD_ERR_ABORTED:
-      return "HVD_ERR_ABORTED";
-    case HVD_ERR_UNSUPPORTED:
-      return "HVD_ERR_UNSUPPORTED";
-    case HVD_ERR_TIMEOUT:
-      return "HVD_ERR_TIMEOUT";
-    case HVD_ERR_LAUNCH:
-      return "HVD_ERR_LAUNCH";
-    case HVD_ERR_INTERNAL:
-      return "HVD_ERR_INTERNAL";
-  }
-  return "unknown hvd_status_t";
 }
 
 }  // extern "C"

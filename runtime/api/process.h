@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/api/handle_table.h"
 #include "runtime/engine/engine.h"
+#include "runtime/session/arena.h"
 
 namespace hvd {
 
@@ -21,6 +22,10 @@ class Process {
   // Null when not initialised.
   std::shared_ptr<Engine> engine() const;
   HandleTable& handles() { return handles_; }
+  // Behind hvd_alloc; lives as long as the process.
+  Arena& arena() { return arena_; }
+  // In a child that was forked from a process that has used hvd.
+  static bool forked();
 
  private:
   Process();
@@ -32,6 +37,7 @@ class Process {
   mutable std::mutex engine_mutex_;
   std::shared_ptr<Engine> engine_;  // guarded by engine_mutex_
   HandleTable handles_;
+  Arena arena_;
 };
 
 }  // namespace hvd

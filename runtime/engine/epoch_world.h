@@ -12,6 +12,7 @@
 #include "runtime/engine/board.h"
 #include "runtime/engine/direct.h"
 #include "runtime/engine/leader.h"
+#include "runtime/session/host_arenas.h"
 #include "runtime/session/session.h"
 #include "runtime/transport/waiter.h"
 
@@ -30,6 +31,7 @@ struct JoinOptions {
   uint64_t after_epoch = 0;
   int host_cores = 0;               // what the host's ranks share; 0: count them
   TransportFactory make_transport;  // called in a job of several hosts
+  Arena* arena = nullptr;           // the process's, shared with the host's ranks; null: none
 };
 
 class EpochWorld {
@@ -53,6 +55,8 @@ class EpochWorld {
   Collectives& collectives() { return *collectives_; }
   Leader* leader() { return leader_.get(); }  // null unless this rank speaks for its host
   Transport* transport() { return transport_.get(); }
+  // Null without a launcher.
+  const HostArenas* arenas() const { return arenas_.get(); }
   RankActivity& activity() { return page()->activity[place().local_rank]; }
 
  private:
@@ -66,6 +70,7 @@ class EpochWorld {
   const Topology topology_;
   const int rank_;
   EpochGrant grant_;
+  std::unique_ptr<HostArenas> arenas_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Waiter> waiter_;
   std::unique_ptr<Board> board_;

@@ -167,6 +167,17 @@ HVD_EXPORT hvd_status_t hvd_wait(hvd_handle_t handle);
 HVD_EXPORT hvd_status_t hvd_wait_result(hvd_handle_t handle, hvd_tensor_t* result);
 HVD_EXPORT void hvd_free_result(hvd_tensor_t* result);
 
+/* ---- memory that all ranks of a host see ----
+ *
+ * Tensors in it are reduced in place, without copies between processes. Any tensor, or part of one,
+ * may lie in it. */
+
+/* *memory gets `bytes` (64-byte aligned) that stay valid until hvd_free, also across hvd_shutdown
+ * and hvd_init. HVD_ERR_UNSUPPORTED when there is no room: ordinary memory works as well. */
+HVD_EXPORT hvd_status_t hvd_alloc(size_t bytes, void** memory);
+/* NULL does nothing. No operation may be using the memory. */
+HVD_EXPORT hvd_status_t hvd_free(void* memory);
+
 /* The calling thread's last message; never NULL; valid until its next failing call. */
 HVD_EXPORT const char* hvd_last_error(void);
 HVD_EXPORT const char* hvd_status_name(hvd_status_t status); /* "HVD_ERR_MISMATCH" */
