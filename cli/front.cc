@@ -6,6 +6,7 @@
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "cli/plan.h"
+#include "proto/setting_values.h"
 
 namespace hvd {
 namespace {
@@ -27,14 +28,34 @@ FrontOutcome Refuse(const absl::Status& status, const char* after) {
   return outcome;
 }
 
+// What the workers' settings are, or are not; InvalidArgument for a wrong value.
+absl::Status CheckSettings(const RunOptions& options, std::string* said) {
+  const auto values = SettingValues::Read(options.environment);
+  if (!values.ok()) return values.status();
+  for (const std::string& warning : values->warnings()) {
+    absl::StrAppend(said, "hvdrun: ", warning, "\n");
+  }
+  if (!options.verbose) return absl::OkStatus();
+  for (const std::string& line : values->Describe()) {
+    absl::StrAppend(said, "hvdrun: setting ", line, "\n");
+  }
+  return absl::OkStatus();
+}
+
 FrontOutcome Plan(const TypedOptions& typed, const FrontWorld& world) {
   if (typed.run.command.empty() && typed.ask == Ask::kRun) {
     return Refuse(absl::InvalidArgumentError("which command should the ranks run?"), kSeeHelp);
   }
   absl::StatusOr<RunOptions> options = PlanRun(typed, world);
   if (!options.ok()) return Refuse(options.status(), "");
-  if (typed.ask == Ask::kDryRun) return Print(FormatPlan(*options, world));
   FrontOutcome outcome;
+  const absl::Status settings = CheckSettings(*options, &outcome.err);
+  if (!settings.ok()) return Refuse(settings, "");
+  if (typed.ask == Ask::kDryRun) {
+    outcome.exit_code = kExitOk;
+    outcome.out = FormatPlan(*options, world);
+    return outcome;
+  }
   outcome.options = *std::move(options);
   return outcome;
 }

@@ -10,8 +10,8 @@
 namespace hvd {
 
 struct FrontOutcome {
-  int exit_code = -1;  // 0 or more: print `out` and `err`, then exit with it; -1: run `options`
-  std::string out;
+  int exit_code = -1;  // 0 or more: exit with it; -1: run `options`
+  std::string out;     // both are printed first
   std::string err;
   RunOptions options;
 };

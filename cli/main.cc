@@ -147,9 +147,9 @@ int Run(const RunOptions& options) {
 int Main(int argc, char** argv) {
   if (!HoldStandardDescriptors()) return kExitLauncher;
   const FrontOutcome outcome = DecideRun(argc, argv, ThisMachine());
+  fwrite(outcome.err.data(), 1, outcome.err.size(), stderr);
   if (outcome.exit_code < 0) return Run(outcome.options);
   fwrite(outcome.out.data(), 1, outcome.out.size(), stdout);
-  fwrite(outcome.err.data(), 1, outcome.err.size(), stderr);
   const bool written = fflush(stdout) == 0;
   return written || outcome.exit_code != 0 ? outcome.exit_code : 1;
 }

@@ -94,6 +94,7 @@ struct OptionTable::Parser {
   void DeclareHosts();
   void DeclareTimes();
   void DeclareWorkers();
+  void DeclareSettings();
   void DeclareQuestions();
 };
 
@@ -142,6 +143,29 @@ void OptionTable::Parser::DeclareWorkers() {
   Flag("--verbose", &texts.verbose, "say what hvdrun does", group);
 }
 
+void OptionTable::Parser::DeclareSettings() {
+  CLI::Option* flag = nullptr;  // the one before
+  const SettingOption* before = nullptr;
+  for (const SettingOption& option : SettingOptions()) {
+    const auto take = [this, &option](const std::string& value) {
+      texts.settings.push_back({&option, value + option.unit});
+    };
+    CLI::Option* declared =
+        option.type != nullptr
+            ? app.add_option_function<std::string>(option.names, take, option.help)
+                  ->type_name(option.type)
+                  ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+            : app.add_flag_callback(
+                  option.names, [take] { take(""); }, option.help);
+    declared->group("Settings of the workers (HVD_ variables say the same)");
+    if (flag != nullptr && option.type == nullptr && before->id == option.id) {
+      flag->excludes(declared);
+    }
+    flag = option.type == nullptr ? declared : nullptr;
+    before = &option;
+  }
+}
+
 void OptionTable::Parser::DeclareQuestions() {
   const char* group = "Questions";
   Flag("--dry-run", &texts.dry_run, "show who would run where, and exit", group);
@@ -157,6 +181,7 @@ OptionTable::Parser::Parser() {
   DeclareHosts();
   DeclareTimes();
   DeclareWorkers();
+  DeclareSettings();
   DeclareQuestions();
 }
 

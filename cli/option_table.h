@@ -6,8 +6,15 @@
 #include <vector>
 
 #include "cli/argv_normaliser.h"
+#include "cli/setting_options.h"
 
 namespace hvd {
+
+// A setting of the workers that was given by an option.
+struct SettingText {
+  const SettingOption* option = nullptr;
+  std::string text;  // with the option's unit
+};
 
 // The texts of the options as typed; checking them is the next step.
 struct OptionTexts {
@@ -17,6 +24,7 @@ struct OptionTexts {
   std::string start_timeout, timeout, lease, grace;
   std::string containment, stdin_target, output;
   std::vector<std::string> forwarded;
+  std::vector<SettingText> settings;
   bool verbose = false, timestamps = false;
   bool dry_run = false, help = false, version = false, check_build = false;
 };

@@ -8,6 +8,7 @@
 #include "cli/option_table.h"
 #include "hostfile/host_item.h"
 #include "hostfile/source_error.h"
+#include "proto/setting_text.h"
 
 namespace hvd {
 namespace {
@@ -109,6 +110,22 @@ absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
   return status;
 }
 
+// A given setting is a wish for the workers' environment; -x comes later and wins.
+absl::Status ReadSettings(const OptionTexts& texts, std::vector<std::string>* forwarded) {
+  std::vector<std::string> wishes;
+  for (const SettingText& given : texts.settings) {
+    const Setting& setting = Settings()[static_cast<size_t>(given.option->id)];
+    if (const auto value = ParseSetting(setting, given.text); !value.ok()) {
+      const std::string names = given.option->names;
+      return absl::InvalidArgumentError(
+          absl::StrCat(names.substr(0, names.find(',')), " ", value.status().message()));
+    }
+    wishes.push_back(absl::StrCat(setting.name, "=", given.text));
+  }
+  forwarded->insert(forwarded->begin(), wishes.begin(), wishes.end());
+  return absl::OkStatus();
+}
+
 Ask WhatIsAsked(const OptionTexts& texts) {
   if (texts.help) return Ask::kHelp;
   if (texts.version) return Ask::kVersion;
@@ -137,6 +154,7 @@ absl::StatusOr<TypedOptions> ParseOptions(absl::Span<const std::string> args) {
   typed.run.command = std::move(words->command);
   absl::Status status = ReadHosts(*texts, &typed);
   status.Update(ReadRun(*texts, &typed.run));
+  status.Update(ReadSettings(*texts, &typed.forwarded));
   if (!status.ok()) return status;
   return typed;
 }

@@ -1,5 +1,7 @@
 #include "runtime/engine/agreement_words.h"
 
+#include <bit>
+
 #include "proto/wire.h"
 
 namespace hvd {
@@ -16,12 +18,36 @@ enum Field {
   kOtherRank = 6,
   kRows = 7,
   kError = 8,
+  kContributors = 9,
 };
-enum SignatureField { kRequestKind = 1, kDtype = 2, kOp = 3, kRoot = 4, kDevice = 5, kShape = 6 };
+enum SignatureField {
+  kRequestKind = 1,
+  kDtype = 2,
+  kOp = 3,
+  kRoot = 4,
+  kDevice = 5,
+  kShape = 6,
+  kGroupCount = 7,
+  kGroupHash = 8,
+  kCompression = 9,
+  kPrescale = 10,  // the bits of a double
+  kPostscale = 11,
+};
 
 std::string Encode(const Signature& signature) {
-  return WireWriter()
-      .Number(kRequestKind, static_cast<uint64_t>(signature.kind))
+  WireWriter words;
+  if (signature.group_count != 0) {
+    words.Number(kGroupCount, static_cast<uint32_t>(signature.group_count))
+        .Number(kGroupHash, signature.group_hash);
+  }
+  if (signature.compression != 0) words.Number(kCompression, signature.compression);
+  if (signature.prescale != 1.0) {
+    words.Number(kPrescale, std::bit_cast<uint64_t>(signature.prescale));
+  }
+  if (signature.postscale != 1.0) {
+    words.Number(kPostscale, std::bit_cast<uint64_t>(signature.postscale));
+  }
+  return words.Number(kRequestKind, static_cast<uint64_t>(signature.kind))
       .Number(kDtype, signature.dtype)
       .Number(kOp, signature.op)
       .Number(kRoot, static_cast<uint32_t>(signature.root))
@@ -42,10 +68,15 @@ bool Decode(std::string_view bytes, Signature* signature) {
     if (reader.field() == kRoot) signature->root = static_cast<int32_t>(number);
     if (reader.field() == kDevice) signature->device_type = number;
     if (reader.field() == kShape) fine = reader.Packed(&shape);
+    if (reader.field() == kGroupCount) signature->group_count = static_cast<int32_t>(number);
+    if (reader.field() == kGroupHash) signature->group_hash = reader.number();
+    if (reader.field() == kCompression) signature->compression = number;
+    if (reader.field() == kPrescale) signature->prescale = std::bit_cast<double>(reader.number());
+    if (reader.field() == kPostscale) signature->postscale = std::bit_cast<double>(reader.number());
   }
   const auto kind = static_cast<uint32_t>(signature->kind);
   if (!fine || !reader.ok() || shape.size() > kMaxDimensions || kind < 1 ||
-      kind > static_cast<uint32_t>(RequestKind::kLeave)) {
+      kind > static_cast<uint32_t>(RequestKind::kRemoveProcessSet)) {
     return false;
   }
   signature->ndim = static_cast<int32_t>(shape.size());
@@ -85,6 +116,8 @@ bool DecodeDecision(std::string_view bytes, LogEntry* entry) {
     if (reader.field() == kNumber) entry->number = static_cast<uint32_t>(reader.number());
     if (reader.field() == kError) entry->error = std::string(reader.bytes());
     if (reader.field() == kRows) fine = reader.Packed(&entry->rows);
+    if (reader.field() == kContributors) entry->contributors = static_cast<int>(reader.number());
+    if (reader.field() == kSignature) fine = Decode(reader.bytes(), &entry->signature);
   }
   return fine && reader.ok();
 }
@@ -120,7 +153,10 @@ std::string EncodeOutbox(const OutboxEntry& entry) {
 
 std::string EncodeDecision(const LogEntry& entry) {
   WireWriter decision;
-  decision.Number(kNumber, entry.number).Packed(kRows, entry.rows);
+  decision.Number(kNumber, entry.number)
+      .Packed(kRows, entry.rows)
+      .Bytes(kSignature, Encode(entry.signature))
+      .Number(kContributors, static_cast<uint32_t>(entry.contributors));
   if (!entry.error.empty()) decision.Bytes(kError, entry.error);
   return Wrap(AgreementKind::kDecision, decision);
 }

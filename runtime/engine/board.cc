@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/collective/collectives.h"
+
 namespace hvd {
 namespace {
 
@@ -27,6 +29,12 @@ uint64_t HashName(std::string_view name, uint64_t seed) {
 constexpr uint64_t kSeedA = 0x243f6a8885a308d3ull;
 constexpr uint64_t kSeedB = 0x13198a2e03707344ull;
 
+uint64_t TensorBytes(const Signature& signature) {
+  const bool none =
+      signature.kind == RequestKind::kBarrier || signature.kind == RequestKind::kLeave;
+  return none ? 0 : signature.elements() * DtypeBytes(static_cast<hvd_dtype_t>(signature.dtype));
+}
+
 }  // namespace
 
 struct Board::Header {
@@ -35,7 +43,9 @@ struct Board::Header {
   uint32_t clock_hand;  // where the search for an idle entry goes on
   uint32_t left_count;
   int32_t left_rank;  // a global rank that has left, valid when left_count > 0
-  alignas(64) std::atomic<uint64_t> log_end;     // entries appended
+  alignas(64) std::atomic<uint64_t> log_end;  // entries appended
+  // Bytes of the tensors ever appended, and of those closed.
+  std::atomic<uint64_t> appended_bytes, closed_bytes;
   alignas(64) std::atomic<uint64_t> outbox_end;  // words pushed
   std::atomic<uint64_t> outbox_begin;            // words taken; the leader's
   struct alignas(64) Position {
@@ -52,19 +62,33 @@ struct Board::Entry {
   uint64_t hash_b;  // second hash of the whole name: stands for what exceeds kNameKept
   uint32_t name_length;
   uint32_t arrived_count;
+  uint32_t run;           // completions; its parity says which marks are this run's
   uint64_t last_log_end;  // log position after its last run
   bool in_flight;         // reported, not decided
   bool mismatch;
   int32_t first_rank, other_rank;  // global
   uint64_t arrived[kMaxLocalRanks / 64];
   Signature first, other;
+  Signature agreed;  // of the last run
   char name[kNameKept];
 };
 
 struct alignas(64) Board::LogSlot {
   uint32_t number;
+  uint32_t run;
   bool has_error;
   bool has_rows;
+  bool has_buffers;
+  int32_t contributors;
+  int64_t result;
+  uint64_t bytes;
+};
+
+// What one rank marked. There are two a number and rank: a rank may mark the next run while another
+// still reads this one, but not the one after.
+struct Board::MarkSlot {
+  int64_t rows;
+  HostBuffers buffers;
 };
 
 // Spins with yields: a holder may have lost its core when there are more ranks than cores.
@@ -102,9 +126,9 @@ absl::Status Aborted(const HostPage* page) { return absl::AbortedError(page->abo
 
 size_t Board::Bytes(int local_size, int world_size) {
   return RoundUp(sizeof(Header)) + RoundUp(sizeof(Entry) * (kEntries + 1)) +
-         RoundUp(sizeof(int64_t) * local_size * (kEntries + 1)) +
-         RoundUp(sizeof(LogSlot) * kEntries) + RoundUp(sizeof(int64_t) * world_size * kEntries) +
-         RoundUp(kTextBytes * kEntries);
+         RoundUp(sizeof(MarkSlot) * 2 * local_size * (kEntries + 1)) +
+         RoundUp(sizeof(LogSlot) * kEntries) + RoundUp(sizeof(uint64_t) * kEntries) +
+         RoundUp(sizeof(int64_t) * world_size * kEntries) + RoundUp(kTextBytes * kEntries);
 }
 
 Board::Board(const BoardPlace& place) : place_(place) {
@@ -116,8 +140,9 @@ Board::Board(const BoardPlace& place) : place_(place) {
   };
   header_ = reinterpret_cast<Header*>(take(sizeof(Header)));
   entries_ = take(sizeof(Entry) * (kEntries + 1));
-  rows_ = take(sizeof(int64_t) * place.local_size * (kEntries + 1));
+  marks_ = take(sizeof(MarkSlot) * 2 * place.local_size * (kEntries + 1));
   log_ = take(sizeof(LogSlot) * kEntries);
+  batch_ends_ = take(sizeof(uint64_t) * kEntries);
   log_rows_ = take(sizeof(int64_t) * place.world_size * kEntries);
   log_text_ = take(kTextBytes * kEntries);
 }
@@ -125,8 +150,12 @@ Board::Board(const BoardPlace& place) : place_(place) {
 Board::Entry& Board::entry(uint32_t number) const {
   return reinterpret_cast<Entry*>(entries_)[number];
 }
-int64_t* Board::entry_rows(uint32_t number) const {
-  return reinterpret_cast<int64_t*>(rows_) + static_cast<size_t>(number) * place_.local_size;
+Board::MarkSlot* Board::marks(uint32_t number, uint32_t run) const {
+  return reinterpret_cast<MarkSlot*>(marks_) +
+         (static_cast<size_t>(number) * 2 + run % 2) * place_.local_size;
+}
+std::atomic<uint64_t>& Board::batch_end(uint64_t batch) const {
+  return reinterpret_cast<std::atomic<uint64_t>*>(batch_ends_)[batch % kEntries];
 }
 Board::LogSlot& Board::log_slot(uint64_t seq) const {
   return reinterpret_cast<LogSlot*>(log_)[seq % kEntries];
@@ -192,7 +221,8 @@ absl::StatusOr<uint32_t> Board::FindOrCreate(std::string_view name) {
   return number;
 }
 
-absl::StatusOr<uint32_t> Board::Mark(std::string_view name, const Signature& signature) {
+absl::StatusOr<uint32_t> Board::Mark(std::string_view name, const MarkValue& value) {
+  const Signature& signature = value.signature;
   Lock lock(*this);
   if (!lock.held()) return Aborted(place_.page);
   if (header_->left_count > 0 && signature.kind != RequestKind::kLeave) {
@@ -211,7 +241,8 @@ absl::StatusOr<uint32_t> Board::Mark(std::string_view name, const Signature& sig
     marked.other = signature;
     marked.other_rank = rank;
   }
-  entry_rows(*number)[place_.local_rank] = signature.rows();
+  marks(*number, marked.run)[place_.local_rank] = {signature.rows(),
+                                                   {value.input_at, value.output_at}};
   marked.arrived[place_.local_rank / 64] |= 1ull << (place_.local_rank % 64);
   if (++marked.arrived_count == static_cast<uint32_t>(place_.local_size)) Complete(*number);
   return number;
@@ -229,13 +260,16 @@ void Board::Complete(uint32_t number) {
   }
   LogEntry agreed;
   agreed.number = number;
+  agreed.signature = completed.first;
+  agreed.contributors = place_.local_size;
   if (completed.mismatch) {
     agreed.error = MismatchText({completed.name, std::min(completed.name_length, kNameKept)},
                                 {completed.first_rank, completed.first},
                                 {completed.other_rank, completed.other});
   } else if (completed.first.kind == RequestKind::kAllgather) {
-    const int64_t* rows = entry_rows(number);
-    agreed.rows.assign(rows, rows + place_.local_size);
+    for (int r = 0; r < place_.local_size; ++r) {
+      agreed.rows.push_back(marks(number, completed.run)[r].rows);
+    }
   }
   AppendLocked(agreed);
 }
@@ -250,10 +284,20 @@ void Board::PushOutbox(uint32_t word) {
 // completes again only after every local rank has executed it.
 void Board::AppendLocked(const LogEntry& agreed) {
   const uint64_t seq = header_->log_end.load(std::memory_order_relaxed);
+  Entry& done = entry(agreed.number);
   LogSlot& slot = log_slot(seq);
   slot.number = agreed.number;
+  slot.run = done.run;
   slot.has_error = !agreed.error.empty();
   slot.has_rows = !agreed.rows.empty();
+  slot.has_buffers = true;
+  for (int r = 0; r < place_.local_size; ++r) {
+    const HostBuffers& buffers = marks(agreed.number, done.run)[r].buffers;
+    slot.has_buffers = slot.has_buffers && buffers.input_at >= 0 && buffers.output_at >= 0;
+  }
+  slot.contributors = agreed.contributors;
+  slot.result = agreed.result;
+  slot.bytes = slot.has_error ? 0 : TensorBytes(agreed.signature);
   if (slot.has_error) {
     char* text = log_text(seq);
     const size_t length = std::min(agreed.error.size(), kTextBytes - 1);
@@ -261,27 +305,84 @@ void Board::AppendLocked(const LogEntry& agreed) {
     text[length] = 0;
   }
   if (slot.has_rows) std::copy(agreed.rows.begin(), agreed.rows.end(), log_rows(seq));
-  entry(agreed.number).in_flight = false;
-  entry(agreed.number).last_log_end = seq + 1;
+  done.in_flight = false;
+  done.agreed = agreed.signature;
+  ++done.run;
+  done.last_log_end = seq + 1;
+  header_->appended_bytes.fetch_add(slot.bytes, std::memory_order_relaxed);
   header_->log_end.store(seq + 1, std::memory_order_release);
 }
 
-bool Board::HasNext() const { return header_->log_end.load(std::memory_order_acquire) > next_; }
+bool Board::HasNext() const {
+  return batch_end(next_batch_).load(std::memory_order_acquire) > next_;
+}
 
-LogEntry Board::Next() const {
-  const LogSlot& slot = log_slot(next_);
+LogEntry Board::ReadLog(uint64_t seq) const {
+  const LogSlot& slot = log_slot(seq);
   LogEntry agreed;
   agreed.number = slot.number;
-  if (slot.has_error) agreed.error = log_text(next_);
-  if (slot.has_rows) {
-    agreed.rows.assign(log_rows(next_), log_rows(next_) + place_.world_size);
+  agreed.signature = entry(slot.number).agreed;
+  agreed.contributors = slot.contributors;
+  agreed.result = slot.result;
+  if (slot.has_error) agreed.error = log_text(seq);
+  if (slot.has_rows) agreed.rows.assign(log_rows(seq), log_rows(seq) + place_.world_size);
+  if (slot.has_buffers) {
+    for (int r = 0; r < place_.local_size; ++r) {
+      agreed.host_buffers.push_back(marks(slot.number, slot.run)[r].buffers);
+    }
   }
   return agreed;
 }
 
+std::vector<LogEntry> Board::NextBatch() const {
+  std::vector<LogEntry> batch;
+  const uint64_t end = batch_end(next_batch_).load(std::memory_order_acquire);
+  for (uint64_t seq = next_; seq < end; ++seq) batch.push_back(ReadLog(seq));
+  return batch;
+}
+
 void Board::Advance() {
-  ++next_;
+  next_ = batch_end(next_batch_).load(std::memory_order_acquire);
+  ++next_batch_;
   header_->positions[place_.local_rank].executed.store(next_, std::memory_order_release);
+}
+
+// Where the open batch begins; `batch` becomes its index. Ends grow along the ring, so one that
+// does not is from the ring's last turn, and that batch is still open.
+uint64_t Board::FindOpen(uint64_t* batch) const {
+  uint64_t begin = next_;
+  *batch = next_batch_;
+  for (;;) {
+    const uint64_t end = batch_end(*batch).load(std::memory_order_acquire);
+    if (end <= begin) return begin;
+    begin = end;
+    ++*batch;
+  }
+}
+
+bool Board::HasOpen() const {
+  uint64_t batch = 0;
+  return header_->log_end.load(std::memory_order_acquire) > FindOpen(&batch);
+}
+
+size_t Board::open_bytes() const {
+  const uint64_t closed = header_->closed_bytes.load(std::memory_order_relaxed);
+  return header_->appended_bytes.load(std::memory_order_relaxed) - closed;
+}
+
+void Board::Close() {
+  if (!place_.several_hosts) CloseAt(header_->log_end.load(std::memory_order_acquire));
+}
+
+void Board::CloseAt(uint64_t end) {
+  uint64_t batch = 0;
+  const uint64_t begin = FindOpen(&batch);
+  if (end <= begin) return;
+  uint64_t bytes = 0;
+  for (uint64_t seq = begin; seq < end; ++seq) bytes += log_slot(seq).bytes;
+  uint64_t stale = batch_end(batch).load(std::memory_order_relaxed);
+  if (stale > begin || !batch_end(batch).compare_exchange_strong(stale, end)) return;
+  header_->closed_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 bool Board::HasOutbox() const {
@@ -308,16 +409,19 @@ std::optional<OutboxEntry> Board::TakeOutbox() {
     if (completed.name_length > kNameKept) taken.name += "#" + std::to_string(completed.hash_b);
     taken.first = {completed.first_rank, completed.first};
     if (completed.mismatch) taken.other = Asker{completed.other_rank, completed.other};
-    taken.rows.assign(entry_rows(word), entry_rows(word) + place_.local_size);
+    for (int r = 0; r < place_.local_size; ++r) {
+      taken.rows.push_back(marks(word, completed.run)[r].rows);
+    }
   }
   header_->outbox_begin.store(begin + 1, std::memory_order_release);
   return taken;
 }
 
-absl::Status Board::Append(const LogEntry& agreed) {
+absl::Status Board::Append(absl::Span<const LogEntry> batch) {
   Lock lock(*this);
   if (!lock.held()) return Aborted(place_.page);
-  AppendLocked(agreed);
+  for (const LogEntry& agreed : batch) AppendLocked(agreed);
+  CloseAt(header_->log_end.load(std::memory_order_relaxed));
   return absl::OkStatus();
 }
 

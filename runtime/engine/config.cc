@@ -1,38 +1,99 @@
 #include "runtime/engine/config.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 
+#include "absl/strings/match.h"
+#include "proto/setting_values.h"
 #include "runtime/session/identity.h"
 
 namespace hvd {
 namespace {
 
-std::string Text(const char* name) {
-  const char* value = getenv(name);
-  return value != nullptr ? value : "";
+using Id = SettingId;
+
+// As getenv: the first of equals counts.
+const char* Find(absl::Span<const std::string> environment, const char* name) {
+  const size_t length = strlen(name);
+  for (const std::string& entry : environment) {
+    if (absl::StartsWith(entry, name) && entry[length] == '=') return entry.c_str() + length + 1;
+  }
+  return nullptr;
+}
+
+absl::Status ReadHostCores(const char* cores, int* field) {
+  if (cores == nullptr) return absl::OkStatus();
+  const auto [end, error] = std::from_chars(cores, cores + strlen(cores), *field);
+  if (error == std::errc() && *end == 0 && *field >= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(std::string("HVD_HOST_CORES is '") + cores +
+                                    "'; it must be a number of cores, at least 1");
+}
+
+int64_t Whole(const SettingValues& values, Id id) {
+  return static_cast<int64_t>(values.Number(id));
+}
+
+void TakeAlgorithms(const SettingValues& values, EngineConfig* config) {
+  config->fusion_threshold = Whole(values, Id::kFusionThreshold);
+  config->disable_group_fusion = values.Flag(Id::kDisableGroupFusion);
+  config->batch_wait_us = Whole(values, Id::kBatchWait);
+  config->dynamic_process_sets = values.Flag(Id::kDynamicProcessSets);
+  config->one_shot_bytes = Whole(values, Id::kOneShotBytes);
+  config->piece_bytes = Whole(values, Id::kPieceBytes);
+  config->rails_bytes = Whole(values, Id::kRailsBytes);
+  config->ring_bytes = Whole(values, Id::kRingBytes);
+  config->segment_bytes = Whole(values, Id::kSegmentBytes);
+  config->deterministic = values.Flag(Id::kDeterministic);
+}
+
+void TakeWatching(const SettingValues& values, EngineConfig* config) {
+  config->stall_check = !values.Flag(Id::kStallCheckDisable);
+  config->stall_warn_s = values.Number(Id::kStallWarn);
+  config->stall_abort_s = values.Number(Id::kStallAbort);
+  config->timeline = values.Text(Id::kTimeline);
+  config->log_level = static_cast<LogLevel>(Whole(values, Id::kLogLevel));
+  config->autotune = values.Flag(Id::kAutotune);
+  config->autotune_log = values.Text(Id::kAutotuneLog);
+  config->autotune_file = values.Text(Id::kAutotuneFile);
+  config->autotune_warmup = static_cast<int>(values.Number(Id::kAutotuneWarmup));
+  config->autotune_steps = static_cast<int>(values.Number(Id::kAutotuneSteps));
+  config->autotune_samples = static_cast<int>(values.Number(Id::kAutotuneSamples));
 }
 
 }  // namespace
 
-absl::StatusOr<EngineConfig> ReadConfig() {
+absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environment) {
+  const auto lookup = [environment](const char* name) { return Find(environment, name); };
   EngineConfig config;
-  auto link = FindLink([](const char* name) { return getenv(name); });
+  auto link = FindLink(lookup);
   if (!link.ok()) return link.status();
   config.link = *link;
-  if (const char* cores = getenv("HVD_HOST_CORES")) {
-    const auto [end, error] = std::from_chars(cores, cores + strlen(cores), config.host_cores);
-    if (error != std::errc() || *end != 0 || config.host_cores < 1) {
-      return absl::InvalidArgumentError(std::string("HVD_HOST_CORES is '") + cores +
-                                        "'; it must be a number of cores, at least 1");
-    }
-  }
-  config.net_devices = Text("HVD_NET_DEVICES");
-  if (config.net_devices.empty()) config.net_devices = Text("UCX_NET_DEVICES");
-  config.tls = Text("UCX_TLS");
-  config.ucx_log_level = Text("UCX_LOG_LEVEL");
+  absl::Status status = ReadHostCores(lookup("HVD_HOST_CORES"), &config.host_cores);
+  if (!status.ok()) return status;
+  const auto values = SettingValues::Read(environment);
+  if (!values.ok()) return values.status();
+  TakeAlgorithms(*values, &config);
+  TakeWatching(*values, &config);
+  const auto text = [&](const char* name) {
+    const char* value = lookup(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  config.net_devices = values->Text(Id::kNetDevices);
+  if (config.net_devices.empty()) config.net_devices = text("UCX_NET_DEVICES");
+  config.tls = text("UCX_TLS");
+  config.ucx_log_level = text("UCX_LOG_LEVEL");
   return config;
+}
+
+absl::StatusOr<EngineConfig> ReadConfig() {
+  std::vector<std::string> environment;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    environment.emplace_back(*entry);
+  }
+  return MakeConfig(environment);
 }
 
 }  // namespace hvd

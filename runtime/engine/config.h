@@ -1,22 +1,57 @@
 // All that libhvd reads from the environment, read once at hvd_init. The only getenv of the
-// runtime.
+// runtime. Names, units and ranges are in proto/settings.cc; the defaults must be the same there.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "proto/hello.h"
 
 namespace hvd {
+
+enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError, kFatal };
 
 struct EngineConfig {
   std::optional<LinkName> link;  // nothing: a job of one rank
   int host_cores = 0;            // cores that the ranks of this host share; 0: not said, count them
   // HVD_NET_DEVICES, else UCX_NET_DEVICES; UCX_TLS; UCX_LOG_LEVEL. Empty: chosen.
   std::string net_devices, tls, ucx_log_level;
+
+  // Batches and fusion.
+  int64_t fusion_threshold = 64 << 20;  // bytes; 0: each tensor alone
+  bool disable_group_fusion = false;
+  int64_t batch_wait_us = 50;  // how long a batch that nobody waits for stays open
+  bool dynamic_process_sets = true;
+
+  // Algorithms; in bytes. The same as in HierarchicalThresholds.
+  int64_t one_shot_bytes = 128 << 10;  // up to this, every rank of a host sums everything
+  int64_t piece_bytes = 128 << 10;     // of staged user memory in a host
+  int64_t rails_bytes = 8 << 10;       // from this, all ranks of a host talk to other hosts
+  int64_t ring_bytes = 512 << 10;      // from this, hosts reduce along a ring
+  int64_t segment_bytes = 256 << 10;   // of one send between hosts
+  bool deterministic = false;          // hosts' sums in host order
+
+  // Seeing inside.
+  bool stall_check = true;
+  double stall_warn_s = 60;
+  double stall_abort_s = 0;  // 0: never
+  std::string timeline;      // a path, or DYNAMIC; empty: none
+  LogLevel log_level = LogLevel::kWarning;
+
+  bool autotune = false;
+  std::string autotune_log, autotune_file;  // empty: none
+  int autotune_warmup = 3;                  // samples thrown away
+  int autotune_steps = 10;                  // batches of one sample
+  int autotune_samples = 40;                // at most
 };
 
+// Entries NAME=VALUE. InvalidArgument names the variable, its value and what is allowed.
+absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environment);
+// Of this process's environment.
 absl::StatusOr<EngineConfig> ReadConfig();
 
 }  // namespace hvd

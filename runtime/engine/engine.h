@@ -1,28 +1,40 @@
-// The engine: takes requests, marks them on the board, executes the schedule log in order,
-// completes requests.
+// The engine of one process set: takes requests, marks them, executes what the ranks have agreed
+// on, completes requests.
 //
-// Threads: Submit, Wait and Poll from any thread. One thread at a time is the executor: the one
-// that waits (caller-runs) or the engine thread ("hvd-engine"), which takes over when requests are
-// pending and nobody waits. `mutex_` guards the table of pending requests and the role; it is never
-// held during a collective.
+// A request goes one of two ways. A small tensor whose set lies on one host goes directly: marks
+// and tensors side by side in shared memory (direct.h). Everything else goes through the board and
+// its log of batches, which every rank executes in the same order, fused (fusion.h).
+//
+// Threads: Submit, Wait, Run and Poll from any thread. One thread at a time is the executor: the
+// one that waits (caller-runs) or the engine thread ("hvd-engine"), which looks a short while after
+// a submission whether requests are pending and nobody waits. `mutex_` guards the names and the
+// role; it is never held during a collective.
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
-#include <unordered_map>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "runtime/engine/batch_timer.h"
+#include "runtime/engine/config.h"
 #include "runtime/engine/epoch_world.h"
+#include "runtime/engine/metrics.h"
+#include "runtime/engine/names.h"
 #include "runtime/engine/request.h"
+#include "runtime/engine/timeline.h"
 
 namespace hvd {
 
 class Engine {
  public:
-  explicit Engine(std::unique_ptr<EpochWorld> world);
+  Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config);
   // Stops the thread. Requests still pending have been completed by Shutdown.
   ~Engine();
 
@@ -31,8 +43,10 @@ class Engine {
   absl::Status Submit(Request* request);
   // Submits nothing; returns when `request` is done, with its status.
   absl::Status Wait(Request* request);
-  // Submit and Wait, without waking the engine thread.
+  // Submit and Wait, without arming the engine thread.
   absl::Status Run(Request* request);
+  // Whether it is done; helps it along if nobody else does. Never blocks.
+  bool Poll(Request* request);
   // Waits until all that is pending now is done, whatever its status.
   void Drain();
   // Leaves the epoch with all other ranks. Afterwards every request is done. OK also when the epoch
@@ -43,41 +57,78 @@ class Engine {
   EpochWorld& world() { return *world_; }
 
  private:
+  // engine.cc: requests and the role.
   absl::Status SubmitLocked(Request* request);
-  absl::Status WaitCounted(Request* request);  // this thread is counted in waiting_
-  void NameUnnamed(Request* request);
+  // REQUIRES: this thread is counted in waiting_. Unlocks.
+  absl::Status WaitLocked(Request* request, std::unique_lock<std::mutex>* lock);
+  void HandOver(std::unique_lock<std::mutex>* lock);
+  void ArmTimer();
   void ThreadBody();
-  // The executor's work. REQUIRES: this thread has the role.
-  template <class Stop>
-  void ExecuteUntil(Stop stop);
-  bool Step();
-  bool StepAgreement();
-  bool StepLog();
-  void Execute(Request* request, const LogEntry& entry);
-  void Complete(Request* request, uint32_t number);
-  void CompleteAll(const absl::Status& status);
-  void Break(const absl::Status& status);
-  bool MustListen();
+  bool MustListen() const;
   void NoteActivity(const Request& request);
 
+  // engine_marks.cc: the two ways in.
+  absl::Status MarkLocked(LocalName* name);
+  bool MarkDirectly(LocalName* name);
+  absl::Status MarkOnBoard(LocalName* name);
+  void SubmitDeferredLocked();
+
+  // engine_steps.cc: the executor's work. REQUIRES: this thread has the role.
+  // `stop` is asked often and from inside waits: it must be cheap.
+  void ExecuteUntil(absl::FunctionRef<bool()> stop);
+  bool Step();
+  bool StepAgreement();
+  bool StepDirect();
+  void WatchMarkedLocked();
+  bool StepLog();
+  bool DirectIsReady() const;
+  void FinishDirect(LocalName* name);
+  void FallBack(LocalName* name);
+  bool FindRequests(const std::vector<LogEntry>& batch, std::vector<Request*>* requests);
+  bool ExecuteBatch(const std::vector<LogEntry>& batch, const std::vector<Request*>& requests);
+  absl::Status ExecuteFused(const std::vector<LogEntry>& batch,
+                            const std::vector<Request*>& requests, const std::vector<size_t>& run);
+  bool BreakIfBroken(const absl::Status& status);
+  // engine_notes.cc: what is told about the work.
+  void NoteExecuted(const Request& request, int64_t begin_ns, int64_t end_ns);
+  void NoteRun(const std::vector<LogEntry>& batch, const std::vector<size_t>& run);
+  absl::Status WaitForOthers(absl::FunctionRef<bool()> ready);
+  void Complete(absl::Span<Request* const> requests);
+  void CompleteAll(const absl::Status& status);
+  void Break(const absl::Status& status);
+
+  void TakeRole(std::unique_lock<std::mutex>* lock);
+  void SayBye();
+
   const std::unique_ptr<EpochWorld> world_;
+  const EngineConfig config_;
+  Timeline timeline_;  // the executor's
+  Metrics metrics_;    // the executor's
 
   std::mutex mutex_;
-  std::condition_variable changed_;      // a request is done, or the role is free
-  std::condition_variable thread_wake_;  // the engine thread's
-  std::unordered_map<std::string, Request*> by_name_;
-  std::unordered_map<uint32_t, Request*> by_number_;
-  uint64_t unnamed_ = 0;
-  bool executing_ = false;  // somebody has the role
+  std::condition_variable changed_;  // a request is done, or the role is free
+  BatchTimer timer_;                 // the engine thread's
+  Names names_;
+  std::vector<LocalName*> by_number_;  // what is pending under each number of the board
+  std::deque<Request*> deferred_;      // unnamed ones whose turn is still taken
+  bool executing_ = false;             // somebody has the role
   std::atomic<bool> stopping_{false};
   absl::Status broken_;          // first error; sticks
   std::atomic<int> waiting_{0};  // threads that would like the role
   std::atomic<int> pending_{0};
+  // Names marked directly: new ones, under mutex_; then the executor's.
+  std::vector<LocalName*> marked_;
+  std::atomic<size_t> marked_count_{0};
+  std::vector<LocalName*> watched_;
+  uint32_t rounds_ = 0;                     // joins completed
+  Request* joining_ = nullptr;              // this rank's join
+  std::vector<std::byte> zeros_, dropped_;  // what a joined rank brings, and where results go
   std::thread thread_;
 };
 
-// Runs one agreed request on the collectives, or returns why it cannot. Sets the result of an
-// allgather.
+// Runs one agreed request on the collectives, or returns why it cannot. Sets its results.
 absl::Status ExecuteRequest(Request* request, const LogEntry& entry, Collectives* collectives);
+// The same for a rank that has joined and brings nothing.
+absl::Status ExecuteAbsent(const LogEntry& entry, Collectives* collectives);
 
 }  // namespace hvd

@@ -90,7 +90,7 @@ absl::Status Leader::OnDecision(const LogEntry& entry) {
       entry.number > 0 && entry.number <= Board::kEntries &&
       (entry.rows.empty() || static_cast<int>(entry.rows.size()) == parts_.topology->size());
   if (!fits) return absl::InternalError("the root sent a decision that fits nothing here");
-  return parts_.board->Append(entry);
+  return parts_.board->Append({entry});
 }
 
 absl::Status Leader::OnReport(int host, const OutboxEntry& report) {
@@ -101,7 +101,7 @@ absl::Status Leader::OnReport(int host, const OutboxEntry& report) {
   }
   for (const HostDecision& decision : negotiator_.OnReport(host, report)) {
     const absl::Status status =
-        decision.host == 0 ? parts_.board->Append(decision.entry)
+        decision.host == 0 ? parts_.board->Append({decision.entry})
                            : channels_[decision.host - 1]->Send(EncodeDecision(decision.entry));
     if (!status.ok()) return status;
   }

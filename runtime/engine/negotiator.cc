@@ -30,6 +30,8 @@ std::vector<HostDecision> Negotiator::OnReport(int host, const OutboxEntry& repo
 
 std::vector<HostDecision> Negotiator::Decide(const std::string& name, const Open& open) const {
   LogEntry entry;
+  entry.signature = open.first->signature;
+  entry.contributors = topology_.size();
   if (open.other) {
     entry.error = MismatchText(name, *open.first, *open.other);
   } else if (open.first->signature.kind == RequestKind::kAllgather) {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/transport/sleepers.h"
 
 namespace hvd {
 
@@ -31,7 +32,8 @@ class TransportRequest {
   virtual absl::StatusOr<bool> Test() = 0;
 };
 
-// Threads: one caller at a time; it may be a different thread each call.
+// Threads: any, at once, and so may their requests; each request is one thread's. Progress may
+// complete requests of any thread: who makes some tells those asleep (Waiter does).
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -52,6 +54,12 @@ class Transport {
   virtual int EventFd() = 0;
   // Call before sleeping on EventFd: false means there is progress to make first.
   virtual bool Arm() = 0;
+
+  // The process's threads that sleep until something moves here.
+  Sleepers& sleepers() { return sleepers_; }
+
+ private:
+  Sleepers sleepers_;
 };
 
 }  // namespace hvd

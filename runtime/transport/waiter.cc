@@ -35,7 +35,7 @@ WaitPolicy WaitPolicy::For(int local_size, int host_cores) {
 Waiter::Waiter(HostPage* page, int local_rank, const int* event_fds, WaitPolicy policy)
     : page_(page), local_rank_(local_rank), event_fds_(event_fds), policy_(policy) {}
 
-bool Waiter::Sleepers() const {
+bool Waiter::HasSleepers() const {
   const Doorbell& bell = page_->bell;
   uint64_t asleep = bell.futex_sleepers.load(std::memory_order_relaxed);
   if (event_fds_ != nullptr) {
@@ -48,7 +48,7 @@ void Waiter::Ring() {
   // Pairs with the sleeper, who counts itself before it looks at the condition for the last time:
   // one of the two sees the other. So the bell's word need not change while nobody sleeps.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (Sleepers()) hvd::Ring(&page_->bell, event_fds_, static_cast<int>(page_->local_size));
+  if (HasSleepers()) hvd::Ring(&page_->bell, event_fds_, static_cast<int>(page_->local_size));
 }
 
 absl::Status Waiter::Check() const {
@@ -61,20 +61,20 @@ absl::Status Waiter::UntilSlow(absl::FunctionRef<bool()> done) {
   for (int i = 0; i < policy_.yields; ++i) {
     if (done()) return absl::OkStatus();
     if (IsAborted()) return Check();
-    if (transport_ != nullptr) transport_->Progress();
+    if (transport_ != nullptr) MoveOn(0);
     const Clock::time_point before = Clock::now();
     sched_yield();
     if (Clock::now() - before > kLongYield) break;
   }
   while (!done()) {
     if (IsAborted()) return Check();
-    if (event_fds_ == nullptr && transport_ == nullptr) {
+    if (transport_ == nullptr) {
       SleepOnFutex(done);
     } else {
       SleepOnEvents(done);
     }
     for (int i = 0; i < kSpinsAfterWake && !policy_.oversubscribed && !done(); ++i) {
-      if (transport_ != nullptr) transport_->Progress();
+      if (transport_ != nullptr) MoveOn(0);
       Pause();
     }
   }
@@ -114,28 +114,49 @@ void Waiter::AwaitAbort(std::chrono::milliseconds at_most) {
   bell.futex_sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
+bool Waiter::MoveOn(int inside) {
+  const bool moved = transport_->Progress();
+  if (moved) transport_->sleepers().Wake(inside);
+  return (background_ != nullptr && background_->Step()) || moved;
+}
+
 void Waiter::SleepOnEvents(absl::FunctionRef<bool()> done) {
-  std::atomic<uint64_t>& asleep = page_->bell.fd_sleepers[local_rank_ / 64];
+  std::atomic<uint64_t>& bell_bits = page_->bell.fd_sleepers[local_rank_ / 64];
   const uint64_t bit = uint64_t{1} << (local_rank_ % 64);
-  asleep.fetch_or(bit, std::memory_order_seq_cst);
+  Sleepers& sleepers = transport_->sleepers();
+  sleepers.Enter(&bell_bits, bit);
+  const uint32_t word = sleepers.word();
   // Arming says nothing about work that is queued inside the transport: first until there is none.
   bool moved = false;
-  while (transport_ != nullptr && transport_->Progress()) moved = true;
-  if (moved || (transport_ != nullptr && !transport_->Arm())) {
-    // Something may hold now: look again before sleeping.
-  } else if (!done() && !IsAborted()) {
+  while (MoveOn(1)) moved = true;
+  // When something moved, something may hold now: look again before sleeping.
+  if (!moved && transport_->Arm() && !done() && !IsAborted()) {
+    if (sleepers.TryWatch()) {
+      Watch(word);
+    } else {
+      sleepers.AwaitWord(word);
+    }
+  }
+  sleepers.Leave(&bell_bits, bit);
+}
+
+// Sleeps for all of this process's threads.
+void Waiter::Watch(uint32_t word) {
+  Sleepers& sleepers = transport_->sleepers();
+  if (sleepers.word() == word) {
     const int bell_fd = event_fds_ == nullptr ? -1 : event_fds_[local_rank_];
-    pollfd fds[2] = {{bell_fd, POLLIN, 0},
-                     {transport_ == nullptr ? -1 : transport_->EventFd(), POLLIN, 0}};
-    poll(fds, 2, bell_fd < 0 ? kBlindSleepMs : -1);
+    pollfd fds[3] = {
+        {bell_fd, POLLIN, 0}, {transport_->EventFd(), POLLIN, 0}, {sleepers.wake_fd(), POLLIN, 0}};
+    poll(fds, 3, bell_fd < 0 ? kBlindSleepMs : -1);
     // Arming may succeed with bytes waiting in a socket: only progress takes them.
-    if (transport_ != nullptr && fds[1].revents != 0) transport_->Progress();
+    if (fds[1].revents != 0) transport_->Progress();
     if ((fds[0].revents & POLLIN) != 0) {
       uint64_t rings = 0;
       [[maybe_unused]] const ssize_t n = read(bell_fd, &rings, sizeof(rings));
     }
+    if ((fds[2].revents & POLLIN) != 0) sleepers.DrainWakeFd();
   }
-  asleep.fetch_and(~bit, std::memory_order_relaxed);
+  sleepers.StopWatching();
 }
 
 }  // namespace hvd

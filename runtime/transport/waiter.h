@@ -24,14 +24,26 @@ struct WaitPolicy {
   static WaitPolicy For(int local_size, int host_cores);
 };
 
-// One a rank and epoch. Not thread-safe: it belongs to whoever runs the engine at the moment.
+// What a rank moves along while it waits for something else. Step never waits and never throws an
+// error away: whoever set the work in motion asks it later.
+class BackgroundWork {
+ public:
+  virtual ~BackgroundWork() = default;
+  virtual bool Step() = 0;  // true if something moved
+};
+
+// One an engine (process set) and epoch. Not thread-safe: it belongs to whoever runs the engine at
+// the moment. The waiters of one process share its transport and its event fd.
 class Waiter {
  public:
-  // `page` outlives the waiter. `event_fds`: one a local rank (borrowed) in a job of several hosts,
-  // else null.
+  // `page` outlives the waiter. `local_rank`: of the process on its host, whatever the set.
+  // `event_fds`: one a local rank (borrowed) in a job of several hosts, else null.
   Waiter(HostPage* page, int local_rank, const int* event_fds, WaitPolicy policy);
-  // The transport to progress while waiting, or null; borrowed. It needs event fds to sleep on.
+  // The transport to progress while waiting; borrowed. With one a rank sleeps on its event fd,
+  // without by futex: whoever waits for ranks of its own host alone needs none.
   void set_transport(Transport* transport) { transport_ = transport; }
+  // Is stepped in every wait from now on; borrowed; null: nothing.
+  void set_background(BackgroundWork* work) { background_ = work; }
 
   // Waits until done() is true. done() is called often and must be cheap; it sees memory as of the
   // last ring. Returns Aborted with the epoch's cause otherwise.
@@ -41,7 +53,7 @@ class Waiter {
     const int spins = transport_ == nullptr ? policy_.spins : policy_.spins / kPausesPerProgress;
     for (int i = 0; i < spins; ++i) {
       if (done()) return absl::OkStatus();
-      if (transport_ != nullptr) transport_->Progress();
+      if (transport_ != nullptr) MoveOn(0);
       if (i % kSpinsPerCheck == kSpinsPerCheck - 1 && IsAborted()) break;
       Pause();
     }
@@ -68,17 +80,22 @@ class Waiter {
 
   static void Pause();  // pause_<processor>.cc
   bool IsAborted() const { return page_->aborted.load(std::memory_order_acquire) != 0; }
-  bool Sleepers() const;
+  bool HasSleepers() const;
+  // Progresses the transport and the background work; tells the process's other threads when
+  // something moved. `inside`: 1 when this thread has entered the transport's sleepers.
+  bool MoveOn(int inside);
   absl::Status UntilSlow(absl::FunctionRef<bool()> done);
   void AwaitAbort(std::chrono::milliseconds at_most);
   void SleepOnFutex(absl::FunctionRef<bool()> done);
   void SleepOnEvents(absl::FunctionRef<bool()> done);
+  void Watch(uint32_t word);
 
   HostPage* const page_;
   const int local_rank_;
   const int* const event_fds_;
   const WaitPolicy policy_;
   Transport* transport_ = nullptr;
+  BackgroundWork* background_ = nullptr;
 };
 
 }  // namespace hvd

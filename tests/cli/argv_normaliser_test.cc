@@ -60,10 +60,9 @@ TEST_CASE("unknown options are refused with the nearest known") {
 }
 
 TEST_CASE("Horovod's options are known by name") {
-  CHECK(Normalised("--autotune prog") ==
-        "--autotune is Horovod's, but not in this version of hvdrun");
-  CHECK(Normalised("--fusion-threshold-mb=32 prog") ==
-        "--fusion-threshold-mb is Horovod's, but not in this version of hvdrun");
+  CHECK(Normalised("--jsrun prog") == "--jsrun is Horovod's, but not in this version of hvdrun");
+  CHECK(Normalised("--cache-capacity=32 prog") ==
+        "--cache-capacity is Horovod's, but not in this version of hvdrun");
 }
 
 TEST_CASE("values are neither missing nor superfluous") {

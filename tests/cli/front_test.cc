@@ -32,6 +32,23 @@ TEST_CASE("questions are answered with exit code 0") {
   CHECK(Decide({"-np", "1", "--dry-run", "a"}).exit_code == 0);
 }
 
+TEST_CASE("settings are checked before anything starts, and listed when asked") {
+  FrontWorld world = BoxWorld();
+  world.environment = {"HVD_FUSION_THRESHOLD=lots"};
+  const FrontOutcome wrong = Decide({"-np", "1", "a"}, world);
+  CHECK(wrong.exit_code == kExitUsage);
+  CHECK_THAT(wrong.err, StartsWith("hvdrun: HVD_FUSION_THRESHOLD must be bytes"));
+
+  world.environment = {"HOROVOD_FUSION_THRESHOLD=1024", "HVD_AUTOTUN=1"};
+  const FrontOutcome quiet = Decide({"-np", "1", "a"}, world);
+  CHECK(quiet.exit_code == -1);
+  CHECK(quiet.err == "hvdrun: HVD_AUTOTUN is no setting; did you mean HVD_AUTOTUNE?\n");
+
+  const FrontOutcome said = Decide({"-np", "1", "--verbose", "--autotune", "a"}, world);
+  CHECK_THAT(said.err, Contains("hvdrun: setting HVD_FUSION_THRESHOLD 1K (from HOROVOD_FUSION_"));
+  CHECK_THAT(said.err, Contains("hvdrun: setting HVD_AUTOTUNE 1\n"));
+}
+
 TEST_CASE("nothing wrong ever ends with exit code 0") {
   const std::vector<std::vector<std::string>> wrong = {
       {},
@@ -59,8 +76,8 @@ TEST_CASE("nothing wrong ever ends with exit code 0") {
 }
 
 TEST_CASE("a Horovod option that is missing is one line") {
-  CHECK(Decide({"--autotune", "-np", "2", "prog"}).err ==
-        "hvdrun: --autotune is Horovod's, but not in this version of hvdrun\n");
+  CHECK(Decide({"--jsrun", "-np", "2", "prog"}).err ==
+        "hvdrun: --jsrun is Horovod's, but not in this version of hvdrun\n");
 }
 
 TEST_CASE("this machine knows itself") {

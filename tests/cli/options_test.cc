@@ -146,6 +146,40 @@ TEST_CASE("two lists of hosts are refused") {
   CHECK_THAT(Refusal({"-H", "a", "-hostfile", "f"}), Contains("exclude each other"));
 }
 
+TEST_CASE("Horovod's options for settings become the workers' variables") {
+  CHECK(Parse({"--fusion-threshold-mb",
+               "32",
+               "--cycle-time-ms=2.5",
+               "--no-stall-check",
+               "--stall-check-warning-time-seconds",
+               "5",
+               "--stall-check-shutdown-time-seconds=9",
+               "--timeline-filename",
+               "t.json",
+               "--autotune",
+               "--autotune-log-file",
+               "a.csv",
+               "--autotune-bayes-opt-max-samples",
+               "12",
+               "--log-level",
+               "DEBUG",
+               "--network-interfaces",
+               "eth0,eth1",
+               "-x",
+               "HVD_AUTOTUNE=0"})
+            .forwarded ==
+        Words{"HVD_FUSION_THRESHOLD=32M", "HVD_BATCH_WAIT_US=2.5ms", "HVD_NET_DEVICES=eth0,eth1",
+              "HVD_TIMELINE=t.json", "HVD_STALL_CHECK_DISABLE=1", "HVD_STALL_CHECK_TIME_SECONDS=5",
+              "HVD_STALL_SHUTDOWN_TIME_SECONDS=9", "HVD_AUTOTUNE=1", "HVD_AUTOTUNE_LOG=a.csv",
+              "HVD_AUTOTUNE_MAX_SAMPLES=12", "HVD_LOG_LEVEL=DEBUG", "HVD_AUTOTUNE=0"});
+  CHECK(Parse({"--fusion-threshold-mb", "1", "--fusion-threshold-mb", "2"}).forwarded ==
+        Words{"HVD_FUSION_THRESHOLD=2M"});
+  CHECK_THAT(Refusal({"--fusion-threshold-mb", "lots"}),
+             Contains("--fusion-threshold-mb must be bytes"));
+  CHECK_THAT(Refusal({"--log-level", "loud"}), Contains("--log-level must be one of trace,"));
+  CHECK_THAT(Refusal({"--autotune", "--no-autotune"}), Contains("excludes"));
+}
+
 TEST_CASE("help names every spelling, and no Horovod option that is missing is one") {
   const std::string help = HelpText();
   for (const char* word : {"-np", "-hostfile", "-machinefile", "-cb", "-prefix-timestamp", "-x",

@@ -1,6 +1,7 @@
 #include "runtime/transport/ucx/ucx_transport.h"
 
 #include <cstring>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -12,11 +13,12 @@
 namespace hvd {
 namespace {
 
-// A tag: token 24 bits, source 16, channel 4, step 20. Steps may wrap: what is in flight at one
+// A tag: token 22 bits, source 16, channel 6, step 20. Steps may wrap: what is in flight at one
 // time is far less.
 constexpr int kStepBits = 20;
-constexpr int kChannelBits = 4;
+constexpr int kChannelBits = 6;
 constexpr int kSourceBits = 16;
+constexpr uint64_t kTokenMask = (uint64_t{1} << (64 - kStepBits - kChannelBits - kSourceBits)) - 1;
 
 uint64_t TagOf(uint64_t token, int source, MessageTag tag) {
   uint64_t bits = token;
@@ -42,24 +44,37 @@ absl::Status UcxError(const UcxLibrary& ucx, ucs_status_t status, const std::str
   }
 }
 
+// UCX is called by one thread at a time: every call that touches the worker, its requests included,
+// holds the mutex. Nothing waits while it holds it.
+struct UcxWorker {
+  const UcxLibrary* ucx = nullptr;
+  ucp_worker_h handle = nullptr;
+  std::mutex mutex;
+};
+
 // Owns a UCX request that was not done at once.
 class UcxRequest : public TransportRequest {
  public:
-  UcxRequest(const UcxLibrary* ucx, ucp_worker_h worker, void* request)
-      : ucx_(ucx), worker_(worker), request_(request) {}
-  ~UcxRequest() override { Drop(); }
+  UcxRequest(UcxWorker* worker, void* request)
+      : ucx_(worker->ucx), worker_(worker), request_(request) {}
+  ~UcxRequest() override {
+    if (request_ == nullptr) return;
+    const std::lock_guard lock(worker_->mutex);
+    Drop();
+  }
 
  protected:
+  // REQUIRES: the mutex.
   void Drop() {
     if (request_ == nullptr) return;
     if (ucx_->request_check_status(request_) == UCS_INPROGRESS && cancels_) {
-      ucx_->request_cancel(worker_, request_);
+      ucx_->request_cancel(worker_->handle, request_);
     }
     ucx_->request_free(std::exchange(request_, nullptr));
   }
 
   const UcxLibrary* const ucx_;
-  const ucp_worker_h worker_;
+  UcxWorker* const worker_;
   void* request_;
   bool cancels_ = false;  // UCX can cancel receives only
 };
@@ -69,6 +84,7 @@ class UcxSend : public UcxRequest {
   using UcxRequest::UcxRequest;
   absl::StatusOr<bool> Test() override {
     if (request_ == nullptr) return true;
+    const std::lock_guard lock(worker_->mutex);
     const ucs_status_t status = ucx_->request_check_status(request_);
     if (status == UCS_INPROGRESS) return false;
     if (status != UCS_OK) return UcxError(*ucx_, status, "sending");
@@ -79,12 +95,13 @@ class UcxSend : public UcxRequest {
 
 class UcxReceive : public UcxRequest {
  public:
-  UcxReceive(const UcxLibrary* ucx, ucp_worker_h worker, void* request, size_t bytes)
-      : UcxRequest(ucx, worker, request), bytes_(bytes) {
+  UcxReceive(UcxWorker* worker, void* request, size_t bytes)
+      : UcxRequest(worker, request), bytes_(bytes) {
     cancels_ = true;
   }
   absl::StatusOr<bool> Test() override {
     if (request_ == nullptr) return true;
+    const std::lock_guard lock(worker_->mutex);
     ucp_tag_recv_info_t info;
     const ucs_status_t status = ucx_->tag_recv_request_test(request_, &info);
     if (status == UCS_INPROGRESS) return false;
@@ -110,7 +127,9 @@ struct AddressHead {
 class UcxTransport : public Transport {
  public:
   UcxTransport(const UcxLibrary* ucx, const UcxOptions& options)
-      : ucx_(ucx), options_(options), tag_token_(options.token & 0xffffff) {}
+      : ucx_(ucx), options_(options), tag_token_(options.token & kTokenMask) {
+    worker_.ucx = ucx;
+  }
   ~UcxTransport() override;
 
   absl::Status Open();
@@ -120,19 +139,25 @@ class UcxTransport : public Transport {
                                                          size_t bytes) override;
   absl::StatusOr<std::unique_ptr<TransportRequest>> Receive(int peer, MessageTag tag, void* data,
                                                             size_t bytes) override;
-  bool Progress() override { return ucx_->worker_progress(worker_) != 0; }
+  bool Progress() override {
+    const std::lock_guard lock(worker_.mutex);
+    return ucx_->worker_progress(worker_.handle) != 0;
+  }
   int EventFd() override { return event_fd_; }
-  bool Arm() override { return ucx_->worker_arm(worker_) == UCS_OK; }
+  bool Arm() override {
+    const std::lock_guard lock(worker_.mutex);
+    return ucx_->worker_arm(worker_.handle) == UCS_OK;
+  }
 
  private:
   absl::Status Configure(ucp_config_t* config);
-  absl::StatusOr<ucp_ep_h> EndpointOf(int peer);
+  absl::StatusOr<ucp_ep_h> EndpointOf(int peer);  // REQUIRES: the mutex
 
   const UcxLibrary* const ucx_;
   const UcxOptions options_;
   const uint64_t tag_token_;
   ucp_context_h context_ = nullptr;
-  ucp_worker_h worker_ = nullptr;
+  UcxWorker worker_;
   int event_fd_ = -1;
   std::string devices_;                 // and transports, for messages
   std::vector<std::string> addresses_;  // UCX's bytes, by rank
@@ -140,7 +165,7 @@ class UcxTransport : public Transport {
 };
 
 UcxTransport::~UcxTransport() {
-  if (worker_ != nullptr) ucx_->worker_destroy(worker_);
+  if (worker_.handle != nullptr) ucx_->worker_destroy(worker_.handle);
   if (context_ != nullptr) ucx_->cleanup(context_);
 }
 
@@ -195,9 +220,9 @@ absl::Status UcxTransport::Open() {
   worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS;
   worker_params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   worker_params.flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK;  // an abort leaves sends behind
-  status = ucx_->worker_create(context_, &worker_params, &worker_);
+  status = ucx_->worker_create(context_, &worker_params, &worker_.handle);
   if (status != UCS_OK) return UcxError(*ucx_, status, "making UCX's worker " + devices_);
-  status = ucx_->worker_get_efd(worker_, &event_fd_);
+  status = ucx_->worker_get_efd(worker_.handle, &event_fd_);
   if (status != UCS_OK) return UcxError(*ucx_, status, "asking for UCX's event descriptor");
   return absl::OkStatus();
 }
@@ -205,12 +230,12 @@ absl::Status UcxTransport::Open() {
 absl::StatusOr<std::string> UcxTransport::Address() {
   ucp_address_t* address = nullptr;
   size_t bytes = 0;
-  const ucs_status_t status = ucx_->worker_get_address(worker_, &address, &bytes);
+  const ucs_status_t status = ucx_->worker_get_address(worker_.handle, &address, &bytes);
   if (status != UCS_OK) return UcxError(*ucx_, status, "asking for UCX's address");
   const AddressHead head{options_.token, static_cast<uint32_t>(options_.rank)};
   std::string text(reinterpret_cast<const char*>(&head), sizeof(head));
   text.append(reinterpret_cast<const char*>(address), bytes);
-  ucx_->worker_release_address(worker_, address);
+  ucx_->worker_release_address(worker_.handle, address);
   return text;
 }
 
@@ -245,7 +270,7 @@ absl::StatusOr<ucp_ep_h> UcxTransport::EndpointOf(int peer) {
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
   params.address = reinterpret_cast<const ucp_address_t*>(addresses_[peer].data());
   params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
-  const ucs_status_t status = ucx_->ep_create(worker_, &params, &endpoints_[peer]);
+  const ucs_status_t status = ucx_->ep_create(worker_.handle, &params, &endpoints_[peer]);
   if (status == UCS_OK) return endpoints_[peer];
   endpoints_[peer] = nullptr;
   return UcxError(*ucx_, status, absl::StrFormat("connecting to rank %d %s", peer, devices_));
@@ -254,6 +279,7 @@ absl::StatusOr<ucp_ep_h> UcxTransport::EndpointOf(int peer) {
 absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Send(int peer, MessageTag tag,
                                                                      const void* data,
                                                                      size_t bytes) {
+  const std::lock_guard lock(worker_.mutex);
   const absl::StatusOr<ucp_ep_h> endpoint = EndpointOf(peer);
   if (!endpoint.ok()) return endpoint.status();
   ucp_request_param_t params = {};
@@ -262,21 +288,22 @@ absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Send(int peer, M
   if (UCS_PTR_IS_ERR(request)) {
     return UcxError(*ucx_, UCS_PTR_STATUS(request), absl::StrFormat("sending to rank %d", peer));
   }
-  return std::make_unique<UcxSend>(ucx_, worker_, request);
+  return std::make_unique<UcxSend>(&worker_, request);
 }
 
 absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Receive(int peer, MessageTag tag,
                                                                         void* data, size_t bytes) {
   ucp_request_param_t params = {};
+  const std::lock_guard lock(worker_.mutex);
   // A request in any case, so that the length can be asked for.
   params.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-  void* request = ucx_->tag_recv_nbx(worker_, data, bytes, TagOf(tag_token_, peer, tag),
+  void* request = ucx_->tag_recv_nbx(worker_.handle, data, bytes, TagOf(tag_token_, peer, tag),
                                      ~ucp_tag_t{0}, &params);
   if (UCS_PTR_IS_ERR(request)) {
     return UcxError(*ucx_, UCS_PTR_STATUS(request),
                     absl::StrFormat("receiving from rank %d", peer));
   }
-  return std::make_unique<UcxReceive>(ucx_, worker_, request, bytes);
+  return std::make_unique<UcxReceive>(&worker_, request, bytes);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ struct UcxOptions {
 
 // Requests must be destroyed before the transport. Destroying it waits for nobody: a rank leaves
 // only after a barrier that shows that nobody needs its messages any more, or when the epoch is
-// broken. Channels are below 16.
+// broken. Channels are below 64.
 absl::StatusOr<std::unique_ptr<Transport>> MakeUcxTransport(const UcxOptions& options);
 
 // "1.13.1", or empty where UCX is not installed.

@@ -1,5 +1,6 @@
 #include "runtime/engine/board.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <thread>
@@ -44,34 +45,80 @@ TEST_CASE("an entry is agreed when the last rank has marked it, in the order of 
   TestBoard board(2);
   Board& a = *board.ranks[0];
   Board& b = *board.ranks[1];
-  const uint32_t x = *a.Mark("x", Sum(4));
-  const uint32_t y = *a.Mark("y", Sum(4));
+  const uint32_t x = *a.Mark("x", {Sum(4)});
+  const uint32_t y = *a.Mark("y", {Sum(4)});
   CHECK_FALSE(a.HasNext());
-  CHECK(*b.Mark("y", Sum(4)) == y);
-  CHECK(*b.Mark("x", Sum(4)) == x);
+  CHECK(*b.Mark("y", {Sum(4)}) == y);
+  CHECK(*b.Mark("x", {Sum(4)}) == x);
+  CHECK_FALSE(a.HasNext());
+  CHECK(a.HasOpen());
+  CHECK(a.open_bytes() == 32);
+  b.Close();
+  a.Close();  // late: there is nothing left to close
+  CHECK_FALSE(a.HasOpen());
+  CHECK(a.open_bytes() == 0);
   for (Board* rank : {&a, &b}) {
     REQUIRE(rank->HasNext());
-    CHECK(rank->Next().number == y);
-    rank->Advance();
-    CHECK(rank->Next().number == x);
+    const std::vector<LogEntry> batch = rank->NextBatch();
+    REQUIRE(batch.size() == 2);
+    CHECK(batch[0].number == y);
+    CHECK(batch[1].number == x);
+    CHECK(batch[1].signature.shape[0] == 4);
+    CHECK(batch[1].contributors == 2);
+    CHECK(batch[1].host_buffers.empty());
     rank->Advance();
     CHECK_FALSE(rank->HasNext());
   }
+}
+
+TEST_CASE("a batch has the same end for a rank that reads it late") {
+  TestBoard board(2);
+  for (const char* name : {"x", "y"}) {
+    for (auto& rank : board.ranks) REQUIRE(rank->Mark(name, {Sum(4)}).ok());
+    board.ranks[0]->Close();
+    board.ranks[0]->Advance();
+  }
+  CHECK(board.ranks[1]->NextBatch().size() == 1);
+  board.ranks[1]->Advance();
+  CHECK(board.ranks[1]->NextBatch().size() == 1);
+  board.ranks[1]->Advance();
+  CHECK_FALSE(board.ranks[1]->HasNext());
+}
+
+TEST_CASE("where a tensor lies in the arenas is known when it lies in all of them") {
+  TestBoard board(2);
+  REQUIRE(board.ranks[0]->Mark("x", {Sum(4), 64, 128}).ok());
+  REQUIRE(board.ranks[1]->Mark("x", {Sum(4), 0, 0}).ok());
+  REQUIRE(board.ranks[0]->Mark("y", {Sum(4), 64, 128}).ok());
+  REQUIRE(board.ranks[1]->Mark("y", {Sum(4), 0, -1}).ok());
+  board.ranks[0]->Close();
+  board.ranks[0]->Advance();
+  // The next run's marks leave this one's alone.
+  REQUIRE(board.ranks[0]->Mark("x", {Sum(4), 1024, 1024}).ok());
+  const std::vector<LogEntry> batch = board.ranks[1]->NextBatch();
+  REQUIRE(batch[0].host_buffers.size() == 2);
+  CHECK(batch[0].host_buffers[0].input_at == 64);
+  CHECK(batch[0].host_buffers[0].output_at == 128);
+  CHECK(batch[0].host_buffers[1].input_at == 0);
+  CHECK(batch[1].host_buffers.empty());
 }
 
 TEST_CASE("a mismatch is agreed like anything else and the name is usable afterwards") {
   TestBoard board(2);
   Board& a = *board.ranks[0];
   Board& b = *board.ranks[1];
-  REQUIRE(a.Mark("x", Sum(4)).ok());
-  REQUIRE(b.Mark("x", Sum(5)).ok());
-  CHECK(a.Next().error.find("rank 0 asked for allreduce float32 [4] sum") != std::string::npos);
-  CHECK(a.Next().error == b.Next().error);
+  REQUIRE(a.Mark("x", {Sum(4)}).ok());
+  REQUIRE(b.Mark("x", {Sum(5)}).ok());
+  a.Close();
+  const std::string error = a.NextBatch().at(0).error;
+  CHECK(error.find("rank 0 asked for allreduce float32 [4] sum") != std::string::npos);
+  CHECK(error == b.NextBatch().at(0).error);
   a.Advance();
   b.Advance();
-  REQUIRE(a.Mark("x", Sum(4)).ok());
-  REQUIRE(b.Mark("x", Sum(4)).ok());
-  CHECK(b.Next().error.empty());
+  REQUIRE(a.Mark("x", {Sum(4)}).ok());
+  REQUIRE(b.Mark("x", {Sum(4)}).ok());
+  b.Close();
+  CHECK(b.NextBatch().at(0).error.empty());
 }
 
 TEST_CASE("an allgather's rows come by rank") {
@@ -80,16 +127,18 @@ TEST_CASE("an allgather's rows come by rank") {
     Signature s = Sum(r + 5);
     s.kind = RequestKind::kAllgather;
     s.op = 0;
-    REQUIRE(board.ranks[r]->Mark("g", s).ok());
+    REQUIRE(board.ranks[r]->Mark("g", {s}).ok());
   }
-  CHECK(board.ranks[1]->Next().rows == std::vector<int64_t>{5, 6, 7});
+  board.ranks[2]->Close();
+  CHECK(board.ranks[1]->NextBatch().at(0).rows == std::vector<int64_t>{5, 6, 7});
 }
 
 TEST_CASE("names beyond the board's length reuse idle entries") {
   TestBoard board(2);
   for (uint32_t i = 0; i < 3 * Board::kEntries; ++i) {
     const std::string name = "unnamed call " + std::to_string(i);
-    for (auto& rank : board.ranks) REQUIRE(rank->Mark(name, Sum(1)).ok());
+    for (auto& rank : board.ranks) REQUIRE(rank->Mark(name, {Sum(1)}).ok());
+    board.ranks[0]->Close();
     for (auto& rank : board.ranks) rank->Advance();
   }
   REQUIRE_FALSE(board.ranks[0]->HasNext());
@@ -98,19 +147,19 @@ TEST_CASE("names beyond the board's length reuse idle entries") {
 TEST_CASE("too many outstanding names are refused, not lost") {
   TestBoard board(2);
   for (uint32_t i = 0; i < Board::kEntries; ++i) {
-    REQUIRE(board.ranks[0]->Mark("n" + std::to_string(i), Sum(1)).ok());
+    REQUIRE(board.ranks[0]->Mark("n" + std::to_string(i), {Sum(1)}).ok());
   }
-  const auto refused = board.ranks[0]->Mark("one more", Sum(1));
+  const auto refused = board.ranks[0]->Mark("one more", {Sum(1)});
   CHECK(absl::IsResourceExhausted(refused.status()));
-  REQUIRE(board.ranks[1]->Mark("n17", Sum(1)).ok());
-  CHECK(board.ranks[1]->HasNext());
+  REQUIRE(board.ranks[1]->Mark("n17", {Sum(1)}).ok());
+  CHECK(board.ranks[1]->HasOpen());
 }
 
 TEST_CASE("long names are told apart by their ends") {
   TestBoard board(1);
   const std::string stem(3000, 'n');
-  const uint32_t a = *board.ranks[0]->Mark(stem + "a", Sum(1));
-  CHECK(*board.ranks[0]->Mark(stem + "b", Sum(1)) != a);
+  const uint32_t a = *board.ranks[0]->Mark(stem + "a", {Sum(1)});
+  CHECK(*board.ranks[0]->Mark(stem + "b", {Sum(1)}) != a);
 }
 
 TEST_CASE("a rank that has left ends the epoch for those who wait for it") {
@@ -118,14 +167,14 @@ TEST_CASE("a rank that has left ends the epoch for those who wait for it") {
   Signature leave;
   leave.kind = RequestKind::kLeave;
   SECTION("already waiting") {
-    REQUIRE(board.ranks[0]->Mark("x", Sum(1)).ok());
-    REQUIRE(board.ranks[1]->Mark("leave", leave).ok());
+    REQUIRE(board.ranks[0]->Mark("x", {Sum(1)}).ok());
+    REQUIRE(board.ranks[1]->Mark("leave", {leave}).ok());
     CHECK(absl::IsAborted(board.ranks[1]->NoteLeft()));
   }
   SECTION("waiting later") {
-    REQUIRE(board.ranks[1]->Mark("leave", leave).ok());
+    REQUIRE(board.ranks[1]->Mark("leave", {leave}).ok());
     REQUIRE(board.ranks[1]->NoteLeft().ok());
-    CHECK(absl::IsAborted(board.ranks[0]->Mark("x", Sum(1)).status()));
+    CHECK(absl::IsAborted(board.ranks[0]->Mark("x", {Sum(1)}).status()));
   }
   CHECK(std::string(board.page->abort_text).find("rank 1 has left the job") == 0);
   CHECK(std::string(board.page->abort_text).find("'x'") != std::string::npos);
@@ -134,7 +183,7 @@ TEST_CASE("a rank that has left ends the epoch for those who wait for it") {
 TEST_CASE("a lock whose holder died is no trap: the abort frees those who spin") {
   TestBoard board(2);
   *reinterpret_cast<std::atomic<uint32_t>*>(board.memory) = 1;  // the header begins with the lock
-  std::thread rank([&] { CHECK(absl::IsAborted(board.ranks[0]->Mark("x", Sum(1)).status())); });
+  std::thread rank([&] { CHECK(absl::IsAborted(board.ranks[0]->Mark("x", {Sum(1)}).status())); });
   AbortEpoch(board.page.get(), "rank 1 was killed", nullptr);
   rank.join();
 }
@@ -142,7 +191,7 @@ TEST_CASE("a lock whose holder died is no trap: the abort frees those who spin")
 TEST_CASE(
     "with several hosts a completed entry goes to the outbox, and the leader's append runs it") {
   TestBoard board(2, true);
-  for (auto& rank : board.ranks) REQUIRE(rank->Mark("x", Sum(4)).ok());
+  for (auto& rank : board.ranks) REQUIRE(rank->Mark("x", {Sum(4)}).ok());
   CHECK_FALSE(board.ranks[0]->HasNext());
   const auto out = board.ranks[0]->TakeOutbox();
   REQUIRE(out.has_value());
@@ -151,8 +200,9 @@ TEST_CASE(
   CHECK_FALSE(board.ranks[0]->TakeOutbox().has_value());
   LogEntry entry;
   entry.number = out->number;
-  REQUIRE(board.ranks[0]->Append(entry).ok());
-  CHECK(board.ranks[1]->Next().number == out->number);
+  REQUIRE(board.ranks[0]->Append({entry}).ok());
+  REQUIRE(board.ranks[1]->HasNext());
+  CHECK(board.ranks[1]->NextBatch().at(0).number == out->number);
 }
 
 TEST_CASE("many threads in random orders agree on one order") {
@@ -168,22 +218,26 @@ TEST_CASE("many threads in random orders agree on one order") {
         std::vector<int> names(kNames);
         for (int i = 0; i < kNames; ++i) names[i] = i;
         for (int i = kNames - 1; i > 0; --i) std::swap(names[i], names[rand_r(&random) % (i + 1)]);
-        for (const int n : names) (void)mine.Mark("t" + std::to_string(n), Sum(n)).ok();
+        for (const int n : names) (void)mine.Mark("t" + std::to_string(n), {Sum(n)}).ok();
         for (int done = 0; done < kNames;) {
+          if (!mine.HasNext()) mine.Close();
           if (!mine.HasNext()) {
             std::this_thread::yield();
             continue;
           }
-          orders[r].push_back(mine.Next().number);
+          for (const LogEntry& entry : mine.NextBatch()) {
+            orders[r].push_back(entry.number);
+            ++done;
+          }
+          orders[r].push_back(0);  // the batch's end
           mine.Advance();
-          ++done;
         }
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   for (int r = 1; r < kRanks; ++r) CHECK(orders[r] == orders[0]);
-  CHECK(orders[0].size() == kNames * kRounds);
+  CHECK(orders[0].size() - std::count(orders[0].begin(), orders[0].end(), 0) == kNames * kRounds);
 }
 
 }  // namespace

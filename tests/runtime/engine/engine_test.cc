@@ -48,7 +48,7 @@ std::string RunWorld(const std::vector<HostShape>& hosts, const RankBody& body, 
         problems.Expect(world.ok(), world.status().ToString());
         if (!world.ok()) return;
         {
-          Engine engine(std::move(*world));
+          Engine engine(std::move(*world), EngineConfig());
           body(engine, problems);
           engine.Shutdown();
         }
@@ -191,6 +191,38 @@ TEST_CASE("a mismatch is the same error on every rank and the engine lives on") 
           }) == "");
 }
 
+TEST_CASE("small on some ranks and large on others is a mismatch like any other") {
+  CHECK(RunWorld({{"a", 3}}, [](Engine& engine, Problems& problems) {
+          for (const size_t large : {1025u, 100000u}) {
+            std::vector<float> x(engine.world().rank() == 1 ? large : 10, 1.0f);
+            const absl::Status status = Sum(engine, "x", &x);
+            problems.Expect(absl::IsInvalidArgument(status), status.ToString());
+            problems.Expect(status.message().find("rank 1") != std::string::npos,
+                            std::string(status.message()));
+            std::vector<float> y(10, 1.0f), z(large, 1.0f);
+            problems.Expect(Sum(engine, "x", &y).ok() && y[9] == 3.0f, "small afterwards");
+            problems.Expect(Sum(engine, "x", &z).ok() && z[9] == 3.0f, "large afterwards");
+          }
+        }) == "");
+}
+
+TEST_CASE("more unnamed calls than there are turns") {
+  CHECK(RunWorld({{"a", 2}}, [](Engine& engine, Problems& problems) {
+          constexpr int kCalls = 1500;
+          std::vector<std::vector<float>> x(kCalls);
+          std::vector<Request> requests(kCalls);
+          for (int i = 0; i < kCalls; ++i) {
+            x[i].assign(i % 3 == 0 ? 2000 : 5, static_cast<float>(i));
+            FillSum(&requests[i], "", &x[i]);
+            problems.Expect(engine.Submit(&requests[i]).ok(), "submit");
+          }
+          for (int i = 0; i < kCalls; ++i) {
+            problems.Expect(engine.Wait(&requests[i]).ok(), "wait");
+            problems.Expect(x[i].back() == 2.0f * i, "wrong sum of call " + std::to_string(i));
+          }
+        }) == "");
+}
+
 TEST_CASE("an abort reaches every pending call with its cause") {
   FakeDaemon daemon({{"a", 2}});
   Problems problems;
@@ -200,7 +232,7 @@ TEST_CASE("an abort reaches every pending call with its cause") {
       auto session = Session::Open(daemon.link(r));
       auto world = EpochWorld::Join(session->get(), {0, 2, nullptr});
       HostPage* page = (*world)->page();
-      Engine engine(std::move(*world));
+      Engine engine(std::move(*world), EngineConfig());
       std::vector<float> x(10, 1.0f), y(10, 1.0f);
       if (r == 0) {
         Request pending;

@@ -80,10 +80,19 @@ TEST_CASE("a report and a decision survive the wire, and garbage does not") {
   entry.number = 3;
   entry.error = "wrong";
   entry.rows = {1, 2};
+  entry.contributors = 5;
+  entry.signature = report.first.signature;
+  entry.signature.prescale = 0.3;
+  entry.signature.group_count = 7;
+  entry.signature.group_hash = ~0ull;
   const auto decision = DecodeAgreement(EncodeDecision(entry));
   REQUIRE(decision.ok());
   CHECK(decision->decision.error == "wrong");
   CHECK(decision->decision.rows == entry.rows);
+  CHECK(decision->decision.contributors == 5);
+  CHECK(decision->decision.signature.prescale == 0.3);
+  CHECK(decision->decision.signature.group_count == 7);
+  CHECK(decision->decision.signature.group_hash == ~0ull);
   CHECK_FALSE(DecodeAgreement("\xff\xff\xff").ok());
   CHECK_FALSE(DecodeAgreement("").ok());
 }

@@ -4,11 +4,14 @@
 #include <dlfcn.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <thread>
 
+#include "runtime/transport/waiter.h"
 #include "tests/runtime/collective/rank_threads.h"
 #include "tests/runtime/transport/transport_world.h"
 
@@ -101,7 +104,7 @@ TEST_CASE("messages of one peer and tag keep their order, received early or late
 
 TEST_CASE("tags keep messages apart, whatever the order of arrival") {
   OnAllTransports(2, [](Transport& transport, int rank) -> std::string {
-    const MessageTag tags[] = {{1, 1}, {1, 2}, {2, 1}, {15, 1048575}};
+    const MessageTag tags[] = {{1, 1}, {1, 2}, {2, 1}, {63, 1048575}};
     int values[4] = {10, 11, 12, 13};
     std::vector<Request> requests;
     for (int i = 0; i < 4; ++i) {
@@ -169,6 +172,41 @@ TEST_CASE("a rank that only ever receives is woken") {
       wrong = Finish(transport, *from_one);
     }
     return wrong.empty() && rank == 0 && value != 2 ? "wrong value" : wrong;
+  });
+}
+
+// Every thread waits for its own message, and progresses those of the others as it does.
+TEST_CASE("several threads of a rank share its transport: each gets its messages and is woken") {
+  OnAllTransports(2, [](Transport& transport, int rank) -> std::string {
+    constexpr int kThreads = 3;
+    constexpr int kRounds = 1000;
+    HostPage page;
+    page.local_size = 1;
+    const int event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    const auto play = [&](int thread) -> std::string {
+      Waiter waiter(&page, 0, &event_fd, WaitPolicy{.spins = thread * 100, .yields = thread});
+      waiter.set_transport(&transport);
+      std::vector<int> data(thread == 0 ? 50000 : 1);
+      const size_t bytes = data.size() * sizeof(int);
+      const MessageTag tag{static_cast<uint16_t>(30 + thread), 1};
+      const int rounds = thread == 0 ? kRounds / 10 : kRounds;
+      for (int round = 0; round < rounds; ++round) {
+        if (round % 2 == rank) std::fill(data.begin(), data.end(), round);
+        auto request = round % 2 == rank ? transport.Send(1 - rank, tag, data.data(), bytes)
+                                         : transport.Receive(1 - rank, tag, data.data(), bytes);
+        if (!request.ok()) return request.status().ToString();
+        const absl::Status waited = waiter.Until([&] {
+          const auto done = (*request)->Test();
+          return !done.ok() || *done;
+        });
+        if (!waited.ok()) return waited.ToString();
+        if (data.back() != round) return "wrong data";
+      }
+      return "";
+    };
+    std::string complaint = RunRanks(kThreads, play);
+    close(event_fd);
+    return complaint;
   });
 }
 

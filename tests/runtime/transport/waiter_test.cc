@@ -33,11 +33,15 @@ class EventFds {
   std::vector<int> fds_;
 };
 
-// Two ranks hand a counter to and fro; with a wake-up lost neither would come back.
+// Two ranks hand a counter to and fro; with a wake-up lost neither would come back. With event fds
+// each has a transport too, over which nothing comes.
 void PingPong(HostPage* page, const int* event_fds, int rounds) {
   std::atomic<int> turn{0};
+  const LoopbackWorld world(2);
   const auto play = [&](int me) {
+    const auto transport = world.TransportFor(me);
     Waiter waiter(page, me, event_fds, kSleepy);
+    if (event_fds != nullptr) waiter.set_transport(transport.get());
     for (int round = me; round < rounds; round += 2) {
       if (!waiter.Until([&] { return turn.load(std::memory_order_acquire) == round; }).ok()) return;
       turn.store(round + 1, std::memory_order_release);
@@ -71,13 +75,61 @@ TEST_CASE("event fds of ranks beyond 64") {
   const EventFds fds(100);
   std::atomic<bool> set{false};
   std::thread sleeper([&] {
+    const auto transport = LoopbackWorld(1).TransportFor(0);
     Waiter waiter(page.get(), 99, fds.data(), kSleepy);
+    waiter.set_transport(transport.get());
     CHECK(waiter.Until([&] { return set.load(); }).ok());
   });
   Waiter ringer(page.get(), 0, fds.data(), kSleepy);
   set = true;
   ringer.Ring();
   sleeper.join();
+}
+
+// Rank 0's threads share its event fd and its transport, each with a counter of its own that rank 1
+// answers: a ring, or a wake-up, that one took from the others would leave them asleep.
+TEST_CASE("threads of one process sleep side by side, and each is woken") {
+  constexpr int kThreads = 3;
+  constexpr int kRounds = 5000;
+  auto page = std::make_unique<HostPage>();
+  page->local_size = 2;
+  const EventFds fds(2);
+  const LoopbackWorld world(2);
+  const std::unique_ptr<Transport> transports[2] = {world.TransportFor(0), world.TransportFor(1)};
+  std::atomic<int> turns[kThreads] = {};
+  const auto play = [&](int rank, int thread) {
+    Waiter waiter(page.get(), rank, fds.data(), kSleepy);
+    waiter.set_transport(transports[rank].get());
+    for (int round = rank; round < kRounds; round += 2) {
+      if (!waiter.Until([&] { return turns[thread].load() == round; }).ok()) return;
+      turns[thread].store(round + 1);
+      waiter.Ring();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    for (const int rank : {0, 1}) threads.emplace_back(play, rank, thread);
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& turn : turns) CHECK(turn == kRounds);
+  CHECK(page->bell.fd_sleepers[0] == 0);
+}
+
+TEST_CASE("background work is moved along in every wait, and its step may be what is waited for") {
+  class Countdown : public BackgroundWork {
+   public:
+    bool Step() override { return left > 0 && --left >= 0; }
+    int left = 1000;
+  };
+  auto page = std::make_unique<HostPage>();
+  page->local_size = 1;
+  const EventFds fds(1);
+  const auto transport = LoopbackWorld(1).TransportFor(0);
+  Countdown work;
+  Waiter waiter(page.get(), 0, fds.data(), kSleepy);
+  waiter.set_transport(transport.get());
+  waiter.set_background(&work);
+  CHECK(waiter.Until([&] { return work.left == 0; }).ok());
 }
 
 TEST_CASE("a message wakes a rank that sleeps on its event fds") {

@@ -1,0 +1,111 @@
+#include "proto/settings.h"
+
+#include <array>
+
+namespace hvd {
+namespace {
+
+constexpr double kKiB = 1024;
+constexpr double kMiB = kKiB * kKiB;
+constexpr double kGiB = kKiB * kMiB;
+constexpr double kYear = 366.0 * 24 * 3600;
+
+using Id = SettingId;
+using Kind = SettingKind;
+
+// id, name, Horovod's name, kind, default, help, least, most, units in one of the alias's
+constexpr std::array kSettings = {
+    Setting{Id::kFusionThreshold, "HVD_FUSION_THRESHOLD", "HOROVOD_FUSION_THRESHOLD", Kind::kBytes,
+            "64M", "tensors of one batch are reduced together up to this size; 0: each alone", 0,
+            4 * kGiB},
+    Setting{Id::kDisableGroupFusion, "HVD_DISABLE_GROUP_FUSION", "HOROVOD_DISABLE_GROUP_FUSION",
+            Kind::kFlag, "0", "a group's tensors are fused with one another only"},
+    Setting{Id::kBatchWait, "HVD_BATCH_WAIT_US", "HOROVOD_CYCLE_TIME", Kind::kMicroseconds, "50",
+            "how long a batch that nobody waits for stays open for more tensors", 0, 1e6, 1000},
+    Setting{Id::kOneShotBytes, "HVD_ONE_SHOT_BYTES", nullptr, Kind::kBytes, "128K",
+            "up to this size every rank of a host sums everything itself", 0, 128 * kKiB},
+    Setting{Id::kPieceBytes, "HVD_PIECE_BYTES", nullptr, Kind::kBytes, "128K",
+            "pieces in which user memory passes through a host's shared memory", 4 * kKiB,
+            64 * kMiB},
+    Setting{Id::kRailsBytes, "HVD_RAILS_BYTES", nullptr, Kind::kBytes, "8K",
+            "from this size all ranks of a host talk to the other hosts, not just one", 0,
+            4 * kGiB},
+    Setting{Id::kRingBytes, "HVD_RING_BYTES", nullptr, Kind::kBytes, "512K",
+            "from this size hosts reduce along a ring", 0, 4 * kGiB},
+    Setting{Id::kSegmentBytes, "HVD_SEGMENT_BYTES", nullptr, Kind::kBytes, "256K",
+            "bytes of one send between hosts", 4 * kKiB, 64 * kMiB},
+    Setting{Id::kDeterministic, "HVD_DETERMINISTIC", nullptr, Kind::kFlag, "0",
+            "sums between hosts in host order, the same bits whatever was fused"},
+    Setting{Id::kDynamicProcessSets, "HVD_DYNAMIC_PROCESS_SETS", "HOROVOD_DYNAMIC_PROCESS_SETS",
+            Kind::kFlag, "1", "process sets may be added and removed after hvd_init"},
+    Setting{Id::kStallCheckDisable, "HVD_STALL_CHECK_DISABLE", "HOROVOD_STALL_CHECK_DISABLE",
+            Kind::kFlag, "0", "no warning about tensors that some ranks never submit"},
+    Setting{Id::kStallWarn, "HVD_STALL_CHECK_TIME_SECONDS", "HOROVOD_STALL_CHECK_TIME_SECONDS",
+            Kind::kSeconds, "60", "warn of a tensor that waits this long for some ranks", 0.1,
+            kYear},
+    Setting{Id::kStallAbort, "HVD_STALL_SHUTDOWN_TIME_SECONDS",
+            "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", Kind::kSeconds, "0",
+            "end the epoch when a tensor has waited this long; 0: never", 0, kYear},
+    Setting{Id::kTimeline, "HVD_TIMELINE", "HOROVOD_TIMELINE", Kind::kText, "",
+            "file for what every rank did when, or DYNAMIC: started by the program"},
+    Setting{Id::kAutotune, "HVD_AUTOTUNE", "HOROVOD_AUTOTUNE", Kind::kFlag, "0",
+            "search for better settings while the program runs"},
+    Setting{Id::kAutotuneLog, "HVD_AUTOTUNE_LOG", "HOROVOD_AUTOTUNE_LOG", Kind::kText, "",
+            "file for every sample of the search, as CSV"},
+    Setting{Id::kAutotuneFile, "HVD_AUTOTUNE_FILE", nullptr, Kind::kText, "",
+            "file of the search's result: read if it is there, written when the search is done"},
+    Setting{Id::kAutotuneWarmup, "HVD_AUTOTUNE_WARMUP_SAMPLES", "HOROVOD_AUTOTUNE_WARMUP_SAMPLES",
+            Kind::kCount, "3", "samples thrown away before the search", 0, 1000},
+    Setting{Id::kAutotuneSteps, "HVD_AUTOTUNE_STEPS_PER_SAMPLE",
+            "HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE", Kind::kCount, "10", "batches of one sample", 1,
+            1e6},
+    Setting{Id::kAutotuneSamples, "HVD_AUTOTUNE_MAX_SAMPLES",
+            "HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES", Kind::kCount, "40",
+            "samples after which the search ends at the latest", 6, 10000},
+    Setting{Id::kLogLevel, "HVD_LOG_LEVEL", "HOROVOD_LOG_LEVEL", Kind::kChoice, "warning",
+            "what the library says on stderr"},
+    Setting{Id::kNetDevices, "HVD_NET_DEVICES", "HOROVOD_GLOO_IFACE", Kind::kText, "",
+            "network interfaces between hosts, separated by commas"},
+};
+
+constexpr std::array<absl::string_view, 6> kLogLevels = {"trace",   "debug", "info",
+                                                         "warning", "error", "fatal"};
+
+constexpr const char* kNoCache = "known tensors are remembered always, there is no cache to size";
+constexpr const char* kAlwaysHierarchical =
+    "the hierarchy of hosts and ranks is always used where there is one";
+constexpr const char* kNoController = "there is one engine, no choice of controllers";
+constexpr const char* kOtherSearch = "the search needs no model of the noise";
+
+constexpr std::array kForeign = {
+    ForeignSetting{"HOROVOD_CACHE_CAPACITY", kNoCache},
+    ForeignSetting{"HOROVOD_HIERARCHICAL_ALLREDUCE", kAlwaysHierarchical},
+    ForeignSetting{"HOROVOD_HIERARCHICAL_ALLGATHER", kAlwaysHierarchical},
+    ForeignSetting{"HOROVOD_TORUS_ALLREDUCE", kAlwaysHierarchical},
+    ForeignSetting{"HOROVOD_TIMELINE_MARK_CYCLES", "there are no cycles to mark"},
+    ForeignSetting{"HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE", kOtherSearch},
+    ForeignSetting{"HOROVOD_CONTROLLER", kNoController},
+    ForeignSetting{"HOROVOD_CPU_OPERATIONS", kNoController},
+    ForeignSetting{"HOROVOD_MPI_THREADS_DISABLE", kNoController},
+    ForeignSetting{"HOROVOD_GLOO_TIMEOUT_SECONDS",
+                   "lost peers are found by hvdd, not by a timeout"},
+    ForeignSetting{"HOROVOD_THREAD_AFFINITY", "hvdd gives each rank cores of its own"},
+    ForeignSetting{"HOROVOD_LOG_HIDE_TIME", "the library's lines carry no time"},
+    ForeignSetting{"HOROVOD_START_TIMEOUT", "give hvdrun --start-timeout"},
+    ForeignSetting{"HOROVOD_ADASUM_MPI_CHUNK_SIZE", "messages are cut by HVD_SEGMENT_BYTES"},
+};
+
+constexpr std::array<absl::string_view, 13> kOthers = {
+    "HVD_LINK",        "HVD_JOB_MARK",   "HVD_RANK",       "HVD_SIZE",     "HVD_LOCAL_RANK",
+    "HVD_LOCAL_SIZE",  "HVD_CROSS_RANK", "HVD_CROSS_SIZE", "HVD_HOSTNAME", "HVD_HOSTFILE",
+    "HVD_CONTAINMENT", "HVD_HOST_CORES", "HVD_BIND",
+};
+
+}  // namespace
+
+absl::Span<const Setting> Settings() { return kSettings; }
+absl::Span<const absl::string_view> LogLevels() { return kLogLevels; }
+absl::Span<const ForeignSetting> ForeignSettings() { return kForeign; }
+absl::Span<const absl::string_view> OtherVariables() { return kOthers; }
+
+}  // namespace hvd

@@ -1,0 +1,108 @@
+// The short way for small tensors on one host: every rank writes its tensor beside its mark and
+// reads the others' when all have marked. No log, no order, no executor: one exchange of cache
+// lines.
+//
+// A mark says either "this tensor, here it is" or "I go through the board". When all marks of a
+// generation are the first kind and of the same request, each rank computes the result by itself,
+// in rank order, so all get the same bits. Otherwise every rank sees that they are not, and all of
+// them go through the board, which knows how to say what differs. A rank that has joined or left
+// counts as one that goes through the board.
+//
+// A generation's marks lie in a place of their own until every rank has seen them: a rank marks
+// generation g + 2 only after all have marked g + 1, and nobody marks g + 1 before it has read all
+// of g. Where joins make ranks skip generations they begin anew, in other places: see `Ticket`.
+//
+// Threads: Number from any; the rest from whoever runs the engine, or under its mutex.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "proto/host_page.h"
+#include "runtime/collective/collectives.h"
+#include "runtime/engine/request.h"
+
+namespace hvd {
+
+struct DirectPlace {
+  HostPage* page = nullptr;
+  void* memory = nullptr;  // Direct::Bytes(size); zeroed at first
+  int index = 0;           // of this rank among the set's ranks here
+  int size = 1;
+};
+
+// A rank's place for one use of a name.
+struct DirectTicket {
+  uint32_t number = 0;
+  uint32_t round = 0;  // joins completed
+  uint32_t count = 0;  // uses in this round
+  uint64_t stamp() const { return (static_cast<uint64_t>(round) << 32 | count) + 1; }
+  uint32_t line() const { return (round % 2) * 2 + count % 2; }
+};
+
+class Direct {
+ public:
+  static constexpr size_t kMaxBytes = 4096;
+  static constexpr uint32_t kNames = 1024;
+  static constexpr uint64_t kThroughBoard = 0;
+
+  static size_t Bytes(int size);
+  explicit Direct(const DirectPlace& place);
+
+  // The same for a name on every rank. 0 when there are too many names: on every rank too.
+  uint32_t Number(std::string_view name);
+
+  // What a mark says of a request: its signature's hash and the bytes it brings, or kThroughBoard
+  // when such a request cannot go this way.
+  static uint64_t WordOf(const Signature& signature);
+  static size_t BytesOf(uint64_t word) { return word & 0xffff; }
+
+  // Where this rank's tensor is to be written, and the mark published afterwards.
+  std::byte* Room(const DirectTicket& ticket, uint64_t word);
+  void Publish(const DirectTicket& ticket, uint64_t word);
+  // This rank marks nothing more until `round` joins are completed.
+  void Leave(uint32_t round);
+
+  enum class Seen { kNotYet, kAllSame, kThroughBoard };
+  Seen Look(const DirectTicket& ticket, uint64_t word) const;
+  // After kAllSame.
+  uint64_t WordAt(const DirectTicket& ticket, int peer) const;
+  const std::byte* TensorAt(const DirectTicket& ticket, int peer) const;
+
+  int index() const { return place_.index; }
+  int size() const { return place_.size; }
+
+ private:
+  struct Line;
+  struct Header;
+  Line& line(const DirectTicket& ticket, int peer) const;
+  std::byte* slot(const DirectTicket& ticket, int peer) const;
+  uint32_t NumberLocked(std::string_view name);
+
+  const DirectPlace place_;
+  Header* header_;
+  std::byte* lines_;
+  std::byte* slots_;
+};
+
+// The collectives of one request whose marks are all the same: they read what lies beside the marks
+// and wait for nothing.
+class DirectCollectives : public Collectives {
+ public:
+  DirectCollectives(const Direct& direct, const DirectTicket& ticket)
+      : direct_(direct), ticket_(ticket) {}
+  int rank() const override { return direct_.index(); }
+  int size() const override { return direct_.size(); }
+  absl::Status Allreduce(const ReduceArgs& args) override;
+  absl::Status Allgather(const GatherArgs& args) override;
+  absl::Status Broadcast(const BroadcastArgs& args) override;
+  absl::Status Barrier() override { return absl::OkStatus(); }
+
+ private:
+  const Direct& direct_;
+  const DirectTicket ticket_;
+};
+
+}  // namespace hvd

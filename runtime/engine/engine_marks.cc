@@ -1,0 +1,75 @@
+// How a request enters: directly, or on the board.
+#include <cstring>
+
+#include "runtime/engine/engine.h"
+
+namespace hvd {
+namespace {
+
+// Only these are ever the same call for users and can have a name of theirs.
+bool IsUsers(RequestKind kind) {
+  return kind != RequestKind::kLeave && kind != RequestKind::kJoin &&
+         kind != RequestKind::kAddProcessSet && kind != RequestKind::kRemoveProcessSet;
+}
+
+}  // namespace
+
+absl::Status Engine::MarkLocked(LocalName* name) {
+  if (world_->direct() != nullptr && MarkDirectly(name)) return absl::OkStatus();
+  return MarkOnBoard(name);
+}
+
+// A rank that cannot go directly says so there all the same: others may wait for its mark.
+bool Engine::MarkDirectly(LocalName* name) {
+  Direct& direct = *world_->direct();
+  const Request& request = *name->pending;
+  if (!IsUsers(request.signature.kind)) return false;
+  if (!name->asked_direct) {
+    name->asked_direct = true;
+    name->ticket = {direct.Number(*name->name), rounds_, 0};
+  } else if (name->ticket.round != rounds_) {
+    name->ticket.round = rounds_;
+    name->ticket.count = 0;
+  } else {
+    ++name->ticket.count;
+  }
+  if (name->ticket.number == 0) return false;
+  name->word = Direct::WordOf(request.signature);
+  const bool brings =
+      request.signature.kind != RequestKind::kBroadcast || request.root_index == direct.index();
+  if (brings && Direct::BytesOf(name->word) > 0) {
+    memcpy(direct.Room(name->ticket, name->word), request.input, Direct::BytesOf(name->word));
+  }
+  direct.Publish(name->ticket, name->word);
+  if (name->word == Direct::kThroughBoard) return false;
+  marked_.push_back(name);
+  marked_count_.store(marked_.size(), std::memory_order_release);
+  return true;
+}
+
+absl::Status Engine::MarkOnBoard(LocalName* name) {
+  MarkValue value;
+  value.signature = name->pending->signature;
+  const absl::StatusOr<uint32_t> number = world_->board().Mark(*name->name, value);
+  if (!number.ok()) return number.status();
+  name->board_number = *number;
+  by_number_[*number] = name;
+  return absl::OkStatus();
+}
+
+// Unnamed requests whose turn has become free, in their order.
+void Engine::SubmitDeferredLocked() {
+  while (!deferred_.empty() && deferred_.front()->local->pending == nullptr) {
+    Request* request = deferred_.front();
+    deferred_.pop_front();
+    request->local->pending = request;
+    if (absl::Status marked = MarkLocked(request->local); !marked.ok()) {
+      request->local->pending = nullptr;
+      pending_.fetch_sub(1, std::memory_order_relaxed);
+      request->status = marked;
+      request->done.store(true, std::memory_order_release);
+    }
+  }
+}
+
+}  // namespace hvd

@@ -1,0 +1,271 @@
+// The executor's work: one thread at a time.
+#include "runtime/engine/engine.h"
+#include "runtime/engine/fusion.h"
+
+namespace hvd {
+namespace {
+
+// Errors about the request itself leave the epoch whole; anything else means that ranks have lost
+// one another.
+bool BreaksEpoch(const absl::Status& status) {
+  return !status.ok() && !absl::IsInvalidArgument(status) && !absl::IsFailedPrecondition(status) &&
+         !absl::IsResourceExhausted(status);
+}
+
+}  // namespace
+
+void Engine::ExecuteUntil(absl::FunctionRef<bool()> stop) {
+  RankActivity& activity = world_->activity();
+  while (!stop()) {
+    if (Step()) continue;
+    bool broken = false;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      broken = !broken_.ok();
+    }
+    if (stopping_.load()) return;
+    if (broken) return Break(absl::OkStatus());
+    activity.state.store(RankState::kWaiting, std::memory_order_relaxed);
+    const absl::Status waited = world_->waiter().Until([&] {
+      return DirectIsReady() || stop() || world_->board().HasNext() || world_->board().HasOpen() ||
+             (world_->leader() != nullptr && StepAgreement()) ||
+             stopping_.load(std::memory_order_relaxed);
+    });
+    activity.state.store(RankState::kIdle, std::memory_order_relaxed);
+    if (!waited.ok()) return Break(waited);
+  }
+}
+
+// One thing that can be done now; false if there is nothing.
+bool Engine::Step() {
+  if (StepDirect()) return true;
+  if (world_->leader() != nullptr && StepAgreement()) return true;
+  return StepLog();
+}
+
+bool Engine::StepAgreement() {
+  const absl::StatusOr<bool> moved = world_->leader()->Step();
+  if (!moved.ok()) {
+    (void)world_->waiter()
+        .EndEpoch(std::string(moved.status().message()))
+        .ok();  // the epoch is aborted now: the caller's wait says so
+    return false;
+  }
+  if (*moved) world_->waiter().Ring();
+  return *moved;
+}
+
+bool Engine::DirectIsReady() const {
+  if (marked_count_.load(std::memory_order_acquire) != 0) return true;
+  for (const LocalName* name : watched_) {
+    if (world_->direct()->Look(name->ticket, name->word) != Direct::Seen::kNotYet) return true;
+  }
+  return false;
+}
+
+void Engine::WatchMarkedLocked() {
+  watched_.insert(watched_.end(), marked_.begin(), marked_.end());
+  marked_.clear();
+  marked_count_.store(0, std::memory_order_relaxed);
+}
+
+bool Engine::StepDirect() {
+  if (marked_count_.load(std::memory_order_acquire) != 0) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    WatchMarkedLocked();
+  }
+  for (size_t i = 0; i < watched_.size(); ++i) {
+    LocalName* name = watched_[i];
+    const Direct::Seen seen = world_->direct()->Look(name->ticket, name->word);
+    if (seen == Direct::Seen::kNotYet) continue;
+    watched_.erase(watched_.begin() + static_cast<ptrdiff_t>(i));
+    if (seen == Direct::Seen::kAllSame) {
+      FinishDirect(name);
+    } else {
+      FallBack(name);
+    }
+    return true;
+  }
+  return false;
+}
+
+void Engine::FinishDirect(LocalName* name) {
+  const Direct& direct = *world_->direct();
+  Request* request = name->pending;
+  LogEntry entry;
+  entry.signature = request->signature;
+  entry.contributors = direct.size();
+  if (request->signature.kind == RequestKind::kAllgather) {
+    const size_t row_bytes = request->signature.row_elements() *
+                             DtypeBytes(static_cast<hvd_dtype_t>(request->signature.dtype));
+    for (int peer = 0; peer < direct.size(); ++peer) {
+      const size_t bytes = Direct::BytesOf(direct.WordAt(name->ticket, peer));
+      entry.rows.push_back(static_cast<int64_t>(bytes / row_bytes));
+    }
+  }
+  DirectCollectives collectives(direct, name->ticket);
+  request->status = ExecuteRequest(request, entry, &collectives);
+  Complete({&request, 1});
+}
+
+// Not all ranks can go directly: this one asks the board like them.
+void Engine::FallBack(LocalName* name) {
+  absl::Status marked;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    marked = MarkOnBoard(name);
+  }
+  world_->waiter().Ring();
+  if (marked.ok() || BreakIfBroken(marked)) return;
+  Request* request = name->pending;
+  request->status = marked;
+  Complete({&request, 1});
+}
+
+bool Engine::StepLog() {
+  Board& board = world_->board();
+  if (!board.HasNext()) {
+    if (!board.HasOpen()) return false;
+    board.Close();
+    world_->waiter().Ring();
+    if (!board.HasNext()) return false;
+  }
+  const std::vector<LogEntry> batch = board.NextBatch();
+  std::vector<Request*> requests;
+  if (!FindRequests(batch, &requests)) {
+    AbortEpoch(world_->page(), "the schedule names a tensor that this rank has not submitted",
+               world_->event_fds());
+    return false;
+  }
+  return ExecuteBatch(batch, requests);
+}
+
+// By the batch's entries; null for one that a joined rank has not submitted. False when something
+// is missing.
+bool Engine::FindRequests(const std::vector<LogEntry>& batch, std::vector<Request*>* requests) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const LogEntry& entry : batch) {
+    LocalName*& name = by_number_[entry.number];
+    requests->push_back(name != nullptr ? name->pending : nullptr);
+    if (name == nullptr && joining_ == nullptr) return false;
+    name = nullptr;
+  }
+  return true;
+}
+
+bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
+                          const std::vector<Request*>& requests) {
+  std::vector<Request*> finished;
+  const FusionRules rules = {static_cast<size_t>(config_.fusion_threshold),
+                             config_.disable_group_fusion};
+  for (const std::vector<size_t>& run : PlanFusion(batch, rules)) {
+    absl::Status status;
+    if (run.size() > 1) {
+      status = ExecuteFused(batch, requests, run);
+    } else if (requests[run[0]] != nullptr) {
+      status = ExecuteRequest(requests[run[0]], batch[run[0]], &world_->collectives());
+    } else {
+      status = ExecuteAbsent(batch[run[0]], &world_->collectives());
+    }
+    if (BreakIfBroken(status)) return true;
+    for (const size_t i : run) {
+      if (requests[i] == nullptr) continue;
+      requests[i]->status = status;
+      finished.push_back(requests[i]);
+    }
+  }
+  world_->board().Advance();
+  Complete(finished);
+  return true;
+}
+
+absl::Status Engine::ExecuteFused(const std::vector<LogEntry>& batch,
+                                  const std::vector<Request*>& requests,
+                                  const std::vector<size_t>& run) {
+  std::vector<ReducePart> parts;
+  for (const size_t i : run) {
+    const Signature& s = batch[i].signature;
+    if (requests[i] == nullptr) {
+      const size_t bytes = s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype));
+      if (zeros_.size() < bytes) zeros_.resize(bytes);
+      if (dropped_.size() < bytes) dropped_.resize(bytes);
+    }
+  }
+  for (const size_t i : run) {
+    const Request* request = requests[i];
+    ReducePart part;
+    part.input = request != nullptr ? request->input : zeros_.data();
+    part.output = request != nullptr ? request->output : dropped_.data();
+    part.count = batch[i].signature.elements();
+    parts.push_back(part);
+  }
+  const LogEntry& first = batch[run[0]];
+  ReduceArgs args;
+  args.parts = parts;
+  args.dtype = static_cast<hvd_dtype_t>(first.signature.dtype);
+  args.op = static_cast<hvd_op_t>(first.signature.op);
+  args.prescale = first.signature.prescale;
+  args.postscale = first.signature.postscale;
+  return world_->collectives().Allreduce(args);
+}
+
+bool Engine::BreakIfBroken(const absl::Status& status) {
+  if (!BreaksEpoch(status)) return false;
+  Break(absl::IsAborted(status) ? status
+                                : world_->waiter().EndEpoch(std::string(status.message())));
+  return true;
+}
+
+// After this the submitters may free their requests. Only those who wait on `changed_` need a
+// wake-up; the one who runs this as waiter sees `done` itself.
+void Engine::Complete(absl::Span<Request* const> requests) {
+  bool notify = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (Request* request : requests) {
+      request->local->pending = nullptr;
+      pending_.fetch_sub(1, std::memory_order_relaxed);
+      request->done.store(true, std::memory_order_release);
+    }
+    if (!deferred_.empty()) SubmitDeferredLocked();
+    RankActivity& activity = world_->activity();
+    activity.calls.fetch_add(requests.size(), std::memory_order_relaxed);
+    activity.pending.store(static_cast<uint64_t>(pending_.load(std::memory_order_relaxed)),
+                           std::memory_order_relaxed);
+    notify = waiting_.load(std::memory_order_relaxed) > 0;
+  }
+  if (notify) changed_.notify_all();
+}
+
+void Engine::CompleteAll(const absl::Status& status) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (broken_.ok()) broken_ = status;
+    const auto end = [this](Request* request) {
+      request->status = broken_;
+      request->done.store(true, std::memory_order_release);
+    };
+    for (LocalName* name : names_.Pending()) {
+      end(name->pending);
+      name->pending = nullptr;
+    }
+    for (Request* request : deferred_) end(request);
+    deferred_.clear();
+    marked_.clear();
+    marked_count_.store(0, std::memory_order_relaxed);
+    pending_.store(0);
+  }
+  changed_.notify_all();
+}
+
+// The executor found the epoch broken: everything pending ends, and a leader tells the other hosts.
+void Engine::Break(const absl::Status& status) {
+  CompleteAll(status);
+  watched_.clear();
+  const bool aborted = world_->page()->aborted.load(std::memory_order_acquire) != 0;
+  if (aborted && world_->leader() != nullptr) {
+    world_->leader()->SpreadAbort(world_->page()->abort_text);
+  }
+}
+
+}  // namespace hvd

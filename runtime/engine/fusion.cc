@@ -1,0 +1,58 @@
+#include "runtime/engine/fusion.h"
+
+#include "runtime/collective/collectives.h"
+
+namespace hvd {
+namespace {
+
+bool MayFuse(const LogEntry& entry, const FusionRules& rules) {
+  const Signature& s = entry.signature;
+  if (!entry.error.empty() || s.kind != RequestKind::kAllreduce) return false;
+  return s.group_count == 0 || !rules.groups_alone;
+}
+
+bool RunTogether(const LogEntry& a, const LogEntry& b) {
+  return a.signature.dtype == b.signature.dtype && a.signature.op == b.signature.op &&
+         a.signature.device_type == b.signature.device_type &&
+         a.signature.prescale == b.signature.prescale &&
+         a.signature.postscale == b.signature.postscale &&
+         a.signature.compression == b.signature.compression && a.contributors == b.contributors &&
+         a.host_buffers.empty() == b.host_buffers.empty();
+}
+
+struct OpenRun {
+  size_t index;  // in the plan
+  size_t bytes;
+};
+
+}  // namespace
+
+std::vector<std::vector<size_t>> PlanFusion(const std::vector<LogEntry>& batch,
+                                            const FusionRules& rules) {
+  std::vector<std::vector<size_t>> plan;
+  std::vector<OpenRun> open;  // one a kind of run
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const Signature& s = batch[i].signature;
+    const size_t bytes =
+        MayFuse(batch[i], rules) ? s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype)) : 0;
+    if (!MayFuse(batch[i], rules) || bytes >= rules.threshold) {
+      plan.push_back({i});
+      continue;
+    }
+    OpenRun* run = nullptr;
+    for (OpenRun& candidate : open) {
+      if (RunTogether(batch[plan[candidate.index][0]], batch[i])) run = &candidate;
+    }
+    if (run != nullptr && run->bytes + bytes <= rules.threshold) {
+      plan[run->index].push_back(i);
+      run->bytes += bytes;
+      continue;
+    }
+    plan.push_back({i});
+    if (run == nullptr) run = &open.emplace_back();
+    *run = {plan.size() - 1, bytes};
+  }
+  return plan;
+}
+
+}  // namespace hvd

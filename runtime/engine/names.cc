@@ -1,0 +1,40 @@
+#include "runtime/engine/names.h"
+
+namespace hvd {
+
+LocalName* Names::Find(std::string_view name) {
+  const auto found = names_.find(name);
+  if (found != names_.end()) return &found->second;
+  if (names_.size() >= kMostNames) ForgetIdle();
+  const auto made = names_.try_emplace(std::string(name)).first;
+  made->second.name = &made->first;
+  return &made->second;
+}
+
+LocalName* Names::NextUnnamed() {
+  const uint64_t turn = unnamed_calls_++ % kUnnamed;
+  if (turn >= unnamed_.size()) {
+    unnamed_.push_back(Find("unnamed call " + std::to_string(turn + 1)));
+    unnamed_.back()->unnamed = true;
+  }
+  return unnamed_[turn];
+}
+
+// Names with a direct number stay: their generations must be counted on. They are few.
+void Names::ForgetIdle() {
+  for (auto at = names_.begin(); at != names_.end();) {
+    const LocalName& name = at->second;
+    const bool idle = name.pending == nullptr && name.ticket.number == 0 && !name.unnamed;
+    at = idle ? names_.erase(at) : std::next(at);
+  }
+}
+
+std::vector<LocalName*> Names::Pending() {
+  std::vector<LocalName*> pending;
+  for (auto& [text, name] : names_) {
+    if (name.pending != nullptr) pending.push_back(&name);
+  }
+  return pending;
+}
+
+}  // namespace hvd

@@ -1,0 +1,48 @@
+// The names that this rank has used: what is pending under each, and what makes marking it again
+// cheap. Not thread-safe: under the engine's mutex.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/engine/direct.h"
+#include "runtime/engine/request.h"
+
+namespace hvd {
+
+struct LocalName {
+  const std::string* name = nullptr;
+  Request* pending = nullptr;
+  uint32_t board_number = 0;  // of the pending request, once it is on the board
+  bool unnamed = false;       // one of those that unnamed calls take turns in
+  bool asked_direct = false;  // whether `ticket.number` is known
+  DirectTicket ticket;        // of the latest request
+  uint64_t word = 0;          // its mark
+};
+
+class Names {
+ public:
+  // Stable until the name is forgotten, which happens only to names with nothing pending.
+  LocalName* Find(std::string_view name);
+  // Unnamed calls are matched by their order, whatever they are, so that two ranks which call
+  // different things get a mismatch and not silence. They take turns in kUnnamed names.
+  LocalName* NextUnnamed();
+  std::vector<LocalName*> Pending();
+
+ private:
+  static constexpr uint64_t kUnnamed = 1024;
+  static constexpr size_t kMostNames = 32768;
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+  void ForgetIdle();
+
+  std::unordered_map<std::string, LocalName, Hash, std::equal_to<>> names_;
+  std::vector<LocalName*> unnamed_;
+  uint64_t unnamed_calls_ = 0;
+};
+
+}  // namespace hvd

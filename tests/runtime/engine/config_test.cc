@@ -1,0 +1,112 @@
+#include "runtime/engine/config.h"
+
+#include <catch2/catch.hpp>
+
+#include "runtime/collective/hierarchical_collectives.h"
+
+namespace hvd {
+namespace {
+
+using Catch::Matchers::Contains;
+
+EngineConfig Make(const std::vector<std::string>& environment) {
+  const auto config = MakeConfig(environment);
+  INFO(config.status().message());
+  REQUIRE(config.ok());
+  return *config;
+}
+
+TEST_CASE("the table's defaults are the config's") {
+  const EngineConfig table = Make({}), own;
+  CHECK(table.fusion_threshold == own.fusion_threshold);
+  CHECK(table.disable_group_fusion == own.disable_group_fusion);
+  CHECK(table.batch_wait_us == own.batch_wait_us);
+  CHECK(table.dynamic_process_sets == own.dynamic_process_sets);
+  CHECK(table.one_shot_bytes == own.one_shot_bytes);
+  CHECK(table.piece_bytes == own.piece_bytes);
+  CHECK(table.rails_bytes == own.rails_bytes);
+  CHECK(table.segment_bytes == own.segment_bytes);
+  CHECK(table.ring_bytes == own.ring_bytes);
+  CHECK(table.deterministic == own.deterministic);
+  CHECK(table.stall_check == own.stall_check);
+  CHECK(table.stall_warn_s == own.stall_warn_s);
+  CHECK(table.stall_abort_s == own.stall_abort_s);
+  CHECK(table.timeline == own.timeline);
+  CHECK(table.log_level == own.log_level);
+  CHECK(table.autotune == own.autotune);
+  CHECK(table.autotune_log == own.autotune_log);
+  CHECK(table.autotune_file == own.autotune_file);
+  CHECK(table.autotune_warmup == own.autotune_warmup);
+  CHECK(table.autotune_steps == own.autotune_steps);
+  CHECK(table.autotune_samples == own.autotune_samples);
+  CHECK(table.net_devices.empty());
+
+  const HierarchicalThresholds thresholds;
+  CHECK(static_cast<size_t>(own.one_shot_bytes) == thresholds.host.one_shot_bytes);
+  CHECK(static_cast<size_t>(own.piece_bytes) == thresholds.host.staged_piece_bytes);
+  CHECK(static_cast<size_t>(own.rails_bytes) == thresholds.rails_bytes);
+  CHECK(static_cast<size_t>(own.ring_bytes) == thresholds.message.ring_bytes);
+  CHECK(static_cast<size_t>(own.segment_bytes) == thresholds.message.segment_bytes);
+}
+
+TEST_CASE("each variable reaches its field") {
+  const EngineConfig config = Make({"HVD_FUSION_THRESHOLD=32M",
+                                    "HOROVOD_DISABLE_GROUP_FUSION=1",
+                                    "HOROVOD_CYCLE_TIME=2",
+                                    "HVD_ONE_SHOT_BYTES=4K",
+                                    "HVD_PIECE_BYTES=1M",
+                                    "HVD_RAILS_BYTES=2M",
+                                    "HVD_SEGMENT_BYTES=3M",
+                                    "HVD_RING_BYTES=5M",
+                                    "HVD_DETERMINISTIC=yes",
+                                    "HVD_DYNAMIC_PROCESS_SETS=0",
+                                    "HVD_STALL_CHECK_DISABLE=1",
+                                    "HVD_STALL_CHECK_TIME_SECONDS=5",
+                                    "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=7",
+                                    "HVD_TIMELINE=DYNAMIC",
+                                    "HVD_LOG_LEVEL=debug",
+                                    "HVD_AUTOTUNE=1",
+                                    "HVD_AUTOTUNE_LOG=l",
+                                    "HVD_AUTOTUNE_FILE=f",
+                                    "HVD_AUTOTUNE_WARMUP_SAMPLES=1",
+                                    "HVD_AUTOTUNE_STEPS_PER_SAMPLE=2",
+                                    "HVD_AUTOTUNE_MAX_SAMPLES=9",
+                                    "HVD_NET_DEVICES=eth0",
+                                    "UCX_NET_DEVICES=eth1",
+                                    "HVD_HOST_CORES=3"});
+  CHECK(config.fusion_threshold == 32 << 20);
+  CHECK(config.disable_group_fusion);
+  CHECK(config.batch_wait_us == 2000);
+  CHECK(config.one_shot_bytes == 4096);
+  CHECK(config.piece_bytes == 1 << 20);
+  CHECK(config.rails_bytes == 2 << 20);
+  CHECK(config.segment_bytes == 3 << 20);
+  CHECK(config.ring_bytes == 5 << 20);
+  CHECK(config.deterministic);
+  CHECK_FALSE(config.dynamic_process_sets);
+  CHECK_FALSE(config.stall_check);
+  CHECK(config.stall_warn_s == 5);
+  CHECK(config.stall_abort_s == 7);
+  CHECK(config.timeline == "DYNAMIC");
+  CHECK(config.log_level == LogLevel::kDebug);
+  CHECK(config.autotune);
+  CHECK(config.autotune_log == "l");
+  CHECK(config.autotune_file == "f");
+  CHECK(config.autotune_warmup == 1);
+  CHECK(config.autotune_steps == 2);
+  CHECK(config.autotune_samples == 9);
+  CHECK(config.net_devices == "eth0");
+  CHECK(config.host_cores == 3);
+  CHECK(Make({"UCX_NET_DEVICES=eth1"}).net_devices == "eth1");
+}
+
+TEST_CASE("a wrong value is refused by name") {
+  const std::vector<std::string> wrong = {"HOROVOD_FUSION_THRESHOLD=big"};
+  CHECK_THAT(std::string(MakeConfig(wrong).status().message()),
+             Contains("HOROVOD_FUSION_THRESHOLD must be bytes"));
+  const std::vector<std::string> cores = {"HVD_HOST_CORES=0"};
+  CHECK_THAT(std::string(MakeConfig(cores).status().message()), Contains("HVD_HOST_CORES is '0'"));
+}
+
+}  // namespace
+}  // namespace hvd

@@ -1,0 +1,128 @@
+#include "runtime/engine/direct.h"
+
+#include <sys/mman.h>
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <vector>
+
+namespace hvd {
+namespace {
+
+// The direct marks of some ranks, in this process's memory.
+class DirectWorld {
+ public:
+  explicit DirectWorld(int size) : bytes_(Direct::Bytes(size)) {
+    memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    for (int index = 0; index < size; ++index) {
+      ranks.push_back(std::make_unique<Direct>(DirectPlace{&page_, memory_, index, size}));
+    }
+  }
+  ~DirectWorld() { munmap(memory_, bytes_); }
+  std::vector<std::unique_ptr<Direct>> ranks;
+
+ private:
+  const size_t bytes_;
+  void* memory_;
+  HostPage page_;
+};
+
+Signature Sum(int64_t elements) {
+  Signature s;
+  s.kind = RequestKind::kAllreduce;
+  s.dtype = HVD_FLOAT32;
+  s.op = HVD_SUM;
+  s.ndim = 1;
+  s.shape[0] = elements;
+  return s;
+}
+
+void Mark(Direct& rank, const DirectTicket& ticket, const std::vector<float>& tensor) {
+  const uint64_t word = Direct::WordOf(Sum(static_cast<int64_t>(tensor.size())));
+  memcpy(rank.Room(ticket, word), tensor.data(), Direct::BytesOf(word));
+  rank.Publish(ticket, word);
+}
+
+TEST_CASE("names have the same number on every rank, and too many have none on any") {
+  DirectWorld world(2);
+  CHECK(world.ranks[0]->Number("a") == world.ranks[1]->Number("a"));
+  CHECK(world.ranks[0]->Number("b") != world.ranks[1]->Number("a"));
+  for (uint32_t i = 0; i < Direct::kNames; ++i) world.ranks[0]->Number("n" + std::to_string(i));
+  CHECK(world.ranks[1]->Number("one more") == 0);
+  CHECK(world.ranks[1]->Number("b") != 0);
+}
+
+TEST_CASE("all marks the same: every rank reads every tensor, in the line and beyond it") {
+  for (const size_t count : {1u, 12u, 28u, 29u, 1024u}) {
+    DirectWorld world(3);
+    const DirectTicket ticket = {world.ranks[0]->Number("x"), 0, 0};
+    const uint64_t word = Direct::WordOf(Sum(static_cast<int64_t>(count)));
+    for (int r = 0; r < 3; ++r) {
+      CHECK(world.ranks[0]->Look(ticket, word) == Direct::Seen::kNotYet);
+      Mark(*world.ranks[r], ticket, std::vector<float>(count, r + 1.0f));
+    }
+    for (int r = 0; r < 3; ++r) {
+      REQUIRE(world.ranks[r]->Look(ticket, word) == Direct::Seen::kAllSame);
+      std::vector<float> sum(count);
+      DirectCollectives collectives(*world.ranks[r], ticket);
+      ReduceArgs args;
+      args.output = sum.data();
+      args.count = count;
+      REQUIRE(collectives.Allreduce(args).ok());
+      CHECK(sum == std::vector<float>(count, 6.0f));
+    }
+  }
+}
+
+TEST_CASE("one mark that differs sends every rank through the board") {
+  DirectWorld world(2);
+  const DirectTicket ticket = {world.ranks[0]->Number("x"), 0, 0};
+  Mark(*world.ranks[0], ticket, {1, 2, 3});
+  SECTION("another shape") { Mark(*world.ranks[1], ticket, {1, 2}); }
+  SECTION("too large") { world.ranks[1]->Publish(ticket, Direct::WordOf(Sum(5000))); }
+  SECTION("joined") { world.ranks[1]->Leave(1); }
+  CHECK(world.ranks[0]->Look(ticket, Direct::WordOf(Sum(3))) == Direct::Seen::kThroughBoard);
+}
+
+TEST_CASE("a rank that marks and then joins has marked") {
+  DirectWorld world(2);
+  const DirectTicket ticket = {world.ranks[0]->Number("x"), 0, 0};
+  Mark(*world.ranks[1], ticket, {1});
+  world.ranks[1]->Leave(1);
+  Mark(*world.ranks[0], ticket, {1});
+  CHECK(world.ranks[0]->Look(ticket, Direct::WordOf(Sum(1))) == Direct::Seen::kAllSame);
+}
+
+TEST_CASE("after a join ranks that used a name more or less often meet again") {
+  DirectWorld world(2);
+  const uint32_t number = world.ranks[0]->Number("x");
+  const uint64_t word = Direct::WordOf(Sum(1));
+  for (uint32_t count = 0; count < 5; ++count) Mark(*world.ranks[0], {number, 0, count}, {1});
+  const DirectTicket ticket = {number, 1, 0};
+  Mark(*world.ranks[1], ticket, {1});
+  CHECK(world.ranks[1]->Look(ticket, word) == Direct::Seen::kNotYet);
+  Mark(*world.ranks[0], ticket, {1});
+  CHECK(world.ranks[1]->Look(ticket, word) == Direct::Seen::kAllSame);
+}
+
+TEST_CASE("only small tensors that all ranks can read go directly") {
+  CHECK(Direct::WordOf(Sum(1024)) != Direct::kThroughBoard);
+  CHECK(Direct::WordOf(Sum(1025)) == Direct::kThroughBoard);
+}
+
+TEST_CASE("what marks cannot carry goes through the board") {
+  Signature s = Sum(4);
+  SECTION("scaled") { s.prescale = 2; }
+  SECTION("compressed") { s.compression = 1; }
+  SECTION("a group") { s.group_count = 2; }
+  SECTION("on a GPU") { s.device_type = HVD_CUDA; }
+  SECTION("huge in one dimension, empty in another") {
+    s.ndim = 2;
+    s.shape = {int64_t{1} << 60, 0};
+  }
+  CHECK(Direct::WordOf(s) == Direct::kThroughBoard);
+}
+
+}  // namespace
+}  // namespace hvd
