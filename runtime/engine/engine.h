@@ -53,6 +53,7 @@ class Engine {
 
   const EpochWorld& world() const { return *world_; }
   EpochWorld& world() { return *world_; }
+  const EngineConfig& config() const { return config_; }
 
  private:
   // engine.cc: requests and the role.
@@ -85,8 +86,7 @@ class Engine {
   bool FindRequests(const std::vector<LogEntry>& batch, std::vector<Request*>* requests);
   bool ExecuteBatch(const std::vector<LogEntry>& batch, const std::vector<Request*>& requests);
   absl::Status ExecuteFused(const std::vector<LogEntry>& batch,
-                            const std::vector<Request*>& requests,
-                            const std::vector<size_t>& run);
+                            const std::vector<Request*>& requests, const std::vector<size_t>& run);
   bool BreakIfBroken(const absl::Status& status);
   void Complete(absl::Span<Request* const> requests);
   void CompleteAll(const absl::Status& status);
@@ -113,8 +113,8 @@ class Engine {
   std::vector<LocalName*> marked_;
   std::atomic<size_t> marked_count_{0};
   std::vector<LocalName*> watched_;
-  uint32_t rounds_ = 0;           // joins completed
-  Request* joining_ = nullptr;    // this rank's join
+  uint32_t rounds_ = 0;                     // joins completed
+  Request* joining_ = nullptr;              // this rank's join
   std::vector<std::byte> zeros_, dropped_;  // what a joined rank brings, and where results go
   std::thread thread_;
 };
