@@ -4,9 +4,9 @@
 // One shot: everyone shows its whole tensor in a slot, and everyone reads all; one wait.
 // Staged: in rounds through stages that stay in the second-level cache. In a round of a reduction a
 //   rank shows each other rank the piece of its input that is that rank's to sum, sums its own
-//   piece out of its input and what the others show, and writes the sum where they showed it: a
-//   line that has just been read for writing is written where it is, and each finds its results in
-//   its own stage. Rounds overlap.
+//   piece out of its input and what the others show, and writes the sum where they showed it: so
+//   lines cross between cores once each way, and each finds its results in its own stage. Rounds
+//   overlap.
 // Zero copy: the tensors lie in shared memory themselves. Each sums its slice out of all inputs and
 //   writes it into all outputs; nothing is staged.
 #pragma once
@@ -43,10 +43,21 @@ absl::Status OneShotAllgather(HostGroup& group, const GatherArgs& args);
 // REQUIRES: bytes <= HostRegion::kSlotBytes.
 absl::Status OneShotBroadcast(HostGroup& group, const BroadcastArgs& args);
 
-// `piece_bytes`: of a slice in one round; more than a stage holds is cut.
-absl::Status StagedReduce(HostGroup& group, const HostReduce& reduce, size_t piece_bytes);
-absl::Status StagedAllgather(HostGroup& group, const GatherArgs& args, size_t piece_bytes);
-absl::Status StagedBroadcast(HostGroup& group, const BroadcastArgs& args, size_t piece_bytes);
+struct StagedOptions {
+  size_t piece_bytes = 0;  // of what one rank shows another in one round; cut to what a stage holds
+  bool streams = false;    // outputs go past the caches
+};
+absl::Status StagedReduce(HostGroup& group, const HostReduce& reduce, const StagedOptions& options);
+absl::Status StagedAllgather(HostGroup& group, const GatherArgs& args,
+                             const StagedOptions& options);
+absl::Status StagedBroadcast(HostGroup& group, const BroadcastArgs& args,
+                             const StagedOptions& options);
+// Small ones need no stage: the first piece for each rank goes through the slot.
+absl::Status StagedAlltoall(HostGroup& group, const AlltoallArgs& args,
+                            const StagedOptions& options);
+
+// Copies to an output.
+void CopyOut(void* to, const void* from, size_t bytes, bool streams);
 
 // REQUIRES: tensors.all_in_shared_memory(); gather.
 absl::Status ZeroCopyReduce(HostGroup& group, const HostReduce& reduce);

@@ -11,6 +11,7 @@ std::vector<WorldMaker> HostWorlds() {
   HostThresholds small_pieces;
   small_pieces.staged_piece_bytes = 4096;
   small_pieces.one_shot_bytes = 0;
+  small_pieces.stream_bytes = 0;
   for (const int size : {1, 2, 3, 4, 8}) {
     makers.push_back(
         [=] { return std::make_unique<HostWorld>(size, "defaults", HostThresholds{}); });
