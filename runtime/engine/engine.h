@@ -109,9 +109,9 @@ class Engine {
 
   const std::unique_ptr<EpochWorld> world_;
   const EngineConfig config_;
-  Timeline timeline_;  // the executor's
-  Metrics metrics_;    // the executor's
-  StallAnswer stall_;  // the executor's
+  Timeline timeline_;    // the executor's
+  Metrics metrics_;      // the executor's
+  StallAnswer stall_;    // the executor's
   bool waited_ = false;  // the executor's: for others, since it last had work
 
   std::mutex mutex_;
