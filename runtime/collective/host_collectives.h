@@ -17,7 +17,7 @@ struct HostThresholds {
   // Up to this all read all; times 2/size above 2 ranks.
   size_t one_shot_bytes = size_t{16} << 10;
   size_t staged_piece_bytes = size_t{64} << 10;
-  // Outputs from this on go past the caches, where they are not read as inputs first.
+  // Gathered outputs from this on go past the caches.
   size_t stream_bytes = size_t{16} << 20;
 };
 
