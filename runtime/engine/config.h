@@ -26,6 +26,7 @@ struct EngineConfig {
   bool disable_group_fusion = false;
   int64_t batch_wait_us = 50;  // how long a batch that nobody waits for stays open
   bool dynamic_process_sets = true;
+  int64_t bucket_bytes = 25 << 20;  // of a gradient bucket's tensors that travel together
 
   // Algorithms; in bytes. The same as in HierarchicalThresholds.
   int64_t one_shot_bytes = 128 << 10;  // up to this, every rank of a host sums everything

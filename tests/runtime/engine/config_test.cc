@@ -21,6 +21,7 @@ TEST_CASE("the table's defaults are the config's") {
   CHECK(table.fusion_threshold == own.fusion_threshold);
   CHECK(table.disable_group_fusion == own.disable_group_fusion);
   CHECK(table.batch_wait_us == own.batch_wait_us);
+  CHECK(table.bucket_bytes == own.bucket_bytes);
   CHECK(table.dynamic_process_sets == own.dynamic_process_sets);
   CHECK(table.one_shot_bytes == own.one_shot_bytes);
   CHECK(table.piece_bytes == own.piece_bytes);
