@@ -86,8 +86,21 @@ absl::Status Process::InitLocked() {
   }
   last_epoch_ = (*world)->epoch();
   auto engine = std::make_shared<Engine>(std::move(*world), *config);
+  sets_.Start(engine, *config);
+  static_sets_added_ = false;
   std::lock_guard<std::mutex> lock(engine_mutex_);
   engine_ = std::move(engine);
+  return absl::OkStatus();
+}
+
+absl::Status Process::AddStaticSets(const StaticSets& sets) {
+  std::lock_guard<std::mutex> lock(life_mutex_);
+  if (static_sets_added_ || engine() == nullptr) return absl::OkStatus();
+  static_sets_added_ = true;
+  for (const std::vector<int32_t>& ranks : sets) {
+    int32_t id = 0;
+    if (absl::Status added = sets_.Add(ranks, &id); !added.ok()) return added;
+  }
   return absl::OkStatus();
 }
 
@@ -97,7 +110,7 @@ absl::Status Process::Shutdown() {
   std::shared_ptr<Engine> engine = this->engine();
   if (engine == nullptr) return absl::OkStatus();
   // Other threads still see the engine until all their requests are done.
-  engine->Shutdown();
+  sets_.Stop();
   {
     std::lock_guard<std::mutex> guard(engine_mutex_);
     engine_ = nullptr;

@@ -44,9 +44,9 @@ void TakeAlgorithms(const SettingValues& values, EngineConfig* config) {
   config->dynamic_process_sets = values.Flag(Id::kDynamicProcessSets);
   config->one_shot_bytes = Whole(values, Id::kOneShotBytes);
   config->piece_bytes = Whole(values, Id::kPieceBytes);
-  config->peer_read_bytes = Whole(values, Id::kPeerReadBytes);
-  config->segment_bytes = Whole(values, Id::kSegmentBytes);
+  config->rails_bytes = Whole(values, Id::kRailsBytes);
   config->ring_bytes = Whole(values, Id::kRingBytes);
+  config->segment_bytes = Whole(values, Id::kSegmentBytes);
   config->deterministic = values.Flag(Id::kDeterministic);
 }
 

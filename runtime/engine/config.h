@@ -28,13 +28,13 @@ struct EngineConfig {
   bool dynamic_process_sets = true;
   int64_t bucket_bytes = 25 << 20;  // of a gradient bucket's tensors that travel together
 
-  // Algorithms; in bytes.
-  int64_t one_shot_bytes = 8 << 10;  // up to this, every rank of a host sums everything
-  int64_t piece_bytes = 0;           // of staged user memory in a host; 0: by the cache
-  int64_t peer_read_bytes = 0;       // from this, the kernel reads peers' memory; 0: probed
-  int64_t segment_bytes = 0;         // of one send between hosts; 0: measured
-  int64_t ring_bytes = 0;            // from this, hosts reduce along a ring; 0: measured
-  bool deterministic = false;        // hosts' sums in host order
+  // Algorithms; in bytes. The same as in HierarchicalThresholds.
+  int64_t one_shot_bytes = 128 << 10;  // up to this, every rank of a host sums everything
+  int64_t piece_bytes = 128 << 10;     // of staged user memory in a host
+  int64_t rails_bytes = 8 << 10;       // from this, all ranks of a host talk to other hosts
+  int64_t ring_bytes = 512 << 10;      // from this, hosts reduce along a ring
+  int64_t segment_bytes = 256 << 10;   // of one send between hosts
+  bool deterministic = false;          // hosts' sums in host order
 
   // Seeing inside.
   bool stall_check = true;

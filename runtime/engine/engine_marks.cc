@@ -35,8 +35,8 @@ bool Engine::MarkDirectly(LocalName* name) {
   }
   if (name->ticket.number == 0) return false;
   name->word = Direct::WordOf(request.signature);
-  const bool brings = request.signature.kind != RequestKind::kBroadcast ||
-                      request.signature.root == direct.index();
+  const bool brings =
+      request.signature.kind != RequestKind::kBroadcast || request.root_index == direct.index();
   if (brings && Direct::BytesOf(name->word) > 0) {
     memcpy(direct.Room(name->ticket, name->word), request.input, Direct::BytesOf(name->word));
   }

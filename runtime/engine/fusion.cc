@@ -16,8 +16,8 @@ bool RunTogether(const LogEntry& a, const LogEntry& b) {
          a.signature.device_type == b.signature.device_type &&
          a.signature.prescale == b.signature.prescale &&
          a.signature.postscale == b.signature.postscale &&
-         a.signature.compression == b.signature.compression &&
-         a.contributors == b.contributors && a.host_buffers.empty() == b.host_buffers.empty();
+         a.signature.compression == b.signature.compression && a.contributors == b.contributors &&
+         a.host_buffers.empty() == b.host_buffers.empty();
 }
 
 struct OpenRun {

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "runtime/collective/hierarchical_collectives.h"
+
 namespace hvd {
 namespace {
 
@@ -23,7 +25,7 @@ TEST_CASE("the table's defaults are the config's") {
   CHECK(table.dynamic_process_sets == own.dynamic_process_sets);
   CHECK(table.one_shot_bytes == own.one_shot_bytes);
   CHECK(table.piece_bytes == own.piece_bytes);
-  CHECK(table.peer_read_bytes == own.peer_read_bytes);
+  CHECK(table.rails_bytes == own.rails_bytes);
   CHECK(table.segment_bytes == own.segment_bytes);
   CHECK(table.ring_bytes == own.ring_bytes);
   CHECK(table.deterministic == own.deterministic);
@@ -39,6 +41,13 @@ TEST_CASE("the table's defaults are the config's") {
   CHECK(table.autotune_steps == own.autotune_steps);
   CHECK(table.autotune_samples == own.autotune_samples);
   CHECK(table.net_devices.empty());
+
+  const HierarchicalThresholds thresholds;
+  CHECK(static_cast<size_t>(own.one_shot_bytes) == thresholds.host.one_shot_bytes);
+  CHECK(static_cast<size_t>(own.piece_bytes) == thresholds.host.staged_piece_bytes);
+  CHECK(static_cast<size_t>(own.rails_bytes) == thresholds.rails_bytes);
+  CHECK(static_cast<size_t>(own.ring_bytes) == thresholds.message.ring_bytes);
+  CHECK(static_cast<size_t>(own.segment_bytes) == thresholds.message.segment_bytes);
 }
 
 TEST_CASE("each variable reaches its field") {
@@ -47,7 +56,7 @@ TEST_CASE("each variable reaches its field") {
                                     "HOROVOD_CYCLE_TIME=2",
                                     "HVD_ONE_SHOT_BYTES=4K",
                                     "HVD_PIECE_BYTES=1M",
-                                    "HVD_PEER_READ_BYTES=2M",
+                                    "HVD_RAILS_BYTES=2M",
                                     "HVD_SEGMENT_BYTES=3M",
                                     "HVD_RING_BYTES=5M",
                                     "HVD_DETERMINISTIC=yes",
@@ -71,7 +80,7 @@ TEST_CASE("each variable reaches its field") {
   CHECK(config.batch_wait_us == 2000);
   CHECK(config.one_shot_bytes == 4096);
   CHECK(config.piece_bytes == 1 << 20);
-  CHECK(config.peer_read_bytes == 2 << 20);
+  CHECK(config.rails_bytes == 2 << 20);
   CHECK(config.segment_bytes == 3 << 20);
   CHECK(config.ring_bytes == 5 << 20);
   CHECK(config.deterministic);
