@@ -22,8 +22,9 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
     : world_(std::move(world)),
       config_(config),
       tuner_(std::move(tuner)),
-      timeline_(world_->page(), world_->place().local_rank, 0),
-      metrics_(world_->page(), world_->place().local_rank, 0),
+      timeline_(world_->watch()),
+      metrics_(world_->watch()),
+      stall_(world_->watch(), world_->members()),
       batch_wait_us_(config.batch_wait_us),
       fusion_threshold_(config.fusion_threshold),
       by_number_(Board::kEntries + 1) {
@@ -41,6 +42,7 @@ Engine::~Engine() {
   timer_.ArmNow();
   world_->waiter().Ring();  // it may sleep as executor
   thread_.join();
+  world_->activity().pending.store(0);
   world_->activity().state.store(RankState::kLeft);
 }
 
@@ -71,6 +73,7 @@ absl::Status Engine::SubmitLocked(Request* request) {
   if (!broken_.ok()) return broken_;
   LocalName* name = request->unnamed ? names_.NextUnnamed() : names_.Find(request->name);
   request->local = name;
+  request->sequence = ++submissions_;
   request->submitted_ns = timeline_.Stamp();
   if (name->pending != nullptr) {
     if (!request->unnamed) {
