@@ -35,15 +35,17 @@ void Driver::Run() {
   Watch(console_.fd(), EPOLLIN, DriverSource::kConsole);
   Watch(spawner_.get(), EPOLLIN, DriverSource::kSpawner);
   Watch(links_.event_fd(), EPOLLIN, DriverSource::kLinks);
+  BeginTimeline();
   while (!state_.finished()) {
     Turn();
     CarryOut();
   }
+  WaitForTimeline();
   Finish();
 }
 
 double Driver::NextDeadline() const {
-  double next = std::min(state_.deadline(), next_beat_);
+  double next = std::min({state_.deadline(), next_beat_, give_up_at_});
   if (state_.starting()) next = std::min(next, state_.start_deadline());
   for (const HostPort& port : ports_) {
     if (port.restart_at > 0) next = std::min(next, port.restart_at);

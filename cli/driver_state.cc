@@ -134,7 +134,8 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
                      now);
       return Settle(now);
     case v1::Event::kRankLeft:     // the rendezvous of the next epoch says all that we need
-    case v1::Event::kStdinCredit:  // the driver's own
+    case v1::Event::kStdinCredit:  // the driver's own, and so is the next
+    case v1::Event::kTimelineAsked:
     case v1::Event::KIND_NOT_SET:
       return;
   }

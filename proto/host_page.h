@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "proto/rank_metrics.h"
+#include "proto/trace_ring.h"
+
 namespace hvd {
 
 inline constexpr int kMaxLocalRanks = 128;
@@ -42,11 +45,24 @@ struct HostPage {
   // that found the epoch broken: claim by abort_claim first).
   alignas(64) std::atomic<uint32_t> aborted{0};
   std::atomic<uint32_t> abort_claim{0};
+  // Not 0 while the timeline is on: ranks fill their rings. Set by the daemon.
+  std::atomic<uint32_t> tracing{0};
   char abort_text[1024] = {};
   Doorbell bell;
   RankActivity activity[kMaxLocalRanks];
 };
-inline constexpr size_t kHostPageBytes = (sizeof(HostPage) + 4095) / 4096 * 4096;
+
+// What lies behind the page, zeroed at first and touched only where it is used: each rank's counters
+// a process set, and its timeline.
+struct RankWatch {
+  RankMetrics metrics[kWatchedSets];
+  alignas(4096) TraceRing trace;
+};
+inline constexpr size_t kRankWatchAt = (sizeof(HostPage) + 4095) / 4096 * 4096;
+inline constexpr size_t kHostPageBytes = kRankWatchAt + kMaxLocalRanks * sizeof(RankWatch);
+inline RankWatch& WatchOf(HostPage* page, int local_rank) {
+  return reinterpret_cast<RankWatch*>(reinterpret_cast<char*>(page) + kRankWatchAt)[local_rank];
+}
 
 // Rings the bell: one increment, a full fence, and system calls only for those asleep. `event_fds`
 // (one a local rank) may be null in a job of one host. Safe from any thread and process that maps

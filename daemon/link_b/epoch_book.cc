@@ -40,6 +40,12 @@ bool EpochBook::in_live_epoch(int rank) const {
   return found != epochs_.end() && found->second.aborted.empty() && in_epoch(rank);
 }
 
+bool EpochBook::addressed(int rank, uint64_t number) const {
+  const auto found = epochs_.find(number);
+  return found != epochs_.end() && found->second.aborted.empty() &&
+         found->second.stages[rank] == Stage::kAddressed;
+}
+
 EpochActions EpochBook::Join(int rank, uint64_t after_epoch, uint64_t bytes) {
   if (in_epoch(rank)) {
     return {

@@ -55,6 +55,8 @@ class EpochBook {
   bool in_epoch(int rank) const;
   // … that has not been aborted.
   bool in_live_epoch(int rank) const;
+  // Its address has been taken, and not all are ready yet.
+  bool addressed(int rank, uint64_t epoch) const;
   bool joined_ever(int rank) const { return last_epoch_[rank] != 0; }
   // The newest epoch of `rank`, 0: none; it left that one.
   uint64_t last_epoch(int rank) const { return last_epoch_[rank]; }

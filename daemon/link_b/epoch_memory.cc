@@ -40,6 +40,7 @@ absl::StatusOr<std::shared_ptr<EpochMemory>> EpochMemory::Create(const EpochShap
   memory->page_->local_size = shape.local_size;
   memory->page_->bytes = shape.bytes;
   memory->page_->epoch = shape.epoch;
+  memory->traces_.resize(shape.local_size);
   for (int rank = 0; shape.several_hosts && rank < shape.local_size; ++rank) {
     const int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (event < 0) return Failed(shape, "eventfd");
@@ -79,6 +80,18 @@ std::string EpochMemory::Activity(int local_rank) const {
   }
   if (what.empty()) return "had joined; no collective yet";
   return absl::StrCat("outside any collective, last ", what, "; ", done);
+}
+
+void EpochMemory::SetTracing(bool on) { page_->tracing.store(on ? 1 : 0); }
+
+void EpochMemory::TakeTrace(int local_rank, size_t room, std::string* out) {
+  DrainRing(&WatchOf(page_, local_rank).trace, &traces_[local_rank], local_rank, room, out);
+}
+
+RankTotals EpochMemory::Counts(int local_rank) const {
+  RankTotals totals = {};
+  for (const RankMetrics& metrics : WatchOf(page_, local_rank).metrics) totals.Add(metrics);
+  return totals;
 }
 
 std::vector<int> EpochMemory::Descriptors() const {

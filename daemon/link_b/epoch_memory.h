@@ -31,6 +31,12 @@ class EpochMemory {
   void Abort(const std::string& cause);
   // "waiting in allreduce 'grad.3' …; 12 collectives done".
   std::string Activity(int local_rank) const;
+  // The ranks fill their timelines from now on, or stop.
+  void SetTracing(bool on);
+  // Appends what a rank has added to its timeline: at most `room` bytes.
+  void TakeTrace(int local_rank, size_t room, std::string* out);
+  // What a rank has counted in this epoch, over all process sets.
+  RankTotals Counts(int local_rank) const;
   // What a worker gets: the memory, then the event fds.
   std::vector<int> Descriptors() const;
 
@@ -40,6 +46,7 @@ class EpochMemory {
   UniqueFd memory_;
   HostPage* page_ = nullptr;
   std::vector<int> event_fds_;
+  std::vector<TraceCursor> traces_;  // by local rank
 };
 
 }  // namespace hvd

@@ -5,13 +5,14 @@
 
 #include "daemon/epoch_token.h"
 #include "daemon/link_b/link_server.h"
-#include "hvd/v1/link_b.pb.h"
 
 namespace hvd {
 
 namespace {
 
 using Kind = EpochAction::Kind;
+
+constexpr auto kCrowdedRetry = std::chrono::milliseconds(2);
 
 }  // namespace
 
@@ -56,7 +57,7 @@ void LinkServer::Carry(const EpochActions& actions) {
         SendTo(action.rank, message.SerializeAsString());
         break;
       case Kind::kDispose:
-        memories_.erase(action.epoch);
+        Forget(action.epoch);
         break;
     }
   }
@@ -70,6 +71,7 @@ void LinkServer::Create(const EpochAction& action) {
   shape.several_hosts = options_.hosts.size() > 1;
   absl::StatusOr<std::shared_ptr<EpochMemory>> memory = EpochMemory::Create(shape);
   if (!memory.ok()) return Carry(book_.Abort(action.epoch, std::string(memory.status().message())));
+  (*memory)->SetTracing(tracing_);
   memories_[action.epoch] = *std::move(memory);
 }
 
@@ -92,7 +94,11 @@ void LinkServer::SendTable(const EpochAction& action) {
   v1::ToWorker message;
   message.mutable_table()->set_epoch(action.epoch);
   for (std::string& address : by_rank) message.mutable_table()->add_addresses(std::move(address));
-  SendTo(action.rank, message.SerializeAsString());
+  const auto arenas = arenas_.find(action.epoch);
+  if (arenas == arenas_.end()) return SendTo(action.rank, message.SerializeAsString());
+  const std::shared_ptr<ArenaBox>& box = arenas->second;
+  for (const uint64_t bytes : box->Bytes()) message.mutable_table()->add_arena_bytes(bytes);
+  SendTo(action.rank, message.SerializeAsString(), box->Descriptors(), box);
 }
 
 void LinkServer::SendTo(int rank, const std::string& message, std::vector<int> fds,
@@ -102,7 +108,21 @@ void LinkServer::SendTo(int rank, const std::string& message, std::vector<int> f
   LinkPeer* peer = found->second.get();
   peer->Send(message, std::move(fds), std::move(keep));
   peer->Flush();  // a broken link shows as its end of file
-  if (peer->has_backlog()) loop_.Change(peer->fd(), EPOLLIN | EPOLLOUT);
+  WatchPeer(*peer);
+}
+
+// Waits for room to send what is left; where it is not the socket that is full, for a moment.
+void LinkServer::WatchPeer(const LinkPeer& peer) {
+  const int fd = peer.fd();
+  const bool full = peer.has_backlog() && !peer.crowded();
+  loop_.Change(fd, full ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  if (!peer.crowded()) return;
+  loop_.At(Clock::now() + kCrowdedRetry, [this, fd] {
+    const auto found = peers_.find(fd);
+    if (found == peers_.end() || !found->second->crowded()) return;
+    if (!found->second->Flush()) return Close(fd);
+    WatchPeer(*found->second);
+  });
 }
 
 void LinkServer::TellAddresses(uint64_t epoch) {

@@ -11,6 +11,11 @@
 #include "daemon/descriptor_mail.h"
 
 namespace hvd {
+namespace {
+
+constexpr size_t kMostDescriptors = 1;  // an Address brings one arena
+
+}  // namespace
 
 LinkPeer::LinkPeer(UniqueFd socket) : socket_(std::move(socket)) {
   fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
@@ -30,9 +35,9 @@ bool LinkPeer::Ended(int milliseconds) const {
 bool LinkPeer::Read() {
   // One piece a call: a flood is cut into frames as it comes, not gathered.
   char buffer[64 << 10];
-  const ssize_t n = recv(socket_.get(), buffer, sizeof(buffer), 0);
+  const ssize_t n = ReceiveMail(socket_.get(), buffer, sizeof(buffer), &came_);
   if (n < 0) return errno == EAGAIN || errno == EINTR;
-  if (n == 0) return false;
+  if (n == 0 || came_.size() > kMostDescriptors) return false;
   cutter_.Take({buffer, static_cast<size_t>(n)});
   return true;
 }
@@ -43,11 +48,15 @@ void LinkPeer::Send(std::string_view message, std::vector<int> fds,
 }
 
 bool LinkPeer::Flush() {
+  crowded_ = false;
   while (!out_.empty()) {
     Waiting& next = out_.front();
     const ssize_t n =
         SendMail(socket_.get(), {next.bytes.data(), next.bytes.size()}, next.fds, MSG_DONTWAIT);
-    if (n < 0) return errno == EAGAIN;
+    if (n < 0) {
+      crowded_ = errno == ETOOMANYREFS;
+      return crowded_ || errno == EAGAIN;
+    }
     next.fds.clear();  // they went with the first byte
     next.bytes.erase(0, n);
     if (next.bytes.empty()) out_.pop_front();

@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/link_b/frames.h"
@@ -23,15 +24,21 @@ class LinkPeer {
   // Waits up to `milliseconds` for the process to end.
   bool Ended(int milliseconds) const;
 
-  // Reads what is there. False: the link is closed or broken.
+  // Reads what is there. False: the link is closed or broken, or holds more descriptors than any
+  // message takes.
   bool Read();
   bool NextMessage(std::string* message) { return cutter_.Next(message); }
   bool broken() const { return cutter_.broken(); }
+  // The descriptors that came with what was read.
+  std::vector<UniqueFd> TakeDescriptors() { return std::exchange(came_, {}); }
 
   // `keep` holds what the descriptors belong to until they are sent.
   void Send(std::string_view message, std::vector<int> fds, std::shared_ptr<const void> keep);
   // Sends what fits. False: the link is broken.
   bool Flush();
+  // Flush has stopped because more descriptors are under way than this user may have (the kernel's
+  // ETOOMANYREFS): try again when workers have taken some.
+  bool crowded() const { return crowded_; }
   bool has_backlog() const { return !out_.empty(); }
 
   int rank = -1;  // local; -1: has not claimed yet
@@ -48,6 +55,8 @@ class LinkPeer {
   int pid_ = -1;
   bool trusted_ = false;
   FrameCutter cutter_;
+  std::vector<UniqueFd> came_;
+  bool crowded_ = false;
   std::deque<Waiting> out_;
 };
 

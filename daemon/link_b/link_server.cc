@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "daemon/descriptor_mail.h"
-#include "hvd/v1/link_b.pb.h"
 #include "proto/hello.h"
 
 namespace hvd {
@@ -40,6 +39,7 @@ LinkServer::LinkServer(LinkServerOptions options)
     : options_(std::move(options)),
       book_(options_.local_size, options_.first_rank),
       ranks_(options_.local_size) {
+  if (options_.timeline) loop_.Post([this] { SwitchTracing(true); });
   if (options_.listener.valid()) {
     loop_.Watch(options_.listener.get(), EPOLLIN, [this](uint32_t) { OnListener(); });
   }
@@ -81,6 +81,7 @@ void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFac
     facts.joined = book_.joined_ever(rank);
     facts.left = book_.left(rank);
     facts.activity = ActivityOf(rank);
+    facts.counts = CountsOf(rank);
     // A wrapper may end before the process that speaks for its rank.
     const auto peer = peers_.find(ended.peer);
     const bool spoken_for =
@@ -92,6 +93,7 @@ void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFac
       if (facts.joined && !facts.left) when = " without hvd_shutdown";
       Carry(book_.Gone(rank, absl::StrCat(Name(rank), " ", how, when)));
     }
+    NoteRankEnded(rank);
     reply(facts);
   });
 }
@@ -101,6 +103,7 @@ void LinkServer::TableCame(v1::EpochTable table) {
     tables_[table.epoch()] = table;
     Carry(book_.TableCame(table.epoch()));
     tables_.erase(table.epoch());
+    arenas_.erase(table.epoch());  // they are under way
   });
 }
 
@@ -162,7 +165,7 @@ void LinkServer::OnPeer(int fd, uint32_t events) {
   if (peer->broken()) alive = false;
   if ((events & EPOLLOUT) != 0 && alive) alive = peer->Flush();
   if (!alive) return Close(fd);
-  loop_.Change(fd, peer->has_backlog() ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  WatchPeer(*peer);
 }
 
 void LinkServer::Handle(LinkPeer* peer, const std::string& bytes) {
@@ -177,16 +180,44 @@ void LinkServer::Handle(LinkPeer* peer, const std::string& bytes) {
       return Carry(
           book_.Join(peer->rank, message.join().after_epoch(), message.join().memory_bytes()));
     case v1::ToDaemon::kAddress:
-      return Carry(
-          book_.Address(peer->rank, message.address().epoch(), message.address().address()));
+      return TakeAddress(peer, message.address());
     case v1::ToDaemon::kReady:
       return Carry(book_.Ready(peer->rank, message.ready().epoch()));
     case v1::ToDaemon::kLeave:
       ranks_[peer->rank].activity = ActivityOf(peer->rank);
       return Carry(book_.Leave(peer->rank, message.leave().epoch()));
+    case v1::ToDaemon::kAskTimeline: {
+      v1::Event event;
+      event.mutable_timeline_asked()->set_rank(options_.first_rank + peer->rank);
+      event.mutable_timeline_asked()->set_path(message.ask_timeline().path());
+      return options_.on_event(std::move(event));
+    }
     case v1::ToDaemon::KIND_NOT_SET:
       return Close(peer->fd());
   }
+}
+
+void LinkServer::TakeAddress(LinkPeer* peer, const v1::Address& address) {
+  const uint64_t epoch = address.epoch();
+  const uint64_t bytes = address.arena_bytes();
+  std::vector<UniqueFd> files = peer->TakeDescriptors();
+  if (files.size() != (bytes > 0 ? 1 : 0)) {
+    return Refuse(peer, absl::StrCat(Name(peer->rank), " says ", bytes,
+                                     " bytes of arena and sends ", files.size(), " descriptors"));
+  }
+  if (bytes > 0) {
+    const absl::Status fine = ArenaBox::Check(files[0], bytes);
+    if (!fine.ok()) {
+      return Refuse(peer, absl::StrCat(Name(peer->rank), " is refused: ", fine.message()));
+    }
+  }
+  const EpochActions actions = book_.Address(peer->rank, epoch, address.address());
+  if (bytes > 0 && book_.addressed(peer->rank, epoch)) {
+    std::shared_ptr<ArenaBox>& box = arenas_[epoch];
+    if (box == nullptr) box = std::make_shared<ArenaBox>(options_.local_size);
+    box->Put(peer->rank, std::move(files[0]), bytes);
+  }
+  Carry(actions);
 }
 
 int LinkServer::FindToken(const std::string& token) const {

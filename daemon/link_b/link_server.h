@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "daemon/link_b/arena_box.h"
 #include "daemon/link_b/epoch_book.h"
 #include "daemon/link_b/epoch_memory.h"
 #include "daemon/link_b/link_peer.h"
@@ -16,6 +17,7 @@
 #include "daemon/rank_table.h"
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
+#include "hvd/v1/link_b.pb.h"
 
 namespace hvd {
 
@@ -28,6 +30,13 @@ struct LinkServerOptions {
   std::string epoch_secret;
   UniqueFd listener;                        // the way back; may be invalid
   std::function<void(v1::Event)> on_event;  // links thread
+  // The ranks' timelines on their way to the driver (links thread): how many bytes may be given now,
+  // some frames, and that there will be no more.
+  bool timeline = false;  // on from the start
+  std::function<size_t()> trace_room;
+  std::function<void(const std::string& frames)> on_trace;
+  std::function<void()> on_trace_off;  // recording has ended; what was recorded has been given
+  std::function<void()> on_trace_end;
 };
 
 class LinkServer {
@@ -45,6 +54,8 @@ class LinkServer {
   void GoCame(uint64_t epoch);
   void Abort(uint64_t epoch, std::string cause);
   void Stop(std::string cause);
+  // Begins or ends the recording of the timeline; `answer` goes to the rank that asked for it.
+  void SetTimeline(v1::SetTimeline set);
 
  private:
   struct Rank {
@@ -53,6 +64,8 @@ class LinkServer {
     int pid = -1;          // its own process; -1: not running
     int peer = -1;         // descriptor of the connection that speaks for it
     std::string activity;  // of epochs whose memory is gone
+    RankTotals counts = {};  // of epochs whose memory is gone
+    bool ended = false;
     bool broke = false;    // its link broke before its process ended
   };
 
@@ -62,6 +75,7 @@ class LinkServer {
   void Adopt(UniqueFd socket);
   void OnPeer(int fd, uint32_t events);
   void Handle(LinkPeer* peer, const std::string& message);
+  void TakeAddress(LinkPeer* peer, const v1::Address& address);
   void Claim(LinkPeer* peer, const std::string& token, uint32_t protocol,
              const std::string& version);
   void Welcome(LinkPeer* peer);
@@ -77,8 +91,17 @@ class LinkServer {
   void SendTable(const EpochAction& action);
   void SendTo(int rank, const std::string& message, std::vector<int> fds = {},
               std::shared_ptr<const void> keep = nullptr);
+  void WatchPeer(const LinkPeer& peer);
   void TellAddresses(uint64_t epoch);
   std::string ActivityOf(int rank) const;
+
+  // What the host memories show (link_watch.cc).
+  RankTotals CountsOf(int rank) const;
+  void Forget(uint64_t epoch);
+  void SwitchTracing(bool on);
+  void LookAtTraces();
+  void TakeTraces(bool whatever_the_room);
+  void NoteRankEnded(int rank);
 
   LinkServerOptions options_;
   Loop loop_;
@@ -87,6 +110,9 @@ class LinkServer {
   std::map<int, std::unique_ptr<LinkPeer>> peers_;  // by descriptor
   std::map<uint64_t, std::shared_ptr<EpochMemory>> memories_;
   std::map<uint64_t, v1::EpochTable> tables_;
+  std::map<uint64_t, std::shared_ptr<ArenaBox>> arenas_;  // of epochs whose table has not come
+  bool tracing_ = false;
+  bool looking_ = false;  // a timer for LookAtTraces is set
   std::thread thread_;
 };
 

@@ -14,7 +14,8 @@ namespace {
 
 // A forked child (a data loader's worker) has the parent's memory but none of its threads: it must
 // not use the engine. A flag instead of getpid on each call.
-std::atomic<bool> forked{false};
+std::atomic<bool> forked_child{false};
+Process* the_process = nullptr;  // for the child of a fork, where Get's static may be locked
 
 TransportFactory UcxFactory(const EngineConfig& config) {
   return [config](const TransportPlace& place) {
@@ -33,7 +34,11 @@ TransportFactory UcxFactory(const EngineConfig& config) {
 }  // namespace
 
 Process::Process() {
-  pthread_atfork(nullptr, nullptr, [] { forked.store(true); });
+  the_process = this;
+  pthread_atfork(nullptr, nullptr, [] {
+    forked_child.store(true);
+    the_process->arena_.DetachChild();
+  });
 }
 
 // Never destroyed: threads of the program may still be inside a call when static objects go.
@@ -42,14 +47,16 @@ Process& Process::Get() {
   return *process;
 }
 
+bool Process::forked() { return forked_child.load(std::memory_order_relaxed); }
+
 std::shared_ptr<Engine> Process::engine() const {
-  if (forked.load(std::memory_order_relaxed)) return nullptr;
+  if (forked_child.load(std::memory_order_relaxed)) return nullptr;
   std::lock_guard<std::mutex> lock(engine_mutex_);
   return engine_;
 }
 
 absl::Status Process::Init() {
-  if (forked.load()) {
+  if (forked_child.load()) {
     return absl::FailedPreconditionError(
         "this process was forked from one that has used hvd; start it with exec instead");
   }
@@ -68,8 +75,8 @@ absl::Status Process::InitLocked() {
       if (!session.ok()) return session.status();
       session_ = std::move(*session);
     }
-    world =
-        EpochWorld::Join(session_.get(), {last_epoch_, config->host_cores, UcxFactory(*config)});
+    world = EpochWorld::Join(session_.get(),
+                             {last_epoch_, config->host_cores, UcxFactory(*config), &arena_});
   } else {
     world = EpochWorld::Alone();
   }
@@ -98,7 +105,7 @@ absl::Status Process::AddStaticSets(const StaticSets& sets) {
 }
 
 absl::Status Process::Shutdown() {
-  if (forked.load()) return absl::OkStatus();
+  if (forked_child.load()) return absl::OkStatus();
   std::lock_guard<std::mutex> lock(life_mutex_);
   std::shared_ptr<Engine> engine = this->engine();
   if (engine == nullptr) return absl::OkStatus();

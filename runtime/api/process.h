@@ -10,6 +10,7 @@
 #include "runtime/api/handle_table.h"
 #include "runtime/api/process_sets.h"
 #include "runtime/engine/engine.h"
+#include "runtime/session/arena.h"
 
 namespace hvd {
 
@@ -29,6 +30,10 @@ class Process {
   ProcessSets& sets() { return sets_; }
   const ProcessSets& sets() const { return sets_; }
   HandleTable& handles() { return handles_; }
+  // Behind hvd_alloc; lives as long as the process.
+  Arena& arena() { return arena_; }
+  // In a child that was forked from a process that has used hvd.
+  static bool forked();
 
  private:
   Process();
@@ -42,6 +47,7 @@ class Process {
   std::shared_ptr<Engine> engine_;  // guarded by engine_mutex_
   ProcessSets sets_;
   HandleTable handles_;
+  Arena arena_;
 };
 
 }  // namespace hvd

@@ -1,9 +1,11 @@
-// Collectives of a job of several hosts: what can be done inside a host is, and only slices cross.
+// Collectives of ranks on several hosts: what can be done inside a host is, and only slices cross.
 //
 // Rails: the ranks with the same local rank, one on each host; as many as the smallest host has
 // ranks. An allreduce is a reduce-scatter inside each host (over the rails' ranks), an allreduce of
 // each slice along its rail, and an allgather inside each host, so every host sends and receives
-// 2(h-1)/h of the buffer whatever its number of ranks. Small ones go over the first rail alone.
+// 2(h-1)/h of the buffer whatever its number of ranks. All operations cross on all rails, and large
+// ones in chunks, so that the three phases overlap (pipeline.h). Small ones go over the first rail
+// alone.
 #pragma once
 
 #include <memory>
@@ -13,6 +15,7 @@
 #include "hostfile/topology.h"
 #include "runtime/collective/host_collectives.h"
 #include "runtime/collective/message_collectives.h"
+#include "runtime/collective/tensor_view.h"
 
 namespace hvd {
 
@@ -28,10 +31,11 @@ struct HierarchicalOptions {
   std::vector<int> global_ranks = {};
 };
 
+// The same on all ranks.
 struct HierarchicalThresholds {
   HostThresholds host;
   MessageThresholds message;
-  size_t rails_bytes = size_t{8} << 10;  // allreduce: from this, all rails
+  size_t rails_bytes = size_t{8} << 10;  // from this, all rails
 };
 
 class HierarchicalCollectives : public Collectives {
@@ -43,7 +47,9 @@ class HierarchicalCollectives : public Collectives {
   int rank() const override { return place_.rank; }
   int size() const override { return topology_.size(); }
   absl::Status Allreduce(const ReduceArgs& args) override;
+  absl::Status ReduceScatter(const ReduceScatterArgs& args) override;
   absl::Status Allgather(const GatherArgs& args) override;
+  absl::Status Alltoall(const AlltoallArgs& args) override;
   absl::Status Broadcast(const BroadcastArgs& args) override;
   absl::Status Barrier() override;
 
@@ -51,16 +57,42 @@ class HierarchicalCollectives : public Collectives {
   HierarchicalCollectives(const HierarchicalOptions& options,
                           const HierarchicalThresholds& thresholds,
                           std::unique_ptr<HostCollectives> host);
-  absl::Status AllreduceOnFirstRail(const ReduceArgs& args);
-  absl::Status AllreduceOnRails(const ReduceArgs& args);
+  friend class HierarchicalReduceScatter;  // hierarchical_reduce_scatter.cc
+  // hierarchical_allreduce.cc
+  absl::Status AllreduceOnFirstRail(const ReduceArgs& args, const TensorView& view);
+  absl::Status AllreduceOnRails(const ReduceArgs& args, const TensorView& view);
+  // hierarchical_moves.cc
+  absl::Status AllgatherOnFirstRail(const GatherArgs& args);
+  absl::Status AllgatherOnRails(const GatherArgs& args);
+  absl::Status BroadcastOnOneRail(const BroadcastArgs& args);
+  absl::Status BroadcastOnRails(const BroadcastArgs& args);
+  // Everyone on this host gets what the rails have of `bytes` bytes: each its slice, at its place.
+  absl::Status JoinRails(std::byte* data, size_t bytes);
+  // Where the hosts' blocks begin, and the end, of what has `by_rank` for each rank.
+  std::vector<size_t> BlockBounds(absl::Span<const size_t> by_rank) const;
+
+  // One rank a host: a rail is everyone, and there is nothing to do in the hosts.
+  bool flat() const { return size() == hosts(); }
+  int hosts() const { return static_cast<int>(topology_.hosts().size()); }
   bool leads() const { return place_.local_rank == 0; }
+  // How `count` elements of one host are divided among the rails: bounds by local rank.
+  std::vector<size_t> RailBounds(size_t count) const;
+  std::byte* Room(size_t index, size_t bytes);
 
   const Topology topology_;
   const RankPlace place_;
   const HierarchicalThresholds thresholds_;
   int rails_ = 0;
+  Waiter* const waiter_;
   const std::unique_ptr<HostCollectives> host_;
   std::unique_ptr<MessageCollectives> rail_;  // null on ranks beyond the rails
+  std::unique_ptr<MessageCollectives> all_;   // every rank, for an alltoall
+  // Reused by all operations; each grows to what was needed most.
+  struct RoomMemory {
+    std::unique_ptr<std::byte[]> memory;
+    size_t bytes = 0;
+  };
+  std::vector<RoomMemory> rooms_;
 };
 
 }  // namespace hvd

@@ -15,8 +15,8 @@ namespace hvd {
 // From what size on which way is taken; measured with two pinned ranks. The same on all ranks.
 struct HostThresholds {
   // Up to this all read all; times 2/size above 2 ranks.
-  size_t one_shot_bytes = size_t{128} << 10;
-  size_t staged_piece_bytes = size_t{128} << 10;
+  size_t one_shot_bytes = size_t{16} << 10;
+  size_t staged_piece_bytes = size_t{64} << 10;
 };
 
 class HostCollectives : public Collectives {

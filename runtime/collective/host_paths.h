@@ -4,9 +4,9 @@
 // One shot: everyone shows its whole tensor in a slot, and everyone reads all; one wait.
 // Staged: in rounds through stages that stay in the second-level cache. In a round of a reduction a
 //   rank shows each other rank the piece of its input that is that rank's to sum, sums its own
-//   piece out of its input and what the others show, and writes the sum where they showed it: a
-//   line that has just been read for writing is written where it is, and each finds its results in
-//   its own stage. Rounds overlap.
+//   piece out of its input and what the others show, and writes the sum where they showed it: so
+//   lines cross between cores once each way, and each finds its results in its own stage. Rounds
+//   overlap.
 // Zero copy: the tensors lie in shared memory themselves. Each sums its slice out of all inputs and
 //   writes it into all outputs; nothing is staged.
 #pragma once

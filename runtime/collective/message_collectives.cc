@@ -1,124 +1,213 @@
 #include "runtime/collective/message_collectives.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
-#include "runtime/collective/ring.h"
+#include "runtime/collective/message_doubling.h"
+#include "runtime/collective/message_exchange.h"
+#include "runtime/collective/message_owner.h"
+#include "runtime/collective/pipeline.h"
 #include "runtime/collective/slices.h"
+#include "runtime/collective/tensor_view.h"
 
 namespace hvd {
+namespace {
 
-absl::Status MessageCollectives::Allreduce(const ReduceArgs& args, int divisor) {
+// A group of one: the same arithmetic as among many.
+void ReduceAlone(const MessageReduce& reduce) {
+  const void* source = reduce.input;
+  void* destination = reduce.output;
+  if (reduce.count > 0) {
+    reduce.kernel({.sources = &source,
+                   .source_count = 1,
+                   .destinations = &destination,
+                   .destination_count = 1,
+                   .count = reduce.count,
+                   .divisor = reduce.divisor,
+                   .prescale = reduce.prescale,
+                   .postscale = reduce.postscale});
+  }
+}
+
+}  // namespace
+
+absl::Status MessageCollectives::Allreduce(const ReduceArgs& args) {
+  if (absl::Status alive = group_.waiter()->Check(); !alive.ok()) return alive;
+  absl::StatusOr<MessageReduce> reduce = ReductionOf(args, size());
+  if (!reduce.ok()) return reduce.status();
+  const TensorView view(args);
+  reduce->count = view.count();
+  if (reduce->count == 0) return absl::OkStatus();
+  if (view.parts().size() == 1) {
+    reduce->input = static_cast<const std::byte*>(view.parts()[0].input);
+    reduce->output = static_cast<std::byte*>(view.parts()[0].output);
+    return AllreduceBuffer(*reduce);
+  }
+  packed_.resize(reduce->bytes());
+  view.CopyIn(0, reduce->count, packed_.data());
+  reduce->input = reduce->output = packed_.data();
+  absl::Status done = AllreduceBuffer(*reduce);
+  if (done.ok()) view.CopyOut(packed_.data(), 0, reduce->count);
+  return done;
+}
+
+absl::Status MessageCollectives::AllreduceBuffer(MessageReduce reduce) {
+  if (size() == 1) {
+    ReduceAlone(reduce);
+    return absl::OkStatus();
+  }
+  ApplyPrescale(&reduce);
+  const bool one_shot =
+      reduce.bytes() <= thresholds_.one_shot_bytes && size() <= thresholds_.one_shot_ranks;
+  if (!one_shot && !thresholds_.deterministic && reduce.bytes() < thresholds_.ring_bytes) {
+    if (absl::Status begun = group_.Begin(); !begun.ok()) return begun;
+    return DoublingAllreduce(&group_, reduce, &room_);
+  }
+  return AllreduceInChunks(reduce);
+}
+
+// The ring needs no chunks; the owners' rooms are bounded by them.
+absl::Status MessageCollectives::AllreduceInChunks(const MessageReduce& reduce) {
+  const size_t chunk_bytes = thresholds_.deterministic ? thresholds_.chunk_bytes : SIZE_MAX;
+  const Chunks chunks(reduce.count, chunk_bytes / reduce.width);
+  return RunPipeline(group_.waiter(), {.chunks = chunks.size(), .across = [&](size_t chunk) {
+                                         MessageReduce part = reduce;
+                                         part.input += chunks.begin(chunk) * reduce.width;
+                                         part.output += chunks.begin(chunk) * reduce.width;
+                                         part.count = chunks.count(chunk);
+                                         return StartAllreduce(part);
+                                       }});
+}
+
+MessageCollectives::Started MessageCollectives::StartAllreduce(const MessageReduce& reduce) {
   if (absl::Status begun = group_.Begin(); !begun.ok()) return begun;
-  const ReduceKernel kernel = FindReduceKernel(args.dtype, args.op, BestKernelLevel());
-  if (kernel == nullptr) return absl::InvalidArgumentError("bool has no average; use MIN or MAX");
-  if (args.op != HVD_AVERAGE) divisor = 1;
-  if (args.count == 0) return absl::OkStatus();
-  const size_t bytes = args.count * DtypeBytes(args.dtype);
-  if (size() > 1 && bytes >= thresholds_.ring_bytes) {
-    return RingAllreduce(group_, {args, kernel, divisor, thresholds_.segment_bytes});
+  if (reduce.bytes() <= thresholds_.one_shot_bytes && size() <= thresholds_.one_shot_ranks) {
+    return OneShotAllreduce(&group_, reduce);
   }
-  if (size() > 1) return DoubleRecursively(args, kernel, divisor);
-  const void* source = args.input;
-  void* destination = args.output;
-  kernel({&source, 1, &destination, 1, args.count, divisor});
-  return absl::OkStatus();
+  if (thresholds_.deterministic) return OwnerAllreduce(&group_, reduce);
+  return RingAllreduce(&group_, reduce, thresholds_.segment_bytes);
 }
 
-// Ranks from the largest power of two on first add to a rank below it, and are told the result.
-absl::Status MessageCollectives::DoubleRecursively(const ReduceArgs& args, ReduceKernel kernel,
-                                                   int divisor) {
-  const size_t bytes = args.count * DtypeBytes(args.dtype);
-  const int doubling = static_cast<int>(std::bit_floor(static_cast<unsigned>(size())));
-  room_.resize(bytes);
-  if (args.output != args.input) memcpy(args.output, args.input, bytes);
-  MessageGroup::Request request;
-  if (rank() >= doubling) {
-    absl::Status ok = group_.Send(rank() - doubling, args.output, bytes, &request);
-    if (ok.ok()) ok = group_.Await(&request);
-    if (ok.ok()) ok = group_.Receive(rank() - doubling, args.output, bytes, &request);
-    return ok.ok() ? group_.Await(&request) : ok;
+absl::Status MessageCollectives::ReduceScatter(const ReduceScatterArgs& args) {
+  if (absl::Status alive = group_.waiter()->Check(); !alive.ok()) return alive;
+  absl::StatusOr<MessageReduce> reduce = ReductionOf(args, size());
+  if (!reduce.ok()) return reduce.status();
+  std::vector<Extent> slices;
+  for (const size_t count : args.count_by_rank) {
+    slices.push_back({reduce->count, count});
+    reduce->count += count;
   }
-  const bool has_extra = rank() + doubling < size();
-  if (has_extra) {
-    absl::Status ok = group_.Receive(rank() + doubling, room_.data(), bytes, &request);
-    if (ok.ok()) ok = group_.Await(&request);
-    if (!ok.ok()) return ok;
-    const void* sources[2] = {args.output, room_.data()};
-    void* destination = args.output;
-    kernel({sources, 2, &destination, 1, args.count, 1});
+  reduce->input = static_cast<const std::byte*>(args.input);
+  reduce->output = static_cast<std::byte*>(args.output);
+  if (reduce->count == 0) return absl::OkStatus();
+  if (size() == 1) {
+    ReduceAlone(*reduce);
+    return absl::OkStatus();
   }
-  for (int distance = 1; distance < doubling; distance *= 2) {
-    const bool is_last = distance * 2 == doubling;
-    absl::Status ok = ExchangeAndReduce(args, kernel, rank() ^ distance, is_last ? divisor : 1);
-    if (!ok.ok()) return ok;
+  if (reduce->prescale != 1.0) {
+    packed_.resize(reduce->bytes());
+    std::byte* output = std::exchange(reduce->output, packed_.data());
+    ApplyPrescale(&*reduce);
+    reduce->output = output;
   }
-  if (!has_extra) return absl::OkStatus();
-  absl::Status ok = group_.Send(rank() + doubling, args.output, bytes, &request);
-  return ok.ok() ? group_.Await(&request) : ok;
+  auto run = StartReduceScatter(*reduce, std::move(slices));
+  return run.ok() ? Finish(group_.waiter(), run->get()) : run.status();
 }
 
-absl::Status MessageCollectives::ExchangeAndReduce(const ReduceArgs& args, ReduceKernel kernel,
-                                                   int peer, int divisor) {
-  MessageGroup::Request receive;
-  MessageGroup::Request send;
-  absl::Status ok = group_.Receive(peer, room_.data(), room_.size(), &receive);
-  if (ok.ok()) ok = group_.Send(peer, args.output, room_.size(), &send);
-  if (ok.ok()) ok = group_.Await(&receive);
-  if (ok.ok()) ok = group_.Await(&send);
-  if (!ok.ok()) return ok;
-  const void* sources[2] = {args.output, room_.data()};
-  if (peer < rank()) std::swap(sources[0], sources[1]);
-  void* destination = args.output;
-  kernel({sources, 2, &destination, 1, args.count, divisor});
-  return absl::OkStatus();
+MessageCollectives::Started MessageCollectives::StartReduceScatter(const MessageReduce& reduce,
+                                                                   std::vector<Extent> slices) {
+  if (absl::Status begun = group_.Begin(); !begun.ok()) return begun;
+  return RingReduceScatter(&group_, reduce, std::move(slices), thresholds_.segment_bytes);
 }
 
 absl::Status MessageCollectives::Allgather(const GatherArgs& args) {
-  if (absl::Status begun = group_.Begin(); !begun.ok()) return begun;
-  if (SumAndLargest(args.bytes_by_rank).first == 0) return absl::OkStatus();
-  return RingAllgather(group_, args, thresholds_.segment_bytes);
+  if (absl::Status alive = group_.waiter()->Check(); !alive.ok()) return alive;
+  std::vector<Extent> parts;
+  size_t total = 0;
+  for (const size_t bytes : args.bytes_by_rank) {
+    parts.push_back({total, bytes});
+    total += bytes;
+  }
+  if (total == 0) return absl::OkStatus();
+  auto* output = static_cast<std::byte*>(args.output);
+  const Extent mine = parts[rank()];
+  if (mine.count > 0 && output + mine.begin != args.input) {
+    memcpy(output + mine.begin, args.input, mine.count);
+  }
+  if (size() == 1) return absl::OkStatus();
+  auto run = StartAllgather(output, std::move(parts));
+  return run.ok() ? Finish(group_.waiter(), run->get()) : run.status();
 }
 
-// Ranks are counted from the root. A rank's parent is its number without the lowest set bit; its
-// children are its number with one lower bit set. Segments follow one another down the tree.
-absl::Status MessageCollectives::Broadcast(const BroadcastArgs& args) {
+MessageCollectives::Started MessageCollectives::StartAllgather(std::byte* buffer,
+                                                               std::vector<Extent> parts) {
   if (absl::Status begun = group_.Begin(); !begun.ok()) return begun;
-  const int number = (rank() - args.root + size()) % size();
-  const int reach = number == 0 ? static_cast<int>(std::bit_ceil(static_cast<unsigned>(size())))
-                                : (number & -number);
-  const auto rank_of = [&](int other) { return (other + args.root) % size(); };
-  const size_t segment = thresholds_.segment_bytes;
-  const size_t segments = (args.bytes + segment - 1) / segment;
-  auto* output = static_cast<std::byte*>(args.output);
-  const std::byte* source = number == 0 ? static_cast<const std::byte*>(args.input) : output;
-  if (number == 0 && output != source && args.bytes > 0) memcpy(output, source, args.bytes);
+  const auto small = [&](const Extent& part) { return part.count <= thresholds_.one_shot_bytes; };
+  if (size() > thresholds_.one_shot_ranks || !std::all_of(parts.begin(), parts.end(), small)) {
+    return RingAllgather(&group_, buffer, std::move(parts), thresholds_.segment_bytes);
+  }
+  std::vector<ExchangePart> exchange;
+  const Extent mine = parts[rank()];
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    exchange.push_back(
+        {peer, buffer + mine.begin, mine.count, buffer + parts[peer].begin, parts[peer].count});
+  }
+  return Exchange(&group_, std::move(exchange));
+}
 
-  std::vector<MessageGroup::Request> receives(number == 0 ? 0 : segments);
-  for (size_t i = 0; i < receives.size(); ++i) {
-    const size_t bytes = std::min(segment, args.bytes - i * segment);
-    absl::Status ok =
-        group_.Receive(rank_of(number & (number - 1)), output + i * segment, bytes, &receives[i]);
-    if (!ok.ok()) return ok;
+absl::Status MessageCollectives::Alltoall(const AlltoallArgs& args) {
+  if (absl::Status alive = group_.waiter()->Check(); !alive.ok()) return alive;
+  size_t sent_at = 0;
+  size_t received_at = 0;
+  std::vector<int> peers;
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer != rank()) peers.push_back(peer);
+    if (peer >= rank()) continue;
+    sent_at += args.send_bytes[peer];
+    received_at += args.receive_bytes[peer];
   }
-  std::vector<MessageGroup::Request> sends;
-  for (size_t i = 0; i < segments; ++i) {
-    if (number != 0) {
-      if (absl::Status came = group_.Await(&receives[i]); !came.ok()) return came;
-    }
-    const size_t bytes = std::min(segment, args.bytes - i * segment);
-    for (int bit = reach / 2; bit > 0; bit /= 2) {
-      if (number + bit >= size()) continue;
-      absl::Status ok =
-          group_.Send(rank_of(number + bit), source + i * segment, bytes, &sends.emplace_back());
-      if (!ok.ok()) return ok;
-    }
+  if (args.send_bytes[rank()] > 0) {
+    memcpy(static_cast<std::byte*>(args.output) + received_at,
+           static_cast<const std::byte*>(args.input) + sent_at, args.send_bytes[rank()]);
   }
-  for (MessageGroup::Request& send : sends) {
-    if (absl::Status gone = group_.Await(&send); !gone.ok()) return gone;
+  auto run = StartAlltoall(args, peers);
+  return run.ok() ? Finish(group_.waiter(), run->get()) : run.status();
+}
+
+MessageCollectives::Started MessageCollectives::StartAlltoall(const AlltoallArgs& args,
+                                                              const std::vector<int>& peers) {
+  if (absl::Status begun = group_.Begin(); !begun.ok()) return begun;
+  std::vector<ExchangePart> all(size());
+  const auto* from = static_cast<const std::byte*>(args.input);
+  auto* to = static_cast<std::byte*>(args.output);
+  for (int peer = 0; peer < size(); ++peer) {
+    all[peer] = {peer, from, args.send_bytes[peer], to, args.receive_bytes[peer]};
+    from += args.send_bytes[peer];
+    to += args.receive_bytes[peer];
   }
-  return absl::OkStatus();
+  std::vector<ExchangePart> chosen;
+  for (const int peer : peers) chosen.push_back(all[peer]);
+  return Exchange(&group_, std::move(chosen));
+}
+
+absl::Status MessageCollectives::Broadcast(const BroadcastArgs& args) {
+  if (absl::Status alive = group_.waiter()->Check(); !alive.ok()) return alive;
+  if (rank() == args.root && args.output != args.input && args.bytes > 0) {
+    memcpy(args.output, args.input, args.bytes);
+  }
+  auto run = StartBroadcast(args);
+  return run.ok() ? Finish(group_.waiter(), run->get()) : run.status();
+}
+
+MessageCollectives::Started MessageCollectives::StartBroadcast(const BroadcastArgs& args) {
+  if (absl::Status begun = group_.Begin(); !begun.ok()) return begun;
+  return BroadcastRun(&group_, {.source = static_cast<const std::byte*>(args.input),
+                                .output = static_cast<std::byte*>(args.output),
+                                .bytes = args.bytes,
+                                .root = args.root,
+                                .chain = args.bytes >= thresholds_.chain_bytes,
+                                .segment_bytes = thresholds_.segment_bytes});
 }
 
 // In round k every rank tells the one 2^k to its right, and hears from the one 2^k to its left.

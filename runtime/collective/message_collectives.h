@@ -1,24 +1,34 @@
 // Collectives of any ranks of a job over a message transport.
 //
-// Small allreduces double recursively (log2 n exchanges of everything, lower group's sum first on
-// both sides, so that both get the same bits); large ones go round a ring, where the order of
-// summation depends on the slice. Broadcast is a binomial tree, in segments; the barrier
-// disseminates.
+// Allreduce: one exchange among few ranks for a few bytes, recursive doubling for more, and a
+// pipelined ring for many. Reduce-scatter and allgather go round a ring, alltoall is pairwise,
+// broadcast a tree or a chain in segments, and the barrier disseminates.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "runtime/collective/collectives.h"
-#include "runtime/collective/kernels/reduce_kernels.h"
+#include "runtime/collective/message_broadcast.h"
 #include "runtime/collective/message_group.h"
+#include "runtime/collective/message_reduce.h"
+#include "runtime/collective/message_run.h"
+#include "runtime/collective/ring.h"
 
 namespace hvd {
 
 // The same on all ranks.
 struct MessageThresholds {
-  size_t ring_bytes = size_t{512} << 10;  // allreduce: from this, a ring
+  // Allreduce and allgather: up to this many bytes and ranks, one exchange of everyone with
+  // everyone.
+  size_t one_shot_bytes = size_t{2} << 10;
+  int one_shot_ranks = 8;
+  size_t ring_bytes = size_t{128} << 10;  // allreduce: from this, a ring
   size_t segment_bytes = size_t{256} << 10;
+  size_t chain_bytes = size_t{256} << 10;  // broadcast: from this, a chain
+  size_t chunk_bytes = size_t{4} << 20;    // what goes through a pipeline at a time
+  // Sums are in rank order wherever an element lies, and so do not depend on the fusion.
+  bool deterministic = false;
 };
 
 class MessageCollectives : public Collectives {
@@ -28,22 +38,32 @@ class MessageCollectives : public Collectives {
 
   int rank() const override { return group_.rank(); }
   int size() const override { return group_.size(); }
-  absl::Status Allreduce(const ReduceArgs& args) override { return Allreduce(args, size()); }
+  absl::Status Allreduce(const ReduceArgs& args) override;
+  absl::Status ReduceScatter(const ReduceScatterArgs& args) override;
   absl::Status Allgather(const GatherArgs& args) override;
+  absl::Status Alltoall(const AlltoallArgs& args) override;
   absl::Status Broadcast(const BroadcastArgs& args) override;
   absl::Status Barrier() override;
 
-  // As Allreduce; AVERAGE divides by `divisor` instead of size().
-  absl::Status Allreduce(const ReduceArgs& args, int divisor);
+  // The same in steps, for whoever has other things to do meanwhile: each begins an operation. The
+  // buffers must live until the run is finished or destroyed.
+  using Started = absl::StatusOr<std::unique_ptr<MessageRun>>;
+  // REQUIRES for the reductions: size() > 1, no prescale.
+  Started StartAllreduce(const MessageReduce& reduce);
+  Started StartReduceScatter(const MessageReduce& reduce, std::vector<Extent> slices);
+  Started StartAllgather(std::byte* buffer, std::vector<Extent> parts);
+  // Of `args`, the peers with a number in `peers`.
+  Started StartAlltoall(const AlltoallArgs& args, const std::vector<int>& peers);
+  Started StartBroadcast(const BroadcastArgs& args);
 
  private:
-  absl::Status DoubleRecursively(const ReduceArgs& args, ReduceKernel kernel, int divisor);
-  absl::Status ExchangeAndReduce(const ReduceArgs& args, ReduceKernel kernel, int peer,
-                                 int divisor);
+  absl::Status AllreduceBuffer(MessageReduce reduce);
+  absl::Status AllreduceInChunks(const MessageReduce& reduce);
 
   MessageGroup group_;
   const MessageThresholds thresholds_;
-  std::vector<std::byte> room_;  // what a peer sent, while doubling
+  std::vector<std::byte> room_;    // what a peer sent, while doubling
+  std::vector<std::byte> packed_;  // several tensors one after the other, or a scaled input
 };
 
 }  // namespace hvd

@@ -7,7 +7,8 @@
 namespace hvd {
 
 absl::Status MessageGroup::Begin() {
-  ++step_;
+  step_ += 2;
+  step_ = (step_ & ~uint32_t{1}) | options_.lane;
   return options_.waiter->Check();
 }
 
@@ -20,41 +21,41 @@ absl::Status MessageGroup::EndEpoch(const absl::Status& cause, int peer) {
   return options_.waiter->EndEpoch(text);
 }
 
-absl::Status MessageGroup::Send(int peer, const void* data, size_t bytes, Request* request) {
-  auto sent =
-      options_.transport->Send(options_.ranks[peer], {options_.channel, step_}, data, bytes);
-  if (!sent.ok()) return EndEpoch(sent.status(), peer);
+absl::Status MessageGroup::Send(Route route, const void* data, size_t bytes, Request* request) {
+  auto sent = options_.transport->Send(options_.ranks[route.peer], {options_.channel, route.step},
+                                       data, bytes);
+  if (!sent.ok()) return EndEpoch(sent.status(), route.peer);
   *request = *std::move(sent);
   return absl::OkStatus();
 }
 
-absl::Status MessageGroup::Receive(int peer, void* data, size_t bytes, Request* request) {
-  auto posted =
-      options_.transport->Receive(options_.ranks[peer], {options_.channel, step_}, data, bytes);
-  if (!posted.ok()) return EndEpoch(posted.status(), peer);
+absl::Status MessageGroup::Receive(Route route, void* data, size_t bytes, Request* request) {
+  auto posted = options_.transport->Receive(options_.ranks[route.peer],
+                                            {options_.channel, route.step}, data, bytes);
+  if (!posted.ok()) return EndEpoch(posted.status(), route.peer);
   *request = *std::move(posted);
   return absl::OkStatus();
 }
 
 absl::Status MessageGroup::Await(Request* request) {
-  absl::Status waited = AwaitEither(*request, nullptr);
+  absl::StatusOr<bool> done = false;
+  absl::Status waited = options_.waiter->Until([&] {
+    done = *request == nullptr ? true : (*request)->Test();
+    return !done.ok() || *done;
+  });
   request->reset();
-  return waited;
+  return done.ok() ? waited : EndEpoch(done.status(), -1);
 }
 
-absl::Status MessageGroup::AwaitEither(const Request& one, const Request& other) {
-  absl::Status broken;
-  const auto is_done = [&broken](const Request& request) {
-    if (request == nullptr) return false;
-    const absl::StatusOr<bool> done = request->Test();
-    if (!done.ok()) broken = done.status();
-    return !done.ok() || *done;
-  };
-  absl::Status waited = options_.waiter->Until([&] { return is_done(one) || is_done(other); });
-  return broken.ok() ? waited : EndEpoch(broken, -1);
+absl::Status MessageGroup::AwaitAll(std::vector<Request>* requests) {
+  for (Request& request : *requests) {
+    if (absl::Status done = Await(&request); !done.ok()) return done;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> MessageGroup::TakeIfDone(Request* request) {
+  if (*request == nullptr) return true;
   const absl::StatusOr<bool> done = (*request)->Test();
   if (!done.ok()) return EndEpoch(done.status(), -1);
   if (*done) request->reset();

@@ -3,18 +3,23 @@
 // so with two or more segments there is always one on the wire while another is worked on.
 //
 // Allreduce takes 2(n-1) steps (the first n-1 reduce) and moves 2(n-1)/n of the buffer in and out
-// of each rank; allgather takes n-1.
+// of each rank; reduce-scatter and allgather take n-1.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "runtime/collective/collectives.h"
-#include "runtime/collective/kernels/reduce_kernels.h"
-#include "runtime/collective/message_group.h"
+#include "runtime/collective/message_reduce.h"
+#include "runtime/collective/message_run.h"
 
 namespace hvd {
+
+// A range of a buffer.
+struct Extent {
+  size_t begin = 0;
+  size_t count = 0;
+};
 
 // What a rank does in a ring. Transfer k is segment k % segments of step k / segments.
 class RingPlan {
@@ -34,16 +39,38 @@ class RingPlan {
 
 inline constexpr size_t kRingWindow = 4;
 
-absl::Status RunRing(MessageGroup& group, RingPlan& plan);
+class RingRun : public MessageRun {
+ public:
+  // Belongs to the operation that the group is in.
+  RingRun(MessageGroup* group, std::unique_ptr<RingPlan> plan);
 
-// REQUIRES: the group has begun an operation.
-struct RingReduce {
-  const ReduceArgs& args;
-  ReduceKernel kernel = nullptr;
-  int divisor = 1;
-  size_t segment_bytes = 0;
+ protected:
+  absl::StatusOr<bool> Advance() override;
+  bool IsComplete() const override { return received_ == total_ && sent_ == total_; }
+
+ private:
+  absl::Status Post();  // what can be begun
+
+  MessageGroup* const group_;
+  const uint32_t step_;
+  const std::unique_ptr<RingPlan> plan_;
+  const size_t total_;
+  MessageGroup::Request sends_[kRingWindow];
+  MessageGroup::Request receives_[kRingWindow];
+  size_t posted_ = 0;    // receives begun
+  size_t received_ = 0;  // and done
+  size_t started_ = 0;   // sends begun
+  size_t sent_ = 0;      // and done
 };
-absl::Status RingAllreduce(MessageGroup& group, const RingReduce& reduce);
-absl::Status RingAllgather(MessageGroup& group, const GatherArgs& args, size_t segment_bytes);
+
+// REQUIRES for all: size() > 1. The buffers must live until the run is finished or destroyed.
+std::unique_ptr<MessageRun> RingAllreduce(MessageGroup* group, const MessageReduce& reduce,
+                                          size_t segment_bytes);
+// Rank r's slice of the input is slices[r] (elements); its result goes to the output's begin.
+std::unique_ptr<MessageRun> RingReduceScatter(MessageGroup* group, const MessageReduce& reduce,
+                                              std::vector<Extent> slices, size_t segment_bytes);
+// Everyone's bytes lie at parts[rank] of the buffer; this rank's are there already.
+std::unique_ptr<MessageRun> RingAllgather(MessageGroup* group, std::byte* buffer,
+                                          std::vector<Extent> parts, size_t segment_bytes);
 
 }  // namespace hvd

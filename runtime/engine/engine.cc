@@ -16,7 +16,11 @@ constexpr auto kByeTime = std::chrono::seconds(2);
 }  // namespace
 
 Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config)
-    : world_(std::move(world)), config_(config), by_number_(Board::kEntries + 1) {
+    : world_(std::move(world)),
+      config_(config),
+      timeline_(world_->page(), world_->place().local_rank, 0),
+      metrics_(world_->page(), world_->place().local_rank, 0),
+      by_number_(Board::kEntries + 1) {
   world_->activity().state.store(RankState::kIdle);
   thread_ = std::thread([this] { ThreadBody(); });
   pthread_setname_np(thread_.native_handle(), "hvd-engine");
@@ -60,6 +64,7 @@ absl::Status Engine::SubmitLocked(Request* request) {
   if (!broken_.ok()) return broken_;
   LocalName* name = request->unnamed ? names_.NextUnnamed() : names_.Find(request->name);
   request->local = name;
+  request->submitted_ns = timeline_.Stamp();
   if (name->pending != nullptr) {
     if (!request->unnamed) {
       return absl::AlreadyExistsError("tensor '" + request->name +

@@ -25,8 +25,10 @@
 #include "runtime/engine/batch_timer.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/epoch_world.h"
+#include "runtime/engine/metrics.h"
 #include "runtime/engine/names.h"
 #include "runtime/engine/request.h"
+#include "runtime/engine/timeline.h"
 
 namespace hvd {
 
@@ -87,6 +89,10 @@ class Engine {
   absl::Status ExecuteFused(const std::vector<LogEntry>& batch,
                             const std::vector<Request*>& requests, const std::vector<size_t>& run);
   bool BreakIfBroken(const absl::Status& status);
+  // engine_notes.cc: what is told about the work.
+  void NoteExecuted(const Request& request, int64_t begin_ns, int64_t end_ns);
+  void NoteRun(const std::vector<LogEntry>& batch, const std::vector<size_t>& run);
+  absl::Status WaitForOthers(absl::FunctionRef<bool()> ready);
   void Complete(absl::Span<Request* const> requests);
   void CompleteAll(const absl::Status& status);
   void Break(const absl::Status& status);
@@ -96,6 +102,8 @@ class Engine {
 
   const std::unique_ptr<EpochWorld> world_;
   const EngineConfig config_;
+  Timeline timeline_;  // the executor's
+  Metrics metrics_;    // the executor's
 
   std::mutex mutex_;
   std::condition_variable changed_;  // a request is done, or the role is free

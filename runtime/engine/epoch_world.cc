@@ -127,10 +127,12 @@ absl::Status EpochWorld::Connect(Session* session, const JoinOptions& options) {
     if (!mine.ok()) return mine.status();
     address = std::move(*mine);
   }
-  auto addresses = session->Exchange(grant_, address);
-  if (!addresses.ok()) return addresses.status();
+  auto meeting = session->Exchange(grant_, address,
+                                   options.arena != nullptr ? options.arena->Share() : ArenaFile{});
+  if (!meeting.ok()) return meeting.status();
+  arenas_ = HostArenas::Map(std::move(meeting->arenas), place().local_rank, options.arena);
   if (several_hosts) {
-    absl::Status connected = transport_->Connect(*addresses);
+    absl::Status connected = transport_->Connect(meeting->addresses);
     if (!connected.ok()) return connected;
   }
   return session->Barrier(grant_);

@@ -13,6 +13,7 @@
 #include "runtime/engine/board.h"
 #include "runtime/engine/direct.h"
 #include "runtime/engine/leader.h"
+#include "runtime/session/host_arenas.h"
 #include "runtime/engine/set_transport.h"
 #include "runtime/session/session.h"
 #include "runtime/transport/waiter.h"
@@ -32,6 +33,7 @@ struct JoinOptions {
   uint64_t after_epoch = 0;
   int host_cores = 0;               // what the host's ranks share; 0: count them
   TransportFactory make_transport;  // called in a job of several hosts
+  Arena* arena = nullptr;           // the process's, shared with the host's ranks; null: none
 };
 
 // The global set is one of them.
@@ -67,6 +69,8 @@ class EpochWorld {
   Collectives& collectives() { return *collectives_; }
   Leader* leader() { return leader_.get(); }  // null unless this rank speaks for its host
   Transport* transport() { return transport_.get(); }
+  // Null without a launcher.
+  const HostArenas* arenas() const { return job().arenas_.get(); }
   // What the daemon reads is about the global set; another one's is its own.
   RankActivity& activity() {
     return job_ == nullptr ? page()->activity[place().local_rank] : set_activity_;
@@ -91,7 +95,9 @@ class EpochWorld {
   EpochWorld* const job_;  // null in the global set's
   const SetPlace set_;
   RankActivity set_activity_;
-  EpochGrant grant_;  // of the global set's
+  // Of the global set's.
+  EpochGrant grant_;
+  std::unique_ptr<HostArenas> arenas_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Waiter> waiter_;
   std::unique_ptr<Board> board_;

@@ -93,6 +93,8 @@ struct Request {
   std::vector<RequestPart> parts;  // of a group; then input and output above are not used
   std::vector<int64_t> splits;     // of an alltoall: rows for each rank; empty: even
 
+  int64_t submitted_ns = 0;  // while the timeline is on: when (engine/timeline.h)
+
   // Written by the executor before `done`.
   absl::Status status;
   void* owned_result = nullptr;  // malloc'ed; the caller of wait_result takes it

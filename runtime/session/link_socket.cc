@@ -29,13 +29,9 @@ bool IsDoor(const LinkName& link) {
          info.st_ino == link.inode;
 }
 
-// Sends one end of a fresh socket pair through the door and keeps the other: so that several
-// processes may share one inherited door without their bytes ever mixing.
-absl::StatusOr<int> EnterByDoor(const LinkName& link) {
-  int pair[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-    return ErrnoStatus("socketpair");
-  struct iovec payload = {const_cast<char*>(link.token.data()), link.token.size()};
+// sendmsg with a descriptor; its result, errno kept.
+ssize_t SendWithDescriptor(int socket, std::string_view bytes, int descriptor) {
+  struct iovec payload = {const_cast<char*>(bytes.data()), bytes.size()};
   alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   struct msghdr message {};
   message.msg_iov = &payload;
@@ -46,8 +42,17 @@ absl::StatusOr<int> EnterByDoor(const LinkName& link) {
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &pair[1], sizeof(int));
-  const ssize_t sent = sendmsg(link.fd, &message, MSG_NOSIGNAL);
+  std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+  return sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+// Sends one end of a fresh socket pair through the door and keeps the other: so that several
+// processes may share one inherited door without their bytes ever mixing.
+absl::StatusOr<int> EnterByDoor(const LinkName& link) {
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+    return ErrnoStatus("socketpair");
+  const ssize_t sent = SendWithDescriptor(link.fd, link.token, pair[1]);
   const int saved = errno;
   close(pair[1]);
   if (sent >= 0) return pair[0];
@@ -87,15 +92,18 @@ LinkSocket::~LinkSocket() {
   close(fd_);
 }
 
-absl::Status LinkSocket::Send(const std::string& bytes) {
+absl::Status LinkSocket::Send(const std::string& bytes, int descriptor) {
   const auto length = static_cast<uint32_t>(bytes.size());
   std::string frame(reinterpret_cast<const char*>(&length), sizeof(length));
   frame += bytes;
   size_t at = 0;
   while (at < frame.size()) {
-    const ssize_t sent = send(fd_, frame.data() + at, frame.size() - at, MSG_NOSIGNAL);
+    const std::string_view rest = std::string_view(frame).substr(at);
+    const ssize_t sent = descriptor >= 0 ? SendWithDescriptor(fd_, rest, descriptor)
+                                         : send(fd_, rest.data(), rest.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return ErrnoStatus("sending");
+    descriptor = -1;  // it went with the first byte
     at += static_cast<size_t>(sent);
   }
   return absl::OkStatus();

@@ -27,7 +27,8 @@ class LinkSocket {
   // By the inherited door, or by the path back when a wrapper closed it.
   static absl::StatusOr<int> Connect(const LinkName& link);
 
-  absl::Status Send(const std::string& bytes);
+  // `descriptor` goes with the frame unless it is -1; it stays the caller's.
+  absl::Status Send(const std::string& bytes, int descriptor = -1);
   // Waits for a frame. `broken` is asked every 50 ms: it returns the reason to give up, or OK. End
   // of file means that the daemon is gone: Unavailable.
   absl::StatusOr<LinkFrame> Receive(absl::FunctionRef<absl::Status()> broken);

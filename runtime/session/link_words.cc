@@ -36,8 +36,19 @@ bool DecodeWelcome(std::string_view bytes, ToWorkerMessage* message) {
   return reader.ok();
 }
 
-// Refused, EpochStart, Table and Go: an epoch in field 1 and bytes in field 2, or a text in
-// field 1.
+bool DecodeTable(std::string_view bytes, ToWorkerMessage* message) {
+  WireReader reader(bytes);
+  std::vector<int64_t> arenas;
+  while (reader.Next()) {
+    if (reader.field() == 1) message->epoch = reader.number();
+    if (reader.field() == 2) message->addresses.emplace_back(reader.bytes());
+    if (reader.field() == 3 && !reader.Packed(&arenas)) return false;
+  }
+  message->arena_bytes.assign(arenas.begin(), arenas.end());
+  return reader.ok();
+}
+
+// Refused, EpochStart and Go: an epoch in field 1 and bytes in field 2, or a text in field 1.
 bool DecodeRest(std::string_view bytes, ToWorkerMessage* message) {
   WireReader reader(bytes);
   while (reader.Next()) {
@@ -47,8 +58,6 @@ bool DecodeRest(std::string_view bytes, ToWorkerMessage* message) {
       message->epoch = reader.number();
     } else if (reader.field() == 2 && message->kind == ToWorkerKind::kEpochStart) {
       message->token = std::string(reader.bytes());
-    } else if (reader.field() == 2 && message->kind == ToWorkerKind::kTable) {
-      message->addresses.emplace_back(reader.bytes());
     }
   }
   return reader.ok();
@@ -64,8 +73,11 @@ std::string EncodeJoin(uint64_t after_epoch, uint64_t memory_bytes) {
   return Wrap(kJoin, WireWriter().Number(1, after_epoch).Number(2, memory_bytes));
 }
 
-std::string EncodeAddress(uint64_t epoch, std::string_view address) {
-  return Wrap(kAddress, WireWriter().Number(1, epoch).Bytes(2, address));
+std::string EncodeAddress(uint64_t epoch, std::string_view address, uint64_t arena_bytes) {
+  WireWriter message;
+  message.Number(1, epoch).Bytes(2, address);
+  if (arena_bytes > 0) message.Number(3, arena_bytes);
+  return Wrap(kAddress, message);
 }
 
 std::string EncodeReady(uint64_t epoch) { return Wrap(kReady, WireWriter().Number(1, epoch)); }
@@ -76,8 +88,14 @@ bool DecodeToWorker(std::string_view bytes, ToWorkerMessage* message) {
   WireReader reader(bytes);
   if (!reader.Next() || reader.field() < 1 || reader.field() > 5) return false;
   message->kind = static_cast<ToWorkerKind>(reader.field());
-  return message->kind == ToWorkerKind::kWelcome ? DecodeWelcome(reader.bytes(), message)
-                                                 : DecodeRest(reader.bytes(), message);
+  switch (message->kind) {
+    case ToWorkerKind::kWelcome:
+      return DecodeWelcome(reader.bytes(), message);
+    case ToWorkerKind::kTable:
+      return DecodeTable(reader.bytes(), message);
+    default:
+      return DecodeRest(reader.bytes(), message);
+  }
 }
 
 }  // namespace hvd

@@ -12,7 +12,8 @@ namespace hvd {
 
 std::string EncodeClaim(std::string_view token);
 std::string EncodeJoin(uint64_t after_epoch, uint64_t memory_bytes);
-std::string EncodeAddress(uint64_t epoch, std::string_view address);
+// `arena_bytes` not 0: the arena's descriptor goes with the frame.
+std::string EncodeAddress(uint64_t epoch, std::string_view address, uint64_t arena_bytes);
 std::string EncodeReady(uint64_t epoch);
 std::string EncodeLeave(uint64_t epoch);
 
@@ -28,6 +29,7 @@ struct ToWorkerMessage {
   uint64_t epoch = 0;                  // the other kinds
   std::string token;                   // epoch start
   std::vector<std::string> addresses;  // table
+  std::vector<uint64_t> arena_bytes;   // table: by local rank
 };
 
 // False when the bytes are no such message.

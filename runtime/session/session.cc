@@ -17,6 +17,19 @@ absl::Status Ended(const HostPage* page) {
   return absl::OkStatus();
 }
 
+// Descriptors come in order for the ranks that have an arena. Where this process may open no more
+// files, the last are missing: those ranks then have bytes and no descriptor, and cannot be mapped.
+std::vector<ArenaFile> PairArenas(const std::vector<uint64_t>& bytes, const std::vector<int>& fds) {
+  std::vector<ArenaFile> arenas;
+  size_t next = 0;
+  for (const uint64_t each : bytes) {
+    const bool came = each > 0 && next < fds.size();
+    arenas.push_back({came ? fds[next++] : -1, each});
+  }
+  for (; next < fds.size(); ++next) close(fds[next]);
+  return arenas;
+}
+
 absl::Status MapError() {
   return absl::ResourceExhaustedError(std::string("cannot map the host's shared memory: ") +
                                       strerror(errno));
@@ -108,16 +121,23 @@ absl::StatusOr<EpochGrant> Session::Join(uint64_t after_epoch, size_t memory_byt
   return grant;
 }
 
-absl::StatusOr<std::vector<std::string>> Session::Exchange(const EpochGrant& grant,
-                                                           const std::string& address) {
-  const absl::Status sent = socket_.Send(EncodeAddress(grant.epoch, address));
+absl::StatusOr<Meeting> Session::Exchange(const EpochGrant& grant, const std::string& address,
+                                          const ArenaFile& arena) {
+  const absl::Status sent =
+      socket_.Send(EncodeAddress(grant.epoch, address, arena.bytes), arena.fd);
   if (!sent.ok()) return sent;
-  auto table = Await(ToWorkerKind::kTable, grant.memory->page());
+  std::vector<int> fds;
+  auto table = Await(ToWorkerKind::kTable, grant.memory->page(), &fds);
   if (!table.ok()) return table.status();
-  if (static_cast<int>(table->addresses.size()) != topology_.size()) {
-    return absl::InternalError("the table of addresses does not have an entry a rank");
+  table->arena_bytes.resize(topology_.place(rank_).local_size);
+  Meeting meeting;
+  meeting.addresses = std::move(table->addresses);
+  meeting.arenas = PairArenas(table->arena_bytes, fds);
+  if (static_cast<int>(meeting.addresses.size()) == topology_.size()) return meeting;
+  for (const ArenaFile& each : meeting.arenas) {
+    if (each.fd >= 0) close(each.fd);
   }
-  return std::move(table->addresses);
+  return absl::InternalError("the table of addresses does not have an entry a rank");
 }
 
 absl::Status Session::Barrier(const EpochGrant& grant) {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "hostfile/topology.h"
 #include "proto/host_page.h"
+#include "runtime/session/arena.h"
 #include "runtime/session/link_socket.h"
 #include "runtime/session/link_words.h"
 
@@ -46,6 +47,12 @@ struct EpochGrant {
   std::unique_ptr<HostMemory> memory;
 };
 
+// What a rank learns when all have met.
+struct Meeting {
+  std::vector<std::string> addresses;  // by global rank
+  std::vector<ArenaFile> arenas;       // by local rank; the descriptors are the receiver's
+};
+
 class Session {
  public:
   // Connects and claims the rank.
@@ -58,9 +65,10 @@ class Session {
   // Waits until this epoch's memory exists. `memory_bytes` includes the host page; all local ranks
   // must agree.
   absl::StatusOr<EpochGrant> Join(uint64_t after_epoch, size_t memory_bytes);
-  // Gives this rank's data-plane address, takes everyone's.
-  absl::StatusOr<std::vector<std::string>> Exchange(const EpochGrant& grant,
-                                                    const std::string& address);
+  // Gives this rank's data-plane address and its arena (which stays the caller's), takes
+  // everyone's.
+  absl::StatusOr<Meeting> Exchange(const EpochGrant& grant, const std::string& address,
+                                   const ArenaFile& arena);
   // Waits until every rank of the job is connected.
   absl::Status Barrier(const EpochGrant& grant);
   absl::Status Leave(uint64_t epoch);

@@ -22,15 +22,36 @@ std::string Token(int rank) {
   return token;
 }
 
-bool ReadAll(int fd, void* data, size_t bytes) {
-  return recv(fd, data, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
+// The descriptor that comes with the bytes, if any, goes to *descriptor, which is the caller's.
+bool ReadAll(int fd, void* data, size_t bytes, int* descriptor) {
+  struct iovec payload = {data, bytes};
+  alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  struct msghdr message {};
+  message.msg_iov = &payload;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  const ssize_t got = recvmsg(fd, &message, MSG_WAITALL | MSG_CMSG_CLOEXEC);
+  struct cmsghdr* c = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (c != nullptr) std::memcpy(descriptor, CMSG_DATA(c), sizeof(int));
+  if (got <= 0 || got == static_cast<ssize_t>(bytes)) return got > 0 || bytes == 0;
+  // The kernel ends a read behind a descriptor.
+  return ReadAll(fd, static_cast<char*>(data) + got, bytes - got, descriptor);
+}
+
+// As above: the descriptor is the caller's.
+bool ReadWithDescriptor(int fd, v1::ToDaemon* message, int* descriptor) {
+  uint32_t length = 0;
+  if (!ReadAll(fd, &length, sizeof(length), descriptor)) return false;
+  std::string bytes(length, 0);
+  return ReadAll(fd, bytes.data(), length, descriptor) && message->ParseFromString(bytes);
 }
 
 bool Read(int fd, v1::ToDaemon* message) {
-  uint32_t length = 0;
-  if (!ReadAll(fd, &length, sizeof(length))) return false;
-  std::string bytes(length, 0);
-  return ReadAll(fd, bytes.data(), length) && message->ParseFromString(bytes);
+  int unwanted = -1;
+  const bool fine = ReadWithDescriptor(fd, message, &unwanted);
+  if (unwanted >= 0) close(unwanted);
+  return fine;
 }
 
 void Write(int fd, const v1::ToWorker& message, const std::vector<int>& fds = {}) {
@@ -137,6 +158,33 @@ void FakeDaemon::CloseEpoch() {
   }
 }
 
+bool FakeDaemon::ServeTable(uint64_t epoch) {
+  v1::ToDaemon message;
+  v1::ToWorker table;
+  table.mutable_table()->set_epoch(epoch);
+  std::vector<v1::ToWorker> arena_bytes(topology_.hosts().size());
+  std::vector<std::vector<int>> arenas(topology_.hosts().size());
+  bool all = true;
+  for (int r = 0; all && r < topology_.size(); ++r) {
+    const int host = topology_.place(r).host;
+    int arena = -1;
+    all = ReadWithDescriptor(connections_[r], &message, &arena);
+    table.mutable_table()->add_addresses(message.address().address());
+    arena_bytes[host].mutable_table()->add_arena_bytes(message.address().arena_bytes());
+    if (arena >= 0) arenas[host].push_back(arena);
+  }
+  for (int r = 0; all && r < topology_.size(); ++r) {
+    const int host = topology_.place(r).host;
+    v1::ToWorker mine = table;
+    mine.MergeFrom(arena_bytes[host]);
+    Write(connections_[r], mine, arenas[host]);
+  }
+  for (const std::vector<int>& fds : arenas) {
+    for (const int fd : fds) close(fd);
+  }
+  return all;
+}
+
 bool FakeDaemon::ServeEpoch(uint64_t epoch) {
   v1::ToDaemon message;
   for (int r = 0; r < topology_.size(); ++r) {
@@ -158,13 +206,7 @@ bool FakeDaemon::ServeEpoch(uint64_t epoch) {
     fds.insert(fds.end(), event_fds_[host].begin(), event_fds_[host].end());
     Write(connections_[r], start, fds);
   }
-  v1::ToWorker table;
-  table.mutable_table()->set_epoch(epoch);
-  for (const int fd : connections_) {
-    if (!Read(fd, &message)) return false;
-    table.mutable_table()->add_addresses(message.address().address());
-  }
-  for (const int fd : connections_) Write(fd, table);
+  if (!ServeTable(epoch)) return false;
   for (const int fd : connections_) {
     if (!Read(fd, &message)) return false;
   }

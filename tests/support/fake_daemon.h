@@ -28,6 +28,7 @@ class FakeDaemon {
  private:
   void Serve();
   bool ServeEpoch(uint64_t epoch);
+  bool ServeTable(uint64_t epoch);
   void StartEpoch(uint64_t epoch, size_t bytes);
   void CloseEpoch();
 

@@ -13,7 +13,6 @@ namespace hvd {
 
 // Unscaled tasks, the most of them, have a loop of their own.
 struct NoScales {
-  HVD_INLINE NoScales(const ReduceTask&, bool) {}
   template <class Vector>
   static HVD_INLINE Vector Before(Vector v) {
     return v;
@@ -24,40 +23,53 @@ struct NoScales {
   }
 };
 
-// The destinations' lines somewhat further on, for writing: those that are in another core's cache
-// come while this block is computed, owned at once instead of read first and claimed later.
-template <size_t kBytes>
-HVD_INLINE void FetchForWriting(const ReduceTask& task, size_t at_byte, size_t end_byte) {
-  constexpr size_t kAhead = 512;
-  if (at_byte + kAhead + kBytes > end_byte) return;
-  for (int d = 0; d < task.destination_count; ++d) {
-    auto* line = static_cast<char*>(task.destinations[d]) + at_byte + kAhead;
-    for (size_t b = 0; b < kBytes; b += 64) __builtin_prefetch(line + b, 1);
+// The task's pointers: with the usual counts known to the compiler they stay in registers.
+template <class Stored, int kSources, int kDestinations>
+struct Operands {
+  const Stored* sources[kSources];
+  Stored* destinations[kDestinations];
+
+  explicit HVD_INLINE Operands(const ReduceTask& task) {
+    for (int s = 0; s < kSources; ++s) sources[s] = static_cast<const Stored*>(task.sources[s]);
+    for (int d = 0; d < kDestinations; ++d) {
+      destinations[d] = static_cast<Stored*>(task.destinations[d]);
+    }
   }
-}
+  static constexpr int source_count() { return kSources; }
+  static constexpr int destination_count() { return kDestinations; }
+  HVD_INLINE const Stored* source(int s) const { return sources[s]; }
+  HVD_INLINE Stored* destination(int d) const { return destinations[d]; }
+};
+template <class Stored>
+struct Operands<Stored, 0, 0> {
+  const ReduceTask& task;
+
+  explicit HVD_INLINE Operands(const ReduceTask& of) : task(of) {}
+  HVD_INLINE int source_count() const { return task.source_count; }
+  HVD_INLINE int destination_count() const { return task.destination_count; }
+  HVD_INLINE const Stored* source(int s) const {
+    return static_cast<const Stored*>(task.sources[s]);
+  }
+  HVD_INLINE Stored* destination(int d) const { return static_cast<Stored*>(task.destinations[d]); }
+};
 
 // `kVectors` vectors of all sources from element `at` on, combined and stored.
-template <class Element, class Op, int kVectors, class Scales>
-HVD_INLINE void ReduceBlock(const ReduceTask& task, const Scales& scales, size_t at) {
-  using Stored = typename Element::Stored;
-  constexpr size_t kBytes = kVectors * Element::kLanes * sizeof(Stored);
-  if (kBytes >= 64) {
-    FetchForWriting<kBytes>(task, at * sizeof(Stored), task.count * sizeof(Stored));
-  }
+template <class Element, class Op, int kVectors, class Operands, class Scales>
+HVD_INLINE void ReduceBlock(const Operands& operands, const Scales& scales, size_t at) {
   typename Element::Vector sum[kVectors];
-  const auto* first = static_cast<const Stored*>(task.sources[0]) + at;
+  const auto* first = operands.source(0) + at;
   for (int v = 0; v < kVectors; ++v) {
     sum[v] = scales.Before(Element::Load(first + v * Element::kLanes));
   }
-  for (int s = 1; s < task.source_count; ++s) {
-    const auto* source = static_cast<const Stored*>(task.sources[s]) + at;
+  for (int s = 1; s < operands.source_count(); ++s) {
+    const auto* source = operands.source(s) + at;
     for (int v = 0; v < kVectors; ++v) {
       sum[v] = Op::Apply(sum[v], scales.Before(Element::Load(source + v * Element::kLanes)));
     }
   }
   for (int v = 0; v < kVectors; ++v) sum[v] = scales.After(sum[v]);
-  for (int d = 0; d < task.destination_count; ++d) {
-    auto* destination = static_cast<Stored*>(task.destinations[d]) + at;
+  for (int d = 0; d < operands.destination_count(); ++d) {
+    auto* destination = operands.destination(d) + at;
     for (int v = 0; v < kVectors; ++v) {
       Element::Store(destination + v * Element::kLanes, sum[v]);
     }
@@ -82,28 +94,36 @@ HVD_INLINE void ReduceTail(const ReduceTask& task, const Scales& scales, size_t 
   }
 }
 
-template <class Element, class Op, class Scales>
-HVD_INLINE void ReduceWith(const ReduceTask& task) {
+template <class Element, class Op, int kSources, int kDestinations, class Scales>
+HVD_INLINE void ReduceAll(const ReduceTask& task, const Scales& scales) {
   constexpr int kVectors = 4;
   constexpr size_t kBlock = kVectors * Element::kLanes;
-  const Scales scales(task, Op::kIsSum);
+  const Operands<typename Element::Stored, kSources, kDestinations> operands(task);
+  const size_t count = task.count;
   size_t at = 0;
-  for (; at + kBlock <= task.count; at += kBlock) {
-    ReduceBlock<Element, Op, kVectors>(task, scales, at);
+  for (; at + kBlock <= count; at += kBlock) {
+    ReduceBlock<Element, Op, kVectors>(operands, scales, at);
   }
-  for (; at + Element::kLanes <= task.count; at += Element::kLanes) {
-    ReduceBlock<Element, Op, 1>(task, scales, at);
+  for (; at + Element::kLanes <= count; at += Element::kLanes) {
+    ReduceBlock<Element, Op, 1>(operands, scales, at);
   }
-  if (at < task.count) ReduceTail<Element, Op>(task, scales, at);
+  if (at < count) ReduceTail<Element, Op>(task, scales, at);
 }
 
 template <class Element, class Op>
 void Reduce(const ReduceTask& task) {
-  if (task.divisor == 1 && task.prescale == 1 && task.postscale == 1) {
-    ReduceWith<Element, Op, NoScales>(task);
-  } else {
-    ReduceWith<Element, Op, typename Element::Scales>(task);
+  if (task.divisor != 1 || task.prescale != 1 || task.postscale != 1) {
+    const typename Element::Scales scales(task, Op::kIsSum);
+    return ReduceAll<Element, Op, 0, 0>(task, scales);
   }
+  const NoScales scales;
+  if (task.source_count == 2 && task.destination_count == 1) {
+    return ReduceAll<Element, Op, 2, 1>(task, scales);
+  }
+  if (task.source_count == 2 && task.destination_count == 2) {
+    return ReduceAll<Element, Op, 2, 2>(task, scales);
+  }
+  ReduceAll<Element, Op, 0, 0>(task, scales);
 }
 
 // Wrapping is the unsigned element's; order and division are the type's own.

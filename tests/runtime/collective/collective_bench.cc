@@ -1,7 +1,11 @@
-// Times the collectives of one host alone, without engine or launcher, in the peers' format: a JSON
-// line a size. Ranks are forked and pinned; the whole buffer is rewritten before each call.
-// Usage: collective_bench [np] [auto|staged|one-shot|zero-copy] [piece KiB]; SIZES="4 1024 .."
-// ITERS=n
+// Times the collectives of one host alone, without engine or launcher: a JSON line a size and way.
+// Ranks are forked and pinned; the whole buffer is rewritten before each call. The ways of an
+// allreduce take turns, some calls each, so that all see the machine in the same state: "limit" is
+// the plain loop over buffers that all map, "arena" the same buffers by HostCollectives, "user"
+// private memory.
+// Usage: collective_bench [np] [allreduce|reducescatter|allgather|alltoall|broadcast]
+// SIZES="4 1024 .." TURNS=n; ONE_SHOT=, PIECE= (bytes) set the thresholds; DTYPE=float16
+// (allreduce)
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -11,12 +15,17 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
 #include <new>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "runtime/collective/host_collectives.h"
+#include "runtime/collective/kernels/reduce_kernels.h"
+#include "runtime/collective/slices.h"
 
 namespace {
 
@@ -30,6 +39,11 @@ double NowUs() {
   return std::chrono::duration<double, std::micro>(steady_clock::now().time_since_epoch()).count();
 }
 
+size_t Number(const char* name, size_t otherwise) {
+  const char* text = getenv(name);
+  return text == nullptr ? otherwise : strtoull(text, nullptr, 10);
+}
+
 std::vector<size_t> Sizes() {
   std::vector<size_t> sizes;
   const char* text = getenv("SIZES");
@@ -40,51 +54,149 @@ std::vector<size_t> Sizes() {
   return sizes;
 }
 
-int Iterations(size_t bytes) {
-  if (const char* text = getenv("ITERS")) return atoi(text);
-  if (bytes <= 4096) return 2000;
-  if (bytes <= (1 << 18)) return 500;
-  return bytes <= (4 << 20) ? 100 : 20;
-}
-
-void Report(const char* name, int np, size_t bytes, std::vector<double> us) {
-  std::sort(us.begin(), us.end());
-  const double p50 = us[us.size() / 2];
-  printf(
-      "{\"peer\":\"%s\",\"op\":\"allreduce\",\"dtype\":\"float32\",\"np\":%d,\"bytes\":%zu,"
-      "\"iters\":%zu,\"us_p50\":%.2f,\"us_p10\":%.2f,\"us_p90\":%.2f,\"busbw_GBps\":%.3f}\n",
-      name, np, bytes, us.size(), p50, us[us.size() / 10], us[us.size() * 9 / 10],
-      bytes / p50 / 1e3 * 2 * (np - 1) / np);
-  fflush(stdout);
-}
-
 void Check(const absl::Status& status) {
   if (status.ok()) return;
   fprintf(stderr, "%s\n", status.ToString().c_str());
   _exit(3);
 }
 
-void BenchSize(hvd::HostCollectives& host, Shared* shared, size_t bytes, const char* name) {
-  const size_t count = std::max<size_t>(1, bytes / 4);
-  std::vector<float> data(count);
-  const int iterations = Iterations(bytes);
+struct Rank {
+  hvd::HostCollectives& host;
+  Shared* shared;
+  std::vector<void*> arena;  // every rank's
+  hvd_dtype_t dtype;
+  const std::string op;
+};
+
+// Calls of one way at one size; the time is the slowest rank's.
+struct Way {
+  std::string name;
+  std::byte* buffer;
+  std::function<void()> call;
   std::vector<double> us;
-  for (int i = -std::max(5, iterations / 10); i < iterations; ++i) {
-    std::fill(data.begin(), data.end(), static_cast<float>(host.rank() + 1));
-    Check(host.Barrier());
+};
+
+void RunTurn(Rank& rank, Way& way, size_t bytes, int calls) {
+  for (int i = -2; i < calls; ++i) {
+    std::fill_n(reinterpret_cast<float*>(way.buffer), (bytes + 3) / 4, rank.host.rank() + 1.0f);
+    Check(rank.host.Barrier());
     const double start = NowUs();
-    Check(host.Allreduce({data.data(), data.data(), count, HVD_FLOAT32, HVD_SUM}));
-    shared->worst[host.rank()] = NowUs() - start;
-    const float want = host.size() * (host.size() + 1) / 2.0f;
-    if (data[0] != want || data[count / 2] != want || data[count - 1] != want) _exit(4);
-    Check(host.Barrier());
-    if (i >= 0) us.push_back(*std::max_element(shared->worst, shared->worst + host.size()));
-    Check(host.Barrier());
+    way.call();
+    rank.shared->worst[rank.host.rank()] = NowUs() - start;
+    Check(rank.host.Barrier());
+    const double* worst = rank.shared->worst;
+    if (i >= 0) way.us.push_back(*std::max_element(worst, worst + rank.host.size()));
+    Check(rank.host.Barrier());
   }
-  if (host.rank() == 0) Report(name, host.size(), bytes, us);
 }
 
-int RunRank(Shared* shared, void* region, int rank, char** argv) {
+void Report(const Rank& rank, size_t bytes, std::vector<Way>& ways) {
+  double first = 0;
+  for (Way& way : ways) {
+    std::sort(way.us.begin(), way.us.end());
+    const double p50 = way.us[way.us.size() / 2];
+    if (first == 0) first = p50;
+    printf(
+        "{\"peer\":\"%s\",\"op\":\"%s\",\"np\":%d,\"bytes\":%zu,\"us_p50\":%.2f,\"us_p10\":%.2f,"
+        "\"of_%s\":%.2f}\n",
+        way.name.c_str(), rank.op.c_str(), rank.host.size(), bytes, p50, way.us[way.us.size() / 10],
+        ways[0].name.c_str(), first / p50);
+  }
+  fflush(stdout);
+}
+
+typedef float Vector __attribute__((vector_size(64)));
+
+// What the memory allows: each sums its slice of all buffers into all, between two barriers.
+void Limit(Rank& rank, size_t count) {
+  Check(rank.host.Barrier());
+  const std::vector<size_t> bounds = hvd::EvenSlices(count, rank.host.size());
+  const size_t begin = bounds[rank.host.rank()];
+  const size_t end = bounds[rank.host.rank() + 1];
+  const int size = rank.host.size();
+  auto** buffers = reinterpret_cast<float**>(rank.arena.data());
+  for (size_t i = begin; i < end; i += 16) {
+    Vector sum;
+    memcpy(&sum, buffers[0] + i, sizeof(sum));
+    for (int r = 1; r < size; ++r) {
+      Vector addend;
+      memcpy(&addend, buffers[r] + i, sizeof(addend));
+      sum += addend;
+    }
+    for (int r = 0; r < size; ++r) memcpy(buffers[r] + i, &sum, sizeof(sum));
+  }
+  Check(rank.host.Barrier());
+}
+
+std::vector<Way> AllreduceWays(Rank& rank, size_t bytes, std::vector<std::byte>& memory) {
+  const size_t width = hvd::DtypeBytes(rank.dtype);
+  const size_t count = std::max<size_t>(1, bytes / width);
+  auto* own = static_cast<std::byte*>(rank.arena[rank.host.rank()]);
+  std::vector<Way> ways;
+  if (rank.dtype == HVD_FLOAT32)
+    ways.push_back({"limit", own, [&rank, count] { Limit(rank, count); }, {}});
+  ways.push_back({"arena",
+                  own,
+                  [&rank, count, own] {
+                    hvd::ReducePart part{own, own, count, {}, {}};
+                    const std::vector<const void*> inputs(rank.arena.begin(), rank.arena.end());
+                    part.host_inputs = inputs;
+                    part.host_outputs = rank.arena;
+                    hvd::ReduceArgs args;
+                    args.dtype = rank.dtype;
+                    args.parts = {&part, 1};
+                    Check(rank.host.Allreduce(args));
+                  },
+                  {}});
+  ways.push_back({"user",
+                  memory.data(),
+                  [&rank, count, data = memory.data()] {
+                    Check(rank.host.Allreduce({data, data, count, rank.dtype, HVD_SUM}));
+                  },
+                  {}});
+  return ways;
+}
+
+// `bytes` as MPI's benchmarks count: of a rank's part.
+std::vector<Way> OtherWays(Rank& rank, size_t bytes, std::vector<std::byte>& memory) {
+  const int size = rank.host.size();
+  std::byte* one = memory.data();
+  std::byte* all = memory.data() + (bytes + 63) / 64 * 64;
+  const std::vector<size_t> parts(size, bytes);
+  if (rank.op == "allgather") {
+    return {{"user", one, [=, &rank] { Check(rank.host.Allgather({one, all, parts})); }, {}}};
+  }
+  if (rank.op == "broadcast") {
+    return {{"user", one, [=, &rank] { Check(rank.host.Broadcast({one, one, bytes, 0})); }, {}}};
+  }
+  const std::vector<size_t> cut(size, bytes / size / 4 * 4);
+  if (rank.op == "alltoall") {
+    return {{"user", one, [=, &rank] { Check(rank.host.Alltoall({one, all, cut, cut})); }, {}}};
+  }
+  const std::vector<size_t> counts(size, bytes / size / 4);
+  return {{"user",
+           one,
+           [=, &rank] {
+             Check(rank.host.ReduceScatter({one, all, counts, HVD_FLOAT32}));
+           },
+           {}}};
+}
+
+void BenchSize(Rank& rank, size_t bytes) {
+  const size_t copies = rank.op == "allreduce" ? 1 : rank.host.size() + 1;
+  std::vector<std::byte> memory(copies * (bytes + 64));
+  std::vector<Way> ways =
+      rank.op == "allreduce" ? AllreduceWays(rank, bytes, memory) : OtherWays(rank, bytes, memory);
+  const int calls = bytes <= (1 << 18) ? 50 : bytes <= (8 << 20) ? 10 : 4;
+  const size_t turns = Number("TURNS", bytes <= (8 << 20) ? 10 : 4);
+  for (size_t turn = 0; turn < turns; ++turn) {
+    for (Way& way : ways) RunTurn(rank, way, bytes, calls);
+  }
+  if (rank.host.rank() == 0) Report(rank, bytes, ways);
+}
+
+int RunRank(Shared* shared, void* region, const std::vector<void*>& arena, int rank,
+            std::string op) {
   const int np = static_cast<int>(shared->page.local_size);
   const int cores = hvd::UsableCores();
   cpu_set_t mine;
@@ -92,32 +204,37 @@ int RunRank(Shared* shared, void* region, int rank, char** argv) {
   CPU_SET(rank % cores, &mine);
   if (np <= cores) sched_setaffinity(0, sizeof(mine), &mine);
   hvd::Waiter waiter(&shared->page, rank, nullptr, hvd::WaitPolicy::For(np, cores));
-  const std::string path = argv[1] != nullptr ? argv[1] : "auto";
   hvd::HostThresholds thresholds;
-  if (path == "staged") thresholds.one_shot_bytes = 0;
-  if (path == "one-shot") thresholds.one_shot_bytes = hvd::HostRegion::kSlotBytes;
-  if (argv[1] != nullptr && argv[2] != nullptr) {
-    thresholds.staged_piece_bytes = atoi(argv[2]) * size_t{1024};
-  }
+  thresholds.one_shot_bytes = Number("ONE_SHOT", thresholds.one_shot_bytes);
+  thresholds.staged_piece_bytes = Number("PIECE", thresholds.staged_piece_bytes);
   auto host = hvd::HostCollectives::Create({&waiter, region, rank, np}, thresholds);
   Check(host.status());
-  for (const size_t bytes : Sizes()) BenchSize(**host, shared, bytes, ("hvd-" + path).c_str());
+  const char* dtype = getenv("DTYPE");
+  const bool half = dtype != nullptr && std::string(dtype) == "float16";
+  Rank self{**host, shared, arena, half ? HVD_FLOAT16 : HVD_FLOAT32, std::move(op)};
+  for (const size_t bytes : Sizes()) BenchSize(self, bytes);
   return 0;
+}
+
+void* Share(size_t bytes) {
+  return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const int np = argc > 1 ? atoi(argv[1]) : 2;
-  const size_t bytes = sizeof(Shared) + 4096 + hvd::HostCollectives::HostRegionBytes(np);
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  auto* shared = new (memory) Shared;
+  const std::string op = argc > 2 ? argv[2] : "allreduce";
+  auto* shared = new (Share(sizeof(Shared))) Shared;
   shared->page.local_size = np;
-  void* region = static_cast<char*>(memory) + (sizeof(Shared) + 4095) / 4096 * 4096;
+  void* region = Share(hvd::HostCollectives::HostRegionBytes(np));
+  const std::vector<size_t> sizes = Sizes();
+  std::vector<void*> arena(np);
+  for (void*& buffer : arena) buffer = Share(*std::max_element(sizes.begin(), sizes.end()) + 4096);
   for (int rank = 1; rank < np; ++rank) {
-    if (fork() == 0) _exit(RunRank(shared, region, rank, argv + std::min(argc - 1, 1)));
+    if (fork() == 0) _exit(RunRank(shared, region, arena, rank, op));
   }
-  const int failed = RunRank(shared, region, 0, argv + std::min(argc - 1, 1));
+  const int failed = RunRank(shared, region, arena, 0, op);
   for (int status = 0; wait(&status) > 0;) {
     if (status != 0) return 1;
   }

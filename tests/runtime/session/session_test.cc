@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "runtime/session/host_arenas.h"
 #include "tests/support/fake_daemon.h"
 
 namespace hvd {
@@ -23,9 +24,9 @@ TEST_CASE("ranks meet epoch after epoch over one link") {
         auto grant = (*session)->Join(epoch - 1, kBytes);
         fine[r] = grant.ok() && grant->epoch == epoch;
         if (!fine[r]) return;
-        auto table = (*session)->Exchange(*grant, "address" + std::to_string(r));
+        auto table = (*session)->Exchange(*grant, "address" + std::to_string(r), {});
         fine[r] = table.ok() && (*session)->Barrier(*grant).ok();
-        if (table.ok()) seen[r] = *table;
+        if (table.ok()) seen[r] = table->addresses;
         grant->memory->page()->activity[r].calls++;
         fine[r] = fine[r] && (*session)->Leave(epoch).ok();
       }
@@ -36,6 +37,42 @@ TEST_CASE("ranks meet epoch after epoch over one link") {
     CHECK(fine[r]);
     CHECK(seen[r] == std::vector<std::string>{"address0", "address1"});
   }
+}
+
+// Each rank writes a word into its arena; after the barrier each reads all of its host, from one
+// epoch to the next. The last rank has no arena.
+TEST_CASE("ranks of a host meet with their arenas, epoch after epoch") {
+  const Topology topology({{"a", 3}, {"b", 2}});
+  FakeDaemon daemon(topology.hosts());
+  std::vector<std::string> seen(5);
+  std::vector<std::thread> ranks;
+  for (int r = 0; r < 5; ++r) {
+    ranks.emplace_back([&, r] {
+      Arena arena;
+      const bool has_one = r < 4;
+      auto memory = arena.Allocate(64);
+      auto session = Session::Open(daemon.link(r));
+      if (!memory.ok() || !session.ok()) return;
+      const RankPlace& place = topology.place(r);
+      for (uint64_t epoch = 1; epoch <= 2; ++epoch) {
+        auto grant = (*session)->Join(epoch - 1, kBytes);
+        if (!grant.ok()) return;
+        *static_cast<char*>(*memory) = static_cast<char>('a' + r);
+        auto meeting = (*session)->Exchange(*grant, "x", has_one ? arena.Share() : ArenaFile{});
+        if (!meeting.ok()) return;
+        const auto arenas = HostArenas::Map(std::move(meeting->arenas), place.local_rank,
+                                            has_one ? &arena : nullptr);
+        if (!arenas->complete() || (arenas->Offer(*memory, 64) == 0) != has_one) return;
+        for (int other = 0; other < place.local_size; ++other) {
+          const std::byte* there = arenas->Address(other, 0, 64);
+          seen[r] += there != nullptr ? static_cast<char>(*there) : '-';
+        }
+        if (!(*session)->Barrier(*grant).ok() || !(*session)->Leave(epoch).ok()) return;
+      }
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  CHECK(seen == std::vector<std::string>{"abcabc", "abcabc", "abcabc", "d-d-", "d-d-"});
 }
 
 TEST_CASE("no daemon behind the link: an error that says so") {

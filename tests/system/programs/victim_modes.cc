@@ -180,12 +180,13 @@ int Duplicate(const Arguments&) {
     } catch (const hvd::Error& error) {
       refused = error.code() == HVD_ERR_DUPLICATE;
     }
-    hvd::barrier();
+    hvd::allreduce(&second, 1, hvd::Op::kSum, "refused");
     pending.wait();
     if (!refused) return 1;
   } else {
+    // Only then, so that it is still pending on rank 0 when that submits it again.
+    hvd::allreduce(&second, 1, hvd::Op::kSum, "refused");
     hvd::allreduce(&first, 1, hvd::Op::kSum, "twice");
-    hvd::barrier();
   }
   Say("refused");
   return first == static_cast<float>(hvd::size()) ? 0 : 1;

@@ -1,0 +1,22 @@
+// Where a request's tensors lie in this process's arena, for the mark on the board. Pure but for
+// the arena's place.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/engine/request.h"
+#include "runtime/session/host_arenas.h"
+
+namespace hvd {
+
+// -1: not in the arena, or not to be used by the others.
+struct ArenaOffsets {
+  int64_t input = -1;
+  int64_t output = -1;
+};
+
+// Of a single allreduce on the CPU; other kinds have no way that reads the peers' tensors in place.
+// `arenas` may be null.
+ArenaOffsets OffsetsInArena(const Request& request, const HostArenas* arenas);
+
+}  // namespace hvd

@@ -1,0 +1,210 @@
+#include "runtime/session/arena.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/session/host_arenas.h"
+
+namespace hvd {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+size_t PagesOf(const ArenaFile& file) {
+  struct stat info {};
+  return fstat(file.fd, &info) == 0 ? info.st_blocks * 512 / 4096 : SIZE_MAX;
+}
+
+ArenaFile Copy(const ArenaFile& file) { return {dup(file.fd), file.bytes}; }
+
+size_t OpenDescriptors() {
+  size_t count = 0;
+  for (int fd = 0; fd < 1024; ++fd) count += fcntl(fd, F_GETFD) >= 0;
+  return count;
+}
+
+TEST_CASE("an arena that nobody uses has neither pages nor a mapping") {
+  Arena arena;
+  const ArenaFile file = arena.Share();
+  REQUIRE(file.fd >= 0);
+  CHECK(file.bytes >= 64 * kMiB);
+  CHECK(PagesOf(file) == 0);
+  CHECK(arena.base() == nullptr);
+  CHECK(arena.Share().fd == file.fd);
+}
+
+TEST_CASE("memory has its place, and other memory none") {
+  Arena arena;
+  int outside = 0;
+  CHECK(arena.At(&outside, 4) == -1);
+  auto memory = arena.Allocate(1000);
+  REQUIRE(memory.ok());
+  auto* bytes = static_cast<std::byte*>(*memory);
+  const int64_t at = arena.At(bytes, 1000);
+  REQUIRE(at >= 0);
+  CHECK(arena.base() + at == bytes);
+  CHECK(arena.At(bytes + 10, 20) == at + 10);
+  CHECK(arena.At(&outside, 4) == -1);
+  CHECK(arena.At(nullptr, 0) == -1);
+  const size_t all = arena.Share().bytes;
+  CHECK(arena.At(arena.base(), all) == 0);
+  CHECK(arena.At(arena.base(), all + 1) == -1);
+  CHECK(arena.At(arena.base() + all - 1, 2) == -1);
+  CHECK(arena.At(arena.base() - 1, 2) == -1);
+  CHECK(arena.At(bytes, SIZE_MAX) == -1);
+}
+
+TEST_CASE("what hvd_free must not take is refused with words") {
+  Arena arena;
+  int outside = 0;
+  CHECK(arena.Free(nullptr).ok());
+  CHECK(std::string(arena.Free(&outside).message()).find("not of hvd_alloc") != std::string::npos);
+  auto memory = arena.Allocate(100);
+  REQUIRE(memory.ok());
+  auto* inside = static_cast<char*>(*memory) + 64;
+  CHECK(std::string(arena.Free(inside).message()).find("not the one") != std::string::npos);
+  CHECK(arena.Free(*memory).ok());
+  CHECK(std::string(arena.Free(*memory).message()).find("freed already") != std::string::npos);
+  CHECK(std::string(arena.Free(&outside).message()).find("not of hvd_alloc") != std::string::npos);
+}
+
+TEST_CASE("a full arena says how much it holds") {
+  Arena arena;
+  const auto memory = arena.Allocate(size_t{1} << 60);
+  REQUIRE_FALSE(memory.ok());
+  CHECK(absl::IsResourceExhausted(memory.status()));
+  CHECK(std::string(memory.status().message()).find("arena of") != std::string::npos);
+  CHECK(arena.Allocate(64).ok());
+}
+
+TEST_CASE("a large piece gives its pages back and comes again as zeros") {
+  Arena arena;
+  auto first = arena.Allocate(4 * kMiB), second = arena.Allocate(4 * kMiB);
+  REQUIRE((first.ok() && second.ok()));
+  std::memset(*first, 1, 4 * kMiB);
+  std::memset(*second, 2, 4 * kMiB);
+  CHECK(PagesOf(arena.Share()) >= 2048);
+  REQUIRE(arena.Free(*first).ok());
+  CHECK(PagesOf(arena.Share()) < 2048);
+  CHECK(static_cast<char*>(*second)[4 * kMiB - 1] == 2);
+  auto again = arena.Allocate(4 * kMiB);
+  REQUIRE(again.ok());
+  CHECK(*again == *first);
+  CHECK(static_cast<char*>(*again)[kMiB] == 0);
+}
+
+TEST_CASE("several threads take and give back") {
+  Arena arena;
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::vector<char*> mine;
+      for (int i = 0; i < 2000; ++i) {
+        const auto memory = arena.Allocate(64 + i % 5000);
+        if (!memory.ok()) {
+          ++wrong;
+          continue;
+        }
+        mine.push_back(static_cast<char*>(*memory));
+        std::memset(mine.back(), t, 64 + i % 5000);
+        if (i % 3 != 0) continue;
+        wrong += mine.front()[0] != t || !arena.Free(mine.front()).ok();
+        mine.erase(mine.begin());
+      }
+      for (char* memory : mine) wrong += memory[63] != t || !arena.Free(memory).ok();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("ranks of a host see one another's arenas and close what they were given") {
+  Arena mine, other, unused;
+  const size_t before = OpenDescriptors();
+  auto memory = other.Allocate(kMiB);
+  REQUIRE(memory.ok());
+  std::strcpy(static_cast<char*>(*memory), "from the other");
+  {
+    const auto arenas =
+        HostArenas::Map({Copy(mine.Share()), Copy(other.Share()), Copy(unused.Share())}, 0, &mine);
+    REQUIRE(arenas->complete());
+    const auto theirs = HostArenas::Map({Copy(mine.Share()), {}, {}}, 1, &other);
+    const int64_t at = theirs->Offer(*memory, kMiB);
+    REQUIRE(at >= 0);
+    auto* here = reinterpret_cast<char*>(arenas->Address(1, at, kMiB));
+    REQUIRE(here != nullptr);
+    CHECK(here != *memory);
+    CHECK(std::string(here) == "from the other");
+    std::strcpy(here, "and back");
+    CHECK(std::string(static_cast<char*>(*memory)) == "and back");
+    // Its own arena is seen where it lies, also when it is used only later.
+    CHECK(arenas->Address(0, 0) == nullptr);
+    const auto own = mine.Allocate(100);
+    REQUIRE(own.ok());
+    CHECK(arenas->Address(0, arenas->Offer(*own, 100), 100) == *own);
+    // Beyond the end.
+    CHECK(arenas->Address(1, -1) == nullptr);
+    CHECK(arenas->Address(1, static_cast<int64_t>(other.Share().bytes), 1) == nullptr);
+  }
+  CHECK(OpenDescriptors() == before + 3);  // the arenas' own
+}
+
+TEST_CASE("a rank that cannot see all arenas offers nothing") {
+  Arena mine;
+  auto memory = mine.Allocate(64);
+  REQUIRE(memory.ok());
+  const size_t before = OpenDescriptors();
+  const int unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  REQUIRE(ftruncate(unsealed, 4096) == 0);
+  CHECK_FALSE(HostArenas::Map({{}, {unsealed, 4096}}, 0, &mine)->complete());
+  const int small = memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  REQUIRE(ftruncate(small, 4096) == 0);
+  fcntl(small, F_ADD_SEALS, F_SEAL_SHRINK);
+  CHECK_FALSE(HostArenas::Map({{}, {dup(small), 8192}}, 0, &mine)->complete());
+  CHECK(HostArenas::Map({{}, {dup(small), 4096}}, 0, &mine)->complete());
+  // A rank with an arena whose descriptor did not come.
+  const auto missing = HostArenas::Map({{}, {-1, 4096}}, 0, &mine);
+  CHECK_FALSE(missing->complete());
+  CHECK(missing->Offer(*memory, 64) == -1);
+  // A rank without one is no loss: its own requests have no place in it.
+  CHECK(HostArenas::Map({{}, {}}, 0, &mine)->Offer(*memory, 64) >= 0);
+  close(small);
+  CHECK(OpenDescriptors() == before);
+}
+
+TEST_CASE("a forked child has a copy of its own and cannot reach the others") {
+  Arena mine, other;
+  auto memory = mine.Allocate(kMiB);
+  REQUIRE((memory.ok() && other.Allocate(64).ok()));
+  const auto arenas = HostArenas::Map({{}, Copy(other.Share())}, 0, &mine);
+  auto* text = static_cast<char*>(*memory);
+  std::strcpy(text, "parent");
+  const pid_t child = fork();
+  if (child == 0) {
+    mine.DetachChild();
+    const bool reads = std::strcmp(text, "parent") == 0;
+    std::strcpy(text, "child");
+    unsigned char resident = 0;
+    const bool peers_gone = mincore(arenas->Address(1, 0), 4096, &resident) != 0;
+    _exit(reads && peers_gone && std::strcmp(text, "child") == 0 ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(std::string(text) == "parent");
+}
+
+}  // namespace
+}  // namespace hvd
