@@ -120,9 +120,9 @@ class Engine {
   std::vector<LocalName*> marked_;
   std::atomic<size_t> marked_count_{0};
   std::vector<LocalName*> watched_;
-  uint32_t rounds_ = 0;                     // joins completed
-  Request* joining_ = nullptr;              // this rank's join
-  std::vector<std::byte> zeros_, dropped_;  // what a joined rank brings, and where results go
+  uint32_t rounds_ = 0;                       // joins completed
+  Request* joining_ = nullptr;                // this rank's join
+  std::vector<std::byte> neutral_, dropped_;  // what a joined rank brings, and where results go
   std::thread thread_;
 };
 

@@ -1,6 +1,9 @@
 // The executor's work: one thread at a time.
+#include <algorithm>
+
 #include "runtime/engine/engine.h"
 #include "runtime/engine/fusion.h"
+#include "runtime/engine/reduction.h"
 
 namespace hvd {
 namespace {
@@ -182,31 +185,27 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
 absl::Status Engine::ExecuteFused(const std::vector<LogEntry>& batch,
                                   const std::vector<Request*>& requests,
                                   const std::vector<size_t>& run) {
+  const LogEntry& first = batch[run[0]];
+  size_t absent = 0;  // elements of the largest tensor that this rank, having joined, has not
+  for (const size_t i : run) {
+    if (requests[i] == nullptr) absent = std::max(absent, batch[i].signature.elements());
+  }
+  const size_t bytes = absent * DtypeBytes(static_cast<hvd_dtype_t>(first.signature.dtype));
+  if (neutral_.size() < bytes) neutral_.resize(bytes);
+  if (dropped_.size() < bytes) dropped_.resize(bytes);
+  FillNeutral(first.signature, neutral_.data(), absent);
   std::vector<ReducePart> parts;
   for (const size_t i : run) {
-    const Signature& s = batch[i].signature;
-    if (requests[i] == nullptr) {
-      const size_t bytes = s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype));
-      if (zeros_.size() < bytes) zeros_.resize(bytes);
-      if (dropped_.size() < bytes) dropped_.resize(bytes);
+    if (requests[i] != nullptr) {
+      AppendParts(*requests[i], &parts);
+      continue;
     }
-  }
-  for (const size_t i : run) {
-    const Request* request = requests[i];
-    ReducePart part;
-    part.input = request != nullptr ? request->input : zeros_.data();
-    part.output = request != nullptr ? request->output : dropped_.data();
+    ReducePart& part = parts.emplace_back();
+    part.input = neutral_.data();
+    part.output = dropped_.data();
     part.count = batch[i].signature.elements();
-    parts.push_back(part);
   }
-  const LogEntry& first = batch[run[0]];
-  ReduceArgs args;
-  args.parts = parts;
-  args.dtype = static_cast<hvd_dtype_t>(first.signature.dtype);
-  args.op = static_cast<hvd_op_t>(first.signature.op);
-  args.prescale = first.signature.prescale;
-  args.postscale = first.signature.postscale;
-  return world_->collectives().Allreduce(args);
+  return Reduce(first, parts, &world_->collectives());
 }
 
 bool Engine::BreakIfBroken(const absl::Status& status) {

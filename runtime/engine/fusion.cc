@@ -5,9 +5,16 @@
 namespace hvd {
 namespace {
 
+// What a joined rank can take part in, whatever the tensors' sizes.
+bool IsPlain(const Signature& s) {
+  if (s.op == HVD_ADASUM) return false;
+  return s.op == HVD_SUM || s.op == HVD_AVERAGE || s.op == kAverageOfContributors ||
+         s.prescale == 1;
+}
+
 bool MayFuse(const LogEntry& entry, const FusionRules& rules) {
   const Signature& s = entry.signature;
-  if (!entry.error.empty() || s.kind != RequestKind::kAllreduce) return false;
+  if (!entry.error.empty() || s.kind != RequestKind::kAllreduce || !IsPlain(s)) return false;
   return s.group_count == 0 || !rules.groups_alone;
 }
 
