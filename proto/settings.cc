@@ -22,6 +22,8 @@ constexpr std::array kSettings = {
             Kind::kFlag, "0", "a group's tensors are fused with one another only"},
     Setting{Id::kBatchWait, "HVD_BATCH_WAIT_US", "HOROVOD_CYCLE_TIME", Kind::kMicroseconds, "50",
             "how long a batch that nobody waits for stays open for more tensors", 0, 1e6, 1000},
+    Setting{Id::kBucketBytes, "HVD_BUCKET_BYTES", nullptr, Kind::kBytes, "25M",
+            "gradients of a bucket that travel together", 1, 4 * kGiB},
     Setting{Id::kOneShotBytes, "HVD_ONE_SHOT_BYTES", nullptr, Kind::kBytes, nullptr,
             "up to this size every rank of a host sums everything itself", 0, 128 * kKiB},
     Setting{Id::kPieceBytes, "HVD_PIECE_BYTES", nullptr, Kind::kBytes, nullptr,

@@ -12,6 +12,7 @@ enum class SettingId {
   kFusionThreshold,
   kDisableGroupFusion,
   kBatchWait,
+  kBucketBytes,
   kOneShotBytes,
   kPieceBytes,
   kRailsBytes,

@@ -40,6 +40,7 @@ void TakeAlgorithms(const SettingValues& values, EngineConfig* config) {
   config->fusion_threshold = Whole(values, Id::kFusionThreshold);
   config->disable_group_fusion = values.Flag(Id::kDisableGroupFusion);
   config->batch_wait_us = Whole(values, Id::kBatchWait);
+  config->bucket_bytes = Whole(values, Id::kBucketBytes);
   config->dynamic_process_sets = values.Flag(Id::kDynamicProcessSets);
   const auto bytes = [&values](Id id, size_t* field) {
     if (values.IsSet(id)) *field = static_cast<size_t>(values.Number(id));

@@ -27,6 +27,7 @@ struct EngineConfig {
   bool disable_group_fusion = false;
   int64_t batch_wait_us = 50;  // how long a batch that nobody waits for stays open
   bool dynamic_process_sets = true;
+  int64_t bucket_bytes = 25 << 20;  // of a gradient bucket's tensors that travel together
 
   // Of the algorithms; what is not set stays as the collectives measured it.
   HierarchicalThresholds thresholds;

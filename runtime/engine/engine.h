@@ -55,6 +55,7 @@ class Engine {
 
   const EpochWorld& world() const { return *world_; }
   EpochWorld& world() { return *world_; }
+  const EngineConfig& config() const { return config_; }
 
  private:
   // engine.cc: requests and the role.

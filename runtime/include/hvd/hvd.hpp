@@ -361,3 +361,5 @@ Handle broadcast_async(std::vector<T>& data, int root = 0, const std::string& na
 inline void barrier() { internal::ThrowIfError(hvd_barrier(nullptr)); }
 
 }  // namespace hvd
+
+#include "hvd/memory.hpp"  // Buffer, Gradients

@@ -19,6 +19,7 @@ TEST_CASE("the table's defaults are the config's") {
   CHECK(table.fusion_threshold == own.fusion_threshold);
   CHECK(table.disable_group_fusion == own.disable_group_fusion);
   CHECK(table.batch_wait_us == own.batch_wait_us);
+  CHECK(table.bucket_bytes == own.bucket_bytes);
   CHECK(table.dynamic_process_sets == own.dynamic_process_sets);
   CHECK(table.stall_check == own.stall_check);
   CHECK(table.stall_warn_s == own.stall_warn_s);
