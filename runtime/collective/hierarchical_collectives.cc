@@ -78,9 +78,7 @@ std::byte* HierarchicalCollectives::Room(size_t index, size_t bytes) {
 
 absl::Status HierarchicalCollectives::Allreduce(const ReduceArgs& args) {
   if (hosts() == 1) return host_->Allreduce(args);
-  if (args.dtype == HVD_BOOL && args.op == HVD_AVERAGE) {
-    return absl::InvalidArgumentError("bool has no average; use MIN or MAX");
-  }
+  if (const auto known = ReductionOf(args, size()); !known.ok()) return known.status();
   const TensorView view(args);
   const size_t bytes = view.count() * view.element_bytes();
   return bytes < thresholds_.rails_bytes ? AllreduceOnFirstRail(args, view)

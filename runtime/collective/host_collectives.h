@@ -17,6 +17,8 @@ struct HostThresholds {
   // Up to this all read all; times 2/size above 2 ranks.
   size_t one_shot_bytes = size_t{16} << 10;
   size_t staged_piece_bytes = size_t{64} << 10;
+  // Outputs from this on go past the caches, where they are not read as inputs first.
+  size_t stream_bytes = size_t{16} << 20;
 };
 
 class HostCollectives : public Collectives {
@@ -32,6 +34,7 @@ class HostCollectives : public Collectives {
   absl::Status Allreduce(const ReduceArgs& args) override;
   absl::Status ReduceScatter(const ReduceScatterArgs& args) override;
   absl::Status Allgather(const GatherArgs& args) override;
+  absl::Status Alltoall(const AlltoallArgs& args) override;
   absl::Status Broadcast(const BroadcastArgs& args) override;
   absl::Status Barrier() override;
 

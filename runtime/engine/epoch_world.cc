@@ -148,6 +148,7 @@ void EpochWorld::BuildAgreement() {
   board.first_rank = topology_.first_rank(place().host);
   board.world_size = topology_.size();
   board.several_hosts = topology_.hosts().size() > 1;
+  board.host = place().host;
   board_ = std::make_unique<Board>(board);
   if (!board.several_hosts) {
     std::byte* after_collectives = region() +

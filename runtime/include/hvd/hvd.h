@@ -296,6 +296,16 @@ HVD_EXPORT hvd_status_t hvd_alloc(size_t bytes, void** memory);
 /* NULL does nothing. No operation may be using the memory. */
 HVD_EXPORT hvd_status_t hvd_free(void* memory);
 
+/* ---- seeing inside ---- */
+
+/* Writes this rank's part of the timeline from now on, to `path` on the host of rank 0. */
+HVD_EXPORT hvd_status_t hvd_start_timeline(const char* path);
+HVD_EXPORT hvd_status_t hvd_stop_timeline(void);
+/* Counters and histograms of this rank as JSON text with a final NUL. *bytes is the room in
+ * `buffer` and becomes what is needed; HVD_ERR_INVALID when the room is too small. buffer NULL:
+ * only asks. */
+HVD_EXPORT hvd_status_t hvd_metrics(char* buffer, size_t* bytes);
+
 /* ---- buckets: tensors that are reduced together as they become ready ----
  *
  * A bucket holds the gradients of a model one after the other in memory that all ranks of a host
@@ -330,16 +340,6 @@ HVD_EXPORT hvd_status_t hvd_bucket_ready(hvd_bucket_t* bucket, int32_t index);
 HVD_EXPORT hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket);
 /* NULL does nothing. Waits for chunks under way. */
 HVD_EXPORT void hvd_bucket_destroy(hvd_bucket_t* bucket);
-
-/* ---- seeing inside ---- */
-
-/* Writes this rank's part of the timeline from now on, to `path` on the host of rank 0. */
-HVD_EXPORT hvd_status_t hvd_start_timeline(const char* path);
-HVD_EXPORT hvd_status_t hvd_stop_timeline(void);
-/* Counters and histograms of this rank as JSON text with a final NUL. *bytes is the room in
- * `buffer` and becomes what is needed; HVD_ERR_INVALID when the room is too small. buffer NULL:
- * only asks. */
-HVD_EXPORT hvd_status_t hvd_metrics(char* buffer, size_t* bytes);
 
 /* The calling thread's last message; never NULL; valid until its next failing call. */
 HVD_EXPORT const char* hvd_last_error(void);
