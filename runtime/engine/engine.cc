@@ -1,7 +1,5 @@
 #include "runtime/engine/engine.h"
 
-#include "runtime/engine/thresholds.h"
-
 #include <pthread.h>
 
 #include <chrono>
@@ -28,7 +26,7 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
       batch_wait_us_(config.batch_wait_us),
       fusion_threshold_(config.fusion_threshold),
       by_number_(Board::kEntries + 1) {
-  world_->SetThresholds(ThresholdsOf(config_));
+  world_->SetThresholds(config_.thresholds);
   world_->activity().state.store(RankState::kIdle);
   thread_ = std::thread([this] { ThreadBody(); });
   pthread_setname_np(thread_.native_handle(), "hvd-engine");

@@ -3,7 +3,6 @@
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/fusion.h"
-#include "runtime/engine/thresholds.h"
 
 namespace hvd {
 namespace {
@@ -208,7 +207,7 @@ void Engine::Tune(const std::vector<LogEntry>& batch) {
   const bool goes_on = tuner_->Adopt(decision, &config_);
   batch_wait_us_.store(config_.batch_wait_us, std::memory_order_relaxed);
   fusion_threshold_.store(config_.fusion_threshold, std::memory_order_relaxed);
-  world_->SetThresholds(ThresholdsOf(config_));
+  world_->SetThresholds(config_.thresholds);
   if (!goes_on) tuner_ = nullptr;
 }
 
