@@ -13,8 +13,8 @@
 #include "runtime/engine/board.h"
 #include "runtime/engine/direct.h"
 #include "runtime/engine/leader.h"
-#include "runtime/session/host_arenas.h"
 #include "runtime/engine/set_transport.h"
+#include "runtime/session/host_arenas.h"
 #include "runtime/session/session.h"
 #include "runtime/transport/waiter.h"
 
