@@ -25,7 +25,7 @@ struct MessageThresholds {
   int one_shot_ranks = 8;
   size_t ring_bytes = size_t{128} << 10;   // allreduce: from this, a ring
   RingPace alone;                          // of a ring that has the link for itself
-  RingPace piped = {size_t{64} << 10, 4};  // of one in a pipeline
+  RingPace piped = {size_t{128} << 10, 8};  // of one in a pipeline
   size_t chain_bytes = size_t{256} << 10;  // broadcast: from this, a chain
   size_t chunk_bytes = size_t{4} << 20;    // what goes through a pipeline at a time
   // Sums are in rank order wherever an element lies, and so do not depend on the fusion.

@@ -37,13 +37,12 @@ class RingPlan {
   virtual void Received(size_t transfer) = 0;
 };
 
-// How much of a ring is on the wire at a time. What UCX says about a message queues behind the
-// bytes of those before it, so two rings that share a link want less each than one alone.
+// How much of a ring is on the wire at a time.
 struct RingPace {
-  size_t segment_bytes = size_t{128} << 10;
+  size_t segment_bytes = size_t{256} << 10;
   size_t window = 8;  // segments; at most kMaxRingWindow
 };
-inline constexpr size_t kMaxRingWindow = 8;
+inline constexpr size_t kMaxRingWindow = 16;
 
 class RingRun : public MessageRun {
  public:
