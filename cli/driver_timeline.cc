@@ -65,9 +65,8 @@ bool DriverTimeline::HostEnded(int host) {
 }
 
 bool DriverTimeline::open() const {
-  return on_ && std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) {
-           return !host.ended || !host.early.empty();
-         });
+  return on_ && std::any_of(hosts_.begin(), hosts_.end(),
+                            [](const Host& host) { return !host.ended || !host.early.empty(); });
 }
 
 std::string DriverTimeline::Finish(double seconds) {

@@ -52,8 +52,8 @@ struct HostPage {
   RankActivity activity[kMaxLocalRanks];
 };
 
-// What lies behind the page, zeroed at first and touched only where it is used: each rank's counters
-// a process set, and its timeline.
+// What lies behind the page, zeroed at first and touched only where it is used: each rank's
+// counters a process set, and its timeline.
 struct RankWatch {
   RankMetrics metrics[kWatchedSets];
   alignas(4096) TraceRing trace;

@@ -30,8 +30,8 @@ struct LinkServerOptions {
   std::string epoch_secret;
   UniqueFd listener;                        // the way back; may be invalid
   std::function<void(v1::Event)> on_event;  // links thread
-  // The ranks' timelines on their way to the driver (links thread): how many bytes may be given now,
-  // some frames, and that there will be no more.
+  // The ranks' timelines on their way to the driver (links thread): how many bytes may be given
+  // now, some frames, and that there will be no more.
   bool timeline = false;  // on from the start
   std::function<size_t()> trace_room;
   std::function<void(const std::string& frames)> on_trace;
@@ -61,12 +61,12 @@ class LinkServer {
   struct Rank {
     UniqueFd door;
     std::string token;
-    int pid = -1;          // its own process; -1: not running
-    int peer = -1;         // descriptor of the connection that speaks for it
-    std::string activity;  // of epochs whose memory is gone
+    int pid = -1;            // its own process; -1: not running
+    int peer = -1;           // descriptor of the connection that speaks for it
+    std::string activity;    // of epochs whose memory is gone
     RankTotals counts = {};  // of epochs whose memory is gone
     bool ended = false;
-    bool broke = false;    // its link broke before its process ended
+    bool broke = false;  // its link broke before its process ended
   };
 
   std::string Name(int rank) const;  // "rank 3 on host1"

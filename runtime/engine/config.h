@@ -29,11 +29,11 @@ struct EngineConfig {
   int64_t bucket_bytes = 25 << 20;  // of a gradient bucket's tensors that travel together
 
   // Algorithms; in bytes. The same as in HierarchicalThresholds.
-  int64_t one_shot_bytes = 128 << 10;  // up to this, every rank of a host sums everything
-  int64_t piece_bytes = 128 << 10;     // of staged user memory in a host
+  int64_t one_shot_bytes = 16 << 10;   // up to this, every rank of a host sums everything
+  int64_t piece_bytes = 64 << 10;      // of staged user memory in a host
   int64_t rails_bytes = 8 << 10;       // from this, all ranks of a host talk to other hosts
-  int64_t ring_bytes = 512 << 10;      // from this, hosts reduce along a ring
-  int64_t segment_bytes = 256 << 10;   // of one send between hosts
+  int64_t ring_bytes = 128 << 10;      // from this, hosts reduce along a ring
+  int64_t segment_bytes = 64 << 10;   // of one send between hosts
   bool deterministic = false;          // hosts' sums in host order
 
   // Seeing inside.

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "runtime/engine/thresholds.h"
+
 #include "runtime/collective/hierarchical_collectives.h"
 
 namespace hvd {
@@ -107,6 +109,17 @@ TEST_CASE("a wrong value is refused by name") {
              Contains("HOROVOD_FUSION_THRESHOLD must be bytes"));
   const std::vector<std::string> cores = {"HVD_HOST_CORES=0"};
   CHECK_THAT(std::string(MakeConfig(cores).status().message()), Contains("HVD_HOST_CORES is '0'"));
+}
+
+TEST_CASE("the settings' defaults are those of the collectives") {
+  const HierarchicalThresholds set = ThresholdsOf(EngineConfig{});
+  const HierarchicalThresholds own;
+  CHECK(set.host.one_shot_bytes == own.host.one_shot_bytes);
+  CHECK(set.host.staged_piece_bytes == own.host.staged_piece_bytes);
+  CHECK(set.rails_bytes == own.rails_bytes);
+  CHECK(set.message.ring_bytes == own.message.ring_bytes);
+  CHECK(set.message.segment_bytes == own.message.segment_bytes);
+  CHECK(set.message.deterministic == own.message.deterministic);
 }
 
 }  // namespace
