@@ -1,7 +1,5 @@
 #include "runtime/engine/engine.h"
 
-#include "runtime/engine/thresholds.h"
-
 #include <pthread.h>
 
 #include <chrono>
@@ -22,12 +20,13 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
     : world_(std::move(world)),
       config_(config),
       tuner_(std::move(tuner)),
-      timeline_(world_->page(), world_->place().local_rank, 0),
-      metrics_(world_->page(), world_->place().local_rank, 0),
+      timeline_(world_->watch()),
+      metrics_(world_->watch()),
+      stall_(world_->watch(), world_->members()),
       batch_wait_us_(config.batch_wait_us),
       fusion_threshold_(config.fusion_threshold),
       by_number_(Board::kEntries + 1) {
-  world_->SetThresholds(ThresholdsOf(config_));
+  world_->SetThresholds(config_.thresholds);
   world_->activity().state.store(RankState::kIdle);
   thread_ = std::thread([this] { ThreadBody(); });
   pthread_setname_np(thread_.native_handle(), "hvd-engine");
@@ -41,6 +40,7 @@ Engine::~Engine() {
   timer_.ArmNow();
   world_->waiter().Ring();  // it may sleep as executor
   thread_.join();
+  world_->activity().pending.store(0);
   world_->activity().state.store(RankState::kLeft);
 }
 
@@ -71,6 +71,7 @@ absl::Status Engine::SubmitLocked(Request* request) {
   if (!broken_.ok()) return broken_;
   LocalName* name = request->unnamed ? names_.NextUnnamed() : names_.Find(request->name);
   request->local = name;
+  request->sequence = ++submissions_;
   request->submitted_ns = timeline_.Stamp();
   if (name->pending != nullptr) {
     if (!request->unnamed) {

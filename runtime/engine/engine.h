@@ -28,6 +28,7 @@
 #include "runtime/engine/metrics.h"
 #include "runtime/engine/names.h"
 #include "runtime/engine/request.h"
+#include "runtime/engine/stall.h"
 #include "runtime/engine/timeline.h"
 #include "runtime/engine/tuner.h"
 
@@ -98,9 +99,14 @@ class Engine {
   void Tune(const std::vector<LogEntry>& batch);
   bool BreakIfBroken(const absl::Status& status);
   // engine_notes.cc: what is told about the work.
-  void NoteExecuted(const Request& request, int64_t begin_ns, int64_t end_ns);
-  void NoteRun(const std::vector<LogEntry>& batch, const std::vector<size_t>& run);
+  struct RunTimes {
+    int64_t batch_ns;  // when its batch came
+    int64_t begin_ns;
+  };
+  void NoteDirect(const Request& request, int64_t begin_ns);
+  void NoteRun(const RunTimes& times, absl::Span<Request* const> requests);
   absl::Status WaitForOthers(absl::FunctionRef<bool()> ready);
+  void AnswerHvdd();
   void Complete(absl::Span<Request* const> requests);
   void CompleteAll(const absl::Status& status);
   void Break(const absl::Status& status);
@@ -113,6 +119,7 @@ class Engine {
   std::unique_ptr<Tuner> tuner_;  // null: none, or done
   Timeline timeline_;  // the executor's
   Metrics metrics_;    // the executor's
+  StallAnswer stall_;  // the executor's
 
   std::mutex mutex_;
   std::condition_variable changed_;  // a request is done, or the role is free
@@ -121,8 +128,9 @@ class Engine {
   std::atomic<int64_t> batch_wait_us_, fusion_threshold_;
   Names names_;
   std::vector<LocalName*> by_number_;  // what is pending under each number of the board
-  std::deque<Request*> deferred_;      // unnamed ones whose turn is still taken
-  bool executing_ = false;             // somebody has the role
+  uint64_t submissions_ = 0;
+  std::deque<Request*> deferred_;  // unnamed ones whose turn is still taken
+  bool executing_ = false;         // somebody has the role
   std::atomic<bool> stopping_{false};
   absl::Status broken_;          // first error; sticks
   std::atomic<int> waiting_{0};  // threads that would like the role

@@ -3,7 +3,6 @@
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/fusion.h"
-#include "runtime/engine/thresholds.h"
 
 namespace hvd {
 namespace {
@@ -28,10 +27,11 @@ void Engine::ExecuteUntil(absl::FunctionRef<bool()> stop) {
     }
     if (stopping_.load()) return;
     if (broken) return Break(absl::OkStatus());
+    if (stall_.asked()) AnswerHvdd();
     activity.state.store(RankState::kWaiting, std::memory_order_relaxed);
-    const absl::Status waited = world_->waiter().Until([&] {
+    const absl::Status waited = WaitForOthers([&] {
       return DirectIsReady() || stop() || world_->board().HasNext() || world_->board().HasOpen() ||
-             (world_->leader() != nullptr && StepAgreement()) ||
+             (world_->leader() != nullptr && StepAgreement()) || stall_.asked() ||
              stopping_.load(std::memory_order_relaxed);
     });
     activity.state.store(RankState::kIdle, std::memory_order_relaxed);
@@ -107,7 +107,9 @@ void Engine::FinishDirect(LocalName* name) {
     }
   }
   DirectCollectives collectives(direct, name->ticket);
+  const int64_t begin_ns = timeline_.Stamp();
   request->status = ExecuteRequest(request, entry, &collectives);
+  NoteDirect(*request, begin_ns);
   Complete({&request, 1});
 }
 
@@ -162,10 +164,13 @@ bool Engine::FindRequests(const std::vector<LogEntry>& batch, std::vector<Reques
 bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
                           const std::vector<Request*>& requests) {
   std::vector<Request*> finished;
+  const int64_t batch_ns = Timeline::Now();
   const FusionRules rules = {static_cast<size_t>(config_.fusion_threshold),
                              config_.disable_group_fusion};
   for (const std::vector<size_t>& run : PlanFusion(batch, rules)) {
     absl::Status status;
+    const RunTimes times = {batch_ns, finished.empty() ? batch_ns : Timeline::Now()};
+    const size_t before = finished.size();
     if (ReducesPlainly(batch[run[0]])) {
       status = ExecuteFused(batch, requests, run);
     } else if (requests[run[0]] != nullptr) {
@@ -179,6 +184,7 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
       requests[i]->status = status;
       finished.push_back(requests[i]);
     }
+    NoteRun(times, absl::MakeSpan(finished).subspan(before));
   }
   world_->board().Advance();
   Complete(finished);
@@ -201,7 +207,7 @@ void Engine::Tune(const std::vector<LogEntry>& batch) {
   const bool goes_on = tuner_->Adopt(decision, &config_);
   batch_wait_us_.store(config_.batch_wait_us, std::memory_order_relaxed);
   fusion_threshold_.store(config_.fusion_threshold, std::memory_order_relaxed);
-  world_->SetThresholds(ThresholdsOf(config_));
+  world_->SetThresholds(config_.thresholds);
   if (!goes_on) tuner_ = nullptr;
 }
 

@@ -74,10 +74,11 @@ class EpochWorld {
   const HostArenas* arenas() const { return job().arenas_.get(); }
   // The local rank in the whole job of a local rank of this set.
   int LocalRankInJob(int local_rank) const;
-  // What the daemon reads is about the global set; another one's is its own.
-  RankActivity& activity() {
-    return job_ == nullptr ? page()->activity[place().local_rank] : set_activity_;
-  }
+  // Where hvdd looks at this rank in this set.
+  WatchPlace watch() const { return {page(), job().place().local_rank, set_.region}; }
+  RankActivity& activity() { return ActivityAt(watch()); }
+  // Empty in the global set: all.
+  const std::vector<int>& members() const { return set_.global_ranks; }
   // Gives a removed set's region back to the next one, zeroed. REQUIRES: no member on this host
   // uses it any more. One of them suffices: does nothing on the others.
   void ClearMemory();
@@ -97,7 +98,6 @@ class EpochWorld {
   const int rank_;
   EpochWorld* const job_;  // null in the global set's
   const SetPlace set_;
-  RankActivity set_activity_;
   // Of the global set's.
   EpochGrant grant_;
   std::unique_ptr<HostArenas> arenas_;
