@@ -35,6 +35,8 @@ class MessageCollectives : public Collectives {
  public:
   explicit MessageCollectives(MessageGroupOptions options, const MessageThresholds& thresholds = {})
       : group_(std::move(options)), thresholds_(thresholds) {}
+  // Between operations, and the same on all ranks.
+  void set_thresholds(const MessageThresholds& thresholds) { thresholds_ = thresholds; }
 
   int rank() const override { return group_.rank(); }
   int size() const override { return group_.size(); }
@@ -61,7 +63,7 @@ class MessageCollectives : public Collectives {
   absl::Status AllreduceInChunks(const MessageReduce& reduce);
 
   MessageGroup group_;
-  const MessageThresholds thresholds_;
+  MessageThresholds thresholds_;
   std::vector<std::byte> room_;    // what a peer sent, while doubling
   std::vector<std::byte> packed_;  // several tensors one after the other, or a scaled input
 };

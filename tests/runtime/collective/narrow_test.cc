@@ -1,8 +1,8 @@
 #include "runtime/collective/narrow.h"
 
-#include <catch2/catch.hpp>
 #include <algorithm>
 #include <bit>
+#include <catch2/catch.hpp>
 #include <cmath>
 
 #include "tests/runtime/collective/numbers.h"
@@ -34,8 +34,9 @@ TEST_CASE("every 16-bit number comes back the same") {
 
 TEST_CASE("floats are rounded to nearest even") {
   for (const hvd_dtype_t narrow : {HVD_FLOAT16, HVD_BFLOAT16}) {
-    std::vector<float> wide = {0.0f, -0.0f, INFINITY, -INFINITY, 65504, 65519.996f, 65520, 1e-7f,
-                               2.9802322e-08f, 2.9802326e-08f, 6.1e-05f, 3.4e38f, 1e-45f};
+    std::vector<float> wide = {0.0f,       -0.0f,   INFINITY, -INFINITY,      65504,
+                               65519.996f, 65520,   1e-7f,    2.9802322e-08f, 2.9802326e-08f,
+                               6.1e-05f,   3.4e38f, 1e-45f};
     uint32_t bits = 1;
     for (int i = 0; i < 200000; ++i) {
       bits = bits * 1664525 + 1013904223;

@@ -47,8 +47,15 @@ class PlainWorld {
         packed.insert(packed.end(), from, from + part.count * width);
       }
       result.resize(packed.size());
-      Reduce({packed.data(), result.data(), packed.size() / width, args.dtype, args.op,
-              args.prescale, args.postscale, args.divisor, {}},
+      Reduce({packed.data(),
+              result.data(),
+              packed.size() / width,
+              args.dtype,
+              args.op,
+              args.prescale,
+              args.postscale,
+              args.divisor,
+              {}},
              0, packed.size() / width);
       size_t at = 0;
       for (const ReducePart& part : all.parts) {
@@ -64,8 +71,15 @@ class PlainWorld {
         if (r == rank_) begin = total;
         total += args.count_by_rank[r];
       }
-      Reduce({args.input, args.output, total, args.dtype, args.op, args.prescale, args.postscale,
-              args.divisor, {}},
+      Reduce({args.input,
+              args.output,
+              total,
+              args.dtype,
+              args.op,
+              args.prescale,
+              args.postscale,
+              args.divisor,
+              {}},
              begin, begin + args.count_by_rank[rank_]);
       return absl::OkStatus();
     }

@@ -54,8 +54,12 @@ TEST_CASE("ranks that have joined change nothing") {
     uint32_t op;
     float wanted;
   };
-  for (const Case& one : {Case{HVD_SUM, -5}, {HVD_AVERAGE, -1.25f}, {kAverageOfContributors, -2.5f},
-                          {HVD_MIN, -3}, {HVD_MAX, -2}, {HVD_PRODUCT, 6}}) {
+  for (const Case& one : {Case{HVD_SUM, -5},
+                          {HVD_AVERAGE, -1.25f},
+                          {kAverageOfContributors, -2.5f},
+                          {HVD_MIN, -3},
+                          {HVD_MAX, -2},
+                          {HVD_PRODUCT, 6}}) {
     for (const uint32_t compression : {HVD_COMPRESSION_NONE, HVD_COMPRESSION_BF16}) {
       PlainWorld world(4);
       CHECK(world.Run([&](Collectives& collectives) -> std::string {
