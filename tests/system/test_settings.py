@@ -26,10 +26,10 @@ def test_rank_0_says_its_settings_when_asked():
 def search(here, np, *more):
     here.hvdrun("-np", np, *more, "--autotune", "--autotune-log-file", "/tmp/tune.csv", "--autotune-file", "/tmp/tune.env",
                 "--autotune-steps-per-sample", 2, "--autotune-warmup-samples", 1, "--autotune-max-samples", 8,
-                BENCH, "gradients", "--iters", 12, seconds=100).must(0)
+                BENCH, "allreduce", "--async", "--sizes", 65536, "--iters", 60, seconds=60).must(0)
 
 
-@world.bound(240)
+@world.bound(120)
 def test_autotune_searches_within_its_bound_and_its_result_is_used_again():
     with world.hosts(2, slots=2) as here:
         for np, more in ((2, ()), (4, ("--hostfile", here.hostfile))):
