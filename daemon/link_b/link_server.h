@@ -31,9 +31,9 @@ struct LinkServerOptions {
   std::string epoch_secret;
   UniqueFd listener;                        // the way back; may be invalid
   std::function<void(v1::Event)> on_event;  // links thread
+  StallPolicy stall;
   // The ranks' timelines on their way to the driver (links thread): how many bytes may be given
   // now, some frames, and that there will be no more.
-  StallPolicy stall;
   bool timeline = false;  // on from the start
   std::function<size_t()> trace_room;
   std::function<void(const std::string& frames)> on_trace;

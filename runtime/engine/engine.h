@@ -30,12 +30,15 @@
 #include "runtime/engine/request.h"
 #include "runtime/engine/stall.h"
 #include "runtime/engine/timeline.h"
+#include "runtime/engine/tuner.h"
 
 namespace hvd {
 
 class Engine {
  public:
-  Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config);
+  // `tuner`: searches for better settings meanwhile; null: no.
+  Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
+         std::unique_ptr<Tuner> tuner = nullptr);
   // Stops the thread. Requests still pending have been completed by Shutdown.
   ~Engine();
 
@@ -73,6 +76,7 @@ class Engine {
   absl::Status MarkLocked(LocalName* name);
   bool MarkDirectly(LocalName* name);
   absl::Status MarkOnBoard(LocalName* name);
+  absl::Status JoinLocked(LocalName* name);
   void SubmitDeferredLocked();
 
   // engine_steps.cc: the executor's work. REQUIRES: this thread has the role.
@@ -88,8 +92,11 @@ class Engine {
   void FallBack(LocalName* name);
   bool FindRequests(const std::vector<LogEntry>& batch, std::vector<Request*>* requests);
   bool ExecuteBatch(const std::vector<LogEntry>& batch, const std::vector<Request*>& requests);
+  void PrepareAbsent(const std::vector<LogEntry>& batch, const std::vector<Request*>& requests,
+                     const std::vector<size_t>& run);
   absl::Status ExecuteFused(const std::vector<LogEntry>& batch,
                             const std::vector<Request*>& requests, const std::vector<size_t>& run);
+  void Tune(const std::vector<LogEntry>& batch);
   bool BreakIfBroken(const absl::Status& status);
   // engine_notes.cc: what is told about the work.
   struct RunTimes {
@@ -108,15 +115,18 @@ class Engine {
   void SayBye();
 
   const std::unique_ptr<EpochWorld> world_;
-  const EngineConfig config_;
-  Timeline timeline_;    // the executor's
-  Metrics metrics_;      // the executor's
-  StallAnswer stall_;    // the executor's
-  bool waited_ = false;  // the executor's: for others, since it last had work
+  EngineConfig config_;           // the executor's: the tuner changes it
+  std::unique_ptr<Tuner> tuner_;  // null: none, or done
+  Timeline timeline_;             // the executor's
+  Metrics metrics_;               // the executor's
+  StallAnswer stall_;             // the executor's
+  bool waited_ = false;           // the executor's: for others, since it last had work
 
   std::mutex mutex_;
   std::condition_variable changed_;  // a request is done, or the role is free
   BatchTimer timer_;                 // the engine thread's
+  // Of config_, for those who submit.
+  std::atomic<int64_t> batch_wait_us_, fusion_threshold_;
   Names names_;
   std::vector<LocalName*> by_number_;  // what is pending under each number of the board
   uint64_t submissions_ = 0;

@@ -3,7 +3,6 @@
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/fusion.h"
-#include "runtime/engine/reduction.h"
 
 namespace hvd {
 namespace {
@@ -155,6 +154,9 @@ bool Engine::FindRequests(const std::vector<LogEntry>& batch, std::vector<Reques
     requests->push_back(name != nullptr ? name->pending : nullptr);
     if (name == nullptr && joining_ == nullptr) return false;
     name = nullptr;
+    if (entry.signature.kind != RequestKind::kJoin) continue;
+    joining_ = nullptr;
+    ++rounds_;
   }
   return true;
 }
@@ -169,7 +171,7 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
     absl::Status status;
     const RunTimes times = {batch_ns, finished.empty() ? batch_ns : Timeline::Now()};
     const size_t before = finished.size();
-    if (run.size() > 1) {
+    if (ReducesPlainly(batch[run[0]])) {
       status = ExecuteFused(batch, requests, run);
     } else if (requests[run[0]] != nullptr) {
       status = ExecuteRequest(requests[run[0]], batch[run[0]], &world_->collectives());
@@ -186,33 +188,27 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
   }
   world_->board().Advance();
   Complete(finished);
+  if (tuner_ != nullptr) Tune(batch);
   return true;
 }
 
-absl::Status Engine::ExecuteFused(const std::vector<LogEntry>& batch,
-                                  const std::vector<Request*>& requests,
-                                  const std::vector<size_t>& run) {
-  const LogEntry& first = batch[run[0]];
-  size_t absent = 0;  // elements of the largest tensor that this rank, having joined, has not
-  for (const size_t i : run) {
-    if (requests[i] == nullptr) absent = std::max(absent, batch[i].signature.elements());
+// Every rank counts the same batches, so all are here together when a sample is over.
+void Engine::Tune(const std::vector<LogEntry>& batch) {
+  int64_t bytes = 0;
+  for (const LogEntry& entry : batch) {
+    const Signature& s = entry.signature;
+    bytes += static_cast<int64_t>(s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype)));
   }
-  const size_t bytes = absent * DtypeBytes(static_cast<hvd_dtype_t>(first.signature.dtype));
-  if (neutral_.size() < bytes) neutral_.resize(bytes);
-  if (dropped_.size() < bytes) dropped_.resize(bytes);
-  FillNeutral(first.signature, neutral_.data(), absent);
-  std::vector<ReducePart> parts;
-  for (const size_t i : run) {
-    if (requests[i] != nullptr) {
-      AppendParts(*requests[i], &parts);
-      continue;
-    }
-    ReducePart& part = parts.emplace_back();
-    part.input = neutral_.data();
-    part.output = dropped_.data();
-    part.count = batch[i].signature.elements();
-  }
-  return Reduce(first, parts, &world_->collectives());
+  if (!tuner_->CountBatch(bytes)) return;
+  TuneDecision decision = tuner_->Decide();
+  const absl::Status told =
+      world_->collectives().Broadcast({&decision, &decision, sizeof(decision), 0});
+  if (BreakIfBroken(told)) return;
+  const bool goes_on = tuner_->Adopt(decision, &config_);
+  batch_wait_us_.store(config_.batch_wait_us, std::memory_order_relaxed);
+  fusion_threshold_.store(config_.fusion_threshold, std::memory_order_relaxed);
+  world_->SetThresholds(config_.thresholds);
+  if (!goes_on) tuner_ = nullptr;
 }
 
 bool Engine::BreakIfBroken(const absl::Status& status) {

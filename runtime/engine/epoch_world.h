@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "hostfile/topology.h"
-#include "runtime/collective/collectives.h"
+#include "runtime/collective/hierarchical_collectives.h"
 #include "runtime/engine/board.h"
 #include "runtime/engine/direct.h"
 #include "runtime/engine/leader.h"
@@ -67,10 +67,13 @@ class EpochWorld {
   Direct* direct() { return direct_.get(); }  // null in a job of several hosts
   Waiter& waiter() { return *waiter_; }
   Collectives& collectives() { return *collectives_; }
+  void SetThresholds(const HierarchicalThresholds& thresholds);
   Leader* leader() { return leader_.get(); }  // null unless this rank speaks for its host
   Transport* transport() { return transport_.get(); }
   // Null without a launcher.
   const HostArenas* arenas() const { return job().arenas_.get(); }
+  // The local rank in the whole job of a local rank of this set.
+  int LocalRankInJob(int local_rank) const;
   // Where hvdd looks at this rank in this set.
   WatchPlace watch() const { return {page(), job().place().local_rank, set_.region}; }
   RankActivity& activity() { return ActivityAt(watch()); }
@@ -103,6 +106,8 @@ class EpochWorld {
   std::unique_ptr<Board> board_;
   std::unique_ptr<Direct> direct_;
   std::unique_ptr<Collectives> collectives_;
+  HostCollectives* on_host_ = nullptr;               // what collectives_ is, on one host
+  HierarchicalCollectives* across_hosts_ = nullptr;  // or on several
   std::unique_ptr<Leader> leader_;
 };
 

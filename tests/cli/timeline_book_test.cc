@@ -40,28 +40,28 @@ TEST_CASE("Chrome: ranks are processes, tensors are their rows, clocks are ours"
   file += book.Take(0, alpha.Drain(), 0);
   file += book.Take(1, beta.Drain(), -999'000);
   file += format->End();
-  const std::string expected =
+  CHECK(
+      file ==
       "[\n"
-      R"x({"name":"start_time_since_epoch_in_micros","ph":"M","pid":0,"args":{)x"
-      R"x("start_time_since_epoch_in_micros":1234567}},)x"
+      R"({"name":"start_time_since_epoch_in_micros","ph":"M","pid":0,"args":{)"
+      R"("start_time_since_epoch_in_micros":1234567}},)"
       "\n"
-      R"x({"name":"process_name","ph":"M","pid":1,"args":{"name":"rank 1 (alpha)"}},)x"
+      R"json({"name":"process_name","ph":"M","pid":1,"args":{"name":"rank 1 (alpha)"}},)json"
       "\n"
-      R"x({"name":"process_sort_index","ph":"M","pid":1,"args":{"sort_index":1}},)x"
+      R"({"name":"process_sort_index","ph":"M","pid":1,"args":{"sort_index":1}},)"
       "\n"
-      R"x({"name":"thread_name","ph":"M","pid":1,"tid":1,"args":{"name":"grad \"a\""}},)x"
+      R"({"name":"thread_name","ph":"M","pid":1,"tid":1,"args":{"name":"grad \"a\""}},)"
       "\n"
-      R"x({"name":"ALLREDUCE","ph":"X","pid":1,"tid":1,"ts":2.000,"dur":3.500,"args":{"bytes":256}},)x"
+      R"({"name":"ALLREDUCE","ph":"X","pid":1,"tid":1,"ts":2.000,"dur":3.500,"args":{"bytes":256}},)"
       "\n"
-      R"x({"name":"process_name","ph":"M","pid":2,"args":{"name":"rank 2 (beta)"}},)x"
+      R"json({"name":"process_name","ph":"M","pid":2,"args":{"name":"rank 2 (beta)"}},)json"
       "\n"
-      R"x({"name":"process_sort_index","ph":"M","pid":2,"args":{"sort_index":2}},)x"
+      R"({"name":"process_sort_index","ph":"M","pid":2,"args":{"sort_index":2}},)"
       "\n"
-      R"x({"name":"thread_name","ph":"M","pid":2,"tid":1,"args":{"name":"x"}},)x"
+      R"({"name":"thread_name","ph":"M","pid":2,"tid":1,"args":{"name":"x"}},)"
       "\n"
-      R"x({"name":"ALLREDUCE","ph":"X","pid":2,"tid":1,"ts":1.000,"dur":1.000,"args":{"bytes":256}})x"
-      "\n]\n";
-  CHECK(file == expected);
+      R"({"name":"ALLREDUCE","ph":"X","pid":2,"tid":1,"ts":1.000,"dur":1.000,"args":{"bytes":256}})"
+      "\n]\n");
 }
 
 TEST_CASE("events come in order of time, the outer of two first") {
