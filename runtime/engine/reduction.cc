@@ -243,4 +243,11 @@ absl::Status CheckJoined(const LogEntry& entry, int size) {
   return absl::OkStatus();
 }
 
+ReduceArgs PlainArgs(const LogEntry& entry, absl::Span<const ReducePart> parts) {
+  ReduceArgs args;
+  PutOperation(entry, &args);
+  args.parts = parts;
+  return args;
+}
+
 }  // namespace hvd

@@ -11,6 +11,9 @@ namespace hvd {
 absl::Status Reduce(const LogEntry& entry, absl::Span<const ReducePart> parts,
                     Collectives* collectives);
 
+// A plain one as a call. The parts are borrowed.
+ReduceArgs PlainArgs(const LogEntry& entry, absl::Span<const ReducePart> parts);
+
 // The same of a reduce-scatter. `args`' tensors are filled in.
 absl::Status Scatter(const LogEntry& entry, ReduceScatterArgs args, Collectives* collectives);
 
