@@ -95,4 +95,11 @@ absl::Status HierarchicalCollectives::Barrier() {
   return host_->Barrier();
 }
 
+void HierarchicalCollectives::set_thresholds(const HierarchicalThresholds& thresholds) {
+  thresholds_ = thresholds;
+  host_->set_thresholds(thresholds.host);
+  if (rail_ != nullptr) rail_->set_thresholds(thresholds.message);
+  if (all_ != nullptr) all_->set_thresholds(thresholds.message);
+}
+
 }  // namespace hvd

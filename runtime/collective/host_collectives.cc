@@ -139,8 +139,7 @@ absl::Status HostCollectives::Broadcast(const BroadcastArgs& args) {
   }
   // In quarters: the others copy out one piece while the root copies in the next.
   if (args.bytes <= thresholds_.one_shot_bytes / 4) return OneShotBroadcast(*group_, args);
-  return StagedBroadcast(
-      *group_, args, {thresholds_.staged_piece_bytes / 4, args.bytes >= thresholds_.stream_bytes});
+  return StagedBroadcast(*group_, args, {thresholds_.staged_piece_bytes / 4});
 }
 
 absl::Status HostCollectives::Barrier() {

@@ -2,8 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/collective/hierarchical_collectives.h"
-
 namespace hvd {
 namespace {
 
@@ -21,13 +19,8 @@ TEST_CASE("the table's defaults are the config's") {
   CHECK(table.fusion_threshold == own.fusion_threshold);
   CHECK(table.disable_group_fusion == own.disable_group_fusion);
   CHECK(table.batch_wait_us == own.batch_wait_us);
+  CHECK(table.bucket_bytes == own.bucket_bytes);
   CHECK(table.dynamic_process_sets == own.dynamic_process_sets);
-  CHECK(table.one_shot_bytes == own.one_shot_bytes);
-  CHECK(table.piece_bytes == own.piece_bytes);
-  CHECK(table.rails_bytes == own.rails_bytes);
-  CHECK(table.segment_bytes == own.segment_bytes);
-  CHECK(table.ring_bytes == own.ring_bytes);
-  CHECK(table.deterministic == own.deterministic);
   CHECK(table.stall_check == own.stall_check);
   CHECK(table.stall_warn_s == own.stall_warn_s);
   CHECK(table.stall_abort_s == own.stall_abort_s);
@@ -41,12 +34,13 @@ TEST_CASE("the table's defaults are the config's") {
   CHECK(table.autotune_samples == own.autotune_samples);
   CHECK(table.net_devices.empty());
 
-  const HierarchicalThresholds thresholds;
-  CHECK(static_cast<size_t>(own.one_shot_bytes) == thresholds.host.one_shot_bytes);
-  CHECK(static_cast<size_t>(own.piece_bytes) == thresholds.host.staged_piece_bytes);
-  CHECK(static_cast<size_t>(own.rails_bytes) == thresholds.rails_bytes);
-  CHECK(static_cast<size_t>(own.ring_bytes) == thresholds.message.ring_bytes);
-  CHECK(static_cast<size_t>(own.segment_bytes) == thresholds.message.segment_bytes);
+  const HierarchicalThresholds &set = table.thresholds, &measured = own.thresholds;
+  CHECK(set.host.one_shot_bytes == measured.host.one_shot_bytes);
+  CHECK(set.host.staged_piece_bytes == measured.host.staged_piece_bytes);
+  CHECK(set.rails_bytes == measured.rails_bytes);
+  CHECK(set.message.ring_bytes == measured.message.ring_bytes);
+  CHECK(set.message.segment_bytes == measured.message.segment_bytes);
+  CHECK(set.message.deterministic == measured.message.deterministic);
 }
 
 TEST_CASE("each variable reaches its field") {
@@ -77,12 +71,12 @@ TEST_CASE("each variable reaches its field") {
   CHECK(config.fusion_threshold == 32 << 20);
   CHECK(config.disable_group_fusion);
   CHECK(config.batch_wait_us == 2000);
-  CHECK(config.one_shot_bytes == 4096);
-  CHECK(config.piece_bytes == 1 << 20);
-  CHECK(config.rails_bytes == 2 << 20);
-  CHECK(config.segment_bytes == 3 << 20);
-  CHECK(config.ring_bytes == 5 << 20);
-  CHECK(config.deterministic);
+  CHECK(config.thresholds.host.one_shot_bytes == 4096);
+  CHECK(config.thresholds.host.staged_piece_bytes == 1 << 20);
+  CHECK(config.thresholds.rails_bytes == 2 << 20);
+  CHECK(config.thresholds.message.segment_bytes == 3 << 20);
+  CHECK(config.thresholds.message.ring_bytes == 5 << 20);
+  CHECK(config.thresholds.message.deterministic);
   CHECK_FALSE(config.dynamic_process_sets);
   CHECK_FALSE(config.stall_check);
   CHECK(config.stall_warn_s == 5);
