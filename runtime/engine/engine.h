@@ -120,6 +120,7 @@ class Engine {
   Timeline timeline_;             // the executor's
   Metrics metrics_;               // the executor's
   StallAnswer stall_;             // the executor's
+  bool waited_ = false;           // the executor's: for others, since it last had work
 
   std::mutex mutex_;
   std::condition_variable changed_;  // a request is done, or the role is free
