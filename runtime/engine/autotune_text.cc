@@ -27,7 +27,7 @@ TunePoint PointOf(const EngineConfig& config) {
           bytes(thresholds.host.staged_piece_bytes),
           bytes(thresholds.rails_bytes),
           bytes(thresholds.message.ring_bytes),
-          bytes(thresholds.message.alone.segment_bytes)};
+          bytes(thresholds.message.segment_bytes)};
 }
 
 void Apply(const TunePoint& point, EngineConfig* config) {
@@ -40,7 +40,7 @@ void Apply(const TunePoint& point, EngineConfig* config) {
   thresholds.host.staged_piece_bytes = bytes(Knob::kPiece);
   thresholds.rails_bytes = bytes(Knob::kRails);
   thresholds.message.ring_bytes = bytes(Knob::kRing);
-  thresholds.message.alone.segment_bytes = bytes(Knob::kSegment);
+  thresholds.message.segment_bytes = bytes(Knob::kSegment);
 }
 
 std::string FormatResult(const TunePoint& point) {
