@@ -14,9 +14,9 @@ void ClockOffset::Add(const BeatRoundTrip& trip) {
 }
 
 const ClockOffset::Sample& ClockOffset::Best() const {
-  return *std::min_element(
-      samples_.begin(), samples_.end(),
-      [](const Sample& a, const Sample& b) { return a.under_way < b.under_way; });
+  return *std::min_element(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) {
+    return a.under_way < b.under_way;
+  });
 }
 
 std::optional<int64_t> ClockOffset::offset_ns() const {

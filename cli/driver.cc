@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/driver_loop.h"
 #include "cli/job_report.h"
+#include "cli/job_summary.h"
 #include "cli/verdict_text.h"
 
 namespace hvd {
@@ -158,6 +159,8 @@ void Driver::Finish() {
   CarryOut();
   const JobFacts& facts = state_.facts();
   const Verdict verdict = Judge(facts);
+  const std::string summary = options_.verbose ? RenderSummary(facts) : "";
+  if (!summary.empty()) Say(summary);
   std::string text = RenderVerdict(facts, verdict);
   if (!options_.output_directory.empty()) {
     const absl::Status written =

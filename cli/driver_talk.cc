@@ -97,7 +97,7 @@ void Driver::OnBeat(const Arrival& arrival) {
   trip.heard_there = static_cast<int64_t>(beat.heard_ns());
   trip.answered_there = static_cast<int64_t>(beat.sent_ns());
   trip.heard = arrival.at_ns;
-  timeline_.Heard(arrival.host, trip);
+  if (timeline_.Heard(arrival.host, trip)) AnswerTimeline("");
 }
 
 void Driver::OnEvent(int host, const v1::Event& event) {

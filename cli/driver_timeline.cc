@@ -28,18 +28,19 @@ void DriverTimeline::BeginEnd() {
 }
 
 bool DriverTimeline::EndIfAllMarked() {
-  const bool all =
-      std::all_of(hosts_.begin(), hosts_.end(), [](const Host& host) { return host.marked; });
+  const bool all = std::all_of(hosts_.begin(), hosts_.end(),
+                               [](const Host& host) { return host.marked && host.early.empty(); });
   if (!ending_ || !all) return false;
   file_->End();
   on_ = ending_ = false;
   return true;
 }
 
-void DriverTimeline::Heard(int host, const BeatRoundTrip& trip) {
+bool DriverTimeline::Heard(int host, const BeatRoundTrip& trip) {
   Host& from = hosts_[host];
   from.clock.Add(trip);
   if (!from.early.empty() && from.clock.offset_ns()) Pass(host, std::exchange(from.early, {}));
+  return EndIfAllMarked();
 }
 
 void DriverTimeline::Pass(int host, std::string bytes) {
@@ -60,14 +61,15 @@ bool DriverTimeline::Take(int host, v1::OutputChunk* chunk) {
 }
 
 bool DriverTimeline::HostEnded(int host) {
-  hosts_[host].ended = hosts_[host].marked = true;
+  Host& from = hosts_[host];
+  from.ended = from.marked = true;
+  if (!from.early.empty()) Pass(host, std::exchange(from.early, {}));
   return EndIfAllMarked();
 }
 
 bool DriverTimeline::open() const {
-  return on_ && std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) {
-           return !host.ended || !host.early.empty();
-         });
+  return on_ && std::any_of(hosts_.begin(), hosts_.end(),
+                            [](const Host& host) { return !host.ended || !host.early.empty(); });
 }
 
 std::string DriverTimeline::Finish(double seconds) {

@@ -18,11 +18,10 @@ class DriverTimeline {
 
   // Recording goes to `path` from now on. An error says why not.
   absl::Status Begin(const std::string& path);
-  // Recording ends when each host whose link is open has said its last; then Take or HostEnded
-  // return true, once.
+  // Recording ends when each host whose link is open has said its last and can be placed in time;
+  // then one of the next three returns true, once.
   void BeginEnd();
-
-  void Heard(int host, const BeatRoundTrip& trip);
+  bool Heard(int host, const BeatRoundTrip& trip);
   // A chunk of a host's timeline stream.
   bool Take(int host, v1::OutputChunk* chunk);
   bool HostEnded(int host);  // its link is no more

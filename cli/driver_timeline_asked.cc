@@ -38,6 +38,7 @@ void Driver::OnTimelineAsked(int host, const v1::TimelineAsked& asked) {
   } else if (!path.empty() && !(timeline_.on() && path == timeline_.path())) {
     set.set_error(std::string(timeline_.Begin(path).message()));
   }
+  if (!set.error().empty()) Say(set.error());
   set.set_on(!path.empty());
   for (size_t each = 0; each < ports_.size(); ++each) {
     if (set.error().empty() || static_cast<int>(each) == host) links_.Send(each, command);

@@ -13,9 +13,7 @@ namespace {
 constexpr size_t kMostRows = 10000;
 constexpr char kUnnamed[] = "unnamed call ";
 
-uint64_t Key(const TraceSpan& span) {
-  return static_cast<uint64_t>(span.set) << 32 | span.tensor;
-}
+uint64_t Key(const TraceSpan& span) { return static_cast<uint64_t>(span.set) << 32 | span.tensor; }
 
 // The outer span of two that begin together comes first.
 bool Before(const TraceRecord& a, const TraceRecord& b) {

@@ -92,8 +92,8 @@ void TimelineFile::Inside::Write(const std::string& bytes) {
   if (!file || bytes.empty()) return;
   const std::string all = bytes + format->End();
   for (size_t done = 0; done < all.size();) {
-    const ssize_t n = pwrite(file.get(), all.data() + done, all.size() - done,
-                             at + static_cast<off_t>(done));
+    const ssize_t n =
+        pwrite(file.get(), all.data() + done, all.size() - done, at + static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       const std::lock_guard<std::mutex> lock(mutex);
@@ -105,8 +105,7 @@ void TimelineFile::Inside::Write(const std::string& bytes) {
   at += static_cast<off_t>(bytes.size());
 }
 
-TimelineFile::TimelineFile(const Topology& topology)
-    : inside_(std::make_shared<Inside>(topology)) {
+TimelineFile::TimelineFile(const Topology& topology) : inside_(std::make_shared<Inside>(topology)) {
   std::thread([inside = inside_] { inside->Run(); }).detach();
 }
 

@@ -46,8 +46,7 @@ class Perfetto final : public TimelineFormat {
   }
 
   std::string NameRank(int rank, std::string_view name) override {
-    const WireWriter process =
-        WireWriter().Number(kProcessPid, rank + 1).Bytes(kProcessName, name);
+    const WireWriter process = WireWriter().Number(kProcessPid, rank + 1).Bytes(kProcessName, name);
     return Packet(WireWriter()
                       .Number(kPacketSequence, kSequence)
                       .Bytes(kPacketTrackDescriptor, WireWriter()
@@ -57,14 +56,14 @@ class Perfetto final : public TimelineFormat {
   }
 
   std::string NameRow(const TimelineRow& row, std::string_view name) override {
-    return Packet(WireWriter()
-                      .Number(kPacketSequence, kSequence)
-                      .Bytes(kPacketTrackDescriptor,
-                             WireWriter()
-                                 .Number(kDescriptorUuid, RowTrack(row))
-                                 .Bytes(kDescriptorName, name)
-                                 .Number(kDescriptorParent, RankTrack(row.rank))
-                                 .bytes()));
+    return Packet(
+        WireWriter()
+            .Number(kPacketSequence, kSequence)
+            .Bytes(kPacketTrackDescriptor, WireWriter()
+                                               .Number(kDescriptorUuid, RowTrack(row))
+                                               .Bytes(kDescriptorName, name)
+                                               .Number(kDescriptorParent, RankTrack(row.rank))
+                                               .bytes()));
   }
 
   std::string Event(const TimelineEvent& event) override {
@@ -78,18 +77,17 @@ class Perfetto final : public TimelineFormat {
     begin.Number(kEventType, kSliceBegin)
         .Number(kEventTrack, RowTrack(event.row))
         .Bytes(kEventName, event.activity);
-    const WireWriter end = WireWriter()
-                               .Number(kEventType, kSliceEnd)
-                               .Number(kEventTrack, RowTrack(event.row));
+    const WireWriter end =
+        WireWriter().Number(kEventType, kSliceEnd).Number(kEventTrack, RowTrack(event.row));
     return EventPacket(event.begin_ns, begin) + EventPacket(event.end_ns, end);
   }
 
   std::string Lost(int rank, uint64_t count, int64_t at_ns) override {
-    return EventPacket(at_ns, WireWriter()
-                                  .Number(kEventType, kInstant)
-                                  .Number(kEventTrack, RankTrack(rank))
-                                  .Bytes(kEventName,
-                                         absl::StrCat(count, " events are missing before here")));
+    return EventPacket(
+        at_ns, WireWriter()
+                   .Number(kEventType, kInstant)
+                   .Number(kEventTrack, RankTrack(rank))
+                   .Bytes(kEventName, absl::StrCat(count, " events are missing before here")));
   }
 
   std::string End() override { return ""; }

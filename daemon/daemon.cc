@@ -95,6 +95,9 @@ void Daemon::Handle(const v1::Command& command) {
     case v1::Command::kSetTimeline:
       if (links_ != nullptr) links_->SetTimeline(command.set_timeline());
       return;
+    case v1::Command::kAskPending:
+      if (links_ != nullptr) links_->AskPending();
+      return;
     case v1::Command::KIND_NOT_SET:
       return;
   }

@@ -134,6 +134,7 @@ void Daemon::StartLinks(const v1::Launch& launch) {
   if (listener >= 0) options.listener.Reset(fcntl(listener, F_DUPFD_CLOEXEC, 3));
   options.on_event = [this](v1::Event event) { Emit(std::move(event)); };
   options.timeline = launch.timeline();
+  options.stall = {launch.stall_warn_s(), launch.stall_abort_s()};
   const int stream = OutputQueue::TimelineStream(plan_->local_size);
   options.trace_room = [this, stream] { return output_.Room(stream); };
   options.on_trace = [this, stream](const std::string& frames) { output_.Push(stream, frames); };

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "proto/pending_list.h"
 #include "proto/rank_metrics.h"
 #include "proto/trace_ring.h"
 
@@ -47,21 +48,36 @@ struct HostPage {
   std::atomic<uint32_t> abort_claim{0};
   // Not 0 while the timeline is on: ranks fill their rings. Set by the daemon.
   std::atomic<uint32_t> tracing{0};
+  // Grows when the daemon wants to know what the ranks have pending (pending_list.h); then it
+  // rings.
+  std::atomic<uint32_t> question{0};
   char abort_text[1024] = {};
   Doorbell bell;
   RankActivity activity[kMaxLocalRanks];
 };
 
-// What lies behind the page, zeroed at first and touched only where it is used: each rank's counters
-// a process set, and its timeline.
+// What lies behind the page, zeroed at first and touched only where it is used: each rank's
+// counters and answers, one a process set, and its timeline.
 struct RankWatch {
+  RankActivity activity[kWatchedSets];  // of the sets besides the global one, which is in the page
   RankMetrics metrics[kWatchedSets];
+  PendingArea pending[kWatchedSets];
   alignas(4096) TraceRing trace;
 };
 inline constexpr size_t kRankWatchAt = (sizeof(HostPage) + 4095) / 4096 * 4096;
 inline constexpr size_t kHostPageBytes = kRankWatchAt + kMaxLocalRanks * sizeof(RankWatch);
+// Where a rank is looked at in one process set.
+struct WatchPlace {
+  HostPage* page = nullptr;
+  int local_rank = 0;  // of the process on its host
+  int set = 0;         // the set's region; 0: the global set
+};
 inline RankWatch& WatchOf(HostPage* page, int local_rank) {
   return reinterpret_cast<RankWatch*>(reinterpret_cast<char*>(page) + kRankWatchAt)[local_rank];
+}
+inline RankActivity& ActivityAt(const WatchPlace& place) {
+  return place.set == 0 ? place.page->activity[place.local_rank]
+                        : WatchOf(place.page, place.local_rank).activity[place.set];
 }
 
 // Rings the bell: one increment, a full fence, and system calls only for those asleep. `event_fds`

@@ -39,20 +39,19 @@ size_t Spell(const TraceSpan& span, std::string_view name, Words* out) {
     std::memset(out[count].words, 0, kTextPerSlot);
     std::memcpy(out[count].words, name.data(), part);
     name.remove_prefix(part);
-    out[count].tag =
-        Tag(span, name.empty() ? TraceActivity::kNameEnd : TraceActivity::kNameText);
+    out[count].tag = Tag(span, name.empty() ? TraceActivity::kNameEnd : TraceActivity::kNameText);
     ++count;
   }
-  out[count] = {{static_cast<uint64_t>(span.begin_ns), static_cast<uint64_t>(span.end_ns),
-                 span.bytes},
-                Tag(span, span.activity)};
+  out[count] = {
+      {static_cast<uint64_t>(span.begin_ns), static_cast<uint64_t>(span.end_ns), span.bytes},
+      Tag(span, span.activity)};
   return count + 1;
 }
 
-constexpr const char* kOperations[] = {"",          "ALLREDUCE",       "ALLGATHER",
-                                       "BROADCAST", "BARRIER",         "SHUTDOWN",
-                                       "REDUCESCATTER", "ALLTOALL",    "JOIN",
-                                       "ADD_PROCESS_SET", "REMOVE_PROCESS_SET"};
+constexpr const char* kOperations[] = {
+    "",        "ALLREDUCE",       "ALLGATHER",         "BROADCAST",
+    "BARRIER", "SHUTDOWN",        "REDUCESCATTER",     "ALLTOALL",
+    "JOIN",    "ADD_PROCESS_SET", "REMOVE_PROCESS_SET"};
 constexpr const char* kActivities[] = {"QUEUE",
                                        "WAIT_FOR_DATA",
                                        "WAIT_FOR_OTHER_TENSOR_DATA",

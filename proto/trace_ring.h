@@ -92,8 +92,8 @@ void DrainRing(TraceRing* ring, TraceCursor* cursor, uint32_t local_rank, size_t
 // What a stream of frames says, event after event.
 struct TraceRecord {
   uint32_t local_rank = 0;
-  uint64_t lost = 0;   // not 0: so many events are missing here, and the rest says nothing
-  TraceSpan span;      // activity kNameEnd: `name` is what span.tensor is called from now on
+  uint64_t lost = 0;  // not 0: so many events are missing here, and the rest says nothing
+  TraceSpan span;     // activity kNameEnd: `name` is what span.tensor is called from now on
   std::string name;
 };
 

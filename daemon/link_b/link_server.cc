@@ -38,7 +38,9 @@ bool SameSecret(const std::string& a, const std::string& b) {
 LinkServer::LinkServer(LinkServerOptions options)
     : options_(std::move(options)),
       book_(options_.local_size, options_.first_rank),
-      ranks_(options_.local_size) {
+      ranks_(options_.local_size),
+      stalls_(options_.stall) {
+  if (options_.stall.warn_s > 0) loop_.Post([this] { LookForStalls(); });
   if (options_.timeline) loop_.Post([this] { SwitchTracing(true); });
   if (options_.listener.valid()) {
     loop_.Watch(options_.listener.get(), EPOLLIN, [this](uint32_t) { OnListener(); });

@@ -15,6 +15,7 @@
 #include "daemon/link_b/link_peer.h"
 #include "daemon/loop.h"
 #include "daemon/rank_table.h"
+#include "daemon/stall_watch.h"
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 #include "hvd/v1/link_b.pb.h"
@@ -30,8 +31,9 @@ struct LinkServerOptions {
   std::string epoch_secret;
   UniqueFd listener;                        // the way back; may be invalid
   std::function<void(v1::Event)> on_event;  // links thread
-  // The ranks' timelines on their way to the driver (links thread): how many bytes may be given now,
-  // some frames, and that there will be no more.
+  StallPolicy stall;
+  // The ranks' timelines on their way to the driver (links thread): how many bytes may be given
+  // now, some frames, and that there will be no more.
   bool timeline = false;  // on from the start
   std::function<size_t()> trace_room;
   std::function<void(const std::string& frames)> on_trace;
@@ -56,17 +58,19 @@ class LinkServer {
   void Stop(std::string cause);
   // Begins or ends the recording of the timeline; `answer` goes to the rank that asked for it.
   void SetTimeline(v1::SetTimeline set);
+  // Tells what the ranks wait for, as an event.
+  void AskPending();
 
  private:
   struct Rank {
     UniqueFd door;
     std::string token;
-    int pid = -1;          // its own process; -1: not running
-    int peer = -1;         // descriptor of the connection that speaks for it
-    std::string activity;  // of epochs whose memory is gone
+    int pid = -1;            // its own process; -1: not running
+    int peer = -1;           // descriptor of the connection that speaks for it
+    std::string activity;    // of epochs whose memory is gone
     RankTotals counts = {};  // of epochs whose memory is gone
     bool ended = false;
-    bool broke = false;    // its link broke before its process ended
+    bool broke = false;  // its link broke before its process ended
   };
 
   std::string Name(int rank) const;  // "rank 3 on host1"
@@ -103,6 +107,13 @@ class LinkServer {
   void TakeTraces(bool whatever_the_room);
   void NoteRankEnded(int rank);
 
+  // Who waits for whom (link_stall.cc).
+  void LookForStalls();
+  using OnAnswers = std::function<void(const std::vector<RankPending>& answers)>;
+  void Ask(OnAnswers then);
+  std::vector<RankPending> Answers(uint64_t epoch, uint32_t question);
+  void TellPending(const std::vector<RankPending>& answers);
+
   LinkServerOptions options_;
   Loop loop_;
   EpochBook book_;
@@ -111,6 +122,8 @@ class LinkServer {
   std::map<uint64_t, std::shared_ptr<EpochMemory>> memories_;
   std::map<uint64_t, v1::EpochTable> tables_;
   std::map<uint64_t, std::shared_ptr<ArenaBox>> arenas_;  // of epochs whose table has not come
+  StallWatch stalls_;
+  std::vector<int> silent_;  // local ranks that had something pending but did not answer last
   bool tracing_ = false;
   bool looking_ = false;  // a timer for LookAtTraces is set
   std::thread thread_;

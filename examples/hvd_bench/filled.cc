@@ -26,10 +26,12 @@ void Filled::FillAlike() {
 
 void Filled::Run() {
   if (!async_) return ThrowIfError(Call());
-  hvd_handle_t handle = 0;
-  ThrowIfError(Submit(&handle));
-  ThrowIfError(hvd_wait(handle));
+  Begin();
+  End();
 }
+
+void Filled::Begin() { ThrowIfError(Submit(&handle_)); }
+void Filled::End() { ThrowIfError(hvd_wait(handle_)); }
 
 double Filled::SumOf(size_t index) const {
   return PatternSum(dtype_, hvd::size(), alike_ ? 0 : index);

@@ -16,6 +16,8 @@ class Filled : public Collective {
   void FillPattern() override;
   void FillAlike() override;
   void Run() override;
+  void Begin() override;
+  void End() override;
 
  protected:
   static constexpr double kNothing = 7;  // no pattern's value: an element left alone is found out
@@ -38,6 +40,7 @@ class Filled : public Collective {
   size_t count_;
   bool alike_ = false, async_;
   std::string name_;
+  hvd_handle_t handle_ = 0;
 };
 
 std::unique_ptr<Collective> MakeReduceScatter(const Plan& plan);

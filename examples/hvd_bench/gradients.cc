@@ -25,7 +25,7 @@ class Gradients {
   // Of each rank and step another.
   void Shuffle() { std::shuffle(order_.begin(), order_.end(), random_); }
   void Fill(bool alike);
-  void Run();
+  void Run() { bucket_ ? RunBucket() : RunTensors(); }
   void CheckAll(bool alike) const;
   void CheckEnds() const;
 
@@ -34,11 +34,16 @@ class Gradients {
     std::string name;
     std::unique_ptr<Buffer> data;
   };
+  void MakeTensors(const GradientsPlan& plan, const std::vector<int64_t>& counts);
+  void MakeViews(const std::vector<int64_t>& counts);
+  void RunTensors();
+  void RunBucket();
   double Sum(size_t index, bool alike) const {
     return PatternSum(dtype_, hvd::size(), alike ? 0 : index);
   }
 
   Dtype dtype_;
+  std::unique_ptr<hvd_bucket_t, void (*)(hvd_bucket_t*)> bucket_{nullptr, hvd_bucket_destroy};
   std::vector<Tensor> tensors_;
   std::vector<size_t> order_;
   std::mt19937_64 random_;
@@ -46,12 +51,36 @@ class Gradients {
 
 Gradients::Gradients(const GradientsPlan& plan)
     : dtype_(plan.dtype), random_(0x9e3779b9 + hvd::rank()) {
-  for (const size_t count : Resnet50Gradients()) {
+  const std::vector<size_t> sizes = Resnet50Gradients();
+  const std::vector<int64_t> counts(sizes.begin(), sizes.end());
+  plan.views ? MakeViews(counts) : MakeTensors(plan, counts);
+  order_.resize(tensors_.size());
+  std::iota(order_.begin(), order_.end(), size_t{0});
+}
+
+void Gradients::MakeTensors(const GradientsPlan& plan, const std::vector<int64_t>& counts) {
+  for (const int64_t count : counts) {
     tensors_.push_back({"gradient." + std::to_string(tensors_.size()),
                         std::make_unique<Buffer>(plan.dtype, count, plan.memory)});
   }
-  order_.resize(tensors_.size());
-  std::iota(order_.begin(), order_.end(), size_t{0});
+}
+
+void Gradients::MakeViews(const std::vector<int64_t>& counts) {
+  hvd_options_t reduction = HVD_OPTIONS_INIT;
+  reduction.op = HVD_SUM;
+  reduction.name = "gradients";
+  hvd_bucket_options_t options = HVD_BUCKET_OPTIONS_INIT;
+  options.reduction = &reduction;
+  options.dtype = dtype_.code;
+  hvd_bucket_t* bucket = nullptr;
+  ThrowIfError(
+      hvd_bucket_create(counts.data(), static_cast<int32_t>(counts.size()), &options, &bucket));
+  bucket_.reset(bucket);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    void* view = nullptr;
+    ThrowIfError(hvd_bucket_view(bucket, static_cast<int32_t>(i), &view));
+    tensors_.push_back({"", std::make_unique<Buffer>(dtype_, counts[i], view)});
+  }
 }
 
 void Gradients::Fill(bool alike) {
@@ -64,7 +93,7 @@ void Gradients::Fill(bool alike) {
   }
 }
 
-void Gradients::Run() {
+void Gradients::RunTensors() {
   std::vector<hvd_handle_t> handles(tensors_.size());
   hvd_options_t options = HVD_OPTIONS_INIT;
   options.op = HVD_SUM;
@@ -75,6 +104,13 @@ void Gradients::Run() {
                                      &handles[index]));
   }
   for (const size_t index : order_) ThrowIfError(hvd_wait(handles[index]));
+}
+
+void Gradients::RunBucket() {
+  for (const size_t index : order_) {
+    ThrowIfError(hvd_bucket_ready(bucket_.get(), static_cast<int32_t>(index)));
+  }
+  ThrowIfError(hvd_bucket_wait(bucket_.get()));
 }
 
 void Gradients::CheckAll(bool alike) const {
@@ -107,7 +143,8 @@ GradientsResult MeasureGradients(const GradientsPlan& plan) {
   result.bytes = elements * plan.dtype.bytes;
   result.tensors = counts.size();
   Gradients gradients(plan);
-  const auto whole = MakeCollective({"allreduce", plan.dtype, result.bytes, plan.memory});
+  const Memory memory = plan.views ? Memory::kArena : plan.memory;
+  const auto whole = MakeCollective({"allreduce", plan.dtype, result.bytes, memory});
   gradients.Fill(false);
   gradients.Run();
   gradients.CheckAll(false);

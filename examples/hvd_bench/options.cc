@@ -1,6 +1,7 @@
 #include "examples/hvd_bench/options.h"
 
 #include <CLI/CLI.hpp>
+#include <initializer_list>
 
 #include "examples/hvd_bench/collective.h"
 #include "examples/hvd_bench/values.h"
@@ -19,13 +20,15 @@ std::vector<std::string> DtypeNames() {
 
 std::vector<std::string> Names() {
   std::vector<std::string> names = Operations();
-  names.emplace_back(kGradients);
+  for (const char* more : {kGradients, kOverlap, kIdle, kLate}) names.emplace_back(more);
   return names;
 }
 
 void Declare(CLI::App* app, Options* options) {
   app->option_defaults()->always_capture_default();  // so that --help shows them
-  app->add_option("op", options->op, "what to measure; gradients: a step of ResNet-50")
+  app->add_option("op", options->op,
+                  "a collective; gradients: a step of ResNet-50; overlap: computing meanwhile; "
+                  "idle, late: what waiting costs")
       ->required()
       ->check(CLI::IsMember(Names()));
   app->add_option("--sizes", options->sizes,
@@ -39,6 +42,8 @@ void Declare(CLI::App* app, Options* options) {
       ->check(CLI::IsMember({"user", "arena"}));
   app->add_option("--iters", options->iterations, "timed calls a size; 0: by size")
       ->check(CLI::Range(0, 100000000));
+  app->add_option("--seconds", options->seconds, "how long idle and late take")
+      ->check(CLI::Range(0.01, 3600.0));
   app->add_flag("--async", options->async, "submit, then wait, instead of the blocking call");
   app->add_flag("--named,!--unnamed", options->named, "whether the calls have a name");
   app->add_flag("--views", options->views, "gradients are views of one bucket");
@@ -47,18 +52,23 @@ void Declare(CLI::App* app, Options* options) {
 
 // What no option may say for this operation; empty: all is well.
 std::string Conflict(const CLI::App& app, const Options& options) {
-  const bool gradients = options.op == kGradients, barrier = options.op == "barrier";
-  if ((gradients || barrier) && app.count("--sizes") > 0) {
-    return "--sizes: " + options.op + " has a size of its own";
-  }
-  if (gradients && !options.named) return "--unnamed: gradients need names, their order differs";
-  if (barrier && (options.async || !options.named || options.buffers != "user")) {
-    return "a barrier has no buffers, no name and no asynchronous form";
-  }
-  if (options.views && (!gradients || options.buffers == "arena")) {
+  const auto is = [&](const char* op) { return options.op == op; };
+  const bool waits = is(kIdle) || is(kLate), barrier = is("barrier");
+  const auto refuse = [&](std::initializer_list<const char*> flags) {
+    for (const char* flag : flags) {
+      if (app.count(flag) > 0) return std::string(flag) + " says nothing for " + options.op;
+    }
+    return std::string();
+  };
+  if (waits)
+    return refuse({"--sizes", "--dtype", "--buffers", "--iters", "--async", "--named", "--views"});
+  if (app.count("--seconds") > 0) return "--seconds is for idle and late";
+  if (options.views && (!is(kGradients) || options.buffers == "arena")) {
     return "--views is for gradients, whose bucket lies in the arena anyway";
   }
-  return "";
+  if (barrier) return refuse({"--sizes", "--dtype", "--buffers", "--async", "--named"});
+  if (is(kGradients)) return refuse({"--sizes", "--async", "--named"});
+  return is(kOverlap) ? refuse({"--async"}) : "";
 }
 
 }  // namespace
@@ -76,6 +86,7 @@ std::optional<Options> ParseOptions(int argc, char** argv, int* exit_code) {
     return std::nullopt;
   }
   if (options.op == "barrier") options.sizes = {1};
+  if (options.op == kOverlap && app.count("--sizes") == 0) options.sizes = {64 << 20};
   return options;
 }
 

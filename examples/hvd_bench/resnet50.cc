@@ -10,13 +10,16 @@ struct Stage {
 
 // A convolution and its batch norm's scale and shift.
 void Convolution(size_t out, size_t in, size_t window, std::vector<size_t>* counts) {
-  counts->insert(counts->end(), {out * in * window * window, out, out});
+  counts->push_back(out * in * window * window);
+  counts->push_back(out);
+  counts->push_back(out);
 }
 
 }  // namespace
 
 std::vector<size_t> Resnet50Gradients() {
   std::vector<size_t> counts;
+  counts.reserve(161);
   Convolution(64, 3, 7, &counts);
   size_t width = 64;
   for (const Stage stage : {Stage{64, 3}, Stage{128, 4}, Stage{256, 6}, Stage{512, 3}}) {
@@ -28,7 +31,8 @@ std::vector<size_t> Resnet50Gradients() {
       width = stage.planes * 4;
     }
   }
-  counts.insert(counts.end(), {1000 * width, 1000});
+  counts.push_back(1000 * width);
+  counts.push_back(1000);
   return counts;
 }
 

@@ -17,13 +17,7 @@ class Engine;
 struct Pending {
   std::vector<std::unique_ptr<Request>> requests;
   std::weak_ptr<Engine> engine;  // gone: every request is done
-
-  bool done() const {
-    for (const auto& request : requests) {
-      if (!request->done.load(std::memory_order_acquire)) return false;
-    }
-    return true;
-  }
+  std::string set;               // which ranks messages speak of; empty: the job's
 };
 
 class HandleTable {

@@ -25,6 +25,8 @@ class Process {
   // After the first Init of an epoch only; collective. Nothing when it has been called already.
   absl::Status AddStaticSets(const StaticSets& sets);
   absl::Status Shutdown();
+  // Has hvdrun write the timeline of all ranks to `path`, or end it (empty). Waits until it is so.
+  absl::Status AskTimeline(const std::string& path);
   // The global set's. Null when not initialised.
   std::shared_ptr<Engine> engine() const;
   ProcessSets& sets() { return sets_; }
@@ -38,6 +40,7 @@ class Process {
  private:
   Process();
   absl::Status InitLocked();
+  void BeginTimelineOf(const EngineConfig& config, const EpochWorld& world);  // life_mutex_ held
 
   std::mutex life_mutex_;             // held during Init and Shutdown
   std::unique_ptr<Session> session_;  // guarded by life_mutex_; outlives epochs

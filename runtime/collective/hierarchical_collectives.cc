@@ -78,10 +78,9 @@ std::byte* HierarchicalCollectives::Room(size_t index, size_t bytes) {
 
 absl::Status HierarchicalCollectives::Allreduce(const ReduceArgs& args) {
   if (hosts() == 1) return host_->Allreduce(args);
-  if (args.dtype == HVD_BOOL && args.op == HVD_AVERAGE) {
-    return absl::InvalidArgumentError("bool has no average; use MIN or MAX");
-  }
+  if (const auto known = ReductionOf(args, size()); !known.ok()) return known.status();
   const TensorView view(args);
+  if (flat() && view.parts().size() == 1) return rail_->Allreduce(args);
   const size_t bytes = view.count() * view.element_bytes();
   return bytes < thresholds_.rails_bytes ? AllreduceOnFirstRail(args, view)
                                          : AllreduceOnRails(args, view);
@@ -94,6 +93,13 @@ absl::Status HierarchicalCollectives::Barrier() {
     if (absl::Status crossed = rail_->Barrier(); !crossed.ok()) return crossed;
   }
   return host_->Barrier();
+}
+
+void HierarchicalCollectives::set_thresholds(const HierarchicalThresholds& thresholds) {
+  thresholds_ = thresholds;
+  host_->set_thresholds(thresholds.host);
+  if (rail_ != nullptr) rail_->set_thresholds(thresholds.message);
+  if (all_ != nullptr) all_->set_thresholds(thresholds.message);
 }
 
 }  // namespace hvd

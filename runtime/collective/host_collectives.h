@@ -28,6 +28,8 @@ class HostCollectives : public Collectives {
   // Waits for all ranks of the host. The region is fresh (zeroed) in each epoch.
   static absl::StatusOr<std::unique_ptr<HostCollectives>> Create(
       const HostGroupOptions& options, const HostThresholds& thresholds = {});
+  // Between operations, and the same on all ranks.
+  void set_thresholds(const HostThresholds& thresholds) { thresholds_ = thresholds; }
 
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
@@ -48,7 +50,7 @@ class HostCollectives : public Collectives {
   HostCollectives(std::unique_ptr<HostGroup> group, const HostThresholds& thresholds);
 
   const std::unique_ptr<HostGroup> group_;
-  const HostThresholds thresholds_;
+  HostThresholds thresholds_;
 };
 
 }  // namespace hvd

@@ -1,197 +1,235 @@
 #include "runtime/engine/agreement_words.h"
 
-#include <bit>
-
 #include "proto/wire.h"
+#include "runtime/engine/signature_words.h"
 
 namespace hvd {
 namespace {
 
-// Field numbers within a message of any kind; kept as they are so that versions can tell each other
-// apart.
-enum Field {
-  kNumber = 1,
+// Field numbers; kept as they are so that versions can tell each other apart.
+enum MessageField {
+  kSameIds = 1,
+  kReport = 2,
+  kLeft = 3,
+  kHasRetired = 4,
+  kBye = 5,
+  kPlainIds = 6,  // decisions that say nothing but their id; in order with the others
+  kDecision = 7,
+  kRetired = 8,
+  kAborted = 9,
+};
+enum ItemField {
+  kId = 1,
   kName = 2,
-  kSignature = 3,
+  kSame = 3,
   kRank = 4,
-  kOtherSignature = 5,
+  kSignature = 5,
   kOtherRank = 6,
-  kRows = 7,
-  kError = 8,
-  kContributors = 9,
-};
-enum SignatureField {
-  kRequestKind = 1,
-  kDtype = 2,
-  kOp = 3,
-  kRoot = 4,
-  kDevice = 5,
-  kShape = 6,
-  kGroupCount = 7,
-  kGroupHash = 8,
-  kCompression = 9,
-  kPrescale = 10,  // the bits of a double
-  kPostscale = 11,
+  kOtherSignature = 7,
+  kContributors = 8,
+  kJoinedRank = 9,
+  kLastJoined = 10,
+  kRows = 11,
+  kError = 12,
+  kResult = 13,
 };
 
-std::string Encode(const Signature& signature) {
-  WireWriter words;
-  if (signature.group_count != 0) {
-    words.Number(kGroupCount, static_cast<uint32_t>(signature.group_count))
-        .Number(kGroupHash, signature.group_hash);
-  }
-  if (signature.compression != 0) words.Number(kCompression, signature.compression);
-  if (signature.prescale != 1.0) {
-    words.Number(kPrescale, std::bit_cast<uint64_t>(signature.prescale));
-  }
-  if (signature.postscale != 1.0) {
-    words.Number(kPostscale, std::bit_cast<uint64_t>(signature.postscale));
-  }
-  return words.Number(kRequestKind, static_cast<uint64_t>(signature.kind))
-      .Number(kDtype, signature.dtype)
-      .Number(kOp, signature.op)
-      .Number(kRoot, static_cast<uint32_t>(signature.root))
-      .Number(kDevice, signature.device_type)
-      .Packed(kShape, {signature.shape.begin(), signature.shape.begin() + signature.ndim})
-      .bytes();
-}
+using Ids = std::vector<int64_t>;
 
-bool Decode(std::string_view bytes, Signature* signature) {
-  WireReader reader(bytes);
-  std::vector<int64_t> shape;
-  bool fine = true;
-  while (reader.Next()) {
-    const auto number = static_cast<uint32_t>(reader.number());
-    if (reader.field() == kRequestKind) signature->kind = static_cast<RequestKind>(number);
-    if (reader.field() == kDtype) signature->dtype = number;
-    if (reader.field() == kOp) signature->op = number;
-    if (reader.field() == kRoot) signature->root = static_cast<int32_t>(number);
-    if (reader.field() == kDevice) signature->device_type = number;
-    if (reader.field() == kShape) fine = reader.Packed(&shape);
-    if (reader.field() == kGroupCount) signature->group_count = static_cast<int32_t>(number);
-    if (reader.field() == kGroupHash) signature->group_hash = reader.number();
-    if (reader.field() == kCompression) signature->compression = number;
-    if (reader.field() == kPrescale) signature->prescale = std::bit_cast<double>(reader.number());
-    if (reader.field() == kPostscale) signature->postscale = std::bit_cast<double>(reader.number());
-  }
-  const auto kind = static_cast<uint32_t>(signature->kind);
-  if (!fine || !reader.ok() || shape.size() > kMaxDimensions || kind < 1 ||
-      kind > static_cast<uint32_t>(RequestKind::kRemoveProcessSet)) {
-    return false;
-  }
-  signature->ndim = static_cast<int32_t>(shape.size());
-  std::copy(shape.begin(), shape.end(), signature->shape.begin());
+bool ReadIds(const WireReader& reader, std::vector<uint32_t>* ids) {
+  Ids read;
+  if (!reader.Packed(&read)) return false;
+  ids->insert(ids->end(), read.begin(), read.end());
   return true;
 }
 
-std::string Wrap(AgreementKind kind, const WireWriter& message) {
-  return WireWriter().Bytes(static_cast<int>(kind), message.bytes()).bytes();
+// Ranks may be -1 for "none".
+uint64_t FromRank(int rank) { return static_cast<uint64_t>(rank + 1); }
+int ToRank(uint64_t number) { return static_cast<int>(number) - 1; }
+
+std::string Encode(const UpReport& up) {
+  const Report& report = up.report;
+  WireWriter words;
+  if (up.id != 0) words.Number(kId, up.id);
+  if (up.id == 0) words.Bytes(kName, up.name);
+  words.Number(kRank, FromRank(report.first.rank));
+  if (up.same) words.Number(kSame, 1);
+  if (!up.same) words.Bytes(kSignature, EncodeSignature(report.first.signature));
+  if (report.other) {
+    words.Number(kOtherRank, FromRank(report.other->rank))
+        .Bytes(kOtherSignature, EncodeSignature(report.other->signature));
+  }
+  words.Number(kContributors, static_cast<uint64_t>(report.contributors));
+  if (report.joined_rank >= 0) words.Number(kJoinedRank, FromRank(report.joined_rank));
+  if (report.last_joined >= 0) words.Number(kLastJoined, FromRank(report.last_joined));
+  if (!report.rows.empty()) words.Packed(kRows, report.rows);
+  return words.bytes();
 }
 
-bool DecodeReport(std::string_view bytes, OutboxEntry* entry) {
+bool Decode(std::string_view bytes, UpReport* up) {
   WireReader reader(bytes);
-  Asker other;
+  Report& report = up->report;
+  bool fine = true;
+  int other_rank = -1;
+  while (fine && reader.Next()) {
+    const uint64_t number = reader.number();
+    const int field = reader.field();
+    if (field == kId) up->id = static_cast<uint32_t>(number);
+    if (field == kName) up->name = std::string(reader.bytes());
+    if (field == kSame) up->same = true;
+    if (field == kRank) report.first.rank = ToRank(number);
+    if (field == kSignature) fine = DecodeSignature(reader.bytes(), &report.first.signature);
+    if (field == kOtherRank) other_rank = ToRank(number);
+    if (field == kOtherSignature) {
+      fine = DecodeSignature(reader.bytes(), &report.other.emplace().signature);
+    }
+    if (field == kContributors) report.contributors = static_cast<int>(number);
+    if (field == kJoinedRank) report.joined_rank = ToRank(number);
+    if (field == kLastJoined) report.last_joined = ToRank(number);
+    if (field == kRows) fine = reader.Packed(&report.rows);
+  }
+  if (report.other) report.other->rank = other_rank;
+  return fine && reader.ok() && (up->id != 0 || !up->name.empty());
+}
+
+bool IsPlain(const Decision& decision) {
+  return decision.id != 0 && decision.name.empty() && !decision.has_signature &&
+         decision.error.empty() && decision.rows.empty() && decision.contributors == 0 &&
+         decision.result < 0;
+}
+
+std::string Encode(const Decision& decision) {
+  WireWriter words;
+  if (decision.id != 0) words.Number(kId, decision.id);
+  if (!decision.name.empty()) words.Bytes(kName, decision.name);
+  if (decision.has_signature) words.Bytes(kSignature, EncodeSignature(decision.signature));
+  if (!decision.error.empty()) words.Bytes(kError, decision.error);
+  if (!decision.rows.empty()) words.Packed(kRows, decision.rows);
+  if (decision.contributors > 0) {
+    words.Number(kContributors, static_cast<uint64_t>(decision.contributors));
+  }
+  if (decision.result >= 0) words.Number(kResult, static_cast<uint64_t>(decision.result));
+  return words.bytes();
+}
+
+bool Decode(std::string_view bytes, Decision* decision) {
+  WireReader reader(bytes);
   bool fine = true;
   while (fine && reader.Next()) {
-    const auto number = static_cast<uint32_t>(reader.number());
-    if (reader.field() == kNumber) entry->number = number;
-    if (reader.field() == kName) entry->name = std::string(reader.bytes());
-    if (reader.field() == kRank) entry->first.rank = static_cast<int>(number);
-    if (reader.field() == kOtherRank) other.rank = static_cast<int>(number);
-    if (reader.field() == kRows) fine = reader.Packed(&entry->rows);
-    if (reader.field() == kSignature) fine = Decode(reader.bytes(), &entry->first.signature);
-    if (reader.field() == kOtherSignature) {
-      fine = Decode(reader.bytes(), &other.signature);
-      entry->other = other;
+    const int field = reader.field();
+    if (field == kId) decision->id = static_cast<uint32_t>(reader.number());
+    if (field == kName) decision->name = std::string(reader.bytes());
+    if (field == kError) decision->error = std::string(reader.bytes());
+    if (field == kRows) fine = reader.Packed(&decision->rows);
+    if (field == kContributors) decision->contributors = static_cast<int>(reader.number());
+    if (field == kResult) decision->result = static_cast<int64_t>(reader.number());
+    if (field == kSignature) {
+      decision->has_signature = true;
+      fine = DecodeSignature(reader.bytes(), &decision->signature);
     }
   }
-  if (entry->other) entry->other->rank = other.rank;
-  return fine && reader.ok();
+  return fine && reader.ok() && (decision->id != 0 || !decision->name.empty());
 }
 
-bool DecodeDecision(std::string_view bytes, LogEntry* entry) {
-  WireReader reader(bytes);
-  bool fine = true;
-  while (fine && reader.Next()) {
-    if (reader.field() == kNumber) entry->number = static_cast<uint32_t>(reader.number());
-    if (reader.field() == kError) entry->error = std::string(reader.bytes());
-    if (reader.field() == kRows) fine = reader.Packed(&entry->rows);
-    if (reader.field() == kContributors) entry->contributors = static_cast<int>(reader.number());
-    if (reader.field() == kSignature) fine = Decode(reader.bytes(), &entry->signature);
-  }
-  return fine && reader.ok();
+std::string Encode(const LeftNote& left) {
+  WireWriter words;
+  words.Number(kRank, FromRank(left.rank));
+  for (const std::string& name : left.names) words.Bytes(kName, name);
+  return words.bytes();
 }
 
-bool DecodeLeft(std::string_view bytes, OutboxEntry* entry) {
+bool Decode(std::string_view bytes, LeftNote* left) {
   WireReader reader(bytes);
-  entry->is_left = true;
   while (reader.Next()) {
-    if (reader.field() == kRank) entry->left_rank = static_cast<int>(reader.number());
+    if (reader.field() == kRank) left->rank = ToRank(reader.number());
+    if (reader.field() == kName) left->names.emplace_back(reader.bytes());
   }
   return reader.ok();
 }
 
+// A run of plain decisions takes one field, so that a known tensor costs its id.
+void EncodeDecisions(const std::vector<Decision>& decisions, WireWriter* words) {
+  Ids plain;
+  const auto flush = [&] {
+    if (!plain.empty()) words->Packed(kPlainIds, plain);
+    plain.clear();
+  };
+  for (const Decision& decision : decisions) {
+    if (IsPlain(decision)) {
+      plain.push_back(decision.id);
+      continue;
+    }
+    flush();
+    words->Bytes(kDecision, Encode(decision));
+  }
+  flush();
+}
+
+bool DecodePlain(const WireReader& reader, std::vector<Decision>* decisions) {
+  std::vector<uint32_t> ids;
+  if (!ReadIds(reader, &ids)) return false;
+  for (const uint32_t id : ids) {
+    if (id == 0) return false;
+    decisions->emplace_back().id = id;
+  }
+  return true;
+}
+
+bool DecodeField(const WireReader& reader, AgreementMessage* message) {
+  switch (reader.field()) {
+    case kSameIds:
+      return ReadIds(reader, &message->same_ids);
+    case kReport:
+      return Decode(reader.bytes(), &message->reports.emplace_back());
+    case kLeft:
+      return Decode(reader.bytes(), &message->lefts.emplace_back());
+    case kHasRetired:
+      message->has_retired = true;
+      return true;
+    case kBye:
+      message->bye = true;
+      return true;
+    case kPlainIds:
+      return DecodePlain(reader, &message->decisions);
+    case kDecision:
+      return Decode(reader.bytes(), &message->decisions.emplace_back());
+    case kRetired:
+      return ReadIds(reader, &message->retired);
+    case kAborted:
+      message->aborted = std::string(reader.bytes());
+      return !message->aborted.empty();
+    default:
+      return true;  // of a later version
+  }
+}
+
 }  // namespace
 
-std::string EncodeOutbox(const OutboxEntry& entry) {
-  if (entry.is_left) {
-    return Wrap(AgreementKind::kLeft,
-                WireWriter().Number(kRank, static_cast<uint64_t>(entry.left_rank)));
+std::string EncodeAgreement(const AgreementMessage& message) {
+  WireWriter words;
+  if (!message.same_ids.empty()) {
+    words.Packed(kSameIds, Ids(message.same_ids.begin(), message.same_ids.end()));
   }
-  WireWriter report;
-  report.Number(kNumber, entry.number)
-      .Bytes(kName, entry.name)
-      .Bytes(kSignature, Encode(entry.first.signature))
-      .Number(kRank, static_cast<uint64_t>(entry.first.rank));
-  if (entry.other) {
-    report.Bytes(kOtherSignature, Encode(entry.other->signature))
-        .Number(kOtherRank, static_cast<uint64_t>(entry.other->rank));
+  for (const UpReport& report : message.reports) words.Bytes(kReport, Encode(report));
+  for (const LeftNote& left : message.lefts) words.Bytes(kLeft, Encode(left));
+  if (message.has_retired) words.Number(kHasRetired, 1);
+  if (message.bye) words.Number(kBye, 1);
+  EncodeDecisions(message.decisions, &words);
+  if (!message.retired.empty()) {
+    words.Packed(kRetired, Ids(message.retired.begin(), message.retired.end()));
   }
-  report.Packed(kRows, entry.rows);
-  return Wrap(AgreementKind::kReport, report);
-}
-
-std::string EncodeDecision(const LogEntry& entry) {
-  WireWriter decision;
-  decision.Number(kNumber, entry.number)
-      .Packed(kRows, entry.rows)
-      .Bytes(kSignature, Encode(entry.signature))
-      .Number(kContributors, static_cast<uint32_t>(entry.contributors));
-  if (!entry.error.empty()) decision.Bytes(kError, entry.error);
-  return Wrap(AgreementKind::kDecision, decision);
-}
-
-std::string EncodeBye() { return Wrap(AgreementKind::kBye, WireWriter()); }
-
-std::string EncodeAborted(std::string_view cause) {
-  return Wrap(AgreementKind::kAborted, WireWriter().Bytes(kError, cause));
+  if (!message.aborted.empty()) words.Bytes(kAborted, message.aborted);
+  return words.bytes();
 }
 
 absl::StatusOr<AgreementMessage> DecodeAgreement(std::string_view bytes) {
   WireReader reader(bytes);
   AgreementMessage message;
-  bool fine = reader.Next();
-  message.kind = static_cast<AgreementKind>(reader.field());
-  switch (message.kind) {
-    case AgreementKind::kReport:
-      fine = fine && DecodeReport(reader.bytes(), &message.outbox);
-      break;
-    case AgreementKind::kLeft:
-      fine = fine && DecodeLeft(reader.bytes(), &message.outbox);
-      break;
-    case AgreementKind::kDecision:
-      fine = fine && DecodeDecision(reader.bytes(), &message.decision);
-      break;
-    case AgreementKind::kBye:
-      break;
-    case AgreementKind::kAborted:
-      fine = fine && DecodeDecision(reader.bytes(), &message.decision);
-      message.cause = message.decision.error;
-      break;
-    default:
-      fine = false;
+  bool fine = true;
+  while (fine && reader.Next()) fine = DecodeField(reader, &message);
+  if (!fine || !reader.ok() || message.empty()) {
+    return absl::InvalidArgumentError("an agreement message does not parse");
   }
-  if (!fine) return absl::InvalidArgumentError("an agreement message does not parse");
   return message;
 }
 

@@ -7,34 +7,40 @@
 namespace hvd {
 namespace {
 
-struct KnobWords {
-  SettingId id;
-  int64_t EngineConfig::*field;
+// In the order of Knob.
+constexpr std::array<SettingId, kKnobs> kIds = {
+    SettingId::kFusionThreshold, SettingId::kBatchWait,  SettingId::kOneShotBytes,
+    SettingId::kPieceBytes,      SettingId::kRailsBytes, SettingId::kRingBytes,
+    SettingId::kSegmentBytes,
 };
 
-// In the order of Knob.
-constexpr std::array<KnobWords, kKnobs> kWords = {{
-    {SettingId::kFusionThreshold, &EngineConfig::fusion_threshold},
-    {SettingId::kBatchWait, &EngineConfig::batch_wait_us},
-    {SettingId::kOneShotBytes, &EngineConfig::one_shot_bytes},
-    {SettingId::kPieceBytes, &EngineConfig::piece_bytes},
-    {SettingId::kRailsBytes, &EngineConfig::rails_bytes},
-    {SettingId::kRingBytes, &EngineConfig::ring_bytes},
-    {SettingId::kSegmentBytes, &EngineConfig::segment_bytes},
-}};
-
-const Setting& SettingOf(size_t knob) { return Settings()[static_cast<size_t>(kWords[knob].id)]; }
+const Setting& SettingOf(size_t knob) { return Settings()[static_cast<size_t>(kIds[knob])]; }
 
 }  // namespace
 
 TunePoint PointOf(const EngineConfig& config) {
-  TunePoint point;
-  for (size_t knob = 0; knob < kKnobs; ++knob) point[knob] = config.*kWords[knob].field;
-  return point;
+  const HierarchicalThresholds& thresholds = config.thresholds;
+  const auto bytes = [](size_t value) { return static_cast<int64_t>(value); };
+  return {config.fusion_threshold,
+          config.batch_wait_us,
+          bytes(thresholds.host.one_shot_bytes),
+          bytes(thresholds.host.staged_piece_bytes),
+          bytes(thresholds.rails_bytes),
+          bytes(thresholds.message.ring_bytes),
+          bytes(thresholds.message.segment_bytes)};
 }
 
 void Apply(const TunePoint& point, EngineConfig* config) {
-  for (size_t knob = 0; knob < kKnobs; ++knob) config->*kWords[knob].field = point[knob];
+  const auto at = [&point](Knob knob) { return point[static_cast<size_t>(knob)]; };
+  const auto bytes = [&at](Knob knob) { return static_cast<size_t>(at(knob)); };
+  config->fusion_threshold = at(Knob::kFusionThreshold);
+  config->batch_wait_us = at(Knob::kBatchWait);
+  HierarchicalThresholds& thresholds = config->thresholds;
+  thresholds.host.one_shot_bytes = bytes(Knob::kOneShot);
+  thresholds.host.staged_piece_bytes = bytes(Knob::kPiece);
+  thresholds.rails_bytes = bytes(Knob::kRails);
+  thresholds.message.ring_bytes = bytes(Knob::kRing);
+  thresholds.message.segment_bytes = bytes(Knob::kSegment);
 }
 
 std::string FormatResult(const TunePoint& point) {
@@ -54,8 +60,8 @@ absl::StatusOr<TunePoint> ParseResult(absl::string_view text, const TunePoint& s
   TunePoint point = start;
   size_t known = 0;
   for (size_t knob = 0; knob < kKnobs; ++knob) {
-    if (!values->IsSet(kWords[knob].id)) continue;
-    point[knob] = static_cast<int64_t>(values->Number(kWords[knob].id));
+    if (!values->IsSet(kIds[knob])) continue;
+    point[knob] = static_cast<int64_t>(values->Number(kIds[knob]));
     ++known;
   }
   if (known == 0) return absl::InvalidArgumentError("it holds no result of a search");

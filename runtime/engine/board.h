@@ -5,25 +5,25 @@
 // completed entries go to the host's outbox and its leader appends the batches that the root
 // decides.
 //
-// Threads and processes: every function may be called by any local rank at any time. One spin word
-// guards the board; it is held for some hundred nanoseconds and never across a system call. A
-// holder that is killed leaves it taken: whoever spins then finds the epoch aborted and gets the
-// error.
+// Marking what was agreed before is one compare-and-swap on the entry's word (MarkWord). A short
+// lock guards only names, changed requests, joining and leaving. It is never held across a system
+// call, and a holder that is killed traps nobody: whoever spins finds the epoch aborted.
+//
+// Threads: Mark, Join and NoteLeft of one rank are called by one thread at a time, NextBatch and
+// Advance too; the two groups may meet. TakeOutbox, Append and Adopt: one thread of the leader's
+// rank. The rest: any thread. Ranks (processes) never need to be kept apart.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "proto/host_page.h"
-#include "runtime/engine/mismatch.h"
-#include "runtime/engine/request.h"
+#include "runtime/engine/board_memory.h"
+#include "runtime/engine/report.h"
 
 namespace hvd {
 
@@ -31,61 +31,54 @@ namespace hvd {
 struct BoardPlace {
   HostPage* page = nullptr;
   const int* event_fds = nullptr;  // borrowed; null in a job of one host
-  void* memory = nullptr;          // BoardBytes(); zeroed at first
+  void* memory = nullptr;          // Board::Bytes(); zeroed at first
   int local_rank = 0;
   int local_size = 1;
   int first_rank = 0;  // global rank of local rank 0
   int world_size = 1;
+  int host = 0;
   bool several_hosts = false;
-};
-
-// What a rank says when it submits a tensor.
-struct MarkValue {
-  Signature signature;
-  int64_t input_at = -1, output_at = -1;  // offsets in this rank's arena; -1: not there
-};
-
-// Where one of the host's ranks has a tensor: offsets in its arena.
-struct HostBuffers {
-  int64_t input_at = -1, output_at = -1;
-};
-
-// An agreed entry as a rank reads it from the log.
-struct LogEntry {
-  uint32_t number = 0;
-  std::string error;          // empty: run it
-  std::vector<int64_t> rows;  // by global rank; only for kinds where they may differ
-  Signature signature;        // the agreed one; an allgather's first dimension is one rank's
-  // By local rank; empty unless every rank of this host has the tensor in its arena.
-  std::vector<HostBuffers> host_buffers;
-  int contributors = 0;  // ranks that have submitted it themselves
-  int64_t result = -1;   // of a join: the last rank
+  uint32_t entries = 8192;  // names outstanding or remembered, the log's length; same on all ranks
 };
 
 // A completed entry on its way to the leader.
 struct OutboxEntry {
   uint32_t number = 0;
-  std::string name;
-  Asker first;
-  std::optional<Asker> other;  // set on a mismatch within the host
-  std::vector<int64_t> rows;   // by local rank
-  bool is_left = false;        // instead of the above: `left_rank` has left
+  uint32_t tenant = 0;  // tells the names apart that have had this number
+  Report report;
+  bool is_left = false;  // instead of the above: `left_rank` has left
   int left_rank = 0;
+  std::vector<std::string> left_names;  // what it has submitted and not seen done
+};
+
+// What somebody waits for, for the one who looks for stalls. Ranks are global, all of this host.
+struct OpenName {
+  std::string name;
+  Signature signature;  // one of the ranks'; not known of what waits elsewhere
+  std::vector<int> submitted, missing;
+  bool waits_elsewhere = false;  // complete here: other hosts are missing
 };
 
 class Board {
  public:
-  static constexpr uint32_t kEntries =
-      8192;  // names outstanding or remembered; also the log's length
+  static constexpr uint32_t kEntries = 8192;
 
-  static size_t Bytes(int local_size, int world_size);
+  static size_t Bytes(int local_size, int world_size, uint32_t entries = kEntries);
 
   explicit Board(const BoardPlace& place);
+  Board(const Board&) = delete;
+  Board& operator=(const Board&) = delete;
 
   // Says that this rank has submitted `name`. Returns the entry's number. REQUIRES: this rank has
-  // executed its last request of that name. ResourceExhausted when kEntries names are outstanding;
-  // Aborted when the epoch is or becomes broken (a peer has left and can never answer).
+  // executed its last request of that name. ResourceExhausted when all entries are outstanding;
+  // FailedPrecondition between Join and its execution; Aborted when the epoch is or becomes broken
+  // (a peer has left and can never answer).
   absl::StatusOr<uint32_t> Mark(std::string_view name, const MarkValue& value);
+
+  // This rank is ready for whatever the others ask for, with neutral values, until all have joined:
+  // then an entry of kind kJoin comes through the log, with the number returned. Entries come
+  // meanwhile that this rank has not marked; their signature says what to take part in.
+  absl::StatusOr<uint32_t> Join();
 
   // The next batch for this rank to execute, if one has been closed. Every rank sees the same
   // batches.
@@ -105,50 +98,74 @@ class Board {
   // The leader's side. Take what completed; append a batch that the root decided.
   bool HasOutbox() const;
   std::optional<OutboxEntry> TakeOutbox();
-  absl::Status Append(absl::Span<const LogEntry> batch);
+  std::string Name(uint32_t number) const;  // of an entry taken and not appended
+  void Append(absl::Span<const LogEntry> batch);
+  // A number for an entry that the others decide while all ranks of this host have joined. None
+  // while a rank here is too far behind: the leader is rung when it has advanced.
+  absl::StatusOr<std::optional<uint32_t>> Adopt(std::string_view name);
 
   // This rank will submit nothing more (its kLeave has been marked). Aborts the epoch when a peer
   // on this host waits for it. With several hosts the leader passes it on.
   absl::Status NoteLeft();
-  // The leader heard that a rank of another host has left: aborts when someone here waits for it.
-  absl::Status NoteLeftElsewhere(int rank);
+  // Aborts the epoch: `left_rank` can never answer `waiting_for`.
+  absl::Status AbortLeft(int left_rank, std::string_view waiting_for) const;
+
+  // What is marked by some and not complete, at most so many.
+  std::vector<OpenName> Open(size_t at_most) const;
 
  private:
-  struct Header;
-  struct Entry;
-  struct LogSlot;
-  struct MarkSlot;
   class Lock;
+  static constexpr uint32_t kLeftFlag = 0x80000000u;  // in an outbox word: the rest is a local rank
+  // What this rank remembers of a number, so that a mark needs no look at the shared names.
+  struct Known {
+    std::string name;
+    uint32_t version = 0;
+    bool registered = false;
+    Signature agreed;
+  };
+  struct NameHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
+  };
 
-  Entry& entry(uint32_t number) const;
-  MarkSlot* marks(uint32_t number, uint32_t run) const;
-  LogSlot& log_slot(uint64_t seq) const;
-  std::atomic<uint64_t>& batch_end(uint64_t batch) const;
-  int64_t* log_rows(uint64_t seq) const;
-  char* log_text(uint64_t seq) const;
-
-  LogEntry ReadLog(uint64_t seq) const;
-  uint64_t FindOpen(uint64_t* batch) const;
-  absl::StatusOr<uint32_t> FindOrCreate(std::string_view name);
+  // Names (board_names.cc); under the lock.
+  uint32_t Find(std::string_view name, uint64_t hash, uint64_t hash_b) const;
+  uint32_t FindOrCreate(std::string_view name);  // 0: all entries are outstanding
   uint32_t TakeIdleEntry();
-  bool IsIdle(const Entry& entry) const;
+  bool IsIdle(const BoardEntry& entry, MarkWord word) const;
   void Unlink(uint32_t number);
-  void Complete(uint32_t number);
+  void Remember(uint32_t number, std::string_view name);
+  std::string_view KeptName(const BoardEntry& entry) const;
+
+  // Marks (board.cc).
+  bool TryMark(uint32_t number, const MarkValue& value, uint64_t counts);
+  absl::StatusOr<uint32_t> MarkNew(std::string_view name, const MarkValue& value);
+  absl::StatusOr<uint32_t> MarkLocked(std::string_view name, const MarkValue& value, int* run);
+  void Propose(BoardEntry* entry, const Signature& signature);
+  absl::StatusOr<uint32_t> JoinLocked(int* run);
+  void MarkNeutral(uint32_t number);
+  void ClearNeutral();
+  absl::Status CheckLeft(uint32_t number, int run, std::string_view name);
+
+  // Decisions and the log (board_log.cc).
+  void Complete(uint32_t number, MarkWord claimed);
+  Report ReadReport(uint32_t number) const;
+  void AppendEntry(const LogEntry& entry);
+  void WriteSlot(LogSlot* slot, const LogEntry& entry, MarkWord claimed);
+  LogEntry ReadSlot(uint64_t seq) const;
   void PushOutbox(uint32_t word);
-  void AppendLocked(const LogEntry& entry);
-  void CloseAt(uint64_t end);
-  absl::Status AbortLeft(int left_rank, std::string_view waiting_for);
+  uint64_t FindOpen(uint64_t* batch) const;
+  uint64_t BatchBegin(uint64_t batch) const;
+  void CloseAll();
+  void AdvanceJoined(uint64_t begin, uint64_t end);
 
   const BoardPlace place_;
-  Header* header_;
-  std::byte* entries_;
-  std::byte* marks_;
-  std::byte* log_;
-  std::byte* batch_ends_;
-  std::byte* log_rows_;
-  std::byte* log_text_;
-  // This rank's place in the log: entries and batches executed.
-  uint64_t next_ = 0, next_batch_ = 0;
+  const BoardMemory memory_;
+  std::unordered_map<std::string, uint32_t, NameHash, std::equal_to<>> numbers_;
+  std::vector<Known> known_;  // by number
+  std::atomic<bool> joined_{false};
+  std::atomic<uint64_t> next_batch_{0};  // batches executed
+  uint64_t outbox_begin_ = 0;            // the leader's
 };
 
 }  // namespace hvd

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 
 #include "absl/strings/match.h"
@@ -40,19 +41,21 @@ void TakeAlgorithms(const SettingValues& values, EngineConfig* config) {
   config->fusion_threshold = Whole(values, Id::kFusionThreshold);
   config->disable_group_fusion = values.Flag(Id::kDisableGroupFusion);
   config->batch_wait_us = Whole(values, Id::kBatchWait);
+  config->bucket_bytes = Whole(values, Id::kBucketBytes);
   config->dynamic_process_sets = values.Flag(Id::kDynamicProcessSets);
-  config->one_shot_bytes = Whole(values, Id::kOneShotBytes);
-  config->piece_bytes = Whole(values, Id::kPieceBytes);
-  config->rails_bytes = Whole(values, Id::kRailsBytes);
-  config->ring_bytes = Whole(values, Id::kRingBytes);
-  config->segment_bytes = Whole(values, Id::kSegmentBytes);
-  config->deterministic = values.Flag(Id::kDeterministic);
+  const auto bytes = [&values](Id id, size_t* field) {
+    if (values.IsSet(id)) *field = static_cast<size_t>(values.Number(id));
+  };
+  HierarchicalThresholds& thresholds = config->thresholds;
+  bytes(Id::kOneShotBytes, &thresholds.host.one_shot_bytes);
+  bytes(Id::kPieceBytes, &thresholds.host.staged_piece_bytes);
+  bytes(Id::kRailsBytes, &thresholds.rails_bytes);
+  bytes(Id::kRingBytes, &thresholds.message.ring_bytes);
+  bytes(Id::kSegmentBytes, &thresholds.message.segment_bytes);
+  thresholds.message.deterministic = values.Flag(Id::kDeterministic);
 }
 
 void TakeWatching(const SettingValues& values, EngineConfig* config) {
-  config->stall_check = !values.Flag(Id::kStallCheckDisable);
-  config->stall_warn_s = values.Number(Id::kStallWarn);
-  config->stall_abort_s = values.Number(Id::kStallAbort);
   config->timeline = values.Text(Id::kTimeline);
   config->log_level = static_cast<LogLevel>(Whole(values, Id::kLogLevel));
   config->autotune = values.Flag(Id::kAutotune);
@@ -77,6 +80,8 @@ absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environmen
   if (!values.ok()) return values.status();
   TakeAlgorithms(*values, &config);
   TakeWatching(*values, &config);
+  config.set = values->Describe();
+  config.doubts = values->warnings();
   const auto text = [&](const char* name) {
     const char* value = lookup(name);
     return std::string(value != nullptr ? value : "");
@@ -94,6 +99,14 @@ absl::StatusOr<EngineConfig> ReadConfig() {
     environment.emplace_back(*entry);
   }
   return MakeConfig(environment);
+}
+
+void SaySettings(const EngineConfig& config) {
+  if (config.log_level <= LogLevel::kWarning && !config.link) {
+    for (const std::string& line : config.doubts) fprintf(stderr, "hvd: %s\n", line.c_str());
+  }
+  if (config.log_level > LogLevel::kInfo) return;
+  for (const std::string& line : config.set) fprintf(stderr, "hvd: setting %s\n", line.c_str());
 }
 
 }  // namespace hvd

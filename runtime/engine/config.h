@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "proto/hello.h"
+#include "runtime/collective/hierarchical_collectives.h"
 
 namespace hvd {
 
@@ -26,21 +27,16 @@ struct EngineConfig {
   bool disable_group_fusion = false;
   int64_t batch_wait_us = 50;  // how long a batch that nobody waits for stays open
   bool dynamic_process_sets = true;
+  int64_t bucket_bytes = 25 << 20;  // of a gradient bucket's tensors that travel together
 
-  // Algorithms; in bytes. The same as in HierarchicalThresholds.
-  int64_t one_shot_bytes = 16 << 10;   // up to this, every rank of a host sums everything
-  int64_t piece_bytes = 64 << 10;      // of staged user memory in a host
-  int64_t rails_bytes = 8 << 10;       // from this, all ranks of a host talk to other hosts
-  int64_t ring_bytes = 512 << 10;      // from this, hosts reduce along a ring
-  int64_t segment_bytes = 256 << 10;   // of one send between hosts
-  bool deterministic = false;          // hosts' sums in host order
+  // Of the algorithms; what is not set stays as the collectives measured it.
+  HierarchicalThresholds thresholds;
 
-  // Seeing inside.
-  bool stall_check = true;
-  double stall_warn_s = 60;
-  double stall_abort_s = 0;  // 0: never
-  std::string timeline;      // a path, or DYNAMIC; empty: none
+  // Seeing inside. (Stalls are hvdrun's to find: it reads those settings.)
+  std::string timeline;  // a path, or DYNAMIC; empty: none
   LogLevel log_level = LogLevel::kWarning;
+  // What is set and where it came from, and names that look misspelt; a line each.
+  std::vector<std::string> set, doubts;
 
   bool autotune = false;
   std::string autotune_log, autotune_file;  // empty: none
@@ -53,5 +49,8 @@ struct EngineConfig {
 absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environment);
 // Of this process's environment.
 absl::StatusOr<EngineConfig> ReadConfig();
+// Rank 0 says on stderr what HVD_LOG_LEVEL lets it: `set` for information; `doubts` as a warning,
+// unless hvdrun has said them.
+void SaySettings(const EngineConfig& config);
 
 }  // namespace hvd

@@ -102,6 +102,12 @@ absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::ForSet(EpochWorld* job, 
   return world;
 }
 
+int EpochWorld::LocalRankInJob(int local_rank) const {
+  if (job_ == nullptr) return local_rank;
+  const int in_set = topology_.first_rank(place().host) + local_rank;
+  return job_->topology().place(set_.global_ranks[in_set]).local_rank;
+}
+
 std::byte* EpochWorld::region() const {
   const EpochWorld& whole = job();
   return whole.grant_.memory->after_page() +
@@ -148,6 +154,7 @@ void EpochWorld::BuildAgreement() {
   board.first_rank = topology_.first_rank(place().host);
   board.world_size = topology_.size();
   board.several_hosts = topology_.hosts().size() > 1;
+  board.host = place().host;
   board_ = std::make_unique<Board>(board);
   if (!board.several_hosts) {
     std::byte* after_collectives = region() +
@@ -170,6 +177,7 @@ absl::Status EpochWorld::BuildCollectives() {
                                          .local_rank = place().local_rank,
                                          .local_size = place().local_size});
     if (!host.ok()) return host.status();
+    on_host_ = host->get();
     collectives_ = std::move(*host);
     return absl::OkStatus();
   }
@@ -180,8 +188,14 @@ absl::Status EpochWorld::BuildCollectives() {
                                               .rank = rank_,
                                               .channel = kCollectiveChannel});
   if (!all.ok()) return all.status();
+  across_hosts_ = all->get();
   collectives_ = std::move(*all);
   return absl::OkStatus();
+}
+
+void EpochWorld::SetThresholds(const HierarchicalThresholds& thresholds) {
+  if (on_host_ != nullptr) on_host_->set_thresholds(thresholds.host);
+  if (across_hosts_ != nullptr) across_hosts_->set_thresholds(thresholds);
 }
 
 }  // namespace hvd

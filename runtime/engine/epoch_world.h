@@ -9,12 +9,12 @@
 
 #include "absl/status/statusor.h"
 #include "hostfile/topology.h"
-#include "runtime/collective/collectives.h"
+#include "runtime/collective/hierarchical_collectives.h"
 #include "runtime/engine/board.h"
 #include "runtime/engine/direct.h"
 #include "runtime/engine/leader.h"
-#include "runtime/session/host_arenas.h"
 #include "runtime/engine/set_transport.h"
+#include "runtime/session/host_arenas.h"
 #include "runtime/session/session.h"
 #include "runtime/transport/waiter.h"
 
@@ -67,14 +67,18 @@ class EpochWorld {
   Direct* direct() { return direct_.get(); }  // null in a job of several hosts
   Waiter& waiter() { return *waiter_; }
   Collectives& collectives() { return *collectives_; }
+  void SetThresholds(const HierarchicalThresholds& thresholds);
   Leader* leader() { return leader_.get(); }  // null unless this rank speaks for its host
   Transport* transport() { return transport_.get(); }
   // Null without a launcher.
   const HostArenas* arenas() const { return job().arenas_.get(); }
-  // What the daemon reads is about the global set; another one's is its own.
-  RankActivity& activity() {
-    return job_ == nullptr ? page()->activity[place().local_rank] : set_activity_;
-  }
+  // The local rank in the whole job of a local rank of this set.
+  int LocalRankInJob(int local_rank) const;
+  // Where hvdd looks at this rank in this set.
+  WatchPlace watch() const { return {page(), job().place().local_rank, set_.region}; }
+  RankActivity& activity() { return ActivityAt(watch()); }
+  // Empty in the global set: all.
+  const std::vector<int>& members() const { return set_.global_ranks; }
   // Gives a removed set's region back to the next one, zeroed. REQUIRES: no member on this host
   // uses it any more. One of them suffices: does nothing on the others.
   void ClearMemory();
@@ -94,7 +98,6 @@ class EpochWorld {
   const int rank_;
   EpochWorld* const job_;  // null in the global set's
   const SetPlace set_;
-  RankActivity set_activity_;
   // Of the global set's.
   EpochGrant grant_;
   std::unique_ptr<HostArenas> arenas_;
@@ -103,6 +106,8 @@ class EpochWorld {
   std::unique_ptr<Board> board_;
   std::unique_ptr<Direct> direct_;
   std::unique_ptr<Collectives> collectives_;
+  HostCollectives* on_host_ = nullptr;               // what collectives_ is, on one host
+  HierarchicalCollectives* across_hosts_ = nullptr;  // or on several
   std::unique_ptr<Leader> leader_;
 };
 

@@ -9,22 +9,31 @@ FrameChannel::FrameChannel(Transport* transport, int peer, uint16_t channel)
     : transport_(transport), peer_(peer), tag_{channel, 0} {}
 
 absl::Status FrameChannel::Send(const std::string& message) {
-  size_t at = 0;
-  do {
-    auto frame = std::make_unique<Frame>();
-    frame->rest = static_cast<uint32_t>(message.size() - at);
-    const size_t part = std::min(frame->bytes.size(), message.size() - at);
-    std::memcpy(frame->bytes.data(), message.data() + at, part);
-    at += part;
-    auto request = transport_->Send(peer_, tag_, frame.get(), sizeof(Frame));
-    if (!request.ok()) return request.status();
-    sending_.push_back({std::move(frame), std::move(*request)});
-  } while (at < message.size());
+  if (message.size() > kMaxMessage) {
+    return absl::InternalError("an agreement message to rank " + std::to_string(peer_) + " has " +
+                               std::to_string(message.size()) + " bytes; 16 MiB are the most");
+  }
+  auto sending = std::make_unique<Sending>();
+  sending->frame = std::make_unique<Frame>();
+  Frame& frame = *sending->frame;
+  frame.length = message.size();
+  const size_t part = std::min(frame.bytes.size(), message.size());
+  std::memcpy(frame.bytes.data(), message.data(), part);
+  auto sent = transport_->Send(peer_, tag_, &frame, sizeof(Frame));
+  if (!sent.ok()) return sent.status();
+  sending->frame_sent = std::move(*sent);
+  if (part < message.size()) {
+    sending->rest = message.substr(part);
+    sent = transport_->Send(peer_, tag_, sending->rest.data(), sending->rest.size());
+    if (!sent.ok()) return sent.status();
+    sending->rest_sent = std::move(*sent);
+  }
+  sending_.push_back(std::move(sending));
   return absl::OkStatus();
 }
 
-absl::Status FrameChannel::PostReceive() {
-  auto request = transport_->Receive(peer_, tag_, &incoming_, sizeof(Frame));
+absl::Status FrameChannel::PostReceive(void* data, size_t bytes) {
+  auto request = transport_->Receive(peer_, tag_, data, bytes);
   if (!request.ok()) return request.status();
   receiving_ = std::move(*request);
   return absl::OkStatus();
@@ -33,31 +42,41 @@ absl::Status FrameChannel::PostReceive() {
 absl::StatusOr<std::optional<std::string>> FrameChannel::Receive() {
   while (true) {
     if (receiving_ == nullptr) {
-      if (absl::Status posted = PostReceive(); !posted.ok()) return posted;
+      absl::Status posted = receives_rest_ ? PostReceive(rest_.data(), rest_.size())
+                                           : PostReceive(incoming_.get(), sizeof(Frame));
+      if (!posted.ok()) return posted;
     }
     const absl::StatusOr<bool> came = receiving_->Test();
     if (!came.ok()) return came.status();
     if (!*came) return std::optional<std::string>();
     receiving_ = nullptr;
-    if (incoming_.rest + assembled_.size() > kMaxMessage) {
+    const Frame& frame = *incoming_;
+    if (receives_rest_) {
+      receives_rest_ = false;
+      return std::optional<std::string>(std::string(frame.bytes.data(), frame.bytes.size()) +
+                                        rest_);
+    }
+    if (frame.length > kMaxMessage) {
       return absl::InternalError("rank " + std::to_string(peer_) +
                                  " sent an agreement message larger than 16 MiB");
     }
-    const size_t part = std::min<size_t>(incoming_.bytes.size(), incoming_.rest);
-    assembled_.append(incoming_.bytes.data(), part);
-    if (part == incoming_.rest) {
-      std::optional<std::string> message(std::move(assembled_));
-      assembled_.clear();
-      return message;
+    if (frame.length <= frame.bytes.size()) {
+      return std::optional<std::string>(std::string(frame.bytes.data(), frame.length));
     }
+    receives_rest_ = true;
+    rest_.resize(frame.length - frame.bytes.size());
   }
 }
 
 absl::StatusOr<bool> FrameChannel::HasUnsent() {
   while (!sending_.empty()) {
-    const absl::StatusOr<bool> sent = sending_.front().request->Test();
-    if (!sent.ok()) return sent.status();
-    if (!*sent) return true;
+    const Sending& oldest = *sending_.front();
+    for (TransportRequest* request : {oldest.frame_sent.get(), oldest.rest_sent.get()}) {
+      if (request == nullptr) continue;
+      const absl::StatusOr<bool> sent = request->Test();
+      if (!sent.ok()) return sent.status();
+      if (!*sent) return true;
+    }
     sending_.pop_front();
   }
   return false;

@@ -1,5 +1,6 @@
-// Messages of any length to one peer over a Transport, whose receives need a known length: cut into
-// frames of one size. Keeps one receive posted, and sends in flight as long as they need.
+// Messages of any length to one peer over a Transport, whose receives need a known length: a frame
+// of one size, and what does not fit into it as one more send. Keeps one receive posted, and sends
+// in flight as long as they need.
 #pragma once
 
 #include <array>
@@ -30,25 +31,26 @@ class FrameChannel {
   absl::StatusOr<bool> HasUnsent();
 
  private:
-  // The first eight bytes of a frame, then its part of the message.
+  // The length of the whole message, then its beginning.
   struct Frame {
-    uint32_t rest = 0;  // bytes of the message from this frame on
-    uint32_t reserved = 0;
+    uint64_t length = 0;
     std::array<char, kFrameBytes - 8> bytes{};
   };
   struct Sending {
     std::unique_ptr<Frame> frame;
-    std::unique_ptr<TransportRequest> request;
+    std::string rest;
+    std::unique_ptr<TransportRequest> frame_sent, rest_sent;
   };
-  absl::Status PostReceive();
+  absl::Status PostReceive(void* data, size_t bytes);
 
   Transport* const transport_;
   const int peer_;
   const MessageTag tag_;
-  std::deque<Sending> sending_;
-  Frame incoming_;
-  std::unique_ptr<TransportRequest> receiving_;
-  std::string assembled_;
+  std::deque<std::unique_ptr<Sending>> sending_;
+  std::unique_ptr<Frame> incoming_ = std::make_unique<Frame>();
+  std::string rest_;  // of the message whose frame has come
+  bool receives_rest_ = false;
+  std::unique_ptr<TransportRequest> receiving_;  // destroyed before what it writes to
 };
 
 }  // namespace hvd

@@ -1,6 +1,5 @@
 // The one rank of a host that speaks for it in a job of several hosts (local rank 0): carries
-// completed entries from the host's outbox to the root and the root's decisions into the host's
-// log. The root (rank 0) is the leader of its own host too, and holds the Negotiator.
+// LeaderCore's messages between its host and its parent and children in the tree.
 #pragma once
 
 #include <memory>
@@ -11,7 +10,7 @@
 #include "hostfile/topology.h"
 #include "runtime/engine/board.h"
 #include "runtime/engine/frame_channel.h"
-#include "runtime/engine/negotiator.h"
+#include "runtime/engine/leader_core.h"
 
 namespace hvd {
 
@@ -23,6 +22,7 @@ struct LeaderParts {
   int host = 0;
   Board* board = nullptr;
   Transport* transport = nullptr;
+  uint16_t channel = kAgreementChannel;
 };
 
 // Threads: whoever runs the engine, one at a time.
@@ -30,33 +30,32 @@ class Leader {
  public:
   explicit Leader(const LeaderParts& parts);
 
-  // Carries everything that can be carried now. True if something was. The caller rings the host's
-  // bell then.
+  // Carries everything that can be carried now. True if the host's log has grown: the caller rings
+  // the host's bell then.
   absl::StatusOr<bool> Step();
-  // True while a message of ours may still be inside the transport.
+  // True while a message of ours may still be inside the transport, or is to come.
   absl::StatusOr<bool> HasUnsent();
-  // At the end of the epoch: a leader tells the root that it has read the last decision; the root
-  // has heard all.
+  // At the end of the epoch: this host has read the last decision. The leaders below have said so
+  // when HeardAllByes; the others' transports may go then.
   absl::Status SayBye();
+  bool HeardAllByes() const { return core_.HeardAllByes(); }
   // The epoch is broken here: tells the others, as far as the transport still carries. Waits for
   // nothing.
   void SpreadAbort(std::string_view cause);
-  bool HeardAllByes() const { return byes_ == static_cast<int>(channels_.size()); }
-  bool is_root() const { return parts_.host == 0; }
+  bool is_root() const { return core_.is_root(); }
+  const LeaderCore& core() const { return core_; }
 
  private:
-  absl::StatusOr<bool> StepOutbox();
-  absl::StatusOr<bool> StepChannel(int host, FrameChannel* channel);
-  absl::Status OnReport(int host, const OutboxEntry& report);
-  absl::Status OnLeft(int host, int rank);
-  absl::Status OnDecision(const LogEntry& entry);
-  absl::Status OnMessage(int host, const std::string& bytes);
+  struct Neighbour {
+    int host = 0;
+    FrameChannel channel;
+  };
+  absl::Status Hear(Neighbour* neighbour);
+  bool IsParent(const Neighbour& neighbour) const;
 
   const LeaderParts parts_;
-  Negotiator negotiator_;  // used at the root only
-  // The root: one a foreign host, in host order (index host - 1). Others: one, to the root.
-  std::vector<std::unique_ptr<FrameChannel>> channels_;
-  int byes_ = 0;
+  LeaderCore core_;
+  std::vector<std::unique_ptr<Neighbour>> neighbours_;  // the parent, if any, first
   bool abort_spread_ = false;
 };
 

@@ -15,8 +15,8 @@ uint64_t InputBytes(const Request& request);
 
 class Metrics {
  public:
-  Metrics(HostPage* page, int local_rank, int set)
-      : at_(&WatchOf(page, local_rank).metrics[set]) {}
+  explicit Metrics(const WatchPlace& place)
+      : at_(&WatchOf(place.page, place.local_rank).metrics[place.set]) {}
 
   void Done(RequestKind kind, uint64_t bytes) {
     Add(&at_->calls[static_cast<int>(kind)], 1);

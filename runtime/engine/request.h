@@ -93,6 +93,7 @@ struct Request {
   std::vector<RequestPart> parts;  // of a group; then input and output above are not used
   std::vector<int64_t> splits;     // of an alltoall: rows for each rank; empty: even
 
+  uint64_t sequence = 0;     // of this rank's submissions in its set
   int64_t submitted_ns = 0;  // while the timeline is on: when (engine/timeline.h)
 
   // Written by the executor before `done`.

@@ -22,10 +22,10 @@ struct TracedTensor {
 
 class Timeline {
  public:
-  Timeline(HostPage* page, int local_rank, int set)
-      : tracing_(&page->tracing),
-        ring_(&WatchOf(page, local_rank).trace),
-        set_(static_cast<uint8_t>(set)) {}
+  explicit Timeline(const WatchPlace& place)
+      : tracing_(&place.page->tracing),
+        ring_(&WatchOf(place.page, place.local_rank).trace),
+        set_(static_cast<uint8_t>(place.set)) {}
 
   // One relaxed load; when false, take no time stamps.
   bool on() const { return tracing_->load(std::memory_order_relaxed) != 0; }

@@ -105,9 +105,9 @@ TEST_CASE("a scribbled stream is refused") {
 
 TEST_CASE("activities have Horovod's names") {
   CHECK(ActivityName(TraceActivity::kAllreduce) == "ALLREDUCE");
-  CHECK(ActivityName(static_cast<TraceActivity>(
-            static_cast<int>(TraceActivity::kNegotiate) +
-            static_cast<int>(TraceActivity::kAlltoall))) == "NEGOTIATE_ALLTOALL");
+  CHECK(ActivityName(static_cast<TraceActivity>(static_cast<int>(TraceActivity::kNegotiate) +
+                                                static_cast<int>(TraceActivity::kAlltoall))) ==
+        "NEGOTIATE_ALLTOALL");
   CHECK(ActivityName(TraceActivity::kMemcpyInFusionBuffer) == "MEMCPY_IN_FUSION_BUFFER");
   CHECK(ActivityName(TraceActivity::kLastActivity) == "COMPRESS");
   CHECK(ActivityName(TraceActivity::kNameEnd).empty());

@@ -306,6 +306,41 @@ HVD_EXPORT hvd_status_t hvd_stop_timeline(void);
  * only asks. */
 HVD_EXPORT hvd_status_t hvd_metrics(char* buffer, size_t* bytes);
 
+/* ---- buckets: tensors that are reduced together as they become ready ----
+ *
+ * A bucket holds the gradients of a model one after the other in memory that all ranks of a host
+ * see. A step writes each gradient into its view and says so; whole chunks of neighbours travel as
+ * soon as all of them are ready, while the step goes on. All ranks make the same bucket; the order
+ * in which tensors become ready may differ. */
+typedef struct hvd_bucket_t hvd_bucket_t;
+
+typedef struct hvd_bucket_options_t {
+  size_t struct_size;
+  size_t chunk_bytes; /* of tensors that travel together; 0: chosen (HVD_BUCKET_BYTES) */
+  const hvd_options_t* reduction; /* name, op, process set and scales; NULL: averages over all */
+  int32_t dtype;                  /* hvd_dtype_t of all tensors; default HVD_FLOAT32 */
+  int32_t reserved;               /* must be 0 */
+} hvd_bucket_options_t;
+#define HVD_BUCKET_OPTIONS_INIT \
+  { sizeof(hvd_bucket_options_t), 0, NULL, HVD_FLOAT32, 0 }
+
+/* `counts` has the elements of each of `count` tensors. `options` may be NULL. Buckets without a
+ * name belong together by the order in which they are made. The bucket lives until
+ * hvd_bucket_destroy, also across hvd_shutdown and hvd_init. */
+HVD_EXPORT hvd_status_t hvd_bucket_create(const int64_t* counts, int32_t count,
+                                          const hvd_bucket_options_t* options,
+                                          hvd_bucket_t** bucket);
+/* *data gets where tensor `index` lies (64-byte aligned): always the same place. */
+HVD_EXPORT hvd_status_t hvd_bucket_view(const hvd_bucket_t* bucket, int32_t index, void** data);
+/* Tensor `index` is written; until hvd_bucket_wait returns, it is hvd's. Any thread.
+ * HVD_ERR_INVALID when it is ready already; any other error leaves it not ready. */
+HVD_EXPORT hvd_status_t hvd_bucket_ready(hvd_bucket_t* bucket, int32_t index);
+/* Returns when all tensors are reduced, and begins the next step; with an error of any chunk too.
+ * HVD_ERR_INVALID, naming the tensors, when some are not ready: then nothing has changed. */
+HVD_EXPORT hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket);
+/* NULL does nothing. Waits for chunks under way. */
+HVD_EXPORT void hvd_bucket_destroy(hvd_bucket_t* bucket);
+
 /* The calling thread's last message; never NULL; valid until its next failing call. */
 HVD_EXPORT const char* hvd_last_error(void);
 HVD_EXPORT const char* hvd_status_name(hvd_status_t status); /* "HVD_ERR_MISMATCH" */

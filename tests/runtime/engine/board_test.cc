@@ -195,12 +195,14 @@ TEST_CASE(
   CHECK_FALSE(board.ranks[0]->HasNext());
   const auto out = board.ranks[0]->TakeOutbox();
   REQUIRE(out.has_value());
-  CHECK(out->name == "x");
-  CHECK(out->rows == std::vector<int64_t>{4, 4});
+  CHECK(board.ranks[0]->Name(out->number) == "x");
+  CHECK(out->report.contributors == 2);
+  CHECK(out->report.first.signature.shape[0] == 4);
   CHECK_FALSE(board.ranks[0]->TakeOutbox().has_value());
   LogEntry entry;
   entry.number = out->number;
-  REQUIRE(board.ranks[0]->Append({entry}).ok());
+  entry.signature = out->report.first.signature;
+  board.ranks[0]->Append({entry});
   REQUIRE(board.ranks[1]->HasNext());
   CHECK(board.ranks[1]->NextBatch().at(0).number == out->number);
 }

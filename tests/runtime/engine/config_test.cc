@@ -2,8 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "runtime/collective/hierarchical_collectives.h"
-
 namespace hvd {
 namespace {
 
@@ -21,16 +19,8 @@ TEST_CASE("the table's defaults are the config's") {
   CHECK(table.fusion_threshold == own.fusion_threshold);
   CHECK(table.disable_group_fusion == own.disable_group_fusion);
   CHECK(table.batch_wait_us == own.batch_wait_us);
+  CHECK(table.bucket_bytes == own.bucket_bytes);
   CHECK(table.dynamic_process_sets == own.dynamic_process_sets);
-  CHECK(table.one_shot_bytes == own.one_shot_bytes);
-  CHECK(table.piece_bytes == own.piece_bytes);
-  CHECK(table.rails_bytes == own.rails_bytes);
-  CHECK(table.segment_bytes == own.segment_bytes);
-  CHECK(table.ring_bytes == own.ring_bytes);
-  CHECK(table.deterministic == own.deterministic);
-  CHECK(table.stall_check == own.stall_check);
-  CHECK(table.stall_warn_s == own.stall_warn_s);
-  CHECK(table.stall_abort_s == own.stall_abort_s);
   CHECK(table.timeline == own.timeline);
   CHECK(table.log_level == own.log_level);
   CHECK(table.autotune == own.autotune);
@@ -41,12 +31,13 @@ TEST_CASE("the table's defaults are the config's") {
   CHECK(table.autotune_samples == own.autotune_samples);
   CHECK(table.net_devices.empty());
 
-  const HierarchicalThresholds thresholds;
-  CHECK(static_cast<size_t>(own.one_shot_bytes) == thresholds.host.one_shot_bytes);
-  CHECK(static_cast<size_t>(own.piece_bytes) == thresholds.host.staged_piece_bytes);
-  CHECK(static_cast<size_t>(own.rails_bytes) == thresholds.rails_bytes);
-  CHECK(static_cast<size_t>(own.ring_bytes) == thresholds.message.ring_bytes);
-  CHECK(static_cast<size_t>(own.segment_bytes) == thresholds.message.segment_bytes);
+  const HierarchicalThresholds &set = table.thresholds, &measured = own.thresholds;
+  CHECK(set.host.one_shot_bytes == measured.host.one_shot_bytes);
+  CHECK(set.host.staged_piece_bytes == measured.host.staged_piece_bytes);
+  CHECK(set.rails_bytes == measured.rails_bytes);
+  CHECK(set.message.ring_bytes == measured.message.ring_bytes);
+  CHECK(set.message.segment_bytes == measured.message.segment_bytes);
+  CHECK(set.message.deterministic == measured.message.deterministic);
 }
 
 TEST_CASE("each variable reaches its field") {
@@ -60,9 +51,6 @@ TEST_CASE("each variable reaches its field") {
                                     "HVD_RING_BYTES=5M",
                                     "HVD_DETERMINISTIC=yes",
                                     "HVD_DYNAMIC_PROCESS_SETS=0",
-                                    "HVD_STALL_CHECK_DISABLE=1",
-                                    "HVD_STALL_CHECK_TIME_SECONDS=5",
-                                    "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=7",
                                     "HVD_TIMELINE=DYNAMIC",
                                     "HVD_LOG_LEVEL=debug",
                                     "HVD_AUTOTUNE=1",
@@ -77,16 +65,13 @@ TEST_CASE("each variable reaches its field") {
   CHECK(config.fusion_threshold == 32 << 20);
   CHECK(config.disable_group_fusion);
   CHECK(config.batch_wait_us == 2000);
-  CHECK(config.one_shot_bytes == 4096);
-  CHECK(config.piece_bytes == 1 << 20);
-  CHECK(config.rails_bytes == 2 << 20);
-  CHECK(config.segment_bytes == 3 << 20);
-  CHECK(config.ring_bytes == 5 << 20);
-  CHECK(config.deterministic);
+  CHECK(config.thresholds.host.one_shot_bytes == 4096);
+  CHECK(config.thresholds.host.staged_piece_bytes == 1 << 20);
+  CHECK(config.thresholds.rails_bytes == 2 << 20);
+  CHECK(config.thresholds.message.segment_bytes == 3 << 20);
+  CHECK(config.thresholds.message.ring_bytes == 5 << 20);
+  CHECK(config.thresholds.message.deterministic);
   CHECK_FALSE(config.dynamic_process_sets);
-  CHECK_FALSE(config.stall_check);
-  CHECK(config.stall_warn_s == 5);
-  CHECK(config.stall_abort_s == 7);
   CHECK(config.timeline == "DYNAMIC");
   CHECK(config.log_level == LogLevel::kDebug);
   CHECK(config.autotune);
@@ -98,6 +83,14 @@ TEST_CASE("each variable reaches its field") {
   CHECK(config.net_devices == "eth0");
   CHECK(config.host_cores == 3);
   CHECK(Make({"UCX_NET_DEVICES=eth1"}).net_devices == "eth1");
+}
+
+TEST_CASE("what is set and what looks misspelt is kept to be said") {
+  const EngineConfig config = Make({"HVD_AUTOTUN=1", "HOROVOD_FUSION_THRESHOLD=1024"});
+  CHECK(config.set ==
+        std::vector<std::string>{"HVD_FUSION_THRESHOLD 1K (from HOROVOD_FUSION_THRESHOLD)"});
+  CHECK(config.doubts ==
+        std::vector<std::string>{"HVD_AUTOTUN is no setting; did you mean HVD_AUTOTUNE?"});
 }
 
 TEST_CASE("a wrong value is refused by name") {

@@ -24,7 +24,7 @@ TEST_CASE("the timeline tells a tensor's name once, and again when its number ha
   REQUIRE(memory.ok());
   HostPage* page = (*memory)->page();
   page->tracing = 1;
-  Timeline timeline(page, 0, 2);
+  Timeline timeline({page, 0, 2});
   timeline.Record(Timeline::Operation(RequestKind::kAllreduce), {5, "grad.1", 64}, 10, 20);
   timeline.Record(Timeline::Operation(RequestKind::kAllreduce), {5, "grad.1", 64}, 30, 40);
   timeline.Record(Timeline::Operation(RequestKind::kAllgather), {5, "other", 8}, 50, 60);
@@ -41,7 +41,7 @@ TEST_CASE("while it is off, the timeline gives no stamps and takes no spans that
   const auto memory = HostMemory::Alone(kHostPageBytes);
   REQUIRE(memory.ok());
   HostPage* page = (*memory)->page();
-  Timeline timeline(page, 0, 0);
+  Timeline timeline({page, 0, 0});
   CHECK(timeline.Stamp() == 0);
   const int64_t off = timeline.Stamp();
   page->tracing = 1;
@@ -69,7 +69,7 @@ TEST_CASE("bytes are those of a tensor or of all of a group") {
 TEST_CASE("a wait and a fused batch are put into their histograms") {
   const auto memory = HostMemory::Alone(kHostPageBytes);
   REQUIRE(memory.ok());
-  Metrics metrics((*memory)->page(), 0, 1);
+  Metrics metrics({(*memory)->page(), 0, 1});
   metrics.Waited(500);
   metrics.Waited(3000);
   metrics.Waited(int64_t{1} << 50);

@@ -1,0 +1,223 @@
+#include <cstring>
+
+#include "runtime/collective/collectives.h"
+#include "runtime/engine/board_lock.h"
+
+namespace hvd {
+namespace {
+
+uint64_t TensorBytes(const Signature& signature) {
+  const bool tensor = signature.kind != RequestKind::kBarrier &&
+                      signature.kind != RequestKind::kLeave && signature.kind != RequestKind::kJoin;
+  return tensor ? signature.elements() * DtypeBytes(static_cast<hvd_dtype_t>(signature.dtype)) : 0;
+}
+
+}  // namespace
+
+// Whoever claimed the completion calls this; nobody else touches the entry until it is in the log.
+void Board::Complete(uint32_t number, MarkWord claimed) {
+  BoardEntry& entry = memory_.entry(number);
+  entry.claimed = claimed.bits();
+  if (place_.several_hosts) return PushOutbox(number);
+  LogEntry agreed;
+  if (claimed.changed() > 0 || claimed.neutral() > 0) {
+    agreed = Decide(KeptName(entry), ReadReport(number), place_.world_size);
+  } else {
+    agreed.signature = entry.agreed;
+    agreed.contributors = place_.local_size;
+  }
+  agreed.number = number;
+  if (agreed.error.empty() && agreed.signature.kind == RequestKind::kAllgather) {
+    for (int r = 0; r < place_.local_size; ++r) {
+      agreed.rows.push_back(memory_.mark(number, claimed.run(), r).rows);
+    }
+  }
+  AppendEntry(agreed);
+}
+
+// Of an entry that is claimed.
+Report Board::ReadReport(uint32_t number) const {
+  const BoardEntry& entry = memory_.entry(number);
+  const MarkWord claimed(entry.claimed);
+  Report report;
+  report.contributors = claimed.asked();
+  int same = -1;
+  for (int r = place_.local_size - 1; r >= 0; --r) {
+    const bool neutral = claimed.neutral() > 0 && entry.neutral.Has(r);
+    const bool changed = claimed.changed() > 0 && entry.changed.Has(r);
+    if (neutral) report.joined_rank = place_.first_rank + r;
+    if (!neutral && !changed) same = place_.first_rank + r;
+  }
+  const Asker proposed = {place_.first_rank + entry.proposed_rank, entry.proposed};
+  if (same >= 0) {
+    report.first = {same, entry.agreed};
+    if (claimed.changed() > 0) report.other = proposed;
+  } else {
+    report.first = proposed;
+    if (entry.mismatch) report.other = Asker{place_.first_rank + entry.other_rank, entry.other};
+  }
+  if (report.first.signature.kind == RequestKind::kJoin) {
+    report.last_joined = place_.first_rank + memory_.header().last_joined;
+  }
+  if (report.first.signature.kind == RequestKind::kAllgather) {
+    report.rows.push_back(place_.host);
+    for (int r = 0; r < place_.local_size; ++r) {
+      report.rows.push_back(memory_.mark(number, claimed.run(), r).rows);
+    }
+  }
+  return report;
+}
+
+// REQUIRES: the entry is claimed. A log as long as there are numbers never has to wait for a
+// reader: a number completes again only after every local rank has executed it.
+void Board::AppendEntry(const LogEntry& agreed) {
+  BoardHeader& header = memory_.header();
+  BoardEntry& entry = memory_.entry(agreed.number);
+  const bool fine = agreed.error.empty();
+  const bool anew = fine && (!entry.registered || !Compatible(entry.agreed, agreed.signature));
+  if (anew) {
+    entry.agreed = agreed.signature;
+    entry.registered = true;
+  }
+  const MarkWord claimed(entry.claimed);
+  entry.neutral = {};
+  if (fine && agreed.signature.kind == RequestKind::kJoin) ClearNeutral();
+  const uint64_t seq = header.log_end.fetch_add(1, std::memory_order_relaxed);
+  entry.last_log_end.store(seq + 1, std::memory_order_relaxed);
+  // From here on the entry is like any other, but nobody marks it before it has executed it.
+  entry.word.fetch_add((anew ? MarkWord::kVersion : 0) - MarkWord::kInFlight,
+                       std::memory_order_release);
+  LogSlot& slot = memory_.slot(seq);
+  WriteSlot(&slot, agreed, claimed);
+  header.appended_bytes.fetch_add(slot.bytes, std::memory_order_relaxed);
+  slot.published.store(seq + 1, std::memory_order_release);
+}
+
+void Board::WriteSlot(LogSlot* slot, const LogEntry& entry, MarkWord claimed) {
+  slot->number = entry.number;
+  slot->run = static_cast<uint8_t>(claimed.run());
+  slot->has_error = !entry.error.empty();
+  slot->has_rows = !entry.rows.empty();
+  slot->has_buffers = claimed.buffered() == place_.local_size;
+  slot->is_join = entry.error.empty() && entry.signature.kind == RequestKind::kJoin;
+  slot->contributors = entry.contributors;
+  slot->result = entry.result;
+  slot->bytes = slot->has_error ? 0 : TensorBytes(entry.signature);
+  if (slot->has_error) {
+    char* text = memory_.text(entry.number);
+    const size_t length = std::min(entry.error.size(), BoardMemory::kTextBytes - 1);
+    std::memcpy(text, entry.error.data(), length);
+    text[length] = 0;
+  }
+  std::copy(entry.rows.begin(), entry.rows.end(), memory_.rows(entry.number));
+}
+
+LogEntry Board::ReadSlot(uint64_t seq) const {
+  const LogSlot& slot = memory_.slot(seq);
+  LogEntry agreed;
+  agreed.number = slot.number;
+  agreed.contributors = slot.contributors;
+  agreed.result = slot.result;
+  if (slot.has_error) {
+    agreed.error = memory_.text(slot.number);
+    return agreed;
+  }
+  agreed.signature = memory_.entry(slot.number).agreed;
+  if (slot.has_rows) {
+    const int64_t* rows = memory_.rows(slot.number);
+    agreed.rows.assign(rows, rows + place_.world_size);
+  }
+  for (int r = 0; slot.has_buffers && r < place_.local_size; ++r) {
+    agreed.host_buffers.push_back(memory_.mark(slot.number, slot.run, r).buffers);
+  }
+  return agreed;
+}
+
+uint64_t Board::BatchBegin(uint64_t batch) const {
+  return batch == 0 ? 0 : memory_.batch_end(batch - 1).load(std::memory_order_acquire);
+}
+
+bool Board::HasNext() const {
+  const uint64_t batch = next_batch_.load(std::memory_order_relaxed);
+  return memory_.batch_end(batch).load(std::memory_order_acquire) > BatchBegin(batch);
+}
+
+std::vector<LogEntry> Board::NextBatch() const {
+  const uint64_t batch = next_batch_.load(std::memory_order_relaxed);
+  const uint64_t begin = BatchBegin(batch);
+  const uint64_t end = memory_.batch_end(batch).load(std::memory_order_acquire);
+  std::vector<LogEntry> entries;
+  if (end <= begin) return entries;
+  entries.reserve(end - begin);
+  for (uint64_t seq = begin; seq < end; ++seq) entries.push_back(ReadSlot(seq));
+  return entries;
+}
+
+void Board::Advance() {
+  const uint64_t batch = next_batch_.load(std::memory_order_relaxed);
+  const uint64_t begin = BatchBegin(batch);
+  const uint64_t end = memory_.batch_end(batch).load(std::memory_order_acquire);
+  if (joined_.load(std::memory_order_relaxed)) {
+    AdvanceJoined(begin, end);
+  } else {
+    for (uint64_t seq = begin; seq < end; ++seq) {
+      memory_.outstanding(place_.local_rank, memory_.slot(seq).number)
+          .store(0, std::memory_order_release);
+    }
+    memory_.position(place_.local_rank).executed.store(end, std::memory_order_release);
+  }
+  next_batch_.store(batch + 1, std::memory_order_release);
+  std::atomic<uint32_t>& wanted = memory_.header().room_wanted;
+  if (place_.several_hosts && wanted.load() != 0 && wanted.exchange(0) != 0) {
+    Ring(&place_.page->bell, place_.event_fds, place_.local_size);
+  }
+}
+
+// Where the open batch begins; `batch` becomes its index. Ends grow along the ring, so one that
+// does not is from the ring's last turn, and that batch is still open.
+uint64_t Board::FindOpen(uint64_t* batch) const {
+  *batch = next_batch_.load(std::memory_order_acquire);
+  uint64_t begin = BatchBegin(*batch);
+  for (;;) {
+    const uint64_t end = memory_.batch_end(*batch).load(std::memory_order_acquire);
+    if (end <= begin) return begin;
+    begin = end;
+    ++*batch;
+  }
+}
+
+bool Board::HasOpen() const {
+  if (place_.several_hosts) return false;
+  uint64_t batch = 0;
+  const uint64_t begin = FindOpen(&batch);
+  return memory_.slot(begin).published.load(std::memory_order_acquire) == begin + 1;
+}
+
+size_t Board::open_bytes() const {
+  const uint64_t closed = memory_.header().closed_bytes.load(std::memory_order_acquire);
+  return memory_.header().appended_bytes.load(std::memory_order_relaxed) - closed;
+}
+
+void Board::Close() {
+  if (!place_.several_hosts) CloseAll();
+}
+
+// A batch is what has been published without a gap: an entry whose writer is not done yet, and all
+// after it, come with the next one.
+void Board::CloseAll() {
+  uint64_t batch = 0;
+  const uint64_t begin = FindOpen(&batch);
+  uint64_t stale = memory_.batch_end(batch).load(std::memory_order_relaxed);
+  uint64_t end = begin, bytes = 0;
+  for (; end < begin + place_.entries; ++end) {
+    const LogSlot& slot = memory_.slot(end);
+    if (slot.published.load(std::memory_order_acquire) != end + 1) break;
+    bytes += slot.bytes;
+  }
+  if (end == begin || stale > begin) return;
+  if (memory_.batch_end(batch).compare_exchange_strong(stale, end)) {
+    memory_.header().closed_bytes.fetch_add(bytes, std::memory_order_release);
+  }
+}
+
+}  // namespace hvd
