@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/driver_loop.h"
 #include "cli/job_report.h"
+#include "cli/job_summary.h"
 #include "cli/verdict_text.h"
 
 namespace hvd {
@@ -35,15 +36,17 @@ void Driver::Run() {
   Watch(console_.fd(), EPOLLIN, DriverSource::kConsole);
   Watch(spawner_.get(), EPOLLIN, DriverSource::kSpawner);
   Watch(links_.event_fd(), EPOLLIN, DriverSource::kLinks);
+  BeginTimeline();
   while (!state_.finished()) {
     Turn();
     CarryOut();
   }
+  WaitForTimeline();
   Finish();
 }
 
 double Driver::NextDeadline() const {
-  double next = std::min(state_.deadline(), next_beat_);
+  double next = std::min({state_.deadline(), next_beat_, give_up_at_});
   if (state_.starting()) next = std::min(next, state_.start_deadline());
   for (const HostPort& port : ports_) {
     if (port.restart_at > 0) next = std::min(next, port.restart_at);
@@ -156,6 +159,8 @@ void Driver::Finish() {
   CarryOut();
   const JobFacts& facts = state_.facts();
   const Verdict verdict = Judge(facts);
+  const std::string summary = options_.verbose ? RenderSummary(facts) : "";
+  if (!summary.empty()) Say(summary);
   std::string text = RenderVerdict(facts, verdict);
   if (!options_.output_directory.empty()) {
     const absl::Status written =

@@ -11,12 +11,15 @@ uint64_t BeatLease::Send(double now) {
   return next_++;
 }
 
-void BeatLease::Hear(uint64_t number, uint64_t echo) {
+std::optional<double> BeatLease::Hear(uint64_t number, uint64_t echo) {
   heard_ = std::max(heard_, number);
+  std::optional<double> echoed;
   while (!sent_.empty() && sent_.front().number <= echo) {
     proven_ = std::max(proven_, sent_.front().at);
+    if (sent_.front().number == echo) echoed = sent_.front().at;
     sent_.pop_front();
   }
+  return echoed;
 }
 
 }  // namespace hvd

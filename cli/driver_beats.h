@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 namespace hvd {
 
@@ -18,7 +19,8 @@ class BeatLease {
   // The number of the beat that is sent at `now`.
   uint64_t Send(double now);
   // The daemon's beat `number` came, with `echo`, the newest of ours that it heard.
-  void Hear(uint64_t number, uint64_t echo);
+  // Returns when the echoed beat was sent, the first time that it is echoed.
+  std::optional<double> Hear(uint64_t number, uint64_t echo);
 
   uint64_t heard() const { return heard_; }  // to be echoed with the next beat
   // When the host is given up: half a second after the daemon has ended itself.

@@ -5,6 +5,7 @@
 #include <grpcpp/support/channel_arguments.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <time.h>
 
 #include <deque>
 #include <functional>
@@ -16,6 +17,12 @@
 
 namespace hvd {
 namespace {
+
+int64_t MonotonicNanoseconds() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
 
 // Where completed messages go; shared by all hosts.
 class Inbox {
@@ -157,7 +164,9 @@ class HostLink {
         stub_(v1::Daemon::NewStub(MakeChannel(fd))),
         beats_(
             [this](v1::HeartBeat beat) {
-              Put({Arrival::kBeat, host_, std::move(beat)});
+              Arrival arrival = {Arrival::kBeat, host_, std::move(beat)};
+              arrival.at_ns = MonotonicNanoseconds();
+              Put(std::move(arrival));
             },
             [](const std::string&) {}),  // silence is the lease's affair
         control_(

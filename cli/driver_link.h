@@ -20,6 +20,7 @@ struct Arrival {
   v1::Event event = {};
   v1::OutputChunk output = {};
   std::string ended = {};  // gRPC's words for why the link is no more
+  int64_t at_ns = 0;       // kBeat: when it came, by our monotonic clock
 };
 
 class DaemonLinks {

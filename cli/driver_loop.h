@@ -12,6 +12,7 @@
 #include "cli/driver_host.h"
 #include "cli/driver_link.h"
 #include "cli/driver_state.h"
+#include "cli/driver_timeline.h"
 #include "cli/spawner.h"
 
 namespace hvd {
@@ -29,12 +30,13 @@ class Driver {
         options_(*setup_.options),
         console_(std::move(setup_.console)),
         spawner_(std::move(setup_.spawner)),
-        state_(
-            options_.topology,
-            {options_.start_timeout_s, options_.run_timeout_s, options_.grace_s, options_.verbose},
-            MonotonicSeconds()),
+        state_(options_.topology,
+               {options_.start_timeout_s, options_.run_timeout_s, options_.grace_s,
+                options_.verbose, options_.stall_warn_s, options_.stall_abort_s},
+               MonotonicSeconds()),
         ports_(options_.topology.hosts().size()),
         links_(static_cast<int>(ports_.size())),
+        timeline_(options_.topology),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
         next_start_(std::min<int>(ports_.size(), kStartsAtOnce)) {
     state_.mutable_facts()->job = setup_.secrets.job;
@@ -72,10 +74,17 @@ class Driver {
   // The daemons.
   void TakeArrivals();
   void OnEvent(int host, const v1::Event& event);
-  void OnOutput(int host, const v1::OutputChunk& chunk);
+  void OnBeat(const Arrival& arrival);
+  void OnOutput(int host, v1::OutputChunk* chunk);
   void OnLinkEnded(int host);
   void Acknowledge();
   void GiveStdinRoom();
+
+  // The timeline (driver_timeline_asked.cc).
+  void BeginTimeline();
+  void OnTimelineAsked(int host, const v1::TimelineAsked& asked);
+  void AnswerTimeline(const std::string& error);
+  void WaitForTimeline();
 
   DriverSetup setup_;
   const RunOptions& options_;
@@ -84,9 +93,12 @@ class Driver {
   JobState state_;
   std::vector<HostPort> ports_;
   DaemonLinks links_;
+  DriverTimeline timeline_;
+  v1::TimelineAsked timeline_asker_;  // whose question is being answered
   Descriptor epoll_;
   int next_start_;  // the first host that the spawner has not been asked for
   double next_beat_ = 0;
+  double give_up_at_ = std::numeric_limits<double>::infinity();  // waiting for what is left
   bool launched_ = false;
   bool console_writable_watched_ = false;
 };

@@ -24,7 +24,7 @@ constexpr double kDrainStoppedS = 0.3;  // output after a stop
 }  // namespace
 
 JobState::JobState(const Topology& topology, const JobPolicy& policy, double now)
-    : policy_(policy), epochs_(&facts_.topology), started_(now) {
+    : policy_(policy), epochs_(&facts_.topology), stalls_(&facts_.topology), started_(now) {
   facts_.topology = topology;
   facts_.ranks.resize(topology.size());
   facts_.hosts.resize(topology.hosts().size());
@@ -133,8 +133,13 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
       epochs_.Joined(static_cast<int>(event.rank_joined().rank()), event.rank_joined().epoch(),
                      now);
       return Settle(now);
+    case v1::Event::kStallDue:
+      return OnStallDue(now);
+    case v1::Event::kHostPending:
+      return OnPending(host, event.host_pending(), now);
     case v1::Event::kRankLeft:     // the rendezvous of the next epoch says all that we need
-    case v1::Event::kStdinCredit:  // the driver's own
+    case v1::Event::kStdinCredit:  // the driver's own, and so is the next
+    case v1::Event::kTimelineAsked:
     case v1::Event::KIND_NOT_SET:
       return;
   }
@@ -343,6 +348,7 @@ void JobState::Tick(double now) {
                                policy_.start_timeout_s, epochs_.Missing()),
                now);
   }
+  if (stalls_.asking() && now >= stall_deadline_) TellStall(now);
   if (stopping_ && !told_ && now >= stop_since_ + kTellAfterS) {
     told_ = true;
     Say(absl::StrFormat("%s; stopping the other ranks (grace %g s)", stop_cause_, policy_.grace_s));
@@ -360,6 +366,7 @@ void JobState::Settle(double now) {
     finished_ = StopDone(now);
     return;
   }
+  if (stalls_.asking()) WakeAt(stall_deadline_);
   if (policy_.run_timeout_s > 0) WakeAt(started_ + policy_.run_timeout_s);
   if (!launched_all_) WakeAt(start_deadline());
   if (epochs_.waiting_since() > 0) WakeAt(epochs_.waiting_since() + policy_.start_timeout_s);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/driver_epochs.h"
+#include "cli/stall_book.h"
 #include "cli/verdict.h"
 #include "hvd/v1/link_a.pb.h"
 
@@ -16,6 +17,8 @@ struct JobPolicy {
   double run_timeout_s = 0;  // 0: none
   double grace_s = 5;
   bool verbose = false;
+  double stall_warn_s = 0;   // 0: nobody looks
+  double stall_abort_s = 0;  // 0: never
 };
 
 inline constexpr int kAllHosts = -1;
@@ -69,6 +72,10 @@ class JobState {
   void OnBroke(const v1::RankBroke& broke, double now);
   void OnAddresses(int host, const v1::HostAddresses& addresses, double now);
   void OnEarlyExit(const RankFact& fact);
+  // driver_stall.cc
+  void OnStallDue(double now);
+  void OnPending(int host, const v1::HostPending& pending, double now);
+  void TellStall(double now);
   bool OthersNeeded(int rank) const;
 
   void Send(int host, v1::Command command);
@@ -85,6 +92,8 @@ class JobState {
   const JobPolicy policy_;
   JobFacts facts_;
   EpochBook epochs_;
+  StallBook stalls_;
+  double stall_deadline_ = 0;  // for the hosts' answers
   const double started_;
   bool launch_sent_ = false;
   bool launched_all_ = false;

@@ -72,15 +72,13 @@ void Driver::TakeArrivals() {
   for (Arrival& arrival : links_.Take()) {
     switch (arrival.kind) {
       case Arrival::kBeat:
-        if (ports_[arrival.host].lease) {
-          ports_[arrival.host].lease->Hear(arrival.beat.number(), arrival.beat.echo());
-        }
+        OnBeat(arrival);
         break;
       case Arrival::kEvent:
         OnEvent(arrival.host, arrival.event);
         break;
       case Arrival::kOutput:
-        OnOutput(arrival.host, arrival.output);
+        OnOutput(arrival.host, &arrival.output);
         break;
       case Arrival::kEnded:
         OnLinkEnded(arrival.host);
@@ -89,7 +87,21 @@ void Driver::TakeArrivals() {
   }
 }
 
+void Driver::OnBeat(const Arrival& arrival) {
+  if (!ports_[arrival.host].lease) return;
+  const v1::HeartBeat& beat = arrival.beat;
+  const std::optional<double> sent = ports_[arrival.host].lease->Hear(beat.number(), beat.echo());
+  if (!sent || beat.heard_ns() == 0) return;
+  BeatRoundTrip trip;
+  trip.sent = static_cast<int64_t>(*sent * 1e9);
+  trip.heard_there = static_cast<int64_t>(beat.heard_ns());
+  trip.answered_there = static_cast<int64_t>(beat.sent_ns());
+  trip.heard = arrival.at_ns;
+  if (timeline_.Heard(arrival.host, trip)) AnswerTimeline("");
+}
+
 void Driver::OnEvent(int host, const v1::Event& event) {
+  if (event.has_timeline_asked()) return OnTimelineAsked(host, event.timeline_asked());
   if (event.kind_case() == v1::Event::kStdinCredit) {
     ports_[host].stdin_taken += event.stdin_credit().bytes();
     return GiveStdinRoom();
@@ -97,8 +109,13 @@ void Driver::OnEvent(int host, const v1::Event& event) {
   state_.Heard(host, event, MonotonicSeconds());
 }
 
-void Driver::OnOutput(int host, const v1::OutputChunk& chunk) {
+void Driver::OnOutput(int host, v1::OutputChunk* taken) {
+  const v1::OutputChunk& chunk = *taken;
   ports_[host].output_received += chunk.data().size();
+  if (chunk.is_timeline()) {
+    if (timeline_.Take(host, taken)) AnswerTimeline("");
+    return;
+  }
   const int rank = static_cast<int>(chunk.rank());
   size_t at = 0;
   do {
@@ -119,6 +136,7 @@ void Driver::OnOutput(int host, const v1::OutputChunk& chunk) {
 
 void Driver::OnLinkEnded(int host) {
   TakeSpawner();  // its death comes before that of its children
+  if (timeline_.HostEnded(host)) AnswerTimeline("");
   if (state_.facts().hosts[host].phase == HostFact::kGone) return;
   state_.HostLost(host, "the connection to its hvdd closed", MonotonicSeconds());
   if (!ports_[host].ended.empty()) state_.HostDetail(host, ports_[host].ended, MonotonicSeconds());

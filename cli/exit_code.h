@@ -5,7 +5,7 @@ namespace hvd {
 
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitUsage = 2;
-inline constexpr int kExitTimeout = 124;        // --timeout ran out, as timeout(1) says it
+inline constexpr int kExitTimeout = 124;        // a time limit ran out, as timeout(1) says it
 inline constexpr int kExitLauncher = 125;       // a lost host or a failed launch
 inline constexpr int kExitNotExecutable = 126;  // the command is there but cannot run
 inline constexpr int kExitNotFound = 127;       // no such command

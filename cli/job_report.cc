@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/descriptor.h"
+#include "cli/job_summary.h"
 
 namespace hvd {
 namespace {
@@ -34,9 +35,9 @@ size_t SequenceLength(std::string_view bytes) {
 const char* Bool(bool value) { return value ? "true" : "false"; }
 
 const char* EndingName(Ending ending) {
-  static constexpr const char* kNames[] = {"none",         "interrupted", "terminated",
-                                           "hung_up",      "timed_out",   "not_joined",
-                                           "console_lost", "output_gone", "spawner_lost"};
+  static constexpr const char* kNames[] = {
+      "none",    "interrupted", "terminated",   "hung_up",     "timed_out",
+      "stalled", "not_joined",  "console_lost", "output_gone", "spawner_lost"};
   return kNames[static_cast<int>(ending)];
 }
 
@@ -60,6 +61,7 @@ std::string RankJson(const JobFacts& facts, int rank) {
       absl::StrAppend(&json, i ? "," : "", JsonString(exit.last_lines(i)));
     }
     json += "]";
+    if (exit.counts().calls() != 0) absl::StrAppend(&json, ",\"counts\":", exit.counts().json());
   }
   if (!fact.broke.empty()) absl::StrAppend(&json, ",\"broke\":", JsonString(fact.broke));
   return json + "}";
@@ -126,9 +128,9 @@ std::string JsonString(std::string_view bytes) {
 std::string RenderJobReport(const JobFacts& facts, const Verdict& verdict) {
   std::string json = absl::StrFormat(
       "{\"version\":1,\"job\":%s,\"np\":%d,\"duration_s\":%.6f,\"exit_code\":%d,\n"
-      "\"culprit\":%s,\n\"hosts\":[",
+      "\"culprit\":%s,\n\"summary\":%s,\n\"hosts\":[",
       JsonString(facts.job), facts.topology.size(), facts.duration_s, verdict.exit_code,
-      CulpritJson(facts, verdict));
+      CulpritJson(facts, verdict), SummaryJson(facts));
   for (size_t i = 0; i < facts.hosts.size(); ++i) {
     absl::StrAppend(&json, i ? ",\n" : "\n", HostJson(facts, i));
   }

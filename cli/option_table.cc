@@ -15,7 +15,8 @@ constexpr const char* kUsage =
     "Options end at the first word of the command.\n";
 
 constexpr const char* kFooter =
-    "Exit code: the failing rank's own, 128 + its signal, 2 usage, 124 --timeout, 125 launcher or\n"
+    "Exit code: the failing rank's own, 128 + its signal, 2 usage, 124 a time limit, 125 launcher "
+    "or\n"
     "lost host, 126 not executable, 127 not found, 130 Ctrl-C.";
 
 // Names with one dash and more than one letter, which CLI11 cannot have.

@@ -8,6 +8,7 @@
 #include "cli/local_host.h"
 #include "cli/worker_environment.h"
 #include "hostfile/host_item.h"
+#include "proto/setting_values.h"
 
 namespace hvd {
 namespace {
@@ -89,6 +90,18 @@ absl::Status ResolvePaths(const FrontWorld& world, RunOptions* run) {
       absl::StrCat("--ssh-identity-file: there is no file ", run->ssh_identity));
 }
 
+// Of the workers' settings, those that hvdrun and hvdd carry out.
+absl::Status ReadSettings(const FrontWorld& world, RunOptions* run) {
+  const absl::StatusOr<SettingValues> settings = SettingValues::Read(run->environment);
+  if (!settings.ok()) return settings.status();
+  const std::string& timeline = settings->Text(SettingId::kTimeline);
+  if (timeline != "DYNAMIC") run->timeline_path = Absolute(timeline, world);
+  if (settings->Flag(SettingId::kStallCheckDisable)) return absl::OkStatus();
+  run->stall_warn_s = settings->Number(SettingId::kStallWarn);
+  run->stall_abort_s = settings->Number(SettingId::kStallAbort);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<RunOptions> PlanRun(const TypedOptions& typed, const FrontWorld& world) {
@@ -101,6 +114,8 @@ absl::StatusOr<RunOptions> PlanRun(const TypedOptions& typed, const FrontWorld& 
   if (!chosen.ok()) return chosen.status();
   run.environment = std::move(chosen->environment);
   run.own_environment = std::move(chosen->own);
+  status = ReadSettings(world, &run);
+  if (!status.ok()) return status;
   return run;
 }
 

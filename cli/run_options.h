@@ -44,6 +44,9 @@ struct RunOptions {
   bool verbose = false;
   std::string output_directory;  // absolute; empty none
   bool timestamps = false;
+  std::string timeline_path;  // absolute; empty none
+  double stall_warn_s = 0;    // 0: nobody looks
+  double stall_abort_s = 0;   // 0: never
 };
 
 }  // namespace hvd

@@ -66,6 +66,7 @@ int EndingCode(Ending ending) {
     case Ending::kOutputGone:
       return 128 + SIGPIPE;
     case Ending::kTimedOut:
+    case Ending::kStalled:
       return 124;
     case Ending::kNotJoined:
     case Ending::kConsoleLost:

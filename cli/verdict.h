@@ -41,6 +41,7 @@ enum class Ending {
   kTerminated,   // SIGTERM
   kHungUp,       // the terminal is gone
   kTimedOut,     // --timeout
+  kStalled,      // some ranks waited for longer than the stall check allows
   kNotJoined,    // some ranks wait in hvd_init for others that never come
   kConsoleLost,
   kOutputGone,  // nobody reads our stdout

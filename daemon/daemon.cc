@@ -92,6 +92,12 @@ void Daemon::Handle(const v1::Command& command) {
     case v1::Command::kStdinChunk:
       if (relay_ == nullptr) return;
       return relay_->FeedStdin(command.stdin_chunk().data(), command.stdin_chunk().end());
+    case v1::Command::kSetTimeline:
+      if (links_ != nullptr) links_->SetTimeline(command.set_timeline());
+      return;
+    case v1::Command::kAskPending:
+      if (links_ != nullptr) links_->AskPending();
+      return;
     case v1::Command::KIND_NOT_SET:
       return;
   }
@@ -164,6 +170,12 @@ void Daemon::TellEnd(int rank) {
   exited.set_joined(end->link.joined);
   exited.set_left(end->link.left);
   exited.set_exec_error(end->exec_error);
+  const RankTotals& counts = end->link.counts;
+  exited.mutable_counts()->set_calls(counts.all_calls());
+  exited.mutable_counts()->set_bytes(counts.all_bytes());
+  exited.mutable_counts()->set_wait_ns(counts.wait_ns);
+  exited.mutable_counts()->set_came_last(counts.came_last);
+  exited.mutable_counts()->set_json(MetricsJson(counts));
   Emit(std::move(event));
   ++ends_told_;
   MaybeFinish();

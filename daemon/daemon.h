@@ -40,6 +40,7 @@ class Daemon {
   OutputQueue* output() { return &output_; }
   // Global number of local rank 0; what OutputQueue's streams count from.
   int first_rank() const { return first_rank_.load(); }
+  int local_size() const { return local_size_.load(); }
 
   // Until the job on this host is over and nobody is left to tell.
   void Run();
@@ -88,6 +89,7 @@ class Daemon {
   std::string job_;
   std::optional<LaunchPlan> plan_;
   std::atomic<int> first_rank_{0};
+  std::atomic<int> local_size_{0};
   std::optional<RankTable> table_;
   std::vector<int> pids_;
   std::unique_ptr<LinkServer> links_;

@@ -105,6 +105,7 @@ void Daemon::Launch(const v1::Launch& launch) {
   job_ = launch.job();
   plan_ = *std::move(plan);
   first_rank_ = plan_->first_rank;
+  local_size_ = plan_->local_size;
   table_.emplace(plan_->local_size);
   pids_.assign(plan_->local_size, -1);
   oom_.emplace();
@@ -112,8 +113,8 @@ void Daemon::Launch(const v1::Launch& launch) {
   const double lease = launch.lease_s() > 0 ? launch.lease_s() : kDefaultLease;
   lease_.emplace(Clock::now(), std::chrono::duration<double>(lease));
   RenewLease();
+  StartRelay(launch);  // before the links: they use its queue
   StartLinks(launch);
-  StartRelay(launch);
   const absl::Status started = StartRanks(launch);
   if (!started.ok()) {
     FailLaunch(125, absl::StrCat(plan_->host_name, ": ", started.message()));
@@ -132,6 +133,14 @@ void Daemon::StartLinks(const v1::Launch& launch) {
   const int listener = supervisor_->shim().listener.get();
   if (listener >= 0) options.listener.Reset(fcntl(listener, F_DUPFD_CLOEXEC, 3));
   options.on_event = [this](v1::Event event) { Emit(std::move(event)); };
+  options.timeline = launch.timeline();
+  options.stall = {launch.stall_warn_s(), launch.stall_abort_s()};
+  const int stream = OutputQueue::TimelineStream(plan_->local_size);
+  options.trace_room = [this, stream] { return output_.Room(stream); };
+  options.on_trace = [this, stream](const std::string& frames) { output_.Push(stream, frames); };
+  // Recording's end travels as a left-out line would: behind what is queued now.
+  options.on_trace_off = [this, stream] { output_.Skip(stream, 1); };
+  options.on_trace_end = [this, stream] { output_.PushEnd(stream); };
   links_ = std::make_unique<LinkServer>(std::move(options));
 }
 

@@ -53,6 +53,10 @@ namespace {
 
 constexpr auto kBeat = std::chrono::milliseconds(250);
 
+uint64_t NanosecondsOf(TimePoint time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
 template <class In, class Out>
 using Stream = grpc::ServerReaderWriter<Out, In>;
 
@@ -70,6 +74,7 @@ class Service final : public v1::Daemon::Service {
     while (stream->Read(&beat)) {
       std::unique_lock lock(state.mutex);
       const std::optional<TimePoint> sent = state.book.Hear(beat.number(), beat.echo());
+      state.heard_at = Clock::now();
       lock.unlock();
       if (sent.has_value()) daemon_->Echoed(*sent);
     }
@@ -114,6 +119,7 @@ class Service final : public v1::Daemon::Service {
     std::mutex mutex;
     std::condition_variable changed;
     BeatBook book;       // guarded by mutex
+    TimePoint heard_at;  // guarded by mutex
     bool ended = false;  // guarded by mutex
   };
 
@@ -126,8 +132,11 @@ class Service final : public v1::Daemon::Service {
     std::unique_lock lock(state->mutex);
     while (!state->ended) {
       v1::HeartBeat beat;
-      beat.set_number(state->book.Send(Clock::now()));
+      const TimePoint now = Clock::now();
+      beat.set_number(state->book.Send(now));
       beat.set_echo(state->book.heard());
+      beat.set_sent_ns(NanosecondsOf(now));
+      beat.set_heard_ns(NanosecondsOf(state->heard_at));
       lock.unlock();
       if (!stream->Write(beat)) return;
       lock.lock();
@@ -140,8 +149,10 @@ class Service final : public v1::Daemon::Service {
     OutputPiece piece;
     while (daemon_->output()->Take(&piece)) {
       v1::OutputChunk chunk;
-      chunk.set_rank(daemon_->first_rank() + piece.stream / 2);
-      chunk.set_is_stderr(piece.stream % 2 == 1);
+      const bool is_timeline = piece.stream == OutputQueue::TimelineStream(daemon_->local_size());
+      chunk.set_is_timeline(is_timeline);
+      chunk.set_rank(is_timeline ? 0 : daemon_->first_rank() + piece.stream / 2);
+      chunk.set_is_stderr(!is_timeline && piece.stream % 2 == 1);
       chunk.set_data(std::move(piece.data));
       chunk.set_skipped_lines(piece.skipped_lines);
       chunk.set_end(piece.end);

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "proto/rank_metrics.h"
+
 namespace hvd {
 
 // Link B's word on a rank whose process has ended.
@@ -14,6 +16,7 @@ struct LinkFacts {
   bool left = false;
   bool after_abort = false;
   std::string activity;
+  RankTotals counts = {};  // of all its epochs
 };
 
 struct RankEnd {

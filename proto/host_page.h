@@ -7,6 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "proto/pending_list.h"
+#include "proto/rank_metrics.h"
+#include "proto/trace_ring.h"
+
 namespace hvd {
 
 inline constexpr int kMaxLocalRanks = 128;
@@ -42,11 +46,39 @@ struct HostPage {
   // that found the epoch broken: claim by abort_claim first).
   alignas(64) std::atomic<uint32_t> aborted{0};
   std::atomic<uint32_t> abort_claim{0};
+  // Not 0 while the timeline is on: ranks fill their rings. Set by the daemon.
+  std::atomic<uint32_t> tracing{0};
+  // Grows when the daemon wants to know what the ranks have pending (pending_list.h); then it
+  // rings.
+  std::atomic<uint32_t> question{0};
   char abort_text[1024] = {};
   Doorbell bell;
   RankActivity activity[kMaxLocalRanks];
 };
-inline constexpr size_t kHostPageBytes = (sizeof(HostPage) + 4095) / 4096 * 4096;
+
+// What lies behind the page, zeroed at first and touched only where it is used: each rank's
+// counters and answers, one a process set, and its timeline.
+struct RankWatch {
+  RankActivity activity[kWatchedSets];  // of the sets besides the global one, which is in the page
+  RankMetrics metrics[kWatchedSets];
+  PendingArea pending[kWatchedSets];
+  alignas(4096) TraceRing trace;
+};
+inline constexpr size_t kRankWatchAt = (sizeof(HostPage) + 4095) / 4096 * 4096;
+inline constexpr size_t kHostPageBytes = kRankWatchAt + kMaxLocalRanks * sizeof(RankWatch);
+// Where a rank is looked at in one process set.
+struct WatchPlace {
+  HostPage* page = nullptr;
+  int local_rank = 0;  // of the process on its host
+  int set = 0;         // the set's region; 0: the global set
+};
+inline RankWatch& WatchOf(HostPage* page, int local_rank) {
+  return reinterpret_cast<RankWatch*>(reinterpret_cast<char*>(page) + kRankWatchAt)[local_rank];
+}
+inline RankActivity& ActivityAt(const WatchPlace& place) {
+  return place.set == 0 ? place.page->activity[place.local_rank]
+                        : WatchOf(place.page, place.local_rank).activity[place.set];
+}
 
 // Rings the bell: one increment, a full fence, and system calls only for those asleep. `event_fds`
 // (one a local rank) may be null in a job of one host. Safe from any thread and process that maps

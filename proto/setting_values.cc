@@ -70,7 +70,7 @@ absl::StatusOr<SettingValues> SettingValues::Read(absl::Span<const std::string> 
   };
   for (const Setting& setting : Settings()) {
     Effective effective;
-    effective.value = *ParseSetting(setting, setting.fallback);
+    if (setting.fallback != nullptr) effective.value = *ParseSetting(setting, setting.fallback);
     if (const std::string* text = Find(variables, setting.alias)) {
       const auto value = ParseAlias(setting, *text);
       if (take(setting.alias, value)) effective = {*value, setting.alias, ""};

@@ -12,11 +12,12 @@ enum class SettingId {
   kFusionThreshold,
   kDisableGroupFusion,
   kBatchWait,
+  kBucketBytes,
   kOneShotBytes,
   kPieceBytes,
-  kPeerReadBytes,
-  kSegmentBytes,
+  kRailsBytes,
   kRingBytes,
+  kSegmentBytes,
   kDeterministic,
   kDynamicProcessSets,
   kStallCheckDisable,
@@ -48,7 +49,7 @@ struct Setting {
   const char* name;   // "HVD_…"
   const char* alias;  // "HOROVOD_…", or nothing
   SettingKind kind;
-  const char* fallback;  // what counts when it is not set, as one would write it
+  const char* fallback;  // what counts when it is not set, as one would write it; nothing: measured
   const char* help;      // one line
   double least = 0;      // of bytes, seconds, microseconds, counts
   double most = 0;

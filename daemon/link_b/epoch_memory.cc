@@ -40,6 +40,7 @@ absl::StatusOr<std::shared_ptr<EpochMemory>> EpochMemory::Create(const EpochShap
   memory->page_->local_size = shape.local_size;
   memory->page_->bytes = shape.bytes;
   memory->page_->epoch = shape.epoch;
+  memory->traces_.resize(shape.local_size);
   for (int rank = 0; shape.several_hosts && rank < shape.local_size; ++rank) {
     const int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (event < 0) return Failed(shape, "eventfd");
@@ -69,6 +70,7 @@ std::string EpochMemory::Activity(int local_rank) const {
   const std::string what = last[0] == '\0' ? "" : last;
   switch (activity.state.load(std::memory_order_relaxed)) {
     case RankState::kWaiting:
+      if (pending == 0) break;  // it listens for its host, and waits for nothing of its own
       return absl::StrCat("waiting in ", what.empty() ? "a collective" : what, "; ", done,
                           pending > 1 ? absl::StrCat(", ", pending, " pending") : "");
     case RankState::kLeft:
@@ -79,6 +81,44 @@ std::string EpochMemory::Activity(int local_rank) const {
   }
   if (what.empty()) return "had joined; no collective yet";
   return absl::StrCat("outside any collective, last ", what, "; ", done);
+}
+
+void EpochMemory::SetTracing(bool on) { page_->tracing.store(on ? 1 : 0); }
+
+void EpochMemory::TakeTrace(int local_rank, size_t room, std::string* out) {
+  DrainRing(&WatchOf(page_, local_rank).trace, &traces_[local_rank], local_rank, room, out);
+}
+
+uint32_t EpochMemory::Ask() {
+  const uint32_t question = page_->question.fetch_add(1) + 1;
+  Ring(&page_->bell, event_fds_.empty() ? nullptr : event_fds_.data(),
+       static_cast<int>(traces_.size()));
+  return question;
+}
+
+bool EpochMemory::HasPending(int local_rank) const {
+  for (int set = 0; set < kWatchedSets; ++set) {
+    const RankActivity& activity = ActivityAt({page_, local_rank, set});
+    if (activity.pending.load(std::memory_order_relaxed) != 0) return true;
+  }
+  return false;
+}
+
+bool EpochMemory::AnyPending() const {
+  for (size_t rank = 0; rank < traces_.size(); ++rank) {
+    if (HasPending(static_cast<int>(rank))) return true;
+  }
+  return false;
+}
+
+bool EpochMemory::Answer(int local_rank, int set, uint32_t question, PendingList* list) const {
+  return ReadPending(WatchOf(page_, local_rank).pending[set], question, list);
+}
+
+RankTotals EpochMemory::Counts(int local_rank) const {
+  RankTotals totals = {};
+  for (const RankMetrics& metrics : WatchOf(page_, local_rank).metrics) totals.Add(metrics);
+  return totals;
 }
 
 std::vector<int> EpochMemory::Descriptors() const {

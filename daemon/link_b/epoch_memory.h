@@ -31,6 +31,18 @@ class EpochMemory {
   void Abort(const std::string& cause);
   // "waiting in allreduce 'grad.3' …; 12 collectives done".
   std::string Activity(int local_rank) const;
+  // The ranks fill their timelines from now on, or stop.
+  void SetTracing(bool on);
+  // Appends what a rank has added to its timeline: at most `room` bytes.
+  void TakeTrace(int local_rank, size_t room, std::string* out);
+  // Asks the ranks what they have pending; they answer within some milliseconds unless they are
+  // busy or have nothing.
+  uint32_t Ask();
+  bool AnyPending() const;
+  bool HasPending(int local_rank) const;
+  bool Answer(int local_rank, int set, uint32_t question, PendingList* list) const;
+  // What a rank has counted in this epoch, over all process sets.
+  RankTotals Counts(int local_rank) const;
   // What a worker gets: the memory, then the event fds.
   std::vector<int> Descriptors() const;
 
@@ -40,6 +52,7 @@ class EpochMemory {
   UniqueFd memory_;
   HostPage* page_ = nullptr;
   std::vector<int> event_fds_;
+  std::vector<TraceCursor> traces_;  // by local rank
 };
 
 }  // namespace hvd

@@ -57,8 +57,7 @@ void LinkServer::Carry(const EpochActions& actions) {
         SendTo(action.rank, message.SerializeAsString());
         break;
       case Kind::kDispose:
-        memories_.erase(action.epoch);
-        arenas_.erase(action.epoch);
+        Forget(action.epoch);
         break;
     }
   }
@@ -72,6 +71,7 @@ void LinkServer::Create(const EpochAction& action) {
   shape.several_hosts = options_.hosts.size() > 1;
   absl::StatusOr<std::shared_ptr<EpochMemory>> memory = EpochMemory::Create(shape);
   if (!memory.ok()) return Carry(book_.Abort(action.epoch, std::string(memory.status().message())));
+  (*memory)->SetTracing(tracing_);
   memories_[action.epoch] = *std::move(memory);
 }
 

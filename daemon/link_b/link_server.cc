@@ -38,7 +38,10 @@ bool SameSecret(const std::string& a, const std::string& b) {
 LinkServer::LinkServer(LinkServerOptions options)
     : options_(std::move(options)),
       book_(options_.local_size, options_.first_rank),
-      ranks_(options_.local_size) {
+      ranks_(options_.local_size),
+      stalls_(options_.stall) {
+  if (options_.stall.warn_s > 0) loop_.Post([this] { LookForStalls(); });
+  if (options_.timeline) loop_.Post([this] { SwitchTracing(true); });
   if (options_.listener.valid()) {
     loop_.Watch(options_.listener.get(), EPOLLIN, [this](uint32_t) { OnListener(); });
   }
@@ -80,6 +83,7 @@ void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFac
     facts.joined = book_.joined_ever(rank);
     facts.left = book_.left(rank);
     facts.activity = ActivityOf(rank);
+    facts.counts = CountsOf(rank);
     // A wrapper may end before the process that speaks for its rank.
     const auto peer = peers_.find(ended.peer);
     const bool spoken_for =
@@ -91,6 +95,7 @@ void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFac
       if (facts.joined && !facts.left) when = " without hvd_shutdown";
       Carry(book_.Gone(rank, absl::StrCat(Name(rank), " ", how, when)));
     }
+    NoteRankEnded(rank);
     reply(facts);
   });
 }
@@ -183,6 +188,12 @@ void LinkServer::Handle(LinkPeer* peer, const std::string& bytes) {
     case v1::ToDaemon::kLeave:
       ranks_[peer->rank].activity = ActivityOf(peer->rank);
       return Carry(book_.Leave(peer->rank, message.leave().epoch()));
+    case v1::ToDaemon::kAskTimeline: {
+      v1::Event event;
+      event.mutable_timeline_asked()->set_rank(options_.first_rank + peer->rank);
+      event.mutable_timeline_asked()->set_path(message.ask_timeline().path());
+      return options_.on_event(std::move(event));
+    }
     case v1::ToDaemon::KIND_NOT_SET:
       return Close(peer->fd());
   }

@@ -15,6 +15,7 @@
 #include "daemon/link_b/link_peer.h"
 #include "daemon/loop.h"
 #include "daemon/rank_table.h"
+#include "daemon/stall_watch.h"
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 #include "hvd/v1/link_b.pb.h"
@@ -30,6 +31,14 @@ struct LinkServerOptions {
   std::string epoch_secret;
   UniqueFd listener;                        // the way back; may be invalid
   std::function<void(v1::Event)> on_event;  // links thread
+  StallPolicy stall;
+  // The ranks' timelines on their way to the driver (links thread): how many bytes may be given
+  // now, some frames, and that there will be no more.
+  bool timeline = false;  // on from the start
+  std::function<size_t()> trace_room;
+  std::function<void(const std::string& frames)> on_trace;
+  std::function<void()> on_trace_off;  // recording has ended; what was recorded has been given
+  std::function<void()> on_trace_end;
 };
 
 class LinkServer {
@@ -47,15 +56,21 @@ class LinkServer {
   void GoCame(uint64_t epoch);
   void Abort(uint64_t epoch, std::string cause);
   void Stop(std::string cause);
+  // Begins or ends the recording of the timeline; `answer` goes to the rank that asked for it.
+  void SetTimeline(v1::SetTimeline set);
+  // Tells what the ranks wait for, as an event.
+  void AskPending();
 
  private:
   struct Rank {
     UniqueFd door;
     std::string token;
-    int pid = -1;          // its own process; -1: not running
-    int peer = -1;         // descriptor of the connection that speaks for it
-    std::string activity;  // of epochs whose memory is gone
-    bool broke = false;    // its link broke before its process ended
+    int pid = -1;            // its own process; -1: not running
+    int peer = -1;           // descriptor of the connection that speaks for it
+    std::string activity;    // of epochs whose memory is gone
+    RankTotals counts = {};  // of epochs whose memory is gone
+    bool ended = false;
+    bool broke = false;  // its link broke before its process ended
   };
 
   std::string Name(int rank) const;  // "rank 3 on host1"
@@ -84,6 +99,21 @@ class LinkServer {
   void TellAddresses(uint64_t epoch);
   std::string ActivityOf(int rank) const;
 
+  // What the host memories show (link_watch.cc).
+  RankTotals CountsOf(int rank) const;
+  void Forget(uint64_t epoch);
+  void SwitchTracing(bool on);
+  void LookAtTraces();
+  void TakeTraces(bool whatever_the_room);
+  void NoteRankEnded(int rank);
+
+  // Who waits for whom (link_stall.cc).
+  void LookForStalls();
+  using OnAnswers = std::function<void(const std::vector<RankPending>& answers)>;
+  void Ask(OnAnswers then);
+  std::vector<RankPending> Answers(uint64_t epoch, uint32_t question);
+  void TellPending(const std::vector<RankPending>& answers);
+
   LinkServerOptions options_;
   Loop loop_;
   EpochBook book_;
@@ -92,6 +122,10 @@ class LinkServer {
   std::map<uint64_t, std::shared_ptr<EpochMemory>> memories_;
   std::map<uint64_t, v1::EpochTable> tables_;
   std::map<uint64_t, std::shared_ptr<ArenaBox>> arenas_;  // of epochs whose table has not come
+  StallWatch stalls_;
+  std::vector<int> silent_;  // local ranks that had something pending but did not answer last
+  bool tracing_ = false;
+  bool looking_ = false;  // a timer for LookAtTraces is set
   std::thread thread_;
 };
 

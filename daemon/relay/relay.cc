@@ -32,8 +32,11 @@ Relay::Relay(RelayOptions options, OutputQueue* queue)
       streams_(size_t{2} * options_.local_size),
       ranks_(options_.local_size),
       stdin_(&loop_, [this](uint64_t bytes) { options_.on_stdin_credit(bytes); }) {
-  queue_->Begin(2 * options_.local_size,
-                [this](int index) { loop_.Post([this, index] { Resume(index); }); });
+  const int timeline = OutputQueue::TimelineStream(options_.local_size);
+  queue_->Begin(timeline + 1, [this, timeline](int index) {
+    if (index == timeline) return;  // it is not read from a pipe
+    loop_.Post([this, index] { Resume(index); });
+  });
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "hvdd-relay");
     loop_.Run();

@@ -3,30 +3,28 @@
 
 #include <cstddef>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "examples/hvd_bench/values.h"
+#include "examples/hvd_bench/buffer.h"
 
 namespace bench {
-
-// A result that is not what it must be; what() names rank, element and both values.
-struct WrongValue : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 // One thread. The session must be open from construction to destruction.
 class Collective {
  public:
   virtual ~Collective() = default;
-  // Bytes of the whole tensor: allreduce's and broadcast's buffer, allgather's result.
+  // Bytes of the whole tensor: of allreduce, broadcast and alltoall the buffer, of allgather the
+  // result, of reducescatter the input.
   virtual size_t bytes() const = 0;
   // Rewrites the buffers: with the pattern, to be checked in full, or all alike and fast.
   virtual void FillPattern() = 0;
   virtual void FillAlike() = 0;
-  // The blocking call itself.
+  // The call itself, until its result is there.
   virtual void Run() = 0;
+  // The same in two halves: the asynchronous submit, and the wait for it.
+  virtual void Begin() = 0;
+  virtual void End() = 0;
   // Throws WrongValue unless every element is what the last fill and one run must give.
   virtual void CheckAll() const = 0;
   // The same for the first and the last element only.
@@ -36,8 +34,16 @@ class Collective {
   virtual double bus_factor() const = 0;
 };
 
-// `op` is one of Operations(); about `bytes` bytes, at least one element.
-std::unique_ptr<Collective> MakeCollective(const std::string& op, const Dtype& dtype, size_t bytes);
+struct Plan {
+  std::string op;  // one of Operations()
+  Dtype dtype;
+  size_t bytes = 0;  // about; at least one element
+  Memory memory = Memory::kUser;
+  bool async = false;  // submit, then wait, instead of the blocking call
+  bool named = true;
+};
+
+std::unique_ptr<Collective> MakeCollective(const Plan& plan);
 const std::vector<std::string>& Operations();
 
 }  // namespace bench

@@ -2,21 +2,21 @@
 
 namespace hvd {
 
-hvd_handle_t HandleTable::Add(std::shared_ptr<Request> request) {
+hvd_handle_t HandleTable::Add(std::shared_ptr<Pending> pending) {
   std::lock_guard<std::mutex> lock(mutex_);
-  requests_.emplace(++last_, std::move(request));
+  pending_.emplace(++last_, std::move(pending));
   return last_;
 }
 
-std::shared_ptr<Request> HandleTable::Find(hvd_handle_t handle) const {
+std::shared_ptr<Pending> HandleTable::Find(hvd_handle_t handle) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = requests_.find(handle);
-  return found == requests_.end() ? nullptr : found->second;
+  const auto found = pending_.find(handle);
+  return found == pending_.end() ? nullptr : found->second;
 }
 
 void HandleTable::Remove(hvd_handle_t handle) {
   std::lock_guard<std::mutex> lock(mutex_);
-  requests_.erase(handle);
+  pending_.erase(handle);
 }
 
 }  // namespace hvd

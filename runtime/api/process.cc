@@ -85,9 +85,41 @@ absl::Status Process::InitLocked() {
     return world.status();
   }
   last_epoch_ = (*world)->epoch();
-  auto engine = std::make_shared<Engine>(std::move(*world), *config);
+  auto tuner = Tuner::Make({(*world)->rank(), (*world)->topology().hosts().size() > 1}, *config);
+  if (!tuner.ok()) return tuner.status();
+  auto engine = std::make_shared<Engine>(std::move(*world), *config, std::move(*tuner));
+  BeginTimelineOf(*config, engine->world());
+  sets_.Start(engine, *config);
+  static_sets_added_ = false;
   std::lock_guard<std::mutex> lock(engine_mutex_);
   engine_ = std::move(engine);
+  return absl::OkStatus();
+}
+
+// The program may have set it itself, where hvdrun could not see it. What goes wrong, hvdrun says.
+void Process::BeginTimelineOf(const EngineConfig& config, const EpochWorld& world) {
+  if (session_ == nullptr || world.rank() != 0) return;
+  if (config.timeline.empty() || config.timeline == "DYNAMIC") return;
+  if (world.page()->tracing.load() == 0) (void)session_->AskTimeline(config.timeline).ok();
+}
+
+absl::Status Process::AskTimeline(const std::string& path) {
+  std::lock_guard<std::mutex> lock(life_mutex_);
+  if (session_ == nullptr) {
+    return absl::UnimplementedError(
+        "hvdrun writes the timeline; start this program with hvdrun to get one");
+  }
+  return session_->AskTimeline(path);
+}
+
+absl::Status Process::AddStaticSets(const StaticSets& sets) {
+  std::lock_guard<std::mutex> lock(life_mutex_);
+  if (static_sets_added_ || engine() == nullptr) return absl::OkStatus();
+  static_sets_added_ = true;
+  for (const std::vector<int32_t>& ranks : sets) {
+    int32_t id = 0;
+    if (absl::Status added = sets_.Add(ranks, &id); !added.ok()) return added;
+  }
   return absl::OkStatus();
 }
 
@@ -97,7 +129,7 @@ absl::Status Process::Shutdown() {
   std::shared_ptr<Engine> engine = this->engine();
   if (engine == nullptr) return absl::OkStatus();
   // Other threads still see the engine until all their requests are done.
-  engine->Shutdown();
+  sets_.Stop();
   {
     std::lock_guard<std::mutex> guard(engine_mutex_);
     engine_ = nullptr;

@@ -1,4 +1,4 @@
-// The one global: this process's link and engine. Initialising and shutting down are serialised;
+// The one global: this process's link and engines. Initialising and shutting down are serialised;
 // calls hold the engine by shared ownership, so that a shutdown on one thread cannot take it away
 // under another.
 #pragma once
@@ -8,19 +8,29 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/api/handle_table.h"
+#include "runtime/api/process_sets.h"
 #include "runtime/engine/engine.h"
 #include "runtime/session/arena.h"
 
 namespace hvd {
+
+// Process sets that hvd_init makes: their ranks.
+using StaticSets = std::vector<std::vector<int32_t>>;
 
 class Process {
  public:
   static Process& Get();
 
   absl::Status Init();
+  // After the first Init of an epoch only; collective. Nothing when it has been called already.
+  absl::Status AddStaticSets(const StaticSets& sets);
   absl::Status Shutdown();
-  // Null when not initialised.
+  // Has hvdrun write the timeline of all ranks to `path`, or end it (empty). Waits until it is so.
+  absl::Status AskTimeline(const std::string& path);
+  // The global set's. Null when not initialised.
   std::shared_ptr<Engine> engine() const;
+  ProcessSets& sets() { return sets_; }
+  const ProcessSets& sets() const { return sets_; }
   HandleTable& handles() { return handles_; }
   // Behind hvd_alloc; lives as long as the process.
   Arena& arena() { return arena_; }
@@ -30,12 +40,15 @@ class Process {
  private:
   Process();
   absl::Status InitLocked();
+  void BeginTimelineOf(const EngineConfig& config, const EpochWorld& world);  // life_mutex_ held
 
   std::mutex life_mutex_;             // held during Init and Shutdown
   std::unique_ptr<Session> session_;  // guarded by life_mutex_; outlives epochs
   uint64_t last_epoch_ = 0;           // guarded by life_mutex_
+  bool static_sets_added_ = false;    // guarded by life_mutex_; in this epoch
   mutable std::mutex engine_mutex_;
   std::shared_ptr<Engine> engine_;  // guarded by engine_mutex_
+  ProcessSets sets_;
   HandleTable handles_;
   Arena arena_;
 };

@@ -78,9 +78,7 @@ std::byte* HierarchicalCollectives::Room(size_t index, size_t bytes) {
 
 absl::Status HierarchicalCollectives::Allreduce(const ReduceArgs& args) {
   if (hosts() == 1) return host_->Allreduce(args);
-  if (args.dtype == HVD_BOOL && args.op == HVD_AVERAGE) {
-    return absl::InvalidArgumentError("bool has no average; use MIN or MAX");
-  }
+  if (const auto known = ReductionOf(args, size()); !known.ok()) return known.status();
   const TensorView view(args);
   const size_t bytes = view.count() * view.element_bytes();
   return bytes < thresholds_.rails_bytes ? AllreduceOnFirstRail(args, view)
@@ -94,6 +92,13 @@ absl::Status HierarchicalCollectives::Barrier() {
     if (absl::Status crossed = rail_->Barrier(); !crossed.ok()) return crossed;
   }
   return host_->Barrier();
+}
+
+void HierarchicalCollectives::set_thresholds(const HierarchicalThresholds& thresholds) {
+  thresholds_ = thresholds;
+  host_->set_thresholds(thresholds.host);
+  if (rail_ != nullptr) rail_->set_thresholds(thresholds.message);
+  if (all_ != nullptr) all_->set_thresholds(thresholds.message);
 }
 
 }  // namespace hvd

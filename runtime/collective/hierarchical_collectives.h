@@ -43,6 +43,8 @@ class HierarchicalCollectives : public Collectives {
   // Waits for all ranks of this host.
   static absl::StatusOr<std::unique_ptr<HierarchicalCollectives>> Create(
       const HierarchicalOptions& options, const HierarchicalThresholds& thresholds = {});
+  // Between operations, and the same on all ranks.
+  void set_thresholds(const HierarchicalThresholds& thresholds);
 
   int rank() const override { return place_.rank; }
   int size() const override { return topology_.size(); }
@@ -81,7 +83,7 @@ class HierarchicalCollectives : public Collectives {
 
   const Topology topology_;
   const RankPlace place_;
-  const HierarchicalThresholds thresholds_;
+  HierarchicalThresholds thresholds_;
   int rails_ = 0;
   Waiter* const waiter_;
   const std::unique_ptr<HostCollectives> host_;

@@ -69,7 +69,7 @@ absl::Status HostCollectives::Allreduce(const ReduceArgs& args) {
   }
   bounds = EvenSlices(tensors.count(), size());
   if (zero_copy) return ZeroCopyReduce(*group_, reduce);
-  return StagedReduce(*group_, reduce, thresholds_.staged_piece_bytes);
+  return StagedReduce(*group_, reduce, {thresholds_.staged_piece_bytes});
 }
 
 absl::Status HostCollectives::ReduceScatter(const ReduceScatterArgs& args) {
@@ -100,7 +100,7 @@ absl::Status HostCollectives::ReduceScatter(const ReduceArgs& args,
                           .bounds = bounds,
                           .gather = false,
                           .slice_output = static_cast<std::byte*>(args.output)};
-  if (size() > 1) return StagedReduce(*group_, reduce, thresholds_.staged_piece_bytes);
+  if (size() > 1) return StagedReduce(*group_, reduce, {thresholds_.staged_piece_bytes});
   ReduceAlone(reduce);
   return absl::OkStatus();
 }
@@ -115,7 +115,19 @@ absl::Status HostCollectives::Allgather(const GatherArgs& args) {
   }
   const size_t one_shot = std::min(HostRegion::kSlotBytes, thresholds_.one_shot_bytes);
   if (largest <= one_shot) return OneShotAllgather(*group_, args);
-  return StagedAllgather(*group_, args, thresholds_.staged_piece_bytes);
+  return StagedAllgather(*group_, args,
+                         {thresholds_.staged_piece_bytes, total >= thresholds_.stream_bytes});
+}
+
+absl::Status HostCollectives::Alltoall(const AlltoallArgs& args) {
+  if (absl::Status alive = group_->Check(); !alive.ok()) return alive;
+  const size_t received = SumAndLargest(args.receive_bytes).first;
+  const bool streams = received >= thresholds_.stream_bytes;
+  if (size() > 1) {
+    return StagedAlltoall(*group_, args, {thresholds_.staged_piece_bytes, streams});
+  }
+  CopyOut(args.output, args.input, received, streams);
+  return absl::OkStatus();
 }
 
 absl::Status HostCollectives::Broadcast(const BroadcastArgs& args) {
@@ -127,7 +139,7 @@ absl::Status HostCollectives::Broadcast(const BroadcastArgs& args) {
   }
   // In quarters: the others copy out one piece while the root copies in the next.
   if (args.bytes <= thresholds_.one_shot_bytes / 4) return OneShotBroadcast(*group_, args);
-  return StagedBroadcast(*group_, args, thresholds_.staged_piece_bytes / 4);
+  return StagedBroadcast(*group_, args, {thresholds_.staged_piece_bytes / 4});
 }
 
 absl::Status HostCollectives::Barrier() {

@@ -17,6 +17,8 @@ struct HostThresholds {
   // Up to this all read all; times 2/size above 2 ranks.
   size_t one_shot_bytes = size_t{16} << 10;
   size_t staged_piece_bytes = size_t{64} << 10;
+  // Gathered outputs from this on go past the caches.
+  size_t stream_bytes = size_t{16} << 20;
 };
 
 class HostCollectives : public Collectives {
@@ -26,12 +28,15 @@ class HostCollectives : public Collectives {
   // Waits for all ranks of the host. The region is fresh (zeroed) in each epoch.
   static absl::StatusOr<std::unique_ptr<HostCollectives>> Create(
       const HostGroupOptions& options, const HostThresholds& thresholds = {});
+  // Between operations, and the same on all ranks.
+  void set_thresholds(const HostThresholds& thresholds) { thresholds_ = thresholds; }
 
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
   absl::Status Allreduce(const ReduceArgs& args) override;
   absl::Status ReduceScatter(const ReduceScatterArgs& args) override;
   absl::Status Allgather(const GatherArgs& args) override;
+  absl::Status Alltoall(const AlltoallArgs& args) override;
   absl::Status Broadcast(const BroadcastArgs& args) override;
   absl::Status Barrier() override;
 
@@ -45,7 +50,7 @@ class HostCollectives : public Collectives {
   HostCollectives(std::unique_ptr<HostGroup> group, const HostThresholds& thresholds);
 
   const std::unique_ptr<HostGroup> group_;
-  const HostThresholds thresholds_;
+  HostThresholds thresholds_;
 };
 
 }  // namespace hvd

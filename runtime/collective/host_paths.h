@@ -43,10 +43,21 @@ absl::Status OneShotAllgather(HostGroup& group, const GatherArgs& args);
 // REQUIRES: bytes <= HostRegion::kSlotBytes.
 absl::Status OneShotBroadcast(HostGroup& group, const BroadcastArgs& args);
 
-// `piece_bytes`: of a slice in one round; more than a stage holds is cut.
-absl::Status StagedReduce(HostGroup& group, const HostReduce& reduce, size_t piece_bytes);
-absl::Status StagedAllgather(HostGroup& group, const GatherArgs& args, size_t piece_bytes);
-absl::Status StagedBroadcast(HostGroup& group, const BroadcastArgs& args, size_t piece_bytes);
+struct StagedOptions {
+  size_t piece_bytes = 0;  // of what one rank shows another in one round; cut to what a stage holds
+  bool streams = false;    // outputs go past the caches
+};
+absl::Status StagedReduce(HostGroup& group, const HostReduce& reduce, const StagedOptions& options);
+absl::Status StagedAllgather(HostGroup& group, const GatherArgs& args,
+                             const StagedOptions& options);
+absl::Status StagedBroadcast(HostGroup& group, const BroadcastArgs& args,
+                             const StagedOptions& options);
+// Small ones need no stage: the first piece for each rank goes through the slot.
+absl::Status StagedAlltoall(HostGroup& group, const AlltoallArgs& args,
+                            const StagedOptions& options);
+
+// Copies to an output.
+void CopyOut(void* to, const void* from, size_t bytes, bool streams);
 
 // REQUIRES: tensors.all_in_shared_memory(); gather.
 absl::Status ZeroCopyReduce(HostGroup& group, const HostReduce& reduce);

@@ -2,8 +2,20 @@
 #include <cstring>
 
 #include "runtime/collective/host_paths.h"
+#include "runtime/collective/kernels/stream_copy.h"
+#include "runtime/collective/slices.h"
 
 namespace hvd {
+
+void CopyOut(void* to, const void* from, size_t bytes, bool streams) {
+  if (bytes == 0) return;
+  if (streams) {
+    StreamCopy(to, from, bytes);
+  } else {
+    memcpy(to, from, bytes);
+  }
+}
+
 namespace {
 
 struct Range {
@@ -26,7 +38,7 @@ absl::Status StagePiece(HostGroup& group, uint64_t round, const std::byte* data,
 }
 
 // Fetches what every other rank shows in `round`, and counts itself done.
-absl::Status CollectParts(HostGroup& group, const GatherArgs& args, Range piece) {
+absl::Status CollectParts(HostGroup& group, const GatherArgs& args, Range piece, bool streams) {
   const uint64_t round = group.first_round() + piece.begin / piece.count;
   auto* to = static_cast<std::byte*>(args.output);
   for (int peer = 0; peer < group.size(); ++peer) {
@@ -34,8 +46,8 @@ absl::Status CollectParts(HostGroup& group, const GatherArgs& args, Range piece)
     if (peer != group.rank() && piece.begin < whole) {
       absl::Status staged = group.Await(HostGroup::kStaged, peer, round + 1);
       if (!staged.ok()) return staged;
-      memcpy(to + piece.begin, group.stage(peer, round),
-             std::min(piece.count, whole - piece.begin));
+      CopyOut(to + piece.begin, group.stage(peer, round),
+              std::min(piece.count, whole - piece.begin), streams);
     }
     to += whole;
   }
@@ -45,16 +57,14 @@ absl::Status CollectParts(HostGroup& group, const GatherArgs& args, Range piece)
 
 }  // namespace
 
-absl::Status StagedAllgather(HostGroup& group, const GatherArgs& args, size_t piece_bytes) {
-  const size_t piece = std::min(piece_bytes, group.stage_bytes());
+absl::Status StagedAllgather(HostGroup& group, const GatherArgs& args,
+                             const StagedOptions& options) {
+  const size_t piece = std::min(options.piece_bytes, group.stage_bytes());
   const size_t mine = args.bytes_by_rank[group.rank()];
   const auto* input = static_cast<const std::byte*>(args.input);
   auto* own_output = static_cast<std::byte*>(args.output);
-  size_t largest = 0;
-  for (int peer = 0; peer < group.size(); ++peer) {
-    largest = std::max(largest, args.bytes_by_rank[peer]);
-    if (peer < group.rank()) own_output += args.bytes_by_rank[peer];
-  }
+  for (int peer = 0; peer < group.rank(); ++peer) own_output += args.bytes_by_rank[peer];
+  const size_t largest = SumAndLargest(args.bytes_by_rank).second;
   const uint64_t rounds = (largest + piece - 1) / piece;
   for (uint64_t step = 0; step <= rounds; ++step) {
     if (step < rounds) {
@@ -62,20 +72,22 @@ absl::Status StagedAllgather(HostGroup& group, const GatherArgs& args, size_t pi
       absl::Status staged =
           StagePiece(group, group.first_round() + step, input + part.begin, part.count);
       if (!staged.ok()) return staged;
-      if (part.count > 0 && own_output != input) {
-        memcpy(own_output + part.begin, input + part.begin, part.count);
+      if (own_output != input) {
+        CopyOut(own_output + part.begin, input + part.begin, part.count, options.streams);
       }
     }
     if (step == 0) continue;
-    absl::Status collected = CollectParts(group, args, {(step - 1) * piece, piece});
+    absl::Status collected =
+        CollectParts(group, args, {(step - 1) * piece, piece}, options.streams);
     if (!collected.ok()) return collected;
   }
   group.AddRounds(rounds);
   return absl::OkStatus();
 }
 
-absl::Status StagedBroadcast(HostGroup& group, const BroadcastArgs& args, size_t piece_bytes) {
-  const size_t piece = std::min(piece_bytes, group.stage_bytes());
+absl::Status StagedBroadcast(HostGroup& group, const BroadcastArgs& args,
+                             const StagedOptions& options) {
+  const size_t piece = std::min(options.piece_bytes, group.stage_bytes());
   const uint64_t rounds = (args.bytes + piece - 1) / piece;
   const auto* input = static_cast<const std::byte*>(args.input);
   auto* output = static_cast<std::byte*>(args.output);
@@ -86,11 +98,13 @@ absl::Status StagedBroadcast(HostGroup& group, const BroadcastArgs& args, size_t
     if (is_root) {
       absl::Status staged = StagePiece(group, round, input + part.begin, part.count);
       if (!staged.ok()) return staged;
-      if (output != input) memcpy(output + part.begin, input + part.begin, part.count);
+      if (output != input) {
+        CopyOut(output + part.begin, input + part.begin, part.count, options.streams);
+      }
     } else {
       absl::Status staged = group.Await(HostGroup::kStaged, args.root, round + 1);
       if (!staged.ok()) return staged;
-      memcpy(output + part.begin, group.stage(args.root, round), part.count);
+      CopyOut(output + part.begin, group.stage(args.root, round), part.count, options.streams);
     }
     group.Advance(HostGroup::kDone, round + 1);
   }

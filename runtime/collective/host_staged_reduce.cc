@@ -31,14 +31,14 @@ namespace {
 // so that each wait is for something that the peers did a step ago.
 class StagedReduction {
  public:
-  StagedReduction(HostGroup& group, const HostReduce& reduce, size_t piece_bytes)
+  StagedReduction(HostGroup& group, const HostReduce& reduce, const StagedOptions& options)
       : group_(group),
         reduce_(reduce),
         width_(reduce.tensors.element_bytes()),
         sources_(group.size()),
         destinations_(group.size()) {
     const size_t room = group.stage_bytes() / (group.size() - 1);
-    piece_ = std::max(size_t{64}, std::min(piece_bytes, room) / 64 * 64) / width_;
+    piece_ = std::max(size_t{64}, std::min(options.piece_bytes, room) / 64 * 64) / width_;
     rounds_ = (reduce.largest_slice() + piece_ - 1) / piece_;
   }
 
@@ -131,8 +131,9 @@ class StagedReduction {
 
 }  // namespace
 
-absl::Status StagedReduce(HostGroup& group, const HostReduce& reduce, size_t piece_bytes) {
-  return StagedReduction(group, reduce, piece_bytes).Run();
+absl::Status StagedReduce(HostGroup& group, const HostReduce& reduce,
+                          const StagedOptions& options) {
+  return StagedReduction(group, reduce, options).Run();
 }
 
 }  // namespace hvd

@@ -24,7 +24,7 @@ struct MessageThresholds {
   size_t one_shot_bytes = size_t{2} << 10;
   int one_shot_ranks = 8;
   size_t ring_bytes = size_t{128} << 10;  // allreduce: from this, a ring
-  size_t segment_bytes = size_t{256} << 10;
+  size_t segment_bytes = size_t{64} << 10;
   size_t chain_bytes = size_t{256} << 10;  // broadcast: from this, a chain
   size_t chunk_bytes = size_t{4} << 20;    // what goes through a pipeline at a time
   // Sums are in rank order wherever an element lies, and so do not depend on the fusion.
@@ -35,6 +35,8 @@ class MessageCollectives : public Collectives {
  public:
   explicit MessageCollectives(MessageGroupOptions options, const MessageThresholds& thresholds = {})
       : group_(std::move(options)), thresholds_(thresholds) {}
+  // Between operations, and the same on all ranks.
+  void set_thresholds(const MessageThresholds& thresholds) { thresholds_ = thresholds; }
 
   int rank() const override { return group_.rank(); }
   int size() const override { return group_.size(); }
@@ -61,7 +63,7 @@ class MessageCollectives : public Collectives {
   absl::Status AllreduceInChunks(const MessageReduce& reduce);
 
   MessageGroup group_;
-  const MessageThresholds thresholds_;
+  MessageThresholds thresholds_;
   std::vector<std::byte> room_;    // what a peer sent, while doubling
   std::vector<std::byte> packed_;  // several tensors one after the other, or a scaled input
 };

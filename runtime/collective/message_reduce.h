@@ -34,6 +34,9 @@ absl::StatusOr<MessageReduce> ReductionOf(const Args& args, int size) {
   if (reduce.kernel == nullptr) {
     return absl::InvalidArgumentError("bool has no average; use MIN or MAX");
   }
+  if (args.dtype == HVD_BOOL && (args.prescale != 1.0 || args.postscale != 1.0)) {
+    return absl::InvalidArgumentError("bool cannot be scaled; leave prescale and postscale at 1");
+  }
   reduce.width = DtypeBytes(args.dtype);
   reduce.prescale = args.prescale;
   reduce.postscale = args.postscale;

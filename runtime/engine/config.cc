@@ -40,13 +40,18 @@ void TakeAlgorithms(const SettingValues& values, EngineConfig* config) {
   config->fusion_threshold = Whole(values, Id::kFusionThreshold);
   config->disable_group_fusion = values.Flag(Id::kDisableGroupFusion);
   config->batch_wait_us = Whole(values, Id::kBatchWait);
+  config->bucket_bytes = Whole(values, Id::kBucketBytes);
   config->dynamic_process_sets = values.Flag(Id::kDynamicProcessSets);
-  config->one_shot_bytes = Whole(values, Id::kOneShotBytes);
-  config->piece_bytes = Whole(values, Id::kPieceBytes);
-  config->peer_read_bytes = Whole(values, Id::kPeerReadBytes);
-  config->segment_bytes = Whole(values, Id::kSegmentBytes);
-  config->ring_bytes = Whole(values, Id::kRingBytes);
-  config->deterministic = values.Flag(Id::kDeterministic);
+  const auto bytes = [&values](Id id, size_t* field) {
+    if (values.IsSet(id)) *field = static_cast<size_t>(values.Number(id));
+  };
+  HierarchicalThresholds& thresholds = config->thresholds;
+  bytes(Id::kOneShotBytes, &thresholds.host.one_shot_bytes);
+  bytes(Id::kPieceBytes, &thresholds.host.staged_piece_bytes);
+  bytes(Id::kRailsBytes, &thresholds.rails_bytes);
+  bytes(Id::kRingBytes, &thresholds.message.ring_bytes);
+  bytes(Id::kSegmentBytes, &thresholds.message.segment_bytes);
+  thresholds.message.deterministic = values.Flag(Id::kDeterministic);
 }
 
 void TakeWatching(const SettingValues& values, EngineConfig* config) {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "proto/hello.h"
+#include "runtime/collective/hierarchical_collectives.h"
 
 namespace hvd {
 
@@ -26,14 +27,10 @@ struct EngineConfig {
   bool disable_group_fusion = false;
   int64_t batch_wait_us = 50;  // how long a batch that nobody waits for stays open
   bool dynamic_process_sets = true;
+  int64_t bucket_bytes = 25 << 20;  // of a gradient bucket's tensors that travel together
 
-  // Algorithms; in bytes.
-  int64_t one_shot_bytes = 8 << 10;  // up to this, every rank of a host sums everything
-  int64_t piece_bytes = 0;           // of staged user memory in a host; 0: by the cache
-  int64_t peer_read_bytes = 0;       // from this, the kernel reads peers' memory; 0: probed
-  int64_t segment_bytes = 0;         // of one send between hosts; 0: measured
-  int64_t ring_bytes = 0;            // from this, hosts reduce along a ring; 0: measured
-  bool deterministic = false;        // hosts' sums in host order
+  // Of the algorithms; what is not set stays as the collectives measured it.
+  HierarchicalThresholds thresholds;
 
   // Seeing inside.
   bool stall_check = true;

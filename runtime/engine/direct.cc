@@ -33,7 +33,7 @@ bool GoesDirectly(const Signature& s) {
     case RequestKind::kBarrier:
       return true;
     case RequestKind::kAllreduce:
-      return !(s.dtype == HVD_BOOL && s.op == HVD_AVERAGE);
+      return s.op != HVD_ADASUM && !(s.dtype == HVD_BOOL && s.op == HVD_AVERAGE);
     case RequestKind::kBroadcast:
       return true;
     case RequestKind::kAllgather:

@@ -15,8 +15,18 @@ constexpr auto kByeTime = std::chrono::seconds(2);
 
 }  // namespace
 
-Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config)
-    : world_(std::move(world)), config_(config), by_number_(Board::kEntries + 1) {
+Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
+               std::unique_ptr<Tuner> tuner)
+    : world_(std::move(world)),
+      config_(config),
+      tuner_(std::move(tuner)),
+      timeline_(world_->watch()),
+      metrics_(world_->watch()),
+      stall_(world_->watch(), world_->members()),
+      batch_wait_us_(config.batch_wait_us),
+      fusion_threshold_(config.fusion_threshold),
+      by_number_(Board::kEntries + 1) {
+  world_->SetThresholds(config_.thresholds);
   world_->activity().state.store(RankState::kIdle);
   thread_ = std::thread([this] { ThreadBody(); });
   pthread_setname_np(thread_.native_handle(), "hvd-engine");
@@ -30,6 +40,7 @@ Engine::~Engine() {
   timer_.ArmNow();
   world_->waiter().Ring();  // it may sleep as executor
   thread_.join();
+  world_->activity().pending.store(0);
   world_->activity().state.store(RankState::kLeft);
 }
 
@@ -60,6 +71,8 @@ absl::Status Engine::SubmitLocked(Request* request) {
   if (!broken_.ok()) return broken_;
   LocalName* name = request->unnamed ? names_.NextUnnamed() : names_.Find(request->name);
   request->local = name;
+  request->sequence = ++submissions_;
+  request->submitted_ns = timeline_.Stamp();
   if (name->pending != nullptr) {
     if (!request->unnamed) {
       return absl::AlreadyExistsError("tensor '" + request->name +
@@ -95,10 +108,10 @@ absl::Status Engine::Submit(Request* request) {
 // At once when a batch is full.
 void Engine::ArmTimer() {
   const size_t open = world_->board().open_bytes();
-  if (open > 0 && open >= static_cast<size_t>(config_.fusion_threshold)) {
+  if (open > 0 && open >= static_cast<size_t>(fusion_threshold_.load(std::memory_order_relaxed))) {
     timer_.ArmNow();
   } else {
-    timer_.Arm(std::chrono::microseconds(config_.batch_wait_us));
+    timer_.Arm(std::chrono::microseconds(batch_wait_us_.load(std::memory_order_relaxed)));
   }
 }
 

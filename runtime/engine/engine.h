@@ -25,14 +25,20 @@
 #include "runtime/engine/batch_timer.h"
 #include "runtime/engine/config.h"
 #include "runtime/engine/epoch_world.h"
+#include "runtime/engine/metrics.h"
 #include "runtime/engine/names.h"
 #include "runtime/engine/request.h"
+#include "runtime/engine/stall.h"
+#include "runtime/engine/timeline.h"
+#include "runtime/engine/tuner.h"
 
 namespace hvd {
 
 class Engine {
  public:
-  Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config);
+  // `tuner`: searches for better settings meanwhile; null: no.
+  Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
+         std::unique_ptr<Tuner> tuner = nullptr);
   // Stops the thread. Requests still pending have been completed by Shutdown.
   ~Engine();
 
@@ -53,6 +59,7 @@ class Engine {
 
   const EpochWorld& world() const { return *world_; }
   EpochWorld& world() { return *world_; }
+  const EngineConfig& config() const { return config_; }
 
  private:
   // engine.cc: requests and the role.
@@ -69,6 +76,7 @@ class Engine {
   absl::Status MarkLocked(LocalName* name);
   bool MarkDirectly(LocalName* name);
   absl::Status MarkOnBoard(LocalName* name);
+  absl::Status JoinLocked(LocalName* name);
   void SubmitDeferredLocked();
 
   // engine_steps.cc: the executor's work. REQUIRES: this thread has the role.
@@ -84,9 +92,21 @@ class Engine {
   void FallBack(LocalName* name);
   bool FindRequests(const std::vector<LogEntry>& batch, std::vector<Request*>* requests);
   bool ExecuteBatch(const std::vector<LogEntry>& batch, const std::vector<Request*>& requests);
+  void PrepareAbsent(const std::vector<LogEntry>& batch, const std::vector<Request*>& requests,
+                     const std::vector<size_t>& run);
   absl::Status ExecuteFused(const std::vector<LogEntry>& batch,
                             const std::vector<Request*>& requests, const std::vector<size_t>& run);
+  void Tune(const std::vector<LogEntry>& batch);
   bool BreakIfBroken(const absl::Status& status);
+  // engine_notes.cc: what is told about the work.
+  struct RunTimes {
+    int64_t batch_ns;  // when its batch came
+    int64_t begin_ns;
+  };
+  void NoteDirect(const Request& request, int64_t begin_ns);
+  void NoteRun(const RunTimes& times, absl::Span<Request* const> requests);
+  absl::Status WaitForOthers(absl::FunctionRef<bool()> ready);
+  void AnswerHvdd();
   void Complete(absl::Span<Request* const> requests);
   void CompleteAll(const absl::Status& status);
   void Break(const absl::Status& status);
@@ -95,15 +115,22 @@ class Engine {
   void SayBye();
 
   const std::unique_ptr<EpochWorld> world_;
-  const EngineConfig config_;
+  EngineConfig config_;           // the executor's: the tuner changes it
+  std::unique_ptr<Tuner> tuner_;  // null: none, or done
+  Timeline timeline_;  // the executor's
+  Metrics metrics_;    // the executor's
+  StallAnswer stall_;  // the executor's
 
   std::mutex mutex_;
   std::condition_variable changed_;  // a request is done, or the role is free
   BatchTimer timer_;                 // the engine thread's
+  // Of config_, for those who submit.
+  std::atomic<int64_t> batch_wait_us_, fusion_threshold_;
   Names names_;
   std::vector<LocalName*> by_number_;  // what is pending under each number of the board
-  std::deque<Request*> deferred_;      // unnamed ones whose turn is still taken
-  bool executing_ = false;             // somebody has the role
+  uint64_t submissions_ = 0;
+  std::deque<Request*> deferred_;  // unnamed ones whose turn is still taken
+  bool executing_ = false;         // somebody has the role
   std::atomic<bool> stopping_{false};
   absl::Status broken_;          // first error; sticks
   std::atomic<int> waiting_{0};  // threads that would like the role
@@ -112,9 +139,9 @@ class Engine {
   std::vector<LocalName*> marked_;
   std::atomic<size_t> marked_count_{0};
   std::vector<LocalName*> watched_;
-  uint32_t rounds_ = 0;                     // joins completed
-  Request* joining_ = nullptr;              // this rank's join
-  std::vector<std::byte> zeros_, dropped_;  // what a joined rank brings, and where results go
+  uint32_t rounds_ = 0;                       // joins completed
+  Request* joining_ = nullptr;                // this rank's join
+  std::vector<std::byte> neutral_, dropped_;  // what a joined rank brings, and where results go
   std::thread thread_;
 };
 

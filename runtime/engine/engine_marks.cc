@@ -1,6 +1,7 @@
 // How a request enters: directly, or on the board.
 #include <cstring>
 
+#include "runtime/engine/arena_offsets.h"
 #include "runtime/engine/engine.h"
 
 namespace hvd {
@@ -15,6 +16,7 @@ bool IsUsers(RequestKind kind) {
 }  // namespace
 
 absl::Status Engine::MarkLocked(LocalName* name) {
+  if (name->pending->signature.kind == RequestKind::kJoin) return JoinLocked(name);
   if (world_->direct() != nullptr && MarkDirectly(name)) return absl::OkStatus();
   return MarkOnBoard(name);
 }
@@ -36,7 +38,7 @@ bool Engine::MarkDirectly(LocalName* name) {
   if (name->ticket.number == 0) return false;
   name->word = Direct::WordOf(request.signature);
   const bool brings =
-      request.signature.kind != RequestKind::kBroadcast || request.signature.root == direct.index();
+      request.signature.kind != RequestKind::kBroadcast || request.root_index == direct.index();
   if (brings && Direct::BytesOf(name->word) > 0) {
     memcpy(direct.Room(name->ticket, name->word), request.input, Direct::BytesOf(name->word));
   }
@@ -50,10 +52,23 @@ bool Engine::MarkDirectly(LocalName* name) {
 absl::Status Engine::MarkOnBoard(LocalName* name) {
   MarkValue value;
   value.signature = name->pending->signature;
+  const ArenaOffsets offsets = OffsetsInArena(*name->pending, world_->arenas());
+  value.input_at = offsets.input;
+  value.output_at = offsets.output;
   const absl::StatusOr<uint32_t> number = world_->board().Mark(*name->name, value);
   if (!number.ok()) return number.status();
   name->board_number = *number;
   by_number_[*number] = name;
+  return absl::OkStatus();
+}
+
+absl::Status Engine::JoinLocked(LocalName* name) {
+  const absl::StatusOr<uint32_t> number = world_->board().Join();
+  if (!number.ok()) return number.status();
+  if (world_->direct() != nullptr) world_->direct()->Leave(rounds_ + 1);
+  name->board_number = *number;
+  by_number_[*number] = name;
+  joining_ = name->pending;
   return absl::OkStatus();
 }
 

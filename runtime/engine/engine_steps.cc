@@ -1,4 +1,6 @@
 // The executor's work: one thread at a time.
+#include <algorithm>
+
 #include "runtime/engine/engine.h"
 #include "runtime/engine/fusion.h"
 
@@ -25,10 +27,11 @@ void Engine::ExecuteUntil(absl::FunctionRef<bool()> stop) {
     }
     if (stopping_.load()) return;
     if (broken) return Break(absl::OkStatus());
+    if (stall_.asked()) AnswerHvdd();
     activity.state.store(RankState::kWaiting, std::memory_order_relaxed);
-    const absl::Status waited = world_->waiter().Until([&] {
+    const absl::Status waited = WaitForOthers([&] {
       return DirectIsReady() || stop() || world_->board().HasNext() || world_->board().HasOpen() ||
-             (world_->leader() != nullptr && StepAgreement()) ||
+             (world_->leader() != nullptr && StepAgreement()) || stall_.asked() ||
              stopping_.load(std::memory_order_relaxed);
     });
     activity.state.store(RankState::kIdle, std::memory_order_relaxed);
@@ -104,7 +107,9 @@ void Engine::FinishDirect(LocalName* name) {
     }
   }
   DirectCollectives collectives(direct, name->ticket);
+  const int64_t begin_ns = timeline_.Stamp();
   request->status = ExecuteRequest(request, entry, &collectives);
+  NoteDirect(*request, begin_ns);
   Complete({&request, 1});
 }
 
@@ -149,6 +154,9 @@ bool Engine::FindRequests(const std::vector<LogEntry>& batch, std::vector<Reques
     requests->push_back(name != nullptr ? name->pending : nullptr);
     if (name == nullptr && joining_ == nullptr) return false;
     name = nullptr;
+    if (entry.signature.kind != RequestKind::kJoin) continue;
+    joining_ = nullptr;
+    ++rounds_;
   }
   return true;
 }
@@ -156,11 +164,14 @@ bool Engine::FindRequests(const std::vector<LogEntry>& batch, std::vector<Reques
 bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
                           const std::vector<Request*>& requests) {
   std::vector<Request*> finished;
+  const int64_t batch_ns = Timeline::Now();
   const FusionRules rules = {static_cast<size_t>(config_.fusion_threshold),
                              config_.disable_group_fusion};
   for (const std::vector<size_t>& run : PlanFusion(batch, rules)) {
     absl::Status status;
-    if (run.size() > 1) {
+    const RunTimes times = {batch_ns, finished.empty() ? batch_ns : Timeline::Now()};
+    const size_t before = finished.size();
+    if (ReducesPlainly(batch[run[0]])) {
       status = ExecuteFused(batch, requests, run);
     } else if (requests[run[0]] != nullptr) {
       status = ExecuteRequest(requests[run[0]], batch[run[0]], &world_->collectives());
@@ -173,40 +184,31 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
       requests[i]->status = status;
       finished.push_back(requests[i]);
     }
+    NoteRun(times, absl::MakeSpan(finished).subspan(before));
   }
   world_->board().Advance();
   Complete(finished);
+  if (tuner_ != nullptr) Tune(batch);
   return true;
 }
 
-absl::Status Engine::ExecuteFused(const std::vector<LogEntry>& batch,
-                                  const std::vector<Request*>& requests,
-                                  const std::vector<size_t>& run) {
-  std::vector<ReducePart> parts;
-  for (const size_t i : run) {
-    const Signature& s = batch[i].signature;
-    if (requests[i] == nullptr) {
-      const size_t bytes = s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype));
-      if (zeros_.size() < bytes) zeros_.resize(bytes);
-      if (dropped_.size() < bytes) dropped_.resize(bytes);
-    }
+// Every rank counts the same batches, so all are here together when a sample is over.
+void Engine::Tune(const std::vector<LogEntry>& batch) {
+  int64_t bytes = 0;
+  for (const LogEntry& entry : batch) {
+    const Signature& s = entry.signature;
+    bytes += static_cast<int64_t>(s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype)));
   }
-  for (const size_t i : run) {
-    const Request* request = requests[i];
-    ReducePart part;
-    part.input = request != nullptr ? request->input : zeros_.data();
-    part.output = request != nullptr ? request->output : dropped_.data();
-    part.count = batch[i].signature.elements();
-    parts.push_back(part);
-  }
-  const LogEntry& first = batch[run[0]];
-  ReduceArgs args;
-  args.parts = parts;
-  args.dtype = static_cast<hvd_dtype_t>(first.signature.dtype);
-  args.op = static_cast<hvd_op_t>(first.signature.op);
-  args.prescale = first.signature.prescale;
-  args.postscale = first.signature.postscale;
-  return world_->collectives().Allreduce(args);
+  if (!tuner_->CountBatch(bytes)) return;
+  TuneDecision decision = tuner_->Decide();
+  const absl::Status told =
+      world_->collectives().Broadcast({&decision, &decision, sizeof(decision), 0});
+  if (BreakIfBroken(told)) return;
+  const bool goes_on = tuner_->Adopt(decision, &config_);
+  batch_wait_us_.store(config_.batch_wait_us, std::memory_order_relaxed);
+  fusion_threshold_.store(config_.fusion_threshold, std::memory_order_relaxed);
+  world_->SetThresholds(config_.thresholds);
+  if (!goes_on) tuner_ = nullptr;
 }
 
 bool Engine::BreakIfBroken(const absl::Status& status) {

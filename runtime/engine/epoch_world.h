@@ -1,5 +1,6 @@
 // Everything that an epoch brings and that is thrown away with it: memory, board, transport,
-// collectives.
+// collectives. One for all ranks of the job, and one for each process set, which borrows the first
+// one's memory and transport and has a region and channels of its own.
 #pragma once
 
 #include <functional>
@@ -8,10 +9,11 @@
 
 #include "absl/status/statusor.h"
 #include "hostfile/topology.h"
-#include "runtime/collective/collectives.h"
+#include "runtime/collective/hierarchical_collectives.h"
 #include "runtime/engine/board.h"
 #include "runtime/engine/direct.h"
 #include "runtime/engine/leader.h"
+#include "runtime/engine/set_transport.h"
 #include "runtime/session/host_arenas.h"
 #include "runtime/session/session.h"
 #include "runtime/transport/waiter.h"
@@ -34,6 +36,15 @@ struct JoinOptions {
   Arena* arena = nullptr;           // the process's, shared with the host's ranks; null: none
 };
 
+// The global set is one of them.
+inline constexpr int kMaxProcessSets = 16;
+
+// A process set of which this rank is a member.
+struct SetPlace {
+  int region = 0;                 // which of the memory's; no other set's
+  std::vector<int> global_ranks;  // ascending
+};
+
 class EpochWorld {
  public:
   // A rank of a launched job: joins the epoch after the last and meets all others.
@@ -41,26 +52,42 @@ class EpochWorld {
                                                           const JoinOptions& options);
   // A job of one rank, without a launcher.
   static absl::StatusOr<std::unique_ptr<EpochWorld>> Alone();
+  // A process set; all its members at once. `job` is borrowed and outlives it.
+  static absl::StatusOr<std::unique_ptr<EpochWorld>> ForSet(EpochWorld* job, SetPlace place);
   ~EpochWorld();
 
+  // All numbers are those within the set.
   const Topology& topology() const { return topology_; }
   const RankPlace& place() const { return topology_.place(rank_); }
   int rank() const { return rank_; }
-  uint64_t epoch() const { return grant_.epoch; }
-  HostPage* page() const { return grant_.memory->page(); }
-  const int* event_fds() const { return grant_.memory->event_fds(); }
+  uint64_t epoch() const { return job().grant_.epoch; }
+  HostPage* page() const { return job().grant_.memory->page(); }  // all sets' of the host
+  const int* event_fds() const { return job().grant_.memory->event_fds(); }
   Board& board() { return *board_; }
   Direct* direct() { return direct_.get(); }  // null in a job of several hosts
   Waiter& waiter() { return *waiter_; }
   Collectives& collectives() { return *collectives_; }
+  void SetThresholds(const HierarchicalThresholds& thresholds);
   Leader* leader() { return leader_.get(); }  // null unless this rank speaks for its host
   Transport* transport() { return transport_.get(); }
   // Null without a launcher.
-  const HostArenas* arenas() const { return arenas_.get(); }
-  RankActivity& activity() { return page()->activity[place().local_rank]; }
+  const HostArenas* arenas() const { return job().arenas_.get(); }
+  // The local rank in the whole job of a local rank of this set.
+  int LocalRankInJob(int local_rank) const;
+  // Where hvdd looks at this rank in this set.
+  WatchPlace watch() const { return {page(), job().place().local_rank, set_.region}; }
+  RankActivity& activity() { return ActivityAt(watch()); }
+  // Empty in the global set: all.
+  const std::vector<int>& members() const { return set_.global_ranks; }
+  // Gives a removed set's region back to the next one, zeroed. REQUIRES: no member on this host
+  // uses it any more. One of them suffices: does nothing on the others.
+  void ClearMemory();
 
  private:
-  EpochWorld(Topology topology, int rank) : topology_(std::move(topology)), rank_(rank) {}
+  EpochWorld(Topology topology, int rank, EpochWorld* job = nullptr, SetPlace set = {})
+      : topology_(std::move(topology)), rank_(rank), job_(job), set_(std::move(set)) {}
+  const EpochWorld& job() const { return job_ == nullptr ? *this : *job_; }
+  std::byte* region() const;
   absl::Status Meet(Session* session, const JoinOptions& options);
   absl::Status Connect(Session* session, const JoinOptions& options);
   void BuildAgreement();
@@ -69,6 +96,9 @@ class EpochWorld {
   // Destroyed in reverse order: what borrows goes first.
   const Topology topology_;
   const int rank_;
+  EpochWorld* const job_;  // null in the global set's
+  const SetPlace set_;
+  // Of the global set's.
   EpochGrant grant_;
   std::unique_ptr<HostArenas> arenas_;
   std::unique_ptr<Transport> transport_;
@@ -76,6 +106,8 @@ class EpochWorld {
   std::unique_ptr<Board> board_;
   std::unique_ptr<Direct> direct_;
   std::unique_ptr<Collectives> collectives_;
+  HostCollectives* on_host_ = nullptr;               // what collectives_ is, on one host
+  HierarchicalCollectives* across_hosts_ = nullptr;  // or on several
   std::unique_ptr<Leader> leader_;
 };
 

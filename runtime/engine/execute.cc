@@ -1,91 +1,63 @@
-#include <cstdlib>
-#include <vector>
+#include "runtime/engine/execute.h"
 
 #include "runtime/engine/engine.h"
+#include "runtime/engine/reduction.h"
 
 namespace hvd {
 namespace {
 
-absl::Status Allreduce(const Request& request, Collectives* collectives) {
-  ReduceArgs args;
-  args.input = request.input;
-  args.output = request.output;
-  args.count = request.signature.elements();
-  args.dtype = static_cast<hvd_dtype_t>(request.signature.dtype);
-  args.op = static_cast<hvd_op_t>(request.signature.op);
-  return collectives->Allreduce(args);
+// The short way of a single tensor matters: a call of a few bytes takes a microsecond.
+absl::Status Allreduce(const Execution& work) {
+  const Request& request = *work.request;
+  if (!request.signature.is_group()) {
+    ReducePart part;
+    part.input = request.input;
+    part.output = request.output;
+    part.count = request.signature.elements();
+    return Reduce(work.entry, {&part, 1}, work.collectives);
+  }
+  std::vector<ReducePart> parts;
+  AppendParts(request, &parts);
+  absl::Status told = TellCounts(work, absl::MakeSpan(parts));
+  return told.ok() ? Reduce(work.entry, parts, work.collectives) : told;
 }
 
-absl::Status Broadcast(const Request& request, Collectives* collectives) {
+absl::Status Broadcast(const Execution& work) {
+  const Request& request = *work.request;
   BroadcastArgs args;
   args.input = request.input;
   args.output = request.output;
   args.bytes =
       request.signature.elements() * DtypeBytes(static_cast<hvd_dtype_t>(request.signature.dtype));
-  args.root = request.signature.root;
-  return collectives->Broadcast(args);
-}
-
-// Where the result goes: the caller's output if it fits, else memory of our own. A wrong output
-// must not keep this rank out of the exchange, which the others are in already; the result is then
-// dropped.
-absl::Status PlaceResult(Request* request, int64_t rows, size_t bytes, void** result) {
-  const Signature& signature = request->signature;
-  request->result_shape.assign(signature.shape.begin(), signature.shape.begin() + signature.ndim);
-  request->result_shape[0] = rows;
-  const bool own = request->output == nullptr || request->output_rows != rows;
-  *result = request->output;
-  if (own) {
-    request->owned_result = malloc(bytes > 0 ? bytes : 1);
-    *result = request->owned_result;
-    if (request->owned_result == nullptr) {
-      return absl::ResourceExhaustedError("allgather '" + request->name + "': no memory for " +
-                                          std::to_string(bytes) + " bytes of result");
-    }
-  }
-  if (request->output != nullptr && own) {
-    return absl::FailedPreconditionError("allgather '" + request->name + "': the output has " +
-                                         std::to_string(request->output_rows) +
-                                         " rows, the gathered tensor has " + std::to_string(rows));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Allgather(Request* request, const LogEntry& entry, Collectives* collectives) {
-  const size_t row_bytes = request->signature.row_elements() *
-                           DtypeBytes(static_cast<hvd_dtype_t>(request->signature.dtype));
-  std::vector<size_t> bytes_by_rank;
-  int64_t rows = 0;
-  for (const int64_t r : entry.rows) {
-    rows += r;
-    bytes_by_rank.push_back(static_cast<size_t>(r) * row_bytes);
-  }
-  GatherArgs args;
-  args.input = request->input;
-  args.bytes_by_rank = bytes_by_rank;
-  const absl::Status placed =
-      PlaceResult(request, rows, static_cast<size_t>(rows) * row_bytes, &args.output);
-  if (args.output == nullptr && rows > 0 && row_bytes > 0) return placed;
-  const absl::Status gathered = collectives->Allgather(args);
-  return gathered.ok() ? placed : gathered;
+  args.root = request.root_index;
+  return work.collectives->Broadcast(args);
 }
 
 }  // namespace
 
 absl::Status ExecuteRequest(Request* request, const LogEntry& entry, Collectives* collectives) {
   if (!entry.error.empty()) return absl::InvalidArgumentError(entry.error);
+  if (absl::Status fits = CheckJoined(entry, collectives->size()); !fits.ok()) return fits;
+  const Execution work = {request, entry, collectives};
   switch (request->signature.kind) {
     case RequestKind::kAllreduce:
-      return Allreduce(*request, collectives);
+      return Allreduce(work);
+    case RequestKind::kReduceScatter:
+      return ExecuteReduceScatter(work);
     case RequestKind::kAllgather:
-      return Allgather(request, entry, collectives);
+      return request->signature.is_group() ? ExecuteGroupedAllgather(work) : ExecuteAllgather(work);
+    case RequestKind::kAlltoall:
+      return ExecuteAlltoall(work);
     case RequestKind::kBroadcast:
-      return Broadcast(*request, collectives);
+      return Broadcast(work);
+    case RequestKind::kJoin:
+      request->result_number = entry.result;
+      return absl::OkStatus();
     case RequestKind::kBarrier:
     case RequestKind::kLeave:
+    case RequestKind::kAddProcessSet:
+    case RequestKind::kRemoveProcessSet:
       return absl::OkStatus();  // that all have asked for it is all there is to it
-    default:
-      break;
   }
   return absl::InternalError("a request of unknown kind");
 }

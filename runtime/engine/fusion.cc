@@ -3,17 +3,22 @@
 #include "runtime/collective/collectives.h"
 
 namespace hvd {
+
 namespace {
 
+// What a joined rank can take part in, whatever the tensors' sizes.
+bool IsPlain(const Signature& s) {
+  if (s.op == HVD_ADASUM) return false;
+  return s.op == HVD_SUM || s.op == HVD_AVERAGE || s.op == kAverageOfContributors ||
+         s.prescale == 1;
+}
+
 bool MayFuse(const LogEntry& entry, const FusionRules& rules) {
-  const Signature& s = entry.signature;
-  if (!entry.error.empty() || s.kind != RequestKind::kAllreduce) return false;
-  return s.group_count == 0 || !rules.groups_alone;
+  return ReducesPlainly(entry) && (!entry.signature.is_group() || !rules.groups_alone);
 }
 
 bool RunTogether(const LogEntry& a, const LogEntry& b) {
   return a.signature.dtype == b.signature.dtype && a.signature.op == b.signature.op &&
-         a.signature.device_type == b.signature.device_type &&
          a.signature.prescale == b.signature.prescale &&
          a.signature.postscale == b.signature.postscale &&
          a.signature.compression == b.signature.compression && a.contributors == b.contributors &&
@@ -26,6 +31,11 @@ struct OpenRun {
 };
 
 }  // namespace
+
+bool ReducesPlainly(const LogEntry& entry) {
+  return entry.error.empty() && entry.signature.kind == RequestKind::kAllreduce &&
+         IsPlain(entry.signature);
+}
 
 std::vector<std::vector<size_t>> PlanFusion(const std::vector<LogEntry>& batch,
                                             const FusionRules& rules) {

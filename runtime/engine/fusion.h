@@ -9,6 +9,9 @@
 
 namespace hvd {
 
+// An allreduce that is nothing but that: it may be fused with others.
+bool ReducesPlainly(const LogEntry& entry);
+
 struct FusionRules {
   size_t threshold = 0;       // bytes of one collective; 0: nothing is fused
   bool groups_alone = false;  // a group is not fused with what does not belong to it

@@ -5,13 +5,31 @@
 namespace hvd {
 namespace {
 
+// Rows of an allgather or alltoall are each rank's own business.
+bool RowsMayDiffer(const Signature& signature) {
+  return !signature.is_group() &&
+         (signature.kind == RequestKind::kAllgather || signature.kind == RequestKind::kAlltoall);
+}
+
 bool ShapesAgree(const Signature& a, const Signature& b) {
   if (a.ndim != b.ndim) return false;
-  const int first = a.kind == RequestKind::kAllgather ? 1 : 0;
-  for (int d = first; d < a.ndim; ++d) {
+  for (int d = RowsMayDiffer(a) ? 1 : 0; d < a.ndim; ++d) {
     if (a.shape[d] != b.shape[d]) return false;
   }
   return true;
+}
+
+bool IsProcessSetChange(const Signature& signature) {
+  return signature.kind == RequestKind::kAddProcessSet ||
+         signature.kind == RequestKind::kRemoveProcessSet;
+}
+
+const char* ShapeDifference(const Signature& a, const Signature& b) {
+  if (IsProcessSetChange(a)) return "process sets";
+  if (a.group_count != b.group_count) return "numbers of tensors";
+  if (a.is_group()) return "shapes or types of the group's tensors";
+  if (a.ndim != b.ndim) return "numbers of dimensions";
+  return RowsMayDiffer(a) ? "shapes beyond the first dimension" : "shapes";
 }
 
 // What differs, in the order in which a user would look.
@@ -19,11 +37,13 @@ const char* Difference(const Signature& a, const Signature& b) {
   if (a.kind != b.kind) return "operations";
   if (a.dtype != b.dtype) return "dtypes";
   if (a.device_type != b.device_type) return "devices";
-  if (a.ndim != b.ndim) return "numbers of dimensions";
-  if (!ShapesAgree(a, b)) {
-    return a.kind == RequestKind::kAllgather ? "shapes beyond the first dimension" : "shapes";
+  if (!ShapesAgree(a, b) || a.group_count != b.group_count || a.group_hash != b.group_hash) {
+    return ShapeDifference(a, b);
   }
   if (a.op != b.op) return "reduction ops";
+  if (a.prescale != b.prescale) return "prescale factors";
+  if (a.postscale != b.postscale) return "postscale factors";
+  if (a.compression != b.compression) return "compressions";
   return "roots";
 }
 
@@ -31,7 +51,9 @@ const char* Difference(const Signature& a, const Signature& b) {
 
 bool Compatible(const Signature& a, const Signature& b) {
   return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.root == b.root &&
-         a.device_type == b.device_type && ShapesAgree(a, b);
+         a.device_type == b.device_type && a.group_count == b.group_count &&
+         a.group_hash == b.group_hash && a.prescale == b.prescale && a.postscale == b.postscale &&
+         a.compression == b.compression && ShapesAgree(a, b);
 }
 
 std::string MismatchText(std::string_view name, const Asker& a, const Asker& b) {

@@ -8,8 +8,8 @@
 
 namespace hvd {
 
-// True when the two may run as one collective: all equal, except that an allgather's first
-// dimension may differ.
+// True when the two may run as one collective: all equal, except that the first dimension of an
+// allgather or alltoall may differ.
 bool Compatible(const Signature& a, const Signature& b);
 
 // A rank with what it asked for.

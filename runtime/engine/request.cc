@@ -1,6 +1,8 @@
 #include "runtime/engine/request.h"
 
+#include <cstdio>
 #include <cstdlib>
+#include <numeric>
 
 namespace hvd {
 
@@ -56,7 +58,7 @@ const char* DtypeName(hvd_dtype_t dtype) {
   return "unknown";
 }
 
-const char* OpName(hvd_op_t op) {
+const char* OpName(uint32_t op) {
   switch (op) {
     case HVD_AVERAGE:
       return "average";
@@ -68,6 +70,10 @@ const char* OpName(hvd_op_t op) {
       return "max";
     case HVD_PRODUCT:
       return "product";
+    case HVD_ADASUM:
+      return "adasum";
+    case kAverageOfContributors:
+      return "average over contributors";
   }
   return "unknown";
 }
@@ -79,20 +85,68 @@ size_t Signature::row_elements() const {
 }
 
 size_t Signature::elements() const {
+  if (is_group()) return static_cast<size_t>(std::accumulate(shape.begin(), shape.end(), 0L));
   return ndim == 0 ? 1 : static_cast<size_t>(shape[0]) * row_elements();
 }
 
-std::string Describe(const Signature& signature) {
-  std::string text = KindName(signature.kind);
-  if (signature.kind == RequestKind::kBarrier || signature.kind == RequestKind::kLeave) return text;
-  text += std::string(" ") + DtypeName(static_cast<hvd_dtype_t>(signature.dtype)) + " [";
+namespace {
+
+bool HasTensors(RequestKind kind) {
+  return kind != RequestKind::kBarrier && kind != RequestKind::kLeave && kind != RequestKind::kJoin;
+}
+
+bool IsReduction(RequestKind kind) {
+  return kind == RequestKind::kAllreduce || kind == RequestKind::kReduceScatter;
+}
+
+// "[64,10]"; with an ellipsis when there are more than the signature holds.
+std::string Numbers(const Signature& signature, int count) {
+  std::string text = "[";
   for (int d = 0; d < signature.ndim; ++d) {
     text += (d > 0 ? "," : "") + std::to_string(signature.shape[d]);
   }
-  text += "]";
-  if (signature.kind == RequestKind::kAllreduce) {
-    text += std::string(" ") + OpName(static_cast<hvd_op_t>(signature.op));
+  return text + (count > signature.ndim ? ",...]" : "]");
+}
+
+std::string Shape(const Signature& signature) {
+  if (!signature.is_group()) return Numbers(signature, signature.ndim);
+  Signature shown = signature;
+  if (signature.group_count > kMaxDimensions) --shown.ndim;  // the last is a sum
+  return std::to_string(signature.group_count) +
+         (signature.kind == RequestKind::kAllgather ? " tensors with rows of "
+                                                    : " tensors with elements ") +
+         Numbers(shown, signature.group_count);
+}
+
+std::string Short(double number) {
+  char text[32];
+  snprintf(text, sizeof(text), "%.9g", number);
+  return text;
+}
+
+std::string Reduction(const Signature& signature) {
+  std::string text = std::string(" ") + OpName(signature.op);
+  if (signature.prescale != 1) text += " prescale " + Short(signature.prescale);
+  if (signature.postscale != 1) text += " postscale " + Short(signature.postscale);
+  if (signature.compression == HVD_COMPRESSION_FP16) text += " compressed to float16";
+  if (signature.compression == HVD_COMPRESSION_BF16) text += " compressed to bfloat16";
+  return text;
+}
+
+}  // namespace
+
+std::string Describe(const Signature& signature) {
+  const std::string kind = KindName(signature.kind);
+  if (signature.kind == RequestKind::kRemoveProcessSet) {
+    return kind + " " + std::to_string(signature.shape[0]);
   }
+  if (signature.kind == RequestKind::kAddProcessSet) {
+    return kind + " " + Numbers(signature, signature.group_count);
+  }
+  if (!HasTensors(signature.kind)) return kind;
+  std::string text = (signature.is_group() ? "grouped " : "") + kind + " " +
+                     DtypeName(static_cast<hvd_dtype_t>(signature.dtype)) + " " + Shape(signature);
+  if (IsReduction(signature.kind)) text += Reduction(signature);
   if (signature.kind == RequestKind::kBroadcast) {
     text += " from rank " + std::to_string(signature.root);
   }

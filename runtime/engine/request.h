@@ -28,18 +28,25 @@ enum class RequestKind : uint32_t {
 };
 const char* KindName(RequestKind kind);
 const char* DtypeName(hvd_dtype_t dtype);
-const char* OpName(hvd_op_t op);
+const char* OpName(uint32_t op);  // of Signature::op
 
 inline constexpr int kMaxDimensions = 16;
 
+// An op of Signature beyond hvd_op_t: the average over the ranks that have not joined.
+inline constexpr uint32_t kAverageOfContributors = 6;
+
 // What all ranks must agree on. Plain bytes: it also lies in the hosts' shared memory.
 //
-// A group of tensors enters as one request: `group_count` tensors of one type, whose element counts
-// are `shape` (ndim of them, the rest as a hash in `group_hash`).
+// A group of tensors enters as one request: `group_count` tensors of one type. `shape` then has
+// their element counts (of a row, for an allgather); when there are more than kMaxDimensions, the
+// last is the sum of the rest. All their shapes are in `group_hash`.
+//
+// Adding and removing process sets: `shape` begins with the ranks (the set's number), all of them
+// are in `group_hash`.
 struct Signature {
   RequestKind kind = RequestKind::kBarrier;
   uint32_t dtype = 0;
-  uint32_t op = 0;
+  uint32_t op = 0;  // hvd_op_t or kAverageOfContributors
   int32_t root = 0;
   uint32_t device_type = HVD_CPU;
   int32_t ndim = 0;
@@ -51,7 +58,8 @@ struct Signature {
   std::array<int64_t, kMaxDimensions> shape{};
 
   int64_t rows() const { return ndim > 0 ? shape[0] : 0; }
-  size_t elements() const;      // 1 for a scalar
+  bool is_group() const { return group_count > 0; }
+  size_t elements() const;      // 1 for a scalar; the sum over a group
   size_t row_elements() const;  // elements in one row of the first dimension
 };
 
@@ -61,7 +69,9 @@ std::string Describe(const Signature& signature);
 // One tensor of a grouped request.
 struct RequestPart {
   const void* input = nullptr;
-  void* output = nullptr;  // null for a result that the library allocates
+  void* output = nullptr;   // null for a result that the library allocates
+  int64_t output_rows = 0;  // of the caller's output, where rows may differ
+  int position = 0;         // in the call's group, of which this request may be a part
   std::vector<int64_t> shape;
   void* owned_result = nullptr;
   std::vector<int64_t> result_shape;
@@ -77,10 +87,14 @@ struct Request {
   Signature signature;
   const void* input = nullptr;
   void* output = nullptr;  // null for an allgather whose result the library allocates
-  // For an allgather with the caller's output: its rows.
+  // With the caller's output of an allgather or alltoall: its rows.
   int64_t output_rows = 0;
+  int root_index = 0;              // of a broadcast: the root's index in the process set
   std::vector<RequestPart> parts;  // of a group; then input and output above are not used
   std::vector<int64_t> splits;     // of an alltoall: rows for each rank; empty: even
+
+  uint64_t sequence = 0;     // of this rank's submissions in its set
+  int64_t submitted_ns = 0;  // while the timeline is on: when (engine/timeline.h)
 
   // Written by the executor before `done`.
   absl::Status status;

@@ -7,7 +7,7 @@ namespace hvd {
 namespace {
 
 // Field numbers of ToDaemon's kinds.
-enum { kClaim = 1, kJoin = 2, kAddress = 3, kReady = 4, kLeave = 5 };
+enum { kClaim = 1, kJoin = 2, kAddress = 3, kReady = 4, kLeave = 5, kAskTimeline = 14 };
 
 std::string Wrap(int kind, const WireWriter& message) {
   return WireWriter().Bytes(kind, message.bytes()).bytes();
@@ -52,7 +52,9 @@ bool DecodeTable(std::string_view bytes, ToWorkerMessage* message) {
 bool DecodeRest(std::string_view bytes, ToWorkerMessage* message) {
   WireReader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == 1 && message->kind == ToWorkerKind::kRefused) {
+    const bool text =
+        message->kind == ToWorkerKind::kRefused || message->kind == ToWorkerKind::kTimelineAnswer;
+    if (reader.field() == 1 && text) {
       message->text = std::string(reader.bytes());
     } else if (reader.field() == 1) {
       message->epoch = reader.number();
@@ -82,11 +84,18 @@ std::string EncodeAddress(uint64_t epoch, std::string_view address, uint64_t are
 
 std::string EncodeReady(uint64_t epoch) { return Wrap(kReady, WireWriter().Number(1, epoch)); }
 
+std::string EncodeAskTimeline(std::string_view path) {
+  return Wrap(kAskTimeline, WireWriter().Bytes(1, path));
+}
+
 std::string EncodeLeave(uint64_t epoch) { return Wrap(kLeave, WireWriter().Number(1, epoch)); }
 
 bool DecodeToWorker(std::string_view bytes, ToWorkerMessage* message) {
   WireReader reader(bytes);
-  if (!reader.Next() || reader.field() < 1 || reader.field() > 5) return false;
+  if (!reader.Next() || reader.field() < 1) return false;
+  const auto last = static_cast<int>(ToWorkerKind::kGo);
+  const auto answer = static_cast<int>(ToWorkerKind::kTimelineAnswer);
+  if (reader.field() > last && reader.field() != answer) return false;
   message->kind = static_cast<ToWorkerKind>(reader.field());
   switch (message->kind) {
     case ToWorkerKind::kWelcome:

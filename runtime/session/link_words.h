@@ -16,8 +16,17 @@ std::string EncodeJoin(uint64_t after_epoch, uint64_t memory_bytes);
 std::string EncodeAddress(uint64_t epoch, std::string_view address, uint64_t arena_bytes);
 std::string EncodeReady(uint64_t epoch);
 std::string EncodeLeave(uint64_t epoch);
+std::string EncodeAskTimeline(std::string_view path);
 
-enum class ToWorkerKind { kNone = 0, kWelcome, kRefused, kEpochStart, kTable, kGo };
+enum class ToWorkerKind {
+  kNone = 0,
+  kWelcome,
+  kRefused,
+  kEpochStart,
+  kTable,
+  kGo,
+  kTimelineAnswer = 14
+};
 
 // Any of the daemon's messages; the fields of its kind are filled.
 struct ToWorkerMessage {
@@ -25,7 +34,7 @@ struct ToWorkerMessage {
   int rank = 0;                        // welcome
   std::vector<HostShape> hosts;        // welcome
   std::string job;                     // welcome
-  std::string text;                    // refused
+  std::string text;                    // refused; timeline answer: what went wrong
   uint64_t epoch = 0;                  // the other kinds
   std::string token;                   // epoch start
   std::vector<std::string> addresses;  // table

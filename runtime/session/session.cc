@@ -145,6 +145,14 @@ absl::Status Session::Barrier(const EpochGrant& grant) {
   return sent.ok() ? Await(ToWorkerKind::kGo, grant.memory->page()).status() : sent;
 }
 
+absl::Status Session::AskTimeline(const std::string& path) {
+  const absl::Status sent = socket_.Send(EncodeAskTimeline(path));
+  if (!sent.ok()) return sent;
+  const auto answer = Await(ToWorkerKind::kTimelineAnswer, nullptr);
+  if (!answer.ok()) return answer.status();
+  return answer->text.empty() ? absl::OkStatus() : absl::InvalidArgumentError(answer->text);
+}
+
 absl::Status Session::Leave(uint64_t epoch) { return socket_.Send(EncodeLeave(epoch)); }
 
 }  // namespace hvd

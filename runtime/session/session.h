@@ -72,6 +72,9 @@ class Session {
   // Waits until every rank of the job is connected.
   absl::Status Barrier(const EpochGrant& grant);
   absl::Status Leave(uint64_t epoch);
+  // Has the timeline of all ranks written to `path` on hvdrun's host, or ended (empty). Waits until
+  // it is so; the error is hvdrun's.
+  absl::Status AskTimeline(const std::string& path);
 
  private:
   explicit Session(int fd) : socket_(fd) {}

@@ -77,15 +77,16 @@ int main(int, char** argv) {
   }
   PinTo(peer.rank);
 
-  peer.buffer = [&](size_t) { return buffers[peer.rank]; };
   peer.barrier = [&] { Barrier(shared, peer.size); };
-  peer.sum = [&](float*, size_t count) {
+  const auto sum = [&](float*, size_t count) {
     Barrier(shared, peer.size);
     const size_t begin = count * peer.rank / peer.size, end = count * (peer.rank + 1) / peer.size;
     peer.size == 2 ? SumSliceOfTwo(buffers[0], buffers[1], begin, end)
                    : SumSlice(buffers, begin, end);
     Barrier(shared, peer.size);
   };
+  peers::SumInPlace(
+      &peer, [&](size_t) { return buffers[peer.rank]; }, sum);
   peer.max = [&](double mine) {
     shared->times[peer.rank] = mine;
     Barrier(shared, peer.size);

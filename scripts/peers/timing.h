@@ -1,7 +1,6 @@
 // What the peers of scripts/bench share: sizes, the order of one timed call, and the output, a JSON
-// line a size with the keys of hvd-bench. Every peer times an in-place float32 sum: the whole
-// buffer rewritten and a barrier before each call, both untimed; a call's time is the slowest
-// rank's.
+// line a size with the keys of hvd-bench. All buffers are rewritten and a barrier follows before
+// each call, both untimed; a call's time is the slowest rank's.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,11 +18,15 @@ namespace peers {
 // One rank's access to the system under measurement.
 struct Peer {
   std::string name;
+  std::string op = "allreduce";
   int rank = 0;
   int size = 1;
-  std::function<float*(size_t count)> buffer;  // this rank's, for `count` elements
+  double bus_factor = 0;                      // 0: allreduce's
+  std::function<void(size_t bytes)> prepare;  // makes the buffers
+  std::function<void()> fill;                 // rewrites all of them
+  std::function<void()> call;                 // what is timed
+  std::function<bool()> check;                // of the ends of what came out
   std::function<void()> barrier;
-  std::function<void(float* data, size_t count)> sum;
   std::function<double(double)> max;  // over the ranks
 };
 
@@ -30,8 +34,13 @@ inline int IterationsFor(size_t bytes) {
   if (bytes <= 4096) return 2000;
   if (bytes <= 256 << 10) return 500;
   if (bytes <= 4 << 20) return 100;
-  return 20;
+  return bytes <= 128 << 20 ? 20 : 7;
 }
+
+// A size is left when its calls have taken this long, so that a peer which is slow with more ranks
+// than cores holds up nobody.
+inline constexpr double kPatienceUs = 1e6;
+inline constexpr int kFewest = 5;
 
 // Bytes, separated by commas.
 inline std::vector<size_t> ParseSizes(const char* text) {
@@ -43,15 +52,14 @@ inline std::vector<size_t> ParseSizes(const char* text) {
   return sizes;
 }
 
-inline double TimeOne(const Peer& peer, float* data, size_t count) {
-  std::fill_n(data, count, static_cast<float>(peer.rank + 1));
+inline double TimeOne(const Peer& peer) {
+  peer.fill();
   peer.barrier();
   const auto begin = std::chrono::steady_clock::now();
-  peer.sum(data, count);
+  peer.call();
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
-  const float wanted = static_cast<float>(peer.size * (peer.size + 1)) / 2;
-  if (data[0] != wanted || data[count - 1] != wanted) {
-    std::fprintf(stderr, "%s: wrong sum\n", peer.name.c_str());
+  if (!peer.check()) {
+    std::fprintf(stderr, "%s: wrong %s\n", peer.name.c_str(), peer.op.c_str());
     std::exit(3);
   }
   return peer.max(took.count());
@@ -63,25 +71,75 @@ inline void PrintResult(const Peer& peer, size_t bytes, std::vector<double> us) 
     return us[std::min(us.size() - 1, us.size() * p / 100)];
   };
   const double algorithm = static_cast<double>(bytes) / percentile(50) / 1e3;
+  const double factor = peer.bus_factor > 0 ? peer.bus_factor : 2.0 * (peer.size - 1) / peer.size;
   std::printf(
-      "{\"peer\":\"%s\",\"op\":\"allreduce\",\"dtype\":\"float32\",\"np\":%d,\"bytes\":%zu,"
-      "\"iters\":%zu,"
+      "{\"peer\":\"%s\",\"op\":\"%s\",\"dtype\":\"float32\",\"np\":%d,\"bytes\":%zu,\"iters\":%zu,"
       "\"us_p50\":%.2f,\"us_p10\":%.2f,\"us_p90\":%.2f,\"algbw_GBps\":%.3f,\"busbw_GBps\":%.3f}\n",
-      peer.name.c_str(), peer.size, bytes, us.size(), percentile(50), percentile(10),
-      percentile(90), algorithm, algorithm * 2 * (peer.size - 1) / peer.size);
+      peer.name.c_str(), peer.op.c_str(), peer.size, bytes, us.size(), percentile(50),
+      percentile(10), percentile(90), algorithm, algorithm * factor);
   std::fflush(stdout);
 }
 
 inline void Measure(const Peer& peer, const std::vector<size_t>& sizes) {
   for (const size_t bytes : sizes) {
-    const size_t count = std::max<size_t>(1, bytes / sizeof(float));
-    float* const data = peer.buffer(count);
+    peer.prepare(bytes);
     const int iterations = IterationsFor(bytes);
-    for (int i = 0; i < std::max(5, iterations / 10); ++i) TimeOne(peer, data, count);
+    double spent = 0;  // the same on all ranks
+    for (int i = 0; i < std::max(2, iterations / 10) && spent < kPatienceUs; ++i) {
+      spent += TimeOne(peer);
+    }
+    spent = 0;
     std::vector<double> us;
-    for (int i = 0; i < iterations; ++i) us.push_back(TimeOne(peer, data, count));
+    for (int i = 0; i < iterations && (i < kFewest || spent < kPatienceUs); ++i) {
+      us.push_back(TimeOne(peer));
+      spent += us.back();
+    }
     if (peer.rank == 0) PrintResult(peer, bytes, us);
   }
+}
+
+// Makes `peer` an in-place float32 sum. `buffer`: this rank's, for so many elements.
+inline void SumInPlace(Peer* peer, std::function<float*(size_t count)> buffer,
+                       std::function<void(float* data, size_t count)> sum) {
+  struct State {
+    float* data = nullptr;
+    size_t count = 0;
+  };
+  auto state = std::make_shared<State>();
+  const float mine = static_cast<float>(peer->rank + 1);
+  const float wanted = static_cast<float>(peer->size * (peer->size + 1)) / 2;
+  peer->prepare = [=](size_t bytes) {
+    state->count = std::max<size_t>(1, bytes / sizeof(float));
+    state->data = buffer(state->count);
+  };
+  peer->fill = [=] { std::fill_n(state->data, state->count, mine); };
+  peer->call = [=] { sum(state->data, state->count); };
+  peer->check = [=] { return state->data[0] == wanted && state->data[state->count - 1] == wanted; };
+}
+
+// Makes `peer` a training step's gradients: a sum in place for each of `counts`, one after the
+// other.
+inline void SumGradients(Peer* peer, std::vector<size_t> counts,
+                         std::function<void(float* data, size_t count)> sum) {
+  auto tensors = std::make_shared<std::vector<std::vector<float>>>();
+  const float mine = static_cast<float>(peer->rank + 1);
+  const float wanted = static_cast<float>(peer->size * (peer->size + 1)) / 2;
+  peer->op = "gradients";
+  peer->prepare = [=](size_t) {
+    tensors->clear();
+    for (const size_t count : counts) tensors->emplace_back(count);
+  };
+  peer->fill = [=] {
+    for (auto& tensor : *tensors) std::fill(tensor.begin(), tensor.end(), mine);
+  };
+  peer->call = [=] {
+    for (auto& tensor : *tensors) sum(tensor.data(), tensor.size());
+  };
+  peer->check = [=] {
+    return std::all_of(tensors->begin(), tensors->end(), [wanted](const auto& tensor) {
+      return tensor.front() == wanted && tensor.back() == wanted;
+    });
+  };
 }
 
 }  // namespace peers

@@ -53,6 +53,9 @@ int SpawnHvdd(const HvddOptions& options, int in, int out) {
   if (options.ordinary_user) {
     words = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"};
   }
+  if (options.few_rights) {
+    words = {"setpriv", "--bounding-set=-sys_resource,-sys_admin", "--"};
+  }
   words.insert(words.end(), {HVD_HVDD, "--marker", "MARK", "--containment", options.containment});
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

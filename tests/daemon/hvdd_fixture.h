@@ -16,6 +16,7 @@ namespace hvd {
 struct HvddOptions {
   std::string containment = "auto";
   bool ordinary_user = false;  // uid 65534, where the caller is root
+  bool few_rights = false;     // root without the right to exceed limits
   bool pipes = false;          // stdin and stdout as two pipes, as sshd hands out
   bool beats = true;           // false: a driver that has fallen silent
 };

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -363,6 +364,30 @@ TEST_CASE("arenas that are refused") {
     }
     CHECK(Eventually(2, [&] { return DescriptorsOf(job.hvdd.pid()) <= before; }));
   }
+}
+
+// More descriptors under way than hvdd may have: the rest follows when ranks have taken theirs.
+TEST_CASE("arenas of many ranks wait for one another's reading") {
+  if (geteuid() != 0) return;
+  HvddOptions options;
+  options.few_rights = true;
+  options.containment = "subreaper";
+  constexpr int kRanks = 8;
+  Job job(kRanks, options);
+  std::vector<Worker> workers = Joined(&job, kRanks);
+  const UniqueFd arena = MakeArena(kArena, F_SEAL_SHRINK);
+  for (Worker& worker : workers) worker.AddressWithArena(kArena, {arena.get()});
+  REQUIRE(job.hvdd.Await(Kind::kHostAddresses).has_value());
+  const rlimit few{20, 20};
+  REQUIRE(prlimit(job.hvdd.pid(), RLIMIT_NOFILE, &few, nullptr) == 0);
+  v1::Command table;
+  table.mutable_epoch_table()->set_epoch(1);
+  job.hvdd.Send(table);
+  for (Worker& worker : workers) {
+    CHECK(worker.Receive().table().arena_bytes_size() == kRanks);
+    CHECK(worker.fds.size() == kRanks);
+  }
+  CHECK(job.hvdd.Count(Kind::kRankBroke) == 0);
 }
 
 TEST_CASE("an arena that comes out of turn is not kept") {

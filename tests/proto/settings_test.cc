@@ -40,7 +40,7 @@ TEST_CASE("the table is in the order of its ids, each name once, each default al
     CHECK(static_cast<int>(setting.id) == place++);
     CHECK(names.insert(setting.name).second);
     if (setting.alias != nullptr) CHECK(names.insert(setting.alias).second);
-    CHECK(ParseSetting(setting, setting.fallback).ok());
+    if (setting.fallback != nullptr) CHECK(ParseSetting(setting, setting.fallback).ok());
   }
   for (const ForeignSetting& foreign : ForeignSettings()) CHECK(names.insert(foreign.name).second);
 }

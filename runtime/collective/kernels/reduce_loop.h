@@ -141,6 +141,8 @@ ReduceKernel FindForInt(hvd_op_t op) {
       return Reduce<Ordered, MinOp>;
     case HVD_MAX:
       return Reduce<Ordered, MaxOp>;
+    case HVD_ADASUM:
+      return nullptr;
   }
   return nullptr;
 }
@@ -157,6 +159,8 @@ ReduceKernel FindForFloat(hvd_op_t op) {
       return Reduce<Element, MinOp>;
     case HVD_MAX:
       return Reduce<Element, MaxOp>;
+    case HVD_ADASUM:
+      return nullptr;
   }
   return nullptr;
 }
@@ -171,6 +175,7 @@ ReduceKernel FindForBool(hvd_op_t op) {
     case HVD_MIN:
       return Reduce<BoolElement<Level>, AndOp>;
     case HVD_AVERAGE:
+    case HVD_ADASUM:
       return nullptr;
   }
   return nullptr;

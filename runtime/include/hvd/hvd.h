@@ -65,10 +65,24 @@ typedef enum hvd_dtype_t {
 typedef enum hvd_op_t {
   HVD_AVERAGE = 0,
   HVD_SUM = 1,
+  HVD_ADASUM = 2, /* float tensors; adds orthogonal gradients, averages parallel ones */
   HVD_MIN = 3,
   HVD_MAX = 4,
   HVD_PRODUCT = 5
 } hvd_op_t;
+
+/* How float32 and float64 tensors travel in a reduction: as they are, or in 16 bits. What is
+ * received is summed in float32. Other types always travel as they are. */
+typedef enum hvd_compression_t {
+  HVD_COMPRESSION_NONE = 0,
+  HVD_COMPRESSION_FP16 = 1,
+  HVD_COMPRESSION_BF16 = 2
+} hvd_compression_t;
+
+typedef enum hvd_flags_t {
+  /* HVD_AVERAGE divides by the number of ranks that have not joined (hvd_join), not by all. */
+  HVD_AVERAGE_OVER_CONTRIBUTORS = 1
+} hvd_flags_t;
 
 typedef enum hvd_device_type_t { HVD_CPU = 0, HVD_CUDA = 1 } hvd_device_type_t;
 
@@ -93,19 +107,33 @@ typedef struct hvd_tensor_t {
 typedef struct hvd_options_t {
   size_t struct_size;
   const char* name;    /* NULL or "": unnamed. At most 4095 bytes. */
-  int32_t process_set; /* 0: all ranks; no other exists yet */
-  int32_t op;          /* hvd_op_t, for allreduce; default HVD_AVERAGE */
+  int32_t process_set; /* 0: all ranks; others are made by hvd_init or hvd_add_process_set */
+  int32_t op;          /* hvd_op_t, for reductions; default HVD_AVERAGE */
   int32_t root;        /* global rank, for broadcast */
   int32_t reserved;    /* must be 0 */
+  /* Younger fields: a caller with a smaller struct_size has the defaults. */
+  double prescale;     /* for reductions: each input is multiplied by it first; default 1 */
+  double postscale;    /* for reductions: the result is multiplied by it; default 1 */
+  int32_t compression; /* hvd_compression_t, for reductions; default none */
+  int32_t flags;       /* hvd_flags_t, or-ed; default 0 */
 } hvd_options_t;
-#define HVD_OPTIONS_INIT \
-  { sizeof(hvd_options_t), NULL, HVD_GLOBAL_PROCESS_SET, HVD_AVERAGE, 0, 0 }
+#define HVD_OPTIONS_INIT                                                              \
+  {                                                                                   \
+    sizeof(hvd_options_t), NULL, HVD_GLOBAL_PROCESS_SET, HVD_AVERAGE, 0, 0, 1.0, 1.0, \
+        HVD_COMPRESSION_NONE, 0                                                       \
+  }
 
 typedef struct hvd_init_options_t {
   size_t struct_size;
+  /* Younger fields: process sets to make at once, as hvd_add_process_set does: process_sets[i] has
+   * process_set_sizes[i] global ranks and becomes set i + 1. The same on all ranks. */
+  const int32_t* const* process_sets;
+  const int32_t* process_set_sizes;
+  int32_t process_set_count;
+  int32_t reserved; /* must be 0 */
 } hvd_init_options_t;
 #define HVD_INIT_OPTIONS_INIT \
-  { sizeof(hvd_init_options_t) }
+  { sizeof(hvd_init_options_t), NULL, NULL, 0, 0 }
 
 typedef uint64_t hvd_handle_t; /* never 0 */
 
@@ -131,6 +159,38 @@ hvd_cross_rank(void); /* index of this host among the hosts that have this local
 HVD_EXPORT int32_t hvd_cross_size(void);
 HVD_EXPORT int32_t hvd_is_homogeneous(void); /* 1: every host has the same number of ranks */
 
+/* ---- process sets ----
+ *
+ * A collective runs on a process set (options.process_set) and concerns its members only; sets do
+ * not wait for one another. Set 0 is all ranks. Within a set, rank order is global rank order.
+ * A collective on a set that does not exist or that this rank is no member of is HVD_ERR_INVALID.
+ */
+
+/* Every rank of the job calls it with the same ranks (global ranks in any order, each once),
+ * members or not; returns when all have. *set gets a number that no other set has had or will have,
+ * the same on all ranks. HVD_ERR_DUPLICATE when a set of these ranks exists: hvd_last_error names
+ * it, and *set is its number. At most 15 at a time (HVD_ERR_UNSUPPORTED). */
+HVD_EXPORT hvd_status_t hvd_add_process_set(const int32_t* ranks, int32_t n, int32_t* set);
+/* Every rank of the job calls it, with nothing pending on the set. The global set cannot be removed
+ * (HVD_ERR_INVALID). */
+HVD_EXPORT hvd_status_t hvd_remove_process_set(int32_t set);
+/* This rank's index in the set: -1 when it is no member, or the set does not exist. */
+HVD_EXPORT int32_t hvd_process_set_rank(int32_t set);
+/* The number of members: -1 when the set does not exist. */
+HVD_EXPORT int32_t hvd_process_set_size(int32_t set);
+/* Its members' global ranks, ascending: writes hvd_process_set_size(set) of them. */
+HVD_EXPORT hvd_status_t hvd_process_set_ranks(int32_t set, int32_t* ranks);
+/* How many sets there are, the global one included: -1 when not initialized. */
+HVD_EXPORT int32_t hvd_process_set_count(void);
+/* Their numbers, ascending: writes at most `capacity`, *count gets how many there are. */
+HVD_EXPORT hvd_status_t hvd_process_set_ids(int32_t* ids, int32_t capacity, int32_t* count);
+
+/* ---- collectives ----
+ *
+ * Each has an asynchronous form that returns a handle. With output NULL, where that is allowed, the
+ * library allocates the result: take it through `result` (blocking) or with hvd_wait_result
+ * (asynchronous), and give it back with hvd_free_result. */
+
 /* Reduces elementwise over all ranks; every rank ends with the same bits. input and output must
  * have the same shape and dtype; output->data == input->data is in place; otherwise they must not
  * overlap. */
@@ -139,25 +199,81 @@ HVD_EXPORT hvd_status_t hvd_allreduce(const hvd_tensor_t* input, const hvd_tenso
 HVD_EXPORT hvd_status_t hvd_allreduce_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                             const hvd_options_t* options, hvd_handle_t* handle);
 
+/* Reduces over all ranks and gives each its rows of the first dimension, in rank order; when they
+ * do not divide evenly, the first ranks get one more. Scalars are refused, HVD_ADASUM too. output
+ * may be NULL; it must not overlap input. */
+HVD_EXPORT hvd_status_t hvd_reducescatter(const hvd_tensor_t* input, const hvd_tensor_t* output,
+                                          const hvd_options_t* options, hvd_tensor_t* result);
+HVD_EXPORT hvd_status_t hvd_reducescatter_async(const hvd_tensor_t* input,
+                                                const hvd_tensor_t* output,
+                                                const hvd_options_t* options, hvd_handle_t* handle);
+
 /* Concatenates the ranks' tensors along the first dimension, in rank order. The first dimension may
- * differ from rank to rank, the others may not; scalars are refused. With output NULL the library
- * allocates the result: take it with hvd_wait_result (async) or through `result` (blocking), and
- * give it back with hvd_free_result. With an output, its shape must be the result's exactly (else
- * HVD_ERR_MISMATCH on that rank, after the exchange). */
+ * differ from rank to rank, the others may not; scalars are refused. output may be NULL; else its
+ * shape must be the result's exactly (else HVD_ERR_MISMATCH on that rank, after the exchange). */
 HVD_EXPORT hvd_status_t hvd_allgather(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                       const hvd_options_t* options, hvd_tensor_t* result);
 HVD_EXPORT hvd_status_t hvd_allgather_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                             const hvd_options_t* options, hvd_handle_t* handle);
 
-/* Copies options->root's tensor to every rank. Same shape and dtype on all; in place if
- * output->data == input->data; on ranks other than the root input's data is not read. */
+/* Sends splits[r] rows of the first dimension to rank r of the set, in rank order, and returns what
+ * the ranks sent here, in rank order. `nsplits` is the set's size; the splits are not negative and
+ * their sum is at most input's rows (what remains goes nowhere). splits NULL: the rows are divided
+ * evenly, which must be possible. Scalars are refused. output is as for hvd_allgather. If not NULL,
+ * received_splits gets the number of rows from each rank. */
+HVD_EXPORT hvd_status_t hvd_alltoall(const hvd_tensor_t* input, const int64_t* splits,
+                                     int32_t nsplits, const hvd_tensor_t* output,
+                                     const hvd_options_t* options, hvd_tensor_t* result,
+                                     int64_t* received_splits);
+HVD_EXPORT hvd_status_t hvd_alltoall_async(const hvd_tensor_t* input, const int64_t* splits,
+                                           int32_t nsplits, const hvd_tensor_t* output,
+                                           const hvd_options_t* options, hvd_handle_t* handle);
+/* As hvd_wait_result, for an alltoall; result and received_splits may be NULL. */
+HVD_EXPORT hvd_status_t hvd_wait_alltoall(hvd_handle_t handle, hvd_tensor_t* result,
+                                          int64_t* received_splits);
+
+/* Copies root's tensor to all ranks. On the root output may be the same memory as input. */
 HVD_EXPORT hvd_status_t hvd_broadcast(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                       const hvd_options_t* options);
 HVD_EXPORT hvd_status_t hvd_broadcast_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                             const hvd_options_t* options, hvd_handle_t* handle);
 
+/* Groups: `count` tensors that become ready, and run, together, under one name. `inputs`, `outputs`
+ * and `results` are arrays; the tensors' dtypes may differ among themselves, but not between ranks.
+ * outputs NULL: an allreduce is in place; the others' results are allocated, and `results`
+ * (blocking) or hvd_wait_results gets them. */
+HVD_EXPORT hvd_status_t hvd_grouped_allreduce(const hvd_tensor_t* inputs,
+                                              const hvd_tensor_t* outputs, int32_t count,
+                                              const hvd_options_t* options);
+HVD_EXPORT hvd_status_t hvd_grouped_allreduce_async(const hvd_tensor_t* inputs,
+                                                    const hvd_tensor_t* outputs, int32_t count,
+                                                    const hvd_options_t* options,
+                                                    hvd_handle_t* handle);
+HVD_EXPORT hvd_status_t hvd_grouped_allgather(const hvd_tensor_t* inputs,
+                                              const hvd_tensor_t* outputs, int32_t count,
+                                              const hvd_options_t* options, hvd_tensor_t* results);
+HVD_EXPORT hvd_status_t hvd_grouped_allgather_async(const hvd_tensor_t* inputs,
+                                                    const hvd_tensor_t* outputs, int32_t count,
+                                                    const hvd_options_t* options,
+                                                    hvd_handle_t* handle);
+HVD_EXPORT hvd_status_t hvd_grouped_reducescatter(const hvd_tensor_t* inputs,
+                                                  const hvd_tensor_t* outputs, int32_t count,
+                                                  const hvd_options_t* options,
+                                                  hvd_tensor_t* results);
+HVD_EXPORT hvd_status_t hvd_grouped_reducescatter_async(const hvd_tensor_t* inputs,
+                                                        const hvd_tensor_t* outputs, int32_t count,
+                                                        const hvd_options_t* options,
+                                                        hvd_handle_t* handle);
+
 /* Returns when every rank has called it and everything that this rank submitted before is done. */
 HVD_EXPORT hvd_status_t hvd_barrier(const hvd_options_t* options);
+
+/* This rank has no more work: until every rank of the job has joined, it takes part in the others'
+ * allreduces with neutral values (HVD_AVERAGE divides by all ranks, unless
+ * HVD_AVERAGE_OVER_CONTRIBUTORS) and in their allgathers with no rows; their other collectives fail
+ * on all ranks. Returns when all have joined; *last_rank (may be NULL) gets the rank that did last.
+ */
+HVD_EXPORT hvd_status_t hvd_join(int32_t* last_rank);
 
 /* *done becomes 1 when hvd_wait would not block. The handle stays valid. */
 HVD_EXPORT hvd_status_t hvd_poll(hvd_handle_t handle, int32_t* done);
@@ -165,6 +281,8 @@ HVD_EXPORT hvd_status_t hvd_poll(hvd_handle_t handle, int32_t* done);
 HVD_EXPORT hvd_status_t hvd_wait(hvd_handle_t handle);
 /* As hvd_wait; on success *result describes the library-allocated output (see hvd_allgather). */
 HVD_EXPORT hvd_status_t hvd_wait_result(hvd_handle_t handle, hvd_tensor_t* result);
+/* The same of a group: `results` has room for its `count` tensors. */
+HVD_EXPORT hvd_status_t hvd_wait_results(hvd_handle_t handle, hvd_tensor_t* results, int32_t count);
 HVD_EXPORT void hvd_free_result(hvd_tensor_t* result);
 
 /* ---- memory that all ranks of a host see ----
@@ -177,6 +295,51 @@ HVD_EXPORT void hvd_free_result(hvd_tensor_t* result);
 HVD_EXPORT hvd_status_t hvd_alloc(size_t bytes, void** memory);
 /* NULL does nothing. No operation may be using the memory. */
 HVD_EXPORT hvd_status_t hvd_free(void* memory);
+
+/* ---- seeing inside ---- */
+
+/* Writes this rank's part of the timeline from now on, to `path` on the host of rank 0. */
+HVD_EXPORT hvd_status_t hvd_start_timeline(const char* path);
+HVD_EXPORT hvd_status_t hvd_stop_timeline(void);
+/* Counters and histograms of this rank as JSON text with a final NUL. *bytes is the room in
+ * `buffer` and becomes what is needed; HVD_ERR_INVALID when the room is too small. buffer NULL:
+ * only asks. */
+HVD_EXPORT hvd_status_t hvd_metrics(char* buffer, size_t* bytes);
+
+/* ---- buckets: tensors that are reduced together as they become ready ----
+ *
+ * A bucket holds the gradients of a model one after the other in memory that all ranks of a host
+ * see. A step writes each gradient into its view and says so; whole chunks of neighbours travel as
+ * soon as all of them are ready, while the step goes on. All ranks make the same bucket; the order
+ * in which tensors become ready may differ. */
+typedef struct hvd_bucket_t hvd_bucket_t;
+
+typedef struct hvd_bucket_options_t {
+  size_t struct_size;
+  size_t chunk_bytes; /* of tensors that travel together; 0: chosen (HVD_BUCKET_BYTES) */
+  const hvd_options_t* reduction; /* name, op, process set and scales; NULL: averages over all */
+  int32_t dtype;                  /* hvd_dtype_t of all tensors; default HVD_FLOAT32 */
+  int32_t reserved;               /* must be 0 */
+} hvd_bucket_options_t;
+#define HVD_BUCKET_OPTIONS_INIT \
+  { sizeof(hvd_bucket_options_t), 0, NULL, HVD_FLOAT32, 0 }
+
+/* `counts` has the elements of each of `count` tensors. `options` may be NULL. Buckets without a
+ * name belong together by the order in which they are made. The bucket lives until
+ * hvd_bucket_destroy, also across hvd_shutdown and hvd_init. */
+HVD_EXPORT hvd_status_t hvd_bucket_create(const int64_t* counts, int32_t count,
+                                          const hvd_bucket_options_t* options,
+                                          hvd_bucket_t** bucket);
+/* *data gets where tensor `index` lies (64-byte aligned): always the same place. */
+HVD_EXPORT hvd_status_t hvd_bucket_view(const hvd_bucket_t* bucket, int32_t index, void** data);
+/* Tensor `index` is written; until hvd_bucket_wait returns, it is hvd's. Any thread.
+ * HVD_ERR_INVALID when it is ready already; any other error leaves it not ready. */
+HVD_EXPORT hvd_status_t hvd_bucket_ready(hvd_bucket_t* bucket, int32_t index);
+/* Returns when all tensors are reduced, and begins the next step; with an error of any chunk too.
+ * HVD_ERR_INVALID, naming the tensors, when some are not ready: then nothing has changed. */
+HVD_EXPORT hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket);
+/* NULL does nothing. Waits for chunks under way. */
+HVD_EXPORT void hvd_bucket_destroy(hvd_bucket_t* bucket);
 
 /* The calling thread's last message; never NULL; valid until its next failing call. */
 HVD_EXPORT const char* hvd_last_error(void);

@@ -40,9 +40,29 @@ class Error : public std::runtime_error {
 enum class Op : int32_t {
   kAverage = HVD_AVERAGE,
   kSum = HVD_SUM,
+  kAdasum = HVD_ADASUM,
   kMin = HVD_MIN,
   kMax = HVD_MAX,
   kProduct = HVD_PRODUCT,
+};
+
+// How floats of 32 and 64 bits travel.
+enum class Compression : int32_t {
+  kNone = HVD_COMPRESSION_NONE,
+  kFloat16 = HVD_COMPRESSION_FP16,
+  kBfloat16 = HVD_COMPRESSION_BF16,
+};
+
+// All that a collective can be told; the functions without it take the part that is asked for most.
+// What an operation has no use for must stay as it is.
+struct Options {
+  std::string name;
+  int process_set = HVD_GLOBAL_PROCESS_SET;
+  Op op = Op::kAverage;
+  double prescale = 1;
+  double postscale = 1;
+  Compression compression = Compression::kNone;
+  bool average_over_contributors = false;  // not over ranks that have joined
 };
 
 // 16-bit floats as bits: they travel and are summed (in float32); arithmetic is the caller's
@@ -115,6 +135,18 @@ inline hvd_options_t MakeOptions(const std::string& name) {
   hvd_options_t options = HVD_OPTIONS_INIT;
   options.name = name.c_str();  // copied by the call it is passed to
   return options;
+}
+
+// `options` must live as long as the result: its name is not copied here.
+inline hvd_options_t MakeOptions(const Options& options) {
+  hvd_options_t made = MakeOptions(options.name);
+  made.process_set = options.process_set;
+  made.op = static_cast<int32_t>(options.op);
+  made.prescale = options.prescale;
+  made.postscale = options.postscale;
+  made.compression = static_cast<int32_t>(options.compression);
+  made.flags = options.average_over_contributors ? HVD_AVERAGE_OVER_CONTRIBUTORS : 0;
+  return made;
 }
 
 }  // namespace internal
@@ -233,6 +265,45 @@ Handle allreduce_async(std::vector<T>& data, Op op = Op::kAverage, const std::st
   return allreduce_async(data.data(), data.size(), op, name);
 }
 
+// In place, with all options.
+template <class T>
+void allreduce(T* data, size_t count, const Options& options) {
+  const internal::Tensor<T> tensor(data, count);
+  const hvd_options_t made = internal::MakeOptions(options);
+  internal::ThrowIfError(hvd_allreduce(tensor.get(), tensor.get(), &made));
+}
+template <class T>
+void allreduce(std::vector<T>& data, const Options& options) {
+  allreduce(data.data(), data.size(), options);
+}
+template <class T>
+Handle allreduce_async(T* data, size_t count, const Options& options) {
+  const internal::Tensor<T> tensor(data, count);
+  const hvd_options_t made = internal::MakeOptions(options);
+  hvd_handle_t handle = 0;
+  internal::ThrowIfError(hvd_allreduce_async(tensor.get(), tensor.get(), &made, &handle));
+  return Handle(handle);
+}
+
+// All of them in place, as one, under one name.
+template <class T>
+void grouped_allreduce(const std::vector<std::vector<T>*>& tensors, const Options& options = {}) {
+  std::vector<int64_t> counts;
+  for (const std::vector<T>* tensor : tensors) {
+    counts.push_back(static_cast<int64_t>(tensor->size()));
+  }
+  std::vector<hvd_tensor_t> inputs(tensors.size(), HVD_TENSOR_INIT);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    inputs[i].data = tensors[i]->data();
+    inputs[i].shape = &counts[i];
+    inputs[i].ndim = 1;
+    inputs[i].dtype = dtype_of<T>::value;
+  }
+  const hvd_options_t made = internal::MakeOptions(options);
+  internal::ThrowIfError(
+      hvd_grouped_allreduce(inputs.data(), nullptr, static_cast<int32_t>(inputs.size()), &made));
+}
+
 // ---- allgather ----
 
 namespace internal {
@@ -328,7 +399,47 @@ std::vector<T> allgather(const std::vector<T>& data, const std::string& name = {
   return allgather(data.data(), data.size(), 1, name);
 }
 
-// ---- broadcast, barrier ----
+// ---- reduce-scatter, alltoall ----
+
+// Reduces `rows` rows of `row_elements` each; returns this rank's rows of the result. When they do
+// not divide evenly, the first ranks get one more.
+template <class T>
+std::vector<T> reducescatter(const T* data, size_t rows, size_t row_elements,
+                             const Options& options = {}) {
+  static_assert(!std::is_same<T, bool>::value, "std::vector<bool> is packed: use uint8_t");
+  const internal::Tensor<T> in(data, rows, row_elements);
+  const hvd_options_t made = internal::MakeOptions(options);
+  internal::Result result;
+  internal::ThrowIfError(hvd_reducescatter(in.get(), nullptr, &made, result.get()));
+  return result.Copy<T>();
+}
+
+// What an alltoall brought: the ranks' rows in rank order, and how many from each.
+template <class T>
+struct Received {
+  std::vector<T> data;
+  std::vector<int64_t> splits;
+};
+
+// Sends splits[r] of the rows to rank r; without splits the rows are divided evenly.
+template <class T>
+Received<T> alltoall(const T* data, size_t rows, size_t row_elements,
+                     const std::vector<int64_t>& splits = {}, const Options& options = {}) {
+  static_assert(!std::is_same<T, bool>::value, "std::vector<bool> is packed: use uint8_t");
+  const internal::Tensor<T> in(data, rows, row_elements);
+  const hvd_options_t made = internal::MakeOptions(options);
+  internal::Result result;
+  const int32_t ranks = hvd_process_set_size(options.process_set);
+  Received<T> received;
+  received.splits.resize(ranks > 0 ? static_cast<size_t>(ranks) : 0);
+  internal::ThrowIfError(hvd_alltoall(in.get(), splits.empty() ? nullptr : splits.data(),
+                                      static_cast<int32_t>(splits.size()), nullptr, &made,
+                                      result.get(), received.splits.data()));
+  received.data = result.Copy<T>();
+  return received;
+}
+
+// ---- broadcast, barrier, join ----
 
 // Copies the root's `count` elements into every rank's `data`. `root` is a rank of the job.
 template <class T>
@@ -359,5 +470,34 @@ Handle broadcast_async(std::vector<T>& data, int root = 0, const std::string& na
 
 // Returns when every rank has called it and all that this rank submitted before is done.
 inline void barrier() { internal::ThrowIfError(hvd_barrier(nullptr)); }
+// Of a process set.
+inline void barrier(int process_set) {
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.process_set = process_set;
+  internal::ThrowIfError(hvd_barrier(&options));
+}
+
+// This rank has no more work: takes part in the others' allreduces and allgathers with nothing of
+// its own until every rank has joined. Returns the rank that did last.
+inline int join() {
+  int32_t last = -1;
+  internal::ThrowIfError(hvd_join(&last));
+  return last;
+}
+
+// ---- process sets ----
+
+// Every rank of the job calls it with the same ranks; returns the new set's number.
+inline int add_process_set(const std::vector<int32_t>& ranks) {
+  int32_t set = -1;
+  internal::ThrowIfError(
+      hvd_add_process_set(ranks.data(), static_cast<int32_t>(ranks.size()), &set));
+  return set;
+}
+inline void remove_process_set(int set) { internal::ThrowIfError(hvd_remove_process_set(set)); }
+inline int process_set_rank(int set) { return hvd_process_set_rank(set); }  // -1: no member
+inline int process_set_size(int set) { return hvd_process_set_size(set); }  // -1: no such set
 
 }  // namespace hvd
+
+#include "hvd/memory.hpp"  // Buffer, Gradients

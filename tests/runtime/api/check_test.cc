@@ -1,6 +1,8 @@
 #include "runtime/api/check.h"
 
 #include <catch2/catch.hpp>
+#include <cstddef>
+#include <limits>
 
 namespace hvd {
 namespace {
@@ -11,6 +13,10 @@ struct TestCall {
   hvd_tensor_t input = HVD_TENSOR_INIT;
   hvd_tensor_t output = HVD_TENSOR_INIT;
   hvd_options_t options = HVD_OPTIONS_INIT;
+  std::vector<int> ranks = {0, 1, 2, 3};
+  int32_t set = HVD_GLOBAL_PROCESS_SET;
+  int index = 0;
+  std::vector<int64_t> splits;
   Request request;
 
   TestCall() {
@@ -21,7 +27,16 @@ struct TestCall {
   }
   absl::Status Check(RequestKind kind) {
     request.name.clear();
-    return CheckCall({kind, &input, &output, &options}, 4, &request);
+    const absl::StatusOr<hvd_options_t> read = ReadOptions(&options);
+    if (!read.ok()) return read.status();
+    Call call;
+    call.kind = kind;
+    call.input = &input;
+    call.output = &output;
+    call.options = *read;
+    call.splits = splits.empty() ? nullptr : splits.data();
+    call.split_count = static_cast<int32_t>(splits.size());
+    return CheckCall(call, {set, ranks, index}, &request);
   }
   std::string Complaint(RequestKind kind) { return std::string(Check(kind).message()); }
 };
@@ -48,8 +63,47 @@ TEST_CASE("each bad argument is named") {
     CHECK(Contains(call.Complaint(kAllreduce), "unknown dtype 77"));
   }
   SECTION("op") {
-    call.options.op = 2;
-    CHECK(Contains(call.Complaint(kAllreduce), "unknown 2"));
+    call.options.op = 6;
+    CHECK(Contains(call.Complaint(kAllreduce), "options.op is the unknown 6"));
+  }
+  SECTION("compression") {
+    call.options.compression = 3;
+    CHECK(Contains(call.Complaint(kAllreduce), "options.compression is the unknown 3"));
+  }
+  SECTION("flags") {
+    call.options.flags = 2;
+    CHECK(Contains(call.Complaint(kAllreduce), "options.flags has unknown bits: 2"));
+  }
+  SECTION("a flag of another op") {
+    call.options.flags = HVD_AVERAGE_OVER_CONTRIBUTORS;
+    call.options.op = HVD_SUM;
+    CHECK(Contains(call.Complaint(kAllreduce), "options.op is not HVD_AVERAGE"));
+  }
+  SECTION("scales") {
+    call.options.prescale = std::numeric_limits<double>::infinity();
+    CHECK(Contains(call.Complaint(kAllreduce), "options.prescale is not a finite number"));
+    call.options.prescale = 2;
+    CHECK(Contains(call.Complaint(RequestKind::kBroadcast), "options.prescale is for reductions"));
+  }
+  SECTION("reserved") {
+    call.options.reserved = 1;
+    CHECK(Contains(call.Complaint(kAllreduce), "options.reserved"));
+  }
+  SECTION("adasum of integers") {
+    call.input.dtype = call.output.dtype = HVD_INT32;
+    call.options.op = HVD_ADASUM;
+    CHECK(Contains(call.Complaint(kAllreduce), "HVD_ADASUM is for float tensors, not int32"));
+    CHECK(Contains(call.Complaint(RequestKind::kReduceScatter), "allreduce only"));
+  }
+  SECTION("splits") {
+    const auto kAlltoall = RequestKind::kAlltoall;
+    CHECK(Contains(call.Complaint(kAlltoall), "2 rows cannot be divided evenly among 4"));
+    call.splits = {1, 1};
+    CHECK(Contains(call.Complaint(kAlltoall), "nsplits is 2"));
+    call.splits = {1, 0, -1, 0};
+    CHECK(Contains(call.Complaint(kAlltoall), "splits[2] is -1"));
+    call.splits = {1, 0, 1, 1};
+    CHECK(Contains(call.Complaint(kAlltoall), "splits[3] is 1; only 0 of input's 2 rows"));
   }
   SECTION("average of bool") {
     call.input.dtype = call.output.dtype = HVD_BOOL;
@@ -79,23 +133,70 @@ TEST_CASE("each bad argument is named") {
     call.input.device_type = HVD_CUDA;
     CHECK(absl::IsUnimplemented(call.Check(kAllreduce)));
   }
-  SECTION("process set") {
-    call.options.process_set = 1;
-    CHECK(absl::IsUnimplemented(call.Check(kAllreduce)));
-  }
   SECTION("root") {
     call.options.root = 4;
-    CHECK(Contains(call.Complaint(RequestKind::kBroadcast), "root rank 4 is not one of the 4"));
+    CHECK(Contains(call.Complaint(RequestKind::kBroadcast), "rank 4 is not one of the 4 ranks"));
+    call.set = 3;
+    call.ranks = {1, 3};
+    call.options.root = 2;
+    CHECK(Contains(call.Complaint(RequestKind::kBroadcast), "members of process set 3"));
   }
   SECTION("scalar gather") {
     call.input.ndim = 0;
     CHECK(Contains(call.Complaint(RequestKind::kAllgather), "scalar"));
+    CHECK(Contains(call.Complaint(RequestKind::kReduceScatter), "scalar"));
+    CHECK(Contains(call.Complaint(RequestKind::kAlltoall), "scalar"));
   }
   SECTION("output of another shape") {
     int64_t other[2] = {3, 3};
     call.output.shape = other;
     CHECK(Contains(call.Complaint(kAllreduce), "dtype and shape"));
   }
+}
+
+TEST_CASE("a root is a global rank, and has an index in its set") {
+  TestCall call;
+  call.set = 1;
+  call.ranks = {1, 3};
+  call.options.root = 3;
+  REQUIRE(call.Check(RequestKind::kBroadcast).ok());
+  CHECK(call.request.signature.root == 3);
+  CHECK(call.request.root_index == 1);
+}
+
+TEST_CASE("an older caller's options have defaults for what it lacks") {
+  TestCall call;
+  call.options.struct_size = offsetof(hvd_options_t, prescale);
+  call.options.prescale = -77;  // what lies behind its struct
+  REQUIRE(call.Check(RequestKind::kAllreduce).ok());
+  CHECK(call.request.signature.prescale == 1);
+  call.options.struct_size = sizeof(hvd_options_t) + 8;
+  CHECK(Contains(call.Complaint(RequestKind::kAllreduce), "options.struct_size"));
+}
+
+TEST_CASE("a reduce-scatter's first ranks get one row more") {
+  TestCall call;
+  call.ranks = {0, 1, 2};
+  call.shape[0] = 5;
+  for (const auto& [index, rows] : {std::pair{0, 2}, {1, 2}, {2, 1}}) {
+    call.index = index;
+    int64_t mine[2] = {rows, 3};
+    call.output.shape = mine;
+    CHECK(call.Check(RequestKind::kReduceScatter).ok());
+    mine[0] = 3;
+    CHECK(Contains(call.Complaint(RequestKind::kReduceScatter),
+                   "output has 3 rows; this rank gets " + std::to_string(rows) + " of 5"));
+  }
+}
+
+TEST_CASE("16-bit and integer tensors are not compressed") {
+  TestCall call;
+  call.options.compression = HVD_COMPRESSION_BF16;
+  REQUIRE(call.Check(RequestKind::kAllreduce).ok());
+  CHECK(call.request.signature.compression == HVD_COMPRESSION_BF16);
+  call.input.dtype = call.output.dtype = HVD_INT32;
+  REQUIRE(call.Check(RequestKind::kAllreduce).ok());
+  CHECK(call.request.signature.compression == HVD_COMPRESSION_NONE);
 }
 
 TEST_CASE("no elements need no memory") {

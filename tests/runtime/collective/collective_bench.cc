@@ -4,7 +4,7 @@
 // the plain loop over buffers that all map, "arena" the same buffers by HostCollectives, "user"
 // private memory.
 // Usage: collective_bench [np] [allreduce|reducescatter|allgather|alltoall|broadcast]
-// SIZES="4 1024 .." TURNS=n; ONE_SHOT=, PIECE= (bytes) set the thresholds; DTYPE=float16
+// SIZES="4 1024 .." TURNS=n; ONE_SHOT=, PIECE=, STREAM= (bytes) set the thresholds; DTYPE=float16
 // (allreduce)
 #include <sched.h>
 #include <sys/mman.h>
@@ -207,6 +207,7 @@ int RunRank(Shared* shared, void* region, const std::vector<void*>& arena, int r
   hvd::HostThresholds thresholds;
   thresholds.one_shot_bytes = Number("ONE_SHOT", thresholds.one_shot_bytes);
   thresholds.staged_piece_bytes = Number("PIECE", thresholds.staged_piece_bytes);
+  thresholds.stream_bytes = Number("STREAM", thresholds.stream_bytes);
   auto host = hvd::HostCollectives::Create({&waiter, region, rank, np}, thresholds);
   Check(host.status());
   const char* dtype = getenv("DTYPE");

@@ -11,6 +11,7 @@ std::vector<WorldMaker> HostWorlds() {
   HostThresholds small_pieces;
   small_pieces.staged_piece_bytes = 4096;
   small_pieces.one_shot_bytes = 0;
+  small_pieces.stream_bytes = 0;
   for (const int size : {1, 2, 3, 4, 8}) {
     makers.push_back(
         [=] { return std::make_unique<HostWorld>(size, "defaults", HostThresholds{}); });
@@ -20,11 +21,31 @@ std::vector<WorldMaker> HostWorlds() {
   return makers;
 }
 
-std::vector<WorldMaker> AllWorlds() {
-  std::vector<WorldMaker> makers = HostWorlds();
+std::vector<WorldMaker> DeterministicWorlds() {
+  HierarchicalThresholds thresholds;
+  thresholds.message.deterministic = true;
+  thresholds.message.chunk_bytes = 100000;
+  std::vector<WorldMaker> makers;
+  for (const int size : {2, 3, 5}) {
+    makers.push_back([=] {
+      return std::make_unique<MessageWorld>(size, TransportKind::kLoopback, "deterministic",
+                                            thresholds.message);
+    });
+  }
+  for (const std::vector<int>& hosts : {std::vector{2, 2, 2}, std::vector{1, 3, 2}}) {
+    makers.push_back([=] { return std::make_unique<HierarchicalWorld>(hosts, thresholds); });
+  }
+  return makers;
+}
+
+std::vector<WorldMaker> AcrossWorlds() {
+  std::vector<WorldMaker> makers = DeterministicWorlds();
   MessageThresholds rings;
+  rings.one_shot_bytes = 0;
   rings.ring_bytes = 0;
+  rings.chain_bytes = 0;
   rings.segment_bytes = 4096;
+  rings.chunk_bytes = 200000;
   const TransportKind loopback = TransportKind::kLoopback;
   for (const int size : {1, 2, 3, 4, 5, 8}) {
     makers.push_back([=] { return std::make_unique<MessageWorld>(size, loopback, "defaults"); });
@@ -43,6 +64,12 @@ std::vector<WorldMaker> AllWorlds() {
       makers.push_back([=] { return std::make_unique<HierarchicalWorld>(hosts, thresholds); });
     }
   }
+  return makers;
+}
+
+std::vector<WorldMaker> AllWorlds() {
+  std::vector<WorldMaker> makers = HostWorlds();
+  for (WorldMaker& maker : AcrossWorlds()) makers.push_back(std::move(maker));
   return makers;
 }
 

@@ -29,6 +29,10 @@ class World {
 using WorldMaker = std::function<std::unique_ptr<World>()>;
 // One host, in several sizes and ways.
 std::vector<WorldMaker> HostWorlds();
+// Over a transport, alone and beside the ways of hosts.
+std::vector<WorldMaker> AcrossWorlds();
+// Those whose sums do not depend on how tensors were fused.
+std::vector<WorldMaker> DeterministicWorlds();
 // Every implementation in several sizes.
 std::vector<WorldMaker> AllWorlds();
 

@@ -19,13 +19,8 @@ TEST_CASE("the table's defaults are the config's") {
   CHECK(table.fusion_threshold == own.fusion_threshold);
   CHECK(table.disable_group_fusion == own.disable_group_fusion);
   CHECK(table.batch_wait_us == own.batch_wait_us);
+  CHECK(table.bucket_bytes == own.bucket_bytes);
   CHECK(table.dynamic_process_sets == own.dynamic_process_sets);
-  CHECK(table.one_shot_bytes == own.one_shot_bytes);
-  CHECK(table.piece_bytes == own.piece_bytes);
-  CHECK(table.peer_read_bytes == own.peer_read_bytes);
-  CHECK(table.segment_bytes == own.segment_bytes);
-  CHECK(table.ring_bytes == own.ring_bytes);
-  CHECK(table.deterministic == own.deterministic);
   CHECK(table.stall_check == own.stall_check);
   CHECK(table.stall_warn_s == own.stall_warn_s);
   CHECK(table.stall_abort_s == own.stall_abort_s);
@@ -38,6 +33,14 @@ TEST_CASE("the table's defaults are the config's") {
   CHECK(table.autotune_steps == own.autotune_steps);
   CHECK(table.autotune_samples == own.autotune_samples);
   CHECK(table.net_devices.empty());
+
+  const HierarchicalThresholds &set = table.thresholds, &measured = own.thresholds;
+  CHECK(set.host.one_shot_bytes == measured.host.one_shot_bytes);
+  CHECK(set.host.staged_piece_bytes == measured.host.staged_piece_bytes);
+  CHECK(set.rails_bytes == measured.rails_bytes);
+  CHECK(set.message.ring_bytes == measured.message.ring_bytes);
+  CHECK(set.message.segment_bytes == measured.message.segment_bytes);
+  CHECK(set.message.deterministic == measured.message.deterministic);
 }
 
 TEST_CASE("each variable reaches its field") {
@@ -46,7 +49,7 @@ TEST_CASE("each variable reaches its field") {
                                     "HOROVOD_CYCLE_TIME=2",
                                     "HVD_ONE_SHOT_BYTES=4K",
                                     "HVD_PIECE_BYTES=1M",
-                                    "HVD_PEER_READ_BYTES=2M",
+                                    "HVD_RAILS_BYTES=2M",
                                     "HVD_SEGMENT_BYTES=3M",
                                     "HVD_RING_BYTES=5M",
                                     "HVD_DETERMINISTIC=yes",
@@ -68,12 +71,12 @@ TEST_CASE("each variable reaches its field") {
   CHECK(config.fusion_threshold == 32 << 20);
   CHECK(config.disable_group_fusion);
   CHECK(config.batch_wait_us == 2000);
-  CHECK(config.one_shot_bytes == 4096);
-  CHECK(config.piece_bytes == 1 << 20);
-  CHECK(config.peer_read_bytes == 2 << 20);
-  CHECK(config.segment_bytes == 3 << 20);
-  CHECK(config.ring_bytes == 5 << 20);
-  CHECK(config.deterministic);
+  CHECK(config.thresholds.host.one_shot_bytes == 4096);
+  CHECK(config.thresholds.host.staged_piece_bytes == 1 << 20);
+  CHECK(config.thresholds.rails_bytes == 2 << 20);
+  CHECK(config.thresholds.message.segment_bytes == 3 << 20);
+  CHECK(config.thresholds.message.ring_bytes == 5 << 20);
+  CHECK(config.thresholds.message.deterministic);
   CHECK_FALSE(config.dynamic_process_sets);
   CHECK_FALSE(config.stall_check);
   CHECK(config.stall_warn_s == 5);

@@ -41,7 +41,8 @@ TEST_CASE("what differs runs apart") {
   SECTION("operations") { other.signature.op = HVD_MAX; }
   SECTION("scales before") { other.signature.prescale = 0.5; }
   SECTION("scales after") { other.signature.postscale = 0.5; }
-  SECTION("compression") { other.signature.compression = 1; }
+  SECTION("compression") { other.signature.compression = HVD_COMPRESSION_FP16; }
+  SECTION("Adasum") { other.signature.op = HVD_ADASUM; }
   SECTION("contributors") { other.contributors = 3; }
   SECTION("shared memory") { other.host_buffers.resize(2); }
   CHECK(PlanFusion({Sum(1), other, Sum(1)}, {1000}) == Plan{{0, 2}, {1}});

@@ -2,16 +2,12 @@
 // ops right" on each when they are.
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "examples/hvd_bench/values.h"
-#include "hvd/hvd.hpp"
+#include "tests/system/programs/all_ops.h"
 
 namespace {
-
-using bench::Dtype;
 
 struct Reduction {
   hvd_op_t op;
@@ -26,94 +22,6 @@ constexpr Reduction kReductions[] = {{HVD_SUM, "sum"},
 // Sizes with every kind of rest: none, one element, not a multiple of ranks or vectors, beyond a
 // cache.
 constexpr size_t kCounts[] = {0, 1, 3, 17, 1000, 100003};
-
-[[noreturn]] void Fail(const std::string& what) {
-  std::fprintf(stderr, "rank %d: %s\n", hvd::rank(), what.c_str());
-  std::exit(1);
-}
-
-void Must(hvd_status_t status, const std::string& what) {
-  if (status != HVD_OK) Fail(what + ": " + hvd_last_error());
-}
-
-class Array {
- public:
-  Array(const Dtype& dtype, std::vector<int64_t> shape)
-      : dtype_(dtype), shape_(std::move(shape)), count_(1) {
-    for (const int64_t extent : shape_) count_ *= static_cast<size_t>(extent);
-    bytes_.resize(count_ * dtype.bytes);
-    tensor_.data = bytes_.data();
-    tensor_.shape = shape_.data();
-    tensor_.ndim = static_cast<int32_t>(shape_.size());
-    tensor_.dtype = dtype.code;
-  }
-  Array(const Array&) = delete;
-  Array& operator=(const Array&) = delete;
-
-  size_t count() const { return count_; }
-  const hvd_tensor_t* tensor() const { return &tensor_; }
-  void Set(size_t i, double value) { bench::Store(dtype_, value, &bytes_[i * dtype_.bytes]); }
-  double Get(size_t i) const { return bench::Load(dtype_, &bytes_[i * dtype_.bytes]); }
-
- private:
-  Dtype dtype_;
-  std::vector<int64_t> shape_;
-  size_t count_;
-  std::vector<unsigned char> bytes_;
-  hvd_tensor_t tensor_ = HVD_TENSOR_INIT;
-};
-
-bool IsSigned(const Dtype& dtype) {
-  return dtype.code != HVD_UINT8 && dtype.code != HVD_BOOL && dtype.code != HVD_FLOAT16 &&
-         dtype.code != HVD_BFLOAT16;
-}
-
-bool IsFloat(const Dtype& dtype) {
-  return dtype.code == HVD_FLOAT16 || dtype.code == HVD_BFLOAT16 || dtype.code == HVD_FLOAT32 ||
-         dtype.code == HVD_FLOAT64;
-}
-
-// 1 or 2 (2 on every fourth rank, so that products stay small), negative in places; bools by turns.
-double Value(const Dtype& dtype, int rank, size_t i) {
-  const size_t turn = (static_cast<size_t>(rank) + i) % 4;
-  if (dtype.code == HVD_BOOL) return i % 3 == 0 ? 1 : turn == 0;
-  const double sign = IsSigned(dtype) && i % 5 == 4 ? -1 : 1;
-  return sign * (turn == 0 ? 2 : 1);
-}
-
-double Combine(const Dtype& dtype, hvd_op_t op, double a, double b) {
-  const bool is_bool = dtype.code == HVD_BOOL;
-  switch (op) {
-    case HVD_MIN:
-      return std::min(a, b);
-    case HVD_MAX:
-      return std::max(a, b);
-    case HVD_PRODUCT:
-      return a * b;
-    default:
-      return is_bool ? std::max(a, b) : a + b;
-  }
-}
-
-double Reduced(const Dtype& dtype, hvd_op_t op, size_t i) {
-  double result = Value(dtype, 0, i);
-  for (int rank = 1; rank < hvd::size(); ++rank) {
-    result = Combine(dtype, op, result, Value(dtype, rank, i));
-  }
-  if (op == HVD_AVERAGE) {
-    result /= hvd::size();
-    if (!IsFloat(dtype)) result = std::trunc(result);
-  }
-  return result;
-}
-
-// What an average may be off by: everything else is exact.
-double Tolerance(const Dtype& dtype, hvd_op_t op) {
-  if (op != HVD_AVERAGE || !IsFloat(dtype)) return 0;
-  if (dtype.code == HVD_FLOAT64) return 1e-14;
-  if (dtype.code == HVD_FLOAT32) return 1e-6;
-  return dtype.code == HVD_FLOAT16 ? 2e-3 : 2e-2;
-}
 
 void CheckAllreduce(const Dtype& dtype, const Reduction& reduction, size_t count, bool in_place) {
   const std::string what = std::string("allreduce ") + reduction.name + " " + dtype.name + " " +
@@ -205,6 +113,7 @@ void CheckDtype(const Dtype& dtype) {
   }
   for (const int64_t factor : {1, 2, 3, 501}) CheckAllgather(dtype, factor);
   for (int root = 0; root < hvd::size(); ++root) CheckBroadcast(dtype, root, 12345);
+  CheckScattered(dtype);
 }
 
 }  // namespace
@@ -218,6 +127,10 @@ int main() {
       CheckAllreduce(bench::Dtypes().front(), kReductions[0], 3000003, in_place);
     }
     CheckAsync();
+    CheckGroups();
+    CheckOptions();
+    CheckAdasum();
+    CheckProcessSets();
     hvd::barrier();
     std::printf("all ops right on rank %d of %d\n", hvd::rank(), hvd::size());
   } catch (const hvd::Error& error) {

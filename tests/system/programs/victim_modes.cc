@@ -123,6 +123,54 @@ int Steps(const Arguments& arguments) {
   return 0;
 }
 
+// lag RANK COUNT MILLISECONDS: sums, and one rank comes late to each.
+int Lag(const Arguments& arguments) {
+  Join();
+  for (int i = 0; i < Number(arguments, 1, 10); ++i) {
+    if (hvd::rank() == Number(arguments, 0, 1)) {
+      usleep(static_cast<useconds_t>(Number(arguments, 2, 20)) * 1000);
+    }
+    Sum();
+  }
+  hvd::shutdown();
+  return 0;
+}
+
+// timeline PATH: sums, sums while the timeline is on, sums.
+int TimelineOnAndOff(const Arguments& arguments) {
+  Join();
+  float value = 1;
+  const auto sum = [&](const char* name) { hvd::allreduce(&value, 1, hvd::Op::kSum, name); };
+  sum("before");
+  // Any rank may ask; what another has asked for already is granted.
+  if (hvd_start_timeline(arguments.at(0).c_str()) != HVD_OK) {
+    std::fprintf(stderr, "start: %s\n", hvd_last_error());
+    return 4;
+  }
+  sum("all have begun");
+  sum("during");
+  sum("all are done");
+  if (hvd::rank() == 1 && hvd_stop_timeline() != HVD_OK) return 5;
+  sum("stopped");
+  sum("after");
+  hvd::shutdown();
+  return 0;
+}
+
+// metrics: what the rank has counted.
+int Metrics(const Arguments&) {
+  Join();
+  size_t bytes = 0;
+  if (hvd_metrics(nullptr, &bytes) != HVD_OK) return 4;
+  std::string json(bytes, ' ');
+  size_t too_few = bytes - 1;
+  if (hvd_metrics(json.data(), &too_few) != HVD_ERR_INVALID || too_few != bytes) return 5;
+  if (hvd_metrics(json.data(), &bytes) != HVD_OK) return 6;
+  std::printf("%s\n", json.c_str());
+  hvd::shutdown();
+  return 0;
+}
+
 // The error of an allreduce of `count` elements of type T; empty when there was none.
 template <class T>
 std::string ErrorOf(size_t count, hvd::Op op, const std::string& name) {
@@ -204,6 +252,9 @@ const std::map<std::string, Mode>& Modes() {
       {"leave", Leave},
       {"reinit", Reinit},
       {"flood", Flood},
+      {"lag", Lag},
+      {"timeline", TimelineOnAndOff},
+      {"metrics", Metrics},
       {"steps", Steps},
       {"mismatch", Mismatch},
       {"duplicate", Duplicate},

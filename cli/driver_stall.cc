@@ -1,0 +1,45 @@
+// JobState's part for stalled tensors: a host says that it is time, all are asked, the person is
+// told who is missing.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/driver_state.h"
+
+namespace hvd {
+namespace {
+
+constexpr double kAnswerS = 1;
+
+}  // namespace
+
+// Hosts notice a stall one after the other; one question is enough for all.
+void JobState::OnStallDue(double now) {
+  if (stopping_ || stalls_.asking()) return;
+  stalls_.Begin();
+  stall_deadline_ = now + kAnswerS;
+  v1::Command command;
+  command.mutable_ask_pending();
+  Send(kAllHosts, std::move(command));
+  Settle(now);
+}
+
+void JobState::OnPending(int host, const v1::HostPending& pending, double now) {
+  if (!stalls_.asking()) return;
+  stalls_.Answered(host, pending);
+  std::vector<int> alive;
+  for (size_t i = 0; i < facts_.hosts.size(); ++i) {
+    if (facts_.hosts[i].phase == HostFact::kLaunched) alive.push_back(static_cast<int>(i));
+  }
+  if (stalls_.Complete(alive)) TellStall(now);
+}
+
+void JobState::TellStall(double now) {
+  const StallBook::Report report = stalls_.End(policy_.stall_warn_s);
+  if (stopping_ || report.text.empty()) return Settle(now);
+  if (policy_.stall_abort_s > 0 && report.waited_s >= policy_.stall_abort_s) {
+    return End(Ending::kStalled, report.text, now);
+  }
+  Say(report.text);
+  Settle(now);
+}
+
+}  // namespace hvd

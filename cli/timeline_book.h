@@ -1,0 +1,53 @@
+// What the hosts' streams of frames become: named ranks and rows, events in order. Pure; one per
+// job, since names are told once; a file begins anew with BeginFile.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/timeline_format.h"
+#include "hostfile/topology.h"
+#include "proto/trace_ring.h"
+
+namespace hvd {
+
+class TimelineBook {
+ public:
+  explicit TimelineBook(const Topology& topology);
+
+  // A new file: everything is named again. Returns its first bytes.
+  std::string BeginFile(TimelineFormat* format, int64_t start_ns, int64_t epoch_us);
+  void EndFile() { format_ = nullptr; }
+
+  // A piece of a host's stream; `offset_ns` turns its clock into ours. Returns what the file gets.
+  std::string Take(int host, std::string_view bytes, int64_t offset_ns);
+
+  uint64_t events() const { return events_; }
+  uint64_t lost() const { return lost_; }
+
+ private:
+  struct Rank {
+    std::map<uint64_t, int> rows;    // by (set, tensor): the row of its present name
+    std::map<std::string, int> row;  // by name
+    std::vector<std::string> names;  // by row
+    std::vector<bool> named;         // in this file, by row
+    bool rank_named = false;         // in this file
+  };
+  void TakeName(Rank* rank, const TraceRecord& record);
+  int RowOf(Rank* rank, const std::string& name);
+  std::string Write(int rank, const TraceRecord& record);
+  std::string NameIfNew(int rank, int row);
+
+  const Topology topology_;
+  TimelineFormat* format_ = nullptr;  // null: no file is open
+  std::vector<TraceDecoder> decoders_;
+  std::vector<bool> garbled_;  // by host
+  std::vector<Rank> ranks_;
+  uint64_t events_ = 0;
+  uint64_t lost_ = 0;
+  int64_t last_ns_ = 0;
+};
+
+}  // namespace hvd

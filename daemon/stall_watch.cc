@@ -1,0 +1,55 @@
+#include "daemon/stall_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hvd {
+namespace {
+
+double Seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+Clock::duration StallWatch::period() const {
+  const double seconds = std::clamp(policy_.warn_s / 4, 0.1, 15.0);
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+std::vector<WaitingTensor> StallWatch::Take(const std::vector<RankPending>& answers,
+                                            TimePoint now) {
+  std::map<Key, TimePoint> since;
+  std::map<std::pair<int, std::string>, WaitingTensor> waiting;
+  for (const RankPending& answer : answers) {
+    for (const PendingTensor& tensor : answer.list.tensors) {
+      const Key key = {answer.local_rank, answer.set, tensor.sequence};
+      const auto known = since_.find(key);
+      const TimePoint began = known != since_.end() ? known->second : now;
+      since[key] = began;
+      WaitingTensor& entry = waiting[{answer.set, tensor.name}];
+      entry.set = answer.set;
+      entry.name = tensor.name;
+      entry.what = tensor.what;
+      entry.waited_s = std::max(entry.waited_s, Seconds(now - began));
+      entry.local_ranks.push_back(answer.local_rank);
+    }
+  }
+  since_ = std::move(since);
+  std::vector<WaitingTensor> sorted;
+  for (auto& [key, tensor] : waiting) sorted.push_back(std::move(tensor));
+  std::stable_sort(
+      sorted.begin(), sorted.end(),
+      [](const WaitingTensor& a, const WaitingTensor& b) { return a.waited_s > b.waited_s; });
+  return sorted;
+}
+
+bool StallWatch::Due(const std::vector<WaitingTensor>& waiting) {
+  const double longest = waiting.empty() ? 0 : waiting[0].waited_s;
+  if (longest < told_s_) told_s_ = 0;  // that one has gone on
+  const bool warn = longest >= told_s_ + policy_.warn_s;
+  const bool abort = policy_.abort_s > 0 && longest >= policy_.abort_s && told_s_ < policy_.abort_s;
+  if (longest == 0 || (!warn && !abort)) return false;
+  told_s_ = longest;
+  return true;
+}
+
+}  // namespace hvd

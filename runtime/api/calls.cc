@@ -1,0 +1,264 @@
+#include "runtime/api/calls.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "runtime/api/process.h"
+
+namespace hvd {
+namespace {
+
+// The caller's options and the set that they name, of which this rank is a member.
+struct Target {
+  hvd_options_t options;
+  std::shared_ptr<const ProcessSet> set;
+};
+
+hvd_status_t FindTarget(const hvd_options_t* given, Target* target) {
+  const absl::StatusOr<hvd_options_t> options = ReadOptions(given);
+  if (!options.ok()) return Return(options.status());
+  target->options = *options;
+  const Process& process = Process::Get();
+  if (process.engine() == nullptr) return NotInitialized();
+  auto set = process.sets().FindAsMember(options->process_set);
+  if (!set.ok()) return Return(set.status());
+  target->set = *std::move(set);
+  return HVD_OK;
+}
+
+// Empty for the global set, whose rank numbers need no word.
+std::string RanksOf(const ProcessSet& set) {
+  return set.id == HVD_GLOBAL_PROCESS_SET ? "" : Describe(set);
+}
+
+hvd_status_t ReturnOfSet(const absl::Status& status, const std::string& set) {
+  if (status.ok() || set.empty() || absl::IsAborted(status)) return ReturnExecuted(status);
+  return ReturnExecuted(absl::Status(
+      status.code(), std::string(status.message()) + " (ranks are counted within " + set + ")"));
+}
+
+void GiveTensor(void** data, const std::vector<int64_t>& shape, uint32_t dtype,
+                hvd_tensor_t* result) {
+  *result = HVD_TENSOR_INIT;
+  result->dtype = static_cast<int32_t>(dtype);
+  if (*data == nullptr) return;
+  auto* copy = static_cast<int64_t*>(malloc(sizeof(int64_t) * std::max<size_t>(shape.size(), 1)));
+  if (copy == nullptr) throw std::bad_alloc();
+  std::copy(shape.begin(), shape.end(), copy);
+  result->shape = copy;
+  result->ndim = static_cast<int32_t>(shape.size());
+  result->data = *data;
+  *data = nullptr;
+}
+
+void GiveResults(Request* request, const ResultPlace& place) {
+  if (place.result != nullptr) {
+    GiveTensor(&request->owned_result, request->result_shape, request->signature.dtype,
+               place.result);
+  }
+  if (place.received_splits != nullptr) {
+    std::copy(request->received_splits.begin(), request->received_splits.end(),
+              place.received_splits);
+  }
+}
+
+size_t TensorsOf(const Pending& pending) {
+  size_t count = 0;
+  for (const auto& request : pending.requests) count += std::max<size_t>(request->parts.size(), 1);
+  return count;
+}
+
+void GiveGroupResults(const Pending& pending, hvd_tensor_t* results) {
+  for (const auto& request : pending.requests) {
+    for (RequestPart& part : request->parts) {
+      GiveTensor(&part.owned_result, part.result_shape, request->signature.dtype,
+                 &results[part.position]);
+    }
+  }
+}
+
+// A request that never came to the engine: it is done, with the reason.
+void EndUnsubmitted(Request* request, const absl::Status& status) {
+  request->status = status;
+  request->done.store(true, std::memory_order_release);
+}
+
+// All of a group's requests. When the first is refused, nothing was submitted. Should a later one
+// be, the group is in flight with that error as a part of its outcome: what was submitted cannot be
+// taken back.
+absl::Status SubmitGroup(Engine* engine, const Pending& pending) {
+  absl::Status refused;
+  for (const auto& request : pending.requests) {
+    const bool is_first = request == pending.requests.front();
+    if (!is_first) {
+      request->name = NamePart(pending.requests.front()->name, request->signature.dtype);
+    }
+    if (refused.ok()) refused = engine->Submit(request.get());
+    if (refused.ok()) continue;
+    if (is_first) return refused;
+    EndUnsubmitted(request.get(), refused);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WaitFor(const Pending& pending) {
+  const std::shared_ptr<Engine> engine = pending.engine.lock();
+  absl::Status status;
+  for (const auto& request : pending.requests) {
+    // After a shutdown every request is done.
+    const bool done = request->done.load(std::memory_order_acquire) || engine == nullptr;
+    absl::Status ended = done ? request->status : engine->Wait(request.get());
+    if (status.ok()) status = std::move(ended);
+  }
+  return status;
+}
+
+hvd_status_t StartGroup(const GroupCall& call, const Target& target, Pending* pending) {
+  auto requests = CheckGroup(call, target.set->membership());
+  if (!requests.ok()) return Return(requests.status());
+  pending->requests = *std::move(requests);
+  pending->engine = target.set->engine;
+  pending->set = RanksOf(*target.set);
+  return HVD_OK;
+}
+
+hvd_status_t UnknownHandle(hvd_handle_t handle) {
+  return Fail(HVD_ERR_INVALID, "handle " + std::to_string(handle) +
+                                   " is unknown; it may have been waited for already");
+}
+
+hvd_status_t CallBlockingThrowing(Call* call, const hvd_options_t* given,
+                                  const ResultPlace& place) {
+  Target target;
+  if (const hvd_status_t code = FindTarget(given, &target); code != HVD_OK) return code;
+  call->options = target.options;
+  Request request;
+  const absl::Status checked = CheckCall(*call, target.set->membership(), &request);
+  if (!checked.ok()) return Return(checked);
+  if (call->kind == RequestKind::kBarrier) target.set->engine->Drain();
+  const absl::Status status = target.set->engine->Run(&request);
+  const hvd_status_t code = status.ok() ? HVD_OK : ReturnOfSet(status, RanksOf(*target.set));
+  if (code == HVD_OK) GiveResults(&request, place);
+  return code;
+}
+
+// The handle first: once submitted, the requests must not be lost for want of memory.
+template <class Submit>
+hvd_status_t SubmitAs(std::shared_ptr<Pending> pending, hvd_handle_t* handle, Submit submit) {
+  *handle = Process::Get().handles().Add(pending);
+  const absl::Status status = submit(*pending);
+  if (status.ok()) return HVD_OK;
+  Process::Get().handles().Remove(*handle);
+  return Return(status);
+}
+
+}  // namespace
+
+hvd_status_t CallBlocking(Call call, const hvd_options_t* given, const ResultPlace& place) {
+  return Guarded([&] { return CallBlockingThrowing(&call, given, place); });
+}
+
+hvd_status_t CallAsync(Call call, const hvd_options_t* given, hvd_handle_t* handle) {
+  return Guarded([&]() -> hvd_status_t {
+    if (handle == nullptr) return Fail(HVD_ERR_INVALID, "handle is NULL");
+    Target target;
+    if (const hvd_status_t code = FindTarget(given, &target); code != HVD_OK) return code;
+    call.options = target.options;
+    auto pending = std::make_shared<Pending>();
+    pending->engine = target.set->engine;
+    pending->set = RanksOf(*target.set);
+    pending->requests.push_back(std::make_unique<Request>());
+    const absl::Status checked =
+        CheckCall(call, target.set->membership(), pending->requests[0].get());
+    if (!checked.ok()) return Return(checked);
+    return SubmitAs(std::move(pending), handle, [&](const Pending& submitted) {
+      return target.set->engine->Submit(submitted.requests[0].get());
+    });
+  });
+}
+
+hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_tensor_t* results) {
+  return Guarded([&]() -> hvd_status_t {
+    Target target;
+    if (const hvd_status_t code = FindTarget(given, &target); code != HVD_OK) return code;
+    call.options = target.options;
+    Pending pending;
+    if (const hvd_status_t code = StartGroup(call, target, &pending); code != HVD_OK) return code;
+    Engine& engine = *target.set->engine;
+    absl::Status status;
+    if (pending.requests.size() == 1) {
+      status = engine.Run(pending.requests[0].get());
+    } else {
+      status = SubmitGroup(&engine, pending);
+      if (!status.ok()) return Return(status);
+      status = WaitFor(pending);
+    }
+    const hvd_status_t code = ReturnOfSet(status, pending.set);
+    if (code == HVD_OK && results != nullptr) GiveGroupResults(pending, results);
+    return code;
+  });
+}
+
+hvd_status_t CallGroupAsync(GroupCall call, const hvd_options_t* given, hvd_handle_t* handle) {
+  return Guarded([&]() -> hvd_status_t {
+    if (handle == nullptr) return Fail(HVD_ERR_INVALID, "handle is NULL");
+    Target target;
+    if (const hvd_status_t code = FindTarget(given, &target); code != HVD_OK) return code;
+    call.options = target.options;
+    auto pending = std::make_shared<Pending>();
+    if (const hvd_status_t code = StartGroup(call, target, pending.get()); code != HVD_OK) {
+      return code;
+    }
+    return SubmitAs(std::move(pending), handle, [&](const Pending& submitted) {
+      return SubmitGroup(target.set->engine.get(), submitted);
+    });
+  });
+}
+
+hvd_status_t WaitHandle(hvd_handle_t handle, const ResultPlace& place) {
+  return Guarded([&]() -> hvd_status_t {
+    const std::shared_ptr<Pending> pending = Process::Get().handles().Find(handle);
+    if (pending == nullptr) return UnknownHandle(handle);
+    const absl::Status status = WaitFor(*pending);
+    Process::Get().handles().Remove(handle);
+    const hvd_status_t code = ReturnOfSet(status, pending->set);
+    if (code == HVD_OK) GiveResults(pending->requests[0].get(), place);
+    return code;
+  });
+}
+
+hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t count) {
+  return Guarded([&]() -> hvd_status_t {
+    const std::shared_ptr<Pending> pending = Process::Get().handles().Find(handle);
+    if (pending == nullptr) return UnknownHandle(handle);
+    const size_t tensors = TensorsOf(*pending);
+    if (results == nullptr || static_cast<size_t>(count) != tensors) {
+      return Fail(HVD_ERR_INVALID, results == nullptr
+                                       ? "results is NULL"
+                                       : "count is " + std::to_string(count) + ", the group has " +
+                                             std::to_string(tensors) + " tensors");
+    }
+    const absl::Status status = WaitFor(*pending);
+    Process::Get().handles().Remove(handle);
+    const hvd_status_t code = ReturnOfSet(status, pending->set);
+    if (code == HVD_OK) GiveGroupResults(*pending, results);
+    return code;
+  });
+}
+
+hvd_status_t PollHandle(hvd_handle_t handle, int32_t* done) {
+  return Guarded([&]() -> hvd_status_t {
+    if (done == nullptr) return Fail(HVD_ERR_INVALID, "done is NULL");
+    const std::shared_ptr<Pending> pending = Process::Get().handles().Find(handle);
+    if (pending == nullptr) return UnknownHandle(handle);
+    const std::shared_ptr<Engine> engine = pending->engine.lock();
+    *done = 1;
+    for (const auto& request : pending->requests) {
+      const bool is_done = request->done.load(std::memory_order_acquire);
+      if (!is_done && engine != nullptr && !engine->Poll(request.get())) *done = 0;
+    }
+    return HVD_OK;
+  });
+}
+
+}  // namespace hvd

@@ -1,0 +1,182 @@
+#include "runtime/api/check_tensor.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+
+#include "runtime/collective/collectives.h"
+
+namespace hvd {
+namespace {
+
+constexpr size_t kMaxName = 4095;
+constexpr size_t kFirstOptionsSize = offsetof(hvd_options_t, prescale);
+
+// A longer struct is from a newer header, whose further fields this library does not know: they
+// must then be zero, which we cannot see, so they are refused.
+absl::Status WrongSize(const char* what, size_t size, size_t known) {
+  return absl::InvalidArgumentError(std::string(what) + ".struct_size is " + std::to_string(size) +
+                                    ", this libhvd knows " + std::to_string(known) +
+                                    "; initialise the struct with its HVD_*_INIT");
+}
+
+absl::Status CheckShape(const hvd_tensor_t& tensor, const std::string& name) {
+  if (tensor.ndim < 0 || tensor.ndim > kMaxDimensions) {
+    return absl::InvalidArgumentError(name + " has " + std::to_string(tensor.ndim) +
+                                      " dimensions; 0 to 16 are possible");
+  }
+  if (tensor.ndim > 0 && tensor.shape == nullptr) {
+    return absl::InvalidArgumentError(name + ".shape is NULL");
+  }
+  size_t elements = 1;
+  for (int d = 0; d < tensor.ndim; ++d) {
+    if (tensor.shape[d] < 0) {
+      return absl::InvalidArgumentError(name + ".shape[" + std::to_string(d) + "] is negative");
+    }
+    if (__builtin_mul_overflow(elements, static_cast<size_t>(tensor.shape[d]), &elements) ||
+        elements > SIZE_MAX / 16) {
+      return absl::InvalidArgumentError(name + " has more elements than memory can hold");
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool IsReduction(RequestKind kind) {
+  return kind == RequestKind::kAllreduce || kind == RequestKind::kReduceScatter;
+}
+
+bool IsFloat(hvd_dtype_t dtype) {
+  return dtype == HVD_FLOAT16 || dtype == HVD_BFLOAT16 || dtype == HVD_FLOAT32 ||
+         dtype == HVD_FLOAT64;
+}
+
+absl::Status ForReductionsOnly(const char* field) {
+  return absl::InvalidArgumentError(std::string("options.") + field + " is for reductions only");
+}
+
+absl::Status CheckScale(const char* field, double scale) {
+  if (std::isfinite(scale)) return absl::OkStatus();
+  return absl::InvalidArgumentError(std::string("options.") + field + " is not a finite number");
+}
+
+absl::Status CheckReductionOptions(const hvd_options_t& options, RequestKind kind) {
+  const int32_t op = options.op;
+  if (op < HVD_AVERAGE || op > HVD_PRODUCT) {
+    return absl::InvalidArgumentError("options.op is the unknown " + std::to_string(op));
+  }
+  if (op == HVD_ADASUM && kind == RequestKind::kReduceScatter) {
+    return absl::InvalidArgumentError("options.op HVD_ADASUM is for allreduce only");
+  }
+  if (options.compression < HVD_COMPRESSION_NONE || options.compression > HVD_COMPRESSION_BF16) {
+    return absl::InvalidArgumentError("options.compression is the unknown " +
+                                      std::to_string(options.compression));
+  }
+  if ((options.flags & ~HVD_AVERAGE_OVER_CONTRIBUTORS) != 0) {
+    return absl::InvalidArgumentError("options.flags has unknown bits: " +
+                                      std::to_string(options.flags));
+  }
+  if (options.flags != 0 && op != HVD_AVERAGE) {
+    return absl::InvalidArgumentError(
+        "options.flags has HVD_AVERAGE_OVER_CONTRIBUTORS, but options.op is not HVD_AVERAGE");
+  }
+  if (absl::Status status = CheckScale("prescale", options.prescale); !status.ok()) return status;
+  return CheckScale("postscale", options.postscale);
+}
+
+}  // namespace
+
+absl::StatusOr<hvd_options_t> ReadOptions(const hvd_options_t* given) {
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  if (given == nullptr) return options;
+  if (given->struct_size != sizeof(options) && given->struct_size != kFirstOptionsSize) {
+    return WrongSize("options", given->struct_size, sizeof(options));
+  }
+  std::memcpy(&options, given, given->struct_size);
+  options.struct_size = sizeof(options);
+  return options;
+}
+
+absl::Status CheckTensor(const hvd_tensor_t* tensor, const std::string& what) {
+  if (tensor == nullptr) return absl::InvalidArgumentError(what + " is NULL");
+  if (tensor->struct_size != sizeof(*tensor)) {
+    return WrongSize(what.c_str(), tensor->struct_size, sizeof(*tensor));
+  }
+  if (DtypeBytes(static_cast<hvd_dtype_t>(tensor->dtype)) == 0) {
+    return absl::InvalidArgumentError(what + " has the unknown dtype " +
+                                      std::to_string(tensor->dtype));
+  }
+  if (tensor->device_type != HVD_CPU) {
+    return absl::UnimplementedError(what +
+                                    " is not in the CPU's memory; this version reduces CPU "
+                                    "tensors only, so copy it to the host first");
+  }
+  return CheckShape(*tensor, what);
+}
+
+size_t ElementsOf(const hvd_tensor_t& tensor) {
+  size_t elements = 1;
+  for (int d = 0; d < tensor.ndim; ++d) elements *= static_cast<size_t>(tensor.shape[d]);
+  return elements;
+}
+
+absl::Status CheckData(const hvd_tensor_t& tensor, const std::string& what) {
+  if (tensor.data != nullptr || ElementsOf(tensor) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(what + ".data is NULL");
+}
+
+bool SameShape(const hvd_tensor_t& a, const hvd_tensor_t& b, int from) {
+  if (a.ndim != b.ndim || a.dtype != b.dtype) return false;
+  for (int d = from; d < a.ndim; ++d) {
+    if (a.shape[d] != b.shape[d]) return false;
+  }
+  return true;
+}
+
+absl::Status CheckOptions(const hvd_options_t& options, RequestKind kind) {
+  if (options.reserved != 0) return absl::InvalidArgumentError("options.reserved is not 0");
+  if (kind != RequestKind::kBroadcast && options.root != 0) {
+    return absl::InvalidArgumentError("options.root is for broadcast only");
+  }
+  if (options.name != nullptr && strnlen(options.name, kMaxName + 1) > kMaxName) {
+    return absl::InvalidArgumentError("options.name is longer than 4095 bytes");
+  }
+  if (IsReduction(kind)) return CheckReductionOptions(options, kind);
+  if (options.op != HVD_AVERAGE) return ForReductionsOnly("op");
+  if (options.prescale != 1) return ForReductionsOnly("prescale");
+  if (options.postscale != 1) return ForReductionsOnly("postscale");
+  if (options.compression != HVD_COMPRESSION_NONE) return ForReductionsOnly("compression");
+  if (options.flags != 0) return ForReductionsOnly("flags");
+  return absl::OkStatus();
+}
+
+absl::Status PutReduction(const hvd_options_t& options, Signature* signature) {
+  const auto dtype = static_cast<hvd_dtype_t>(signature->dtype);
+  if (options.op == HVD_AVERAGE && dtype == HVD_BOOL) {
+    return absl::InvalidArgumentError(
+        "options.op: bool tensors have no average; use HVD_SUM (or) or HVD_MIN (and)");
+  }
+  if (options.op == HVD_ADASUM && !IsFloat(dtype)) {
+    return absl::InvalidArgumentError(std::string("options.op: HVD_ADASUM is for float tensors, "
+                                                  "not ") +
+                                      DtypeName(dtype));
+  }
+  if (dtype == HVD_BOOL && (options.prescale != 1 || options.postscale != 1)) {
+    return absl::InvalidArgumentError(std::string("options.") +
+                                      (options.prescale != 1 ? "prescale" : "postscale") +
+                                      ": bool tensors cannot be scaled");
+  }
+  const bool compressible = dtype == HVD_FLOAT32 || dtype == HVD_FLOAT64;
+  signature->op = (options.flags & HVD_AVERAGE_OVER_CONTRIBUTORS) != 0
+                      ? kAverageOfContributors
+                      : static_cast<uint32_t>(options.op);
+  signature->prescale = options.prescale;
+  signature->postscale = options.postscale;
+  signature->compression = compressible ? static_cast<uint32_t>(options.compression) : 0;
+  return absl::OkStatus();
+}
+
+int64_t ScatteredRows(int64_t rows, int size, int index) {
+  return rows / size + (index < rows % size ? 1 : 0);
+}
+
+}  // namespace hvd

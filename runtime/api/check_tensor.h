@@ -1,0 +1,26 @@
+// What every call checks of its tensors and options. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "runtime/api/check.h"
+
+namespace hvd {
+
+absl::Status CheckTensor(const hvd_tensor_t* tensor, const std::string& what);
+// Memory for the tensor's elements, or NULL when it has none.
+absl::Status CheckData(const hvd_tensor_t& tensor, const std::string& what);
+size_t ElementsOf(const hvd_tensor_t& tensor);
+// From dimension `from` on; dtypes too.
+bool SameShape(const hvd_tensor_t& a, const hvd_tensor_t& b, int from);
+
+// The fields that fit `kind`; and each value by itself.
+absl::Status CheckOptions(const hvd_options_t& options, RequestKind kind);
+// What the options say about a reduction of this type.
+absl::Status PutReduction(const hvd_options_t& options, Signature* signature);
+
+// Rank `index` of `size` gets this many of `rows` rows in a reduce-scatter.
+int64_t ScatteredRows(int64_t rows, int size, int index);
+
+}  // namespace hvd

@@ -1,0 +1,164 @@
+// The collectives of the C ABI.
+#include <cstdlib>
+
+#include "runtime/api/calls.h"
+
+namespace hvd {
+namespace {
+
+Call Of(RequestKind kind, const hvd_tensor_t* input, const hvd_tensor_t* output) {
+  Call call;
+  call.kind = kind;
+  call.input = input;
+  call.output = output;
+  return call;
+}
+
+GroupCall GroupOf(RequestKind kind, const hvd_tensor_t* inputs, const hvd_tensor_t* outputs,
+                  int32_t count) {
+  GroupCall call;
+  call.kind = kind;
+  call.inputs = inputs;
+  call.outputs = outputs;
+  call.count = count;
+  return call;
+}
+
+// A blocking call whose result the library allocates must be told where to put it.
+hvd_status_t NeedPlace(const char* operation) {
+  return Fail(HVD_ERR_INVALID,
+              std::string(operation) + " needs an output or a place for its result");
+}
+
+}  // namespace
+}  // namespace hvd
+
+using hvd::RequestKind;
+
+extern "C" {
+
+hvd_status_t hvd_allreduce(const hvd_tensor_t* input, const hvd_tensor_t* output,
+                           const hvd_options_t* options) {
+  return hvd::CallBlocking(hvd::Of(RequestKind::kAllreduce, input, output), options);
+}
+hvd_status_t hvd_allreduce_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
+                                 const hvd_options_t* options, hvd_handle_t* handle) {
+  return hvd::CallAsync(hvd::Of(RequestKind::kAllreduce, input, output), options, handle);
+}
+
+hvd_status_t hvd_reducescatter(const hvd_tensor_t* input, const hvd_tensor_t* output,
+                               const hvd_options_t* options, hvd_tensor_t* result) {
+  if (output == nullptr && result == nullptr) return hvd::NeedPlace("a reduce-scatter");
+  return hvd::CallBlocking(hvd::Of(RequestKind::kReduceScatter, input, output), options,
+                           {result, nullptr});
+}
+hvd_status_t hvd_reducescatter_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
+                                     const hvd_options_t* options, hvd_handle_t* handle) {
+  return hvd::CallAsync(hvd::Of(RequestKind::kReduceScatter, input, output), options, handle);
+}
+
+hvd_status_t hvd_allgather(const hvd_tensor_t* input, const hvd_tensor_t* output,
+                           const hvd_options_t* options, hvd_tensor_t* result) {
+  if (output == nullptr && result == nullptr) return hvd::NeedPlace("an allgather");
+  return hvd::CallBlocking(hvd::Of(RequestKind::kAllgather, input, output), options,
+                           {result, nullptr});
+}
+hvd_status_t hvd_allgather_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
+                                 const hvd_options_t* options, hvd_handle_t* handle) {
+  return hvd::CallAsync(hvd::Of(RequestKind::kAllgather, input, output), options, handle);
+}
+
+hvd_status_t hvd_alltoall(const hvd_tensor_t* input, const int64_t* splits, int32_t nsplits,
+                          const hvd_tensor_t* output, const hvd_options_t* options,
+                          hvd_tensor_t* result, int64_t* received_splits) {
+  if (output == nullptr && result == nullptr) return hvd::NeedPlace("an alltoall");
+  hvd::Call call = hvd::Of(RequestKind::kAlltoall, input, output);
+  call.splits = splits;
+  call.split_count = nsplits;
+  return hvd::CallBlocking(call, options, {result, received_splits});
+}
+hvd_status_t hvd_alltoall_async(const hvd_tensor_t* input, const int64_t* splits, int32_t nsplits,
+                                const hvd_tensor_t* output, const hvd_options_t* options,
+                                hvd_handle_t* handle) {
+  hvd::Call call = hvd::Of(RequestKind::kAlltoall, input, output);
+  call.splits = splits;
+  call.split_count = nsplits;
+  return hvd::CallAsync(call, options, handle);
+}
+
+hvd_status_t hvd_broadcast(const hvd_tensor_t* input, const hvd_tensor_t* output,
+                           const hvd_options_t* options) {
+  return hvd::CallBlocking(hvd::Of(RequestKind::kBroadcast, input, output), options);
+}
+hvd_status_t hvd_broadcast_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
+                                 const hvd_options_t* options, hvd_handle_t* handle) {
+  return hvd::CallAsync(hvd::Of(RequestKind::kBroadcast, input, output), options, handle);
+}
+
+hvd_status_t hvd_grouped_allreduce(const hvd_tensor_t* inputs, const hvd_tensor_t* outputs,
+                                   int32_t count, const hvd_options_t* options) {
+  return hvd::CallGroupBlocking(hvd::GroupOf(RequestKind::kAllreduce, inputs, outputs, count),
+                                options, nullptr);
+}
+hvd_status_t hvd_grouped_allreduce_async(const hvd_tensor_t* inputs, const hvd_tensor_t* outputs,
+                                         int32_t count, const hvd_options_t* options,
+                                         hvd_handle_t* handle) {
+  return hvd::CallGroupAsync(hvd::GroupOf(RequestKind::kAllreduce, inputs, outputs, count), options,
+                             handle);
+}
+
+hvd_status_t hvd_grouped_allgather(const hvd_tensor_t* inputs, const hvd_tensor_t* outputs,
+                                   int32_t count, const hvd_options_t* options,
+                                   hvd_tensor_t* results) {
+  if (outputs == nullptr && results == nullptr) return hvd::NeedPlace("a grouped allgather");
+  return hvd::CallGroupBlocking(hvd::GroupOf(RequestKind::kAllgather, inputs, outputs, count),
+                                options, results);
+}
+hvd_status_t hvd_grouped_allgather_async(const hvd_tensor_t* inputs, const hvd_tensor_t* outputs,
+                                         int32_t count, const hvd_options_t* options,
+                                         hvd_handle_t* handle) {
+  return hvd::CallGroupAsync(hvd::GroupOf(RequestKind::kAllgather, inputs, outputs, count), options,
+                             handle);
+}
+
+hvd_status_t hvd_grouped_reducescatter(const hvd_tensor_t* inputs, const hvd_tensor_t* outputs,
+                                       int32_t count, const hvd_options_t* options,
+                                       hvd_tensor_t* results) {
+  if (outputs == nullptr && results == nullptr) return hvd::NeedPlace("a grouped reduce-scatter");
+  return hvd::CallGroupBlocking(hvd::GroupOf(RequestKind::kReduceScatter, inputs, outputs, count),
+                                options, results);
+}
+hvd_status_t hvd_grouped_reducescatter_async(const hvd_tensor_t* inputs,
+                                             const hvd_tensor_t* outputs, int32_t count,
+                                             const hvd_options_t* options, hvd_handle_t* handle) {
+  return hvd::CallGroupAsync(hvd::GroupOf(RequestKind::kReduceScatter, inputs, outputs, count),
+                             options, handle);
+}
+
+hvd_status_t hvd_barrier(const hvd_options_t* options) {
+  return hvd::CallBlocking(hvd::Of(RequestKind::kBarrier, nullptr, nullptr), options);
+}
+
+hvd_status_t hvd_poll(hvd_handle_t handle, int32_t* done) { return hvd::PollHandle(handle, done); }
+hvd_status_t hvd_wait(hvd_handle_t handle) { return hvd::WaitHandle(handle, {}); }
+hvd_status_t hvd_wait_result(hvd_handle_t handle, hvd_tensor_t* result) {
+  if (result == nullptr) return hvd::Fail(HVD_ERR_INVALID, "result is NULL");
+  return hvd::WaitHandle(handle, {result, nullptr});
+}
+hvd_status_t hvd_wait_alltoall(hvd_handle_t handle, hvd_tensor_t* result,
+                               int64_t* received_splits) {
+  return hvd::WaitHandle(handle, {result, received_splits});
+}
+hvd_status_t hvd_wait_results(hvd_handle_t handle, hvd_tensor_t* results, int32_t count) {
+  return hvd::WaitGroupHandle(handle, results, count);
+}
+
+void hvd_free_result(hvd_tensor_t* result) {
+  if (result == nullptr) return;
+  free(result->data);
+  free(const_cast<int64_t*>(result->shape));
+  result->data = nullptr;
+  result->shape = nullptr;
+}
+
+}  // extern "C"

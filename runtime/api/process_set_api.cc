@@ -1,0 +1,79 @@
+// The process sets of the C ABI.
+#include <algorithm>
+
+#include "runtime/api/errors.h"
+#include "runtime/api/process.h"
+
+namespace hvd {
+namespace {
+
+ProcessSets::SetPointer FindSet(int32_t id) {
+  const Process& process = Process::Get();
+  return process.engine() != nullptr ? process.sets().Find(id) : nullptr;
+}
+
+}  // namespace
+}  // namespace hvd
+
+extern "C" {
+
+hvd_status_t hvd_add_process_set(const int32_t* ranks, int32_t n, int32_t* set) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    if (set == nullptr) return hvd::Fail(HVD_ERR_INVALID, "set is NULL");
+    if (ranks == nullptr) return hvd::Fail(HVD_ERR_INVALID, "ranks is NULL");
+    if (n < 1) return hvd::Fail(HVD_ERR_INVALID, "n is " + std::to_string(n) + "; at least one");
+    hvd::Process& process = hvd::Process::Get();
+    if (process.engine() == nullptr) return hvd::NotInitialized();
+    return hvd::Return(process.sets().Add({ranks, static_cast<size_t>(n)}, set));
+  });
+}
+
+hvd_status_t hvd_remove_process_set(int32_t set) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    hvd::Process& process = hvd::Process::Get();
+    if (process.engine() == nullptr) return hvd::NotInitialized();
+    return hvd::Return(process.sets().Remove(set));
+  });
+}
+
+int32_t hvd_process_set_rank(int32_t set) {
+  const auto found = hvd::FindSet(set);
+  return found == nullptr ? -1 : found->index;
+}
+
+int32_t hvd_process_set_size(int32_t set) {
+  const auto found = hvd::FindSet(set);
+  return found == nullptr ? -1 : static_cast<int32_t>(found->ranks.size());
+}
+
+hvd_status_t hvd_process_set_ranks(int32_t set, int32_t* ranks) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    if (ranks == nullptr) return hvd::Fail(HVD_ERR_INVALID, "ranks is NULL");
+    if (hvd::Process::Get().engine() == nullptr) return hvd::NotInitialized();
+    const auto found = hvd::FindSet(set);
+    if (found == nullptr) {
+      return hvd::Fail(HVD_ERR_INVALID, "process set " + std::to_string(set) + " does not exist");
+    }
+    std::copy(found->ranks.begin(), found->ranks.end(), ranks);
+    return HVD_OK;
+  });
+}
+
+int32_t hvd_process_set_count(void) {
+  const hvd::Process& process = hvd::Process::Get();
+  return process.engine() == nullptr ? -1 : static_cast<int32_t>(process.sets().ids().size());
+}
+
+hvd_status_t hvd_process_set_ids(int32_t* ids, int32_t capacity, int32_t* count) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    if (count == nullptr) return hvd::Fail(HVD_ERR_INVALID, "count is NULL");
+    if (ids == nullptr && capacity > 0) return hvd::Fail(HVD_ERR_INVALID, "ids is NULL");
+    if (hvd::Process::Get().engine() == nullptr) return hvd::NotInitialized();
+    const std::vector<int32_t> all = hvd::Process::Get().sets().ids();
+    *count = static_cast<int32_t>(all.size());
+    std::copy_n(all.begin(), std::clamp(capacity, 0, *count), ids);
+    return HVD_OK;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,217 @@
+#include "runtime/api/process_sets.h"
+
+#include <algorithm>
+
+namespace hvd {
+namespace {
+
+// All changes go under one name, so that ranks that ask for different ones get a mismatch.
+constexpr char kChangeName[] = "hvd: process sets";
+constexpr char kRemovedName[] = "hvd: process set removed";
+
+std::string Numbers(const std::vector<int>& ranks) {
+  std::string text = "[";
+  for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(ranks[i]);
+  return text + "]";
+}
+
+absl::Status NotInitialized() { return absl::AbortedError("hvd has been shut down meanwhile"); }
+
+absl::Status AgreeOnAdding(const std::vector<int>& ranks, Engine* engine) {
+  Request request;
+  request.name = kChangeName;
+  Signature& signature = request.signature;
+  signature.kind = RequestKind::kAddProcessSet;
+  signature.group_count = static_cast<int32_t>(ranks.size());
+  signature.ndim = std::min(signature.group_count, kMaxDimensions);
+  std::copy_n(ranks.begin(), signature.ndim, signature.shape.begin());
+  for (const int rank : ranks) {
+    signature.group_hash =
+        (signature.group_hash ^ static_cast<uint64_t>(rank)) * 0x100000001b3u + 1;
+  }
+  return engine->Run(&request);
+}
+
+absl::Status AgreeOnRemoving(int32_t id, const char* name, Engine* engine) {
+  Request request;
+  request.name = name;
+  request.signature.kind = RequestKind::kRemoveProcessSet;
+  request.signature.ndim = 1;
+  request.signature.shape[0] = id;
+  return engine->Run(&request);
+}
+
+// A mismatch is the ranks' disagreement, not a bad argument of this one.
+absl::Status AsMismatch(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) ? absl::FailedPreconditionError(status.message()) : status;
+}
+
+}  // namespace
+
+std::string Describe(const ProcessSet& set) {
+  return "process set " + std::to_string(set.id) + " " + Numbers(set.ranks);
+}
+
+void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& config) {
+  config_ = config;
+  auto set = std::make_shared<ProcessSet>();
+  for (int r = 0; r < global->world().topology().size(); ++r) set->ranks.push_back(r);
+  set->index = global->world().rank();
+  set->engine = std::move(global);
+  std::lock_guard<std::mutex> lock(mutex_);
+  sets_ = {{HVD_GLOBAL_PROCESS_SET, std::move(set)}};
+  last_id_ = 0;
+}
+
+// In the order of their numbers on every rank, the global one last.
+void ProcessSets::Stop() {
+  std::map<int32_t, SetPointer> sets;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    sets = sets_;
+  }
+  // Other threads still see the sets until all their requests are done.
+  for (const auto& [id, set] : sets) {
+    if (id != HVD_GLOBAL_PROCESS_SET && set->engine != nullptr) set->engine->Shutdown();
+  }
+  if (const auto global = sets.find(HVD_GLOBAL_PROCESS_SET); global != sets.end()) {
+    global->second->engine->Shutdown();
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  sets_.clear();
+}
+
+ProcessSets::SetPointer ProcessSets::Find(int32_t id) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = sets_.find(id);
+  return found == sets_.end() ? nullptr : found->second;
+}
+
+std::string ProcessSets::Unknown(int32_t id) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const bool removed = id > 0 && id <= last_id_;
+  return "process set " + std::to_string(id) +
+         (removed ? " has been removed"
+                  : " does not exist; hvd_add_process_set makes one, 0 is all ranks");
+}
+
+absl::StatusOr<ProcessSets::SetPointer> ProcessSets::FindAsMember(int32_t id) const {
+  SetPointer set = Find(id);
+  if (set == nullptr) return absl::InvalidArgumentError("options.process_set: " + Unknown(id));
+  if (set->engine != nullptr) return set;
+  return absl::InvalidArgumentError(
+      "options.process_set: rank " + std::to_string(set->global_engine->world().rank()) +
+      " is no member of " + Describe(*set) + "; only members call its collectives");
+}
+
+std::vector<int32_t> ProcessSets::ids() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<int32_t> ids;
+  for (const auto& [id, set] : sets_) ids.push_back(id);
+  return ids;
+}
+
+absl::StatusOr<std::vector<int>> ProcessSets::CheckRanks(absl::Span<const int32_t> ranks,
+                                                         int world) const {
+  if (ranks.empty()) return absl::InvalidArgumentError("a process set has at least one rank");
+  std::vector<int> sorted(ranks.begin(), ranks.end());
+  std::sort(sorted.begin(), sorted.end());
+  for (const int rank : {sorted.front(), sorted.back()}) {
+    if (rank >= 0 && rank < world) continue;
+    return absl::InvalidArgumentError("ranks: " + std::to_string(rank) + " is not one of the " +
+                                      std::to_string(world) + " ranks");
+  }
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice == sorted.end()) return sorted;
+  return absl::InvalidArgumentError("ranks: " + std::to_string(*twice) + " is there twice");
+}
+
+ProcessSets::SetPointer ProcessSets::FindByRanks(const std::vector<int>& ranks) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [id, set] : sets_) {
+    if (set->ranks == ranks) return set;
+  }
+  return nullptr;
+}
+
+int ProcessSets::FreeRegion() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (int region = 0; region < kMaxProcessSets; ++region) {
+    const bool taken = std::any_of(sets_.begin(), sets_.end(), [region](const auto& entry) {
+      return entry.second->region == region;
+    });
+    if (!taken) return region;
+  }
+  return -1;
+}
+
+absl::Status ProcessSets::Publish(const std::shared_ptr<ProcessSet>& set) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (sets_.empty()) return NotInitialized();  // stopped on another thread
+  sets_.emplace(set->id, set);
+  return absl::OkStatus();
+}
+
+absl::Status ProcessSets::Add(absl::Span<const int32_t> ranks, int32_t* id) {
+  std::lock_guard<std::mutex> change(change_mutex_);
+  const SetPointer global = Find(HVD_GLOBAL_PROCESS_SET);
+  if (global == nullptr) return NotInitialized();
+  auto sorted = CheckRanks(ranks, static_cast<int>(global->ranks.size()));
+  if (!sorted.ok()) return sorted.status();
+  absl::Status agreed = AgreeOnAdding(*sorted, global->engine.get());
+  if (!agreed.ok()) return AsMismatch(agreed);
+  // From here on all ranks go the same way.
+  if (const SetPointer same = FindByRanks(*sorted)) {
+    *id = same->id;
+    return absl::AlreadyExistsError("ranks " + Numbers(*sorted) + " are " + Describe(*same) +
+                                    " already; use that one");
+  }
+  auto set = std::make_shared<ProcessSet>();
+  set->region = FreeRegion();
+  if (set->region < 0) {
+    return absl::ResourceExhaustedError("there are " + std::to_string(kMaxProcessSets - 1) +
+                                        " process sets besides the global one already, and room "
+                                        "for no more; remove one first");
+  }
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    set->id = ++last_id_;
+  }
+  set->ranks = *std::move(sorted);
+  set->global_engine = global->engine;
+  const auto at = std::lower_bound(set->ranks.begin(), set->ranks.end(), global->index);
+  if (at != set->ranks.end() && *at == global->index) {
+    set->index = static_cast<int>(at - set->ranks.begin());
+    auto world = EpochWorld::ForSet(&global->engine->world(), {set->region, set->ranks});
+    if (!world.ok()) return world.status();
+    set->engine = std::make_shared<Engine>(*std::move(world), config_);
+  }
+  *id = set->id;
+  return Publish(set);
+}
+
+absl::Status ProcessSets::Remove(int32_t id) {
+  std::lock_guard<std::mutex> change(change_mutex_);
+  if (id == HVD_GLOBAL_PROCESS_SET) {
+    return absl::InvalidArgumentError("process set 0 is all ranks and cannot be removed");
+  }
+  const SetPointer global = Find(HVD_GLOBAL_PROCESS_SET);
+  if (global == nullptr) return NotInitialized();
+  SetPointer set = Find(id);
+  if (set == nullptr) return absl::InvalidArgumentError(Unknown(id));
+  absl::Status agreed = AgreeOnRemoving(id, kChangeName, global->engine.get());
+  if (!agreed.ok()) return AsMismatch(agreed);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    sets_.erase(id);
+  }
+  if (set->engine != nullptr) set->engine->Shutdown();
+  // No member looks at the set's memory any more once all have come here; then it can serve
+  // another.
+  absl::Status left = AgreeOnRemoving(id, kRemovedName, global->engine.get());
+  if (!left.ok()) return AsMismatch(left);
+  if (set->engine != nullptr) set->engine->world().ClearMemory();
+  return absl::OkStatus();
+}
+
+}  // namespace hvd

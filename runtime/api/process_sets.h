@@ -1,0 +1,71 @@
+// The process sets of an epoch: which there are, and an engine for each that this rank is a member
+// of.
+//
+// Every rank knows every set, and makes the same changes in the same order: a change is agreed on
+// the global set's engine first, like any collective. Threads: all functions from any thread;
+// changes are serialised.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/api/check.h"
+#include "runtime/engine/engine.h"
+
+namespace hvd {
+
+// Immutable. Held by calls in flight, so that a removal on one thread takes nothing away under
+// another.
+struct ProcessSet {
+  int32_t id = HVD_GLOBAL_PROCESS_SET;
+  int region = 0;          // of the epoch's memory
+  std::vector<int> ranks;  // global, ascending
+  int index = -1;          // this rank's among them; -1: no member
+  // Destroyed in reverse order: a set's engine borrows from the global one's world.
+  std::shared_ptr<Engine> global_engine;  // null in the global set
+  std::shared_ptr<Engine> engine;         // null when no member
+
+  Membership membership() const { return {id, ranks, index}; }
+};
+
+// "process set 3 [0,2]"
+std::string Describe(const ProcessSet& set);
+
+class ProcessSets {
+ public:
+  using SetPointer = std::shared_ptr<const ProcessSet>;
+
+  // A new epoch: the global set alone.
+  void Start(std::shared_ptr<Engine> global, const EngineConfig& config);
+  // Leaves every set with its other members, then the global one. Afterwards there are none.
+  void Stop();
+
+  // Collective over all ranks. AlreadyExists when a set of these ranks exists; *id is its number
+  // then too.
+  absl::Status Add(absl::Span<const int32_t> ranks, int32_t* id);
+  // Collective over all ranks.
+  absl::Status Remove(int32_t id);
+
+  SetPointer Find(int32_t id) const;  // null: there is none
+  // InvalidArgument when there is none or this rank is no member.
+  absl::StatusOr<SetPointer> FindAsMember(int32_t id) const;
+  std::vector<int32_t> ids() const;
+
+ private:
+  absl::StatusOr<std::vector<int>> CheckRanks(absl::Span<const int32_t> ranks, int world) const;
+  SetPointer FindByRanks(const std::vector<int>& ranks) const;
+  int FreeRegion() const;  // -1: none
+  absl::Status Publish(const std::shared_ptr<ProcessSet>& set);
+  std::string Unknown(int32_t id) const;
+
+  EngineConfig config_;      // of this epoch
+  std::mutex change_mutex_;  // held while a change is agreed and made
+  mutable std::mutex mutex_;
+  std::map<int32_t, SetPointer> sets_;  // guarded by mutex_
+  int32_t last_id_ = 0;                 // guarded by mutex_; never goes back within an epoch
+};
+
+}  // namespace hvd

@@ -1,0 +1,21 @@
+// float32 and float64 ↔ float16 and bfloat16, rounded to nearest even; a NaN stays one. A float64
+// is rounded to float32 first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "hvd/hvd.h"
+
+namespace hvd {
+
+// From `wide`'s elements (float32 or float64) to 16 bits, and back. REQUIRES: `narrow` is float16
+// or bfloat16.
+struct NarrowPair {
+  hvd_dtype_t wide = HVD_FLOAT32;
+  hvd_dtype_t narrow = HVD_FLOAT16;
+};
+void Narrow(NarrowPair types, const void* wide, uint16_t* narrow, size_t count);
+void Widen(NarrowPair types, const uint16_t* narrow, void* wide, size_t count);
+
+}  // namespace hvd

@@ -1,0 +1,77 @@
+// What the executor tells about its work: counters always, spans while the timeline is on.
+#include "runtime/engine/engine.h"
+
+namespace hvd {
+namespace {
+
+static_assert(kWatchedSets >= kMaxProcessSets);
+
+// Looks before a wait is worth the time of two clock readings.
+constexpr int kFreeLooks = 64;
+
+TraceActivity WorkOf(RequestKind kind, bool several_hosts) {
+  const bool sums = kind == RequestKind::kAllreduce || kind == RequestKind::kReduceScatter;
+  if (several_hosts) return sums ? TraceActivity::kNetworkReduce : TraceActivity::kNetworkCopy;
+  return sums ? TraceActivity::kHostReduce : TraceActivity::kHostCopy;
+}
+
+}  // namespace
+
+// Time with nothing of ours under way is no waiting, and neither are a few looks.
+absl::Status Engine::WaitForOthers(absl::FunctionRef<bool()> ready) {
+  if (pending_.load(std::memory_order_relaxed) == 0) return world_->waiter().Until(ready);
+  int looks = world_->waiter().policy().spins > kFreeLooks ? kFreeLooks : 1;
+  int64_t begin_ns = 0;
+  absl::Status waited = world_->waiter().Until([&] {
+    if (ready()) return true;
+    if (looks > 0 && --looks == 0) begin_ns = Timeline::Now();
+    return false;
+  });
+  if (begin_ns != 0) metrics_.Waited(Timeline::Now() - begin_ns);
+  return waited;
+}
+
+void Engine::AnswerHvdd() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<PendingRequest> pending;
+  for (const LocalName* name : names_.Pending()) pending.push_back({name->name, name->pending});
+  for (const Request* request : deferred_) pending.push_back({&request->name, request});
+  stall_.Give(std::move(pending));
+}
+
+void Engine::NoteDirect(const Request& request, int64_t begin_ns) {
+  const Signature& signature = request.signature;
+  const TracedTensor tensor = {Board::kEntries + request.local->ticket.number, *request.local->name,
+                               InputBytes(request)};
+  metrics_.Done(signature.kind, tensor.bytes);
+  if (!request.status.ok()) metrics_.Failed();
+  if (request.submitted_ns == 0) return;  // the timeline was off
+  timeline_.Record(Timeline::Negotiation(signature.kind), tensor, request.submitted_ns, begin_ns);
+  timeline_.Record(Timeline::Operation(signature.kind), tensor, begin_ns);
+}
+
+void Engine::NoteRun(const RunTimes& times, absl::Span<Request* const> requests) {
+  const int64_t end_ns = Timeline::Now();
+  uint64_t bytes = 0;
+  for (const Request* request : requests) {
+    const RequestKind kind = request->signature.kind;
+    const TracedTensor tensor = {request->local->board_number, *request->local->name,
+                                 InputBytes(*request)};
+    bytes += tensor.bytes;
+    metrics_.Done(kind, tensor.bytes);
+    if (!request->status.ok()) metrics_.Failed();
+    if (request->submitted_ns == 0) continue;  // the timeline was off
+    timeline_.Record(Timeline::Negotiation(kind), tensor, request->submitted_ns, times.batch_ns);
+    if (times.begin_ns > times.batch_ns) {
+      timeline_.Record(TraceActivity::kQueue, tensor, times.batch_ns, times.begin_ns);
+    }
+    timeline_.Record(WorkOf(kind, world_->transport() != nullptr), tensor, times.begin_ns, end_ns);
+    timeline_.Record(Timeline::Operation(kind), tensor, times.batch_ns, end_ns);
+  }
+  if (requests.empty()) return;
+  metrics_.Executed(requests[0]->signature.kind, end_ns - times.begin_ns);
+  metrics_.Batch(static_cast<int>(requests.size()), bytes,
+                 static_cast<uint64_t>(config_.fusion_threshold));
+}
+
+}  // namespace hvd

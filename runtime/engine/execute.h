@@ -1,0 +1,61 @@
+// The parts of ExecuteRequest (engine.h): one function a kind, in execute_*.cc.
+//
+// A rank whose own output does not fit still takes part: the others are in the exchange already.
+// Its result is then dropped, and it alone gets the error.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/collective/collectives.h"
+#include "runtime/engine/board.h"
+
+namespace hvd {
+
+struct Execution {
+  Request* request = nullptr;
+  const LogEntry& entry;
+  Collectives* collectives = nullptr;
+};
+
+absl::Status ExecuteReduceScatter(const Execution& work);
+absl::Status ExecuteAllgather(const Execution& work);
+absl::Status ExecuteGroupedAllgather(const Execution& work);
+absl::Status ExecuteAlltoall(const Execution& work);
+
+// Adasum of a group needs to know its tensors' sizes; a rank that has joined does not. So when
+// there is one, those that know tell, and all call this. The joined one, with parts that count 0,
+// gets them.
+absl::Status TellCounts(const Execution& work, absl::Span<ReducePart> parts);
+
+// What a grouped allgather's ranks say of each tensor.
+struct RowsAndBytes {
+  int64_t rows = 0;
+  int64_t row_bytes = 0;  // 0 also from a rank that has joined
+};
+// All ranks' one after the other. `mine`: one a tensor.
+absl::StatusOr<std::vector<RowsAndBytes>> ExchangeRows(absl::Span<const RowsAndBytes> mine,
+                                                       Collectives* collectives);
+
+// Where a result goes: the caller's output if it fits, else memory of our own.
+struct ResultPlace {
+  void* output = nullptr;  // the caller's, or null
+  int64_t output_rows = 0;
+  void** owned_result = nullptr;
+  std::vector<int64_t>* result_shape = nullptr;
+};
+struct ResultSize {
+  absl::Span<const int64_t> shape;  // but for the rows
+  int64_t rows = 0;
+  size_t bytes = 0;
+};
+// FailedPrecondition when the output does not fit; *result is usable then too. Internal without
+// memory: the epoch must end, since this rank cannot take part.
+absl::Status PlaceResult(const std::string& what, const ResultPlace& place, const ResultSize& size,
+                         void** result);
+ResultPlace PlaceOf(Request* request);
+ResultPlace PlaceOf(RequestPart* part);
+// "allgather 'x'"
+std::string NameOf(const Request& request);
+
+}  // namespace hvd

@@ -1,0 +1,81 @@
+// Allgather, one tensor or a group.
+#include <numeric>
+
+#include "runtime/engine/execute.h"
+
+namespace hvd {
+namespace {
+
+size_t ElementBytes(const Signature& signature) {
+  return DtypeBytes(static_cast<hvd_dtype_t>(signature.dtype));
+}
+
+// One tensor's gather into its place.
+absl::Status Gather(const std::string& what, const ResultPlace& place, ResultSize size,
+                    GatherArgs args, Collectives* collectives) {
+  size.bytes = std::accumulate(args.bytes_by_rank.begin(), args.bytes_by_rank.end(), size_t{0});
+  const absl::Status placed = PlaceResult(what, place, size, &args.output);
+  if (absl::IsInternal(placed)) return placed;
+  const absl::Status gathered = collectives->Allgather(args);
+  return gathered.ok() ? placed : gathered;
+}
+
+}  // namespace
+
+absl::Status ExecuteAllgather(const Execution& work) {
+  Request* request = work.request;
+  const Signature& signature = request->signature;
+  const size_t row_bytes = signature.row_elements() * ElementBytes(signature);
+  std::vector<size_t> bytes_by_rank;
+  ResultSize size;
+  for (const int64_t rows : work.entry.rows) {
+    size.rows += rows;
+    bytes_by_rank.push_back(static_cast<size_t>(rows) * row_bytes);
+  }
+  size.shape = {signature.shape.data(), static_cast<size_t>(signature.ndim)};
+  return Gather(NameOf(*request), PlaceOf(request), size, {request->input, nullptr, bytes_by_rank},
+                work.collectives);
+}
+
+absl::StatusOr<std::vector<RowsAndBytes>> ExchangeRows(absl::Span<const RowsAndBytes> mine,
+                                                       Collectives* collectives) {
+  const auto ranks = static_cast<size_t>(collectives->size());
+  std::vector<RowsAndBytes> all(ranks * mine.size());
+  const std::vector<size_t> bytes(ranks, mine.size() * sizeof(RowsAndBytes));
+  absl::Status told = collectives->Allgather({mine.data(), all.data(), bytes});
+  if (!told.ok()) return told;
+  return all;
+}
+
+// A rank whose output of one tensor does not fit goes on with the next.
+absl::Status ExecuteGroupedAllgather(const Execution& work) {
+  Request* request = work.request;
+  std::vector<RowsAndBytes> mine;
+  for (const RequestPart& part : request->parts) {
+    const int64_t row_elements = std::accumulate(part.shape.begin() + 1, part.shape.end(),
+                                                 int64_t{1}, std::multiplies<int64_t>());
+    mine.push_back(
+        {part.shape[0], row_elements * static_cast<int64_t>(ElementBytes(request->signature))});
+  }
+  const auto all = ExchangeRows(mine, work.collectives);
+  if (!all.ok()) return all.status();
+  absl::Status first_wrong;
+  for (size_t t = 0; t < mine.size(); ++t) {
+    RequestPart& part = request->parts[t];
+    std::vector<size_t> bytes_by_rank;
+    ResultSize size;
+    for (size_t at = t; at < all->size(); at += mine.size()) {
+      size.rows += (*all)[at].rows;
+      bytes_by_rank.push_back(static_cast<size_t>((*all)[at].rows * mine[t].row_bytes));
+    }
+    size.shape = part.shape;
+    const absl::Status gathered =
+        Gather(NameOf(*request) + " tensor " + std::to_string(part.position), PlaceOf(&part), size,
+               {part.input, nullptr, bytes_by_rank}, work.collectives);
+    if (!gathered.ok() && !absl::IsFailedPrecondition(gathered)) return gathered;
+    if (first_wrong.ok()) first_wrong = gathered;
+  }
+  return first_wrong;
+}
+
+}  // namespace hvd

@@ -1,0 +1,246 @@
+#include "runtime/engine/reduction.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "runtime/collective/adasum.h"
+#include "runtime/collective/narrow.h"
+
+namespace hvd {
+namespace {
+
+// Elements that are compressed at a time: what is converted should still be in a cache when it is
+// sent.
+constexpr size_t kCompressedPiece = size_t{2} << 20;
+
+hvd_dtype_t Dtype(const Signature& signature) { return static_cast<hvd_dtype_t>(signature.dtype); }
+
+hvd_dtype_t WireDtype(const Signature& signature) {
+  return signature.compression == HVD_COMPRESSION_FP16 ? HVD_FLOAT16 : HVD_BFLOAT16;
+}
+
+// Puts op, scales and divisor of either kind of reduction.
+template <class Args>
+void PutOperation(const LogEntry& entry, Args* args) {
+  const Signature& signature = entry.signature;
+  args->dtype = Dtype(signature);
+  const bool of_contributors = signature.op == kAverageOfContributors;
+  args->op = of_contributors ? HVD_AVERAGE : static_cast<hvd_op_t>(signature.op);
+  args->divisor = of_contributors ? entry.contributors : 0;
+  args->prescale = signature.prescale;
+  args->postscale = signature.postscale;
+}
+
+// Runs on the collectives, in whatever type the parts are.
+absl::Status ReduceParts(const LogEntry& entry, hvd_dtype_t dtype,
+                         absl::Span<const ReducePart> parts, Collectives* collectives) {
+  if (entry.signature.op == HVD_ADASUM) {
+    AdasumArgs args;
+    args.parts = parts;
+    args.dtype = dtype;
+    args.prescale = entry.signature.prescale;
+    args.postscale = entry.signature.postscale;
+    return Adasum(args, collectives);
+  }
+  ReduceArgs args;
+  PutOperation(entry, &args);
+  args.dtype = dtype;
+  if (parts.size() == 1 && parts[0].host_inputs.empty()) {
+    args.input = parts[0].input;
+    args.output = parts[0].output;
+    args.count = parts[0].count;
+  } else {
+    args.parts = parts;
+  }
+  return collectives->Allreduce(args);
+}
+
+// Elements [begin, begin + count) of the parts, as if they lay one after the other, part by part.
+template <class Visit>
+void ForRange(absl::Span<const ReducePart> parts, size_t begin, size_t count, Visit visit) {
+  size_t first = 0;
+  for (const ReducePart& part : parts) {
+    const size_t from = std::max(begin, first);
+    const size_t to = std::min(begin + count, first + part.count);
+    if (from < to) visit(part, from - first, from - begin, to - from);
+    first += part.count;
+  }
+}
+
+absl::Status ReduceCompressed(const LogEntry& entry, absl::Span<const ReducePart> parts,
+                              Collectives* collectives) {
+  const NarrowPair types = {Dtype(entry.signature), WireDtype(entry.signature)};
+  const size_t width = DtypeBytes(types.wide);
+  size_t total = 0;
+  for (const ReducePart& part : parts) total += part.count;
+  const std::unique_ptr<uint16_t[]> room(new uint16_t[std::min(total, kCompressedPiece)]);
+  for (size_t begin = 0; begin < total; begin += kCompressedPiece) {
+    const size_t count = std::min(kCompressedPiece, total - begin);
+    ForRange(parts, begin, count, [&](const ReducePart& part, size_t at, size_t to, size_t n) {
+      Narrow(types, static_cast<const std::byte*>(part.input) + at * width, room.get() + to, n);
+    });
+    ReducePart piece;
+    piece.input = piece.output = room.get();
+    piece.count = count;
+    absl::Status reduced = ReduceParts(entry, types.narrow, {&piece, 1}, collectives);
+    if (!reduced.ok()) return reduced;
+    ForRange(parts, begin, count, [&](const ReducePart& part, size_t at, size_t from, size_t n) {
+      Widen(types, room.get() + from, static_cast<std::byte*>(part.output) + at * width, n);
+    });
+  }
+  return absl::OkStatus();
+}
+
+// Adasum's coefficients are a whole tensor's, so its pieces cannot be cut: all at once.
+absl::Status AdasumCompressed(const LogEntry& entry, absl::Span<const ReducePart> parts,
+                              Collectives* collectives) {
+  const NarrowPair types = {Dtype(entry.signature), WireDtype(entry.signature)};
+  size_t total = 0;
+  for (const ReducePart& part : parts) total += part.count;
+  const std::unique_ptr<uint16_t[]> room(new uint16_t[std::max<size_t>(total, 1)]);
+  std::vector<ReducePart> narrow(parts.begin(), parts.end());
+  uint16_t* at = room.get();
+  for (ReducePart& part : narrow) {
+    Narrow(types, part.input, at, part.count);
+    part.input = part.output = at;
+    at += part.count;
+  }
+  absl::Status reduced = ReduceParts(entry, types.narrow, narrow, collectives);
+  for (size_t i = 0; reduced.ok() && i < parts.size(); ++i) {
+    Widen(types, static_cast<const uint16_t*>(narrow[i].output), parts[i].output, parts[i].count);
+  }
+  return reduced;
+}
+
+template <class T>
+void Fill(void* elements, size_t count, T value) {
+  std::fill_n(static_cast<T*>(elements), count, value);
+}
+
+// For the least and the greatest: what loses against everything.
+template <class T>
+T Loser(bool largest) {
+  using Limits = std::numeric_limits<T>;
+  if (Limits::has_infinity) return largest ? Limits::infinity() : -Limits::infinity();
+  return largest ? Limits::max() : Limits::lowest();
+}
+
+template <class T>
+void FillAs(const Signature& signature, void* elements, size_t count) {
+  T value = 0;
+  if (signature.op == HVD_PRODUCT) value = 1;
+  if (signature.op == HVD_MIN) value = Loser<T>(true);
+  if (signature.op == HVD_MAX) value = Loser<T>(false);
+  Fill<T>(elements, count, value);
+}
+
+// The bits of 1, of infinity (of the largest exponent) in a 16-bit float.
+void FillSmall(const Signature& signature, void* elements, size_t count) {
+  const bool half = Dtype(signature) == HVD_FLOAT16;
+  const uint16_t one = half ? 0x3c00 : 0x3f80, infinity = half ? 0x7c00 : 0x7f80;
+  uint16_t value = 0;
+  if (signature.op == HVD_PRODUCT) value = one;
+  if (signature.op == HVD_MIN) value = infinity;
+  if (signature.op == HVD_MAX) value = infinity | 0x8000;
+  Fill<uint16_t>(elements, count, value);
+}
+
+}  // namespace
+
+absl::Status Reduce(const LogEntry& entry, absl::Span<const ReducePart> parts,
+                    Collectives* collectives) {
+  if (entry.signature.compression == HVD_COMPRESSION_NONE) {
+    return ReduceParts(entry, Dtype(entry.signature), parts, collectives);
+  }
+  return entry.signature.op == HVD_ADASUM ? AdasumCompressed(entry, parts, collectives)
+                                          : ReduceCompressed(entry, parts, collectives);
+}
+
+absl::Status Scatter(const LogEntry& entry, ReduceScatterArgs args, Collectives* collectives) {
+  PutOperation(entry, &args);
+  if (entry.signature.compression == HVD_COMPRESSION_NONE) return collectives->ReduceScatter(args);
+  const NarrowPair types = {args.dtype, WireDtype(entry.signature)};
+  size_t total = 0;
+  for (const size_t count : args.count_by_rank) total += count;
+  const size_t mine = args.count_by_rank[collectives->rank()];
+  const std::unique_ptr<uint16_t[]> room(new uint16_t[total + mine + 1]);
+  Narrow(types, args.input, room.get(), total);
+  ReduceScatterArgs narrow = args;
+  narrow.dtype = types.narrow;
+  narrow.input = room.get();
+  narrow.output = room.get() + total;
+  absl::Status scattered = collectives->ReduceScatter(narrow);
+  if (scattered.ok()) Widen(types, room.get() + total, args.output, mine);
+  return scattered;
+}
+
+void AppendParts(const Request& request, std::vector<ReducePart>* parts) {
+  if (!request.signature.is_group()) {
+    ReducePart& part = parts->emplace_back();
+    part.input = request.input;
+    part.output = request.output;
+    part.count = request.signature.elements();
+    return;
+  }
+  for (const RequestPart& one : request.parts) {
+    ReducePart& part = parts->emplace_back();
+    part.input = one.input;
+    part.output = one.output;
+    part.count = 1;
+    for (const int64_t extent : one.shape) part.count *= static_cast<size_t>(extent);
+  }
+}
+
+void FillNeutral(const Signature& signature, void* elements, size_t count) {
+  switch (Dtype(signature)) {
+    case HVD_UINT8:
+      return FillAs<uint8_t>(signature, elements, count);
+    case HVD_INT8:
+      return FillAs<int8_t>(signature, elements, count);
+    case HVD_BOOL:  // "and" is MIN too
+      return Fill<uint8_t>(elements, count,
+                           signature.op == HVD_MIN || signature.op == HVD_PRODUCT ? 1 : 0);
+    case HVD_INT16:
+      return FillAs<int16_t>(signature, elements, count);
+    case HVD_INT32:
+      return FillAs<int32_t>(signature, elements, count);
+    case HVD_INT64:
+      return FillAs<int64_t>(signature, elements, count);
+    case HVD_FLOAT32:
+      return FillAs<float>(signature, elements, count);
+    case HVD_FLOAT64:
+      return FillAs<double>(signature, elements, count);
+    case HVD_FLOAT16:
+    case HVD_BFLOAT16:
+      return FillSmall(signature, elements, count);
+  }
+}
+
+bool AllContribute(const LogEntry& entry, int size) { return entry.contributors >= size; }
+
+absl::Status CheckJoined(const LogEntry& entry, int size) {
+  if (AllContribute(entry, size)) return absl::OkStatus();
+  const Signature& s = entry.signature;
+  const std::string joined = std::to_string(size - entry.contributors) + " of " +
+                             std::to_string(size) + " ranks have joined (hvd_join)";
+  if (s.kind == RequestKind::kBroadcast || s.kind == RequestKind::kAlltoall ||
+      s.kind == RequestKind::kReduceScatter) {
+    return absl::InvalidArgumentError("a " + std::string(KindName(s.kind)) +
+                                      " needs every rank, and " + joined +
+                                      "; while some have, only allreduce, allgather and barrier "
+                                      "are possible: " +
+                                      Describe(s));
+  }
+  const bool ordered = s.op == HVD_MIN || s.op == HVD_MAX || s.op == HVD_PRODUCT;
+  if (s.kind == RequestKind::kAllreduce && ordered && s.prescale != 1) {
+    return absl::InvalidArgumentError(joined +
+                                      ", and what they would bring has no neutral value "
+                                      "under a prescale: " +
+                                      Describe(s));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hvd

@@ -1,0 +1,23 @@
+#include "runtime/engine/stall.h"
+
+#include <algorithm>
+
+namespace hvd {
+
+void StallAnswer::Give(std::vector<PendingRequest> pending) {
+  answered_ = page_->question.load(std::memory_order_relaxed);
+  std::sort(pending.begin(), pending.end(),
+            [](const auto& a, const auto& b) { return a.request->sequence < b.request->sequence; });
+  PendingList list;
+  list.members = members_;
+  for (const PendingRequest& one : pending) {
+    // Waiting for the others' end is no stall.
+    const RequestKind kind = one.request->signature.kind;
+    if (kind == RequestKind::kJoin) list.joined = true;
+    if (kind == RequestKind::kJoin || kind == RequestKind::kLeave) continue;
+    list.tensors.push_back({one.request->sequence, *one.name, Describe(one.request->signature)});
+  }
+  WritePending(list, answered_, area_);
+}
+
+}  // namespace hvd

@@ -1,0 +1,41 @@
+// Answers hvdd's question what this rank has pending in one process set. hvdd decides, without any
+// thread or clock of the rank's, whether somebody waits for too long.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proto/host_page.h"
+#include "runtime/engine/request.h"
+
+namespace hvd {
+
+// What is pending; a request lives as long as the lock that its owner holds.
+struct PendingRequest {
+  const std::string* name = nullptr;
+  const Request* request = nullptr;
+};
+
+class StallAnswer {
+ public:
+  // `members`: the global ranks of the set; empty: all.
+  StallAnswer(const WatchPlace& place, const std::vector<int>& members)
+      : page_(place.page),
+        area_(&WatchOf(place.page, place.local_rank).pending[place.set]),
+        members_(members.begin(), members.end()) {}
+
+  // One relaxed load of a line that every wait looks at anyway.
+  bool asked() const { return page_->question.load(std::memory_order_relaxed) != answered_; }
+  // REQUIRES: one thread at a time.
+  void Give(std::vector<PendingRequest> pending);
+
+ private:
+  HostPage* const page_;
+  PendingArea* const area_;
+  const std::vector<int64_t> members_;
+  uint32_t answered_ = 0;
+};
+
+}  // namespace hvd

@@ -1,0 +1,69 @@
+#include "daemon/stall_watch.h"
+
+#include <catch2/catch.hpp>
+
+namespace hvd {
+namespace {
+
+const TimePoint kStart = TimePoint() + std::chrono::hours(1);
+TimePoint At(double seconds) {
+  return kStart +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+RankPending Answer(int rank, std::vector<std::pair<uint64_t, std::string>> tensors) {
+  RankPending answer;
+  answer.local_rank = rank;
+  for (const auto& [sequence, name] : tensors) {
+    answer.list.tensors.push_back({sequence, name, "allreduce"});
+  }
+  return answer;
+}
+
+TEST_CASE("what stays in the answers waits, what comes anew under the same name does not") {
+  StallWatch watch({1, 0});
+  watch.Take({Answer(0, {{1, "a"}, {2, "b"}})}, At(0));
+  const auto waiting =
+      watch.Take({Answer(0, {{1, "a"}, {7, "b"}}), Answer(2, {{3, "a"}})}, At(1.5));
+  REQUIRE(waiting.size() == 2);
+  CHECK(waiting[0].name == "a");
+  CHECK(waiting[0].waited_s == Approx(1.5));
+  CHECK(waiting[0].local_ranks == std::vector<int>{0, 2});
+  CHECK(waiting[1].waited_s == 0);
+}
+
+TEST_CASE("a stall is told at the limit, once each period, and again when it aborts") {
+  StallWatch watch({10, 25});
+  const auto due = [&](double now) {
+    return watch.Due(watch.Take({Answer(0, {{1, "a"}})}, At(now)));
+  };
+  CHECK_FALSE(due(0));
+  CHECK_FALSE(due(9));
+  CHECK(due(10));
+  CHECK_FALSE(due(12));
+  CHECK(due(20));
+  CHECK_FALSE(due(24));
+  CHECK(due(25));
+  CHECK_FALSE(due(26));
+}
+
+TEST_CASE("a tensor that goes on begins anew") {
+  StallWatch watch({10, 0});
+  const auto due = [&](uint64_t sequence, double now) {
+    return watch.Due(watch.Take({Answer(0, {{sequence, "a"}})}, At(now)));
+  };
+  CHECK_FALSE(due(1, 0));
+  CHECK(due(1, 11));
+  CHECK_FALSE(due(2, 12));
+  CHECK_FALSE(due(2, 21));
+  CHECK(due(2, 22.5));
+}
+
+TEST_CASE("questions are a quarter of the limit apart, within bounds") {
+  CHECK(StallWatch({60, 0}).period() == std::chrono::seconds(15));
+  CHECK(StallWatch({1, 0}).period() == std::chrono::milliseconds(250));
+  CHECK(StallWatch({0.1, 0}).period() == std::chrono::milliseconds(100));
+}
+
+}  // namespace
+}  // namespace hvd

@@ -1,0 +1,180 @@
+// Groups, scales, compression and Adasum.
+#include <memory>
+
+#include "tests/system/programs/all_ops.h"
+
+namespace {
+
+Dtype Named(const char* name) { return *bench::FindDtype(name); }
+
+// Tensors of several types at once; those of one type are reduced as one.
+struct Group {
+  std::vector<std::unique_ptr<Array>> arrays;
+  std::vector<Dtype> dtypes;
+  std::vector<hvd_tensor_t> tensors;
+
+  void Add(const Dtype& dtype, std::vector<int64_t> shape) {
+    Array& array = *arrays.emplace_back(std::make_unique<Array>(dtype, std::move(shape)));
+    dtypes.push_back(dtype);
+    for (size_t i = 0; i < array.count(); ++i) array.Set(i, Value(dtype, hvd::rank(), i));
+    tensors.push_back(*array.tensor());
+  }
+  int32_t size() const { return static_cast<int32_t>(arrays.size()); }
+};
+
+Group Mixed(int64_t rows) {
+  Group group;
+  for (const char* name : {"float32", "int64", "float16", "float32", "uint8", "bfloat16"}) {
+    group.Add(Named(name), {rows + static_cast<int64_t>(group.arrays.size()), 3});
+  }
+  for (int i = 0; i < 20; ++i) group.Add(Named("float32"), {1 + i * 50});
+  return group;
+}
+
+void CheckGroupedAllreduce(bool async) {
+  Group group = Mixed(100);
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.op = HVD_SUM;
+  options.name = async ? "group" : nullptr;
+  if (async) {
+    hvd_handle_t handle = 0;
+    Must(
+        hvd_grouped_allreduce_async(group.tensors.data(), nullptr, group.size(), &options, &handle),
+        "grouped allreduce");
+    Must(hvd_wait(handle), "grouped allreduce");
+  } else {
+    Must(hvd_grouped_allreduce(group.tensors.data(), nullptr, group.size(), &options),
+         "grouped allreduce");
+  }
+  for (size_t t = 0; t < group.arrays.size(); ++t) {
+    for (size_t i = 0; i < group.arrays[t]->count(); ++i) {
+      if (group.arrays[t]->Get(i) != Reduced(group.dtypes[t], HVD_SUM, i)) {
+        Fail("grouped allreduce: tensor " + std::to_string(t) + " is wrong");
+      }
+    }
+  }
+}
+
+void CheckGroupedAllgather() {
+  Group group = Mixed(hvd::rank());
+  std::vector<hvd_tensor_t> results(group.tensors.size(), HVD_TENSOR_INIT);
+  hvd_handle_t handle = 0;
+  Must(hvd_grouped_allgather_async(group.tensors.data(), nullptr, group.size(), nullptr, &handle),
+       "grouped allgather");
+  Must(hvd_wait_results(handle, results.data(), group.size()), "grouped allgather");
+  for (size_t t = 0; t < 6; ++t) {
+    const auto* at = static_cast<const unsigned char*>(results[t].data);
+    int64_t rows = 0;
+    for (int rank = 0; rank < hvd::size(); ++rank) {
+      const int64_t from_rank = rank + static_cast<int64_t>(t);
+      rows += from_rank;
+      for (size_t i = 0; i < static_cast<size_t>(from_rank) * 3; ++i, at += group.dtypes[t].bytes) {
+        if (bench::Load(group.dtypes[t], at) != Value(group.dtypes[t], rank, i)) {
+          Fail("grouped allgather: tensor " + std::to_string(t) + " is wrong");
+        }
+      }
+    }
+    if (results[t].shape[0] != rows) Fail("grouped allgather: rows");
+  }
+  for (hvd_tensor_t& result : results) hvd_free_result(&result);
+}
+
+void CheckGroupedReduceScatter() {
+  Group group = Mixed(7);
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.op = HVD_SUM;
+  std::vector<hvd_tensor_t> results(group.tensors.size(), HVD_TENSOR_INIT);
+  Must(hvd_grouped_reducescatter(group.tensors.data(), nullptr, group.size(), &options,
+                                 results.data()),
+       "grouped reduce-scatter");
+  for (size_t t = 0; t < results.size(); ++t) {
+    const int64_t rows = group.tensors[t].shape[0];
+    const int64_t each = rows / hvd::size(), more = rows % hvd::size();
+    const int64_t row_elements = group.tensors[t].ndim > 1 ? group.tensors[t].shape[1] : 1;
+    const int64_t first = each * hvd::rank() + std::min<int64_t>(hvd::rank(), more);
+    for (int64_t i = 0; i < results[t].shape[0] * row_elements; ++i) {
+      const auto* at = static_cast<const unsigned char*>(results[t].data) +
+                       static_cast<size_t>(i) * group.dtypes[t].bytes;
+      const double wanted =
+          Reduced(group.dtypes[t], HVD_SUM, static_cast<size_t>(first * row_elements + i));
+      if (bench::Load(group.dtypes[t], at) != wanted) Fail("grouped reduce-scatter: wrong value");
+    }
+    hvd_free_result(&results[t]);
+  }
+}
+
+// Values that every type and scale hold exactly.
+void CheckScale(const char* name, size_t count) {
+  const Dtype dtype = Named(name);
+  Array data(dtype, {static_cast<int64_t>(count)});
+  for (size_t i = 0; i < count; ++i) data.Set(i, 4 * Value(dtype, hvd::rank(), i));
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.op = HVD_SUM;
+  options.prescale = 0.5;
+  options.postscale = 2;
+  Must(hvd_allreduce(data.tensor(), data.tensor(), &options), "scaled");
+  for (size_t i = 0; i < count; ++i) {
+    if (data.Get(i) != 4 * Reduced(dtype, HVD_SUM, i)) {
+      Fail(std::string("scaled ") + name + ": " + std::to_string(data.Get(i)));
+    }
+  }
+}
+
+void CheckCompression(const char* name, hvd_compression_t compression, size_t count) {
+  const Dtype dtype = Named(name);
+  Array data(dtype, {static_cast<int64_t>(count)});
+  for (size_t i = 0; i < count; ++i) data.Set(i, Value(dtype, hvd::rank(), i) + 1.0 / 4096);
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.op = HVD_SUM;
+  options.compression = compression;
+  Must(hvd_allreduce(data.tensor(), data.tensor(), &options), "compressed");
+  // 1/4096 is less than a unit of the last place of 1 and 2 in 16 bits.
+  for (size_t i = 0; i < count; ++i) {
+    const double wanted = Reduced(dtype, HVD_SUM, i);
+    if (std::abs(data.Get(i) - wanted) > 0.001 * hvd::size()) {
+      Fail(std::string("compressed ") + name + ": " + std::to_string(data.Get(i)) + ", must be " +
+           std::to_string(wanted));
+    }
+    if (data.Get(i) == wanted + hvd::size() / 4096.0) Fail("what must be compressed was not");
+  }
+}
+
+}  // namespace
+
+void CheckGroups() {
+  CheckGroupedAllreduce(false);
+  CheckGroupedAllreduce(true);
+  CheckGroupedAllgather();
+  CheckGroupedReduceScatter();
+}
+
+void CheckOptions() {
+  for (const size_t count : {3, 1000, 200003}) {
+    for (const char* name : {"float32", "float64", "bfloat16", "float16"}) CheckScale(name, count);
+    for (const char* name : {"float32", "float64"}) {
+      CheckCompression(name, HVD_COMPRESSION_FP16, count);
+      CheckCompression(name, HVD_COMPRESSION_BF16, count);
+    }
+  }
+}
+
+// Equal gradients are averaged: Adasum of what is the same everywhere is the same. Orthogonal ones
+// are added.
+void CheckAdasum() {
+  for (const char* name : {"float32", "float64", "float16"}) {
+    const Dtype dtype = Named(name);
+    Array same(dtype, {1001}), apart(dtype, {hvd::size()});
+    for (size_t i = 0; i < same.count(); ++i) same.Set(i, Value(dtype, 0, i));
+    for (size_t i = 0; i < apart.count(); ++i) apart.Set(i, static_cast<int>(i) == hvd::rank());
+    hvd_options_t options = HVD_OPTIONS_INIT;
+    options.op = HVD_ADASUM;
+    const hvd_tensor_t both[] = {*same.tensor(), *apart.tensor()};
+    Must(hvd_grouped_allreduce(both, nullptr, 2, &options), "adasum");
+    for (size_t i = 0; i < same.count(); ++i) {
+      if (std::abs(same.Get(i) - Value(dtype, 0, i)) > 1e-3) Fail("adasum of equal ones");
+    }
+    for (size_t i = 0; i < apart.count(); ++i) {
+      if (apart.Get(i) != 1) Fail("adasum of orthogonal ones");
+    }
+  }
+}

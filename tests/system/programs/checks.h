@@ -1,0 +1,103 @@
+// What the whole-program tests' programs share: tensors of any type, values in them, and what
+// reductions make of those.
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "examples/hvd_bench/values.h"
+#include "hvd/hvd.hpp"
+
+using bench::Dtype;
+
+[[noreturn]] inline void Fail(const std::string& what) {
+  std::fprintf(stderr, "rank %d: %s\n", hvd::rank(), what.c_str());
+  std::exit(1);
+}
+
+inline void Must(hvd_status_t status, const std::string& what) {
+  if (status != HVD_OK) Fail(what + ": " + hvd_last_error());
+}
+
+class Array {
+ public:
+  Array(const Dtype& dtype, std::vector<int64_t> shape)
+      : dtype_(dtype), shape_(std::move(shape)), count_(1) {
+    for (const int64_t extent : shape_) count_ *= static_cast<size_t>(extent);
+    bytes_.resize(count_ * dtype.bytes);
+    tensor_.data = bytes_.data();
+    tensor_.shape = shape_.data();
+    tensor_.ndim = static_cast<int32_t>(shape_.size());
+    tensor_.dtype = dtype.code;
+  }
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+
+  size_t count() const { return count_; }
+  const hvd_tensor_t* tensor() const { return &tensor_; }
+  void Set(size_t i, double value) { bench::Store(dtype_, value, &bytes_[i * dtype_.bytes]); }
+  double Get(size_t i) const { return bench::Load(dtype_, &bytes_[i * dtype_.bytes]); }
+
+ private:
+  Dtype dtype_;
+  std::vector<int64_t> shape_;
+  size_t count_;
+  std::vector<unsigned char> bytes_;
+  hvd_tensor_t tensor_ = HVD_TENSOR_INIT;
+};
+
+inline bool IsSigned(const Dtype& dtype) {
+  return dtype.code != HVD_UINT8 && dtype.code != HVD_BOOL && dtype.code != HVD_FLOAT16 &&
+         dtype.code != HVD_BFLOAT16;
+}
+
+inline bool IsFloat(const Dtype& dtype) {
+  return dtype.code == HVD_FLOAT16 || dtype.code == HVD_BFLOAT16 || dtype.code == HVD_FLOAT32 ||
+         dtype.code == HVD_FLOAT64;
+}
+
+// 1 or 2 (2 on every fourth rank, so that products stay small), negative in places; bools by turns.
+inline double Value(const Dtype& dtype, int rank, size_t i) {
+  const size_t turn = (static_cast<size_t>(rank) + i) % 4;
+  if (dtype.code == HVD_BOOL) return i % 3 == 0 ? 1 : turn == 0;
+  const double sign = IsSigned(dtype) && i % 5 == 4 ? -1 : 1;
+  return sign * (turn == 0 ? 2 : 1);
+}
+
+inline double Combine(const Dtype& dtype, hvd_op_t op, double a, double b) {
+  const bool is_bool = dtype.code == HVD_BOOL;
+  switch (op) {
+    case HVD_MIN:
+      return std::min(a, b);
+    case HVD_MAX:
+      return std::max(a, b);
+    case HVD_PRODUCT:
+      return a * b;
+    default:
+      return is_bool ? std::max(a, b) : a + b;
+  }
+}
+
+inline double Reduced(const Dtype& dtype, hvd_op_t op, size_t i) {
+  double result = Value(dtype, 0, i);
+  for (int rank = 1; rank < hvd::size(); ++rank) {
+    result = Combine(dtype, op, result, Value(dtype, rank, i));
+  }
+  if (op == HVD_AVERAGE) {
+    result /= hvd::size();
+    if (!IsFloat(dtype)) result = std::trunc(result);
+  }
+  return result;
+}
+
+// What an average may be off by: everything else is exact.
+inline double Tolerance(const Dtype& dtype, hvd_op_t op) {
+  if (op != HVD_AVERAGE || !IsFloat(dtype)) return 0;
+  if (dtype.code == HVD_FLOAT64) return 1e-14;
+  if (dtype.code == HVD_FLOAT32) return 1e-6;
+  return dtype.code == HVD_FLOAT16 ? 2e-3 : 2e-2;
+}
