@@ -117,9 +117,10 @@ class Engine {
   const std::unique_ptr<EpochWorld> world_;
   EngineConfig config_;           // the executor's: the tuner changes it
   std::unique_ptr<Tuner> tuner_;  // null: none, or done
-  Timeline timeline_;  // the executor's
-  Metrics metrics_;    // the executor's
-  StallAnswer stall_;  // the executor's
+  Timeline timeline_;             // the executor's
+  Metrics metrics_;               // the executor's
+  StallAnswer stall_;             // the executor's
+  bool waited_ = false;           // the executor's: for others, since it last had work
 
   std::mutex mutex_;
   std::condition_variable changed_;  // a request is done, or the role is free

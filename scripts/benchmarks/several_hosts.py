@@ -24,7 +24,7 @@ class Hosts:
         self.folder = folder
 
     def command(self, host, *words):
-        return [str(word) for word in (SIM_HOSTS, "exec", host, "--dir", self.folder, *words)]
+        return [str(word) for word in (SIM_HOSTS, "--dir", self.folder, "exec", host, *words)]
 
     def run(self, host, *words):
         return sides.run(self.command(host, *words), cwd=sides.REPOSITORY)

@@ -56,6 +56,25 @@ TEST_CASE("half a launcher's environment is an error, not a job of one") {
   unsetenv("HVD_RANK");
 }
 
+TEST_CASE("a setting that makes no sense is refused at hvd_init, by name") {
+  setenv("HVD_FUSION_THRESHOLD", "lots", 1);
+  CHECK(hvd_init(nullptr) != HVD_OK);
+  CHECK(std::string(hvd_last_error()).find("HVD_FUSION_THRESHOLD must be bytes") == 0);
+  unsetenv("HVD_FUSION_THRESHOLD");
+}
+
+TEST_CASE("process sets may be declared fixed") {
+  setenv("HOROVOD_DYNAMIC_PROCESS_SETS", "0", 1);
+  REQUIRE(hvd_init(nullptr) == HVD_OK);
+  const int32_t rank = 0;
+  int32_t set = 0;
+  CHECK(hvd_add_process_set(&rank, 1, &set) == HVD_ERR_UNSUPPORTED);
+  CHECK(std::string(hvd_last_error()).find("HVD_DYNAMIC_PROCESS_SETS=0") == 0);
+  CHECK(hvd_remove_process_set(1) == HVD_ERR_UNSUPPORTED);
+  REQUIRE(hvd_shutdown() == HVD_OK);
+  unsetenv("HOROVOD_DYNAMIC_PROCESS_SETS");
+}
+
 TEST_CASE("what this build can do is said in lines") {
   const std::string info = hvd_build_info();
   CHECK(info.find(std::string("version=") + hvd_version() + "\n") == 0);

@@ -16,7 +16,7 @@
 
 namespace {
 
-constexpr size_t kCounts[] = {1, 17, 1000, 100003, 1 << 20};
+constexpr size_t kCounts[] = {1, 17, 1000, 100003, 1 << 18};
 
 [[noreturn]] void Fail(const std::string& what) {
   std::fprintf(stderr, "rank %d: %s\n", hvd::rank(), what.c_str());
@@ -111,13 +111,13 @@ void CheckFork(hvd::Buffer<float>* kept) {
 
 int Check() {
   hvd::Buffer<float> kept(300000);  // before any session
-  for (int session = 0; session < 3; ++session) {
+  for (int session = 0; session < 2; ++session) {
     const hvd::Session joined;
     Sum(kept.data(), kept.data(), kept.size(), session, "kept");
     CheckSums();
     CheckGradients();
     CheckFork(&kept);
-    if (session == 2) std::printf("rank %d: arena right\n", hvd::rank());
+    if (session == 1) std::printf("rank %d: arena right\n", hvd::rank());
   }
   return 0;
 }
