@@ -82,7 +82,17 @@ std::string SummaryJson(const JobFacts& facts) {
     absl::StrAppendFormat(&json, R"(,"slowest":{"rank":%d,"waited_s":%.6f,"others_s":%.6f})",
                           slowest->rank, slowest->waited_s, slowest->others_s);
   }
-  return json + "}";
+  // How much later than the rank that was there first each rank came, over all collectives.
+  double longest_s = 0;
+  for (const RankFact& fact : facts.ranks) longest_s = std::max(longest_s, WaitOf(fact));
+  json += R"(,"lag_s":[)";
+  for (size_t rank = 0; rank < facts.ranks.size(); ++rank) {
+    const bool counted = facts.ranks[rank].exit.counts().calls() != 0;
+    absl::StrAppend(
+        &json, rank ? "," : "",
+        counted ? absl::StrFormat("%.6f", longest_s - WaitOf(facts.ranks[rank])) : "null");
+  }
+  return json + "]}";
 }
 
 }  // namespace hvd

@@ -19,7 +19,7 @@ std::optional<SlowestRank> FindSlowest(const JobFacts& facts);
 
 // Lines for the terminal; empty when no rank has counted anything.
 std::string RenderSummary(const JobFacts& facts);
-// A member of job.json: {"collectives":…,"bytes":…,"slowest":…}.
+// A member of job.json: {"collectives":…,"bytes":…,"wait_s":…,"slowest":…,"lag_s":[…]}.
 std::string SummaryJson(const JobFacts& facts);
 
 }  // namespace hvd

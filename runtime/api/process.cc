@@ -85,6 +85,7 @@ absl::Status Process::InitLocked() {
     return world.status();
   }
   last_epoch_ = (*world)->epoch();
+  if ((*world)->rank() == 0) SaySettings(*config);
   auto tuner = Tuner::Make({(*world)->rank(), (*world)->topology().hosts().size() > 1}, *config);
   if (!tuner.ok()) return tuner.status();
   auto engine = std::make_shared<Engine>(std::move(*world), *config, std::move(*tuner));

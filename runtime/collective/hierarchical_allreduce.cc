@@ -49,7 +49,6 @@ struct Chunk {
 }  // namespace
 
 // A chunk that lies in one tensor is read and written there; one that lies in several is packed.
-// Alone on its host a rank has nothing to do before and after: its slice is the chunk itself.
 absl::Status HierarchicalCollectives::AllreduceOnRails(const ReduceArgs& args,
                                                        const TensorView& view) {
   absl::StatusOr<MessageReduce> across = AcrossHosts(args, size());
@@ -94,7 +93,7 @@ absl::Status HierarchicalCollectives::AllreduceOnRails(const ReduceArgs& args,
     MessageReduce reduce = *across;
     reduce.input = reduce.output = slice_room(k);
     reduce.count = chunk_at(k).bounds[me + 1] - chunk_at(k).bounds[me];
-    return rail_->StartAllreduce(reduce);
+    return rail_->StartAllreduce(reduce, MessageCollectives::Company::kPiped);
   };
   work.after = [&](size_t k) {
     const Chunk& chunk = chunk_at(k);
@@ -108,23 +107,6 @@ absl::Status HierarchicalCollectives::AllreduceOnRails(const ReduceArgs& args,
     if (gathered.ok() && sole.part == nullptr) view.CopyOut(output, chunk.begin, chunk.count);
     return gathered;
   };
-  if (place_.local_size == 1 && view.parts().size() == 1) {
-    work.before = [&](size_t k) {
-      chunk_at(k) = {chunks.begin(k), chunks.count(k), {}};
-      return absl::OkStatus();
-    };
-    work.across = [&](size_t k) -> MessageCollectives::Started {
-      const TensorView::Piece sole = sole_piece(chunk_at(k));
-      MessageReduce reduce = *across;
-      reduce.prescale = args.prescale;
-      reduce.input = sole.input();
-      reduce.output = sole.output();
-      reduce.count = sole.count;
-      ApplyPrescale(&reduce);
-      return rail_->StartAllreduce(reduce);
-    };
-    work.after = {};
-  }
   return RunPipeline(waiter_, work);
 }
 

@@ -80,6 +80,7 @@ absl::Status HierarchicalCollectives::Allreduce(const ReduceArgs& args) {
   if (hosts() == 1) return host_->Allreduce(args);
   if (const auto known = ReductionOf(args, size()); !known.ok()) return known.status();
   const TensorView view(args);
+  if (flat() && view.parts().size() == 1) return rail_->Allreduce(args);
   const size_t bytes = view.count() * view.element_bytes();
   return bytes < thresholds_.rails_bytes ? AllreduceOnFirstRail(args, view)
                                          : AllreduceOnRails(args, view);

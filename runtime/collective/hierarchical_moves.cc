@@ -85,7 +85,7 @@ absl::Status HierarchicalCollectives::AllgatherOnRails(const GatherArgs& args) {
       const int me = place_.local_rank;
       slices.push_back({whole.begin + bounds[me], bounds[me + 1] - bounds[me]});
     }
-    return rail_->StartAllgather(output, std::move(slices));
+    return rail_->StartAllgather(output, std::move(slices), MessageCollectives::Company::kPiped);
   };
   work.after = [&](size_t k) {
     for (int h = 0; h < hosts(); ++h) {

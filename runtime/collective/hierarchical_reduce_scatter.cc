@@ -121,7 +121,8 @@ class HierarchicalReduceScatter {
     reduce.input = Slices(k);
     reduce.output = even_ ? OutputAt(k) : Results(k);
     reduce.count = chunk.slices.back().begin + chunk.slices.back().count;
-    return group_.rail_->StartReduceScatter(reduce, std::move(chunk.slices));
+    return group_.rail_->StartReduceScatter(reduce, std::move(chunk.slices),
+                                            MessageCollectives::Company::kPiped);
   }
   std::byte* Results(size_t k) { return group_.Room(kResults + k % PipelineWork::kBuffers, 0); }
 

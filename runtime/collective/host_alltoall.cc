@@ -62,8 +62,8 @@ class Alltoall {
     for (uint64_t step = 0; step <= rounds; ++step) {
       const uint64_t round = group_.first_round() + step;
       if (step < rounds) {
-        if (absl::Status free = group_.AwaitStage(round); !free.ok()) return free;
-        Show(group_.stage(group_.rank(), round), {in_slot_ + step * piece_, piece_});
+        if (absl::Status free = group_.AwaitCopyStage(round); !free.ok()) return free;
+        Show(group_.copy_stage(group_.rank(), round), {in_slot_ + step * piece_, piece_});
         group_.Advance(HostGroup::kStaged, round + 1);
       }
       if (step == 0) continue;
@@ -71,7 +71,7 @@ class Alltoall {
         const int peer = (group_.rank() + i) % group_.size();
         absl::Status shown = group_.Await(HostGroup::kStaged, peer, round);
         if (!shown.ok()) return shown;
-        Fetch(peer, group_.stage(peer, round - 1), {in_slot_ + (step - 1) * piece_, piece_});
+        Fetch(peer, group_.copy_stage(peer, round - 1), {in_slot_ + (step - 1) * piece_, piece_});
       }
       group_.Advance(HostGroup::kDone, round);
     }

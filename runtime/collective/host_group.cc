@@ -62,9 +62,9 @@ std::atomic<uint64_t>& HostGroup::CounterOf(int peer, Counter counter) const {
   return counter == kStaged ? board.staged : board.done;
 }
 
-absl::Status HostGroup::AwaitStage(uint64_t round) {
-  if (round < HostRegion::kStages) return absl::OkStatus();
-  const uint64_t reused = round - HostRegion::kStages + 1;
+absl::Status HostGroup::AwaitStage(uint64_t round, uint64_t stages) {
+  if (round < stages) return absl::OkStatus();
+  const uint64_t reused = round - stages + 1;
   if (reused <= all_done_) return absl::OkStatus();
   absl::Status done = AwaitAll(kDone, reused);
   if (done.ok()) all_done_ = reused;

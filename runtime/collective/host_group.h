@@ -27,7 +27,7 @@ class HostGroup {
  public:
   // Cumulative rounds of the epoch. Staged: what this rank shows is there. Done: this rank is
   // through with what the others show; in a reduction its sums are there too. A round's stage may
-  // be overwritten kStages later, when every rank is done with it.
+  // be overwritten as many rounds later as there are stages, when every rank is done with it.
   enum Counter { kStaged, kDone };
 
   // Meets the other ranks; waits for all of them.
@@ -50,10 +50,16 @@ class HostGroup {
   // Rounds: an operation takes `rounds` of them from first_round() on and adds them at its end.
   uint64_t first_round() const { return rounds_; }
   void AddRounds(uint64_t rounds) { rounds_ += rounds; }
-  std::byte* stage(int peer, uint64_t round) const { return region_.stage(peer, round); }
+  std::byte* reduce_stage(int peer, uint64_t round) const {
+    return region_.reduce_stage(peer, round);
+  }
+  std::byte* copy_stage(int peer, uint64_t round) const { return region_.copy_stage(peer, round); }
   size_t stage_bytes() const { return HostRegion::StageBytes(size_); }
-  // Waits until this rank may overwrite what it staged kStages rounds before `round`.
-  absl::Status AwaitStage(uint64_t round);
+  // Waits until this rank may overwrite the stage of `round`.
+  absl::Status AwaitReduceStage(uint64_t round) {
+    return AwaitStage(round, HostRegion::kReduceStages);
+  }
+  absl::Status AwaitCopyStage(uint64_t round) { return AwaitStage(round, HostRegion::kCopyStages); }
   void Advance(Counter counter, uint64_t rounds);
   absl::Status Await(Counter counter, int peer, uint64_t rounds);
   absl::Status AwaitAll(Counter counter, uint64_t rounds);
@@ -62,6 +68,7 @@ class HostGroup {
 
  private:
   explicit HostGroup(const HostGroupOptions& options);
+  absl::Status AwaitStage(uint64_t round, uint64_t stages);
   const Mark& MarkOf(int peer) const { return region_.board(peer).marks[operation_ % 2]; }
   std::atomic<uint64_t>& CounterOf(int peer, Counter counter) const;
   // Waits until reached(peer) for all peers.

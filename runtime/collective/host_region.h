@@ -31,7 +31,11 @@ struct RankBoard {
 class HostRegion {
  public:
   static constexpr size_t kSlotBytes = size_t{128} << 10;
-  static constexpr int kStages = 4;  // rounds in flight
+  // Stages of a rank: rounds in flight. A reduction's are read and written by both sides and should
+  // stay in the cache: two do, since a round is collected before its stage is needed again. Copies
+  // go one way, and whoever shows may run ahead.
+  static constexpr int kReduceStages = 2;
+  static constexpr int kCopyStages = 4;
   static constexpr size_t kMinSliceBytes = size_t{8} << 10;
 
   HostRegion(void* base, int size) : base_(static_cast<std::byte*>(base)), size_(size) {}
@@ -41,19 +45,26 @@ class HostRegion {
   std::byte* slot(int rank, uint64_t operation) const {
     return base_ + SlotsAt(size_) + (uint64_t{2} * rank + operation % 2) * kSlotBytes;
   }
-  // What `rank` shows the others in `round`.
-  std::byte* stage(int rank, uint64_t round) const {
-    return base_ + StagesAt(size_) +
-           (uint64_t{kStages} * rank + round % kStages) * StageBytes(size_);
+  // What `rank` shows the others in `round` of a reduction or of copies.
+  std::byte* reduce_stage(int rank, uint64_t round) const {
+    return stage(rank, round % kReduceStages);
+  }
+  std::byte* copy_stage(int rank, uint64_t round) const {
+    return stage(rank, kReduceStages + round % kCopyStages);
   }
   static size_t StageBytes(int size) {
-    return std::max(size_t{256} << 10, static_cast<size_t>(size) * kMinSliceBytes);
+    return std::max(size_t{1} << 20, static_cast<size_t>(size) * kMinSliceBytes);
   }
   static size_t Bytes(int size) {
     return StagesAt(size) + size_t{kStages} * size * StageBytes(size);
   }
 
  private:
+  static constexpr int kStages = kReduceStages + kCopyStages;
+
+  std::byte* stage(int rank, uint64_t index) const {
+    return base_ + StagesAt(size_) + (uint64_t{kStages} * rank + index) * StageBytes(size_);
+  }
   static size_t SlotsAt(int size) { return (size * sizeof(RankBoard) + 4095) / 4096 * 4096; }
   static size_t StagesAt(int size) { return SlotsAt(size) + size_t{2} * size * kSlotBytes; }
 

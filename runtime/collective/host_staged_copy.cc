@@ -31,8 +31,8 @@ Range Part(Range whole, uint64_t index, size_t piece) {
 
 // Shows a piece of this rank's own data and counts it staged.
 absl::Status StagePiece(HostGroup& group, uint64_t round, const std::byte* data, size_t bytes) {
-  if (absl::Status free = group.AwaitStage(round); !free.ok()) return free;
-  if (bytes > 0) memcpy(group.stage(group.rank(), round), data, bytes);
+  if (absl::Status free = group.AwaitCopyStage(round); !free.ok()) return free;
+  if (bytes > 0) memcpy(group.copy_stage(group.rank(), round), data, bytes);
   group.Advance(HostGroup::kStaged, round + 1);
   return absl::OkStatus();
 }
@@ -46,7 +46,7 @@ absl::Status CollectParts(HostGroup& group, const GatherArgs& args, Range piece,
     if (peer != group.rank() && piece.begin < whole) {
       absl::Status staged = group.Await(HostGroup::kStaged, peer, round + 1);
       if (!staged.ok()) return staged;
-      CopyOut(to + piece.begin, group.stage(peer, round),
+      CopyOut(to + piece.begin, group.copy_stage(peer, round),
               std::min(piece.count, whole - piece.begin), streams);
     }
     to += whole;
@@ -104,7 +104,7 @@ absl::Status StagedBroadcast(HostGroup& group, const BroadcastArgs& args,
     } else {
       absl::Status staged = group.Await(HostGroup::kStaged, args.root, round + 1);
       if (!staged.ok()) return staged;
-      CopyOut(output + part.begin, group.stage(args.root, round), part.count, options.streams);
+      CopyOut(output + part.begin, group.copy_stage(args.root, round), part.count, options.streams);
     }
     group.Advance(HostGroup::kDone, round + 1);
   }

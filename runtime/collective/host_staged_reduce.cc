@@ -27,8 +27,8 @@ void HostReduce::Combine(absl::Span<const void* const> sources,
 
 namespace {
 
-// One reduction in rounds. In step i a rank stages round i, sums round i-1 and collects round i-2,
-// so that each wait is for something that the peers did a step ago.
+// One reduction in rounds. In step i a rank collects round i-2, stages round i in the same place
+// and sums round i-1, so that each wait is for something that the peers did a step ago.
 class StagedReduction {
  public:
   StagedReduction(HostGroup& group, const HostReduce& reduce, const StagedOptions& options)
@@ -45,9 +45,9 @@ class StagedReduction {
   absl::Status Run() {
     for (uint64_t step = 0; step < rounds_ + 2; ++step) {
       absl::Status done;
-      if (step < rounds_) done = Stage(step);
+      if (step >= 2 && reduce_.gather) done = Collect(step - 2);
+      if (done.ok() && step < rounds_) done = Stage(step);
       if (done.ok() && step >= 1 && step - 1 < rounds_) done = Sum(step - 1);
-      if (done.ok() && step >= 2 && reduce_.gather) done = Collect(step - 2);
       if (!done.ok()) return done;
     }
     group_.AddRounds(rounds_);
@@ -68,11 +68,11 @@ class StagedReduction {
   // Where `shower` shows elements of `owner`'s slice, and later finds their sums.
   std::byte* Shown(int shower, int owner, uint64_t round) const {
     const int place = owner < shower ? owner : owner - 1;
-    return group_.stage(shower, group_.first_round() + round) + place * piece_ * width_;
+    return group_.reduce_stage(shower, group_.first_round() + round) + place * piece_ * width_;
   }
 
   absl::Status Stage(uint64_t round) {
-    absl::Status free = group_.AwaitStage(group_.first_round() + round);
+    absl::Status free = group_.AwaitReduceStage(group_.first_round() + round);
     if (!free.ok()) return free;
     for (int owner = 0; owner < group_.size(); ++owner) {
       if (owner == group_.rank()) continue;

@@ -70,22 +70,24 @@ absl::Status MessageCollectives::AllreduceBuffer(MessageReduce reduce) {
 absl::Status MessageCollectives::AllreduceInChunks(const MessageReduce& reduce) {
   const size_t chunk_bytes = thresholds_.deterministic ? thresholds_.chunk_bytes : SIZE_MAX;
   const Chunks chunks(reduce.count, chunk_bytes / reduce.width);
+  const Company company = chunks.size() == 1 ? Company::kAlone : Company::kPiped;
   return RunPipeline(group_.waiter(), {.chunks = chunks.size(), .across = [&](size_t chunk) {
                                          MessageReduce part = reduce;
                                          part.input += chunks.begin(chunk) * reduce.width;
                                          part.output += chunks.begin(chunk) * reduce.width;
                                          part.count = chunks.count(chunk);
-                                         return StartAllreduce(part);
+                                         return StartAllreduce(part, company);
                                        }});
 }
 
-MessageCollectives::Started MessageCollectives::StartAllreduce(const MessageReduce& reduce) {
+MessageCollectives::Started MessageCollectives::StartAllreduce(const MessageReduce& reduce,
+                                                               Company company) {
   if (absl::Status begun = group_.Begin(); !begun.ok()) return begun;
   if (reduce.bytes() <= thresholds_.one_shot_bytes && size() <= thresholds_.one_shot_ranks) {
     return OneShotAllreduce(&group_, reduce);
   }
   if (thresholds_.deterministic) return OwnerAllreduce(&group_, reduce);
-  return RingAllreduce(&group_, reduce, thresholds_.segment_bytes);
+  return RingAllreduce(&group_, reduce, PaceIn(company));
 }
 
 absl::Status MessageCollectives::ReduceScatter(const ReduceScatterArgs& args) {
@@ -110,14 +112,15 @@ absl::Status MessageCollectives::ReduceScatter(const ReduceScatterArgs& args) {
     ApplyPrescale(&*reduce);
     reduce->output = output;
   }
-  auto run = StartReduceScatter(*reduce, std::move(slices));
+  auto run = StartReduceScatter(*reduce, std::move(slices), Company::kAlone);
   return run.ok() ? Finish(group_.waiter(), run->get()) : run.status();
 }
 
 MessageCollectives::Started MessageCollectives::StartReduceScatter(const MessageReduce& reduce,
-                                                                   std::vector<Extent> slices) {
+                                                                   std::vector<Extent> slices,
+                                                                   Company company) {
   if (absl::Status begun = group_.Begin(); !begun.ok()) return begun;
-  return RingReduceScatter(&group_, reduce, std::move(slices), thresholds_.segment_bytes);
+  return RingReduceScatter(&group_, reduce, std::move(slices), PaceIn(company));
 }
 
 absl::Status MessageCollectives::Allgather(const GatherArgs& args) {
@@ -135,16 +138,17 @@ absl::Status MessageCollectives::Allgather(const GatherArgs& args) {
     memcpy(output + mine.begin, args.input, mine.count);
   }
   if (size() == 1) return absl::OkStatus();
-  auto run = StartAllgather(output, std::move(parts));
+  auto run = StartAllgather(output, std::move(parts), Company::kAlone);
   return run.ok() ? Finish(group_.waiter(), run->get()) : run.status();
 }
 
 MessageCollectives::Started MessageCollectives::StartAllgather(std::byte* buffer,
-                                                               std::vector<Extent> parts) {
+                                                               std::vector<Extent> parts,
+                                                               Company company) {
   if (absl::Status begun = group_.Begin(); !begun.ok()) return begun;
   const auto small = [&](const Extent& part) { return part.count <= thresholds_.one_shot_bytes; };
   if (size() > thresholds_.one_shot_ranks || !std::all_of(parts.begin(), parts.end(), small)) {
-    return RingAllgather(&group_, buffer, std::move(parts), thresholds_.segment_bytes);
+    return RingAllgather(&group_, buffer, std::move(parts), PaceIn(company));
   }
   std::vector<ExchangePart> exchange;
   const Extent mine = parts[rank()];

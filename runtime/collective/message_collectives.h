@@ -5,6 +5,7 @@
 // broadcast a tree or a chain in segments, and the barrier disseminates.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -24,7 +25,9 @@ struct MessageThresholds {
   size_t one_shot_bytes = size_t{2} << 10;
   int one_shot_ranks = 8;
   size_t ring_bytes = size_t{128} << 10;  // allreduce: from this, a ring
-  size_t segment_bytes = size_t{64} << 10;
+  // Of one send; of half as much in a pipeline, where several rings share the link.
+  size_t segment_bytes = size_t{256} << 10;
+  size_t window = 8;                       // segments that a ring has on the wire
   size_t chain_bytes = size_t{256} << 10;  // broadcast: from this, a chain
   size_t chunk_bytes = size_t{4} << 20;    // what goes through a pipeline at a time
   // Sums are in rank order wherever an element lies, and so do not depend on the fusion.
@@ -50,15 +53,21 @@ class MessageCollectives : public Collectives {
   // The same in steps, for whoever has other things to do meanwhile: each begins an operation. The
   // buffers must live until the run is finished or destroyed.
   using Started = absl::StatusOr<std::unique_ptr<MessageRun>>;
+  enum class Company { kAlone, kPiped };
   // REQUIRES for the reductions: size() > 1, no prescale.
-  Started StartAllreduce(const MessageReduce& reduce);
-  Started StartReduceScatter(const MessageReduce& reduce, std::vector<Extent> slices);
-  Started StartAllgather(std::byte* buffer, std::vector<Extent> parts);
+  Started StartAllreduce(const MessageReduce& reduce, Company company);
+  Started StartReduceScatter(const MessageReduce& reduce, std::vector<Extent> slices,
+                             Company company);
+  Started StartAllgather(std::byte* buffer, std::vector<Extent> parts, Company company);
   // Of `args`, the peers with a number in `peers`.
   Started StartAlltoall(const AlltoallArgs& args, const std::vector<int>& peers);
   Started StartBroadcast(const BroadcastArgs& args);
 
  private:
+  RingPace PaceIn(Company company) const {
+    const size_t share = company == Company::kAlone ? 1 : 2;
+    return {std::max<size_t>(1, thresholds_.segment_bytes / share), thresholds_.window};
+  }
   absl::Status AllreduceBuffer(MessageReduce reduce);
   absl::Status AllreduceInChunks(const MessageReduce& reduce);
 

@@ -1,5 +1,5 @@
 // A large operation in chunks: while one is on its way across, the next is made ready in the host
-// and the one before is passed on there.
+// and an earlier one is passed on there.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,8 @@ class Chunks {
 };
 
 struct PipelineWork {
-  // Two keep the wire busy while one of them begins or ends.
-  static constexpr size_t kAcross = 2;
+  // While one begins and one ends there is still one that keeps the wire busy.
+  static constexpr size_t kAcross = 3;
   // A buffer that belongs to chunk k is free again for chunk k + kBuffers.
   static constexpr size_t kBuffers = kAcross + 1;
 

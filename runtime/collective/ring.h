@@ -32,17 +32,22 @@ class RingPlan {
   virtual size_t segments() const = 0;  // a step; the same on all ranks
   virtual size_t transfers() const = 0;
   virtual Buffer Outgoing(size_t transfer) const = 0;
-  // Where transfer `transfer` is received to; up to kRingWindow are under way.
+  // Where transfer `transfer` is received to; up to a window are under way.
   virtual Buffer Incoming(size_t transfer) = 0;
   virtual void Received(size_t transfer) = 0;
 };
 
-inline constexpr size_t kRingWindow = 4;
+// How much of a ring is on the wire at a time.
+struct RingPace {
+  size_t segment_bytes = 0;
+  size_t window = 1;  // segments; at most kMaxRingWindow
+};
+inline constexpr size_t kMaxRingWindow = 16;
 
 class RingRun : public MessageRun {
  public:
   // Belongs to the operation that the group is in.
-  RingRun(MessageGroup* group, std::unique_ptr<RingPlan> plan);
+  RingRun(MessageGroup* group, std::unique_ptr<RingPlan> plan, size_t window);
 
  protected:
   absl::StatusOr<bool> Advance() override;
@@ -55,8 +60,9 @@ class RingRun : public MessageRun {
   const uint32_t step_;
   const std::unique_ptr<RingPlan> plan_;
   const size_t total_;
-  MessageGroup::Request sends_[kRingWindow];
-  MessageGroup::Request receives_[kRingWindow];
+  const size_t window_;
+  MessageGroup::Request sends_[kMaxRingWindow];
+  MessageGroup::Request receives_[kMaxRingWindow];
   size_t posted_ = 0;    // receives begun
   size_t received_ = 0;  // and done
   size_t started_ = 0;   // sends begun
@@ -65,12 +71,12 @@ class RingRun : public MessageRun {
 
 // REQUIRES for all: size() > 1. The buffers must live until the run is finished or destroyed.
 std::unique_ptr<MessageRun> RingAllreduce(MessageGroup* group, const MessageReduce& reduce,
-                                          size_t segment_bytes);
+                                          const RingPace& pace);
 // Rank r's slice of the input is slices[r] (elements); its result goes to the output's begin.
 std::unique_ptr<MessageRun> RingReduceScatter(MessageGroup* group, const MessageReduce& reduce,
-                                              std::vector<Extent> slices, size_t segment_bytes);
+                                              std::vector<Extent> slices, const RingPace& pace);
 // Everyone's bytes lie at parts[rank] of the buffer; this rank's are there already.
 std::unique_ptr<MessageRun> RingAllgather(MessageGroup* group, std::byte* buffer,
-                                          std::vector<Extent> parts, size_t segment_bytes);
+                                          std::vector<Extent> parts, const RingPace& pace);
 
 }  // namespace hvd

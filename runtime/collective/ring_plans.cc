@@ -64,10 +64,11 @@ class Rooms {
 class AllreducePlan : public SlicedPlan {
  public:
   AllreducePlan(const MessageGroup& group, const MessageReduce& reduce, std::vector<Extent> slices,
-                size_t segments)
+                size_t segments, size_t window)
       : SlicedPlan(group, std::move(slices), segments),
         reduce_(reduce),
-        rooms_(std::min(kRingWindow, StepTransfers()),
+        window_(window),
+        rooms_(std::min(window, StepTransfers()),
                (Largest(slices_) + segments - 1) / segments * reduce.width) {}
 
   size_t transfers() const override { return 2 * StepTransfers(); }
@@ -81,7 +82,7 @@ class AllreducePlan : public SlicedPlan {
   }
   Buffer Incoming(size_t transfer) override {
     const Extent extent = ExtentOf(transfer, 1);
-    std::byte* to = transfer < StepTransfers() ? rooms_.at(transfer % kRingWindow)
+    std::byte* to = transfer < StepTransfers() ? rooms_.at(transfer % window_)
                                                : reduce_.output + extent.begin * reduce_.width;
     return {to, extent.count * reduce_.width};
   }
@@ -90,13 +91,14 @@ class AllreducePlan : public SlicedPlan {
     const Extent extent = ExtentOf(transfer, 1);
     const size_t offset = extent.begin * reduce_.width;
     const bool is_last = transfer + segments_ >= StepTransfers();
-    const void* sources[2] = {rooms_.at(transfer % kRingWindow), reduce_.input + offset};
+    const void* sources[2] = {rooms_.at(transfer % window_), reduce_.input + offset};
     Combine(reduce_, sources, reduce_.output + offset, extent.count,
             is_last ? SumKind::kLast : SumKind::kPartial);
   }
 
  private:
   const MessageReduce reduce_;
+  const size_t window_;
   const Rooms rooms_;
 };
 
@@ -157,27 +159,31 @@ class AllgatherPlan : public SlicedPlan {
 }  // namespace
 
 std::unique_ptr<MessageRun> RingAllreduce(MessageGroup* group, const MessageReduce& reduce,
-                                          size_t segment_bytes) {
+                                          const RingPace& pace) {
   const std::vector<size_t> bounds = EvenSlices(reduce.count, group->size());
   std::vector<Extent> slices;
   for (int i = 0; i < group->size(); ++i) slices.push_back({bounds[i], bounds[i + 1] - bounds[i]});
-  const size_t segments = SegmentsOf(Largest(slices) * reduce.width, segment_bytes);
+  const size_t segments = SegmentsOf(Largest(slices) * reduce.width, pace.segment_bytes);
   return std::make_unique<RingRun>(
-      group, std::make_unique<AllreducePlan>(*group, reduce, std::move(slices), segments));
+      group,
+      std::make_unique<AllreducePlan>(*group, reduce, std::move(slices), segments, pace.window),
+      pace.window);
 }
 
 std::unique_ptr<MessageRun> RingReduceScatter(MessageGroup* group, const MessageReduce& reduce,
-                                              std::vector<Extent> slices, size_t segment_bytes) {
-  const size_t segments = SegmentsOf(Largest(slices) * reduce.width, segment_bytes);
+                                              std::vector<Extent> slices, const RingPace& pace) {
+  const size_t segments = SegmentsOf(Largest(slices) * reduce.width, pace.segment_bytes);
   return std::make_unique<RingRun>(
-      group, std::make_unique<ReduceScatterPlan>(*group, reduce, std::move(slices), segments));
+      group, std::make_unique<ReduceScatterPlan>(*group, reduce, std::move(slices), segments),
+      pace.window);
 }
 
 std::unique_ptr<MessageRun> RingAllgather(MessageGroup* group, std::byte* buffer,
-                                          std::vector<Extent> parts, size_t segment_bytes) {
-  const size_t segments = SegmentsOf(Largest(parts), segment_bytes);
+                                          std::vector<Extent> parts, const RingPace& pace) {
+  const size_t segments = SegmentsOf(Largest(parts), pace.segment_bytes);
   return std::make_unique<RingRun>(
-      group, std::make_unique<AllgatherPlan>(*group, buffer, std::move(parts), segments));
+      group, std::make_unique<AllgatherPlan>(*group, buffer, std::move(parts), segments),
+      pace.window);
 }
 
 }  // namespace hvd

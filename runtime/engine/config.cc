@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 
 #include "absl/strings/match.h"
@@ -55,9 +56,6 @@ void TakeAlgorithms(const SettingValues& values, EngineConfig* config) {
 }
 
 void TakeWatching(const SettingValues& values, EngineConfig* config) {
-  config->stall_check = !values.Flag(Id::kStallCheckDisable);
-  config->stall_warn_s = values.Number(Id::kStallWarn);
-  config->stall_abort_s = values.Number(Id::kStallAbort);
   config->timeline = values.Text(Id::kTimeline);
   config->log_level = static_cast<LogLevel>(Whole(values, Id::kLogLevel));
   config->autotune = values.Flag(Id::kAutotune);
@@ -82,6 +80,8 @@ absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environmen
   if (!values.ok()) return values.status();
   TakeAlgorithms(*values, &config);
   TakeWatching(*values, &config);
+  config.set = values->Describe();
+  config.doubts = values->warnings();
   const auto text = [&](const char* name) {
     const char* value = lookup(name);
     return std::string(value != nullptr ? value : "");
@@ -99,6 +99,14 @@ absl::StatusOr<EngineConfig> ReadConfig() {
     environment.emplace_back(*entry);
   }
   return MakeConfig(environment);
+}
+
+void SaySettings(const EngineConfig& config) {
+  if (config.log_level <= LogLevel::kWarning && !config.link) {
+    for (const std::string& line : config.doubts) fprintf(stderr, "hvd: %s\n", line.c_str());
+  }
+  if (config.log_level > LogLevel::kInfo) return;
+  for (const std::string& line : config.set) fprintf(stderr, "hvd: setting %s\n", line.c_str());
 }
 
 }  // namespace hvd

@@ -32,12 +32,11 @@ struct EngineConfig {
   // Of the algorithms; what is not set stays as the collectives measured it.
   HierarchicalThresholds thresholds;
 
-  // Seeing inside.
-  bool stall_check = true;
-  double stall_warn_s = 60;
-  double stall_abort_s = 0;  // 0: never
-  std::string timeline;      // a path, or DYNAMIC; empty: none
+  // Seeing inside. (Stalls are hvdrun's to find: it reads those settings.)
+  std::string timeline;  // a path, or DYNAMIC; empty: none
   LogLevel log_level = LogLevel::kWarning;
+  // What is set and where it came from, and names that look misspelt; a line each.
+  std::vector<std::string> set, doubts;
 
   bool autotune = false;
   std::string autotune_log, autotune_file;  // empty: none
@@ -50,5 +49,8 @@ struct EngineConfig {
 absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environment);
 // Of this process's environment.
 absl::StatusOr<EngineConfig> ReadConfig();
+// Rank 0 says on stderr what HVD_LOG_LEVEL lets it: `set` for information; `doubts` as a warning,
+// unless hvdrun has said them.
+void SaySettings(const EngineConfig& config);
 
 }  // namespace hvd

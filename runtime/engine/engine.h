@@ -75,6 +75,7 @@ class Engine {
   // engine_marks.cc: the two ways in.
   absl::Status MarkLocked(LocalName* name);
   bool MarkDirectly(LocalName* name);
+  void MarkInArena(LocalName* name);
   absl::Status MarkOnBoard(LocalName* name);
   absl::Status JoinLocked(LocalName* name);
   void SubmitDeferredLocked();
@@ -88,6 +89,9 @@ class Engine {
   void WatchMarkedLocked();
   bool StepLog();
   bool DirectIsReady() const;
+  bool CanStep(const LocalName& name) const;
+  void SumInArenas(LocalName* name);
+  void FinishInArenas(LocalName* name);
   void FinishDirect(LocalName* name);
   void FallBack(LocalName* name);
   bool FindRequests(const std::vector<LogEntry>& batch, std::vector<Request*>* requests);
@@ -117,9 +121,10 @@ class Engine {
   const std::unique_ptr<EpochWorld> world_;
   EngineConfig config_;           // the executor's: the tuner changes it
   std::unique_ptr<Tuner> tuner_;  // null: none, or done
-  Timeline timeline_;  // the executor's
-  Metrics metrics_;    // the executor's
-  StallAnswer stall_;  // the executor's
+  Timeline timeline_;             // the executor's
+  Metrics metrics_;               // the executor's
+  StallAnswer stall_;             // the executor's
+  bool waited_ = false;           // the executor's: for others, since it last had work
 
   std::mutex mutex_;
   std::condition_variable changed_;  // a request is done, or the role is free

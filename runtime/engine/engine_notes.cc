@@ -1,4 +1,6 @@
 // What the executor tells about its work: counters always, spans while the timeline is on.
+#include <utility>
+
 #include "runtime/engine/engine.h"
 
 namespace hvd {
@@ -24,6 +26,7 @@ absl::Status Engine::WaitForOthers(absl::FunctionRef<bool()> ready) {
   int64_t begin_ns = 0;
   absl::Status waited = world_->waiter().Until([&] {
     if (ready()) return true;
+    waited_ = true;
     if (looks > 0 && --looks == 0) begin_ns = Timeline::Now();
     return false;
   });
@@ -44,6 +47,7 @@ void Engine::NoteDirect(const Request& request, int64_t begin_ns) {
   const TracedTensor tensor = {Board::kEntries + request.local->ticket.number, *request.local->name,
                                InputBytes(request)};
   metrics_.Done(signature.kind, tensor.bytes);
+  if (!std::exchange(waited_, false)) metrics_.CameLast();
   if (!request.status.ok()) metrics_.Failed();
   if (request.submitted_ns == 0) return;  // the timeline was off
   timeline_.Record(Timeline::Negotiation(signature.kind), tensor, request.submitted_ns, begin_ns);
@@ -69,6 +73,7 @@ void Engine::NoteRun(const RunTimes& times, absl::Span<Request* const> requests)
     timeline_.Record(Timeline::Operation(kind), tensor, times.batch_ns, end_ns);
   }
   if (requests.empty()) return;
+  if (times.begin_ns == times.batch_ns && !std::exchange(waited_, false)) metrics_.CameLast();
   metrics_.Executed(requests[0]->signature.kind, end_ns - times.begin_ns);
   metrics_.Batch(static_cast<int>(requests.size()), bytes,
                  static_cast<uint64_t>(config_.fusion_threshold));

@@ -34,7 +34,7 @@ class Tuner {
 
   // After each executed batch. True: a sample is over, on all ranks: Decide, broadcast, Adopt.
   bool CountBatch(int64_t bytes);
-  // Rank 0's; the others' is overwritten by the broadcast.
+  // Rank 0's; on the others nothing, which the broadcast overwrites.
   TuneDecision Decide();
   // False when the search is over: no more batches need to be counted.
   bool Adopt(const TuneDecision& decision, EngineConfig* config);

@@ -17,7 +17,8 @@ constexpr std::chrono::seconds kCauseTime(3);
 
 // A yield that takes longer has given the core to somebody who keeps it.
 constexpr auto kLongYield = std::chrono::microseconds(100);
-// After a wake for something else: what is missing is often on its way.
+// After a wake by a neighbour for something else: what is missing is often on its way. Not so what
+// comes over a wire; and there every look is a system call, which adds up on a slow one.
 constexpr int kSpinsAfterWake = 50;
 // Nobody rings a rank that has a transport but no event fd (a group without host memory): it looks
 // at the abort word this often.
@@ -73,10 +74,8 @@ absl::Status Waiter::UntilSlow(absl::FunctionRef<bool()> done) {
     } else {
       SleepOnEvents(done);
     }
-    for (int i = 0; i < kSpinsAfterWake && !policy_.oversubscribed && !done(); ++i) {
-      if (transport_ != nullptr) MoveOn(0);
-      Pause();
-    }
+    const int spins = policy_.oversubscribed || transport_ != nullptr ? 0 : kSpinsAfterWake;
+    for (int i = 0; i < spins && !done(); ++i) Pause();
   }
   return absl::OkStatus();
 }

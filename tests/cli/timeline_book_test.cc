@@ -40,31 +40,28 @@ TEST_CASE("Chrome: ranks are processes, tensors are their rows, clocks are ours"
   file += book.Take(0, alpha.Drain(), 0);
   file += book.Take(1, beta.Drain(), -999'000);
   file += format->End();
-  CHECK(file ==
-        "[\n"
-        R"({"name":"start_time_since_epoch_in_micros","ph":"M","pid":0,"args":{)"
-        R"("start_time_since_epoch_in_micros":1234567}},)"
-        "\n"
-        R"({"name":"process_name","ph":"M","pid":1,"args":{"name":"rank 1 (alpha)"
-}
-},)"
-        "\n"
-        R"({"name":"process_sort_index","ph":"M","pid":1,"args":{"sort_index":1}},)"
-        "\n"
-        R"({"name":"thread_name","ph":"M","pid":1,"tid":1,"args":{"name":"grad \"a\""}},)"
-        "\n"
-        R"({"name":"ALLREDUCE","ph":"X","pid":1,"tid":1,"ts":2.000,"dur":3.500,"args":{"bytes":256}},)"
-        "\n"
-        R"({"name":"process_name","ph":"M","pid":2,"args":{"name":"rank 2 (beta)"
-}
-},)"
-        "\n"
-        R"({"name":"process_sort_index","ph":"M","pid":2,"args":{"sort_index":2}},)"
-        "\n"
-        R"({"name":"thread_name","ph":"M","pid":2,"tid":1,"args":{"name":"x"}},)"
-        "\n"
-        R"({"name":"ALLREDUCE","ph":"X","pid":2,"tid":1,"ts":1.000,"dur":1.000,"args":{"bytes":256}})"
-        "\n]\n");
+  CHECK(
+      file ==
+      "[\n"
+      R"({"name":"start_time_since_epoch_in_micros","ph":"M","pid":0,"args":{)"
+      R"("start_time_since_epoch_in_micros":1234567}},)"
+      "\n"
+      R"json({"name":"process_name","ph":"M","pid":1,"args":{"name":"rank 1 (alpha)"}},)json"
+      "\n"
+      R"({"name":"process_sort_index","ph":"M","pid":1,"args":{"sort_index":1}},)"
+      "\n"
+      R"({"name":"thread_name","ph":"M","pid":1,"tid":1,"args":{"name":"grad \"a\""}},)"
+      "\n"
+      R"({"name":"ALLREDUCE","ph":"X","pid":1,"tid":1,"ts":2.000,"dur":3.500,"args":{"bytes":256}},)"
+      "\n"
+      R"json({"name":"process_name","ph":"M","pid":2,"args":{"name":"rank 2 (beta)"}},)json"
+      "\n"
+      R"({"name":"process_sort_index","ph":"M","pid":2,"args":{"sort_index":2}},)"
+      "\n"
+      R"({"name":"thread_name","ph":"M","pid":2,"tid":1,"args":{"name":"x"}},)"
+      "\n"
+      R"({"name":"ALLREDUCE","ph":"X","pid":2,"tid":1,"ts":1.000,"dur":1.000,"args":{"bytes":256}})"
+      "\n]\n");
 }
 
 TEST_CASE("events come in order of time, the outer of two first") {

@@ -141,6 +141,8 @@ def test_the_slowest_rank_is_in_the_summary():
         assert "slowest: rank 2 on host1" in outcome.err, outcome
         report = json.loads(here.run("cat", "/tmp/out/job.json").must(0).out)
         assert report["summary"]["slowest"]["rank"] == 2, report["summary"]
+        lag = report["summary"]["lag_s"]
+        assert lag[2] == max(lag) > 0.2, report["summary"]
         assert report["ranks"][0]["counts"]["calls"]["allreduce"] == 21, report["ranks"][0]
 
 

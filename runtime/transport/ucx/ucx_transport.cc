@@ -1,5 +1,9 @@
 #include "runtime/transport/ucx/ucx_transport.h"
 
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -44,8 +48,8 @@ absl::Status UcxError(const UcxLibrary& ucx, ucs_status_t status, const std::str
   }
 }
 
-// UCX is called by one thread at a time: every call that touches the worker, its requests included,
-// holds the mutex. Nothing waits while it holds it.
+// UCX is called by one thread at a time: every call that touches a worker, its requests included,
+// holds its mutex. Nothing waits while it holds it.
 struct UcxWorker {
   const UcxLibrary* ucx = nullptr;
   ucp_worker_h handle = nullptr;
@@ -128,7 +132,8 @@ class UcxTransport : public Transport {
  public:
   UcxTransport(const UcxLibrary* ucx, const UcxOptions& options)
       : ucx_(ucx), options_(options), tag_token_(options.token & kTokenMask) {
-    worker_.ucx = ucx;
+    sender_.ucx = ucx;
+    receiver_.ucx = ucx;
   }
   ~UcxTransport() override;
 
@@ -140,32 +145,45 @@ class UcxTransport : public Transport {
   absl::StatusOr<std::unique_ptr<TransportRequest>> Receive(int peer, MessageTag tag, void* data,
                                                             size_t bytes) override;
   bool Progress() override {
-    const std::lock_guard lock(worker_.mutex);
-    return ucx_->worker_progress(worker_.handle) != 0;
+    const bool received = Progress(&receiver_);
+    return Progress(&sender_) || received;
   }
   int EventFd() override { return event_fd_; }
-  bool Arm() override {
-    const std::lock_guard lock(worker_.mutex);
-    return ucx_->worker_arm(worker_.handle) == UCS_OK;
-  }
+  bool Arm() override { return Arm(&receiver_) && Arm(&sender_); }
 
  private:
   absl::Status Configure(ucp_config_t* config);
-  absl::StatusOr<ucp_ep_h> EndpointOf(int peer);  // REQUIRES: the mutex
+  absl::StatusOr<ucp_ep_h> EndpointOf(int peer);  // REQUIRES: the sender's mutex
+  absl::Status OpenWorker(UcxWorker* worker);
+  bool Progress(UcxWorker* worker) {
+    const std::lock_guard lock(worker->mutex);
+    return ucx_->worker_progress(worker->handle) != 0;
+  }
+  bool Arm(UcxWorker* worker) {
+    const std::lock_guard lock(worker->mutex);
+    return ucx_->worker_arm(worker->handle) == UCS_OK;
+  }
 
   const UcxLibrary* const ucx_;
   const UcxOptions options_;
   const uint64_t tag_token_;
   ucp_context_h context_ = nullptr;
-  UcxWorker worker_;
-  int event_fd_ = -1;
+  // Two, so that a pair of ranks has a connection for each direction. On one alone, a rank's answer
+  // to what its peer wants to send queues behind all that it sends itself: the two then take turns,
+  // and a link that could carry both ways at once is idle half the time.
+  UcxWorker sender_;
+  UcxWorker receiver_;
+  int event_fd_ = -1;                   // an epoll of both workers'
   std::string devices_;                 // and transports, for messages
   std::vector<std::string> addresses_;  // UCX's bytes, by rank
   std::vector<ucp_ep_h> endpoints_;     // by rank; made at the first send
 };
 
 UcxTransport::~UcxTransport() {
-  if (worker_.handle != nullptr) ucx_->worker_destroy(worker_.handle);
+  for (const UcxWorker* worker : {&sender_, &receiver_}) {
+    if (worker->handle != nullptr) ucx_->worker_destroy(worker->handle);
+  }
+  if (event_fd_ >= 0) close(event_fd_);
   if (context_ != nullptr) ucx_->cleanup(context_);
 }
 
@@ -216,26 +234,39 @@ absl::Status UcxTransport::Open() {
   if (!configured.ok()) return configured;
   if (status != UCS_OK) return UcxError(*ucx_, status, "starting UCX " + devices_);
 
-  ucp_worker_params_t worker_params = {};
-  worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS;
-  worker_params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-  worker_params.flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK;  // an abort leaves sends behind
-  status = ucx_->worker_create(context_, &worker_params, &worker_.handle);
-  if (status != UCS_OK) return UcxError(*ucx_, status, "making UCX's worker " + devices_);
-  status = ucx_->worker_get_efd(worker_.handle, &event_fd_);
-  if (status != UCS_OK) return UcxError(*ucx_, status, "asking for UCX's event descriptor");
+  event_fd_ = epoll_create1(EPOLL_CLOEXEC);
+  if (event_fd_ < 0) return absl::ErrnoToStatus(errno, "making an epoll for UCX's workers");
+  for (UcxWorker* worker : {&sender_, &receiver_}) {
+    if (absl::Status opened = OpenWorker(worker); !opened.ok()) return opened;
+  }
   return absl::OkStatus();
+}
+
+absl::Status UcxTransport::OpenWorker(UcxWorker* worker) {
+  ucp_worker_params_t params = {};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS;
+  params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  params.flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK;  // an abort leaves sends behind
+  ucs_status_t status = ucx_->worker_create(context_, &params, &worker->handle);
+  if (status != UCS_OK) return UcxError(*ucx_, status, "making UCX's worker " + devices_);
+  int fd = -1;
+  status = ucx_->worker_get_efd(worker->handle, &fd);
+  if (status != UCS_OK) return UcxError(*ucx_, status, "asking for UCX's event descriptor");
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  if (epoll_ctl(event_fd_, EPOLL_CTL_ADD, fd, &event) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, "watching UCX's event descriptor");
 }
 
 absl::StatusOr<std::string> UcxTransport::Address() {
   ucp_address_t* address = nullptr;
   size_t bytes = 0;
-  const ucs_status_t status = ucx_->worker_get_address(worker_.handle, &address, &bytes);
+  const ucs_status_t status = ucx_->worker_get_address(receiver_.handle, &address, &bytes);
   if (status != UCS_OK) return UcxError(*ucx_, status, "asking for UCX's address");
   const AddressHead head{options_.token, static_cast<uint32_t>(options_.rank)};
   std::string text(reinterpret_cast<const char*>(&head), sizeof(head));
   text.append(reinterpret_cast<const char*>(address), bytes);
-  ucx_->worker_release_address(worker_.handle, address);
+  ucx_->worker_release_address(receiver_.handle, address);
   return text;
 }
 
@@ -270,7 +301,7 @@ absl::StatusOr<ucp_ep_h> UcxTransport::EndpointOf(int peer) {
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
   params.address = reinterpret_cast<const ucp_address_t*>(addresses_[peer].data());
   params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
-  const ucs_status_t status = ucx_->ep_create(worker_.handle, &params, &endpoints_[peer]);
+  const ucs_status_t status = ucx_->ep_create(sender_.handle, &params, &endpoints_[peer]);
   if (status == UCS_OK) return endpoints_[peer];
   endpoints_[peer] = nullptr;
   return UcxError(*ucx_, status, absl::StrFormat("connecting to rank %d %s", peer, devices_));
@@ -279,7 +310,7 @@ absl::StatusOr<ucp_ep_h> UcxTransport::EndpointOf(int peer) {
 absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Send(int peer, MessageTag tag,
                                                                      const void* data,
                                                                      size_t bytes) {
-  const std::lock_guard lock(worker_.mutex);
+  const std::lock_guard lock(sender_.mutex);
   const absl::StatusOr<ucp_ep_h> endpoint = EndpointOf(peer);
   if (!endpoint.ok()) return endpoint.status();
   ucp_request_param_t params = {};
@@ -288,22 +319,22 @@ absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Send(int peer, M
   if (UCS_PTR_IS_ERR(request)) {
     return UcxError(*ucx_, UCS_PTR_STATUS(request), absl::StrFormat("sending to rank %d", peer));
   }
-  return std::make_unique<UcxSend>(&worker_, request);
+  return std::make_unique<UcxSend>(&sender_, request);
 }
 
 absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Receive(int peer, MessageTag tag,
                                                                         void* data, size_t bytes) {
   ucp_request_param_t params = {};
-  const std::lock_guard lock(worker_.mutex);
+  const std::lock_guard lock(receiver_.mutex);
   // A request in any case, so that the length can be asked for.
   params.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-  void* request = ucx_->tag_recv_nbx(worker_.handle, data, bytes, TagOf(tag_token_, peer, tag),
+  void* request = ucx_->tag_recv_nbx(receiver_.handle, data, bytes, TagOf(tag_token_, peer, tag),
                                      ~ucp_tag_t{0}, &params);
   if (UCS_PTR_IS_ERR(request)) {
     return UcxError(*ucx_, UCS_PTR_STATUS(request),
                     absl::StrFormat("receiving from rank %d", peer));
   }
-  return std::make_unique<UcxReceive>(&worker_, request, bytes);
+  return std::make_unique<UcxReceive>(&receiver_, request, bytes);
 }
 
 }  // namespace

@@ -45,6 +45,19 @@ TEST_CASE("alone is size one, again and again") {
     hvd_free_result(&result);
     CHECK(hvd_wait(handle) == HVD_ERR_INVALID);
     CHECK(hvd_barrier(nullptr) == HVD_OK);
+    int64_t received = -1;
+    REQUIRE(hvd_alltoall(&in, nullptr, 0, &out, nullptr, nullptr, &received) == HVD_OK);
+    CHECK(received == 3);
+    REQUIRE(hvd_reducescatter(&in, nullptr, nullptr, &result) == HVD_OK);
+    CHECK(memcmp(result.data, x.data(), 12) == 0);
+    hvd_free_result(&result);
+    int32_t last = -1;
+    REQUIRE(hvd_join(&last) == HVD_OK);
+    CHECK(last == 0);
+    const int32_t everyone[] = {0};
+    int32_t set = -1;
+    CHECK(hvd_add_process_set(everyone, 1, &set) == HVD_ERR_DUPLICATE);
+    CHECK(set == HVD_GLOBAL_PROCESS_SET);
     REQUIRE(hvd_shutdown() == HVD_OK);
     CHECK(hvd_is_initialized() == 0);
   }
@@ -54,6 +67,25 @@ TEST_CASE("half a launcher's environment is an error, not a job of one") {
   setenv("HVD_RANK", "1", 1);
   CHECK(hvd_init(nullptr) == HVD_ERR_LAUNCH);
   unsetenv("HVD_RANK");
+}
+
+TEST_CASE("a setting that makes no sense is refused at hvd_init, by name") {
+  setenv("HVD_FUSION_THRESHOLD", "lots", 1);
+  CHECK(hvd_init(nullptr) != HVD_OK);
+  CHECK(std::string(hvd_last_error()).find("HVD_FUSION_THRESHOLD must be bytes") == 0);
+  unsetenv("HVD_FUSION_THRESHOLD");
+}
+
+TEST_CASE("process sets may be declared fixed") {
+  setenv("HOROVOD_DYNAMIC_PROCESS_SETS", "0", 1);
+  REQUIRE(hvd_init(nullptr) == HVD_OK);
+  const int32_t rank = 0;
+  int32_t set = 0;
+  CHECK(hvd_add_process_set(&rank, 1, &set) == HVD_ERR_UNSUPPORTED);
+  CHECK(std::string(hvd_last_error()).find("HVD_DYNAMIC_PROCESS_SETS=0") == 0);
+  CHECK(hvd_remove_process_set(1) == HVD_ERR_UNSUPPORTED);
+  REQUIRE(hvd_shutdown() == HVD_OK);
+  unsetenv("HOROVOD_DYNAMIC_PROCESS_SETS");
 }
 
 TEST_CASE("what this build can do is said in lines") {

@@ -183,8 +183,20 @@ TEST_CASE("fused: tensors of odd sizes, empty ones among them, wherever they lie
   });
 }
 
+TEST_CASE("scales: floats, across hosts") {
+  On(AcrossWorlds(), [](World& world) {
+    for (const hvd_dtype_t dtype : {HVD_FLOAT32, HVD_FLOAT16, HVD_BFLOAT16}) {
+      for (const hvd_op_t op : {HVD_AVERAGE, HVD_MAX}) {
+        RunCase(world, {dtype, op, {5, 2003}, Memory::kApart, 0.5, 3});
+        RunCase(world, {dtype, op, {40003}, Memory::kInPlace, 2, 0.5, 2});
+      }
+    }
+    RunCase(world, {HVD_INT16, HVD_SUM, {5, 2003}, Memory::kApart, 0.5, 3});
+  });
+}
+
 TEST_CASE("scales: every type and operation") {
-  On(AllWorlds(), [](World& world) {
+  On(HostWorlds(), [](World& world) {
     for (const hvd_dtype_t dtype : kAllDtypes) {
       for (const hvd_op_t op : kAllOps) {
         if (dtype == HVD_BOOL) continue;

@@ -1,7 +1,7 @@
 // Times an allreduce over UCX alone, one process a host, without engine or launcher; tells the
 // processor time too. Usage: message_bench RANK SIZE FOLDER [KEY=VALUE ...]
-// FOLDER: fresh, seen by all ranks; they meet there. Keys: bytes, iters, segment, ring, chunk,
-// deterministic, what (allreduce, chunks, allgather, broadcast), device.
+// FOLDER: fresh, seen by all ranks; they meet there. Keys: bytes, iters, segment, window, ring,
+// chunk, deterministic, what (allreduce, chunks, allgather, broadcast), device.
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -90,13 +90,13 @@ void Run(hvd::MessageCollectives& ranks, hvd::Waiter* waiter, const Settings& se
       hvd::MessageReduce reduce;
       reduce.width = sizeof(float);
       reduce.kernel = hvd::FindReduceKernel(HVD_FLOAT32, HVD_SUM, hvd::BestKernelLevel());
-      Check(hvd::RunPipeline(waiter, {.chunks = chunks.size(), .across = [&](size_t k) {
-                                        reduce.count = chunks.count(k);
-                                        reduce.output = reinterpret_cast<std::byte*>(
-                                            data.data() + chunks.begin(k));
-                                        reduce.input = reduce.output;
-                                        return ranks.StartAllreduce(reduce);
-                                      }}));
+      Check(hvd::RunPipeline(
+          waiter, {.chunks = chunks.size(), .across = [&](size_t k) {
+                     reduce.count = chunks.count(k);
+                     reduce.output = reinterpret_cast<std::byte*>(data.data() + chunks.begin(k));
+                     reduce.input = reduce.output;
+                     return ranks.StartAllreduce(reduce, hvd::MessageCollectives::Company::kPiped);
+                   }}));
     } else if (what == "allgather") {
       Check(ranks.Allgather({data.data() + ranks.rank() * parts[0] / 4, data.data(), parts}));
     } else {
@@ -141,6 +141,7 @@ int main(int argc, char** argv) {
   waiter.set_transport(transport->get());
   hvd::MessageThresholds thresholds;
   thresholds.segment_bytes = settings.Number("segment", thresholds.segment_bytes);
+  thresholds.window = settings.Number("window", thresholds.window);
   thresholds.ring_bytes = settings.Number("ring", thresholds.ring_bytes);
   thresholds.chunk_bytes = settings.Number("chunk", thresholds.chunk_bytes);
   thresholds.deterministic = settings.Number("deterministic", 0) != 0;

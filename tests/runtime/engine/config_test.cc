@@ -21,9 +21,6 @@ TEST_CASE("the table's defaults are the config's") {
   CHECK(table.batch_wait_us == own.batch_wait_us);
   CHECK(table.bucket_bytes == own.bucket_bytes);
   CHECK(table.dynamic_process_sets == own.dynamic_process_sets);
-  CHECK(table.stall_check == own.stall_check);
-  CHECK(table.stall_warn_s == own.stall_warn_s);
-  CHECK(table.stall_abort_s == own.stall_abort_s);
   CHECK(table.timeline == own.timeline);
   CHECK(table.log_level == own.log_level);
   CHECK(table.autotune == own.autotune);
@@ -54,9 +51,6 @@ TEST_CASE("each variable reaches its field") {
                                     "HVD_RING_BYTES=5M",
                                     "HVD_DETERMINISTIC=yes",
                                     "HVD_DYNAMIC_PROCESS_SETS=0",
-                                    "HVD_STALL_CHECK_DISABLE=1",
-                                    "HVD_STALL_CHECK_TIME_SECONDS=5",
-                                    "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=7",
                                     "HVD_TIMELINE=DYNAMIC",
                                     "HVD_LOG_LEVEL=debug",
                                     "HVD_AUTOTUNE=1",
@@ -78,9 +72,6 @@ TEST_CASE("each variable reaches its field") {
   CHECK(config.thresholds.message.ring_bytes == 5 << 20);
   CHECK(config.thresholds.message.deterministic);
   CHECK_FALSE(config.dynamic_process_sets);
-  CHECK_FALSE(config.stall_check);
-  CHECK(config.stall_warn_s == 5);
-  CHECK(config.stall_abort_s == 7);
   CHECK(config.timeline == "DYNAMIC");
   CHECK(config.log_level == LogLevel::kDebug);
   CHECK(config.autotune);
@@ -92,6 +83,14 @@ TEST_CASE("each variable reaches its field") {
   CHECK(config.net_devices == "eth0");
   CHECK(config.host_cores == 3);
   CHECK(Make({"UCX_NET_DEVICES=eth1"}).net_devices == "eth1");
+}
+
+TEST_CASE("what is set and what looks misspelt is kept to be said") {
+  const EngineConfig config = Make({"HVD_AUTOTUN=1", "HOROVOD_FUSION_THRESHOLD=1024"});
+  CHECK(config.set ==
+        std::vector<std::string>{"HVD_FUSION_THRESHOLD 1K (from HOROVOD_FUSION_THRESHOLD)"});
+  CHECK(config.doubts ==
+        std::vector<std::string>{"HVD_AUTOTUN is no setting; did you mean HVD_AUTOTUNE?"});
 }
 
 TEST_CASE("a wrong value is refused by name") {

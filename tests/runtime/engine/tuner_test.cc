@@ -48,6 +48,7 @@ int RunPair(const EngineConfig& start, EngineConfig* first, EngineConfig* second
       CHECK((*b)->CountBatch(1000) == over);
     }
     const TuneDecision decision = (*a)->Decide();
+    CHECK((*b)->Decide().point == TunePoint{});  // and writes no file
     const bool more = (*a)->Adopt(decision, first);
     CHECK((*b)->Adopt(decision, second) == more);
     CHECK(PointOf(*first) == PointOf(*second));

@@ -1,0 +1,47 @@
+"""Settings on their way from the command line and the environment to the ranks, and the search for better ones."""
+import world
+from world import BIN
+
+BENCH = BIN / "hvd-bench"
+
+
+def test_settings_are_listed_refused_and_guessed():
+    with world.hosts() as here:
+        said = here.hvdrun("-np", 2, "--verbose", "--fusion-threshold-mb", 3, BIN / "hello",
+                           env={"HOROVOD_CYCLE_TIME": "2", "HVD_AUTOTUN": "1"}).must(0).err
+        assert "setting HVD_FUSION_THRESHOLD 3M\n" in said, said
+        assert "setting HVD_BATCH_WAIT_US 2000us (from HOROVOD_CYCLE_TIME)" in said, said
+        assert "HVD_AUTOTUN is no setting; did you mean HVD_AUTOTUNE?" in said, said
+        here.hvdrun("-np", 2, BIN / "hello", env={"HVD_DETERMINISTIC": "maybe"}).must(2, "HVD_DETERMINISTIC must be 1 or 0")
+        here.hvdrun("-np", 2, "-x", "HVD_ONE_SHOT_BYTES=1G", BIN / "hello").must(2, "the nearest is 128K")
+        here.must_be_clean()
+
+
+def test_rank_0_says_its_settings_when_asked():
+    with world.hosts() as here:
+        said = here.hvdrun("-np", 2, "--log-level", "info", "--fusion-threshold-mb", 1, BIN / "hello").must(0).err
+        assert said.count("hvd: setting HVD_FUSION_THRESHOLD 1M") == 1, said
+
+
+def search(here, np, *more):
+    here.hvdrun("-np", np, *more, "--autotune", "--autotune-log-file", "/tmp/tune.csv", "--autotune-file", "/tmp/tune.env",
+                "--autotune-steps-per-sample", 2, "--autotune-warmup-samples", 1, "--autotune-max-samples", 8,
+                BENCH, "allreduce", "--async", "--sizes", 65536, "--iters", 60, seconds=60).must(0)
+
+
+@world.bound(120)
+def test_autotune_searches_within_its_bound_and_its_result_is_used_again():
+    with world.hosts(2, slots=2) as here:
+        for np, more in ((2, ()), (4, ("--hostfile", here.hostfile))):
+            search(here, np, *more)
+            lines = here.run("cat", "/tmp/tune.csv").must(0).out.splitlines()
+            assert lines[0].startswith("sample,HVD_FUSION_THRESHOLD,"), lines
+            assert lines[-1].endswith(",result"), lines
+            assert 3 <= len(lines) <= 1 + 1 + 8 + 1, lines
+            result = here.run("cat", "/tmp/tune.env").must(0).out
+            assert result.startswith("HVD_FUSION_THRESHOLD="), result
+            here.run("rm", "/tmp/tune.csv").must(0)
+            search(here, np, *more)  # from the file: nothing is sampled
+            assert here.run("cat", "/tmp/tune.csv").code != 0
+            here.run("rm", "/tmp/tune.env").must(0)
+        here.must_be_clean()
