@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "runtime/transport/short_slices.h"
+
 namespace hvd {
 namespace {
 
@@ -192,6 +194,7 @@ bool Engine::Poll(Request* request) {
 bool Engine::MustListen() const { return world_->leader() != nullptr && !stopping_; }
 
 void Engine::ThreadBody() {
+  (void)AskForShortSlices();  // it answers peers, beside a thread that computes
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stopping_) {
     const bool work = pending_.load() > 0 || (MustListen() && broken_.ok());
