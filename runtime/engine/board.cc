@@ -43,8 +43,8 @@ absl::StatusOr<uint32_t> Board::Mark(std::string_view name, const MarkValue& val
   return MarkNew(name, value);
 }
 
-// Adds this rank's mark, and completes the entry if it is the last. False if the entry is no longer
-// what this rank knows.
+// Adds this rank's mark, and completes the entry if it is the last (a join: see FinishJoin). False
+// if the entry is no longer what this rank knows.
 bool Board::TryMark(uint32_t number, const MarkValue& value, uint64_t counts) {
   BoardEntry& entry = memory_.entry(number);
   const uint32_t version = known_[number].version;
@@ -60,7 +60,8 @@ bool Board::TryMark(uint32_t number, const MarkValue& value, uint64_t counts) {
   }
   while (true) {
     const MarkWord next(seen + counts);
-    const bool complete = next.IsComplete(place_.local_size);
+    const bool complete =
+        next.IsComplete(place_.local_size) && value.signature.kind != RequestKind::kJoin;
     if (entry.word.compare_exchange_weak(seen, complete ? next.Claimed().bits() : next.bits())) {
       if (complete) Complete(number, next);
       return true;

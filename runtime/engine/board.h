@@ -143,7 +143,8 @@ class Board {
   absl::StatusOr<uint32_t> MarkLocked(std::string_view name, const MarkValue& value, int* run);
   void Propose(BoardEntry* entry, const Signature& signature);
   absl::StatusOr<uint32_t> JoinLocked(int* run);
-  void MarkNeutral(uint32_t number);
+  bool MarkNeutral(uint32_t number);
+  bool FinishJoin();
   void ClearNeutral();
   absl::Status CheckLeft(uint32_t number, int run, std::string_view name);
 

@@ -29,26 +29,48 @@ absl::StatusOr<uint32_t> Board::Join() {
 }
 
 absl::StatusOr<uint32_t> Board::JoinLocked(int* run) {
-  const uint32_t number = FindOrCreate(kJoinName);  // before this rank is among the joined
-  if (number != 0) {
-    BoardHeader& header = memory_.header();
-    joined_.store(true, std::memory_order_relaxed);
-    header.joined.Add(place_.local_rank);
-    ++header.joined_count;
-    header.last_joined = place_.local_rank;
-    for (uint32_t n = 1; n <= header.used; ++n) {
-      const bool mine = memory_.outstanding(place_.local_rank, n).load() != 0;
-      if (n != number && !mine) MarkNeutral(n);
-    }
-  }
   MarkValue join;
   join.signature.kind = RequestKind::kJoin;
-  return MarkLocked(kJoinName, join, run);
+  const uint32_t number = FindOrCreate(kJoinName);           // before this rank is among the joined
+  if (number == 0) return MarkLocked(kJoinName, join, run);  // says why
+  BoardHeader& header = memory_.header();
+  joined_.store(true);
+  header.joined.Add(place_.local_rank);
+  ++header.joined_count;
+  header.last_joined = place_.local_rank;
+  for (uint32_t n = 1; n <= header.used; ++n) {
+    if (n != number && memory_.outstanding(place_.local_rank, n).load() == 0) MarkNeutral(n);
+  }
+  const absl::StatusOr<uint32_t> marked = MarkLocked(kJoinName, join, run);
+  header.join_number = number;
+  header.join_position = header.log_end.load(std::memory_order_acquire);
+  FinishJoin();
+  return marked;
 }
 
-// Under the lock.
-void Board::MarkNeutral(uint32_t number) {
+// Under the lock. The join is complete here when all have joined and have executed what was in the
+// log then: a rank that is behind has yet to mark what it will find there, and others may have
+// asked for that again before they joined. True if this completed it.
+bool Board::FinishJoin() {
+  const BoardHeader& header = memory_.header();
+  if (header.joined_count < static_cast<uint32_t>(place_.local_size)) return false;
+  for (int r = 0; r < place_.local_size; ++r) {
+    if (memory_.position(r).executed.load(std::memory_order_acquire) < header.join_position) {
+      return false;
+    }
+  }
+  BoardEntry& entry = memory_.entry(header.join_number);
+  const MarkWord word(entry.word.load(std::memory_order_acquire));
+  if (!word.IsComplete(place_.local_size)) return false;
+  entry.word.store(word.Claimed().bits(), std::memory_order_release);
+  Complete(header.join_number, word);
+  return true;
+}
+
+// Under the lock. True if that made it complete.
+bool Board::MarkNeutral(uint32_t number) {
   BoardEntry& entry = memory_.entry(number);
+  if (entry.neutral.Has(place_.local_rank)) return false;
   entry.neutral.Add(place_.local_rank);
   uint64_t seen = entry.word.load(std::memory_order_acquire);
   while (true) {
@@ -56,7 +78,7 @@ void Board::MarkNeutral(uint32_t number) {
     const bool complete = next.IsComplete(place_.local_size);
     if (entry.word.compare_exchange_weak(seen, complete ? next.Claimed().bits() : next.bits())) {
       if (complete) Complete(number, next);
-      return;
+      return complete;
     }
   }
 }
@@ -75,19 +97,25 @@ void Board::ClearNeutral() {
   }
 }
 
-// This rank has executed [begin, end) of the log while it has joined, or the end of its join.
+// This rank has executed [begin, end) of the log while it has joined, or the end of its join. What
+// it completes here nobody else has seen: the host's ranks are rung for it.
 void Board::AdvanceJoined(uint64_t begin, uint64_t end) {
-  Lock lock(*this);
-  if (!lock.held()) return;
-  bool is_over = false;
-  for (uint64_t seq = begin; seq < end; ++seq) {
-    const LogSlot& slot = memory_.slot(seq);
-    is_over = is_over || slot.is_join;
-    memory_.outstanding(place_.local_rank, slot.number).store(0, std::memory_order_release);
-    if (memory_.header().joined.Has(place_.local_rank)) MarkNeutral(slot.number);
+  bool is_over = false, completed = false;
+  {
+    Lock lock(*this);
+    if (!lock.held()) return;
+    const bool joined = memory_.header().joined.Has(place_.local_rank);
+    for (uint64_t seq = begin; seq < end; ++seq) {
+      const LogSlot& slot = memory_.slot(seq);
+      is_over = is_over || slot.is_join;
+      memory_.outstanding(place_.local_rank, slot.number).store(0, std::memory_order_release);
+      if (joined && MarkNeutral(slot.number)) completed = true;
+    }
+    memory_.position(place_.local_rank).executed.store(end, std::memory_order_release);
+    if (FinishJoin()) completed = true;
   }
-  memory_.position(place_.local_rank).executed.store(end, std::memory_order_release);
   if (is_over) joined_.store(false, std::memory_order_relaxed);
+  if (completed) Ring(&place_.page->bell, place_.event_fds, place_.local_size);
 }
 
 }  // namespace hvd

@@ -27,11 +27,13 @@ struct RankSet {
 struct BoardHeader {
   // Guards the names (what an entry is called, the buckets) and what the comments say.
   alignas(64) std::atomic<uint32_t> lock;
-  uint32_t used;          // entries ever taken, 1..used
-  uint32_t clock_hand;    // where the search for an idle entry goes on
-  uint32_t tenants;       // names ever given a number
-  uint32_t joined_count;  // ranks that have joined in this round, and which; under the lock
-  int32_t last_joined;    // local rank
+  uint32_t used;           // entries ever taken, 1..used
+  uint32_t clock_hand;     // where the search for an idle entry goes on
+  uint32_t tenants;        // names ever given a number
+  uint32_t joined_count;   // ranks that have joined in this round, and which; under the lock
+  int32_t last_joined;     // local rank
+  uint32_t join_number;    // the join's entry
+  uint64_t join_position;  // the log's end when the last rank joined
   RankSet joined;
   RankSet left;                                  // under the lock
   alignas(64) std::atomic<uint32_t> left_count;  // of `left`; every mark looks at it

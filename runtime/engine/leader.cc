@@ -27,18 +27,21 @@ absl::StatusOr<bool> Leader::Step() {
   }
   absl::StatusOr<LeaderCore::Turn> turn = core_.TakeTurn();
   if (!turn.ok()) return turn.status();
-  const std::string up = turn->up ? EncodeAgreement(*turn->up) : "";
-  const std::string down = turn->down ? EncodeAgreement(*turn->down) : "";
-  for (auto& neighbour : neighbours_) {
-    const std::string& message = IsParent(*neighbour) ? up : down;
-    if (message.empty()) continue;
-    if (absl::Status sent = neighbour->channel.Send(message); !sent.ok()) return sent;
+  if (turn->up) {
+    absl::Status sent = neighbours_.front()->channel.Send(EncodeAgreement(*turn->up));
+    if (!sent.ok()) return sent;
+  }
+  for (const AgreementMessage& message : turn->down) {
+    if (absl::Status sent = SendDown(EncodeAgreement(message)); !sent.ok()) return sent;
   }
   return turn->appended;
 }
 
-bool Leader::IsParent(const Neighbour& neighbour) const {
-  return !is_root() && neighbour.host == core_.parent();
+absl::Status Leader::SendDown(const std::string& bytes) {
+  for (size_t i = is_root() ? 0 : 1; i < neighbours_.size(); ++i) {
+    if (absl::Status sent = neighbours_[i]->channel.Send(bytes); !sent.ok()) return sent;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Leader::Hear(Neighbour* neighbour) {

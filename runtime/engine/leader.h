@@ -51,7 +51,7 @@ class Leader {
     FrameChannel channel;
   };
   absl::Status Hear(Neighbour* neighbour);
-  bool IsParent(const Neighbour& neighbour) const;
+  absl::Status SendDown(const std::string& bytes);
 
   const LeaderParts parts_;
   LeaderCore core_;

@@ -38,10 +38,11 @@ struct LeaderCoreParts {
 
 class LeaderCore {
  public:
-  // What to send after a turn; the same to all children.
+  // What to send after a turn.
   struct Turn {
     bool appended = false;  // this host's log has grown
-    std::optional<AgreementMessage> up, down;
+    std::optional<AgreementMessage> up;
+    std::vector<AgreementMessage> down;  // to every child: one a batch
   };
 
   explicit LeaderCore(const LeaderCoreParts& parts);
@@ -61,6 +62,8 @@ class LeaderCore {
   bool is_root() const { return parts_.host == 0; }
   int parent() const { return LeaderTree::Parent(parts_.host, parts_.fan_out); }
   const std::vector<int>& children() const { return children_; }
+
+  size_t known_ids() const { return tensors_.ids(); }
 
   // Of a tensor that some sources have reported: the hosts whose subtrees have not; this host's own
   // index for its board.
@@ -108,7 +111,8 @@ class LeaderCore {
   TensorTable tensors_;
   uint32_t joined_ = 0;  // by source: all its ranks have joined
   std::vector<Left> lefts_;
-  AgreementMessage up_, down_;
+  AgreementMessage up_;
+  std::vector<AgreementMessage> down_;
 
   std::vector<LeaderTensor*> ready_;    // the root's: what the next batch holds
   std::deque<std::vector<Held>> held_;  // batches that the board has no room for yet

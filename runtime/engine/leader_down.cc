@@ -15,8 +15,7 @@ absl::StatusOr<LeaderCore::Turn> LeaderCore::TakeTurn() {
   if (owes_bye() && HeardAllByes()) up_.bye = said_bye_ = true;
   Turn turn;
   if (!up_.empty()) turn.up = std::exchange(up_, {});
-  if (!down_.empty() && !children_.empty()) turn.down = std::exchange(down_, {});
-  if (children_.empty()) down_ = {};
+  turn.down = std::exchange(down_, {});
   turn.appended = appended_;
   return turn;
 }
@@ -26,13 +25,15 @@ absl::Status LeaderCore::CloseBatch() {
   held_.emplace_back();
   std::vector<LeaderTensor*> batch;
   batch.swap(ready_);
+  AgreementMessage message;
   for (LeaderTensor* tensor : batch) {
     Decision decision = DecideTensor(tensor);
     if (absl::Status applied = Apply(decision); !applied.ok()) return applied;
-    down_.decisions.push_back(std::move(decision));
+    message.decisions.push_back(std::move(decision));
   }
-  down_.retired = PickRetired();
-  if (!down_.retired.empty()) Retire(down_.retired);
+  message.retired = PickRetired();
+  if (!message.retired.empty()) Retire(message.retired);
+  down_.push_back(std::move(message));
   return absl::OkStatus();
 }
 
@@ -72,8 +73,7 @@ absl::Status LeaderCore::FromAbove(const AgreementMessage& message) {
   for (const Decision& decision : message.decisions) {
     if (absl::Status applied = Apply(decision); !applied.ok()) return applied;
   }
-  down_.decisions.insert(down_.decisions.end(), message.decisions.begin(), message.decisions.end());
-  down_.retired.insert(down_.retired.end(), message.retired.begin(), message.retired.end());
+  if (!children_.empty()) down_.push_back(message);
   if (!message.retired.empty()) Retire(message.retired);
   return absl::OkStatus();
 }

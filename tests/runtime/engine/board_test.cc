@@ -207,6 +207,110 @@ TEST_CASE(
   CHECK(board.ranks[1]->NextBatch().at(0).number == out->number);
 }
 
+// Executes all that can be executed on all ranks; returns what rank 0 saw.
+std::vector<LogEntry> ExecuteAll(TestBoard* board) {
+  std::vector<LogEntry> seen;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (auto& rank : board->ranks) {
+      if (!rank->HasNext()) rank->Close();
+      if (!rank->HasNext()) continue;
+      moved = true;
+      if (rank == board->ranks[0]) {
+        for (LogEntry& entry : rank->NextBatch()) seen.push_back(std::move(entry));
+      }
+      rank->Advance();
+    }
+  }
+  return seen;
+}
+
+TEST_CASE("ranks that have joined take part in what the others ask for, until all have") {
+  TestBoard board(3);
+  REQUIRE(board.ranks[1]->Mark("before", {Sum(4)}).ok());
+  REQUIRE(board.ranks[1]->Join().ok());
+  CHECK(absl::IsFailedPrecondition(board.ranks[1]->Mark("y", {Sum(4)}).status()));
+  CHECK(absl::IsFailedPrecondition(board.ranks[1]->Join().status()));
+  for (const char* name : {"x", "before", "x"}) {
+    REQUIRE(board.ranks[0]->Mark(name, {Sum(4)}).ok());
+    REQUIRE(board.ranks[2]->Mark(name, {Sum(4)}).ok());
+    const std::vector<LogEntry> seen = ExecuteAll(&board);
+    REQUIRE(seen.size() == 1);
+    CHECK(seen[0].error.empty());
+    CHECK(seen[0].contributors == (std::string(name) == "before" ? 3 : 2));
+    CHECK(seen[0].signature.shape[0] == 4);
+  }
+  REQUIRE(board.ranks[2]->Mark("z", {Sum(9)}).ok());
+  REQUIRE(board.ranks[2]->Join().ok());
+  CHECK(ExecuteAll(&board).empty());
+  REQUIRE(board.ranks[0]->Join().ok());
+  const std::vector<LogEntry> seen = ExecuteAll(&board);
+  REQUIRE(seen.size() == 2);
+  CHECK(seen[0].signature.shape[0] == 9);
+  CHECK(seen[0].contributors == 1);
+  CHECK(seen[1].signature.kind == RequestKind::kJoin);
+  CHECK(seen[1].result == 0);
+  // The next round starts clean: nobody is ready by himself any more.
+  REQUIRE(board.ranks[0]->Mark("x", {Sum(4)}).ok());
+  REQUIRE(board.ranks[1]->Mark("x", {Sum(4)}).ok());
+  CHECK_FALSE(board.ranks[0]->HasOpen());
+  REQUIRE(board.ranks[2]->Mark("x", {Sum(4)}).ok());
+  CHECK(ExecuteAll(&board).at(0).contributors == 3);
+}
+
+TEST_CASE("what cannot go on without a rank that has joined says which rank") {
+  TestBoard board(2);
+  REQUIRE(board.ranks[1]->Join().ok());
+  Signature gather = Sum(4);
+  gather.kind = RequestKind::kAllgather;
+  REQUIRE(board.ranks[0]->Mark("g", {gather}).ok());
+  const std::string error = ExecuteAll(&board).at(0).error;
+  CHECK(error.find("rank 1 has joined") != std::string::npos);
+  CHECK(error.find("rank 0 asked for allgather") != std::string::npos);
+}
+
+TEST_CASE("a known name with a new shape is agreed when all change it, else it is a mismatch") {
+  TestBoard board(2);
+  const auto run = [&board](int64_t a, int64_t b) {
+    REQUIRE(board.ranks[0]->Mark("x", {Sum(a)}).ok());
+    REQUIRE(board.ranks[1]->Mark("x", {Sum(b)}).ok());
+    return ExecuteAll(&board).at(0);
+  };
+  for (int i = 0; i < 3; ++i) CHECK(run(4, 4).signature.shape[0] == 4);
+  CHECK(run(5, 5).signature.shape[0] == 5);
+  CHECK(run(5, 5).signature.shape[0] == 5);
+  CHECK(run(5, 6).error.find("rank 1 for allreduce float32 [6] sum") != std::string::npos);
+  CHECK(run(6, 5).error.find("rank 0 asked for allreduce float32 [6] sum") != std::string::npos);
+  CHECK(run(7, 8).error.find("[7] sum, rank 1 for allreduce float32 [8]") != std::string::npos);
+  CHECK(run(5, 5).error.empty());
+}
+
+TEST_CASE("a rank that has left still answers what it has submitted before") {
+  TestBoard board(3);
+  Signature leave;
+  leave.kind = RequestKind::kLeave;
+  REQUIRE(board.ranks[1]->Mark("x", {Sum(1)}).ok());
+  REQUIRE(board.ranks[1]->Mark("leave", {leave}).ok());
+  REQUIRE(board.ranks[1]->NoteLeft().ok());
+  REQUIRE(board.ranks[0]->Mark("x", {Sum(1)}).ok());
+  REQUIRE(board.ranks[2]->Mark("x", {Sum(1)}).ok());
+  CHECK(ExecuteAll(&board).size() == 1);
+  CHECK(absl::IsAborted(board.ranks[0]->Mark("x", {Sum(1)}).status()));
+}
+
+TEST_CASE("what is open says who has submitted it and who is missing") {
+  TestBoard board(3);
+  REQUIRE(board.ranks[2]->Mark("x", {Sum(4)}).ok());
+  REQUIRE(board.ranks[0]->Join().ok());
+  const std::vector<OpenName> open = board.ranks[0]->Open(10);
+  REQUIRE(open.size() == 2);
+  CHECK(open[0].name == "x");
+  CHECK(open[0].signature.shape[0] == 4);
+  CHECK(open[0].submitted == std::vector<int>{2});
+  CHECK(open[0].missing == std::vector<int>{1});
+  CHECK(open[1].submitted == std::vector<int>{0});
+}
+
 TEST_CASE("many threads in random orders agree on one order") {
   constexpr int kRanks = 4, kNames = 50, kRounds = 40;
   TestBoard board(kRanks);

@@ -1,0 +1,208 @@
+#include "runtime/engine/leader_core.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <memory>
+
+namespace hvd {
+namespace {
+
+// Hosts of one rank each, and messages between them by hand.
+struct TestTree {
+  TestTree(int hosts, int fan_out, uint32_t most_ids = 100)
+      : topology(std::vector<HostShape>(static_cast<size_t>(hosts), {"h", 1})) {
+    for (int h = 0; h < hosts; ++h) {
+      pages.push_back(std::make_unique<HostPage>());
+      memory.emplace_back(calloc(1, Board::Bytes(1, hosts, 64)), free);
+      BoardPlace place;
+      place.page = pages.back().get();
+      place.memory = memory.back().get();
+      place.first_rank = h;
+      place.world_size = hosts;
+      place.host = h;
+      place.several_hosts = true;
+      place.entries = 64;
+      boards.push_back(std::make_unique<Board>(place));
+      leaders.push_back(std::make_unique<LeaderCore>(
+          LeaderCoreParts{&topology, h, boards.back().get(), fan_out, most_ids}));
+    }
+  }
+  // Until nothing moves. Every host sends all it has at once.
+  absl::Status Run() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int h = static_cast<int>(leaders.size()) - 1; h >= 0; --h) {
+        absl::StatusOr<LeaderCore::Turn> turn = leaders[h]->TakeTurn();
+        if (!turn.ok()) return turn.status();
+        moved = moved || turn->up || !turn->down.empty();
+        if (turn->up) {
+          absl::Status sent = Send(h, leaders[h]->parent(), *turn->up);
+          if (!sent.ok()) return sent;
+        }
+        for (const AgreementMessage& message : turn->down) {
+          for (const int child : leaders[h]->children()) {
+            if (absl::Status sent = Send(h, child, message); !sent.ok()) return sent;
+          }
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Send(int from, int to, const AgreementMessage& message) {
+    ++sent[from];
+    return leaders[to]->OnMessage(from, message);
+  }
+  LogEntry Next(int host) {
+    if (!boards[host]->HasNext()) return {};
+    const LogEntry entry = boards[host]->NextBatch().at(0);
+    boards[host]->Advance();
+    return entry;
+  }
+  Topology topology;
+  std::vector<std::unique_ptr<HostPage>> pages;
+  std::vector<std::unique_ptr<void, void (*)(void*)>> memory;
+  std::vector<std::unique_ptr<Board>> boards;
+  std::vector<std::unique_ptr<LeaderCore>> leaders;
+  std::map<int, int> sent;
+};
+
+Signature Sum(int64_t n) {
+  Signature s;
+  s.kind = RequestKind::kAllreduce;
+  s.dtype = HVD_FLOAT32;
+  s.op = HVD_SUM;
+  s.ndim = 1;
+  s.shape[0] = n;
+  return s;
+}
+
+TEST_CASE("one message up and one down a host and batch, and none when idle") {
+  TestTree tree(7, 2);
+  for (int step = 0; step < 3; ++step) {
+    tree.sent.clear();
+    for (const char* name : {"x", "y", "z"}) {
+      for (auto& board : tree.boards) REQUIRE(board->Mark(name, {Sum(4)}).ok());
+    }
+    REQUIRE(tree.Run().ok());
+    CHECK(tree.sent[0] == 2);
+    CHECK(tree.sent[1] == 3);  // up, and to both children
+    CHECK(tree.sent[6] == 1);
+    for (auto& board : tree.boards) {
+      REQUIRE(board->HasNext());
+      CHECK(board->NextBatch().size() == 3);
+      board->Advance();
+    }
+  }
+  tree.sent.clear();
+  REQUIRE(tree.Run().ok());
+  CHECK(tree.sent.empty());
+}
+
+TEST_CASE("a mismatch between hosts has the same text on all, with both descriptions and ranks") {
+  TestTree tree(5, 2);
+  for (const bool known : {false, true}) {
+    if (known) {
+      for (auto& board : tree.boards) REQUIRE(board->Mark("x", {Sum(4)}).ok());
+      REQUIRE(tree.Run().ok());
+      for (int h = 0; h < 5; ++h) CHECK(tree.Next(h).error.empty());
+    }
+    for (int h = 0; h < 5; ++h) REQUIRE(tree.boards[h]->Mark("x", {Sum(h == 4 ? 5 : 4)}).ok());
+    REQUIRE(tree.Run().ok());
+    const std::string error = tree.Next(0).error;
+    CHECK(error.find("asked for allreduce float32 [4] sum") != std::string::npos);
+    CHECK(error.find("rank 4 for allreduce float32 [5] sum") != std::string::npos);
+    for (int h = 1; h < 5; ++h) CHECK(tree.Next(h).error == error);
+  }
+}
+
+TEST_CASE("an allgather's rows come by rank from all hosts") {
+  TestTree tree(5, 2);
+  for (int h = 0; h < 5; ++h) {
+    Signature gather = Sum(10 + h);
+    gather.kind = RequestKind::kAllgather;
+    REQUIRE(tree.boards[h]->Mark("g", {gather}).ok());
+  }
+  REQUIRE(tree.Run().ok());
+  for (int h = 0; h < 5; ++h) CHECK(tree.Next(h).rows == std::vector<int64_t>{10, 11, 12, 13, 14});
+}
+
+TEST_CASE("hosts whose ranks have all joined take part, and the last one to join is known") {
+  TestTree tree(5, 2);
+  for (const int h : {1, 3, 4}) REQUIRE(tree.boards[h]->Join().ok());
+  for (const int h : {0, 2}) REQUIRE(tree.boards[h]->Mark("x", {Sum(4)}).ok());
+  REQUIRE(tree.Run().ok());
+  for (int h = 0; h < 5; ++h) {
+    const LogEntry entry = tree.Next(h);
+    CHECK(entry.signature.shape[0] == 4);
+    CHECK(entry.contributors == 2);
+  }
+  REQUIRE(tree.boards[2]->Join().ok());
+  REQUIRE(tree.Run().ok());
+  CHECK_FALSE(tree.boards[1]->HasNext());
+  REQUIRE(tree.boards[0]->Join().ok());
+  REQUIRE(tree.Run().ok());
+  for (int h = 0; h < 5; ++h) {
+    const LogEntry entry = tree.Next(h);
+    CHECK(entry.signature.kind == RequestKind::kJoin);
+    CHECK(entry.result == 0);
+  }
+  for (const int h : {0, 1, 2, 3}) REQUIRE(tree.boards[h]->Mark("x", {Sum(4)}).ok());
+  REQUIRE(tree.Run().ok());
+  CHECK_FALSE(tree.boards[0]->HasNext());
+}
+
+TEST_CASE("a rank that has left and is waited for ends the epoch with its name, wherever it was") {
+  TestTree tree(7, 2);
+  Signature leave;
+  leave.kind = RequestKind::kLeave;
+  REQUIRE(tree.boards[5]->Mark("before", {Sum(4)}).ok());
+  REQUIRE(tree.boards[5]->Mark("leave", {leave}).ok());
+  REQUIRE(tree.boards[5]->NoteLeft().ok());
+  REQUIRE(tree.Run().ok());
+  for (const int h : {0, 1, 2, 3, 4, 6}) REQUIRE(tree.boards[h]->Mark("before", {Sum(4)}).ok());
+  REQUIRE(tree.Run().ok());
+  CHECK(tree.Next(3).error.empty());
+  REQUIRE(tree.boards[3]->Mark("x", {Sum(4)}).ok());
+  REQUIRE(tree.Run().ok());  // nobody waits for it above host 1, which lacks its own rank
+  for (const int h : {1, 4}) {
+    (void)tree.Next(h);
+    REQUIRE(tree.boards[h]->Mark("x", {Sum(4)}).ok());
+  }
+  const absl::Status ended = tree.Run();
+  CHECK(absl::IsAborted(ended));
+  CHECK(std::string(ended.message()).find("rank 5 has left the job") == 0);
+  CHECK(std::string(ended.message()).find("'x'") != std::string::npos);
+}
+
+TEST_CASE("the root forgets names that are not used any more, and all others with it") {
+  TestTree tree(4, 2, 8);
+  for (int i = 0; i < 200; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    for (const std::string& each : {name, std::string("kept")}) {
+      for (auto& board : tree.boards) REQUIRE(board->Mark(each, {Sum(i)}).ok());
+      REQUIRE(tree.Run().ok());
+      for (int h = 0; h < 4; ++h) CHECK(tree.Next(h).signature.shape[0] == i);
+    }
+  }
+  for (auto& leader : tree.leaders) CHECK(leader->known_ids() <= 12);
+}
+
+TEST_CASE("messages that fit nothing end the epoch instead of the process") {
+  TestTree tree(3, 2);
+  AgreementMessage message;
+  message.same_ids = {99};
+  CHECK(absl::IsInternal(tree.leaders[0]->OnMessage(1, message)));
+  CHECK(absl::IsInternal(tree.leaders[0]->OnMessage(7, message)));
+  AgreementMessage decision;
+  decision.decisions.emplace_back().id = 12;
+  CHECK(absl::IsInternal(tree.leaders[1]->OnMessage(0, decision)));
+  AgreementMessage rows;
+  UpReport report;
+  report.name = "x";
+  report.report.rows = {0, 1, 2};
+  rows.reports.push_back(report);
+  CHECK(absl::IsInternal(tree.leaders[0]->OnMessage(1, rows)));
+}
+
+}  // namespace
+}  // namespace hvd

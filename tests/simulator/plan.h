@@ -1,0 +1,74 @@
+// What the ranks of a simulated job do: drawn from a seed, the same for all ranks that take part.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hostfile/topology.h"
+#include "runtime/engine/request.h"
+
+namespace hvd::simulator {
+
+// Small and the same everywhere, unlike the standard library's distributions.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 1) {}
+  uint64_t Next() {
+    state_ += 0x9e3779b97f4a7c15ull;
+    uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+  }
+  // 0 .. n-1
+  uint32_t Below(uint64_t n) { return static_cast<uint32_t>((Next() >> 32) * n >> 32); }
+  bool OneIn(uint32_t n) { return Below(n) == 0; }
+
+ private:
+  uint64_t state_;
+};
+
+struct Size {
+  int hosts = 1;
+  int ranks_per_host = 1;  // at most; with `uneven`, some have fewer
+  bool uneven = false;
+};
+
+// One tensor in a round.
+struct Item {
+  int name = 0;
+  int version = 0;  // of its shape
+  RequestKind kind = RequestKind::kAllreduce;
+  int odd_rank = -1;  // a world rank that asks for another shape
+};
+
+// What the members of a set submit in any order; or a join of them all.
+struct Round {
+  int set = 0;
+  std::vector<Item> items;
+  bool waits = false;  // for all of it before the next round
+  bool is_join = false;
+  int segment = 0;  // rounds up to a join of the set
+};
+
+struct Plan {
+  uint64_t seed = 0;
+  std::vector<HostShape> hosts;
+  std::vector<std::vector<int>> sets;  // world ranks, ascending; set 0 has all
+  std::vector<Round> rounds;
+  uint32_t entries = 64;   // of a board
+  uint32_t most_ids = 64;  // that the root remembers
+  int fan_out = 16;
+  int names = 1;
+  int leaver = -1;  // a rank that leaves before this round, while the others go on
+  int leaver_round = 0;
+
+  static Plan Draw(uint64_t seed, const Size& size);
+  // The first round of the segment in which the rank does not take part any more: it has joined.
+  bool HasJoinedBefore(int rank, int round) const;
+};
+
+Signature SignatureOf(const Item& item, int rank);
+int64_t RowsOf(const Item& item, int rank);
+
+}  // namespace hvd::simulator
