@@ -53,6 +53,7 @@ HVD_INLINE Vector OneNan(Vector v) {
 // The scales of a task in the type that floats are scaled in.
 template <class Real>
 struct FloatScales {
+  static constexpr bool kVectorized = true;
   Real before = 1;   // each source, unless the operation is a sum
   Real after = 1;    // the result
   Real divisor = 1;  // where multiplying by its inverse would round differently
@@ -100,6 +101,7 @@ HVD_INLINE int64_t TruncateScaled(double x) {
 
 template <class Vector, class Value>
 struct IntScales {
+  static constexpr bool kVectorized = false;
   double before = 1;
   double after = 1;
   int divisor = 1;
@@ -147,6 +149,7 @@ struct BoolElement : PlainElement<Level, uint8_t> {
   }
   // REQUIRES: nothing to scale by.
   struct Scales {
+    static constexpr bool kVectorized = false;
     HVD_INLINE Scales(const ReduceTask&, bool) {}
     static HVD_INLINE Vector Before(Vector v) { return v; }
     static HVD_INLINE Vector After(Vector v) { return v; }

@@ -110,13 +110,9 @@ HVD_INLINE void ReduceAll(const ReduceTask& task, const Scales& scales) {
   if (at < count) ReduceTail<Element, Op>(task, scales, at);
 }
 
-template <class Element, class Op>
-void Reduce(const ReduceTask& task) {
-  if (task.divisor != 1 || task.prescale != 1 || task.postscale != 1) {
-    const typename Element::Scales scales(task, Op::kIsSum);
-    return ReduceAll<Element, Op, 0, 0>(task, scales);
-  }
-  const NoScales scales;
+// With two ranks, sums go to one or two places.
+template <class Element, class Op, class Scales>
+HVD_INLINE void ReduceFew(const ReduceTask& task, const Scales& scales) {
   if (task.source_count == 2 && task.destination_count == 1) {
     return ReduceAll<Element, Op, 2, 1>(task, scales);
   }
@@ -124,6 +120,19 @@ void Reduce(const ReduceTask& task) {
     return ReduceAll<Element, Op, 2, 2>(task, scales);
   }
   ReduceAll<Element, Op, 0, 0>(task, scales);
+}
+
+template <class Element, class Op>
+void Reduce(const ReduceTask& task) {
+  if (task.divisor == 1 && task.prescale == 1 && task.postscale == 1) {
+    return ReduceFew<Element, Op>(task, NoScales());
+  }
+  const typename Element::Scales scales(task, Op::kIsSum);
+  if constexpr (Op::kIsSum && Element::Scales::kVectorized) {  // an average
+    ReduceFew<Element, Op>(task, scales);
+  } else {
+    ReduceAll<Element, Op, 0, 0>(task, scales);
+  }
 }
 
 // Wrapping is the unsigned element's; order and division are the type's own.

@@ -4,8 +4,8 @@
 // the plain loop over buffers that all map, "arena" the same buffers by HostCollectives, "user"
 // private memory.
 // Usage: collective_bench [np] [allreduce|reducescatter|allgather|alltoall|broadcast]
-// SIZES="4 1024 .." TURNS=n; ONE_SHOT=, PIECE=, STREAM= (bytes) set the thresholds; DTYPE=float16
-// (allreduce)
+// SIZES="4 1024 .." TURNS=n; ONE_SHOT=, PIECE=, STREAM= (bytes) set the thresholds; DTYPE=float16,
+// bfloat16 and AVERAGE=1 are an allreduce's
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -65,6 +65,7 @@ struct Rank {
   Shared* shared;
   std::vector<void*> arena;  // every rank's
   hvd_dtype_t dtype;
+  hvd_op_t reduction;
   const std::string op;
 };
 
@@ -144,6 +145,7 @@ std::vector<Way> AllreduceWays(Rank& rank, size_t bytes, std::vector<std::byte>&
                     part.host_outputs = rank.arena;
                     hvd::ReduceArgs args;
                     args.dtype = rank.dtype;
+                    args.op = rank.reduction;
                     args.parts = {&part, 1};
                     Check(rank.host.Allreduce(args));
                   },
@@ -151,7 +153,7 @@ std::vector<Way> AllreduceWays(Rank& rank, size_t bytes, std::vector<std::byte>&
   ways.push_back({"user",
                   memory.data(),
                   [&rank, count, data = memory.data()] {
-                    Check(rank.host.Allreduce({data, data, count, rank.dtype, HVD_SUM}));
+                    Check(rank.host.Allreduce({data, data, count, rank.dtype, rank.reduction}));
                   },
                   {}});
   return ways;
@@ -210,13 +212,14 @@ int RunRank(Shared* shared, void* region, const std::vector<void*>& arena, int r
   thresholds.stream_bytes = Number("STREAM", thresholds.stream_bytes);
   auto host = hvd::HostCollectives::Create({&waiter, region, rank, np}, thresholds);
   Check(host.status());
+  const std::map<std::string, hvd_dtype_t> dtypes = {
+      {"float32", HVD_FLOAT32}, {"float16", HVD_FLOAT16}, {"bfloat16", HVD_BFLOAT16}};
   const char* dtype = getenv("DTYPE");
-  const bool half = dtype != nullptr && std::string(dtype) == "float16";
-  const bool bf = dtype != nullptr && std::string(dtype) == "bfloat16";
-  Rank self{**host, shared, arena,
-            bf     ? HVD_BFLOAT16
-            : half ? HVD_FLOAT16
-                   : HVD_FLOAT32,
+  Rank self{**host,
+            shared,
+            arena,
+            dtypes.at(dtype == nullptr ? "float32" : dtype),
+            Number("AVERAGE", 0) != 0 ? HVD_AVERAGE : HVD_SUM,
             std::move(op)};
   for (const size_t bytes : Sizes()) BenchSize(self, bytes);
   return 0;

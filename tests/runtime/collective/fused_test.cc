@@ -259,5 +259,20 @@ TEST_CASE("fused: the same bits as one tensor alone") {
   });
 }
 
+// Takes 4.3 GB: asked for by its tag.
+TEST_CASE("more than 2^31 elements", "[.large]") {
+  const size_t count = (size_t{1} << 31) + 12345;
+  const std::unique_ptr<World> world = HostWorlds()[2]();
+  REQUIRE(world->size() == 2);
+  const std::string complaint = world->Run([&](Collectives& ranks) -> std::string {
+    Bytes data(count, static_cast<unsigned char>(ranks.rank() + 1));
+    data[count - 1] = 50;
+    ReduceArgs args{data.data(), data.data(), count, HVD_UINT8, HVD_SUM};
+    if (absl::Status done = ranks.Allreduce(args); !done.ok()) return done.ToString();
+    return data[0] == 3 && data[count - 2] == 3 && data[count - 1] == 100 ? "" : "wrong";
+  });
+  REQUIRE(complaint == "");
+}
+
 }  // namespace
 }  // namespace hvd::test

@@ -28,6 +28,8 @@ struct Case {
   size_t count;
   size_t misalignment = 0;
   int divisor = 1;
+  double prescale = 1;
+  double postscale = 1;
 };
 
 // Runs the kernel with every source and destination `misalignment` bytes off, and checks that
@@ -49,7 +51,9 @@ Bytes Run(const Case& c, const std::vector<Bytes>& inputs, KernelLevel level) {
                                           .destinations = destinations,
                                           .destination_count = 2,
                                           .count = c.count,
-                                          .divisor = c.divisor});
+                                          .divisor = c.divisor,
+                                          .prescale = c.prescale,
+                                          .postscale = c.postscale});
   REQUIRE((out[0] == out[1]));
   for (size_t i = 0; i < c.misalignment; ++i) REQUIRE(out[0][i] == 0xa5);
   for (size_t i = c.misalignment + bytes; i < out[0].size(); ++i) REQUIRE(out[0][i] == 0xa5);
@@ -107,22 +111,49 @@ TEST_CASE("all levels, alignments and lengths give the same bits, NaN and denorm
       const size_t width = DtypeBytes(dtype);
       const size_t most = 300;
       const std::vector<Bytes> inputs = RandomBytes(3, most * width, dtype * 10 + op);
-      const Bytes whole = Run({dtype, op, most, 0, 3}, inputs, KernelLevel::kBaseline);
-      for (const KernelLevel level : Levels()) {
-        for (const size_t misalignment : {0, 1, 2, 4, 7}) {
-          for (size_t count = 0; count <= most; count = count < 70 ? count + 1 : count + 23) {
-            INFO("dtype " << dtype << " op " << op << " count " << count << " off " << misalignment
-                          << " " << KernelLevelName(level));
-            std::vector<Bytes> parts;
-            for (const Bytes& input : inputs) {
-              parts.emplace_back(input.end() - count * width, input.end());
+      for (const double postscale : {1.0, dtype == HVD_BOOL ? 1.0 : 1.7}) {
+        const double prescale = postscale == 1 ? 1 : 0.3;
+        const Case scaled{dtype, op, most, 0, postscale == 1 ? 3 : 4, prescale, postscale};
+        const Bytes whole = Run(scaled, inputs, KernelLevel::kBaseline);
+        for (const KernelLevel level : Levels()) {
+          for (const size_t misalignment : {0, 1, 2, 4, 7}) {
+            for (size_t count = 0; count <= most; count = count < 70 ? count + 1 : count + 23) {
+              INFO("dtype " << dtype << " op " << op << " count " << count << " off "
+                            << misalignment << " scaled " << postscale << " "
+                            << KernelLevelName(level));
+              std::vector<Bytes> parts;
+              for (const Bytes& input : inputs) {
+                parts.emplace_back(input.end() - count * width, input.end());
+              }
+              Case part = scaled;
+              part.count = count;
+              part.misalignment = misalignment;
+              const Bytes out = Run(part, parts, level);
+              REQUIRE((out == Bytes(whole.end() - count * width, whole.end())));
             }
-            const Bytes out = Run({dtype, op, count, misalignment, 3}, parts, level);
-            REQUIRE((out == Bytes(whole.end() - count * width, whole.end())));
           }
         }
       }
     }
+  }
+}
+
+TEST_CASE("scales: integers are truncated, keep to int64's ends and wrap from there") {
+  const std::vector<int32_t> a = {7, -7, INT32_MAX, 0};
+  const std::vector<int32_t> b = {4, -4, INT32_MAX, 0};
+  const void* sources[2] = {a.data(), b.data()};
+  for (const KernelLevel level : Levels()) {
+    std::vector<int32_t> out(a.size());
+    void* destination = out.data();
+    ReduceTask task{sources, 2, &destination, 1, a.size()};
+    task.prescale = 0.5;   // 3 + 2, -3 - 2
+    task.postscale = 0.7;  // 3.5, -3.5
+    FindReduceKernel(HVD_INT32, HVD_SUM, level)(task);
+    CHECK(out == std::vector<int32_t>{3, -3, 1503238552, 0});
+    task.prescale = 1;
+    task.postscale = 1e300;
+    FindReduceKernel(HVD_INT32, HVD_MAX, level)(task);
+    CHECK(out == std::vector<int32_t>{-1, 0, -1, 0});
   }
 }
 
