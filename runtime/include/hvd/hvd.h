@@ -269,9 +269,9 @@ HVD_EXPORT hvd_status_t hvd_grouped_reducescatter_async(const hvd_tensor_t* inpu
 HVD_EXPORT hvd_status_t hvd_barrier(const hvd_options_t* options);
 
 /* This rank has no more work: until every rank of the job has joined, it takes part in the others'
- * barriers and allreduces, with neutral values (HVD_AVERAGE divides by all ranks, unless
- * HVD_AVERAGE_OVER_CONTRIBUTORS); their other collectives are HVD_ERR_MISMATCH. Returns when all
- * have joined; *last_rank (may be NULL) gets the rank that did last. */
+ * barriers, allreduces with neutral values (HVD_AVERAGE divides by all ranks, unless
+ * HVD_AVERAGE_OVER_CONTRIBUTORS) and allgathers with no rows; their other collectives are
+ * HVD_ERR_MISMATCH. Returns when all have joined; *last_rank (may be NULL) gets the rank that did last. */
 HVD_EXPORT hvd_status_t hvd_join(int32_t* last_rank);
 
 /* *done becomes 1 when hvd_wait would not block. The handle stays valid. */
