@@ -88,9 +88,9 @@ std::string SummaryJson(const JobFacts& facts) {
   json += R"(,"lag_s":[)";
   for (size_t rank = 0; rank < facts.ranks.size(); ++rank) {
     const bool counted = facts.ranks[rank].exit.counts().calls() != 0;
-    absl::StrAppend(&json, rank ? "," : "",
-                    counted ? absl::StrFormat("%.6f", longest_s - WaitOf(facts.ranks[rank]))
-                            : "null");
+    absl::StrAppend(
+        &json, rank ? "," : "",
+        counted ? absl::StrFormat("%.6f", longest_s - WaitOf(facts.ranks[rank])) : "null");
   }
   return json + "]}";
 }

@@ -23,11 +23,11 @@ struct MessageThresholds {
   // everyone.
   size_t one_shot_bytes = size_t{2} << 10;
   int one_shot_ranks = 8;
-  size_t ring_bytes = size_t{128} << 10;   // allreduce: from this, a ring
-  RingPace alone;                          // of a ring that has the link for itself
+  size_t ring_bytes = size_t{128} << 10;    // allreduce: from this, a ring
+  RingPace alone;                           // of a ring that has the link for itself
   RingPace piped = {size_t{128} << 10, 8};  // of one in a pipeline
-  size_t chain_bytes = size_t{256} << 10;  // broadcast: from this, a chain
-  size_t chunk_bytes = size_t{4} << 20;    // what goes through a pipeline at a time
+  size_t chain_bytes = size_t{256} << 10;   // broadcast: from this, a chain
+  size_t chunk_bytes = size_t{4} << 20;     // what goes through a pipeline at a time
   // Sums are in rank order wherever an element lies, and so do not depend on the fusion.
   bool deterministic = false;
 };

@@ -7,7 +7,8 @@ namespace {
 
 // Two hosts with a rank each, running; rank 0 waits for "t".
 struct StalledJob {
-  explicit StalledJob(double abort_s = 0) : state(Topology({{"a", 1}, {"b", 1}}), Policy(abort_s), 0) {
+  explicit StalledJob(double abort_s = 0)
+      : state(Topology({{"a", 1}, {"b", 1}}), Policy(abort_s), 0) {
     for (const int host : {0, 1}) state.HostGreeted(host, 0);
     for (const int host : {0, 1}) {
       v1::Event event;
