@@ -1,6 +1,7 @@
 #include "cli/timeline_book.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -15,10 +16,15 @@ constexpr char kUnnamed[] = "unnamed call ";
 
 uint64_t Key(const TraceSpan& span) { return static_cast<uint64_t>(span.set) << 32 | span.tensor; }
 
-// The outer span of two that begin together comes first.
-bool Before(const TraceRecord& a, const TraceRecord& b) {
-  return a.span.begin_ns != b.span.begin_ns ? a.span.begin_ns < b.span.begin_ns
-                                            : a.span.end_ns > b.span.end_ns;
+// Every activity's name, spelled once.
+const std::string& NameOf(TraceActivity activity) {
+  static const auto* names = [] {
+    auto* all = new std::array<std::string, 256>;
+    for (size_t i = 0; i < all->size(); ++i)
+      (*all)[i] = ActivityName(static_cast<TraceActivity>(i));
+    return all;
+  }();
+  return (*names)[static_cast<uint8_t>(activity)];
 }
 
 }  // namespace
@@ -42,28 +48,23 @@ std::string TimelineBook::BeginFile(TimelineFormat* format, int64_t start_ns, in
 std::string TimelineBook::Take(int host, std::string_view bytes, int64_t offset_ns) {
   std::vector<TraceRecord> records;
   if (garbled_[host] || !decoders_[host].Take(bytes, &records)) garbled_[host] = true;
-  // Names first: a number changes its name only between this rank's drains of many events.
-  std::vector<std::pair<int, TraceRecord>> spans;
   std::string out;
-  const auto flush = [&] {
-    std::stable_sort(spans.begin(), spans.end(),
-                     [](const auto& a, const auto& b) { return Before(a.second, b.second); });
-    for (const auto& [rank, record] : spans) out += Write(rank, record);
-    spans.clear();
-  };
+  std::vector<RankSpan> spans;  // since the last name
   for (TraceRecord& record : records) {
     if (record.local_rank >= static_cast<uint32_t>(topology_.hosts()[host].ranks)) continue;
     const int rank = topology_.first_rank(host) + static_cast<int>(record.local_rank);
-    if (record.span.activity == TraceActivity::kNameEnd) {
-      flush();
+    if (record.lost != 0) {
+      WriteLost(rank, record.lost, &out);
+    } else if (record.span.activity == TraceActivity::kNameEnd) {
+      Write(&spans, &out);
       TakeName(&ranks_[rank], record);
-      continue;
+    } else {
+      record.span.begin_ns += offset_ns;
+      record.span.end_ns = std::max(record.span.begin_ns, record.span.end_ns + offset_ns);
+      spans.push_back({rank, record.span});
     }
-    record.span.begin_ns += offset_ns;
-    record.span.end_ns += offset_ns;
-    spans.emplace_back(rank, std::move(record));
   }
-  flush();
+  Write(&spans, &out);
   return out;
 }
 
@@ -86,43 +87,50 @@ int TimelineBook::RowOf(Rank* rank, const std::string& name) {
   return rank->row[rank->names.back()] = static_cast<int>(rank->names.size());
 }
 
-std::string TimelineBook::NameIfNew(int rank, int row) {
+void TimelineBook::NameIfNew(int rank, int row, std::string* out) {
   Rank& known = ranks_[rank];
-  std::string out;
   if (!std::exchange(known.rank_named, true)) {
     const RankPlace& place = topology_.place(rank);
-    out += format_->NameRank(
+    *out += format_->NameRank(
         rank, absl::StrCat("rank ", rank, " (", topology_.hosts()[place.host].name, ")"));
   }
   if (row > 0 && !known.named[row - 1]) {
     known.named[row - 1] = true;
-    out += format_->NameRow({rank, row}, known.names[row - 1]);
+    *out += format_->NameRow({rank, row}, known.names[row - 1]);
   }
-  return out;
 }
 
-std::string TimelineBook::Write(int rank, const TraceRecord& record) {
-  if (record.lost != 0) {
-    lost_ += record.lost;
-    if (format_ == nullptr) return "";
-    const std::string names = NameIfNew(rank, 0);
-    return names + format_->Lost(rank, record.lost, last_ns_);
+void TimelineBook::WriteLost(int rank, uint64_t count, std::string* out) {
+  lost_ += count;
+  if (format_ == nullptr) return;
+  NameIfNew(rank, 0, out);
+  *out += format_->Lost(rank, count, last_ns_);
+}
+
+// In order of time; of two that begin together the outer one comes first.
+void TimelineBook::Write(std::vector<RankSpan>* spans, std::string* out) {
+  std::stable_sort(spans->begin(), spans->end(), [](const RankSpan& a, const RankSpan& b) {
+    return a.span.begin_ns != b.span.begin_ns ? a.span.begin_ns < b.span.begin_ns
+                                              : a.span.end_ns > b.span.end_ns;
+  });
+  for (const RankSpan& each : *spans) {
+    TimelineEvent event;
+    event.activity = NameOf(each.span.activity);
+    if (event.activity.empty() || format_ == nullptr) continue;
+    Rank& rank = ranks_[each.rank];
+    const auto found = rank.rows.find(Key(each.span));
+    event.row.rank = each.rank;
+    event.row.row = found != rank.rows.end()
+                        ? found->second
+                        : RowOf(&rank, absl::StrCat("tensor ", each.span.tensor));
+    event.begin_ns = each.span.begin_ns;
+    event.end_ns = each.span.end_ns;
+    event.bytes = each.span.bytes;
+    last_ns_ = std::max(last_ns_, event.end_ns);
+    NameIfNew(each.rank, event.row.row, out);
+    format_->Event(event, out);
   }
-  TimelineEvent event;
-  event.activity = ActivityName(record.span.activity);
-  if (event.activity.empty() || format_ == nullptr) return "";
-  const auto found = ranks_[rank].rows.find(Key(record.span));
-  event.row.rank = rank;
-  event.row.row = found != ranks_[rank].rows.end()
-                      ? found->second
-                      : RowOf(&ranks_[rank], absl::StrCat("tensor ", record.span.tensor));
-  event.begin_ns = record.span.begin_ns;
-  event.end_ns = std::max(record.span.begin_ns, record.span.end_ns);
-  event.bytes = record.span.bytes;
-  last_ns_ = std::max(last_ns_, event.end_ns);
-  ++events_;
-  const std::string names = NameIfNew(rank, event.row.row);
-  return names + format_->Event(event);
+  spans->clear();
 }
 
 }  // namespace hvd

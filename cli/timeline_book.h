@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "cli/timeline_format.h"
@@ -24,28 +25,31 @@ class TimelineBook {
   // A piece of a host's stream; `offset_ns` turns its clock into ours. Returns what the file gets.
   std::string Take(int host, std::string_view bytes, int64_t offset_ns);
 
-  uint64_t events() const { return events_; }
   uint64_t lost() const { return lost_; }
 
  private:
   struct Rank {
-    std::map<uint64_t, int> rows;    // by (set, tensor): the row of its present name
-    std::map<std::string, int> row;  // by name
-    std::vector<std::string> names;  // by row
-    std::vector<bool> named;         // in this file, by row
-    bool rank_named = false;         // in this file
+    std::unordered_map<uint64_t, int> rows;  // by (set, tensor): the row of its present name
+    std::map<std::string, int> row;          // by name
+    std::vector<std::string> names;          // by row
+    std::vector<bool> named;                 // in this file, by row
+    bool rank_named = false;                 // in this file
+  };
+  struct RankSpan {
+    int rank;
+    TraceSpan span;
   };
   void TakeName(Rank* rank, const TraceRecord& record);
   int RowOf(Rank* rank, const std::string& name);
-  std::string Write(int rank, const TraceRecord& record);
-  std::string NameIfNew(int rank, int row);
+  void Write(std::vector<RankSpan>* spans, std::string* out);
+  void WriteLost(int rank, uint64_t count, std::string* out);
+  void NameIfNew(int rank, int row, std::string* out);
 
   const Topology topology_;
   TimelineFormat* format_ = nullptr;  // null: no file is open
   std::vector<TraceDecoder> decoders_;
   std::vector<bool> garbled_;  // by host
   std::vector<Rank> ranks_;
-  uint64_t events_ = 0;
   uint64_t lost_ = 0;
   int64_t last_ns_ = 0;
 };

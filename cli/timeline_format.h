@@ -16,8 +16,8 @@ struct TimelineRow {
 
 struct TimelineEvent {
   TimelineRow row;
-  std::string activity;  // "NEGOTIATE_ALLREDUCE"
-  int64_t begin_ns = 0;  // hvdrun's monotonic clock
+  std::string_view activity;  // "NEGOTIATE_ALLREDUCE"
+  int64_t begin_ns = 0;       // hvdrun's monotonic clock
   int64_t end_ns = 0;
   uint64_t bytes = 0;
 };
@@ -31,7 +31,8 @@ class TimelineFormat {
   // Each rank and row is named once, before its first event.
   virtual std::string NameRank(int rank, std::string_view name) = 0;
   virtual std::string NameRow(const TimelineRow& row, std::string_view name) = 0;
-  virtual std::string Event(const TimelineEvent& event) = 0;
+  // There may be hundreds of thousands a second.
+  virtual void Event(const TimelineEvent& event, std::string* out) = 0;
   // `count` events of the rank are missing before this instant.
   virtual std::string Lost(int rank, uint64_t count, int64_t at_ns) = 0;
   // What makes the file whole whenever nothing follows; the next bytes overwrite it.

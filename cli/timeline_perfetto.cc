@@ -66,7 +66,7 @@ class Perfetto final : public TimelineFormat {
                                                .bytes()));
   }
 
-  std::string Event(const TimelineEvent& event) override {
+  void Event(const TimelineEvent& event, std::string* out) override {
     WireWriter begin;
     if (event.bytes != 0) {
       begin.Bytes(kEventAnnotations, WireWriter()
@@ -79,7 +79,8 @@ class Perfetto final : public TimelineFormat {
         .Bytes(kEventName, event.activity);
     const WireWriter end =
         WireWriter().Number(kEventType, kSliceEnd).Number(kEventTrack, RowTrack(event.row));
-    return EventPacket(event.begin_ns, begin) + EventPacket(event.end_ns, end);
+    *out += EventPacket(event.begin_ns, begin);
+    *out += EventPacket(event.end_ns, end);
   }
 
   std::string Lost(int rank, uint64_t count, int64_t at_ns) override {

@@ -72,6 +72,17 @@ absl::Status HostCollectives::Allreduce(const ReduceArgs& args) {
   return StagedReduce(*group_, reduce, {thresholds_.staged_piece_bytes});
 }
 
+absl::Status HostCollectives::SumOwnSlice(const ReduceArgs& args) {
+  ReduceTask scales;
+  const auto kernel = FindKernel(args, size(), &scales);
+  if (!kernel.ok()) return kernel.status();
+  const TensorView tensors(args);
+  const std::vector<size_t> bounds = EvenSlices(tensors.count(), size());
+  const HostReduce reduce{
+      .kernel = *kernel, .scales = scales, .tensors = tensors, .bounds = bounds};
+  return hvd::SumOwnSlice(*group_, reduce);
+}
+
 absl::Status HostCollectives::ReduceScatter(const ReduceScatterArgs& args) {
   std::vector<size_t> bounds{0};
   for (const size_t count : args.count_by_rank) bounds.push_back(bounds.back() + count);

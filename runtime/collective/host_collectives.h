@@ -38,6 +38,10 @@ class HostCollectives : public Collectives {
   absl::Status Allgather(const GatherArgs& args) override;
   absl::Status Alltoall(const AlltoallArgs& args) override;
   absl::Status Broadcast(const BroadcastArgs& args) override;
+  // This rank's part of an allreduce whose tensors all ranks of the host see (host_inputs and
+  // host_outputs): its slice, in everyone's buffers. Waits for nobody. The caller sees to it that
+  // all have handed their buffers over, and that none uses its own before all have done their part.
+  absl::Status SumOwnSlice(const ReduceArgs& args);
   absl::Status Barrier() override;
 
   // The first half of an allreduce: rank r gets the reduction of elements bounds[r] to

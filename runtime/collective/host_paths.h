@@ -59,7 +59,9 @@ absl::Status StagedAlltoall(HostGroup& group, const AlltoallArgs& args,
 // Copies to an output.
 void CopyOut(void* to, const void* from, size_t bytes, bool streams);
 
-// REQUIRES: tensors.all_in_shared_memory(); gather.
+// REQUIRES: tensors.all_in_shared_memory(); gather. The first only reads and writes this rank's
+// slice of all buffers: who meets whom before and after is the caller's.
+absl::Status SumOwnSlice(const HostGroup& group, const HostReduce& reduce);
 absl::Status ZeroCopyReduce(HostGroup& group, const HostReduce& reduce);
 
 }  // namespace hvd

@@ -11,10 +11,7 @@ constexpr size_t kUncheckedBytes = size_t{1} << 20;
 
 }  // namespace
 
-// All have handed their buffers over before any comes here, so there is no meeting at the start:
-// only at the end, when nobody reads or writes another's buffers any more.
-absl::Status ZeroCopyReduce(HostGroup& group, const HostReduce& reduce) {
-  if (absl::Status begun = group.Begin(); !begun.ok()) return begun;
+absl::Status SumOwnSlice(const HostGroup& group, const HostReduce& reduce) {
   absl::InlinedVector<const void*, 16> sources(group.size());
   absl::InlinedVector<void*, 16> destinations(group.size());
   const size_t step = kUncheckedBytes / reduce.tensors.element_bytes();
@@ -32,6 +29,14 @@ absl::Status ZeroCopyReduce(HostGroup& group, const HostReduce& reduce) {
           reduce.Combine(sources, destinations, piece.count);
         });
   }
+  return absl::OkStatus();
+}
+
+// All have handed their buffers over before any comes here, so there is no meeting at the start:
+// only at the end, when nobody reads or writes another's buffers any more.
+absl::Status ZeroCopyReduce(HostGroup& group, const HostReduce& reduce) {
+  if (absl::Status begun = group.Begin(); !begun.ok()) return begun;
+  if (absl::Status summed = SumOwnSlice(group, reduce); !summed.ok()) return summed;
   group.PublishMark({});
   return group.AwaitMarks();
 }

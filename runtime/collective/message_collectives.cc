@@ -211,7 +211,7 @@ MessageCollectives::Started MessageCollectives::StartBroadcast(const BroadcastAr
                                 .bytes = args.bytes,
                                 .root = args.root,
                                 .chain = args.bytes >= thresholds_.chain_bytes,
-                                .segment_bytes = thresholds_.alone.segment_bytes});
+                                .segment_bytes = thresholds_.segment_bytes});
 }
 
 // In round k every rank tells the one 2^k to its right, and hears from the one 2^k to its left.

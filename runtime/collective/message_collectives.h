@@ -5,6 +5,7 @@
 // broadcast a tree or a chain in segments, and the barrier disseminates.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -23,11 +24,12 @@ struct MessageThresholds {
   // everyone.
   size_t one_shot_bytes = size_t{2} << 10;
   int one_shot_ranks = 8;
-  size_t ring_bytes = size_t{128} << 10;    // allreduce: from this, a ring
-  RingPace alone;                           // of a ring that has the link for itself
-  RingPace piped = {size_t{128} << 10, 8};  // of one in a pipeline
-  size_t chain_bytes = size_t{256} << 10;   // broadcast: from this, a chain
-  size_t chunk_bytes = size_t{4} << 20;     // what goes through a pipeline at a time
+  size_t ring_bytes = size_t{128} << 10;  // allreduce: from this, a ring
+  // Of one send; of half as much in a pipeline, where several rings share the link.
+  size_t segment_bytes = size_t{256} << 10;
+  size_t window = 8;                       // segments that a ring has on the wire
+  size_t chain_bytes = size_t{256} << 10;  // broadcast: from this, a chain
+  size_t chunk_bytes = size_t{4} << 20;    // what goes through a pipeline at a time
   // Sums are in rank order wherever an element lies, and so do not depend on the fusion.
   bool deterministic = false;
 };
@@ -62,8 +64,9 @@ class MessageCollectives : public Collectives {
   Started StartBroadcast(const BroadcastArgs& args);
 
  private:
-  const RingPace& PaceIn(Company company) const {
-    return company == Company::kAlone ? thresholds_.alone : thresholds_.piped;
+  RingPace PaceIn(Company company) const {
+    const size_t share = company == Company::kAlone ? 1 : 2;
+    return {std::max<size_t>(1, thresholds_.segment_bytes / share), thresholds_.window};
   }
   absl::Status AllreduceBuffer(MessageReduce reduce);
   absl::Status AllreduceInChunks(const MessageReduce& reduce);

@@ -39,8 +39,8 @@ class RingPlan {
 
 // How much of a ring is on the wire at a time.
 struct RingPace {
-  size_t segment_bytes = size_t{256} << 10;
-  size_t window = 8;  // segments; at most kMaxRingWindow
+  size_t segment_bytes = 0;
+  size_t window = 1;  // segments; at most kMaxRingWindow
 };
 inline constexpr size_t kMaxRingWindow = 16;
 

@@ -1,6 +1,7 @@
 #include "runtime/engine/direct.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/shared_lock.h"
@@ -12,6 +13,8 @@ constexpr uint32_t kBuckets = 4 * Direct::kNames;
 constexpr uint32_t kPlaces = 4;  // see DirectTicket::line
 // Of a tensor in the line of its mark, and in the line that the processor fetches along with it.
 constexpr size_t kBytesInLine = 112;
+constexpr uint64_t kOffsetBytes = 16;
+constexpr size_t kDoneBytes = 128;  // apart from neighbours
 
 size_t RoundUp(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
@@ -43,6 +46,16 @@ bool GoesDirectly(const Signature& s) {
   }
 }
 
+// Never 0 in its low 48 bits.
+uint64_t HashOf(const Signature& s) {
+  uint64_t hash = Mix(static_cast<uint64_t>(s.kind), (uint64_t{s.dtype} << 32) | s.op);
+  hash = Mix(hash, (static_cast<uint64_t>(s.root) << 32) | static_cast<uint32_t>(s.ndim));
+  for (int d = s.kind == RequestKind::kAllgather ? 1 : 0; d < s.ndim; ++d) {
+    hash = Mix(hash, static_cast<uint64_t>(s.shape[d]));
+  }
+  return hash | 1;
+}
+
 }  // namespace
 
 struct Direct::Line {
@@ -66,19 +79,28 @@ struct Direct::Header {
 
 size_t Direct::Bytes(int size) {
   const size_t places = size_t{kNames + 1} * kPlaces * size;
-  return RoundUp(sizeof(Header)) + RoundUp(sizeof(Line) * places) + kMaxBytes * places;
+  return RoundUp(sizeof(Header)) + RoundUp(sizeof(Line) * places) + RoundUp(kDoneBytes * places) +
+         kMaxBytes * places;
 }
 
 Direct::Direct(const DirectPlace& place) : place_(place) {
   auto* at = static_cast<std::byte*>(place.memory);
   header_ = reinterpret_cast<Header*>(at);
   lines_ = at + RoundUp(sizeof(Header));
-  slots_ = lines_ + RoundUp(sizeof(Line) * (kNames + 1) * kPlaces * place.size);
+  const size_t places = size_t{kNames + 1} * kPlaces * place.size;
+  done_ = lines_ + RoundUp(sizeof(Line) * places);
+  slots_ = done_ + RoundUp(kDoneBytes * places);
 }
 
 Direct::Line& Direct::line(const DirectTicket& ticket, int peer) const {
   const size_t place = size_t{ticket.number} * kPlaces + ticket.line();
   return reinterpret_cast<Line*>(lines_)[place * place_.size + peer];
+}
+
+std::atomic<uint64_t>& Direct::done(const DirectTicket& ticket, int peer) const {
+  const size_t place = size_t{ticket.number} * kPlaces + ticket.line();
+  return *reinterpret_cast<std::atomic<uint64_t>*>(
+      done_ + (place * place_.size + static_cast<size_t>(peer)) * kDoneBytes);
 }
 
 std::byte* Direct::slot(const DirectTicket& ticket, int peer) const {
@@ -115,12 +137,25 @@ uint64_t Direct::WordOf(const Signature& s) {
     bytes = s.elements() * width;
     if (bytes > kMaxBytes) return kThroughBoard;
   }
-  uint64_t hash = Mix(static_cast<uint64_t>(s.kind), (uint64_t{s.dtype} << 32) | s.op);
-  hash = Mix(hash, (static_cast<uint64_t>(s.root) << 32) | static_cast<uint32_t>(s.ndim));
-  for (int d = s.kind == RequestKind::kAllgather ? 1 : 0; d < s.ndim; ++d) {
-    hash = Mix(hash, static_cast<uint64_t>(s.shape[d]));
+  return (HashOf(s) << 16) | bytes;
+}
+
+uint64_t Direct::WordInArena(const Signature& s) {
+  uint64_t hash = Mix(HashOf(s), 0x452821e638d01377ull);
+  hash = Mix(hash, std::bit_cast<uint64_t>(s.prescale));
+  hash = Mix(hash, std::bit_cast<uint64_t>(s.postscale));
+  return ((hash | 1) << 16) | kOffsetBytes;
+}
+
+void Direct::PublishDone(const DirectTicket& ticket) {
+  done(ticket, place_.index).store(ticket.stamp(), std::memory_order_release);
+}
+
+bool Direct::AllDone(const DirectTicket& ticket) const {
+  for (int peer = 0; peer < place_.size; ++peer) {
+    if (done(ticket, peer).load(std::memory_order_acquire) < ticket.stamp()) return false;
   }
-  return ((hash | 1) << 16) | bytes;
+  return true;
 }
 
 std::byte* Direct::Room(const DirectTicket& ticket, uint64_t word) {

@@ -1,6 +1,9 @@
-// The short way for small tensors on one host: every rank writes its tensor beside its mark and
-// reads the others' when all have marked. No log, no order, no executor: one exchange of cache
-// lines.
+// The short way on one host, without the board and its log.
+//
+// Small tensors: every rank writes its tensor beside its mark and reads the others' when all have
+// marked: one exchange of cache lines. Tensors in the arenas: the marks say where they lie, each
+// rank sums its slice in everyone's buffers, says that it has, and is done when all have. Nobody
+// ever waits inside, so requests may be marked in any order.
 //
 // A mark says either "this tensor, here it is" or "I go through the board". When all marks of a
 // generation are the first kind and of the same request, each rank computes the result by itself,
@@ -58,6 +61,8 @@ class Direct {
   // when such a request cannot go this way.
   static uint64_t WordOf(const Signature& signature);
   static size_t BytesOf(uint64_t word) { return word & 0xffff; }
+  // Of an allreduce whose tensors lie in the arenas; what the mark brings are ArenaOffsets.
+  static uint64_t WordInArena(const Signature& signature);
 
   // Where this rank's tensor is to be written, and the mark published afterwards.
   std::byte* Room(const DirectTicket& ticket, uint64_t word);
@@ -71,12 +76,17 @@ class Direct {
   uint64_t WordAt(const DirectTicket& ticket, int peer) const;
   const std::byte* TensorAt(const DirectTicket& ticket, int peer) const;
 
+  // This rank has done its part of a tensor in the arenas; and whether all have.
+  void PublishDone(const DirectTicket& ticket);
+  bool AllDone(const DirectTicket& ticket) const;
+
   int index() const { return place_.index; }
   int size() const { return place_.size; }
 
  private:
   struct Line;
   struct Header;
+  std::atomic<uint64_t>& done(const DirectTicket& ticket, int peer) const;
   Line& line(const DirectTicket& ticket, int peer) const;
   std::byte* slot(const DirectTicket& ticket, int peer) const;
   uint32_t NumberLocked(std::string_view name);
@@ -84,6 +94,7 @@ class Direct {
   const DirectPlace place_;
   Header* header_;
   std::byte* lines_;
+  std::byte* done_;
   std::byte* slots_;
 };
 

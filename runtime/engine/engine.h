@@ -75,6 +75,7 @@ class Engine {
   // engine_marks.cc: the two ways in.
   absl::Status MarkLocked(LocalName* name);
   bool MarkDirectly(LocalName* name);
+  void MarkInArena(LocalName* name);
   absl::Status MarkOnBoard(LocalName* name);
   absl::Status JoinLocked(LocalName* name);
   void SubmitDeferredLocked();
@@ -88,6 +89,9 @@ class Engine {
   void WatchMarkedLocked();
   bool StepLog();
   bool DirectIsReady() const;
+  bool CanStep(const LocalName& name) const;
+  void SumInArenas(LocalName* name);
+  void FinishInArenas(LocalName* name);
   void FinishDirect(LocalName* name);
   void FallBack(LocalName* name);
   bool FindRequests(const std::vector<LogEntry>& batch, std::vector<Request*>* requests);

@@ -3,6 +3,7 @@
 
 #include "runtime/engine/arena_offsets.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/fusion.h"
 
 namespace hvd {
 namespace {
@@ -37,9 +38,11 @@ bool Engine::MarkDirectly(LocalName* name) {
   }
   if (name->ticket.number == 0) return false;
   name->word = Direct::WordOf(request.signature);
+  name->in_arena = name->summed = false;
+  if (name->word == Direct::kThroughBoard) MarkInArena(name);
   const bool brings =
       request.signature.kind != RequestKind::kBroadcast || request.root_index == direct.index();
-  if (brings && Direct::BytesOf(name->word) > 0) {
+  if (!name->in_arena && brings && Direct::BytesOf(name->word) > 0) {
     memcpy(direct.Room(name->ticket, name->word), request.input, Direct::BytesOf(name->word));
   }
   direct.Publish(name->ticket, name->word);
@@ -47,6 +50,17 @@ bool Engine::MarkDirectly(LocalName* name) {
   marked_.push_back(name);
   marked_count_.store(marked_.size(), std::memory_order_release);
   return true;
+}
+
+// A large tensor goes directly when the others can reach it.
+void Engine::MarkInArena(LocalName* name) {
+  const Request& request = *name->pending;
+  if (!ReducesInPlace(request.signature)) return;
+  const ArenaOffsets offsets = OffsetsInArena(request, world_->arenas());
+  if (offsets.input < 0) return;
+  name->in_arena = true;
+  name->word = Direct::WordInArena(request.signature);
+  memcpy(world_->direct()->Room(name->ticket, name->word), &offsets, sizeof(offsets));
 }
 
 absl::Status Engine::MarkOnBoard(LocalName* name) {

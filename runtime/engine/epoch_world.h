@@ -67,6 +67,8 @@ class EpochWorld {
   Direct* direct() { return direct_.get(); }  // null in a job of several hosts
   Waiter& waiter() { return *waiter_; }
   Collectives& collectives() { return *collectives_; }
+  // The collectives of a set on one host; else null.
+  HostCollectives* on_host() { return on_host_; }
   void SetThresholds(const HierarchicalThresholds& thresholds);
   Leader* leader() { return leader_.get(); }  // null unless this rank speaks for its host
   Transport* transport() { return transport_.get(); }

@@ -32,6 +32,12 @@ struct OpenRun {
 
 }  // namespace
 
+bool ReducesInPlace(const Signature& signature) {
+  return signature.kind == RequestKind::kAllreduce && IsPlain(signature) && !signature.is_group() &&
+         signature.compression == HVD_COMPRESSION_NONE && signature.device_type == HVD_CPU &&
+         !(signature.dtype == HVD_BOOL && signature.op == HVD_AVERAGE);
+}
+
 bool ReducesPlainly(const LogEntry& entry) {
   return entry.error.empty() && entry.signature.kind == RequestKind::kAllreduce &&
          IsPlain(entry.signature);

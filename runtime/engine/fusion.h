@@ -11,6 +11,8 @@ namespace hvd {
 
 // An allreduce that is nothing but that: it may be fused with others.
 bool ReducesPlainly(const LogEntry& entry);
+// A single tensor that can be summed where it lies, if the host's ranks reach it.
+bool ReducesInPlace(const Signature& signature);
 
 struct FusionRules {
   size_t threshold = 0;       // bytes of one collective; 0: nothing is fused

@@ -21,6 +21,9 @@ struct LocalName {
   bool asked_direct = false;  // whether `ticket.number` is known
   DirectTicket ticket;        // of the latest request
   uint64_t word = 0;          // its mark
+  bool in_arena = false;      // the mark says where the tensors lie
+  int64_t begin_ns = 0;       // when it began to, while the timeline is on
+  bool summed = false;        // this rank has done its part of them
 };
 
 class Names {

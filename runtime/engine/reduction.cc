@@ -223,24 +223,20 @@ bool AllContribute(const LogEntry& entry, int size) { return entry.contributors 
 absl::Status CheckJoined(const LogEntry& entry, int size) {
   if (AllContribute(entry, size)) return absl::OkStatus();
   const Signature& s = entry.signature;
-  const std::string joined = std::to_string(size - entry.contributors) + " of " +
-                             std::to_string(size) + " ranks have joined (hvd_join)";
-  if (s.kind == RequestKind::kBroadcast || s.kind == RequestKind::kAlltoall ||
-      s.kind == RequestKind::kReduceScatter) {
-    return absl::InvalidArgumentError("a " + std::string(KindName(s.kind)) +
-                                      " needs every rank, and " + joined +
-                                      "; while some have, only allreduce, allgather and barrier "
-                                      "are possible: " +
-                                      Describe(s));
-  }
   const bool ordered = s.op == HVD_MIN || s.op == HVD_MAX || s.op == HVD_PRODUCT;
-  if (s.kind == RequestKind::kAllreduce && ordered && s.prescale != 1) {
-    return absl::InvalidArgumentError(joined +
-                                      ", and what they would bring has no neutral value "
-                                      "under a prescale: " +
-                                      Describe(s));
-  }
-  return absl::OkStatus();
+  if (s.kind != RequestKind::kAllreduce || !ordered || s.prescale == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      std::to_string(size - entry.contributors) + " of " + std::to_string(size) +
+      " ranks have joined (hvd_join), and what they would bring has no neutral value under a "
+      "prescale: " +
+      Describe(s));
+}
+
+ReduceArgs PlainArgs(const LogEntry& entry, absl::Span<const ReducePart> parts) {
+  ReduceArgs args;
+  PutOperation(entry, &args);
+  args.parts = parts;
+  return args;
 }
 
 }  // namespace hvd

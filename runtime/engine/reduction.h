@@ -11,6 +11,9 @@ namespace hvd {
 absl::Status Reduce(const LogEntry& entry, absl::Span<const ReducePart> parts,
                     Collectives* collectives);
 
+// A plain one as a call. The parts are borrowed.
+ReduceArgs PlainArgs(const LogEntry& entry, absl::Span<const ReducePart> parts);
+
 // The same of a reduce-scatter. `args`' tensors are filled in.
 absl::Status Scatter(const LogEntry& entry, ReduceScatterArgs args, Collectives* collectives);
 
@@ -21,7 +24,7 @@ void AppendParts(const Request& request, std::vector<ReducePart>* parts);
 void FillNeutral(const Signature& signature, void* elements, size_t count);
 // Whether all ranks of `size` brought something.
 bool AllContribute(const LogEntry& entry, int size);
-// What cannot be done while a rank has joined; the same on all ranks.
+// An allreduce that cannot be done while a rank has joined; the same on all ranks.
 absl::Status CheckJoined(const LogEntry& entry, int size);
 
 }  // namespace hvd

@@ -35,10 +35,13 @@ uint64_t FittingBytes() {
   return bytes / ArenaSpace::kHugePage * ArenaSpace::kHugePage;
 }
 
-absl::Status Refused(const char* call) {
-  return absl::ResourceExhaustedError(std::string("hvd_alloc: this process can make no arena (") +
-                                      call + ": " + strerror(errno) +
+absl::Status NoArena(const std::string& why) {
+  return absl::ResourceExhaustedError("hvd_alloc: this process can make no arena (" + why +
                                       "); use other memory for tensors, every operation takes it");
+}
+
+absl::Status Refused(const char* call) {
+  return NoArena(std::string(call) + ": " + strerror(errno));
 }
 
 }  // namespace
@@ -51,6 +54,11 @@ Arena::~Arena() {
 absl::Status Arena::MakeFile() {
   if (file_.fd >= 0 || !file_status_.ok()) return file_status_;
   const uint64_t bytes = FittingBytes();
+  if (bytes < kLeastBytes) {
+    file_status_ =
+        NoArena("its limits of address space or file sizes are too low, see ulimit -v -f");
+    return file_status_;
+  }
   const int fd = memfd_create("hvd-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   // Sealed, so that no rank can shrink it and kill the others with SIGBUS.
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0 ||

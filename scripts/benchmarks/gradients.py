@@ -49,10 +49,10 @@ def gradients(report, rounds):
 
     for name in ("user", "arena", "views"):
         runs[name] = remember(name, runs[name])
-    medians = sides.take_turns(report, runs, rounds)
-    sides.table(report, medians, runs, [BYTES])
+    times = sides.take_turns(report, runs, rounds)
+    sides.table(report, times, runs, [BYTES])
     for name, wanted in (("user", 0.6), ("arena", 0.6), ("views", 0.85)):
         report.at_least(f"gradients, {name}: share of one contiguous call's speed", statistics.median(ratios[name]), wanted)
     peers = [name for name in runs if name not in ratios]
-    best = min(peers, key=lambda name: medians[name, BYTES])
-    report.at_least(f"gradients, user buffers: times the best peer ({best})", medians[best, BYTES] / medians["user", BYTES], 3)
+    best = min(peers, key=lambda name: times[name, BYTES])
+    report.at_least(f"gradients, user buffers: times the best peer ({best})", times.ratio(best, "user", BYTES), 3)

@@ -6,10 +6,6 @@ KB, MB = 1 << 10, 1 << 20
 PEERS = ("openmpi", "mpich", "gloo")
 
 
-def best(medians, names, size):
-    return min(medians[name, size] for name in names)
-
-
 def allreduce(report, rounds):
     """Two ranks, float32, in place, from 64 KB to 256 MB."""
     sizes = [64 * KB, 256 * KB, MB, 4 * MB, 16 * MB, 64 * MB, 256 * MB]
@@ -21,18 +17,18 @@ def allreduce(report, rounds):
         "mpich": sides.mpich(2, "allreduce", sizes),
         "gloo": sides.gloo(2, "allreduce", sizes),
     }
-    medians = sides.take_turns(report, runs, rounds)
-    sides.table(report, medians, runs, sizes)
+    times = sides.take_turns(report, runs, rounds)
+    sides.table(report, times, runs, sizes)
     for size in sizes:
-        of_limit = medians["limit", size] / medians["arena", size]
+        of_limit = times.ratio("limit", "arena", size)
         report.at_least(f"arena buffers, {words(size)}: share of the limit", of_limit, 0.75 if size == 64 * KB else 0.85)
-        ratio = best(medians, PEERS, size) / medians["arena", size]
+        ratio = times.ratio(PEERS, "arena", size)
         report.at_least(f"arena buffers, {words(size)}: times the best peer", ratio, 2 if size == 64 * KB else 2.5)
     for size in sizes:
-        of_limit = medians["limit", size] / medians["user", size]
+        of_limit = times.ratio("limit", "user", size)
         wanted = 0.6 if size == 64 * KB else 0.45 if size <= 16 * MB else 0.55
         report.at_least(f"user buffers, {words(size)}: share of the limit", of_limit, wanted)
-        ratio = best(medians, PEERS, size) / medians["user", size]
+        ratio = times.ratio(PEERS, "user", size)
         report.at_least(f"user buffers, {words(size)}: times the best peer", ratio, 2.5 if size >= 16 * MB else 1.6)
 
 
@@ -45,13 +41,13 @@ def small(report, rounds):
         "openmpi": sides.openmpi(2, "allreduce", sizes),
         "mpich": sides.mpich(2, "allreduce", sizes),
     }
-    medians = sides.take_turns(report, runs, rounds)
-    sides.table(report, medians, runs, sizes)
+    times = sides.take_turns(report, runs, rounds)
+    sides.table(report, times, runs, sizes)
     for size in sizes:
-        ratio = medians["blocking", size] / medians["openmpi", size]
+        ratio = times.ratio("blocking", "openmpi", size)
         report.at_most(f"blocking by name, {words(size)}: times Open MPI's", ratio, 2 if size <= 48 else 1.3)
     for size in sizes:
-        report.at_most(f"submit and wait, {words(size)}", medians["async", size], 5, "us")
+        report.at_most(f"submit and wait, {words(size)}", times["async", size], 5, "us")
 
 
 def oversubscribed(report, rounds):
@@ -64,12 +60,12 @@ def oversubscribed(report, rounds):
             "mpich": sides.mpich(np, "allreduce", sizes),
             "gloo": sides.gloo(np, "allreduce", sizes),
         }
-        medians = sides.take_turns(report, runs, rounds)
+        times = sides.take_turns(report, runs, rounds)
         report.note(f"{np} ranks")
-        sides.table(report, medians, runs, sizes)
-        report.at_most(f"{np} ranks, 8 B: times Open MPI's with yield", medians["user", 8] / medians["openmpi", 8], 0.8)
+        sides.table(report, times, runs, sizes)
+        report.at_most(f"{np} ranks, 8 B: times Open MPI's with yield", times.ratio("user", "openmpi", 8), 0.8)
         for size in sizes[1:]:
-            report.at_least(f"{np} ranks, {words(size)}: times the best peer", best(medians, PEERS, size) / medians["user", size], 4)
+            report.at_least(f"{np} ranks, {words(size)}: times the best peer", times.ratio(PEERS, "user", size), 4)
 
 
 def types(report, rounds):
@@ -78,10 +74,10 @@ def types(report, rounds):
     for buffers in ("user", "arena"):
         runs = {dtype: sides.hvd_sizes(2, "allreduce", [count * width for count in counts], "--dtype", dtype, "--buffers", buffers)
                 for dtype, width in (("float32", 4), ("float16", 2), ("bfloat16", 2))}
-        medians = sides.take_turns(report, runs, rounds)
+        times = sides.take_turns(report, runs, rounds)
         for dtype in ("float16", "bfloat16"):
             for count in counts:
-                ratio = medians[dtype, 2 * count] / medians["float32", 4 * count]
+                ratio = times[dtype, 2 * count] / times["float32", 4 * count]
                 report.at_most(f"{dtype}, {buffers} buffers, {words(2 * count)}: times float32's of the same count", ratio, 0.55)
 
 
@@ -94,9 +90,9 @@ def operations(report, rounds):
             "openmpi": sides.openmpi(2, op, sizes),
             "mpich": sides.mpich(2, op, sizes),
         }
-        medians = sides.take_turns(report, runs, rounds)
+        times = sides.take_turns(report, runs, rounds)
         report.note(op)
-        sides.table(report, medians, runs, sizes)
+        sides.table(report, times, runs, sizes)
         for size in sizes:
-            ratio = best(medians, ("openmpi", "mpich"), size) / medians["hvd", size]
+            ratio = times.ratio(("openmpi", "mpich"), "hvd", size)
             report.at_least(f"{op}, {words(size)}: times the best MPI", ratio, 2 if size >= MB else 1)

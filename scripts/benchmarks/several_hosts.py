@@ -59,12 +59,12 @@ class Hosts:
             output = self.run(0, *environment, "host1", *options)
         if server.returncode != 0:
             sides.fail(f"ucx_perftest's server ended with {server.returncode}")
-        return float(re.findall(r"Final:.*", output)[-1].split()[5]) * MB
+        return float(re.findall(r"Final:.*", output)[-1].split()[6]) * MB
 
     def _await_server(self):
-        """Until it listens on ucx_perftest's port."""
+        """Until it listens on ucx_perftest's port, 13337."""
         deadline = time.monotonic() + 10
-        while ":3345 " not in self.run(1, "cat", "/proc/net/tcp", "/proc/net/tcp6"):
+        while ":3419 " not in self.run(1, "cat", "/proc/net/tcp", "/proc/net/tcp6"):
             if time.monotonic() > deadline:
                 sides.fail("ucx_perftest's server does not listen")
             time.sleep(0.01)
@@ -103,7 +103,7 @@ def hosts(report, rounds):
         seen = {"hvd": [], "gloo": [], "ucx": []}
         for number in range(rounds):
             sides.progress(f"round {number + 1} of {rounds}: unshaped")
-            seen["hvd"].append(here.bench(1, "allreduce", "--sizes", SIZE)["us_p50"])
+            seen["hvd"].append(here.bench(1, "allreduce", "--sizes", SIZE, "--iters", 7)["us_p50"])
             seen["gloo"].append(here.gloo()["us_p50"])
             seen["ucx"].append(here.ucx_bytes_a_second())
         sides.progress("\r")

@@ -97,22 +97,44 @@ def progress(text):
         print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
 
 
+class Times:
+    """What the sides took, by (side's name, bytes): a median for each round."""
+
+    def __init__(self):
+        self.rounds = {}
+
+    def add(self, name, size, value):
+        self.rounds.setdefault((name, size), []).append(value)
+
+    def __getitem__(self, key):
+        return statistics.median(self.rounds[key])
+
+    def ratio(self, over, under, size):
+        """Of two sides, each a name or several of which the best counts: the median of the rounds' ratios. Sides of one round ran
+        one after the other, so what changes about the machine in a run changes both."""
+        return statistics.median(a / b for a, b in zip(self._best(over, size), self._best(under, size)))
+
+    def _best(self, names, size):
+        names = (names,) if isinstance(names, str) else names
+        return [min(values) for values in zip(*(self.rounds[name, size] for name in names))]
+
+
 def take_turns(report, sides, rounds, key="us_p50"):
-    """Runs every side once a round. (side's name, bytes) → median of its rounds' `key`."""
-    seen = {}
+    """Runs every side once a round."""
+    times = Times()
     for number in range(1, rounds + 1):
         for name, one_round in sides.items():
             progress(f"round {number} of {rounds}: {name}")
             for result in results_in(one_round()):
                 report.result({**result, "side": name, "round": number})
-                seen.setdefault((name, result.get("bytes", 0)), []).append(result[key])
+                times.add(name, result["bytes"], result[key])
     progress("")
     progress("\r")
-    return {what: statistics.median(values) for what, values in seen.items()}
+    return times
 
 
-def table(report, medians, sides, sizes):
+def table(report, times, sides, sizes):
     """The medians, a line a size."""
     report.note(f"{'bytes':>10}" + "".join(f"{name:>13}" for name in sides) + "   median us")
     for size in sizes:
-        report.note(f"{size:>10}" + "".join(f"{medians[name, size]:>13.2f}" for name in sides))
+        report.note(f"{size:>10}" + "".join(f"{times[name, size]:>13.2f}" for name in sides))

@@ -7,14 +7,16 @@ from world import PROGRAMS
 def test_every_error_is_told_on_every_rank_of_one_host():
     with world.hosts() as here:
         for np in (2, 3):
-            outcome = here.hvdrun("-np", np, PROGRAMS / "errors", seconds=80).must(0)
-            assert outcome.out.count("all errors right") == np, outcome
+            for what in ([], ["joined"]):
+                outcome = here.hvdrun("-np", np, PROGRAMS / "errors", *what, seconds=40).must(0)
+                assert outcome.out.count("all errors right") == np, outcome
         here.must_be_clean()
 
 
 @world.bound(120)
 def test_every_error_is_told_on_every_rank_of_two_hosts():
     with world.hosts(2) as here:
-        outcome = here.hvdrun("-np", 3, "-H", "host0:2,host1:1", PROGRAMS / "errors", seconds=110).must(0)
-        assert outcome.out.count("all errors right") == 3, outcome
+        for what in ([], ["joined"]):
+            outcome = here.hvdrun("-np", 3, "-H", "host0:2,host1:1", PROGRAMS / "errors", *what, seconds=55).must(0)
+            assert outcome.out.count("all errors right") == 3, outcome
         here.must_be_clean()

@@ -18,6 +18,12 @@ struct VectorOf {
   static constexpr size_t kLanes = Level::kBytes / sizeof(T);
 };
 
+template <class Vector>
+struct PairOf {
+  Vector even;
+  Vector odd;
+};
+
 // Elements: how T lies in memory, what it is combined in, how it is scaled.
 template <class Level, class T>
 struct PlainElement {
@@ -147,9 +153,10 @@ struct BoolElement : PlainElement<Level, uint8_t> {
   };
 };
 
-// 16-bit floats: combined in float32. `Convert` has Widen(Narrow) and Round(Vector).
-template <class Level, class Convert>
+// float16: combined in float32. The level's HalfConvert has Widen(Narrow) and Round(Vector).
+template <class Level>
 struct Float16Element {
+  using Convert = typename Level::HalfConvert;
   using Stored = uint16_t;
   using Vector = typename VectorOf<Level, float>::type;
   using Scales = FloatScales<float>;
@@ -167,25 +174,63 @@ struct Float16Element {
   }
 };
 
-// The processors' own bfloat16 instructions flush denormals, so all levels round by integer
-// arithmetic instead; memory is slower than either.
+// bfloat16: combined in float32. Two lie in each 32 bits and are taken apart in place, the even
+// ones and the odd ones, so that nothing has to be moved between lanes. The processors' own
+// bfloat16 instructions flush denormals, so all levels round by integer arithmetic instead.
 template <class Level>
-struct BfloatConvert {
-  using Vector = typename VectorOf<Level, float>::type;
+struct BfloatElement {
+  using Stored = uint16_t;
+  using Floats = typename VectorOf<Level, float>::type;
   using Bits = typename VectorOf<Level, uint32_t>::type;
-  typedef uint16_t Narrow __attribute__((vector_size(Level::kBytes / 2)));
+  using Vector = PairOf<Floats>;
+  using Scales = FloatScales<float>;
+  static constexpr size_t kLanes = VectorOf<Level, uint16_t>::kLanes;
 
-  static HVD_INLINE Vector Widen(Narrow narrow) {
-    return reinterpret_cast<Vector>(__builtin_convertvector(narrow, Bits) << 16);
+  static HVD_INLINE Vector Load(const Stored* from) {
+    Bits both;
+    memcpy(&both, from, sizeof(both));
+    return {reinterpret_cast<Floats>(both << 16), reinterpret_cast<Floats>(both & kOdd)};
   }
-  static HVD_INLINE Narrow Round(Vector v) {
-    const Bits bits = reinterpret_cast<Bits>(v);
-    const Bits nearest = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    const Bits quiet_nan = (bits >> 16) | 0x40;
-    const Bits is_nan = reinterpret_cast<Bits>(v != v);
-    return __builtin_convertvector((nearest & ~is_nan) | (quiet_nan & is_nan), Narrow);
+  static HVD_INLINE void Store(Stored* to, Vector v) {
+    const Bits both = (Round(v.even) >> 16) | (Round(v.odd) & kOdd);
+    memcpy(to, &both, sizeof(both));
+  }
+
+ private:
+  static constexpr uint32_t kOdd = 0xffff0000;
+
+  // In the upper half, to nearest even. The one NaN has no bits that could carry.
+  static HVD_INLINE Bits Round(Floats v) {
+    const Bits bits = reinterpret_cast<Bits>(OneNan(v));
+    return bits + 0x7fff + ((bits >> 16) & 1);
   }
 };
+
+// What scales and operations make of a vector and of a pair.
+template <class Scales, class Vector>
+HVD_INLINE Vector Before(const Scales& scales, Vector v) {
+  return scales.Before(v);
+}
+template <class Scales, class Vector>
+HVD_INLINE PairOf<Vector> Before(const Scales& scales, PairOf<Vector> v) {
+  return {scales.Before(v.even), scales.Before(v.odd)};
+}
+template <class Scales, class Vector>
+HVD_INLINE Vector After(const Scales& scales, Vector v) {
+  return scales.After(v);
+}
+template <class Scales, class Vector>
+HVD_INLINE PairOf<Vector> After(const Scales& scales, PairOf<Vector> v) {
+  return {scales.After(v.even), scales.After(v.odd)};
+}
+template <class Op, class Vector>
+HVD_INLINE Vector Apply(Vector a, Vector b) {
+  return Op::Apply(a, b);
+}
+template <class Op, class Vector>
+HVD_INLINE PairOf<Vector> Apply(PairOf<Vector> a, PairOf<Vector> b) {
+  return {Op::Apply(a.even, b.even), Op::Apply(a.odd, b.odd)};
+}
 
 // Operations. Min and Max take b when it is smaller (greater), or a NaN where a is none.
 struct SumOp {

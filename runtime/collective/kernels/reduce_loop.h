@@ -59,15 +59,15 @@ HVD_INLINE void ReduceBlock(const Operands& operands, const Scales& scales, size
   typename Element::Vector sum[kVectors];
   const auto* first = operands.source(0) + at;
   for (int v = 0; v < kVectors; ++v) {
-    sum[v] = scales.Before(Element::Load(first + v * Element::kLanes));
+    sum[v] = Before(scales, Element::Load(first + v * Element::kLanes));
   }
   for (int s = 1; s < operands.source_count(); ++s) {
     const auto* source = operands.source(s) + at;
     for (int v = 0; v < kVectors; ++v) {
-      sum[v] = Op::Apply(sum[v], scales.Before(Element::Load(source + v * Element::kLanes)));
+      sum[v] = Apply<Op>(sum[v], Before(scales, Element::Load(source + v * Element::kLanes)));
     }
   }
-  for (int v = 0; v < kVectors; ++v) sum[v] = scales.After(sum[v]);
+  for (int v = 0; v < kVectors; ++v) sum[v] = After(scales, sum[v]);
   for (int d = 0; d < operands.destination_count(); ++d) {
     auto* destination = operands.destination(d) + at;
     for (int v = 0; v < kVectors; ++v) {
@@ -83,12 +83,12 @@ HVD_INLINE void ReduceTail(const ReduceTask& task, const Scales& scales, size_t 
   const size_t bytes = (task.count - at) * sizeof(Stored);
   Stored padded[Element::kLanes] = {};
   memcpy(padded, static_cast<const Stored*>(task.sources[0]) + at, bytes);
-  typename Element::Vector sum = scales.Before(Element::Load(padded));
+  typename Element::Vector sum = Before(scales, Element::Load(padded));
   for (int s = 1; s < task.source_count; ++s) {
     memcpy(padded, static_cast<const Stored*>(task.sources[s]) + at, bytes);
-    sum = Op::Apply(sum, scales.Before(Element::Load(padded)));
+    sum = Apply<Op>(sum, Before(scales, Element::Load(padded)));
   }
-  Element::Store(padded, scales.After(sum));
+  Element::Store(padded, After(scales, sum));
   for (int d = 0; d < task.destination_count; ++d) {
     memcpy(static_cast<Stored*>(task.destinations[d]) + at, padded, bytes);
   }
@@ -195,9 +195,9 @@ ReduceKernel FindAtLevel(hvd_dtype_t dtype, hvd_op_t op) {
     case HVD_INT64:
       return FindForInt<Level, int64_t, uint64_t>(op);
     case HVD_FLOAT16:
-      return FindForFloat<Float16Element<Level, typename Level::HalfConvert>>(op);
+      return FindForFloat<Float16Element<Level>>(op);
     case HVD_BFLOAT16:
-      return FindForFloat<Float16Element<Level, BfloatConvert<Level>>>(op);
+      return FindForFloat<BfloatElement<Level>>(op);
     case HVD_FLOAT32:
       return FindForFloat<FloatElement<Level, float>>(op);
     case HVD_FLOAT64:

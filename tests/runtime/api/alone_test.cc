@@ -45,6 +45,19 @@ TEST_CASE("alone is size one, again and again") {
     hvd_free_result(&result);
     CHECK(hvd_wait(handle) == HVD_ERR_INVALID);
     CHECK(hvd_barrier(nullptr) == HVD_OK);
+    int64_t received = -1;
+    REQUIRE(hvd_alltoall(&in, nullptr, 0, &out, nullptr, nullptr, &received) == HVD_OK);
+    CHECK(received == 3);
+    REQUIRE(hvd_reducescatter(&in, nullptr, nullptr, &result) == HVD_OK);
+    CHECK(memcmp(result.data, x.data(), 12) == 0);
+    hvd_free_result(&result);
+    int32_t last = -1;
+    REQUIRE(hvd_join(&last) == HVD_OK);
+    CHECK(last == 0);
+    const int32_t everyone[] = {0};
+    int32_t set = -1;
+    CHECK(hvd_add_process_set(everyone, 1, &set) == HVD_ERR_DUPLICATE);
+    CHECK(set == HVD_GLOBAL_PROCESS_SET);
     REQUIRE(hvd_shutdown() == HVD_OK);
     CHECK(hvd_is_initialized() == 0);
   }

@@ -212,7 +212,12 @@ int RunRank(Shared* shared, void* region, const std::vector<void*>& arena, int r
   Check(host.status());
   const char* dtype = getenv("DTYPE");
   const bool half = dtype != nullptr && std::string(dtype) == "float16";
-  Rank self{**host, shared, arena, half ? HVD_FLOAT16 : HVD_FLOAT32, std::move(op)};
+  const bool bf = dtype != nullptr && std::string(dtype) == "bfloat16";
+  Rank self{**host, shared, arena,
+            bf     ? HVD_BFLOAT16
+            : half ? HVD_FLOAT16
+                   : HVD_FLOAT32,
+            std::move(op)};
   for (const size_t bytes : Sizes()) BenchSize(self, bytes);
   return 0;
 }

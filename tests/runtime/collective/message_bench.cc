@@ -140,9 +140,8 @@ int main(int argc, char** argv) {
   hvd::Waiter waiter(&page, 0, &event_fd, hvd::WaitPolicy::For(1, hvd::UsableCores()));
   waiter.set_transport(transport->get());
   hvd::MessageThresholds thresholds;
-  thresholds.alone.segment_bytes = settings.Number("segment", thresholds.alone.segment_bytes);
-  thresholds.alone.window = settings.Number("window", thresholds.alone.window);
-  thresholds.piped = thresholds.alone;
+  thresholds.segment_bytes = settings.Number("segment", thresholds.segment_bytes);
+  thresholds.window = settings.Number("window", thresholds.window);
   thresholds.ring_bytes = settings.Number("ring", thresholds.ring_bytes);
   thresholds.chunk_bytes = settings.Number("chunk", thresholds.chunk_bytes);
   thresholds.deterministic = settings.Number("deterministic", 0) != 0;

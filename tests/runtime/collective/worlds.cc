@@ -44,8 +44,8 @@ std::vector<WorldMaker> AcrossWorlds() {
   rings.one_shot_bytes = 0;
   rings.ring_bytes = 0;
   rings.chain_bytes = 0;
-  rings.alone = {12000, 4};
-  rings.piped = {7000, 2};
+  rings.segment_bytes = 12000;
+  rings.window = 3;
   rings.chunk_bytes = 200000;
   const TransportKind loopback = TransportKind::kLoopback;
   for (const int size : {1, 2, 3, 4, 5, 8}) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -85,6 +86,23 @@ TEST_CASE("a full arena says how much it holds") {
   CHECK(absl::IsResourceExhausted(memory.status()));
   CHECK(std::string(memory.status().message()).find("arena of") != std::string::npos);
   CHECK(arena.Allocate(64).ok());
+}
+
+TEST_CASE("where limits leave no room there is no arena, and no signal") {
+  for (const auto limit : {RLIMIT_FSIZE, RLIMIT_AS}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const rlimit low{100 * kMiB, 100 * kMiB}, lower{kMiB, kMiB};
+      setrlimit(limit, limit == RLIMIT_AS ? &low : &lower);
+      Arena arena;
+      const auto memory = arena.Allocate(64);
+      const bool said = !memory.ok() && memory.status().message().find("ulimit") < 200;
+      _exit(arena.Share().fd == -1 && arena.Share().bytes == 0 && said ? 0 : 1);
+    }
+    int status = 1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }
 }
 
 TEST_CASE("a large piece gives its pages back and comes again as zeros") {

@@ -269,6 +269,34 @@ void CheckDuplicate() {
   MustStillWork("duplicate");
 }
 
+// Twos of all ranks but one.
+void CheckReducedWhileJoined(size_t count) {
+  const auto here = static_cast<float>(hvd::size() - 1), all = static_cast<float>(hvd::size());
+  hvd::Options options;
+  const auto check = [&](const char* name, float wanted) {
+    std::vector<float> data(count, 2), more(3, 2);
+    options.name = name;
+    hvd::allreduce(data, options);
+    if (std::abs(data.back() - wanted) > 1e-6) Fail(std::string(name) + " while a rank has joined");
+    data.assign(count, 2);
+    hvd::grouped_allreduce<float>({&data, &more}, options);
+    if (std::abs(data[0] - wanted) > 1e-6 || std::abs(more[2] - wanted) > 1e-6) {
+      Fail(std::string(name) + " of a group while a rank has joined");
+    }
+  };
+  check("average", 2 * here / all);
+  options.average_over_contributors = true;
+  check("average over contributors", 2);
+  options.average_over_contributors = false;
+  options.op = hvd::Op::kSum;
+  check("sum", 2 * here);
+  options.op = hvd::Op::kMin;
+  check("min", 2);
+  options.op = hvd::Op::kAdasum;
+  check("adasum", 2);
+  hvd::barrier();
+}
+
 // While one rank has joined: what needs everyone fails on the others, and the rest goes on.
 void CheckJoined(int early) {
   int32_t last = -1;
@@ -280,15 +308,13 @@ void CheckJoined(int early) {
       using Attempt = std::pair<const char*, std::function<hvd_status_t()>>;
       for (const auto& [kind, attempt] :
            {Attempt{"broadcast", [&] { return Broadcast(&ask, {n}); }},
+            {"allgather", [&] { return Gather(&ask, {n}); }},
             {"reduce-scatter", [&] { return Scatter(&ask, {n}); }},
             {"alltoall", [&] { return Alltoall(&ask, {n}); }}}) {
         if (attempt() != HVD_ERR_MISMATCH) Fail(std::string(kind) + " while a rank has joined");
-        MustContain(hvd_last_error(), "1 of " + std::to_string(hvd::size()) + " ranks have joined",
-                    kind);
+        MustContain(hvd_last_error(), "rank " + std::to_string(early) + " has joined", kind);
       }
-      std::vector<float> sum(static_cast<size_t>(n), 2);
-      hvd::allreduce(sum, hvd::Op::kSum, "sum");
-      if (sum.back() != 2.0f * static_cast<float>(hvd::size() - 1)) Fail("sum while joined");
+      CheckReducedWhileJoined(static_cast<size_t>(n));
     }
   }
   Must(hvd_join(&last), "join");
@@ -296,6 +322,23 @@ void CheckJoined(int early) {
     Fail("the last rank to join is " + std::to_string(last));
   }
   MustStillWork("join");
+}
+
+// A set from the start: rank 0 alone.
+void InitWithSet() {
+  const int32_t first = 0;
+  const int32_t* sets[] = {&first};
+  const int32_t sizes[] = {1};
+  hvd_init_options_t options = HVD_INIT_OPTIONS_INIT;
+  options.process_sets = sets;
+  options.process_set_sizes = sizes;
+  options.process_set_count = -1;
+  MustRefuse(HVD_ERR_INVALID, hvd_init(&options), "process_set_count");
+  options.process_set_count = 1;
+  Must(hvd_init(&options), "init");
+  if (hvd_process_set_size(1) != 1 || hvd_process_set_rank(1) != (hvd::rank() == 0 ? 0 : -1)) {
+    Fail("the set given to hvd_init is not there");
+  }
 }
 
 void CheckAll() {
@@ -319,7 +362,8 @@ int main(int argc, char** argv) {
     const hvd::internal::Tensor<float> tensor(x.data(), x.size());
     MustRefuse(HVD_ERR_NOT_INITIALIZED, hvd_allreduce(tensor.get(), tensor.get(), nullptr),
                "hvd_init");
-    hvd::Session session;
+    InitWithSet();
+    const hvd::Session session;  // shuts down
     for (int early = 0; joined && early < hvd::size(); ++early) CheckJoined(early);
     if (!joined) CheckAll();
     std::printf("all errors right on rank %d of %d\n", hvd::rank(), hvd::size());
