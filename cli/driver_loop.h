@@ -83,7 +83,7 @@ class Driver {
   // The timeline (driver_timeline_asked.cc).
   void BeginTimeline();
   void OnTimelineAsked(int host, const v1::TimelineAsked& asked);
-  void AnswerTimeline(const std::string& error);
+  void AnswerTimelineEnded();
   void WaitForTimeline();
 
   DriverSetup setup_;
@@ -94,7 +94,7 @@ class Driver {
   std::vector<HostPort> ports_;
   DaemonLinks links_;
   DriverTimeline timeline_;
-  v1::TimelineAsked timeline_asker_;  // whose question is being answered
+  std::vector<uint32_t> timeline_enders_;  // ranks that wait for its end
   Descriptor epoll_;
   int next_start_;  // the first host that the spawner has not been asked for
   double next_beat_ = 0;

@@ -97,7 +97,7 @@ void Driver::OnBeat(const Arrival& arrival) {
   trip.heard_there = static_cast<int64_t>(beat.heard_ns());
   trip.answered_there = static_cast<int64_t>(beat.sent_ns());
   trip.heard = arrival.at_ns;
-  if (timeline_.Heard(arrival.host, trip)) AnswerTimeline("");
+  if (timeline_.Heard(arrival.host, trip)) AnswerTimelineEnded();
 }
 
 void Driver::OnEvent(int host, const v1::Event& event) {
@@ -113,7 +113,7 @@ void Driver::OnOutput(int host, v1::OutputChunk* taken) {
   const v1::OutputChunk& chunk = *taken;
   ports_[host].output_received += chunk.data().size();
   if (chunk.is_timeline()) {
-    if (timeline_.Take(host, taken)) AnswerTimeline("");
+    if (timeline_.Take(host, taken)) AnswerTimelineEnded();
     return;
   }
   const int rank = static_cast<int>(chunk.rank());
@@ -136,7 +136,7 @@ void Driver::OnOutput(int host, v1::OutputChunk* taken) {
 
 void Driver::OnLinkEnded(int host) {
   TakeSpawner();  // its death comes before that of its children
-  if (timeline_.HostEnded(host)) AnswerTimeline("");
+  if (timeline_.HostEnded(host)) AnswerTimelineEnded();
   if (state_.facts().hosts[host].phase == HostFact::kGone) return;
   state_.HostLost(host, "the connection to its hvdd closed", MonotonicSeconds());
   if (!ports_[host].ended.empty()) state_.HostDetail(host, ports_[host].ended, MonotonicSeconds());

@@ -2,6 +2,7 @@
 #include <sys/epoll.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/driver_loop.h"
@@ -28,13 +29,14 @@ void Driver::OnTimelineAsked(int host, const v1::TimelineAsked& asked) {
   v1::SetTimeline& set = *command.mutable_set_timeline();
   set.set_rank(asked.rank());
   set.set_answer(true);
-  if (timeline_.ending()) {
-    set.set_error("the timeline is being ended; ask again after that");
-  } else if (path.empty() && timeline_.on()) {
+  if (path.empty() && timeline_.on()) {
     // The answer comes when the file is whole.
-    timeline_asker_ = asked;
+    timeline_enders_.push_back(asked.rank());
+    if (timeline_.ending()) return;
     timeline_.BeginEnd();
     set.set_answer(false);
+  } else if (timeline_.ending()) {
+    set.set_error("the timeline is being ended; ask again after that");
   } else if (!path.empty() && !(timeline_.on() && path == timeline_.path())) {
     set.set_error(std::string(timeline_.Begin(path).message()));
   }
@@ -45,14 +47,14 @@ void Driver::OnTimelineAsked(int host, const v1::TimelineAsked& asked) {
   }
 }
 
-void Driver::AnswerTimeline(const std::string& error) {
-  v1::Command command;
-  v1::SetTimeline& set = *command.mutable_set_timeline();
-  set.set_answer(true);
-  set.set_rank(timeline_asker_.rank());
-  set.set_error(error);
-  const int rank = static_cast<int>(timeline_asker_.rank());
-  if (rank < options_.topology.size()) links_.Send(options_.topology.place(rank).host, command);
+void Driver::AnswerTimelineEnded() {
+  for (const uint32_t rank : std::exchange(timeline_enders_, {})) {
+    if (rank >= static_cast<uint32_t>(options_.topology.size())) continue;
+    v1::Command command;
+    command.mutable_set_timeline()->set_answer(true);
+    command.mutable_set_timeline()->set_rank(rank);
+    links_.Send(options_.topology.place(static_cast<int>(rank)).host, command);
+  }
 }
 
 // The job is over; what its ranks recorded last may be under way.

@@ -45,7 +45,7 @@ void LinkServer::SetTimeline(v1::SetTimeline set) {
 }
 
 void LinkServer::SwitchTracing(bool on) {
-  tracing_ = on;
+  if (std::exchange(tracing_, on) == on) return;
   for (const auto& [epoch, memory] : memories_) memory->SetTracing(on);
   if (on && !std::exchange(looking_, true)) LookAtTraces();
   if (on) return;

@@ -511,6 +511,7 @@ TEST_CASE("the driver's abort and stop reach the page with their cause") {
   REQUIRE(page != nullptr);
   snprintf(page->activity[0].last, sizeof(page->activity[0].last), "allreduce 'grad.3'");
   page->activity[0].calls = 12;
+  page->activity[0].pending = 1;
   page->activity[0].state = RankState::kWaiting;
   v1::Command abort;
   abort.mutable_epoch_abort()->set_cause("rank 7 on host9 exited with code 3");
