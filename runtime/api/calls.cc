@@ -153,7 +153,7 @@ hvd_status_t CallAsync(Call call, const hvd_options_t* given, hvd_handle_t* hand
     call.options = target.options;
     auto pending = std::make_shared<Pending>();
     pending->engine = target.set->engine;
-      pending->requests.push_back(std::make_unique<Request>());
+    pending->requests.push_back(std::make_unique<Request>());
     const absl::Status checked =
         CheckCall(call, target.set->membership(), pending->requests[0].get());
     if (!checked.ok()) return Return(checked);

@@ -25,6 +25,8 @@ void Board::Complete(uint32_t number, MarkWord claimed) {
   } else {
     agreed.signature = entry.agreed;
     agreed.contributors = place_.local_size;
+    if (agreed.signature.kind == RequestKind::kJoin)
+      agreed.result = RankHere(memory_.header().last_joined);
   }
   agreed.number = number;
   if (agreed.error.empty() && agreed.signature.kind == RequestKind::kAllgather) {
