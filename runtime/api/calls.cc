@@ -26,17 +26,6 @@ hvd_status_t FindTarget(const hvd_options_t* given, Target* target) {
   return HVD_OK;
 }
 
-// Empty for the global set, whose rank numbers need no word.
-std::string RanksOf(const ProcessSet& set) {
-  return set.id == HVD_GLOBAL_PROCESS_SET ? "" : Describe(set);
-}
-
-hvd_status_t ReturnOfSet(const absl::Status& status, const std::string& set) {
-  if (status.ok() || set.empty() || absl::IsAborted(status)) return ReturnExecuted(status);
-  return ReturnExecuted(absl::Status(
-      status.code(), std::string(status.message()) + " (ranks are counted within " + set + ")"));
-}
-
 void GiveTensor(void** data, const std::vector<int64_t>& shape, uint32_t dtype,
                 hvd_tensor_t* result) {
   *result = HVD_TENSOR_INIT;
@@ -118,7 +107,6 @@ hvd_status_t StartGroup(const GroupCall& call, const Target& target, Pending* pe
   if (!requests.ok()) return Return(requests.status());
   pending->requests = *std::move(requests);
   pending->engine = target.set->engine;
-  pending->set = RanksOf(*target.set);
   return HVD_OK;
 }
 
@@ -136,8 +124,7 @@ hvd_status_t CallBlockingThrowing(Call* call, const hvd_options_t* given,
   const absl::Status checked = CheckCall(*call, target.set->membership(), &request);
   if (!checked.ok()) return Return(checked);
   if (call->kind == RequestKind::kBarrier) target.set->engine->Drain();
-  const absl::Status status = target.set->engine->Run(&request);
-  const hvd_status_t code = status.ok() ? HVD_OK : ReturnOfSet(status, RanksOf(*target.set));
+  const hvd_status_t code = ReturnExecuted(target.set->engine->Run(&request));
   if (code == HVD_OK) GiveResults(&request, place);
   return code;
 }
@@ -166,7 +153,6 @@ hvd_status_t CallAsync(Call call, const hvd_options_t* given, hvd_handle_t* hand
     call.options = target.options;
     auto pending = std::make_shared<Pending>();
     pending->engine = target.set->engine;
-    pending->set = RanksOf(*target.set);
     pending->requests.push_back(std::make_unique<Request>());
     const absl::Status checked =
         CheckCall(call, target.set->membership(), pending->requests[0].get());
@@ -193,7 +179,7 @@ hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_t
       if (!status.ok()) return Return(status);
       status = WaitFor(pending);
     }
-    const hvd_status_t code = ReturnOfSet(status, pending.set);
+    const hvd_status_t code = ReturnExecuted(status);
     if (code == HVD_OK && results != nullptr) GiveGroupResults(pending, results);
     return code;
   });
@@ -221,7 +207,7 @@ hvd_status_t WaitHandle(hvd_handle_t handle, const ResultPlace& place) {
     if (pending == nullptr) return UnknownHandle(handle);
     const absl::Status status = WaitFor(*pending);
     Process::Get().handles().Remove(handle);
-    const hvd_status_t code = ReturnOfSet(status, pending->set);
+    const hvd_status_t code = ReturnExecuted(status);
     if (code == HVD_OK) GiveResults(pending->requests[0].get(), place);
     return code;
   });
@@ -240,7 +226,7 @@ hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t
     }
     const absl::Status status = WaitFor(*pending);
     Process::Get().handles().Remove(handle);
-    const hvd_status_t code = ReturnOfSet(status, pending->set);
+    const hvd_status_t code = ReturnExecuted(status);
     if (code == HVD_OK) GiveGroupResults(*pending, results);
     return code;
   });

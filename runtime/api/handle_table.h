@@ -17,7 +17,6 @@ class Engine;
 struct Pending {
   std::vector<std::unique_ptr<Request>> requests;
   std::weak_ptr<Engine> engine;  // gone: every request is done
-  std::string set;               // which ranks messages speak of; empty: the job's
 };
 
 class HandleTable {

@@ -131,7 +131,7 @@ absl::Status Board::CheckLeft(uint32_t number, int run, std::string_view name) {
     if (!memory_.header().left.Has(r) || memory_.outstanding(r, number).load() != 0) continue;
     const MarkWord word(memory_.entry(number).word.load());
     // Else it has been completed, and that rank is done with it.
-    if (word.run() == run) return AbortLeft(place_.first_rank + r, name);
+    if (word.run() == run) return AbortLeft(RankHere(r), name);
   }
   return absl::OkStatus();
 }
@@ -154,7 +154,7 @@ absl::Status Board::NoteLeft() {
   for (uint32_t n = 1; n <= header.used; ++n) {
     const MarkWord word(memory_.entry(n).word.load());
     if (word.asked() > 0 && memory_.outstanding(place_.local_rank, n).load() == 0) {
-      return AbortLeft(place_.first_rank + place_.local_rank, KeptName(memory_.entry(n)));
+      return AbortLeft(RankHere(place_.local_rank), KeptName(memory_.entry(n)));
     }
   }
   if (place_.several_hosts) PushOutbox(kLeftFlag | static_cast<uint32_t>(place_.local_rank));
@@ -177,7 +177,7 @@ std::vector<OpenName> Board::Open(size_t at_most) const {
     for (int r = 0; r < place_.local_size; ++r) {
       const bool submitted = memory_.outstanding(r, n).load() != 0;
       if (!submitted && entry.neutral.Has(r)) continue;
-      (submitted ? name.submitted : name.missing).push_back(place_.first_rank + r);
+      (submitted ? name.submitted : name.missing).push_back(RankHere(r));
     }
     open.push_back(std::move(name));
   }

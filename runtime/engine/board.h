@@ -38,7 +38,9 @@ struct BoardPlace {
   int world_size = 1;
   int host = 0;
   bool several_hosts = false;
-  uint32_t entries = 8192;  // names outstanding or remembered, the log's length; same on all ranks
+  const int* global_ranks = nullptr;  // by rank of a process set: the job's; null: the same
+  // Names outstanding or remembered, and the log's length: a power of two, the same on all ranks.
+  uint32_t entries = 8192;
 };
 
 // A completed entry on its way to the leader.
@@ -46,12 +48,13 @@ struct OutboxEntry {
   uint32_t number = 0;
   uint32_t tenant = 0;  // tells the names apart that have had this number
   Report report;
-  bool is_left = false;  // instead of the above: `left_rank` has left
-  int left_rank = 0;
+  bool is_left = false;                 // instead of the above: `left_rank` has left
+  int left_rank = 0;                    // global
   std::vector<std::string> left_names;  // what it has submitted and not seen done
 };
 
-// What somebody waits for, for the one who looks for stalls. Ranks are global, all of this host.
+// What somebody waits for, for the one who looks for stalls. Ranks are global, all of this
+// host.
 struct OpenName {
   std::string name;
   Signature signature;  // one of the ranks'; not known of what waits elsewhere
@@ -104,10 +107,15 @@ class Board {
   // while a rank here is too far behind: the leader is rung when it has advanced.
   absl::StatusOr<std::optional<uint32_t>> Adopt(std::string_view name);
 
+  // As messages name it: ranks here are those of a process set.
+  int GlobalRank(int rank) const {
+    return place_.global_ranks != nullptr ? place_.global_ranks[rank] : rank;
+  }
+
   // This rank will submit nothing more (its kLeave has been marked). Aborts the epoch when a peer
   // on this host waits for it. With several hosts the leader passes it on.
   absl::Status NoteLeft();
-  // Aborts the epoch: `left_rank` can never answer `waiting_for`.
+  // Aborts the epoch: `left_rank` (global) can never answer `waiting_for`.
   absl::Status AbortLeft(int left_rank, std::string_view waiting_for) const;
 
   // What is marked by some and not complete, at most so many.
@@ -151,6 +159,8 @@ class Board {
   // Decisions and the log (board_log.cc).
   void Complete(uint32_t number, MarkWord claimed);
   Report ReadReport(uint32_t number) const;
+  int RankHere(int local_rank) const { return GlobalRank(place_.first_rank + local_rank); }
+  int64_t RowsOf(uint32_t number, MarkWord claimed, int local_rank) const;
   void AppendEntry(const LogEntry& entry);
   void WriteSlot(LogSlot* slot, const LogEntry& entry, MarkWord claimed);
   LogEntry ReadSlot(uint64_t seq) const;
@@ -159,6 +169,10 @@ class Board {
   uint64_t BatchBegin(uint64_t batch) const;
   void CloseAll();
   void AdvanceJoined(uint64_t begin, uint64_t end);
+  // All ranks of the host: the bell is not the set's.
+  void RingHost() const {
+    Ring(&place_.page->bell, place_.event_fds, static_cast<int>(place_.page->local_size));
+  }
 
   const BoardPlace place_;
   const BoardMemory memory_;

@@ -115,7 +115,7 @@ void Board::AdvanceJoined(uint64_t begin, uint64_t end) {
     if (FinishJoin()) completed = true;
   }
   if (is_over) joined_.store(false, std::memory_order_relaxed);
-  if (completed) Ring(&place_.page->bell, place_.event_fds, place_.local_size);
+  if (completed) RingHost();
 }
 
 }  // namespace hvd

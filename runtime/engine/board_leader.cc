@@ -33,7 +33,7 @@ std::optional<OutboxEntry> Board::TakeOutbox() {
   }
   const int local_rank = static_cast<int>(word & ~kLeftFlag);
   taken.is_left = true;
-  taken.left_rank = place_.first_rank + local_rank;
+  taken.left_rank = RankHere(local_rank);
   Lock lock(*this);
   for (uint32_t n = 1; lock.held() && n <= memory_.header().used; ++n) {
     if (memory_.outstanding(local_rank, n).load() != 0) taken.left_names.push_back(Name(n));

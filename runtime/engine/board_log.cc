@@ -25,14 +25,22 @@ void Board::Complete(uint32_t number, MarkWord claimed) {
   } else {
     agreed.signature = entry.agreed;
     agreed.contributors = place_.local_size;
+    if (agreed.signature.kind == RequestKind::kJoin)
+      agreed.result = RankHere(memory_.header().last_joined);
   }
   agreed.number = number;
   if (agreed.error.empty() && agreed.signature.kind == RequestKind::kAllgather) {
     for (int r = 0; r < place_.local_size; ++r) {
-      agreed.rows.push_back(memory_.mark(number, claimed.run(), r).rows);
+      agreed.rows.push_back(RowsOf(number, claimed, r));
     }
   }
   AppendEntry(agreed);
+}
+
+// A rank that has joined brings none.
+int64_t Board::RowsOf(uint32_t number, MarkWord claimed, int local_rank) const {
+  const bool neutral = claimed.neutral() > 0 && memory_.entry(number).neutral.Has(local_rank);
+  return neutral ? 0 : memory_.mark(number, claimed.run(), local_rank).rows;
 }
 
 // Of an entry that is claimed.
@@ -45,24 +53,24 @@ Report Board::ReadReport(uint32_t number) const {
   for (int r = place_.local_size - 1; r >= 0; --r) {
     const bool neutral = claimed.neutral() > 0 && entry.neutral.Has(r);
     const bool changed = claimed.changed() > 0 && entry.changed.Has(r);
-    if (neutral) report.joined_rank = place_.first_rank + r;
-    if (!neutral && !changed) same = place_.first_rank + r;
+    if (neutral) report.joined_rank = RankHere(r);
+    if (!neutral && !changed) same = RankHere(r);
   }
-  const Asker proposed = {place_.first_rank + entry.proposed_rank, entry.proposed};
+  const Asker proposed = {RankHere(entry.proposed_rank), entry.proposed};
   if (same >= 0) {
     report.first = {same, entry.agreed};
     if (claimed.changed() > 0) report.other = proposed;
   } else {
     report.first = proposed;
-    if (entry.mismatch) report.other = Asker{place_.first_rank + entry.other_rank, entry.other};
+    if (entry.mismatch) report.other = Asker{RankHere(entry.other_rank), entry.other};
   }
   if (report.first.signature.kind == RequestKind::kJoin) {
-    report.last_joined = place_.first_rank + memory_.header().last_joined;
+    report.last_joined = RankHere(memory_.header().last_joined);
   }
   if (report.first.signature.kind == RequestKind::kAllgather) {
     report.rows.push_back(place_.host);
     for (int r = 0; r < place_.local_size; ++r) {
-      report.rows.push_back(memory_.mark(number, claimed.run(), r).rows);
+      report.rows.push_back(RowsOf(number, claimed, r));
     }
   }
   return report;
@@ -168,7 +176,7 @@ void Board::Advance() {
   next_batch_.store(batch + 1, std::memory_order_release);
   std::atomic<uint32_t>& wanted = memory_.header().room_wanted;
   if (place_.several_hosts && wanted.load() != 0 && wanted.exchange(0) != 0) {
-    Ring(&place_.page->bell, place_.event_fds, place_.local_size);
+    RingHost();
   }
 }
 

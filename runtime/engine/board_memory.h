@@ -93,7 +93,7 @@ struct alignas(64) BoardPosition {
 struct BoardShape {
   int local_size = 1;
   int world_size = 1;
-  uint32_t entries = 0;
+  uint32_t entries = 0;  // a power of two
 };
 
 // Addresses in a board's memory.
@@ -106,7 +106,7 @@ class BoardMemory {
 
   BoardHeader& header() const { return *header_; }
   BoardEntry& entry(uint32_t number) const { return entries_[number]; }
-  uint32_t& bucket(uint64_t hash) const { return buckets_[hash % (2 * shape_.entries)]; }
+  uint32_t& bucket(uint64_t hash) const { return buckets_[hash & (2 * shape_.entries - 1)]; }
   BoardPosition& position(int local_rank) const { return positions_[local_rank]; }
   // The rank has marked it and not executed it.
   std::atomic<uint8_t>& outstanding(int local_rank, uint32_t number) const {
@@ -115,10 +115,10 @@ class BoardMemory {
   MarkSlot& mark(uint32_t number, int run, int local_rank) const {
     return marks_[(static_cast<size_t>(number) * 2 + run) * shape_.local_size + local_rank];
   }
-  LogSlot& slot(uint64_t seq) const { return log_[seq % shape_.entries]; }
+  LogSlot& slot(uint64_t seq) const { return log_[seq & (shape_.entries - 1)]; }
   // Twice as many as entries: a rank that executes batch b still needs the end of b - 1.
   std::atomic<uint64_t>& batch_end(uint64_t batch) const {
-    return batch_ends_[batch % (2 * shape_.entries)];
+    return batch_ends_[batch & (2 * shape_.entries - 1)];
   }
   // Of a number's last run.
   int64_t* rows(uint32_t number) const {

@@ -98,7 +98,7 @@ uint32_t Board::FindOrCreate(std::string_view name) {
   made.mismatch = false;
   made.changed = {};
   made.neutral = memory_.header().joined;
-  made.bucket = static_cast<uint32_t>(hash % (2 * place_.entries));
+  made.bucket = static_cast<uint32_t>(hash & (2 * place_.entries - 1));
   uint32_t& bucket = memory_.bucket(hash);
   made.next = bucket;
   bucket = number;

@@ -155,6 +155,7 @@ void EpochWorld::BuildAgreement() {
   board.world_size = topology_.size();
   board.several_hosts = topology_.hosts().size() > 1;
   board.host = place().host;
+  if (!set_.global_ranks.empty()) board.global_ranks = set_.global_ranks.data();
   board_ = std::make_unique<Board>(board);
   if (!board.several_hosts) {
     std::byte* after_collectives = region() +

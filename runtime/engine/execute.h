@@ -28,6 +28,15 @@ absl::Status ExecuteAlltoall(const Execution& work);
 // gets them.
 absl::Status TellCounts(const Execution& work, absl::Span<ReducePart> parts);
 
+// What a grouped allgather's ranks say of each tensor.
+struct RowsAndBytes {
+  int64_t rows = 0;
+  int64_t row_bytes = 0;  // 0 also from a rank that has joined
+};
+// All ranks' one after the other. `mine`: one a tensor.
+absl::StatusOr<std::vector<RowsAndBytes>> ExchangeRows(absl::Span<const RowsAndBytes> mine,
+                                                       Collectives* collectives);
+
 // Where a result goes: the caller's output if it fits, else memory of our own.
 struct ResultPlace {
   void* output = nullptr;  // the caller's, or null

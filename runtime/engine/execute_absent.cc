@@ -1,5 +1,7 @@
 // What a rank that has joined does for the others' collectives: it brings nothing, and drops what
 // it gets.
+#include <numeric>
+
 #include "runtime/engine/engine.h"
 #include "runtime/engine/execute.h"
 #include "runtime/engine/reduction.h"
@@ -28,6 +30,38 @@ absl::Status AbsentAllreduce(const LogEntry& entry, Collectives* collectives) {
   return Reduce(entry, parts, collectives);
 }
 
+absl::Status DropGathered(const std::vector<size_t>& bytes_by_rank, Collectives* collectives) {
+  std::vector<std::byte> dropped(
+      std::accumulate(bytes_by_rank.begin(), bytes_by_rank.end(), size_t{0}));
+  return collectives->Allgather({nullptr, dropped.data(), bytes_by_rank});
+}
+
+absl::Status AbsentAllgather(const LogEntry& entry, Collectives* collectives) {
+  const Signature& signature = entry.signature;
+  const size_t row_bytes =
+      signature.row_elements() * DtypeBytes(static_cast<hvd_dtype_t>(signature.dtype));
+  std::vector<size_t> bytes_by_rank;
+  for (const int64_t rows : entry.rows) {
+    bytes_by_rank.push_back(static_cast<size_t>(rows) * row_bytes);
+  }
+  return DropGathered(bytes_by_rank, collectives);
+}
+
+absl::Status AbsentGroupedAllgather(const LogEntry& entry, Collectives* collectives) {
+  const std::vector<RowsAndBytes> nothing(static_cast<size_t>(entry.signature.group_count));
+  const auto all = ExchangeRows(nothing, collectives);
+  if (!all.ok()) return all.status();
+  for (size_t t = 0; t < nothing.size(); ++t) {
+    std::vector<size_t> bytes_by_rank;
+    for (size_t at = t; at < all->size(); at += nothing.size()) {
+      bytes_by_rank.push_back(static_cast<size_t>((*all)[at].rows * (*all)[at].row_bytes));
+    }
+    absl::Status dropped = DropGathered(bytes_by_rank, collectives);
+    if (!dropped.ok()) return dropped;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status TellCounts(const Execution& work, absl::Span<ReducePart> parts) {
@@ -50,9 +84,15 @@ absl::Status ExecuteAbsent(const LogEntry& entry, Collectives* collectives) {
   if (!entry.error.empty() || !CheckJoined(entry, collectives->size()).ok()) {
     return absl::OkStatus();  // those who asked are told
   }
-  // Nothing else is agreed on while a rank has joined, but what needs no tensors.
-  if (entry.signature.kind != RequestKind::kAllreduce) return absl::OkStatus();
-  return AbsentAllreduce(entry, collectives);
+  switch (entry.signature.kind) {
+    case RequestKind::kAllreduce:
+      return AbsentAllreduce(entry, collectives);
+    case RequestKind::kAllgather:
+      return entry.signature.is_group() ? AbsentGroupedAllgather(entry, collectives)
+                                        : AbsentAllgather(entry, collectives);
+    default:
+      return absl::OkStatus();
+  }
 }
 
 }  // namespace hvd

@@ -20,17 +20,6 @@ absl::Status Gather(const std::string& what, const ResultPlace& place, ResultSiz
   return gathered.ok() ? placed : gathered;
 }
 
-// All ranks' numbers one after the other. `mine`: one a tensor.
-absl::StatusOr<std::vector<int64_t>> ExchangeRows(const std::vector<int64_t>& mine,
-                                                  Collectives* collectives) {
-  const auto ranks = static_cast<size_t>(collectives->size());
-  std::vector<int64_t> all(ranks * mine.size());
-  const std::vector<size_t> bytes(ranks, mine.size() * sizeof(int64_t));
-  absl::Status told = collectives->Allgather({mine.data(), all.data(), bytes});
-  if (!told.ok()) return told;
-  return all;
-}
-
 }  // namespace
 
 absl::Status ExecuteAllgather(const Execution& work) {
@@ -48,24 +37,36 @@ absl::Status ExecuteAllgather(const Execution& work) {
                 work.collectives);
 }
 
+absl::StatusOr<std::vector<RowsAndBytes>> ExchangeRows(absl::Span<const RowsAndBytes> mine,
+                                                       Collectives* collectives) {
+  const auto ranks = static_cast<size_t>(collectives->size());
+  std::vector<RowsAndBytes> all(ranks * mine.size());
+  const std::vector<size_t> bytes(ranks, mine.size() * sizeof(RowsAndBytes));
+  absl::Status told = collectives->Allgather({mine.data(), all.data(), bytes});
+  if (!told.ok()) return told;
+  return all;
+}
+
 // A rank whose output of one tensor does not fit goes on with the next.
 absl::Status ExecuteGroupedAllgather(const Execution& work) {
   Request* request = work.request;
-  std::vector<int64_t> mine;
-  for (const RequestPart& part : request->parts) mine.push_back(part.shape[0]);
+  std::vector<RowsAndBytes> mine;
+  for (const RequestPart& part : request->parts) {
+    const int64_t row_elements = std::accumulate(part.shape.begin() + 1, part.shape.end(),
+                                                 int64_t{1}, std::multiplies<int64_t>());
+    mine.push_back(
+        {part.shape[0], row_elements * static_cast<int64_t>(ElementBytes(request->signature))});
+  }
   const auto all = ExchangeRows(mine, work.collectives);
   if (!all.ok()) return all.status();
   absl::Status first_wrong;
   for (size_t t = 0; t < mine.size(); ++t) {
     RequestPart& part = request->parts[t];
-    const auto row_elements = static_cast<size_t>(std::accumulate(
-        part.shape.begin() + 1, part.shape.end(), int64_t{1}, std::multiplies<int64_t>()));
-    const size_t row_bytes = row_elements * ElementBytes(request->signature);
     std::vector<size_t> bytes_by_rank;
     ResultSize size;
     for (size_t at = t; at < all->size(); at += mine.size()) {
-      size.rows += (*all)[at];
-      bytes_by_rank.push_back(static_cast<size_t>((*all)[at]) * row_bytes);
+      size.rows += (*all)[at].rows;
+      bytes_by_rank.push_back(static_cast<size_t>((*all)[at].rows * mine[t].row_bytes));
     }
     size.shape = part.shape;
     const absl::Status gathered =

@@ -38,9 +38,10 @@ int LeaderCore::SourceOf(int host) const {
   return found == children_.end() ? -1 : static_cast<int>(found - children_.begin()) + 1;
 }
 
-// A rank that stands for a source.
+// A rank that stands for a source, as messages name it.
 int LeaderCore::SourceRank(int source) const {
-  return parts_.topology->first_rank(source == 0 ? parts_.host : children_[source - 1]);
+  const int host = source == 0 ? parts_.host : children_[source - 1];
+  return parts_.board->GlobalRank(parts_.topology->first_rank(host));
 }
 
 absl::Status LeaderCore::OnMessage(int from_host, const AgreementMessage& message) {
@@ -108,7 +109,7 @@ absl::Status LeaderCore::OnReport(int source, LeaderTensor* tensor, UpReport rep
   }
   Merge(tensor, &report);
   tensor->present |= 1u << source;
-  if (!tensor->all_same && tensor->report.first.signature.kind == RequestKind::kJoin) {
+  if (tensor->kind() == RequestKind::kJoin) {
     if (absl::Status status = OnJoined(source); !status.ok()) return status;
   }
   FinishIfAll(tensor);
@@ -161,9 +162,7 @@ absl::Status LeaderCore::OnJoined(int source) {
   joined_ |= 1u << source;
   std::vector<LeaderTensor*> open;
   tensors_.ForEach([&open](LeaderTensor* tensor) {
-    const bool join =
-        !tensor->all_same && tensor->report.first.signature.kind == RequestKind::kJoin;
-    if (tensor->present != 0 && !tensor->pending && !join) open.push_back(tensor);
+    if (tensor->present != 0 && tensor->kind() != RequestKind::kJoin) open.push_back(tensor);
   });
   for (LeaderTensor* tensor : open) FinishIfAll(tensor);
   return absl::OkStatus();
@@ -204,8 +203,7 @@ void LeaderCore::ReportUp(LeaderTensor* tensor) {
 
 // A rank that has left answers what it has asked for before, and nothing else.
 absl::Status LeaderCore::OnLeft(int source, const LeftNote& note) {
-  Left left{source, note.rank, {note.names.begin(), note.names.end()}};
-  lefts_.push_back(std::move(left));
+  lefts_.push_back({source, note.rank, note.names});
   if (!is_root()) up_.lefts.push_back(note);
   absl::Status status;
   tensors_.ForEach([&](LeaderTensor* tensor) {
@@ -215,9 +213,11 @@ absl::Status LeaderCore::OnLeft(int source, const LeftNote& note) {
 }
 
 absl::Status LeaderCore::CheckLeft(const LeaderTensor& tensor) const {
-  if (tensor.present == 0) return absl::OkStatus();
+  // Who has left has asked for the leave, and at the end that is everybody.
+  if (tensor.present == 0 || tensor.kind() == RequestKind::kLeave) return absl::OkStatus();
   for (const Left& left : lefts_) {
-    if ((tensor.present >> left.source & 1) == 0 && left.names.count(tensor.name) == 0) {
+    if ((tensor.present >> left.source & 1) == 0 &&
+        std::find(left.names.begin(), left.names.end(), tensor.name) == left.names.end()) {
       return parts_.board->AbortLeft(left.rank, tensor.name);
     }
   }

@@ -8,7 +8,6 @@
 
 #include <deque>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -73,7 +72,7 @@ class LeaderCore {
   struct Left {
     int source = 0;
     int rank = 0;
-    std::set<std::string, std::less<>> names;
+    std::vector<std::string> names;
   };
   struct Held {
     LogEntry entry;

@@ -106,11 +106,7 @@ absl::Status LeaderCore::Apply(const Decision& decision) {
   held_.back().push_back(std::move(held));
   tensor->on_board = tensor->pending = false;
   tensor->present = 0;
-  for (Left& left : lefts_) {
-    if (const auto found = left.names.find(tensor->name); found != left.names.end()) {
-      left.names.erase(found);
-    }
-  }
+  for (Left& left : lefts_) std::erase(left.names, tensor->name);
   if (decision.error.empty() && tensor->agreed.kind == RequestKind::kJoin) joined_ = 0;
   tensors_.ForgetIfIdle(tensor);
   return absl::OkStatus();

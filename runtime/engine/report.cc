@@ -3,9 +3,21 @@
 namespace hvd {
 
 bool RunsWhileJoined(RequestKind kind) {
-  return kind == RequestKind::kAllreduce || kind == RequestKind::kBarrier ||
-         kind == RequestKind::kJoin || kind == RequestKind::kLeave;
+  return kind == RequestKind::kAllreduce || kind == RequestKind::kAllgather ||
+         kind == RequestKind::kBarrier || kind == RequestKind::kJoin || kind == RequestKind::kLeave;
 }
+
+namespace {
+
+std::string JoinedText(std::string_view name, const Report& report, int world_size) {
+  return "tensor '" + std::string(name) + "': rank " + std::to_string(report.first.rank) +
+         " asked for " + Describe(report.first.signature) + ", which needs every rank, but " +
+         std::to_string(world_size - report.contributors) + " of " + std::to_string(world_size) +
+         " ranks have joined (hvd_join), rank " + std::to_string(report.joined_rank) +
+         " among them; while some have, only allreduce, allgather and barrier are possible";
+}
+
+}  // namespace
 
 LogEntry Decide(std::string_view name, const Report& report, int world_size) {
   LogEntry entry;
@@ -14,11 +26,7 @@ LogEntry Decide(std::string_view name, const Report& report, int world_size) {
   if (report.other) {
     entry.error = MismatchText(name, report.first, *report.other);
   } else if (report.contributors < world_size && !RunsWhileJoined(entry.signature.kind)) {
-    entry.error = "tensor '" + std::string(name) + "': rank " + std::to_string(report.first.rank) +
-                  " asked for " + Describe(report.first.signature) + ", but rank " +
-                  std::to_string(report.joined_rank) +
-                  " has joined (hvd_join) and gives no more tensors. Only allreduce and barrier "
-                  "go on without it; call hvd_join on all ranks first";
+    entry.error = JoinedText(name, report, world_size);
   } else if (entry.signature.kind == RequestKind::kJoin) {
     entry.result = report.last_joined;
   }

@@ -31,6 +31,8 @@ struct LeaderTensor {
   bool all_same = true;  // as agreed; `report` has no signature then
   Report report;
 
+  // Of the run that is being reported.
+  RequestKind kind() const { return all_same ? agreed.kind : report.first.signature.kind; }
   bool in_use() const { return on_board || present != 0 || pending; }
 };
 

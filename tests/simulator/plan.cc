@@ -36,6 +36,7 @@ std::vector<std::vector<int>> DrawSets(int ranks, Random* random) {
 
 RequestKind DrawKind(int ranks, Random* random) {
   if (random->OneIn(12)) return RequestKind::kBarrier;
+  if (random->OneIn(12)) return RequestKind::kBroadcast;
   // Every rank reads the rows of all: kept rare where there are many.
   if (random->OneIn(ranks > 1000 ? 60 : 6)) return RequestKind::kAllgather;
   return RequestKind::kAllreduce;
@@ -78,7 +79,7 @@ Plan Plan::Draw(uint64_t seed, const Size& size) {
   plan.sets = DrawSets(ranks, &random);
   plan.names = static_cast<int>(8 + random.Below(60));
   // Room for all that can be outstanding at once, less than there are names.
-  plan.entries = 5 * kItemsAtMost + 3 + random.Below(16);
+  plan.entries = random.OneIn(2) ? 32 : 64;
   plan.most_ids = 4 + random.Below(40);
   plan.fan_out = size.hosts > 100 ? 16 : static_cast<int>(1 + random.Below(16));
   std::vector<std::vector<int>> versions(plan.sets.size(), std::vector<int>(plan.names));
@@ -124,7 +125,8 @@ bool Plan::HasJoinedBefore(int rank, int round) const {
 Signature SignatureOf(const Item& item, int rank) {
   Signature signature;
   signature.kind = item.kind;
-  if (item.kind != RequestKind::kAllreduce && item.kind != RequestKind::kAllgather) {
+  if (item.kind != RequestKind::kAllreduce && item.kind != RequestKind::kAllgather &&
+      item.kind != RequestKind::kBroadcast) {
     return signature;
   }
   signature.dtype = HVD_FLOAT32;

@@ -43,6 +43,7 @@ class World {
   void Wake(uint32_t actor);
   void WakeHost(Set* set, int host);
   bool RunActor(uint32_t actor);
+  bool RunRank(int rank);
   void Fail(const std::string& what);
   void CheckEnd();
   std::string DescribeOpen() const;  // who waits for whom

@@ -66,7 +66,8 @@ struct World::Set {
   // What the first rank to come there has executed: every other must find the same.
   std::vector<uint64_t> log;
   std::vector<Item> items;
-  std::vector<size_t> executed;  // by member
+  std::vector<std::vector<bool>> present;  // empty: all
+  std::vector<size_t> executed;            // by member
 };
 
 }  // namespace hvd::simulator

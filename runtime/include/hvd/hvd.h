@@ -269,9 +269,10 @@ HVD_EXPORT hvd_status_t hvd_grouped_reducescatter_async(const hvd_tensor_t* inpu
 HVD_EXPORT hvd_status_t hvd_barrier(const hvd_options_t* options);
 
 /* This rank has no more work: until every rank of the job has joined, it takes part in the others'
- * barriers and allreduces, with neutral values (HVD_AVERAGE divides by all ranks, unless
- * HVD_AVERAGE_OVER_CONTRIBUTORS); their other collectives are HVD_ERR_MISMATCH. Returns when all
- * have joined; *last_rank (may be NULL) gets the rank that did last. */
+ * barriers, allreduces with neutral values (HVD_AVERAGE divides by all ranks, unless
+ * HVD_AVERAGE_OVER_CONTRIBUTORS) and allgathers with no rows; their other collectives are
+ * HVD_ERR_MISMATCH. Returns when all have joined; *last_rank (may be NULL) gets the rank that did
+ * last. */
 HVD_EXPORT hvd_status_t hvd_join(int32_t* last_rank);
 
 /* *done becomes 1 when hvd_wait would not block. The handle stays valid. */
@@ -297,11 +298,11 @@ HVD_EXPORT hvd_status_t hvd_free(void* memory);
 
 /* ---- seeing inside ---- */
 
-/* hvdrun writes what every rank does from now on to `path` (on its host; relative to its directory):
- * Chrome's JSON, or Perfetto's own format when the name ends in .pftrace or .perfetto-trace. Any
- * rank may ask; asking again for the file that is being written is granted. HVD_ERR_INVALID: it
- * cannot be written; HVD_ERR_UNSUPPORTED: there is no hvdrun. hvd_stop_timeline returns when the
- * file is complete. */
+/* hvdrun writes what every rank does from now on to `path` (on its host; relative to its
+ * directory): Chrome's JSON, or Perfetto's own format when the name ends in .pftrace or
+ * .perfetto-trace. Any rank may ask; asking again for the file that is being written is granted.
+ * HVD_ERR_INVALID: it cannot be written; HVD_ERR_UNSUPPORTED: there is no hvdrun. hvd_stop_timeline
+ * returns when the file is complete. */
 HVD_EXPORT hvd_status_t hvd_start_timeline(const char* path);
 HVD_EXPORT hvd_status_t hvd_stop_timeline(void);
 /* Counters and histograms of this rank as JSON text with a final NUL. *bytes is the room in

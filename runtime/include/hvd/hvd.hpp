@@ -477,8 +477,8 @@ inline void barrier(int process_set) {
   internal::ThrowIfError(hvd_barrier(&options));
 }
 
-// This rank has no more work: takes part in the others' allreduces, with nothing of its own, until
-// every rank has joined. Returns the rank that did last.
+// This rank has no more work: takes part in the others' allreduces and allgathers, with nothing of
+// its own, until every rank has joined. Returns the rank that did last.
 inline int join() {
   int32_t last = -1;
   internal::ThrowIfError(hvd_join(&last));

@@ -133,6 +133,36 @@ TEST_CASE("a grouped allgather has each tensor's rows of each rank") {
   }) == "");
 }
 
+TEST_CASE("an allgather while some have joined has the others' rows") {
+  for (const bool grouped : {false, true}) {
+    PlainWorld world(3);
+    CHECK(world.Run([&](Collectives& collectives) -> std::string {
+      const int rows = collectives.rank() + 1;
+      Floats floats(RequestKind::kAllgather, {rows, 2}, static_cast<float>(collectives.rank()));
+      floats.request.output = nullptr;
+      floats.entry.rows = {1, 2, 0};
+      if (grouped) {
+        RequestPart part;
+        part.input = floats.data.data();
+        part.shape = {rows, 2};
+        floats.request.parts.push_back(part);
+        floats.request.signature.group_count = 1;
+        floats.request.signature.ndim = 1;
+        floats.request.signature.shape = {2};
+      }
+      const absl::Status status = floats.RunJoined(&collectives, 1);
+      if (!status.ok()) return status.ToString();
+      if (collectives.rank() == 2) return "";
+      const void* result =
+          grouped ? floats.request.parts[0].owned_result : floats.request.owned_result;
+      const auto& shape =
+          grouped ? floats.request.parts[0].result_shape : floats.request.result_shape;
+      if (shape != std::vector<int64_t>{3, 2}) return "shape";
+      return Result(result, 6) == std::vector<float>{0, 0, 1, 1, 1, 1} ? "" : "rows";
+    }) == "");
+  }
+}
+
 TEST_CASE("Adasum of a group while a rank has joined") {
   PlainWorld world(3);
   CHECK(world.Run([&](Collectives& collectives) -> std::string {
