@@ -27,7 +27,7 @@ TunePoint PointOf(const EngineConfig& config) {
           bytes(thresholds.host.staged_piece_bytes),
           bytes(thresholds.rails_bytes),
           bytes(thresholds.message.ring_bytes),
-          bytes(thresholds.message.piped.segment_bytes)};
+          bytes(thresholds.message.segment_bytes)};
 }
 
 void Apply(const TunePoint& point, EngineConfig* config) {
@@ -40,10 +40,7 @@ void Apply(const TunePoint& point, EngineConfig* config) {
   thresholds.host.staged_piece_bytes = bytes(Knob::kPiece);
   thresholds.rails_bytes = bytes(Knob::kRails);
   thresholds.message.ring_bytes = bytes(Knob::kRing);
-  // Rings in a pipeline are the larger ones; others keep their own segments until these change.
-  RingPace &piped = thresholds.message.piped, &alone = thresholds.message.alone;
-  if (piped.segment_bytes == bytes(Knob::kSegment)) return;
-  piped.segment_bytes = alone.segment_bytes = bytes(Knob::kSegment);
+  thresholds.message.segment_bytes = bytes(Knob::kSegment);
 }
 
 std::string FormatResult(const TunePoint& point) {

@@ -51,8 +51,7 @@ void TakeAlgorithms(const SettingValues& values, EngineConfig* config) {
   bytes(Id::kPieceBytes, &thresholds.host.staged_piece_bytes);
   bytes(Id::kRailsBytes, &thresholds.rails_bytes);
   bytes(Id::kRingBytes, &thresholds.message.ring_bytes);
-  bytes(Id::kSegmentBytes, &thresholds.message.alone.segment_bytes);
-  bytes(Id::kSegmentBytes, &thresholds.message.piped.segment_bytes);
+  bytes(Id::kSegmentBytes, &thresholds.message.segment_bytes);
   thresholds.message.deterministic = values.Flag(Id::kDeterministic);
 }
 

@@ -36,8 +36,7 @@ TEST_CASE("the table's defaults are the config's") {
   CHECK(set.host.staged_piece_bytes == measured.host.staged_piece_bytes);
   CHECK(set.rails_bytes == measured.rails_bytes);
   CHECK(set.message.ring_bytes == measured.message.ring_bytes);
-  CHECK(set.message.alone.segment_bytes == measured.message.alone.segment_bytes);
-  CHECK(set.message.piped.segment_bytes == measured.message.piped.segment_bytes);
+  CHECK(set.message.segment_bytes == measured.message.segment_bytes);
   CHECK(set.message.deterministic == measured.message.deterministic);
 }
 
@@ -69,8 +68,7 @@ TEST_CASE("each variable reaches its field") {
   CHECK(config.thresholds.host.one_shot_bytes == 4096);
   CHECK(config.thresholds.host.staged_piece_bytes == 1 << 20);
   CHECK(config.thresholds.rails_bytes == 2 << 20);
-  CHECK(config.thresholds.message.alone.segment_bytes == 3 << 20);
-  CHECK(config.thresholds.message.piped.segment_bytes == 3 << 20);
+  CHECK(config.thresholds.message.segment_bytes == 3 << 20);
   CHECK(config.thresholds.message.ring_bytes == 5 << 20);
   CHECK(config.thresholds.message.deterministic);
   CHECK_FALSE(config.dynamic_process_sets);
