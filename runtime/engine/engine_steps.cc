@@ -88,6 +88,7 @@ bool Engine::FindRequests(const std::vector<LogEntry>& batch, std::vector<Reques
     if (entry.signature.kind != RequestKind::kJoin) continue;
     joining_ = nullptr;
     ++rounds_;
+    names_.RestartUnnamed();
   }
   return true;
 }
