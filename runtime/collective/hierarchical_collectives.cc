@@ -26,6 +26,7 @@ HierarchicalCollectives::HierarchicalCollectives(const HierarchicalOptions& opti
       place_(topology_.place(options.rank)),
       thresholds_(thresholds),
       waiter_(options.waiter),
+      transport_(options.transport),
       host_(std::move(host)) {
   rails_ = topology_.hosts()[0].ranks;
   for (const HostShape& host_shape : topology_.hosts()) rails_ = std::min(rails_, host_shape.ranks);
@@ -100,6 +101,27 @@ void HierarchicalCollectives::set_thresholds(const HierarchicalThresholds& thres
   host_->set_thresholds(thresholds.host);
   if (rail_ != nullptr) rail_->set_thresholds(thresholds.message);
   if (all_ != nullptr) all_->set_thresholds(thresholds.message);
+}
+
+absl::Status HierarchicalCollectives::MeetOnRails() {
+  if (rail_ == nullptr) return absl::OkStatus();
+  const std::vector<size_t> one_byte(static_cast<size_t>(hosts()), 1);
+  const std::byte mine{0};
+  std::vector<std::byte> all(one_byte.size());
+  const absl::Status met =
+      rail_->Allgather({.input = &mine, .output = all.data(), .bytes_by_rank = one_byte});
+  if (!met.ok()) return met;
+  const auto settling = transport_->Settle();
+  if (!settling.ok()) return waiter_->EndEpoch(std::string(settling.status().message()));
+  if (*settling == nullptr) return absl::OkStatus();
+  absl::Status settled;
+  const absl::Status waited = waiter_->Until([&] {
+    const absl::StatusOr<bool> done = (*settling)->Test();
+    settled = done.status();
+    return !done.ok() || *done;
+  });
+  if (!waited.ok() || settled.ok()) return waited;
+  return waiter_->EndEpoch(std::string(settled.message()));
 }
 
 }  // namespace hvd

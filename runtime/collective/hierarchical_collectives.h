@@ -46,6 +46,10 @@ class HierarchicalCollectives : public Collectives {
   // Between operations, and the same on all ranks.
   void set_thresholds(const HierarchicalThresholds& thresholds);
 
+  // A first exchange along every rail, so that connections are made before the epoch's work: UCX
+  // 1.13 ends the process when a peer dies while it answers that peer's request to connect.
+  absl::Status MeetOnRails();
+
   int rank() const override { return place_.rank; }
   int size() const override { return topology_.size(); }
   absl::Status Allreduce(const ReduceArgs& args) override;
@@ -86,6 +90,7 @@ class HierarchicalCollectives : public Collectives {
   HierarchicalThresholds thresholds_;
   int rails_ = 0;
   Waiter* const waiter_;
+  Transport* const transport_;
   const std::unique_ptr<HostCollectives> host_;
   std::unique_ptr<MessageCollectives> rail_;  // null on ranks beyond the rails
   std::unique_ptr<MessageCollectives> all_;   // every rank, for an alltoall

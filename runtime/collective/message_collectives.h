@@ -26,7 +26,7 @@ struct MessageThresholds {
   int one_shot_ranks = 8;
   size_t ring_bytes = size_t{128} << 10;  // allreduce: from this, a ring
   // Of one send; of half as much in a pipeline, where several rings share the link.
-  size_t segment_bytes = size_t{256} << 10;
+  size_t segment_bytes = size_t{128} << 10;
   size_t window = 8;                       // segments that a ring has on the wire
   size_t chain_bytes = size_t{256} << 10;  // broadcast: from this, a chain
   size_t chunk_bytes = size_t{4} << 20;    // what goes through a pipeline at a time
@@ -66,7 +66,8 @@ class MessageCollectives : public Collectives {
  private:
   RingPace PaceIn(Company company) const {
     const size_t share = company == Company::kAlone ? 1 : 2;
-    return {std::max<size_t>(1, thresholds_.segment_bytes / share), thresholds_.window};
+    return {std::max<size_t>(1, thresholds_.segment_bytes / share),
+            std::max<size_t>(1, thresholds_.window / share)};
   }
   absl::Status AllreduceBuffer(MessageReduce reduce);
   absl::Status AllreduceInChunks(const MessageReduce& reduce);

@@ -28,8 +28,8 @@ class Chunks {
 };
 
 struct PipelineWork {
-  // While one begins and one ends there is still one that keeps the wire busy.
-  static constexpr size_t kAcross = 3;
+  // Two keep the wire busy while one of them begins or ends.
+  static constexpr size_t kAcross = 2;
   // A buffer that belongs to chunk k is free again for chunk k + kBuffers.
   static constexpr size_t kBuffers = kAcross + 1;
 

@@ -26,6 +26,7 @@ class SetTransport : public Transport {
                                                             size_t bytes) override {
     return job_->Receive(global_ranks_[peer], Moved(tag), data, bytes);
   }
+  absl::StatusOr<std::unique_ptr<TransportRequest>> Settle() override { return job_->Settle(); }
   bool Progress() override { return job_->Progress(); }
   int EventFd() override { return job_->EventFd(); }
   bool Arm() override { return job_->Arm(); }

@@ -48,6 +48,9 @@ class Transport {
                                                                  size_t bytes) = 0;
   virtual absl::StatusOr<std::unique_ptr<TransportRequest>> Receive(int peer, MessageTag tag,
                                                                     void* data, size_t bytes) = 0;
+  // Done when what peers have asked of this rank's side of their connections has been answered;
+  // null: it has been.
+  virtual absl::StatusOr<std::unique_ptr<TransportRequest>> Settle() = 0;
   // Moves things along without blocking; true if something happened.
   virtual bool Progress() = 0;
   // A descriptor that becomes readable when there is something to progress; -1 if there is none.

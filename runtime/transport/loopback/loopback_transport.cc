@@ -157,6 +157,7 @@ class LoopbackTransport : public Transport {
     return std::make_unique<ReceiveRequest>(mailboxes_,
                                             mailboxes_->Receive(peer, rank_, tag, data, bytes));
   }
+  absl::StatusOr<std::unique_ptr<TransportRequest>> Settle() override { return nullptr; }
   bool Progress() override { return mailboxes_->TakeNews(rank_); }
   int EventFd() override { return mailboxes_->EventFd(rank_); }
   bool Arm() override { return !mailboxes_->HasNews(rank_); }

@@ -58,6 +58,7 @@ absl::StatusOr<UcxLibrary> Load() {
   Find(library, "ucp_cleanup", &ucx.cleanup, &missing);
   Find(library, "ucp_worker_create", &ucx.worker_create, &missing);
   Find(library, "ucp_worker_destroy", &ucx.worker_destroy, &missing);
+  Find(library, "ucp_worker_flush_nbx", &ucx.worker_flush_nbx, &missing);
   Find(library, "ucp_worker_get_address", &ucx.worker_get_address, &missing);
   Find(library, "ucp_worker_release_address", &ucx.worker_release_address, &missing);
   Find(library, "ucp_worker_get_efd", &ucx.worker_get_efd, &missing);

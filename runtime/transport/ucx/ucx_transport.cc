@@ -132,8 +132,7 @@ class UcxTransport : public Transport {
  public:
   UcxTransport(const UcxLibrary* ucx, const UcxOptions& options)
       : ucx_(ucx), options_(options), tag_token_(options.token & kTokenMask) {
-    sender_.ucx = ucx;
-    receiver_.ucx = ucx;
+    worker_.ucx = ucx;
   }
   ~UcxTransport() override;
 
@@ -144,16 +143,21 @@ class UcxTransport : public Transport {
                                                          size_t bytes) override;
   absl::StatusOr<std::unique_ptr<TransportRequest>> Receive(int peer, MessageTag tag, void* data,
                                                             size_t bytes) override;
-  bool Progress() override {
-    const bool received = Progress(&receiver_);
-    return Progress(&sender_) || received;
+  absl::StatusOr<std::unique_ptr<TransportRequest>> Settle() override {
+    const std::lock_guard lock(worker_.mutex);
+    const ucp_request_param_t params = {};
+    void* request = ucx_->worker_flush_nbx(worker_.handle, &params);
+    if (request == nullptr) return nullptr;
+    if (UCS_PTR_IS_ERR(request)) return UcxError(*ucx_, UCS_PTR_STATUS(request), "connecting");
+    return std::make_unique<UcxSend>(&worker_, request);
   }
+  bool Progress() override { return Progress(&worker_); }
   int EventFd() override { return event_fd_; }
-  bool Arm() override { return Arm(&receiver_) && Arm(&sender_); }
+  bool Arm() override { return Arm(&worker_); }
 
  private:
   absl::Status Configure(ucp_config_t* config);
-  absl::StatusOr<ucp_ep_h> EndpointOf(int peer);  // REQUIRES: the sender's mutex
+  absl::StatusOr<ucp_ep_h> EndpointOf(int peer);  // REQUIRES: the worker's mutex
   absl::Status OpenWorker(UcxWorker* worker);
   bool Progress(UcxWorker* worker) {
     const std::lock_guard lock(worker->mutex);
@@ -168,21 +172,17 @@ class UcxTransport : public Transport {
   const UcxOptions options_;
   const uint64_t tag_token_;
   ucp_context_h context_ = nullptr;
-  // Two, so that a pair of ranks has a connection for each direction. On one alone, a rank's answer
-  // to what its peer wants to send queues behind all that it sends itself: the two then take turns,
-  // and a link that could carry both ways at once is idle half the time.
-  UcxWorker sender_;
-  UcxWorker receiver_;
-  int event_fd_ = -1;                   // an epoll of both workers'
+  // One for both directions. With a second one the answer to a peer's request to connect waits for
+  // a connection of its own, and UCX 1.13 ends the process when the peer dies meanwhile (5 in 100).
+  UcxWorker worker_;
+  int event_fd_ = -1;                   // an epoll over the worker's
   std::string devices_;                 // and transports, for messages
   std::vector<std::string> addresses_;  // UCX's bytes, by rank
   std::vector<ucp_ep_h> endpoints_;     // by rank; made at the first send
 };
 
 UcxTransport::~UcxTransport() {
-  for (const UcxWorker* worker : {&sender_, &receiver_}) {
-    if (worker->handle != nullptr) ucx_->worker_destroy(worker->handle);
-  }
+  if (worker_.handle != nullptr) ucx_->worker_destroy(worker_.handle);
   if (event_fd_ >= 0) close(event_fd_);
   if (context_ != nullptr) ucx_->cleanup(context_);
 }
@@ -235,11 +235,8 @@ absl::Status UcxTransport::Open() {
   if (status != UCS_OK) return UcxError(*ucx_, status, "starting UCX " + devices_);
 
   event_fd_ = epoll_create1(EPOLL_CLOEXEC);
-  if (event_fd_ < 0) return absl::ErrnoToStatus(errno, "making an epoll for UCX's workers");
-  for (UcxWorker* worker : {&sender_, &receiver_}) {
-    if (absl::Status opened = OpenWorker(worker); !opened.ok()) return opened;
-  }
-  return absl::OkStatus();
+  if (event_fd_ < 0) return absl::ErrnoToStatus(errno, "making an epoll for UCX's worker");
+  return OpenWorker(&worker_);
 }
 
 absl::Status UcxTransport::OpenWorker(UcxWorker* worker) {
@@ -261,12 +258,12 @@ absl::Status UcxTransport::OpenWorker(UcxWorker* worker) {
 absl::StatusOr<std::string> UcxTransport::Address() {
   ucp_address_t* address = nullptr;
   size_t bytes = 0;
-  const ucs_status_t status = ucx_->worker_get_address(receiver_.handle, &address, &bytes);
+  const ucs_status_t status = ucx_->worker_get_address(worker_.handle, &address, &bytes);
   if (status != UCS_OK) return UcxError(*ucx_, status, "asking for UCX's address");
   const AddressHead head{options_.token, static_cast<uint32_t>(options_.rank)};
   std::string text(reinterpret_cast<const char*>(&head), sizeof(head));
   text.append(reinterpret_cast<const char*>(address), bytes);
-  ucx_->worker_release_address(receiver_.handle, address);
+  ucx_->worker_release_address(worker_.handle, address);
   return text;
 }
 
@@ -301,7 +298,7 @@ absl::StatusOr<ucp_ep_h> UcxTransport::EndpointOf(int peer) {
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
   params.address = reinterpret_cast<const ucp_address_t*>(addresses_[peer].data());
   params.err_mode = UCP_ERR_HANDLING_MODE_NONE;
-  const ucs_status_t status = ucx_->ep_create(sender_.handle, &params, &endpoints_[peer]);
+  const ucs_status_t status = ucx_->ep_create(worker_.handle, &params, &endpoints_[peer]);
   if (status == UCS_OK) return endpoints_[peer];
   endpoints_[peer] = nullptr;
   return UcxError(*ucx_, status, absl::StrFormat("connecting to rank %d %s", peer, devices_));
@@ -310,7 +307,7 @@ absl::StatusOr<ucp_ep_h> UcxTransport::EndpointOf(int peer) {
 absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Send(int peer, MessageTag tag,
                                                                      const void* data,
                                                                      size_t bytes) {
-  const std::lock_guard lock(sender_.mutex);
+  const std::lock_guard lock(worker_.mutex);
   const absl::StatusOr<ucp_ep_h> endpoint = EndpointOf(peer);
   if (!endpoint.ok()) return endpoint.status();
   ucp_request_param_t params = {};
@@ -319,22 +316,22 @@ absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Send(int peer, M
   if (UCS_PTR_IS_ERR(request)) {
     return UcxError(*ucx_, UCS_PTR_STATUS(request), absl::StrFormat("sending to rank %d", peer));
   }
-  return std::make_unique<UcxSend>(&sender_, request);
+  return std::make_unique<UcxSend>(&worker_, request);
 }
 
 absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Receive(int peer, MessageTag tag,
                                                                         void* data, size_t bytes) {
   ucp_request_param_t params = {};
-  const std::lock_guard lock(receiver_.mutex);
+  const std::lock_guard lock(worker_.mutex);
   // A request in any case, so that the length can be asked for.
   params.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-  void* request = ucx_->tag_recv_nbx(receiver_.handle, data, bytes, TagOf(tag_token_, peer, tag),
+  void* request = ucx_->tag_recv_nbx(worker_.handle, data, bytes, TagOf(tag_token_, peer, tag),
                                      ~ucp_tag_t{0}, &params);
   if (UCS_PTR_IS_ERR(request)) {
     return UcxError(*ucx_, UCS_PTR_STATUS(request),
                     absl::StrFormat("receiving from rank %d", peer));
   }
-  return std::make_unique<UcxReceive>(&receiver_, request, bytes);
+  return std::make_unique<UcxReceive>(&worker_, request, bytes);
 }
 
 }  // namespace
