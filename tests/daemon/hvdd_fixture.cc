@@ -148,7 +148,7 @@ void Hvdd::Inside::ReadOutput() {
   v1::OutputChunk chunk;
   uint64_t total = 0;
   while (output->Read(&chunk)) {
-    {
+    if (!chunk.is_timeline()) {  // that is a stream of the host's, not of rank 0
       const std::lock_guard lock(mutex);
       const auto key = std::make_pair(static_cast<int>(chunk.rank()), chunk.is_stderr());
       text[key] += chunk.data();
