@@ -80,7 +80,12 @@ struct Direct::Header {
 size_t Direct::Bytes(int size) {
   const size_t places = size_t{kNames + 1} * kPlaces * size;
   return RoundUp(sizeof(Header)) + RoundUp(sizeof(Line) * places) + RoundUp(kDoneBytes * places) +
-         kMaxBytes * places;
+         kMaxBytes * places + StageBytes(size) * size;
+}
+
+// Address space, for the most part: only what tensors of this size need is ever touched.
+size_t Direct::StageBytes(int size) {
+  return std::clamp((size_t{64} << 20) / size, size_t{512} << 10, size_t{4} << 20);
 }
 
 Direct::Direct(const DirectPlace& place) : place_(place) {
@@ -90,6 +95,7 @@ Direct::Direct(const DirectPlace& place) : place_(place) {
   const size_t places = size_t{kNames + 1} * kPlaces * place.size;
   done_ = lines_ + RoundUp(sizeof(Line) * places);
   slots_ = done_ + RoundUp(kDoneBytes * places);
+  stages_ = slots_ + kMaxBytes * places;
 }
 
 Direct::Line& Direct::line(const DirectTicket& ticket, int peer) const {
@@ -140,7 +146,7 @@ uint64_t Direct::WordOf(const Signature& s) {
   return (HashOf(s) << 16) | bytes;
 }
 
-uint64_t Direct::WordInArena(const Signature& s) {
+uint64_t Direct::WordInPlace(const Signature& s) {
   uint64_t hash = Mix(HashOf(s), 0x452821e638d01377ull);
   hash = Mix(hash, std::bit_cast<uint64_t>(s.prescale));
   hash = Mix(hash, std::bit_cast<uint64_t>(s.postscale));

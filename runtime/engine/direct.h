@@ -1,9 +1,9 @@
 // The short way on one host, without the board and its log.
 //
 // Small tensors: every rank writes its tensor beside its mark and reads the others' when all have
-// marked: one exchange of cache lines. Tensors in the arenas: the marks say where they lie, each
-// rank sums its slice in everyone's buffers, says that it has, and is done when all have. Nobody
-// ever waits inside, so requests may be marked in any order.
+// marked: one exchange of cache lines. Tensors in place: the marks say where they lie, in the
+// arenas or in the rank's stage, each rank sums its slice in everyone's buffers, says that it has,
+// and is done when all have. Nobody ever waits inside, so requests may be marked in any order.
 //
 // A mark says either "this tensor, here it is" or "I go through the board". When all marks of a
 // generation are the first kind and of the same request, each rank computes the result by itself,
@@ -61,8 +61,12 @@ class Direct {
   // when such a request cannot go this way.
   static uint64_t WordOf(const Signature& signature);
   static size_t BytesOf(uint64_t word) { return word & 0xffff; }
-  // Of an allreduce whose tensors lie in the arenas; what the mark brings are ArenaOffsets.
-  static uint64_t WordInArena(const Signature& signature);
+  // Of an allreduce in place; what the mark brings are ArenaOffsets, or kInStage for both.
+  static uint64_t WordInPlace(const Signature& signature);
+  static constexpr int64_t kInStage = -2;
+  // Where a rank shows the others a tensor of its private memory, one at a time.
+  static size_t StageBytes(int size);
+  std::byte* Stage(int peer) const { return stages_ + StageBytes(place_.size) * peer; }
 
   // Where this rank's tensor is to be written, and the mark published afterwards.
   std::byte* Room(const DirectTicket& ticket, uint64_t word);
@@ -76,7 +80,7 @@ class Direct {
   uint64_t WordAt(const DirectTicket& ticket, int peer) const;
   const std::byte* TensorAt(const DirectTicket& ticket, int peer) const;
 
-  // This rank has done its part of a tensor in the arenas; and whether all have.
+  // This rank has done its part of a tensor in place; and whether all have.
   void PublishDone(const DirectTicket& ticket);
   bool AllDone(const DirectTicket& ticket) const;
 
@@ -96,6 +100,7 @@ class Direct {
   std::byte* lines_;
   std::byte* done_;
   std::byte* slots_;
+  std::byte* stages_;
 };
 
 // The collectives of one request whose marks are all the same: they read what lies beside the marks

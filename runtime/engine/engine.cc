@@ -119,6 +119,7 @@ void Engine::ArmTimer() {
 
 absl::Status Engine::Run(Request* request) {
   std::unique_lock<std::mutex> lock(mutex_);
+  request->alone = pending_.load(std::memory_order_relaxed) == 0;
   if (absl::Status status = SubmitLocked(request); !status.ok()) return status;
   // Before the ring, so that an executor of ours which sleeps gives the role up.
   waiting_.fetch_add(1, std::memory_order_relaxed);

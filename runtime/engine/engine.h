@@ -75,7 +75,7 @@ class Engine {
   // engine_marks.cc: the two ways in.
   absl::Status MarkLocked(LocalName* name);
   bool MarkDirectly(LocalName* name);
-  void MarkInArena(LocalName* name);
+  void MarkInPlace(LocalName* name);
   absl::Status MarkOnBoard(LocalName* name);
   absl::Status JoinLocked(LocalName* name);
   void SubmitDeferredLocked();
@@ -90,8 +90,17 @@ class Engine {
   bool StepLog();
   bool DirectIsReady() const;
   bool CanStep(const LocalName& name) const;
-  void SumInArenas(LocalName* name);
-  void FinishInArenas(LocalName* name);
+  // engine_in_place.cc: allreduces whose marks say where the tensors lie.
+  struct InPlaceBuffers {
+    const void* inputs[kMaxLocalRanks];
+    void* outputs[kMaxLocalRanks];
+  };
+  bool MayStage(const Request& request) const;
+  void StageOthersSlices(const Request& request);
+  void CollectOthersSlices(const Request& request);
+  bool FindInPlace(const LocalName& name, ReducePart* part, InPlaceBuffers* buffers);
+  void SumInPlace(LocalName* name);
+  void FinishInPlace(LocalName* name);
   void FinishDirect(LocalName* name);
   void FallBack(LocalName* name);
   bool FindRequests(const std::vector<LogEntry>& batch, std::vector<Request*>* requests);

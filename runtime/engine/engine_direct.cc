@@ -1,9 +1,5 @@
 // The executor's work on requests that go directly. Nothing here waits.
-#include <cstring>
-
-#include "runtime/engine/arena_offsets.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/reduction.h"
 
 namespace hvd {
 
@@ -37,15 +33,15 @@ bool Engine::StepDirect() {
     if (!CanStep(*name)) continue;
     const bool all_same =
         name->summed || world_->direct()->Look(name->ticket, name->word) == Direct::Seen::kAllSame;
-    if (all_same && name->in_arena && !name->summed) {
-      SumInArenas(name);
+    if (all_same && name->in_place && !name->summed) {
+      SumInPlace(name);
       return true;
     }
     watched_.erase(watched_.begin() + static_cast<ptrdiff_t>(i));
     if (!all_same) {
       FallBack(name);
-    } else if (name->in_arena) {
-      FinishInArenas(name);
+    } else if (name->in_place) {
+      FinishInPlace(name);
     } else {
       FinishDirect(name);
     }
@@ -72,51 +68,6 @@ void Engine::FinishDirect(LocalName* name) {
   const int64_t begin_ns = timeline_.Stamp();
   request->status = ExecuteRequest(request, entry, &collectives);
   NoteDirect(*request, begin_ns);
-  Complete({&request, 1});
-}
-
-// This rank's slice, in everyone's buffers. The others see when it is done; a status that says
-// otherwise breaks the epoch, for they count on this rank.
-void Engine::SumInArenas(LocalName* name) {
-  const Direct& direct = *world_->direct();
-  const Request& request = *name->pending;
-  const void* inputs[kMaxLocalRanks];
-  void* outputs[kMaxLocalRanks];
-  LogEntry entry;
-  entry.signature = request.signature;
-  entry.contributors = direct.size();
-  ReducePart part;
-  part.input = request.input;
-  part.output = request.output;
-  part.count = request.signature.elements();
-  const size_t bytes = part.count * DtypeBytes(static_cast<hvd_dtype_t>(entry.signature.dtype));
-  bool found = true;
-  for (int peer = 0; peer < direct.size(); ++peer) {
-    ArenaOffsets at;
-    memcpy(&at, direct.TensorAt(name->ticket, peer), sizeof(at));
-    inputs[peer] = world_->arenas()->Address(world_->LocalRankInJob(peer), at.input, bytes);
-    outputs[peer] = world_->arenas()->Address(world_->LocalRankInJob(peer), at.output, bytes);
-    found = found && inputs[peer] != nullptr && outputs[peer] != nullptr;
-  }
-  const auto size = static_cast<size_t>(direct.size());
-  part.host_inputs = {inputs, size};
-  part.host_outputs = {outputs, size};
-  if (timeline_.on()) name->begin_ns = Timeline::Now();
-  const absl::Status summed =
-      found ? world_->on_host()->SumOwnSlice(PlainArgs(entry, {&part, 1}))
-            : absl::InternalError("a tensor of another rank of this host lies outside its arena");
-  if (!summed.ok()) {
-    (void)BreakIfBroken(absl::IsAborted(summed) ? summed : absl::InternalError(summed.message()));
-    return;
-  }
-  name->summed = true;
-  world_->direct()->PublishDone(name->ticket);
-  world_->waiter().Ring();
-}
-
-void Engine::FinishInArenas(LocalName* name) {
-  Request* request = name->pending;
-  NoteDirect(*request, name->begin_ns);
   Complete({&request, 1});
 }
 

@@ -38,11 +38,11 @@ bool Engine::MarkDirectly(LocalName* name) {
   }
   if (name->ticket.number == 0) return false;
   name->word = Direct::WordOf(request.signature);
-  name->in_arena = name->summed = false;
-  if (name->word == Direct::kThroughBoard) MarkInArena(name);
+  name->in_place = name->staged = name->summed = false;
+  if (name->word == Direct::kThroughBoard) MarkInPlace(name);
   const bool brings =
       request.signature.kind != RequestKind::kBroadcast || request.root_index == direct.index();
-  if (!name->in_arena && brings && Direct::BytesOf(name->word) > 0) {
+  if (!name->in_place && brings && Direct::BytesOf(name->word) > 0) {
     memcpy(direct.Room(name->ticket, name->word), request.input, Direct::BytesOf(name->word));
   }
   direct.Publish(name->ticket, name->word);
@@ -52,14 +52,19 @@ bool Engine::MarkDirectly(LocalName* name) {
   return true;
 }
 
-// A large tensor goes directly when the others can reach it.
-void Engine::MarkInArena(LocalName* name) {
+// A larger tensor goes directly when the others can reach it.
+void Engine::MarkInPlace(LocalName* name) {
   const Request& request = *name->pending;
   if (!ReducesInPlace(request.signature)) return;
-  const ArenaOffsets offsets = OffsetsInArena(request, world_->arenas());
-  if (offsets.input < 0) return;
-  name->in_arena = true;
-  name->word = Direct::WordInArena(request.signature);
+  ArenaOffsets offsets = OffsetsInArena(request, world_->arenas());
+  if (offsets.input < 0) {
+    if (!MayStage(request)) return;
+    StageOthersSlices(request);
+    name->staged = true;
+    offsets = {Direct::kInStage, Direct::kInStage};
+  }
+  name->in_place = true;
+  name->word = Direct::WordInPlace(request.signature);
   memcpy(world_->direct()->Room(name->ticket, name->word), &offsets, sizeof(offsets));
 }
 

@@ -21,7 +21,8 @@ struct LocalName {
   bool asked_direct = false;  // whether `ticket.number` is known
   DirectTicket ticket;        // of the latest request
   uint64_t word = 0;          // its mark
-  bool in_arena = false;      // the mark says where the tensors lie
+  bool in_place = false;      // the mark says where the tensors lie
+  bool staged = false;        // in this rank's stage
   int64_t begin_ns = 0;       // when it began to, while the timeline is on
   bool summed = false;        // this rank has done its part of them
 };

@@ -94,6 +94,7 @@ struct Request {
   std::vector<int64_t> splits;     // of an alltoall: rows for each rank; empty: even
 
   uint64_t sequence = 0;     // of this rank's submissions in its set
+  bool alone = false;        // its submitter waits for it, and for nothing else
   int64_t submitted_ns = 0;  // while the timeline is on: when (engine/timeline.h)
 
   // Written by the executor before `done`.

@@ -97,6 +97,40 @@ TEST_CASE("blocking sums, named and unnamed") {
   }
 }
 
+// Through a rank's stage when its call is the only one; else by the board, for all of them.
+TEST_CASE(
+    "medium tensors in private memory: in place or not, alone or beside others, by any size") {
+  CHECK(RunWorld({{"a", 3}}, [](Engine& engine, Problems& problems) {
+          const int rank = engine.world().rank();
+          for (int i = 0; i < 60; ++i) {
+            const size_t count = 1100 + static_cast<size_t>(i) * 4999;
+            std::vector<float> in(count, rank + 1.0f), out(count, -1.0f), beside(2000, 1.0f);
+            for (size_t at = 0; at < count; ++at) in[at] += static_cast<float>(at % 7);
+            const std::vector<float> given = in;
+            Request other;
+            FillSum(&other, "beside", &beside);
+            const bool is_busy = i % 3 == rank;  // this rank then cannot stage
+            if (is_busy) problems.Expect(engine.Submit(&other).ok(), "submit");
+            Request request;
+            FillSum(&request, "x", &in);
+            request.signature.op = HVD_AVERAGE;
+            request.signature.prescale = 2.0;
+            if (i % 2 == 1) request.output = out.data();
+            const absl::Status status = engine.Run(&request);
+            problems.Expect(status.ok(), status.ToString());
+            if (!is_busy) problems.Expect(engine.Run(&other).ok(), "beside");
+            if (is_busy) problems.Expect(engine.Wait(&other).ok(), "beside");
+            const std::vector<float>& got = i % 2 == 1 ? out : in;
+            for (size_t at = 0; at < count; ++at) {
+              if (got[at] == 4.0f + 2.0f * static_cast<float>(at % 7)) continue;
+              return problems.Expect(false, "wrong at " + std::to_string(at));
+            }
+            problems.Expect(i % 2 == 0 || in == given, "the input has changed");
+            problems.Expect(beside.back() == 3.0f, "beside: wrong sum");
+          }
+        }) == "");
+}
+
 TEST_CASE("asynchronous sums submitted in another order on each rank") {
   for (const auto& hosts : kWorlds) {
     CHECK(RunWorld(hosts, [](Engine& engine, Problems& problems) {

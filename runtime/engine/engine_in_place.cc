@@ -1,0 +1,115 @@
+// Allreduces on one host whose marks say where the tensors lie: in the arenas, or, for a tensor in
+// private memory, in its rank's stage. Each rank sums its slice out of everyone's and into
+// everyone's. Its own slice of a private tensor is never staged, only the others'.
+#include <cstring>
+
+#include "runtime/collective/slices.h"
+#include "runtime/engine/arena_offsets.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/reduction.h"
+
+namespace hvd {
+namespace {
+
+// What is in the caches is worth a copy more; larger tensors go in pieces (collective/).
+// Where ranks share cores every wait costs a change of process, and fewer pieces are better.
+constexpr size_t kStagedBytes = size_t{1} << 20;
+
+size_t WidthOf(const Signature& s) { return DtypeBytes(static_cast<hvd_dtype_t>(s.dtype)); }
+
+// Calls f(first byte, bytes) for what is before and what is behind the slice of rank `index`.
+template <class F>
+void ForOthersSlices(const Direct& direct, const Signature& signature, const F& f) {
+  const size_t width = WidthOf(signature);
+  const std::vector<size_t> bounds = EvenSlices(signature.elements(), direct.size());
+  const size_t begin = bounds[direct.index()] * width;
+  const size_t end = bounds[direct.index() + 1] * width;
+  if (begin > 0) f(size_t{0}, begin);
+  if (bounds.back() * width > end) f(end, bounds.back() * width - end);
+}
+
+}  // namespace
+
+// One at a time: a rank's stage is free when nothing of its is pending.
+bool Engine::MayStage(const Request& request) const {
+  if (!request.alone) return false;
+  const size_t bytes = request.signature.elements() * WidthOf(request.signature);
+  const size_t room = Direct::StageBytes(world_->direct()->size());
+  return bytes <= (world_->waiter().policy().oversubscribed ? room : std::min(room, kStagedBytes));
+}
+
+void Engine::StageOthersSlices(const Request& request) {
+  const Direct& direct = *world_->direct();
+  std::byte* stage = direct.Stage(direct.index());
+  const auto* input = static_cast<const std::byte*>(request.input);
+  ForOthersSlices(direct, request.signature,
+                  [&](size_t at, size_t bytes) { memcpy(stage + at, input + at, bytes); });
+}
+
+void Engine::CollectOthersSlices(const Request& request) {
+  const Direct& direct = *world_->direct();
+  const std::byte* stage = direct.Stage(direct.index());
+  auto* output = static_cast<std::byte*>(request.output);
+  ForOthersSlices(direct, request.signature,
+                  [&](size_t at, size_t bytes) { memcpy(output + at, stage + at, bytes); });
+}
+
+bool Engine::FindInPlace(const LocalName& name, ReducePart* part, InPlaceBuffers* buffers) {
+  const Direct& direct = *world_->direct();
+  const Request& request = *name.pending;
+  part->input = request.input;
+  part->output = request.output;
+  part->count = request.signature.elements();
+  const size_t bytes = part->count * WidthOf(request.signature);
+  for (int peer = 0; peer < direct.size(); ++peer) {
+    ArenaOffsets at;
+    memcpy(&at, direct.TensorAt(name.ticket, peer), sizeof(at));
+    const void*& input = buffers->inputs[peer];
+    void*& output = buffers->outputs[peer];
+    if (peer == direct.index()) {
+      input = request.input;
+      output = request.output;
+    } else if (at.input == Direct::kInStage) {
+      input = output = direct.Stage(peer);
+    } else {
+      input = world_->arenas()->Address(world_->LocalRankInJob(peer), at.input, bytes);
+      output = world_->arenas()->Address(world_->LocalRankInJob(peer), at.output, bytes);
+    }
+    if (input == nullptr || output == nullptr) return false;
+  }
+  const auto size = static_cast<size_t>(direct.size());
+  part->host_inputs = {buffers->inputs, size};
+  part->host_outputs = {buffers->outputs, size};
+  return true;
+}
+
+// The others see when it is done; a status that says otherwise breaks the epoch, for they count on
+// this rank.
+void Engine::SumInPlace(LocalName* name) {
+  LogEntry entry;
+  entry.signature = name->pending->signature;
+  entry.contributors = world_->direct()->size();
+  ReducePart part;
+  InPlaceBuffers buffers;
+  const bool found = FindInPlace(*name, &part, &buffers);
+  if (timeline_.on()) name->begin_ns = Timeline::Now();
+  const absl::Status summed =
+      found ? world_->on_host()->SumOwnSlice(PlainArgs(entry, {&part, 1}))
+            : absl::InternalError("a tensor of another rank of this host lies outside its arena");
+  if (!summed.ok()) {
+    (void)BreakIfBroken(absl::IsAborted(summed) ? summed : absl::InternalError(summed.message()));
+    return;
+  }
+  name->summed = true;
+  world_->direct()->PublishDone(name->ticket);
+  world_->waiter().Ring();
+}
+
+void Engine::FinishInPlace(LocalName* name) {
+  Request* request = name->pending;
+  if (name->staged) CollectOthersSlices(*request);
+  NoteDirect(*request, name->begin_ns);
+  Complete({&request, 1});
+}
+
+}  // namespace hvd
