@@ -80,12 +80,7 @@ struct Direct::Header {
 size_t Direct::Bytes(int size) {
   const size_t places = size_t{kNames + 1} * kPlaces * size;
   return RoundUp(sizeof(Header)) + RoundUp(sizeof(Line) * places) + RoundUp(kDoneBytes * places) +
-         kMaxBytes * places + StageBytes(size) * size;
-}
-
-// Address space, for the most part: only what tensors of this size need is ever touched.
-size_t Direct::StageBytes(int size) {
-  return std::clamp((size_t{64} << 20) / size, size_t{512} << 10, size_t{4} << 20);
+         kMaxBytes * places + kStageBytes * size;
 }
 
 Direct::Direct(const DirectPlace& place) : place_(place) {

@@ -64,9 +64,10 @@ class Direct {
   // Of an allreduce in place; what the mark brings are ArenaOffsets, or kInStage for both.
   static uint64_t WordInPlace(const Signature& signature);
   static constexpr int64_t kInStage = -2;
-  // Where a rank shows the others a tensor of its private memory, one at a time.
-  static size_t StageBytes(int size);
-  std::byte* Stage(int peer) const { return stages_ + StageBytes(place_.size) * peer; }
+  // Where a rank shows the others a tensor of its private memory, one at a time. What is larger
+  // would leave the caches, and goes better in pieces (collective/).
+  static constexpr size_t kStageBytes = size_t{1} << 20;
+  std::byte* Stage(int peer) const { return stages_ + kStageBytes * peer; }
 
   // Where this rank's tensor is to be written, and the mark published afterwards.
   std::byte* Room(const DirectTicket& ticket, uint64_t word);

@@ -11,10 +11,6 @@
 namespace hvd {
 namespace {
 
-// What is in the caches is worth a copy more; larger tensors go in pieces (collective/).
-// Where ranks share cores every wait costs a change of process, and fewer pieces are better.
-constexpr size_t kStagedBytes = size_t{1} << 20;
-
 size_t WidthOf(const Signature& s) { return DtypeBytes(static_cast<hvd_dtype_t>(s.dtype)); }
 
 // Calls f(first byte, bytes) for what is before and what is behind the slice of rank `index`.
@@ -34,8 +30,7 @@ void ForOthersSlices(const Direct& direct, const Signature& signature, const F& 
 bool Engine::MayStage(const Request& request) const {
   if (!request.alone) return false;
   const size_t bytes = request.signature.elements() * WidthOf(request.signature);
-  const size_t room = Direct::StageBytes(world_->direct()->size());
-  return bytes <= (world_->waiter().policy().oversubscribed ? room : std::min(room, kStagedBytes));
+  return bytes <= Direct::kStageBytes;
 }
 
 void Engine::StageOthersSlices(const Request& request) {

@@ -29,7 +29,7 @@ constexpr int kBlindSleepMs = 10;
 WaitPolicy WaitPolicy::For(int local_size, int host_cores) {
   WaitPolicy policy;
   policy.oversubscribed = local_size > host_cores;
-  if (policy.oversubscribed) policy.spins = 10;
+  if (policy.oversubscribed) policy.spins = 2;
   return policy;
 }
 
@@ -59,13 +59,15 @@ absl::Status Waiter::Check() const {
 
 absl::Status Waiter::UntilSlow(absl::FunctionRef<bool()> done) {
   using Clock = std::chrono::steady_clock;
+  Clock::time_point before = Clock::now();
   for (int i = 0; i < policy_.yields; ++i) {
     if (done()) return absl::OkStatus();
     if (IsAborted()) return Check();
     if (transport_ != nullptr) MoveOn(0);
-    const Clock::time_point before = Clock::now();
     sched_yield();
-    if (Clock::now() - before > kLongYield) break;
+    const Clock::time_point after = Clock::now();
+    if (after - before > kLongYield) break;
+    before = after;
   }
   while (!done()) {
     if (IsAborted()) return Check();
