@@ -19,9 +19,9 @@ hvd_status_t FindTarget(const hvd_options_t* given, Target* target) {
   if (!options.ok()) return Return(options.status());
   target->options = *options;
   const Process& process = Process::Get();
-  if (process.engine() == nullptr) return NotInitialized();
+  if (Process::forked()) return NotInitialized();
   auto set = process.sets().FindAsMember(options->process_set);
-  if (!set.ok()) return Return(set.status());
+  if (!set.ok()) return process.engine() == nullptr ? NotInitialized() : Return(set.status());
   target->set = *std::move(set);
   return HVD_OK;
 }

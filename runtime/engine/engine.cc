@@ -82,7 +82,7 @@ absl::Status Engine::SubmitLocked(Request* request) {
                                       "submitting the same name again");
     }
     deferred_.push_back(request);
-    pending_.fetch_add(1, std::memory_order_relaxed);
+    AddPending(1);
     return absl::OkStatus();
   }
   name->pending = request;
@@ -90,7 +90,7 @@ absl::Status Engine::SubmitLocked(Request* request) {
     name->pending = nullptr;
     return marked;
   }
-  pending_.fetch_add(1, std::memory_order_relaxed);
+  AddPending(1);
   NoteActivity(*request);
   return absl::OkStatus();
 }
@@ -121,9 +121,9 @@ absl::Status Engine::Run(Request* request) {
   std::unique_lock<std::mutex> lock(mutex_);
   request->alone = pending_.load(std::memory_order_relaxed) == 0;
   if (absl::Status status = SubmitLocked(request); !status.ok()) return status;
-  // Before the ring, so that an executor of ours which sleeps gives the role up.
-  waiting_.fetch_add(1, std::memory_order_relaxed);
   if (executing_) {
+    // Before the ring, so that an executor of ours which sleeps gives the role up.
+    waiting_.fetch_add(1, std::memory_order_relaxed);
     lock.unlock();
     world_->waiter().Ring();
     lock.lock();
@@ -132,11 +132,18 @@ absl::Status Engine::Run(Request* request) {
   // The common case: an idle engine. The mark goes straight to the executor, which is this thread.
   WatchMarkedLocked();
   executing_ = true;
+  runner_ = request;
   lock.unlock();
   world_->waiter().Ring();
   ExecuteUntil([request] { return request->done.load(std::memory_order_acquire); });
+  if (request->ended_role) {
+    OfferRole(waiting_.load(), true);
+    return request->status;
+  }
   lock.lock();
   executing_ = false;
+  runner_ = nullptr;
+  waiting_.fetch_add(1, std::memory_order_relaxed);
   return WaitLocked(request, &lock);
 }
 
@@ -168,6 +175,10 @@ void Engine::HandOver(std::unique_lock<std::mutex>* lock) {
   const int others = waiting_.fetch_sub(1) - 1;
   const bool free = !executing_;
   lock->unlock();
+  OfferRole(others, free);
+}
+
+void Engine::OfferRole(int others, bool free) {
   if (others > 0) {
     changed_.notify_all();
   } else if (free && MustListen()) {

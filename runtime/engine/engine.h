@@ -67,6 +67,12 @@ class Engine {
   // REQUIRES: this thread is counted in waiting_. Unlocks.
   absl::Status WaitLocked(Request* request, std::unique_lock<std::mutex>* lock);
   void HandOver(std::unique_lock<std::mutex>* lock);
+  // To one of the `others` who wait, or, when the role is free, to the engine thread.
+  void OfferRole(int others, bool free);
+  // REQUIRES: mutex_.
+  void AddPending(int more) {
+    pending_.store(pending_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  }
   void ArmTimer();
   void ThreadBody();
   bool MustListen() const;
@@ -89,7 +95,7 @@ class Engine {
   void WatchMarkedLocked();
   bool StepLog();
   bool DirectIsReady() const;
-  bool CanStep(const LocalName& name) const;
+  Direct::Seen LookAt(const LocalName& name) const;
   // engine_in_place.cc: allreduces whose marks say where the tensors lie.
   struct InPlaceBuffers {
     const void* inputs[kMaxLocalRanks];
@@ -120,7 +126,7 @@ class Engine {
   void NoteRun(const RunTimes& times, absl::Span<Request* const> requests);
   absl::Status WaitForOthers(absl::FunctionRef<bool()> ready);
   void AnswerHvdd();
-  void Complete(absl::Span<Request* const> requests);
+  void Complete(absl::Span<Request* const> requests, bool last_work = false);
   void CompleteAll(const absl::Status& status);
   void Break(const absl::Status& status);
 
@@ -145,10 +151,11 @@ class Engine {
   uint64_t submissions_ = 0;
   std::deque<Request*> deferred_;  // unnamed ones whose turn is still taken
   bool executing_ = false;         // somebody has the role
+  Request* runner_ = nullptr;      // of Run, whose thread has it
   std::atomic<bool> stopping_{false};
   absl::Status broken_;          // first error; sticks
   std::atomic<int> waiting_{0};  // threads that would like the role
-  std::atomic<int> pending_{0};
+  std::atomic<int> pending_{0};  // written under mutex_
   // Names marked directly: new ones, under mutex_; then the executor's.
   std::vector<LocalName*> marked_;
   std::atomic<size_t> marked_count_{0};

@@ -3,16 +3,16 @@
 
 namespace hvd {
 
-bool Engine::CanStep(const LocalName& name) const {
+Direct::Seen Engine::LookAt(const LocalName& name) const {
   const Direct& direct = *world_->direct();
-  if (name.summed) return direct.AllDone(name.ticket);
-  return direct.Look(name.ticket, name.word) != Direct::Seen::kNotYet;
+  if (!name.summed) return direct.Look(name.ticket, name.word);
+  return direct.AllDone(name.ticket) ? Direct::Seen::kAllSame : Direct::Seen::kNotYet;
 }
 
 bool Engine::DirectIsReady() const {
   if (marked_count_.load(std::memory_order_acquire) != 0) return true;
   for (const LocalName* name : watched_) {
-    if (CanStep(*name)) return true;
+    if (LookAt(*name) != Direct::Seen::kNotYet) return true;
   }
   return false;
 }
@@ -30,9 +30,9 @@ bool Engine::StepDirect() {
   }
   for (size_t i = 0; i < watched_.size(); ++i) {
     LocalName* name = watched_[i];
-    if (!CanStep(*name)) continue;
-    const bool all_same =
-        name->summed || world_->direct()->Look(name->ticket, name->word) == Direct::Seen::kAllSame;
+    const Direct::Seen seen = LookAt(*name);
+    if (seen == Direct::Seen::kNotYet) continue;
+    const bool all_same = seen == Direct::Seen::kAllSame;
     if (all_same && name->in_place && !name->summed) {
       SumInPlace(name);
       return true;
@@ -68,7 +68,7 @@ void Engine::FinishDirect(LocalName* name) {
   const int64_t begin_ns = timeline_.Stamp();
   request->status = ExecuteRequest(request, entry, &collectives);
   NoteDirect(*request, begin_ns);
-  Complete({&request, 1});
+  Complete({&request, 1}, true);
 }
 
 // Not all ranks can go directly: this one asks the board like them.

@@ -104,7 +104,7 @@ void Engine::FinishInPlace(LocalName* name) {
   Request* request = name->pending;
   if (name->staged) CollectOthersSlices(*request);
   NoteDirect(*request, name->begin_ns);
-  Complete({&request, 1});
+  Complete({&request, 1}, true);
 }
 
 }  // namespace hvd

@@ -99,7 +99,7 @@ void Engine::SubmitDeferredLocked() {
     request->local->pending = request;
     if (absl::Status marked = MarkLocked(request->local); !marked.ok()) {
       request->local->pending = nullptr;
-      pending_.fetch_sub(1, std::memory_order_relaxed);
+      AddPending(-1);
       request->status = marked;
       request->done.store(true, std::memory_order_release);
     }

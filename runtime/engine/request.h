@@ -104,6 +104,7 @@ struct Request {
   std::vector<int64_t> received_splits;  // of an alltoall
   int64_t result_number = 0;             // join: the last rank; add process set: its number
   LocalName* local = nullptr;            // the engine's, while pending
+  bool ended_role = false;               // with it its submitter has left the executor's role
   std::atomic<bool> done{false};
 
   Request() = default;
