@@ -22,7 +22,8 @@ class BeatLease {
   // Returns when the echoed beat was sent, the first time that it is echoed.
   std::optional<double> Hear(uint64_t number, uint64_t echo);
 
-  uint64_t heard() const { return heard_; }  // to be echoed with the next beat
+  uint64_t newest() const { return next_ - 1; }  // sent
+  uint64_t heard() const { return heard_; }      // to be echoed with the next beat
   // When the host is given up: half a second after the daemon has ended itself.
   double deadline() const { return proven_ + lease_s_ + 0.5; }
   double proven() const { return proven_; }
