@@ -22,10 +22,6 @@
 namespace hvd {
 namespace {
 
-// More than a remote shell's path holds, so that output flows without gRPC's probing of the path,
-// which answers each message with a ping.
-constexpr int kWindowBytes = 4 << 20;
-
 int64_t MonotonicNanoseconds() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -121,11 +117,11 @@ class HostBeats {
 // One host: a channel over its socket and the three streams of link A.
 class HostLink {
  public:
-  HostLink(int host, int fd, double lease_s, grpc::CompletionQueue* queue, Inbox* inbox)
-      : host_(host),
+  HostLink(HostSocket socket, double lease_s, grpc::CompletionQueue* queue, Inbox* inbox)
+      : host_(socket.host),
         inbox_(inbox),
         beats_(lease_s),
-        stub_(v1::Daemon::NewStub(MakeChannel(fd))),
+        stub_(v1::Daemon::NewStub(MakeChannel(socket.fd.Release(), socket.is_far))),
         beat_(
             [this](v1::HeartBeat beat) {
               const std::optional<BeatRoundTrip> trip = beats_.Hear(beat);
@@ -170,11 +166,12 @@ class HostLink {
   }
 
  private:
-  static std::shared_ptr<grpc::Channel> MakeChannel(int fd) {
+  static std::shared_ptr<grpc::Channel> MakeChannel(int fd, bool is_far) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);
-    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindowBytes);
+    // gRPC learns by pings how much a path holds; a long one needs it, or output crawls at 64 KiB a
+    // round trip. On this host it would only wake both sides.
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, is_far ? 1 : 0);
     return grpc::CreateCustomInsecureChannelFromFd("hvdd", fd, arguments);
   }
 
@@ -204,11 +201,12 @@ class DaemonLinks::Impl {
     pthread_setname_np(pthread_self(), "hvdrun-grpc");
     void* tag;
     bool ok;
+    const auto period = static_cast<int64_t>(BeatPeriodS(lease_s) * 1e9);
     int64_t next = MonotonicNanoseconds();
     while (true) {
       const int64_t now = MonotonicNanoseconds();
       if (now >= next) {
-        next = std::max(next, now - kPeriodNs) + kPeriodNs;
+        next = std::max(next, now - period) + period;
         SendBeats(SecondsOf(now));
       }
       const gpr_timespec until =
@@ -227,7 +225,6 @@ class DaemonLinks::Impl {
     }
   }
 
-  static constexpr int64_t kPeriodNs = static_cast<int64_t>(kBeatPeriodS * 1e9);
   const double lease_s;
   std::atomic<double> turned{0};
   Inbox inbox;
@@ -247,9 +244,10 @@ std::vector<Arrival> DaemonLinks::Take() { return impl_->inbox.Take(); }
 
 void DaemonLinks::TellOfBeats(bool wanted) { impl_->inbox.TellOfBeats(wanted); }
 
-void DaemonLinks::Open(int host, Descriptor socket) {
-  auto link = std::make_unique<HostLink>(host, socket.Release(), impl_->lease_s, &impl_->queue,
-                                         &impl_->inbox);
+void DaemonLinks::Open(HostSocket socket) {
+  const int host = socket.host;
+  auto link =
+      std::make_unique<HostLink>(std::move(socket), impl_->lease_s, &impl_->queue, &impl_->inbox);
   const std::lock_guard<std::mutex> lock(impl_->mutex);
   impl_->links[host] = std::move(link);
 }

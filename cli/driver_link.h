@@ -23,6 +23,13 @@ struct Arrival {
   std::string ended = {};  // gRPC's words for why the link is no more
 };
 
+// A host that has said hello.
+struct HostSocket {
+  int host = 0;
+  Descriptor fd;        // stands right behind the hello line, and is non-blocking
+  bool is_far = false;  // reached through a remote shell
+};
+
 class DaemonLinks {
  public:
   DaemonLinks(int hosts, double lease_s);
@@ -35,8 +42,7 @@ class DaemonLinks {
   // nothing to do is not woken four times a second.
   void TellOfBeats(bool wanted);
 
-  // The socket stands right behind the hello line, and is non-blocking. May be called once a host.
-  void Open(int host, Descriptor socket);
+  void Open(HostSocket socket);  // once a host
   // These two are dropped when the host's link is not open or has ended.
   void Send(int host, const v1::Command& command);
   // `bytes` is the total received so far.
