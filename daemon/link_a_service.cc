@@ -31,8 +31,7 @@ class LinkA::Inside {
     if (server_ == nullptr) return;
     server_->Shutdown(std::chrono::system_clock::now());
     queue_->Shutdown();
-    receiver_.join();
-    sender_.join();
+    receiver_.join();  // which joins the sender at its stream's end
   }
 
   void Emit(const v1::Event& event) { control_.Write(event); }
@@ -48,8 +47,8 @@ class LinkA::Inside {
     queue_ = builder.AddCompletionQueue();
     server_ = builder.BuildAndStart();
     AcceptStreams();
-    receiver_ = std::thread([this] { Receive(); });
     sender_ = std::thread([this] { SendOutput(); });
+    receiver_ = std::thread([this] { Receive(); });
     fcntl(connection.get(), F_SETFL, O_NONBLOCK);
     grpc::AddInsecureChannelFromFd(server_.get(), connection.Release());
   }
@@ -117,7 +116,10 @@ class LinkA::Inside {
        [this] { daemon_->DriverGone("hvdrun is gone: its connection ended"); }}};
   LinkStream<v1::OutputAck, v1::OutputChunk> output_{
       {[this](const v1::OutputAck& ack) { daemon_->output()->Acked(ack.bytes()); },
-       [this] { daemon_->output()->Close(); }}};
+       [this] {
+         daemon_->output()->Close();
+         sender_.join();
+       }}};
   std::thread receiver_;
   std::thread sender_;
 };

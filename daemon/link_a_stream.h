@@ -26,7 +26,7 @@ class LinkStream {
  public:
   struct Handlers {
     std::function<void(const In&)> on_read;
-    std::function<void()> on_end;  // once; also if the stream was never opened
+    std::function<void()> on_end;  // once; at the server's end also if it was never opened
   };
 
   explicit LinkStream(Handlers handlers) : handlers_(std::move(handlers)) {}
