@@ -19,7 +19,7 @@ struct BeatRoundTrip {
 // way, so the quickest of the last round trips counts. Only the last ones, since clocks drift.
 class ClockOffset {
  public:
-  static constexpr size_t kKept = 32;  // 8 s of beats
+  static constexpr size_t kKept = 32;  // 8 to 16 s of beats
 
   void Add(const BeatRoundTrip& trip);
   // What to add to the host's clock to get ours; nothing before the first round trip.

@@ -15,6 +15,11 @@
 #include "cli/verdict_text.h"
 
 namespace hvd {
+namespace {
+
+constexpr double kLongestLookS = 5;
+
+}  // namespace
 
 double MonotonicSeconds() {
   timespec now;
@@ -32,7 +37,6 @@ void Driver::Watch(int fd, uint32_t events, DriverSource source, int host) {
 }
 
 void Driver::Run() {
-  next_beat_ = MonotonicSeconds() + kBeatPeriodS;
   Watch(console_.fd(), EPOLLIN, DriverSource::kConsole);
   Watch(spawner_.get(), EPOLLIN, DriverSource::kSpawner);
   Watch(links_.event_fd(), EPOLLIN, DriverSource::kLinks);
@@ -46,7 +50,7 @@ void Driver::Run() {
 }
 
 double Driver::NextDeadline() const {
-  double next = std::min({state_.deadline(), next_beat_, give_up_at_});
+  double next = std::min({state_.deadline(), next_look_, give_up_at_});
   if (state_.starting()) next = std::min(next, state_.start_deadline());
   for (const HostPort& port : ports_) {
     if (port.restart_at > 0) next = std::min(next, port.restart_at);
@@ -86,26 +90,9 @@ void Driver::Turn() {
 
 void Driver::TickClocks() {
   const double now = MonotonicSeconds();
-  if (now >= next_beat_) {
-    TakeArrivals();  // what has come already may prove life
-    next_beat_ = now + kBeatPeriodS;
-    for (size_t host = 0; host < ports_.size(); ++host) {
-      std::optional<BeatLease>& lease = ports_[host].lease;
-      if (!lease || state_.facts().hosts[host].phase == HostFact::kGone) continue;
-      v1::HeartBeat beat;
-      beat.set_number(lease->Send(now));
-      beat.set_echo(lease->heard());
-      links_.SendBeat(host, beat);
-      if (now < lease->deadline()) continue;
-      state_.HostLost(host,
-                      absl::StrFormat("no sign of life for %.1f s (--lease %g s): machine, network "
-                                      "or remote shell is stuck",
-                                      now - lease->proven(), options_.lease_s),
-                      now);
-      state_.HostDetail(host, "its ranks end with the lease", now);
-      AskSpawner(FrameKind::kKill, host);  // it may be stopped, and would outlive us
-    }
-  }
+  links_.Turned(now);
+  links_.TellOfBeats(timeline_.on());
+  if (now >= next_look_) LookAtLeases(now);
   if (state_.starting() && now >= state_.start_deadline()) {
     for (size_t host = 0; host < ports_.size(); ++host) {
       if (ports_[host].greeted) continue;
@@ -123,6 +110,27 @@ void Driver::TickClocks() {
     AskSpawner(FrameKind::kStart, host);
   }
   if (now >= state_.deadline()) state_.Tick(now);
+}
+
+// The beats go and come without us; seldom looking is enough, as no lease ends before its deadline.
+void Driver::LookAtLeases(double now) {
+  TakeArrivals();  // what has come already may prove life
+  next_look_ = now + std::min(options_.lease_s / 4, kLongestLookS);
+  for (size_t host = 0; host < ports_.size(); ++host) {
+    if (state_.facts().hosts[host].phase == HostFact::kGone) continue;
+    if (now < links_.deadline(host)) {
+      next_look_ = std::min(next_look_, links_.deadline(host));
+      continue;
+    }
+    links_.GiveUp(host);
+    state_.HostLost(host,
+                    absl::StrFormat("no sign of life for %.1f s (--lease %g s): machine, network "
+                                    "or remote shell is stuck",
+                                    now - links_.proven(host), options_.lease_s),
+                    now);
+    state_.HostDetail(host, "its ranks end with the lease", now);
+    AskSpawner(FrameKind::kKill, host);  // it may be stopped, and would outlive us
+  }
 }
 
 // Does what the state table wants, until it wants nothing more.

@@ -1,13 +1,16 @@
 // The lease on one host: which beats were sent and when, and which came back. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
 
 namespace hvd {
 
-inline constexpr double kBeatPeriodS = 0.25;
+// How far beats are apart: so that a lease of 3 s holds a dozen, and one that may take its time is
+// not beaten for at the cost of an idle job.
+inline double BeatPeriodS(double lease_s) { return std::clamp(lease_s / 20, 0.25, 0.5); }
 
 // Times are seconds of the monotonic clock. Only an echoed beat proves anything: old bytes that a
 // paused connection delivers late carry old echoes.
@@ -22,7 +25,8 @@ class BeatLease {
   // Returns when the echoed beat was sent, the first time that it is echoed.
   std::optional<double> Hear(uint64_t number, uint64_t echo);
 
-  uint64_t heard() const { return heard_; }  // to be echoed with the next beat
+  uint64_t newest() const { return next_ - 1; }  // sent
+  uint64_t heard() const { return heard_; }      // to be echoed with the next beat
   // When the host is given up: half a second after the daemon has ended itself.
   double deadline() const { return proven_ + lease_s_ + 0.5; }
   double proven() const { return proven_; }

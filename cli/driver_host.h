@@ -2,11 +2,9 @@
 // attempts. Passive: the driver's loop calls it when something is readable.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "cli/descriptor.h"
-#include "cli/driver_beats.h"
 #include "cli/driver_hello.h"
 
 namespace hvd {
@@ -40,9 +38,8 @@ class HostPort {
 
   int attempts = 0;
   bool greeted = false;
-  double restart_at = 0;           // 0: not waiting for another attempt
-  std::string ended;               // how its command ended, in words; empty while it runs
-  std::optional<BeatLease> lease;  // once greeted
+  double restart_at = 0;  // 0: not waiting for another attempt
+  std::string ended;      // how its command ended, in words; empty while it runs
   uint64_t output_received = 0;
   uint64_t output_acknowledged = 0;
   uint64_t stdin_taken = 0;

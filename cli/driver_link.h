@@ -1,12 +1,13 @@
 // The driver's end of link A: gRPC over the sockets that the spawner made. One thread of its own
-// ("hvdrun-grpc") turns completions into a queue of arrivals; everything else is the driver's
-// thread.
+// ("hvdrun-grpc") sends the beats, hears their echoes and turns all other completions into a queue
+// of arrivals; everything else is the driver's thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "cli/clock_offset.h"
 #include "cli/descriptor.h"
 #include "hvd/v1/link_a.pb.h"
 
@@ -16,29 +17,47 @@ namespace hvd {
 struct Arrival {
   enum Kind { kBeat, kEvent, kOutput, kEnded } kind;
   int host = 0;
-  v1::HeartBeat beat = {};
+  BeatRoundTrip trip = {};  // kBeat: one of ours that came back
   v1::Event event = {};
   v1::OutputChunk output = {};
   std::string ended = {};  // gRPC's words for why the link is no more
-  int64_t at_ns = 0;       // kBeat: when it came, by our monotonic clock
+};
+
+// A host that has said hello.
+struct HostSocket {
+  int host = 0;
+  Descriptor fd;        // stands right behind the hello line, and is non-blocking
+  bool is_far = false;  // reached through a remote shell
 };
 
 class DaemonLinks {
  public:
-  explicit DaemonLinks(int hosts);
+  DaemonLinks(int hosts, double lease_s);
   ~DaemonLinks();  // not before every link has ended; the driver leaves by _exit instead
 
-  int event_fd() const;  // readable when Take() has something
+  int event_fd() const;  // readable when Take() has something that cannot wait
   // Whatever has arrived, in order for each stream.
   std::vector<Arrival> Take();
+  // Whether event_fd() tells of beats, too. They wait for the next Take() else: a driver that has
+  // nothing to do is not woken four times a second.
+  void TellOfBeats(bool wanted);
 
-  // The socket stands right behind the hello line, and is non-blocking. May be called once a host.
-  void Open(int host, Descriptor socket);
-  // These three are dropped when the host's link is not open or has ended.
+  void Open(HostSocket socket);  // once a host
+  // These two are dropped when the host's link is not open or has ended.
   void Send(int host, const v1::Command& command);
-  void SendBeat(int host, const v1::HeartBeat& beat);
   // `bytes` is the total received so far.
   void AckOutput(int host, uint64_t bytes);
+
+  // ---- life: times are seconds of the monotonic clock ----
+
+  // The driver's loop turns. Beats cease half a lease after the last call: a driver that is stuck
+  // must not look alive.
+  void Turned(double now);
+  // When the host is given up unless a beat comes back; infinity without a link.
+  double deadline(int host) const;
+  double proven(int host) const;  // send time of the newest beat that came back
+  // No more beats for this host: it is given up, and must end with its lease.
+  void GiveUp(int host);
 
  private:
   class Impl;

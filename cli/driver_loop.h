@@ -35,7 +35,7 @@ class Driver {
                 options_.verbose, options_.stall_warn_s, options_.stall_abort_s},
                MonotonicSeconds()),
         ports_(options_.topology.hosts().size()),
-        links_(static_cast<int>(ports_.size())),
+        links_(static_cast<int>(ports_.size()), options_.lease_s),
         timeline_(options_.topology),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
         next_start_(std::min<int>(ports_.size(), kStartsAtOnce)) {
@@ -50,6 +50,7 @@ class Driver {
   void Turn();
   double NextDeadline() const;
   void TickClocks();
+  void LookAtLeases(double now);
   void CarryOut();
   void Finish();
 
@@ -74,7 +75,6 @@ class Driver {
   // The daemons.
   void TakeArrivals();
   void OnEvent(int host, const v1::Event& event);
-  void OnBeat(const Arrival& arrival);
   void OnOutput(int host, v1::OutputChunk* chunk);
   void OnLinkEnded(int host);
   void Acknowledge();
@@ -96,8 +96,8 @@ class Driver {
   DriverTimeline timeline_;
   std::vector<uint32_t> timeline_enders_;  // ranks that wait for its end
   Descriptor epoll_;
-  int next_start_;  // the first host that the spawner has not been asked for
-  double next_beat_ = 0;
+  int next_start_;        // the first host that the spawner has not been asked for
+  double next_look_ = 0;  // at the leases
   double give_up_at_ = std::numeric_limits<double>::infinity();  // waiting for what is left
   bool launched_ = false;
   bool console_writable_watched_ = false;

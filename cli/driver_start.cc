@@ -85,8 +85,7 @@ void Driver::OnHello(int host) {
   }
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, port.socket(), nullptr);
   port.greeted = true;
-  port.lease.emplace(MonotonicSeconds(), options_.lease_s);
-  links_.Open(host, port.TakeSocket());
+  links_.Open({host, port.TakeSocket(), !options_.is_local[host]});
   if (options_.verbose && !port.noise().empty()) {
     Say(absl::StrCat("host ", HostName(host), ": noise at login:\n", QuoteLines(port.noise(), 12)));
   }

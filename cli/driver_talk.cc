@@ -72,7 +72,7 @@ void Driver::TakeArrivals() {
   for (Arrival& arrival : links_.Take()) {
     switch (arrival.kind) {
       case Arrival::kBeat:
-        OnBeat(arrival);
+        if (timeline_.Heard(arrival.host, arrival.trip)) AnswerTimelineEnded();
         break;
       case Arrival::kEvent:
         OnEvent(arrival.host, arrival.event);
@@ -85,19 +85,6 @@ void Driver::TakeArrivals() {
         break;
     }
   }
-}
-
-void Driver::OnBeat(const Arrival& arrival) {
-  if (!ports_[arrival.host].lease) return;
-  const v1::HeartBeat& beat = arrival.beat;
-  const std::optional<double> sent = ports_[arrival.host].lease->Hear(beat.number(), beat.echo());
-  if (!sent || beat.heard_ns() == 0) return;
-  BeatRoundTrip trip;
-  trip.sent = static_cast<int64_t>(*sent * 1e9);
-  trip.heard_there = static_cast<int64_t>(beat.heard_ns());
-  trip.answered_there = static_cast<int64_t>(beat.sent_ns());
-  trip.heard = arrival.at_ns;
-  if (timeline_.Heard(arrival.host, trip)) AnswerTimelineEnded();
 }
 
 void Driver::OnEvent(int host, const v1::Event& event) {

@@ -14,7 +14,7 @@ namespace hvd {
 namespace {
 
 constexpr int kMaxPort = 65535;
-// Beats go out every quarter of a second; a shorter lease would end healthy hosts.
+// Beats go out every quarter of a second at the quickest; a shorter lease would end healthy hosts.
 constexpr double kShortestLease = 1;
 
 struct NumberRange {

@@ -14,8 +14,6 @@ namespace {
 
 // A daemon that nobody gives a launch to, on a link that stays silent, must end too.
 constexpr auto kLaunchPatience = std::chrono::minutes(5);
-// The shim outlives its lease by this much, so that an awake hvdd acts first.
-constexpr auto kShimSlack = std::chrono::milliseconds(250);
 constexpr auto kFilePatience = std::chrono::seconds(2);
 
 }  // namespace
@@ -23,6 +21,7 @@ constexpr auto kFilePatience = std::chrono::seconds(2);
 Daemon::Daemon(absl::StatusOr<ShimProcess> shim, std::function<void(v1::Event)> emit)
     : emit_(std::move(emit)) {
   if (shim.ok()) {
+    lease_.emplace(shim->lease.get());
     supervisor_ = std::make_unique<Supervisor>(
         *std::move(shim), &loop_,
         Supervisor::Handlers{[this](const ShimReport& report) { OnReport(report); },
@@ -46,11 +45,7 @@ void Daemon::DriverGone(std::string why) {
 }
 
 void Daemon::Echoed(TimePoint sent) {
-  loop_.Post([this, sent] {
-    if (!lease_.has_value()) return;
-    lease_->Renew(sent);
-    RenewLease();
-  });
+  if (lease_.has_value()) lease_->Renew(sent);
 }
 
 void Daemon::Leave(std::string why) {
@@ -210,7 +205,8 @@ void Daemon::BeginStop(bool kill, const std::string& cause) {
   if (supervisor_ != nullptr && !shim_lost_) {
     // Awake and stopping: the shim leaves the grace to this process.
     const auto grace = std::chrono::duration_cast<Clock::duration>(grace_);
-    supervisor_->SetLease(Clock::now() + grace + std::chrono::seconds(2));
+    lease_->FixForShim(Clock::now() + grace + std::chrono::seconds(2));
+    supervisor_->LeaseChanged();
   }
   if (empty_) Do(stop_->Emptied());
 }
@@ -273,13 +269,19 @@ void Daemon::MaybeFinish() {
 
 // ---- the driver ----
 
-void Daemon::RenewLease() {
-  loop_.Cancel(lease_timer_);
-  lease_timer_ = loop_.At(lease_->until(), [this] {
-    LoseDriver("hvdrun has not been heard for the length of the lease");
-  });
-  if (supervisor_ == nullptr || shim_lost_ || (stop_.has_value() && stop_->begun())) return;
-  supervisor_->SetLease(lease_->until() + kShimSlack);
+void Daemon::BeginLease(std::chrono::duration<double> length) {
+  lease_->Begin(Lease(Clock::now(), length));
+  supervisor_->LeaseChanged();
+  WatchLease();
+}
+
+// Beats renew it on their own thread; it is looked at when it would have ended.
+void Daemon::WatchLease() {
+  const TimePoint until = lease_->until();
+  if (until <= Clock::now()) {
+    return LoseDriver("hvdrun has not been heard for the length of the lease");
+  }
+  loop_.At(until, [this] { WatchLease(); });
 }
 
 void Daemon::LoseDriver(const std::string& why) {

@@ -70,8 +70,8 @@ class Daemon {
   void FinishStop(int survivors);
   void MaybeFinish();
 
-  void RenewLease();
-  void ArmLease();
+  void BeginLease(std::chrono::duration<double> length);
+  void WatchLease();
   void LoseDriver(const std::string& why);
   void MaybeExit();
   void Notify(std::string text);
@@ -99,8 +99,7 @@ class Daemon {
   int ends_told_ = 0;
   bool empty_ = true;  // nothing lives in the containment
 
-  std::optional<Lease> lease_;
-  Loop::TimerId lease_timer_{};
+  std::optional<RenewedLease> lease_;  // with a shim
   std::chrono::duration<double> grace_{5};
   std::optional<StopPlan> stop_;
   Loop::TimerId stop_timer_{};

@@ -111,8 +111,7 @@ void Daemon::Launch(const v1::Launch& launch) {
   oom_.emplace();
   grace_ = std::chrono::duration<double>(launch.grace_s());
   const double lease = launch.lease_s() > 0 ? launch.lease_s() : kDefaultLease;
-  lease_.emplace(Clock::now(), std::chrono::duration<double>(lease));
-  RenewLease();
+  BeginLease(std::chrono::duration<double>(lease));
   StartRelay(launch);  // before the links: they use its queue
   StartLinks(launch);
   const absl::Status started = StartRanks(launch);

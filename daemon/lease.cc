@@ -4,6 +4,8 @@ namespace hvd {
 namespace {
 
 constexpr size_t kMostUnechoed = 4096;  // 17 minutes of silence, long after any lease
+// The shim outlives its lease by this much, so that an awake hvdd acts first.
+constexpr auto kShimSlack = std::chrono::milliseconds(250);
 
 }  // namespace
 
@@ -21,6 +23,30 @@ std::optional<TimePoint> BeatBook::Hear(uint64_t number, uint64_t echo) {
     unechoed_.pop_front();
   }
   return sent;
+}
+
+void RenewedLease::Begin(Lease lease) {
+  const std::lock_guard lock(mutex_);
+  lease_ = lease;
+  if (!fixed_) word_->Set(lease_->until() + kShimSlack);
+}
+
+void RenewedLease::Renew(TimePoint echoed_beat_sent) {
+  const std::lock_guard lock(mutex_);
+  if (!lease_.has_value()) return;
+  lease_->Renew(echoed_beat_sent);
+  if (!fixed_) word_->Set(lease_->until() + kShimSlack);
+}
+
+TimePoint RenewedLease::until() const {
+  const std::lock_guard lock(mutex_);
+  return lease_.has_value() ? lease_->until() : TimePoint::max();
+}
+
+void RenewedLease::FixForShim(TimePoint until) {
+  const std::lock_guard lock(mutex_);
+  fixed_ = true;
+  word_->Set(until);
 }
 
 }  // namespace hvd

@@ -1,17 +1,19 @@
 // The daemon's right to keep workers alive: it runs from the send time of the newest beat of its
-// own that the driver has echoed. Bytes that were long under way prove nothing. Pure.
+// own that the driver has echoed. Bytes that were long under way prove nothing.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <mutex>
 #include <optional>
 
 #include "daemon/loop.h"
+#include "daemon/shim/lease_word.h"
 
 namespace hvd {
 
-// Beats sent and heard.
+// Beats sent and heard. Pure.
 class BeatBook {
  public:
   // The number of the next beat, sent at `now`.
@@ -30,6 +32,7 @@ class BeatBook {
   std::deque<Sent> unechoed_;
 };
 
+// Pure.
 class Lease {
  public:
   Lease(TimePoint start, std::chrono::duration<double> length)
@@ -43,6 +46,26 @@ class Lease {
  private:
   Clock::duration length_;
   TimePoint until_;
+};
+
+// The lease while beats renew it on one thread and another looks whether it has ended. The shim's
+// lease follows it in shared memory, so a beat wakes neither of them. Any thread.
+class RenewedLease {
+ public:
+  // `word` outlives this.
+  explicit RenewedLease(LeaseWord* word) : word_(word) {}
+
+  void Begin(Lease lease);
+  void Renew(TimePoint echoed_beat_sent);  // nothing before Begin
+  TimePoint until() const;                 // the end of time before Begin
+  // The shim's lease ends then, whatever is renewed.
+  void FixForShim(TimePoint until);
+
+ private:
+  LeaseWord* const word_;
+  mutable std::mutex mutex_;
+  std::optional<Lease> lease_;  // guarded by mutex_
+  bool fixed_ = false;          // guarded by mutex_
 };
 
 }  // namespace hvd

@@ -10,30 +10,21 @@ namespace hvd {
 
 class Daemon;
 
-// Events on their way to the driver: thread-safe, never blocks.
-class EventQueue {
- public:
-  EventQueue();
-  ~EventQueue();
-  void Put(v1::Event event);
-  // Waits for the next one. False: closed.
-  bool Take(v1::Event* event);
-  void Close();
-
- private:
-  struct Inside;
-  const std::unique_ptr<Inside> inside_;
-};
-
-// A running gRPC server on one connection.
+// A gRPC server on one connection, with one thread for all that comes ("hvdd-link") and one that
+// waits for output ("hvdd-output").
 class LinkA {
  public:
-  // `connection`: a stream socket; made non-blocking. `daemon` and `events` outlive this.
-  LinkA(UniqueFd connection, Daemon* daemon, EventQueue* events);
+  LinkA();
   ~LinkA();
 
+  // To the driver. Any thread, also before Serve; never blocks; dropped once the driver is gone.
+  void Emit(const v1::Event& event);
+
+  // `connection`: a stream socket; made non-blocking. `daemon` outlives this.
+  void Serve(UniqueFd connection, Daemon* daemon);
+
  private:
-  struct Inside;
+  class Inside;
   const std::unique_ptr<Inside> inside_;
 };
 

@@ -92,8 +92,8 @@ int Serve(const Arguments& arguments) {
     fprintf(stderr, "hvdd: %s\n", std::string(connection.status().message()).c_str());
     return kFailure;
   }
-  EventQueue events;
-  Daemon daemon(std::move(shim), [&events](v1::Event event) { events.Put(std::move(event)); });
+  LinkA link;
+  Daemon daemon(std::move(shim), [&link](const v1::Event& event) { link.Emit(event); });
   daemon.loop()->Watch(signals, EPOLLIN, [&](uint32_t) {
     signalfd_siginfo info;
     if (read(signals, &info, sizeof(info)) != sizeof(info)) return;
@@ -106,7 +106,7 @@ int Serve(const Arguments& arguments) {
     daemon.loop()->Forget(ending.get());
     daemon.DriverGone("hvdrun is gone: its connection ended");
   });
-  LinkA link(*std::move(connection), &daemon, &events);
+  link.Serve(*std::move(connection), &daemon);
   daemon.Run();
   _exit(0);  // nothing is left to say; gRPC takes its time to wind down
 }

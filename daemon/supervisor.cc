@@ -87,12 +87,7 @@ void Supervisor::TermLeftovers() { Ask({ShimAsk::kTermLeftovers}); }
 void Supervisor::KillAll() { Ask({ShimAsk::kKillAll}); }
 void Supervisor::CountAll() { Ask({ShimAsk::kCountAll}); }
 
-void Supervisor::SetLease(TimePoint until) {
-  ShimRequest request{ShimAsk::kLease};
-  request.until_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(until.time_since_epoch()).count();
-  Ask(request);
-}
+void Supervisor::LeaseChanged() { Ask({ShimAsk::kLease}); }
 
 int Supervisor::Sweep(const std::string& mark) {
   if (!shim_.cgroup.empty()) EndCgroup(shim_.cgroup);

@@ -32,7 +32,8 @@ class Supervisor {
   void TermLeftovers();
   void KillAll();
   void CountAll();
-  void SetLease(TimePoint until);
+  // After shim().lease was set for the first time, or set back.
+  void LeaseChanged();
   // Lets the shim go and waits until it is gone, with the last of the job.
   void End();
   // Without a shim: ends whatever of the job is left. Returns how many could not be ended.

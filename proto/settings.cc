@@ -78,6 +78,9 @@ constexpr const char* kAlwaysHierarchical =
     "the hierarchy of hosts and ranks is always used where there is one";
 constexpr const char* kNoController = "there is one engine, no choice of controllers";
 constexpr const char* kOtherSearch = "the search needs no model of the noise";
+constexpr const char* kNoGpu = "tensors lie in host memory, there is no GPU path to set";
+constexpr const char* kNotElastic = "jobs have a fixed size";
+constexpr const char* kNoServer = "ranks meet through hvdd, there is no rendezvous server";
 
 constexpr std::array kForeign = {
     ForeignSetting{"HOROVOD_CACHE_CAPACITY", kNoCache},
@@ -94,6 +97,16 @@ constexpr std::array kForeign = {
     ForeignSetting{"HOROVOD_THREAD_AFFINITY", "hvdd gives each rank cores of its own"},
     ForeignSetting{"HOROVOD_LOG_HIDE_TIME", "the library's lines carry no time"},
     ForeignSetting{"HOROVOD_START_TIMEOUT", "give hvdrun --start-timeout"},
+    ForeignSetting{"HOROVOD_BATCH_D2D_MEMCOPIES", kNoGpu},
+    ForeignSetting{"HOROVOD_NUM_NCCL_STREAMS", kNoGpu},
+    ForeignSetting{"HOROVOD_ENABLE_ASYNC_COMPLETION", kNoGpu},
+    ForeignSetting{"HOROVOD_ENABLE_XLA_OPS", "there are no XLA operations"},
+    ForeignSetting{"HOROVOD_DISABLE_NVTX_RANGES", "no NVTX ranges are made"},
+    ForeignSetting{"HOROVOD_CCL_CACHE", "oneCCL is not used"},
+    ForeignSetting{"HOROVOD_ELASTIC", kNotElastic},
+    ForeignSetting{"HOROVOD_ELASTIC_TIMEOUT", kNotElastic},
+    ForeignSetting{"HOROVOD_GLOO_RENDEZVOUS_ADDR", kNoServer},
+    ForeignSetting{"HOROVOD_GLOO_RENDEZVOUS_PORT", kNoServer},
     ForeignSetting{"HOROVOD_ADASUM_MPI_CHUNK_SIZE", "messages are cut by HVD_SEGMENT_BYTES"},
 };
 

@@ -9,6 +9,7 @@
 
 #include "daemon/loop.h"
 #include "daemon/shim/containment.h"
+#include "daemon/shim/lease_word.h"
 #include "daemon/shim/shim_channel.h"
 #include "daemon/shim/spawn.h"
 
@@ -16,7 +17,8 @@ namespace hvd {
 
 class Shim {
  public:
-  Shim(ShimChannel channel, Containment containment, UniqueFd outer_fdinfo);
+  // `lease` outlives this.
+  Shim(ShimChannel channel, Containment containment, UniqueFd outer_fdinfo, const LeaseWord* lease);
 
   // Reports kReady, then serves until hvdd is gone. Ends the process.
   [[noreturn]] void Serve();
@@ -43,7 +45,7 @@ class Shim {
   void Reap();
   void OnExit(int pid, int status);
   int OuterPid(int pidfd) const;
-  void SetLease(int64_t until_ns);
+  void WatchLease();
   void UpdateWatch();
   [[noreturn]] void EndEverything();
 
@@ -52,6 +54,7 @@ class Shim {
   UniqueFd outer_fdinfo_;  // /proc/self/fdinfo of hvdd's PID namespace
   UniqueFd way_back_;      // O_PATH descriptor of the unlinked socket
   UniqueFd child_signal_;
+  const LeaseWord* const lease_;
   Loop loop_;
   std::map<int, Rank> ranks_;  // living ones, by local rank
   std::string mark_;           // "HVD_JOB_MARK=…" once known

@@ -16,7 +16,7 @@ enum class ShimAsk : uint32_t {
   kTermLeftovers,  // CONT and TERM to descendants outside the living ranks' sessions
   kKillAll,        // KILL to the whole containment; answered by kEmpty when nothing is left
   kCountAll,       // answered by kSurvivors
-  kLease,          // kill everything at `until_ns` (CLOCK_MONOTONIC) unless renewed
+  kLease,          // the lease word was set, or set back: kill everything when it says so
 };
 
 struct ShimRequest {
@@ -24,7 +24,6 @@ struct ShimRequest {
   int32_t rank = -1;  // local rank
   int32_t signal = 0;
   uint32_t tree = 0;
-  int64_t until_ns = 0;
 };
 
 enum class ShimTell : uint32_t {

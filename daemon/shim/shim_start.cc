@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -40,7 +41,7 @@ int DropDescriptors(int keep) {
   return 3;
 }
 
-[[noreturn]] void BecomeShim(const Attempt& attempt, int socket) {
+[[noreturn]] void BecomeShim(const Attempt& attempt, int socket, const LeaseWord* lease) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);  // CHLD is read from a descriptor, the rest is not ours
@@ -57,7 +58,7 @@ int DropDescriptors(int keep) {
     channel.Tell(report);
     _exit(0);
   }
-  Shim(std::move(channel), *std::move(containment), std::move(fdinfo)).Serve();
+  Shim(std::move(channel), *std::move(containment), std::move(fdinfo), lease).Serve();
 }
 
 absl::Status Impossible(const Attempt& attempt, absl::string_view why) {
@@ -94,14 +95,16 @@ absl::StatusOr<ShimProcess> Try(const Attempt& attempt) {
     return Impossible(attempt, strerrordesc_np(errno));
   }
   UniqueFd mine(ends[0]), its(ends[1]);
+  auto lease = std::make_unique<LeaseWord>();
   const pid_t pid = static_cast<pid_t>(
       syscall(SYS_clone, attempt.clone_flags | SIGCHLD, nullptr, nullptr, nullptr, nullptr));
   if (pid < 0) return Impossible(attempt, strerrordesc_np(errno));
-  if (pid == 0) BecomeShim(attempt, its.get());
+  if (pid == 0) BecomeShim(attempt, its.get(), lease.get());
   ShimProcess shim;
   shim.level = attempt.level;
   shim.pid = pid;
   shim.channel = std::move(mine);
+  shim.lease = std::move(lease);
   its.Reset();
   return Await(attempt, std::move(shim));
 }

@@ -2,10 +2,12 @@
 // stands.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "daemon/shim/containment.h"
+#include "daemon/shim/lease_word.h"
 #include "daemon/shim/shim_channel.h"
 #include "daemon/unique_fd.h"
 
@@ -16,10 +18,11 @@ struct ShimProcess {
   ContainmentLevel level = ContainmentLevel::kAuto;
   int pid = -1;
   UniqueFd channel;
-  UniqueFd listener;       // of the way back; invalid: there is none
-  std::string way_back;    // its path as the workers see it
-  std::string cgroup;      // for the sweep if the shim dies
-  std::string weaker_why;  // why no stronger level works here; empty: the strongest does
+  std::unique_ptr<LeaseWord> lease;  // the shim maps it, too
+  UniqueFd listener;                 // of the way back; invalid: there is none
+  std::string way_back;              // its path as the workers see it
+  std::string cgroup;                // for the sweep if the shim dies
+  std::string weaker_why;            // why no stronger level works here; empty: the strongest does
 };
 
 // kAuto takes the strongest level that works; any other is taken as it is, or an error says why

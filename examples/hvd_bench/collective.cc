@@ -39,26 +39,26 @@ class Allgather : public Filled {
   explicit Allgather(const Plan& plan)
       : Filled(plan),
         whole_(plan.dtype, count(), plan.memory),
-        mine_(plan.dtype, Begin(hvd::rank() + 1) - Begin(hvd::rank()), plan.memory) {}
+        mine_(plan.dtype, FirstOf(hvd::rank() + 1) - FirstOf(hvd::rank()), plan.memory) {}
   void CheckAll() const override {
     for (int rank = 0; rank < hvd::size(); ++rank) {
-      for (size_t i = Begin(rank); i < Begin(rank + 1); ++i) whole_.Expect(i, ValueOf(rank, i));
+      for (size_t i = FirstOf(rank); i < FirstOf(rank + 1); ++i) whole_.Expect(i, ValueOf(rank, i));
     }
   }
   void CheckEnds() const override {
     for (int rank = 0; rank < hvd::size(); ++rank) {
-      if (Begin(rank) == Begin(rank + 1)) continue;
-      whole_.Expect(Begin(rank), ValueOf(rank, Begin(rank)));
-      whole_.Expect(Begin(rank + 1) - 1, ValueOf(rank, Begin(rank + 1) - 1));
+      if (FirstOf(rank) == FirstOf(rank + 1)) continue;
+      whole_.Expect(FirstOf(rank), ValueOf(rank, FirstOf(rank)));
+      whole_.Expect(FirstOf(rank + 1) - 1, ValueOf(rank, FirstOf(rank + 1) - 1));
     }
   }
   double bus_factor() const override { return Others(); }
 
  private:
   // Where a rank's share begins in the whole.
-  size_t Begin(int rank) const { return count() * rank / hvd::size(); }
+  size_t FirstOf(int rank) const { return count() * rank / hvd::size(); }
   void Refill() override {
-    FillMine(&mine_, Begin(hvd::rank()));
+    FillMine(&mine_, FirstOf(hvd::rank()));
     whole_.SetAll(kNothing);
   }
   hvd_status_t Call() override {

@@ -14,23 +14,23 @@ class ReduceScatter : public Filled {
   explicit ReduceScatter(const Plan& plan)
       : Filled(plan),
         whole_(plan.dtype, count(), plan.memory),
-        mine_(plan.dtype, Begin(hvd::rank() + 1) - Begin(hvd::rank()), plan.memory) {
+        mine_(plan.dtype, FirstOf(hvd::rank() + 1) - FirstOf(hvd::rank()), plan.memory) {
     options_.op = HVD_SUM;
   }
   void CheckAll() const override {
-    const size_t first = Begin(hvd::rank());
+    const size_t first = FirstOf(hvd::rank());
     for (size_t i = 0; i < mine_.count(); ++i) mine_.Expect(i, SumOf(first + i));
   }
   void CheckEnds() const override {
     if (mine_.count() == 0) return;
-    const size_t first = Begin(hvd::rank()), last = mine_.count() - 1;
+    const size_t first = FirstOf(hvd::rank()), last = mine_.count() - 1;
     mine_.Expect(0, SumOf(first));
     mine_.Expect(last, SumOf(first + last));
   }
   double bus_factor() const override { return Others(); }
 
  private:
-  size_t Begin(int rank) const {
+  size_t FirstOf(int rank) const {
     const size_t size = hvd::size(), at = rank;
     return count() / size * at + std::min(at, count() % size);
   }

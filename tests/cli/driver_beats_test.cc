@@ -37,5 +37,21 @@ TEST_CASE("an echo of what was never sent proves no more than what was") {
   CHECK(lease.deadline() == Approx(4.5));
 }
 
+TEST_CASE("a short lease is beaten for more often than a long one") {
+  CHECK(BeatPeriodS(0.5) == Approx(0.25));
+  CHECK(BeatPeriodS(3) == Approx(0.25));
+  CHECK(BeatPeriodS(8) == Approx(0.4));
+  CHECK(BeatPeriodS(10) == Approx(0.5));
+  CHECK(BeatPeriodS(3600) == Approx(0.5));
+}
+
+TEST_CASE("the newest beat is the one whose echo is awaited") {
+  BeatLease lease(0, 3);
+  CHECK(lease.newest() == 0);
+  lease.Send(1);
+  const uint64_t second = lease.Send(2);
+  CHECK(lease.newest() == second);
+}
+
 }  // namespace
 }  // namespace hvd

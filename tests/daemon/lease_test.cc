@@ -40,5 +40,30 @@ TEST_CASE("a renewal never shortens the lease") {
   CHECK(lease.until() == start + milliseconds(1000));
 }
 
+TEST_CASE("what beats renew reaches the shim's word, with slack") {
+  const TimePoint start{};
+  LeaseWord word;
+  RenewedLease lease(&word);
+  CHECK(lease.until() == TimePoint::max());
+  lease.Renew(start);  // no lease yet
+  CHECK(word.Get() == TimePoint::max());
+  lease.Begin(Lease(start, std::chrono::duration<double>(1)));
+  CHECK(word.Get() == start + milliseconds(1250));
+  lease.Renew(start + milliseconds(500));
+  CHECK(lease.until() == start + milliseconds(1500));
+  CHECK(word.Get() == start + milliseconds(1750));
+}
+
+TEST_CASE("a fixed end for the shim stays, whatever is renewed") {
+  const TimePoint start{};
+  LeaseWord word;
+  RenewedLease lease(&word);
+  lease.Begin(Lease(start, std::chrono::duration<double>(1)));
+  lease.FixForShim(start + milliseconds(7000));
+  lease.Renew(start + milliseconds(500));
+  CHECK(lease.until() == start + milliseconds(1500));
+  CHECK(word.Get() == start + milliseconds(7000));
+}
+
 }  // namespace
 }  // namespace hvd

@@ -8,11 +8,16 @@ import world
 from world import PROGRAMS
 
 VICTIM = PROGRAMS / "victim"
-TIMELINE = "/tmp/timeline.json"
 
 
-def read_timeline(here, path=TIMELINE):
-    """The events of a Chrome timeline on host 0; fails unless it is valid JSON."""
+def timeline_of(here):
+    """Where a test's Chrome timeline lies on host 0."""
+    return here.place("timeline.json")
+
+
+def read_timeline(here):
+    """The events of a Chrome timeline on host 0, which goes; fails unless it is valid JSON."""
+    path = timeline_of(here)
     events = json.loads(here.run("cat", path).must(0).out)
     here.run("rm", path).must(0)
     return events
@@ -44,7 +49,7 @@ def must_be_aligned(events, ranks, steps, within_us):
 
 def test_timeline_of_two_hosts_has_all_ranks_by_one_clock():
     with world.hosts(2, slots=2) as here:
-        here.hvdrun("-np", 4, "--hostfile", here.hostfile, "--timeline-filename", TIMELINE, VICTIM, "steps", 20, 20).must(0)
+        here.hvdrun("-np", 4, "--hostfile", here.hostfile, "--timeline-filename", timeline_of(here), VICTIM, "steps", 20, 20).must(0)
         must_be_aligned(read_timeline(here), ranks=4, steps=21, within_us=5000)
         here.must_be_clean()
 
@@ -57,7 +62,7 @@ def test_timeline_of_a_host_whose_clock_is_hours_ahead():
         agent.chmod(0o755)
         here.run("cp", agent, "/root/agent").must(0)
         outcome = here.hvdrun("-np", 2, "-H", "host0:1,host1:1", "--rsh-agent", "/root/agent", VICTIM, "steps", 20, 20,
-                              env={"HOROVOD_TIMELINE": TIMELINE}).must(0)
+                              env={"HOROVOD_TIMELINE": timeline_of(here)}).must(0)
         assert "missing" not in outcome.err, outcome
         here.run("rm", "/root/agent").must(0)
         must_be_aligned(read_timeline(here), ranks=2, steps=21, within_us=5000)
@@ -66,7 +71,7 @@ def test_timeline_of_a_host_whose_clock_is_hours_ahead():
 
 def test_timeline_of_a_job_whose_rank_dies_is_whole():
     with world.hosts(1, slots=2) as here:
-        running = here.start_hvdrun("-np", 2, "--timeline-filename", TIMELINE, VICTIM, "segv", 1)
+        running = here.start_hvdrun("-np", 2, "--timeline-filename", timeline_of(here), VICTIM, "segv", 1)
         running.wait().must(139, "rank 1")
         spans = spans_of(read_timeline(here), "one")
         assert {"ALLREDUCE"} <= {span[0] for span in spans[1]}, spans
@@ -75,8 +80,8 @@ def test_timeline_of_a_job_whose_rank_dies_is_whole():
 
 def test_timeline_is_valid_while_the_job_runs_and_when_hvdrun_is_killed():
     with world.hosts(1, slots=2) as here:
-        running = here.start_hvdrun("-np", 2, "--timeline-filename", TIMELINE, VICTIM, "loop").wait_for("joined", 2)
-        world.wait_until(lambda: int(here.run("stat", "-c", "%s", TIMELINE).out) > 100000, 20, "events in the file")
+        running = here.start_hvdrun("-np", 2, "--timeline-filename", timeline_of(here), VICTIM, "loop").wait_for("joined", 2)
+        world.wait_until(lambda: int(here.run("stat", "-c", "%s", timeline_of(here)).out) > 100000, 20, "events in the file")
         for process in world.roles(here.hosts[0])["driver"]:
             process.kill()
         running.wait()
@@ -86,11 +91,11 @@ def test_timeline_is_valid_while_the_job_runs_and_when_hvdrun_is_killed():
 
 def test_perfetto_timeline():
     with world.hosts(1, slots=2) as here:
-        here.hvdrun("-np", 2, "--timeline-filename", "/tmp/t.pftrace", VICTIM, "steps", 3, 1).must(0)
-        strings = here.run("strings", "-n", "3", "/tmp/t.pftrace").must(0).out
+        here.hvdrun("-np", 2, "--timeline-filename", here.place("t.pftrace"), VICTIM, "steps", 3, 1).must(0)
+        strings = here.run("strings", "-n", "3", here.place("t.pftrace")).must(0).out
         for expected in ("rank 0 (", "rank 1 (", "NEGOTIATE_ALLREDUCE", "one"):
             assert expected in strings, strings
-        here.run("rm", "/tmp/t.pftrace").must(0)
+        here.run("rm", here.place("t.pftrace")).must(0)
         here.must_be_clean()
 
 
@@ -136,10 +141,10 @@ def test_no_stall_notice_when_it_is_switched_off_or_nobody_waits():
 
 def test_the_slowest_rank_is_in_the_summary():
     with world.hosts(2, slots=2) as here:
-        outcome = here.hvdrun("-np", 4, "--hostfile", here.hostfile, "--verbose", "--output-filename", "/tmp/out", VICTIM, "lag", 2, 20,
+        outcome = here.hvdrun("-np", 4, "--hostfile", here.hostfile, "--verbose", "--output-filename", here.place("out"), VICTIM, "lag", 2, 20,
                               20).must(0)
         assert "slowest: rank 2 on host1" in outcome.err, outcome
-        report = json.loads(here.run("cat", "/tmp/out/job.json").must(0).out)
+        report = json.loads(here.run("cat", here.place("out/job.json")).must(0).out)
         assert report["summary"]["slowest"]["rank"] == 2, report["summary"]
         lag = report["summary"]["lag_s"]
         assert lag[2] == max(lag) > 0.2, report["summary"]
@@ -148,7 +153,7 @@ def test_the_slowest_rank_is_in_the_summary():
 
 def test_the_timeline_is_started_and_stopped_by_ranks():
     with world.hosts(2, slots=1) as here:
-        here.hvdrun("-np", 2, "--hostfile", here.hostfile, VICTIM, "timeline", TIMELINE, env={"HVD_TIMELINE": "DYNAMIC"}).must(0)
+        here.hvdrun("-np", 2, "--hostfile", here.hostfile, VICTIM, "timeline", timeline_of(here), env={"HVD_TIMELINE": "DYNAMIC"}).must(0)
         events = read_timeline(here)
         assert sorted(spans_of(events, "during")) == [0, 1], events
         assert not spans_of(events, "before") and not spans_of(events, "after"), events

@@ -24,7 +24,7 @@ def test_rank_0_says_its_settings_when_asked():
 
 
 def search(here, np, *more):
-    here.hvdrun("-np", np, *more, "--autotune", "--autotune-log-file", "/tmp/tune.csv", "--autotune-file", "/tmp/tune.env",
+    here.hvdrun("-np", np, *more, "--autotune", "--autotune-log-file", here.place("tune.csv"), "--autotune-file", here.place("tune.env"),
                 "--autotune-steps-per-sample", 2, "--autotune-warmup-samples", 1, "--autotune-max-samples", 8,
                 BENCH, "allreduce", "--async", "--sizes", 65536, "--iters", 60, seconds=60).must(0)
 
@@ -34,14 +34,14 @@ def test_autotune_searches_within_its_bound_and_its_result_is_used_again():
     with world.hosts(2, slots=2) as here:
         for np, more in ((2, ()), (4, ("--hostfile", here.hostfile))):
             search(here, np, *more)
-            lines = here.run("cat", "/tmp/tune.csv").must(0).out.splitlines()
+            lines = here.run("cat", here.place("tune.csv")).must(0).out.splitlines()
             assert lines[0].startswith("sample,HVD_FUSION_THRESHOLD,"), lines
             assert lines[-1].endswith(",result"), lines
             assert 3 <= len(lines) <= 1 + 1 + 8 + 1, lines
-            result = here.run("cat", "/tmp/tune.env").must(0).out
+            result = here.run("cat", here.place("tune.env")).must(0).out
             assert result.startswith("HVD_FUSION_THRESHOLD="), result
-            here.run("rm", "/tmp/tune.csv").must(0)
+            here.run("rm", here.place("tune.csv")).must(0)
             search(here, np, *more)  # from the file: nothing is sampled
-            assert here.run("cat", "/tmp/tune.csv").code != 0
-            here.run("rm", "/tmp/tune.env").must(0)
+            assert here.run("cat", here.place("tune.csv")).code != 0
+            here.run("rm", here.place("tune.env")).must(0)
         here.must_be_clean()

@@ -162,6 +162,7 @@ class World:
         self.directory, self.scratch = directory, scratch
         self.hosts = [Host(directory, index) for index in range(count)]
         self.hostfile = str(directory / "hostfile")
+        self.own = None  # a directory on host 0
 
     def start(self, *command, host=0, user=None, stdin=None, env=None):
         """Starts a command on a host; see Running."""
@@ -178,6 +179,17 @@ class World:
         """Runs hvdrun on host 0."""
         return self.run(HVDRUN, *words, seconds=seconds, **how)
 
+    def place(self, name):
+        """Where a file of this name can lie on host 0: in a directory that this run alone has. It must be taken away again."""
+        if not self.own:
+            self.own = self.run("mktemp", "-d", "/tmp/hvd-test.XXXXXXXX").must(0).out.strip()
+            self.hosts[0].clean.add(self.own)
+        return f"{self.own}/{name}"
+
+    def placed(self):
+        """What lies there."""
+        return sorted(path.name for path in (self.hosts[0].root / self.own.lstrip("/")).iterdir()) if self.own else []
+
     def start_hvdrun(self, *words, **how):
         return self.start(HVDRUN, *words, **how)
 
@@ -190,10 +202,10 @@ class World:
         deadline = time.monotonic() + within
         while True:
             left = {host.index: host.left() for host in hosts}
-            if not any(left.values()):
+            if not any(left.values()) and not self.placed():
                 return
             if time.monotonic() >= deadline:
-                raise AssertionError(f"left behind after {within} s: {left}")
+                raise AssertionError(f"left behind after {within} s: {left} {self.placed()}")
             time.sleep(0.01)
 
 
