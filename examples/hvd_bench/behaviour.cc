@@ -46,14 +46,18 @@ class Work {
     // What nobody reads the compiler may leave out.
     sink_ = values_[0];
   }
-  // Units that take so long when nothing else runs.
+  // Units that take about so long. Tried for long enough that the processor has its usual speed.
   int64_t UnitsFor(double us) {
-    constexpr int64_t kTried = 20000;
-    Do(kTried);
-    const auto begin = std::chrono::steady_clock::now();
-    Do(kTried);
-    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
-    return static_cast<int64_t>(us / took.count() * kTried);
+    constexpr double kTriedUs = 20000;
+    for (int64_t units = 1000;; units *= 2) {
+      const auto begin = std::chrono::steady_clock::now();
+      Do(units);
+      const std::chrono::duration<double, std::micro> took =
+          std::chrono::steady_clock::now() - begin;
+      if (took.count() >= kTriedUs) {
+        return static_cast<int64_t>(us / took.count() * static_cast<double>(units));
+      }
+    }
   }
 
  private:
@@ -76,23 +80,34 @@ Usage MeasureLate(double seconds) {
   });
 }
 
+// The three take turns, so that what else the machine does meets them alike.
 Overlap MeasureOverlap(const Plan& plan, int steps) {
   const auto collective = MakeCollective(plan);
-  Overlap overlap;
-  overlap.communicate_us = Median(Measure(steps, collective.get()));
   Work work;
-  const int64_t units = work.UnitsFor(overlap.communicate_us);
-  overlap.compute_us = SlowestRank([&] { work.Do(units); });
+  const double wanted_us = Median(Measure(steps, collective.get()));
+  double units = static_cast<double>(work.UnitsFor(wanted_us));
+  hvd::allreduce(&units, 1, hvd::Op::kMin, "bench.units");
+  const auto compute = [&] { work.Do(static_cast<int64_t>(units)); };
+  units *= wanted_us / SlowestRank(compute);  // beside the others, who compute too
+  std::vector<double> compute_us;
+  std::vector<double> communicate_us;
+  Overlap overlap;
   for (int step = 0; step < steps; ++step) {
+    compute_us.push_back(SlowestRank(compute));
+    communicate_us.push_back(TimeOne(collective.get()));
     collective->FillAlike();
     overlap.both_us.push_back(SlowestRank([&] {
       collective->Begin();
-      work.Do(units);
+      compute();
       collective->End();
     }));
     collective->CheckEnds();
   }
-  std::sort(overlap.both_us.begin(), overlap.both_us.end());
+  for (auto* times : {&compute_us, &communicate_us, &overlap.both_us}) {
+    std::sort(times->begin(), times->end());
+  }
+  overlap.compute_us = Median(compute_us);
+  overlap.communicate_us = Median(communicate_us);
   return overlap;
 }
 

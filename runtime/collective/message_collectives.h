@@ -25,11 +25,11 @@ struct MessageThresholds {
   size_t one_shot_bytes = size_t{2} << 10;
   int one_shot_ranks = 8;
   size_t ring_bytes = size_t{128} << 10;  // allreduce: from this, a ring
-  // Of one send; of half as much in a pipeline, where several rings share the link.
+  // Of one send; half as much in a pipeline, where several rings share the link.
   size_t segment_bytes = size_t{128} << 10;
   size_t window = 8;                       // segments that a ring has on the wire
   size_t chain_bytes = size_t{256} << 10;  // broadcast: from this, a chain
-  size_t chunk_bytes = size_t{4} << 20;    // what goes through a pipeline at a time
+  size_t chunk_bytes = size_t{2} << 20;    // what goes through a pipeline at a time
   // Sums are in rank order wherever an element lies, and so do not depend on the fusion.
   bool deterministic = false;
 };

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace hvd {
+namespace {
+
+// How far sending may be ahead of receiving. A send is done when the transport has taken it, which
+// does not show that the right neighbour waits for it; when it does not, soon nobody receives.
+constexpr size_t kWindowsAhead = 2;
+
+}  // namespace
 
 RingRun::RingRun(MessageGroup* group, std::unique_ptr<RingPlan> plan, size_t window)
     : group_(group),
@@ -20,8 +27,8 @@ absl::Status RingRun::Post() {
         group_->Receive({left, step_}, to.data, to.bytes, &receives_[posted_ % window_]);
     if (!ok.ok()) return ok;
   }
-  for (;
-       started_ < total_ && started_ < sent_ + window_ && started_ < received_ + plan_->segments();
+  const size_t ahead = std::min(plan_->segments(), kWindowsAhead * window_);
+  for (; started_ < total_ && started_ < sent_ + window_ && started_ < received_ + ahead;
        ++started_) {
     const RingPlan::Buffer from = plan_->Outgoing(started_);
     absl::Status ok =

@@ -31,6 +31,12 @@ uint64_t TagOf(uint64_t token, int source, MessageTag tag) {
   return (bits << kStepBits) | (tag.step & ((1u << kStepBits) - 1));
 }
 
+// Over TCP messages up to this are sent at once. A rendezvous asks the receiver first, and its
+// answer queues behind all that the receiver sends itself, so that a full-duplex link is half idle.
+constexpr char kTcpRendezvous[] = "1m";
+// Of UCX's buffers: what goes into one call of the kernel. Its own 8 KB cut messages into as many.
+constexpr char kTcpSegment[] = "256k";
+
 // The one place where UCX's errors become ours.
 absl::Status UcxError(const UcxLibrary& ucx, ucs_status_t status, const std::string& doing) {
   const std::string text = doing + ": " + ucx.status_string(status);
@@ -200,7 +206,11 @@ absl::Status UcxTransport::Configure(ucp_config_t* config) {
   const std::pair<const char*, std::string> settings[] = {
       {"NET_DEVICES", chosen},
       {"TLS", tls},
-      {"RNDV_THRESH", "32k"},
+      {"RNDV_THRESH", rdma.empty() ? kTcpRendezvous : "32k"},
+      {"TX_SEG_SIZE", kTcpSegment},  // TCP's; UCX 1.13 knows it by this name here,
+      {"RX_SEG_SIZE", kTcpSegment},
+      {"TCP_TX_SEG_SIZE", kTcpSegment},  // newer ones by this
+      {"TCP_RX_SEG_SIZE", kTcpSegment},
       {"MAX_EAGER_RAILS", "1"},
       {"TCP_MAX_NUM_EPS", "inf"},
       {"ADDRESS_VERSION", "v2"},
