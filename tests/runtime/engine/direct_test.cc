@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/engine/direct_execute.h"
+
 namespace hvd {
 namespace {
 
@@ -64,12 +66,11 @@ TEST_CASE("all marks the same: every rank reads every tensor, in the line and be
     }
     for (int r = 0; r < 3; ++r) {
       REQUIRE(world.ranks[r]->Look(ticket, word) == Direct::Seen::kAllSame);
-      std::vector<float> sum(count);
-      DirectCollectives collectives(*world.ranks[r], ticket);
-      ReduceArgs args;
-      args.output = sum.data();
-      args.count = count;
-      REQUIRE(collectives.Allreduce(args).ok());
+      std::vector<float> sum(count, r + 1.0f);
+      Request request;
+      request.signature = Sum(static_cast<int64_t>(count));
+      request.input = request.output = sum.data();
+      REQUIRE(ExecuteDirect(*world.ranks[r], ticket, &request).ok());
       CHECK(sum == std::vector<float>(count, 6.0f));
     }
   }
