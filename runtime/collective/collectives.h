@@ -89,9 +89,9 @@ class Collectives {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual absl::Status Allreduce(const ReduceArgs& args) = 0;
-  virtual absl::Status ReduceScatter(const ReduceScatterArgs& args);
+  virtual absl::Status ReduceScatter(const ReduceScatterArgs& args) = 0;
   virtual absl::Status Allgather(const GatherArgs& args) = 0;
-  virtual absl::Status Alltoall(const AlltoallArgs& args);
+  virtual absl::Status Alltoall(const AlltoallArgs& args) = 0;
   virtual absl::Status Broadcast(const BroadcastArgs& args) = 0;
   virtual absl::Status Barrier() = 0;
 };

@@ -28,13 +28,6 @@ std::pair<size_t, size_t> SumAndLargest(absl::Span<const size_t> sizes) {
   return sum_and_largest;
 }
 
-absl::Status Collectives::ReduceScatter(const ReduceScatterArgs&) {
-  return absl::UnimplementedError("reduce-scatter is not done in this group");
-}
-absl::Status Collectives::Alltoall(const AlltoallArgs&) {
-  return absl::UnimplementedError("alltoall is not done in this group");
-}
-
 size_t DtypeBytes(hvd_dtype_t dtype) {
   switch (dtype) {
     case HVD_UINT8:

@@ -39,7 +39,10 @@ bool GoesDirectly(const Signature& s) {
       return s.op != HVD_ADASUM && !(s.dtype == HVD_BOOL && s.op == HVD_AVERAGE);
     case RequestKind::kBroadcast:
       return true;
+    case RequestKind::kReduceScatter:
+      return !(s.dtype == HVD_BOOL && s.op == HVD_AVERAGE);
     case RequestKind::kAllgather:
+    case RequestKind::kAlltoall:
       return s.row_elements() != 0;  // else the rows cannot be told from the bytes
     default:
       return false;
@@ -50,7 +53,8 @@ bool GoesDirectly(const Signature& s) {
 uint64_t HashOf(const Signature& s) {
   uint64_t hash = Mix(static_cast<uint64_t>(s.kind), (uint64_t{s.dtype} << 32) | s.op);
   hash = Mix(hash, (static_cast<uint64_t>(s.root) << 32) | static_cast<uint32_t>(s.ndim));
-  for (int d = s.kind == RequestKind::kAllgather ? 1 : 0; d < s.ndim; ++d) {
+  const bool any_rows = s.kind == RequestKind::kAllgather || s.kind == RequestKind::kAlltoall;
+  for (int d = any_rows ? 1 : 0; d < s.ndim; ++d) {
     hash = Mix(hash, static_cast<uint64_t>(s.shape[d]));
   }
   return hash | 1;

@@ -24,7 +24,6 @@
 #include <string_view>
 
 #include "proto/host_page.h"
-#include "runtime/collective/collectives.h"
 #include "runtime/engine/request.h"
 
 namespace hvd {
@@ -102,24 +101,6 @@ class Direct {
   std::byte* done_;
   std::byte* slots_;
   std::byte* stages_;
-};
-
-// The collectives of one request whose marks are all the same: they read what lies beside the marks
-// and wait for nothing.
-class DirectCollectives : public Collectives {
- public:
-  DirectCollectives(const Direct& direct, const DirectTicket& ticket)
-      : direct_(direct), ticket_(ticket) {}
-  int rank() const override { return direct_.index(); }
-  int size() const override { return direct_.size(); }
-  absl::Status Allreduce(const ReduceArgs& args) override;
-  absl::Status Allgather(const GatherArgs& args) override;
-  absl::Status Broadcast(const BroadcastArgs& args) override;
-  absl::Status Barrier() override { return absl::OkStatus(); }
-
- private:
-  const Direct& direct_;
-  const DirectTicket ticket_;
 };
 
 }  // namespace hvd

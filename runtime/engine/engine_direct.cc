@@ -1,4 +1,5 @@
 // The executor's work on requests that go directly. Nothing here waits.
+#include "runtime/engine/direct_execute.h"
 #include "runtime/engine/engine.h"
 
 namespace hvd {
@@ -51,22 +52,9 @@ bool Engine::StepDirect() {
 }
 
 void Engine::FinishDirect(LocalName* name) {
-  const Direct& direct = *world_->direct();
   Request* request = name->pending;
-  LogEntry entry;
-  entry.signature = request->signature;
-  entry.contributors = direct.size();
-  if (request->signature.kind == RequestKind::kAllgather) {
-    const size_t row_bytes = request->signature.row_elements() *
-                             DtypeBytes(static_cast<hvd_dtype_t>(request->signature.dtype));
-    for (int peer = 0; peer < direct.size(); ++peer) {
-      const size_t bytes = Direct::BytesOf(direct.WordAt(name->ticket, peer));
-      entry.rows.push_back(static_cast<int64_t>(bytes / row_bytes));
-    }
-  }
-  DirectCollectives collectives(direct, name->ticket);
   const int64_t begin_ns = timeline_.Stamp();
-  request->status = ExecuteRequest(request, entry, &collectives);
+  request->status = ExecuteDirect(*world_->direct(), name->ticket, request);
   NoteDirect(*request, begin_ns);
   Complete({&request, 1}, true);
 }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "runtime/engine/arena_offsets.h"
+#include "runtime/engine/direct_execute.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/fusion.h"
 
@@ -37,13 +38,11 @@ bool Engine::MarkDirectly(LocalName* name) {
     ++name->ticket.count;
   }
   if (name->ticket.number == 0) return false;
-  name->word = Direct::WordOf(request.signature);
+  name->word = DirectWord(request, direct.size());
   name->in_place = name->staged = name->summed = false;
   if (name->word == Direct::kThroughBoard) MarkInPlace(name);
-  const bool brings =
-      request.signature.kind != RequestKind::kBroadcast || request.root_index == direct.index();
-  if (!name->in_place && brings && Direct::BytesOf(name->word) > 0) {
-    memcpy(direct.Room(name->ticket, name->word), request.input, Direct::BytesOf(name->word));
+  if (!name->in_place && name->word != Direct::kThroughBoard) {
+    WriteDirect(request, direct, direct.Room(name->ticket, name->word));
   }
   direct.Publish(name->ticket, name->word);
   if (name->word == Direct::kThroughBoard) return false;

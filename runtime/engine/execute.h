@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/board.h"
 
@@ -49,10 +50,11 @@ struct ResultSize {
   int64_t rows = 0;
   size_t bytes = 0;
 };
-// FailedPrecondition when the output does not fit; *result is usable then too. Internal without
-// memory: the epoch must end, since this rank cannot take part.
-absl::Status PlaceResult(const std::string& what, const ResultPlace& place, const ResultSize& size,
-                         void** result);
+// `what` names the operation in an error. FailedPrecondition when the output does not fit; *result
+// is usable then too. Internal without memory: the epoch must end, since this rank cannot take
+// part.
+absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlace& place,
+                         const ResultSize& size, void** result);
 ResultPlace PlaceOf(Request* request);
 ResultPlace PlaceOf(RequestPart* part);
 // "allgather 'x'"

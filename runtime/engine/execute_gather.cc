@@ -11,8 +11,8 @@ size_t ElementBytes(const Signature& signature) {
 }
 
 // One tensor's gather into its place.
-absl::Status Gather(const std::string& what, const ResultPlace& place, ResultSize size,
-                    GatherArgs args, Collectives* collectives) {
+absl::Status Gather(absl::FunctionRef<std::string()> what, const ResultPlace& place,
+                    ResultSize size, GatherArgs args, Collectives* collectives) {
   size.bytes = std::accumulate(args.bytes_by_rank.begin(), args.bytes_by_rank.end(), size_t{0});
   const absl::Status placed = PlaceResult(what, place, size, &args.output);
   if (absl::IsInternal(placed)) return placed;
@@ -33,8 +33,8 @@ absl::Status ExecuteAllgather(const Execution& work) {
     bytes_by_rank.push_back(static_cast<size_t>(rows) * row_bytes);
   }
   size.shape = {signature.shape.data(), static_cast<size_t>(signature.ndim)};
-  return Gather(NameOf(*request), PlaceOf(request), size, {request->input, nullptr, bytes_by_rank},
-                work.collectives);
+  return Gather([request] { return NameOf(*request); }, PlaceOf(request), size,
+                {request->input, nullptr, bytes_by_rank}, work.collectives);
 }
 
 absl::StatusOr<std::vector<RowsAndBytes>> ExchangeRows(absl::Span<const RowsAndBytes> mine,
@@ -69,9 +69,9 @@ absl::Status ExecuteGroupedAllgather(const Execution& work) {
       bytes_by_rank.push_back(static_cast<size_t>((*all)[at].rows * mine[t].row_bytes));
     }
     size.shape = part.shape;
+    const auto what = [&] { return NameOf(*request) + " tensor " + std::to_string(part.position); };
     const absl::Status gathered =
-        Gather(NameOf(*request) + " tensor " + std::to_string(part.position), PlaceOf(&part), size,
-               {part.input, nullptr, bytes_by_rank}, work.collectives);
+        Gather(what, PlaceOf(&part), size, {part.input, nullptr, bytes_by_rank}, work.collectives);
     if (!gathered.ok() && !absl::IsFailedPrecondition(gathered)) return gathered;
     if (first_wrong.ok()) first_wrong = gathered;
   }

@@ -16,8 +16,8 @@ ResultPlace PlaceOf(RequestPart* part) {
   return {part->output, part->output_rows, &part->owned_result, &part->result_shape};
 }
 
-absl::Status PlaceResult(const std::string& what, const ResultPlace& place, const ResultSize& size,
-                         void** result) {
+absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlace& place,
+                         const ResultSize& size, void** result) {
   place.result_shape->assign(size.shape.begin(), size.shape.end());
   place.result_shape->front() = size.rows;
   const bool own = place.output == nullptr || place.output_rows != size.rows;
@@ -26,12 +26,12 @@ absl::Status PlaceResult(const std::string& what, const ResultPlace& place, cons
     *place.owned_result = malloc(size.bytes > 0 ? size.bytes : 1);
     *result = *place.owned_result;
     if (*result == nullptr) {
-      return absl::InternalError(what + ": no memory for " + std::to_string(size.bytes) +
+      return absl::InternalError(what() + ": no memory for " + std::to_string(size.bytes) +
                                  " bytes of result");
     }
   }
   if (place.output == nullptr || !own) return absl::OkStatus();
-  return absl::FailedPreconditionError(what + ": the output has " +
+  return absl::FailedPreconditionError(what() + ": the output has " +
                                        std::to_string(place.output_rows) +
                                        " rows, the result has " + std::to_string(size.rows));
 }

@@ -33,7 +33,8 @@ absl::Status ScatterOne(const Execution& work, const void* input, absl::Span<con
   ReduceScatterArgs args;
   args.input = input;
   args.count_by_rank = counts;
-  absl::Status placed = PlaceResult(NameOf(*work.request), place, size, &args.output);
+  absl::Status placed =
+      PlaceResult([&work] { return NameOf(*work.request); }, place, size, &args.output);
   return placed.ok() ? Scatter(work.entry, args, work.collectives) : placed;
 }
 
@@ -91,7 +92,8 @@ absl::Status ExecuteAlltoall(const Execution& work) {
   size.shape = {signature.shape.data(), static_cast<size_t>(signature.ndim)};
   size.bytes = static_cast<size_t>(size.rows) * row_bytes;
   AlltoallArgs args = {request->input, nullptr, send, receive};
-  const absl::Status placed = PlaceResult(NameOf(*request), PlaceOf(request), size, &args.output);
+  const absl::Status placed =
+      PlaceResult([request] { return NameOf(*request); }, PlaceOf(request), size, &args.output);
   if (absl::IsInternal(placed)) return placed;
   const absl::Status sent = work.collectives->Alltoall(args);
   return sent.ok() ? placed : sent;

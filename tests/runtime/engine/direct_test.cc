@@ -1,32 +1,16 @@
 #include "runtime/engine/direct.h"
 
-#include <sys/mman.h>
-
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <vector>
 
+#include "runtime/engine/direct_execute.h"
+#include "tests/runtime/engine/direct_world.h"
+
 namespace hvd {
 namespace {
 
-// The direct marks of some ranks, in this process's memory.
-class DirectWorld {
- public:
-  explicit DirectWorld(int size) : bytes_(Direct::Bytes(size)) {
-    memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    for (int index = 0; index < size; ++index) {
-      ranks.push_back(std::make_unique<Direct>(DirectPlace{&page_, memory_, index, size}));
-    }
-  }
-  ~DirectWorld() { munmap(memory_, bytes_); }
-  std::vector<std::unique_ptr<Direct>> ranks;
-
- private:
-  const size_t bytes_;
-  void* memory_;
-  HostPage page_;
-};
+using test::DirectWorld;
 
 Signature Sum(int64_t elements) {
   Signature s;
@@ -64,12 +48,11 @@ TEST_CASE("all marks the same: every rank reads every tensor, in the line and be
     }
     for (int r = 0; r < 3; ++r) {
       REQUIRE(world.ranks[r]->Look(ticket, word) == Direct::Seen::kAllSame);
-      std::vector<float> sum(count);
-      DirectCollectives collectives(*world.ranks[r], ticket);
-      ReduceArgs args;
-      args.output = sum.data();
-      args.count = count;
-      REQUIRE(collectives.Allreduce(args).ok());
+      std::vector<float> sum(count, r + 1.0f);
+      Request request;
+      request.signature = Sum(static_cast<int64_t>(count));
+      request.input = request.output = sum.data();
+      REQUIRE(ExecuteDirect(*world.ranks[r], ticket, &request).ok());
       CHECK(sum == std::vector<float>(count, 6.0f));
     }
   }

@@ -240,6 +240,85 @@ TEST_CASE("small on some ranks and large on others is a mismatch like any other"
         }) == "");
 }
 
+// A reduce-scatter of `rows` rows of two floats, or an alltoall of all of them to rank 0.
+absl::Status Scatter(Engine& engine, RequestKind kind, int64_t rows, float* first) {
+  const std::vector<float> data(static_cast<size_t>(rows) * 2, engine.world().rank() + 1.0f);
+  Request request;
+  request.name = "x";
+  request.signature.kind = kind;
+  request.signature.dtype = HVD_FLOAT32;
+  request.signature.op = kind == RequestKind::kReduceScatter ? HVD_SUM : 0;
+  request.signature.ndim = 2;
+  request.signature.shape = {rows, 2};
+  request.input = data.data();
+  if (kind == RequestKind::kAlltoall) {
+    request.splits.assign(engine.world().topology().size(), 0);
+    request.splits[0] = rows;
+  }
+  const absl::Status status = engine.Run(&request);
+  *first = 0;
+  if (status.ok() && request.result_shape.at(0) > 0) {
+    *first = static_cast<const float*>(request.owned_result)[0];
+  }
+  return status;
+}
+
+TEST_CASE("small reduce-scatters: what differs is told, and other sizes work before and after") {
+  CHECK(RunWorld({{"a", 3}}, [](Engine& engine, Problems& problems) {
+          const int rank = engine.world().rank();
+          for (const int64_t rows : {1, 2, 5, 512, 513, 40000, 7}) {
+            float first = 0;
+            problems.Expect(Scatter(engine, RequestKind::kReduceScatter, rows, &first).ok(), "sum");
+            problems.Expect(first == (rank < rows ? 6.0f : 0.0f), "wrong sum");
+            const absl::Status status =
+                Scatter(engine, RequestKind::kReduceScatter, rank == 2 ? rows + 1 : rows, &first);
+            const std::string text(status.message());
+            problems.Expect(absl::IsInvalidArgument(status), "no mismatch");
+            problems.Expect(
+                text.find("rank 2") != std::string::npos &&
+                    text.find("[" + std::to_string(rows + 1) + ",2]") != std::string::npos,
+                text);
+          }
+        }) == "");
+}
+
+TEST_CASE("an alltoall that is small on some ranks only goes by the board on all") {
+  CHECK(RunWorld({{"a", 3}}, [](Engine& engine, Problems& problems) {
+          const int rank = engine.world().rank();
+          for (const int64_t rows : {0, 1, 100, 512, 30000, 3}) {
+            float first = 0;
+            const absl::Status status =
+                Scatter(engine, RequestKind::kAlltoall, rank == 1 ? rows : 2, &first);
+            problems.Expect(status.ok(), status.ToString());
+            problems.Expect(first == (rank == 0 ? 1.0f : 0.0f), "wrong rows");
+          }
+        }) == "");
+}
+
+TEST_CASE("a small reduce-scatter that a joined rank does not bring is an error that names it") {
+  CHECK(RunWorld({{"a", 3}}, [](Engine& engine, Problems& problems) {
+          for (int round = 0; round < 3; ++round) {
+            if (engine.world().rank() != 1) {
+              for (const auto kind : {RequestKind::kReduceScatter, RequestKind::kAlltoall}) {
+                float first = 0;
+                const absl::Status status = Scatter(engine, kind, 6, &first);
+                problems.Expect(absl::IsInvalidArgument(status), status.ToString());
+                problems.Expect(status.message().find("rank 1") != std::string::npos,
+                                std::string(status.message()));
+              }
+            }
+            Request join;
+            join.signature.kind = RequestKind::kJoin;
+            join.name = "\x03join";
+            problems.Expect(engine.Run(&join).ok(), "join");
+            float first = 0;
+            problems.Expect(
+                Scatter(engine, RequestKind::kReduceScatter, 6, &first).ok() && first == 6.0f,
+                "after the join");
+          }
+        }) == "");
+}
+
 TEST_CASE("more unnamed calls than there are turns") {
   CHECK(RunWorld({{"a", 2}}, [](Engine& engine, Problems& problems) {
           constexpr int kCalls = 1500;
