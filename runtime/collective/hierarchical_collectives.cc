@@ -103,14 +103,39 @@ void HierarchicalCollectives::set_thresholds(const HierarchicalThresholds& thres
   if (all_ != nullptr) all_->set_thresholds(thresholds.message);
 }
 
-absl::Status HierarchicalCollectives::MeetOnRails() {
-  if (rail_ == nullptr) return absl::OkStatus();
-  const std::vector<size_t> one_byte(static_cast<size_t>(hosts()), 1);
-  const std::byte mine{0};
-  std::vector<std::byte> all(one_byte.size());
-  const absl::Status met =
-      rail_->Allgather({.input = &mine, .output = all.data(), .bytes_by_rank = one_byte});
-  if (!met.ok()) return met;
+// Decided by what all ranks know alike, so that both of a pair mean each other.
+std::vector<int> HierarchicalCollectives::WhomToMeet() const {
+  std::vector<int> peers;
+  for (int member = 0; member < size(); ++member) {
+    const RankPlace& place = topology_.place(member);
+    const bool shares_rail = place.local_rank == place_.local_rank && rail_ != nullptr;
+    if (place.host == place_.host) continue;
+    if (size() <= kMostMet || (hosts() <= kMostMet && shares_rail)) peers.push_back(member);
+  }
+  return peers;
+}
+
+absl::Status HierarchicalCollectives::MeetPeers() {
+  const std::vector<int> peers = WhomToMeet();
+  if (peers.empty() && rail_ == nullptr) return absl::OkStatus();
+  // More than can meet: the neighbours on the rail, by a ring.
+  const int group = peers.empty() ? hosts() : size();
+  const std::vector<size_t> one_byte(static_cast<size_t>(group), 1);
+  const std::vector<std::byte> mine(one_byte.size());
+  std::vector<std::byte> theirs(one_byte.size());
+  absl::Status met;
+  if (peers.empty()) {
+    met = rail_->Allgather(
+        {.input = mine.data(), .output = theirs.data(), .bytes_by_rank = one_byte});
+  } else {
+    const AlltoallArgs args{mine.data(), theirs.data(), one_byte, one_byte};
+    auto run = all_->StartAlltoall(args, peers);
+    met = run.ok() ? Finish(waiter_, run->get()) : run.status();
+  }
+  return met.ok() ? AwaitSettled() : met;
+}
+
+absl::Status HierarchicalCollectives::AwaitSettled() {
   const auto settling = transport_->Settle();
   if (!settling.ok()) return waiter_->EndEpoch(std::string(settling.status().message()));
   if (*settling == nullptr) return absl::OkStatus();

@@ -46,9 +46,12 @@ class HierarchicalCollectives : public Collectives {
   // Between operations, and the same on all ranks.
   void set_thresholds(const HierarchicalThresholds& thresholds);
 
-  // A first exchange along every rail, so that connections are made before the epoch's work: UCX
-  // 1.13 ends the process when a peer dies while it answers that peer's request to connect.
-  absl::Status MeetOnRails();
+  // A first exchange between hosts, so that connections are made before the epoch's work: UCX 1.13
+  // ends the process when a peer dies while it answers that peer's request to connect. In small
+  // groups everyone meets everyone of other hosts (an alltoall needs that), in larger ones the
+  // ranks of a rail, among very many hosts a rail's neighbours; others connect when they first
+  // send.
+  absl::Status MeetPeers();
 
   int rank() const override { return place_.rank; }
   int size() const override { return topology_.size(); }
@@ -64,6 +67,8 @@ class HierarchicalCollectives : public Collectives {
                           const HierarchicalThresholds& thresholds,
                           std::unique_ptr<HostCollectives> host);
   friend class HierarchicalReduceScatter;  // hierarchical_reduce_scatter.cc
+  std::vector<int> WhomToMeet() const;
+  absl::Status AwaitSettled();  // until the connections that peers asked for are made
   // hierarchical_allreduce.cc
   absl::Status AllreduceOnFirstRail(const ReduceArgs& args, const TensorView& view);
   absl::Status AllreduceOnRails(const ReduceArgs& args, const TensorView& view);
@@ -76,6 +81,9 @@ class HierarchicalCollectives : public Collectives {
   absl::Status JoinRails(std::byte* data, size_t bytes);
   // Where the hosts' blocks begin, and the end, of what has `by_rank` for each rank.
   std::vector<size_t> BlockBounds(absl::Span<const size_t> by_rank) const;
+
+  // Ranks, or hosts, up to which all meet: a connection takes some 100 us.
+  static constexpr int kMostMet = 64;
 
   // One rank a host: a rail is everyone, and there is nothing to do in the hosts.
   bool flat() const { return size() == hosts(); }

@@ -24,10 +24,10 @@ struct MessageThresholds {
   // everyone.
   size_t one_shot_bytes = size_t{2} << 10;
   int one_shot_ranks = 8;
-  size_t ring_bytes = size_t{128} << 10;  // allreduce: from this, a ring
-  // Of one send; half as much in a pipeline, where several rings share the link.
-  size_t segment_bytes = size_t{128} << 10;
-  size_t window = 8;                       // segments that a ring has on the wire
+  size_t ring_bytes = size_t{128} << 10;    // allreduce: from this, a ring
+  size_t segment_bytes = size_t{64} << 10;  // of one send
+  // Segments that a ring has on the wire; a quarter in a pipeline, where several share the link.
+  size_t window = 16;
   size_t chain_bytes = size_t{256} << 10;  // broadcast: from this, a chain
   size_t chunk_bytes = size_t{2} << 20;    // what goes through a pipeline at a time
   // Sums are in rank order wherever an element lies, and so do not depend on the fusion.
@@ -65,8 +65,8 @@ class MessageCollectives : public Collectives {
 
  private:
   RingPace PaceIn(Company company) const {
-    const size_t share = company == Company::kAlone ? 1 : 2;
-    return {std::max<size_t>(1, thresholds_.segment_bytes / share),
+    const size_t share = company == Company::kAlone ? 1 : 4;
+    return {std::max<size_t>(1, thresholds_.segment_bytes),
             std::max<size_t>(1, thresholds_.window / share)};
   }
   absl::Status AllreduceBuffer(MessageReduce reduce);

@@ -191,7 +191,7 @@ absl::Status EpochWorld::BuildCollectives() {
   if (!all.ok()) return all.status();
   across_hosts_ = all->get();
   collectives_ = std::move(*all);
-  return across_hosts_->MeetOnRails();
+  return across_hosts_->MeetPeers();
 }
 
 void EpochWorld::SetThresholds(const HierarchicalThresholds& thresholds) {
