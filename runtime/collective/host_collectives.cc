@@ -33,6 +33,19 @@ absl::StatusOr<ReduceKernel> FindKernel(const ReduceArgs& args, int size, Reduce
   return kernel;
 }
 
+// Copies go one way and need no second look at a stage, so larger pieces than a reduction's are
+// better: up to four times, but always two, so that one is copied out while the next comes in.
+// `bytes`: the most that one rank shows.
+size_t CopyPiece(const HostThresholds& thresholds, size_t bytes) {
+  const size_t least = thresholds.staged_piece_bytes;
+  return std::clamp(bytes / 2, least, 4 * least);
+}
+// An alltoall's may not depend on sizes that other ranks do not know; the readers share the stage.
+size_t AlltoallPiece(const HostThresholds& thresholds, int readers) {
+  const size_t least = thresholds.staged_piece_bytes;
+  return std::max(least, 4 * least / static_cast<size_t>(readers));
+}
+
 // What a group of one does.
 void ReduceAlone(const HostReduce& reduce) {
   const TensorView& tensors = reduce.tensors;
@@ -127,7 +140,7 @@ absl::Status HostCollectives::Allgather(const GatherArgs& args) {
   const size_t one_shot = std::min(HostRegion::kSlotBytes, thresholds_.one_shot_bytes);
   if (largest <= one_shot) return OneShotAllgather(*group_, args);
   return StagedAllgather(*group_, args,
-                         {thresholds_.staged_piece_bytes, total >= thresholds_.stream_bytes});
+                         {CopyPiece(thresholds_, largest), total >= thresholds_.stream_bytes});
 }
 
 absl::Status HostCollectives::Alltoall(const AlltoallArgs& args) {
@@ -135,7 +148,7 @@ absl::Status HostCollectives::Alltoall(const AlltoallArgs& args) {
   const size_t received = SumAndLargest(args.receive_bytes).first;
   const bool streams = received >= thresholds_.stream_bytes;
   if (size() > 1) {
-    return StagedAlltoall(*group_, args, {thresholds_.staged_piece_bytes, streams});
+    return StagedAlltoall(*group_, args, {AlltoallPiece(thresholds_, size() - 1), streams});
   }
   CopyOut(args.output, args.input, received, streams);
   return absl::OkStatus();
@@ -150,7 +163,7 @@ absl::Status HostCollectives::Broadcast(const BroadcastArgs& args) {
   }
   // In quarters: the others copy out one piece while the root copies in the next.
   if (args.bytes <= thresholds_.one_shot_bytes / 4) return OneShotBroadcast(*group_, args);
-  return StagedBroadcast(*group_, args, {thresholds_.staged_piece_bytes / 4});
+  return StagedBroadcast(*group_, args, {CopyPiece(thresholds_, args.bytes / 2) / 4});
 }
 
 absl::Status HostCollectives::Barrier() {
