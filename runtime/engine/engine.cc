@@ -218,10 +218,12 @@ void Engine::ThreadBody() {
     }
     executing_ = true;
     lock.unlock();
+    world_->waiter().set_beside(true);
     ExecuteUntil([this] {
       return waiting_.load(std::memory_order_relaxed) > 0 ||
              (pending_.load(std::memory_order_relaxed) == 0 && world_->leader() == nullptr);
     });
+    world_->waiter().set_beside(false);
     lock.lock();
     executing_ = false;
     changed_.notify_all();

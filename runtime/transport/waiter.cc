@@ -60,7 +60,8 @@ absl::Status Waiter::Check() const {
 absl::Status Waiter::UntilSlow(absl::FunctionRef<bool()> done) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point before = Clock::now();
-  for (int i = 0; i < policy_.yields; ++i) {
+  const int yields = YieldsToComputing() ? 0 : policy_.yields;
+  for (int i = 0; i < yields; ++i) {
     if (done()) return absl::OkStatus();
     if (IsAborted()) return Check();
     if (transport_ != nullptr) MoveOn(0);

@@ -44,13 +44,17 @@ class Waiter {
   void set_transport(Transport* transport) { transport_ = transport; }
   // Is stepped in every wait from now on; borrowed; null: nothing.
   void set_background(BackgroundWork* work) { background_ = work; }
+  // Whether the thread that waits has another of its process beside it that may be computing: then
+  // it leaves the core at once to wait for what comes over a wire.
+  void set_beside(bool beside) { beside_ = beside; }
 
   // Waits until done() is true. done() is called often and must be cheap; it sees memory as of the
   // last ring. Returns Aborted with the epoch's cause otherwise.
   template <class Done>
   absl::Status Until(Done&& done) {
     // A transport's progress is a system call, as long as many pauses.
-    const int spins = transport_ == nullptr ? policy_.spins : policy_.spins / kPausesPerProgress;
+    int spins = transport_ == nullptr ? policy_.spins : policy_.spins / kPausesPerProgress;
+    if (YieldsToComputing()) spins = 1;
     for (int i = 0; i < spins; ++i) {
       if (done()) return absl::OkStatus();
       if (transport_ != nullptr) MoveOn(0);
@@ -81,6 +85,7 @@ class Waiter {
   static void Pause();  // pause_<processor>.cc
   bool IsAborted() const { return page_->aborted.load(std::memory_order_acquire) != 0; }
   bool HasSleepers() const;
+  bool YieldsToComputing() const { return beside_ && transport_ != nullptr; }
   // Progresses the transport and the background work; tells the process's other threads when
   // something moved. `inside`: 1 when this thread has entered the transport's sleepers.
   bool MoveOn(int inside);
@@ -96,6 +101,7 @@ class Waiter {
   const WaitPolicy policy_;
   Transport* transport_ = nullptr;
   BackgroundWork* background_ = nullptr;
+  bool beside_ = false;
 };
 
 }  // namespace hvd
