@@ -52,16 +52,8 @@ constexpr const char* kOperations[] = {
     "",        "ALLREDUCE",       "ALLGATHER",         "BROADCAST",
     "BARRIER", "SHUTDOWN",        "REDUCESCATTER",     "ALLTOALL",
     "JOIN",    "ADD_PROCESS_SET", "REMOVE_PROCESS_SET"};
-constexpr const char* kActivities[] = {"QUEUE",
-                                       "WAIT_FOR_DATA",
-                                       "WAIT_FOR_OTHER_TENSOR_DATA",
-                                       "MEMCPY_IN_FUSION_BUFFER",
-                                       "MEMCPY_OUT_FUSION_BUFFER",
-                                       "HOST_REDUCE",
-                                       "HOST_COPY",
-                                       "NETWORK_REDUCE",
-                                       "NETWORK_COPY",
-                                       "COMPRESS"};
+constexpr const char* kActivities[] = {"QUEUE", "HOST_REDUCE", "HOST_COPY", "NETWORK_REDUCE",
+                                       "NETWORK_COPY"};
 
 }  // namespace
 

@@ -30,21 +30,16 @@ enum class TraceActivity : uint8_t {
   kLastOperation = kRemoveProcessSet,
   kNegotiate = 32,  // + an operation: from the submission until all ranks have agreed
   kQueue = 64,      // agreed, and other batches run first
-  kWaitForData,
-  kWaitForOtherTensorData,
-  kMemcpyInFusionBuffer,
-  kMemcpyOutFusionBuffer,
-  kHostReduce,     // inside a host, by shared memory
-  kHostCopy,       // likewise, without arithmetic
-  kNetworkReduce,  // between hosts
+  kHostReduce,      // inside a host, by shared memory
+  kHostCopy,        // likewise, without arithmetic
+  kNetworkReduce,   // between hosts
   kNetworkCopy,
-  kCompress,
-  kLastActivity = kCompress,
+  kLastActivity = kNetworkCopy,
   kNameText = 254,  // 24 bytes of a tensor's name; more follow
   kNameEnd = 255,   // its last bytes, filled up with zeros
 };
-// Horovod's names: "ALLREDUCE", "NEGOTIATE_ALLREDUCE", "MEMCPY_IN_FUSION_BUFFER"; empty for what is
-// no activity.
+// Horovod's names where it has one: "ALLREDUCE", "NEGOTIATE_ALLREDUCE", "QUEUE"; empty for what is
+// no activity. There is no MEMCPY_IN_FUSION_BUFFER: nothing is packed before it is reduced.
 std::string ActivityName(TraceActivity activity);
 
 // Written once, then published by its tag: lap 16 bits, process set 8, activity 8, tensor 32.

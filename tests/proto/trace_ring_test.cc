@@ -108,8 +108,8 @@ TEST_CASE("activities have Horovod's names") {
   CHECK(ActivityName(static_cast<TraceActivity>(static_cast<int>(TraceActivity::kNegotiate) +
                                                 static_cast<int>(TraceActivity::kAlltoall))) ==
         "NEGOTIATE_ALLTOALL");
-  CHECK(ActivityName(TraceActivity::kMemcpyInFusionBuffer) == "MEMCPY_IN_FUSION_BUFFER");
-  CHECK(ActivityName(TraceActivity::kLastActivity) == "COMPRESS");
+  CHECK(ActivityName(TraceActivity::kQueue) == "QUEUE");
+  CHECK(ActivityName(TraceActivity::kLastActivity) == "NETWORK_COPY");
   CHECK(ActivityName(TraceActivity::kNameEnd).empty());
 }
 
