@@ -145,11 +145,11 @@ uint64_t Direct::WordOf(const Signature& s) {
   return (HashOf(s) << 16) | bytes;
 }
 
-uint64_t Direct::WordInPlace(const Signature& s) {
-  uint64_t hash = Mix(HashOf(s), 0x452821e638d01377ull);
+uint64_t Direct::WordInPlace(const Signature& s, bool staged) {
+  uint64_t hash = Mix(HashOf(s), staged ? 0xbe5466cf34e90c6cull : 0x452821e638d01377ull);
   hash = Mix(hash, std::bit_cast<uint64_t>(s.prescale));
   hash = Mix(hash, std::bit_cast<uint64_t>(s.postscale));
-  return ((hash | 1) << 16) | kOffsetBytes;
+  return ((hash | 1) << 16) | (staged ? 0 : kOffsetBytes);
 }
 
 void Direct::PublishDone(const DirectTicket& ticket) {

@@ -60,9 +60,9 @@ class Direct {
   // when such a request cannot go this way.
   static uint64_t WordOf(const Signature& signature);
   static size_t BytesOf(uint64_t word) { return word & 0xffff; }
-  // Of an allreduce in place; what the mark brings are ArenaOffsets, or kInStage for both.
-  static uint64_t WordInPlace(const Signature& signature);
-  static constexpr int64_t kInStage = -2;
+  // Of an allreduce in place: on all ranks from the arenas, and the mark brings ArenaOffsets, or on
+  // all from the stages. A rank that cannot reach the others' arenas still reaches their stages.
+  static uint64_t WordInPlace(const Signature& signature, bool staged);
   // Where a rank shows the others a tensor of its private memory, one at a time. What is larger
   // would leave the caches, and goes better in pieces (collective/).
   static constexpr size_t kStageBytes = size_t{1} << 20;

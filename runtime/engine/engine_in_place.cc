@@ -57,16 +57,16 @@ bool Engine::FindInPlace(const LocalName& name, ReducePart* part, InPlaceBuffers
   part->count = request.signature.elements();
   const size_t bytes = part->count * WidthOf(request.signature);
   for (int peer = 0; peer < direct.size(); ++peer) {
-    ArenaOffsets at;
-    memcpy(&at, direct.TensorAt(name.ticket, peer), sizeof(at));
     const void*& input = buffers->inputs[peer];
     void*& output = buffers->outputs[peer];
     if (peer == direct.index()) {
       input = request.input;
       output = request.output;
-    } else if (at.input == Direct::kInStage) {
+    } else if (name.staged) {
       input = output = direct.Stage(peer);
     } else {
+      ArenaOffsets at;
+      memcpy(&at, direct.TensorAt(name.ticket, peer), sizeof(at));
       input = world_->arenas()->Address(world_->LocalRankInJob(peer), at.input, bytes);
       output = world_->arenas()->Address(world_->LocalRankInJob(peer), at.output, bytes);
     }

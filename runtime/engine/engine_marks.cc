@@ -55,15 +55,12 @@ bool Engine::MarkDirectly(LocalName* name) {
 void Engine::MarkInPlace(LocalName* name) {
   const Request& request = *name->pending;
   if (!ReducesInPlace(request.signature)) return;
-  ArenaOffsets offsets = OffsetsInArena(request, world_->arenas());
-  if (offsets.input < 0) {
-    if (!MayStage(request)) return;
-    StageOthersSlices(request);
-    name->staged = true;
-    offsets = {Direct::kInStage, Direct::kInStage};
-  }
+  const ArenaOffsets offsets = OffsetsInArena(request, world_->arenas());
+  name->staged = offsets.input < 0;
+  if (name->staged && !MayStage(request)) return;
   name->in_place = true;
-  name->word = Direct::WordInPlace(request.signature);
+  name->word = Direct::WordInPlace(request.signature, name->staged);
+  if (name->staged) return StageOthersSlices(request);
   memcpy(world_->direct()->Room(name->ticket, name->word), &offsets, sizeof(offsets));
 }
 
