@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <chrono>
-#include <cstring>
 
 #include "runtime/transport/short_slices.h"
 
@@ -44,29 +43,6 @@ Engine::~Engine() {
   thread_.join();
   world_->activity().pending.store(0);
   world_->activity().state.store(RankState::kLeft);
-}
-
-void Engine::NoteActivity(const Request& request) {
-  RankActivity& activity = world_->activity();
-  const Signature& s = request.signature;
-  char* at = activity.last;
-  char* const end = activity.last + sizeof(activity.last) - 1;
-  const auto put = [&](const char* text, size_t length) {
-    const size_t part = std::min<size_t>(length, static_cast<size_t>(end - at));
-    std::memcpy(at, text, part);
-    at += part;
-  };
-  const char* kind = KindName(s.kind);
-  put(kind, strlen(kind));
-  if (s.kind != RequestKind::kLeave && s.kind != RequestKind::kJoin) {
-    const std::string& name = *request.local->name;
-    put(" '", 2);
-    put(name.data(), std::min<size_t>(name.size(), 60));
-    put("'", 1);
-  }
-  *at = 0;
-  activity.pending.store(static_cast<uint64_t>(pending_.load(std::memory_order_relaxed)),
-                         std::memory_order_relaxed);
 }
 
 absl::Status Engine::SubmitLocked(Request* request) {

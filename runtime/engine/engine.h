@@ -76,7 +76,6 @@ class Engine {
   void ArmTimer();
   void ThreadBody();
   bool MustListen() const;
-  void NoteActivity(const Request& request);
 
   // engine_marks.cc: the two ways in.
   absl::Status MarkLocked(LocalName* name);
@@ -122,6 +121,7 @@ class Engine {
     int64_t batch_ns;  // when its batch came
     int64_t begin_ns;
   };
+  void NoteActivity(const Request& request);
   void NoteDirect(const Request& request, int64_t begin_ns);
   void NoteRun(const RunTimes& times, absl::Span<Request* const> requests);
   absl::Status WaitForOthers(absl::FunctionRef<bool()> ready);
