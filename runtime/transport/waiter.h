@@ -59,7 +59,7 @@ class Waiter {
       if (done()) return absl::OkStatus();
       if (transport_ != nullptr) MoveOn(0);
       if (i % kSpinsPerCheck == kSpinsPerCheck - 1 && IsAborted()) break;
-      Pause();
+      if (i >= kEagerLooks) Pause();
     }
     return UntilSlow(done);
   }
@@ -80,6 +80,8 @@ class Waiter {
 
  private:
   static constexpr int kSpinsPerCheck = 256;
+  // Most of what a neighbour publishes comes within a microsecond: a pause would only delay it.
+  static constexpr int kEagerLooks = 100;
   static constexpr int kPausesPerProgress = 20;
 
   static void Pause();  // pause_<processor>.cc
