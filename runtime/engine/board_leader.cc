@@ -26,6 +26,8 @@ std::optional<OutboxEntry> Board::TakeOutbox() {
       static_cast<uint32_t>(memory_.outbox(outbox_begin_++).load(std::memory_order_relaxed));
   OutboxEntry taken;
   if ((word & kLeftFlag) == 0) {
+    // As in ReadSlot: what this process's other threads wrote to the entry came before their marks.
+    (void)memory_.entry(word).word.load(std::memory_order_acquire);
     taken.number = word;
     taken.tenant = memory_.entry(word).tenant;
     taken.report = ReadReport(word);

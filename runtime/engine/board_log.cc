@@ -122,6 +122,9 @@ void Board::WriteSlot(LogSlot* slot, const LogEntry& entry, MarkWord claimed) {
 
 LogEntry Board::ReadSlot(uint64_t seq) const {
   const LogSlot& slot = memory_.slot(seq);
+  // Whoever closed the batch has seen it published. In this process another thread may have
+  // published it and another rank closed the batch: TSan does not see through that one's mapping.
+  (void)slot.published.load(std::memory_order_acquire);
   LogEntry agreed;
   agreed.number = slot.number;
   agreed.contributors = slot.contributors;
