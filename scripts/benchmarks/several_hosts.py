@@ -103,7 +103,7 @@ def hosts(report, rounds):
         seen = {"hvd": [], "gloo": [], "ucx": []}
         for number in range(rounds):
             sides.progress(f"round {number + 1} of {rounds}: unshaped")
-            seen["hvd"].append(here.bench(1, "allreduce", "--sizes", SIZE, "--iters", 7)["us_p50"])
+            seen["hvd"].append(here.bench(1, "allreduce", "--sizes", SIZE, "--iters", 15)["us_p50"])
             seen["gloo"].append(here.gloo()["us_p50"])
             seen["ucx"].append(here.ucx_bytes_a_second())
         sides.progress("\r")
