@@ -29,8 +29,15 @@ def run(command, **how):
 
 
 def results_in(output):
-    """The JSON objects among the lines, whatever a launcher put before them."""
-    return [json.loads(line[line.index("{"):]) for line in output.splitlines() if "{" in line]
+    """The JSON objects of an output. A launcher may have put something before one, and two ranks' on one line."""
+    found, decoder = [], json.JSONDecoder()
+    for line in output.splitlines():
+        at = line.find("{")
+        while at >= 0:
+            result, end = decoder.raw_decode(line, at)
+            found.append(result)
+            at = line.find("{", end)
+    return found
 
 
 def build_peers():
