@@ -20,8 +20,7 @@ class Tag {
 };
 
 // A read is posted unless the last message was said to be the last for now; writes go one after the
-// other. Done runs on the thread of the completion
-// queue, Write on any.
+// other. Done runs on the thread of the completion queue, Write on any.
 template <class Out, class In>
 class Stream {
  public:

@@ -81,7 +81,7 @@ absl::Status CheckOutput(const Call& call, const Membership& set, Request* reque
                      : "output must have input's dtype and shape");
   }
   if (scatters) {
-    const int64_t mine = ScatteredRows(call.input->shape[0], set.size(), set.index);
+    const int64_t mine = ScatteredRows(call.input->shape[0], set.size(), set.index).count;
     if (call.output->shape[0] != mine) {
       return absl::InvalidArgumentError("output has " + std::to_string(call.output->shape[0]) +
                                         " rows; this rank gets " + std::to_string(mine) + " of " +

@@ -175,8 +175,4 @@ absl::Status PutReduction(const hvd_options_t& options, Signature* signature) {
   return absl::OkStatus();
 }
 
-int64_t ScatteredRows(int64_t rows, int size, int index) {
-  return rows / size + (index < rows % size ? 1 : 0);
-}
-
 }  // namespace hvd

@@ -20,7 +20,4 @@ absl::Status CheckOptions(const hvd_options_t& options, RequestKind kind);
 // What the options say about a reduction of this type.
 absl::Status PutReduction(const hvd_options_t& options, Signature* signature);
 
-// Rank `index` of `size` gets this many of `rows` rows in a reduce-scatter.
-int64_t ScatteredRows(int64_t rows, int size, int index);
-
 }  // namespace hvd

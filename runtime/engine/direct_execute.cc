@@ -21,14 +21,6 @@ void Copy(void* to, const void* from, size_t bytes) {
   if (bytes > 0 && to != from) memcpy(to, from, bytes);
 }
 
-// A rank's rows of a reduce-scatter: the first ranks get one more.
-struct Rows {
-  Rows(int64_t all, int size, int rank)
-      : begin(all / size * rank + std::min<int64_t>(rank, all % size)),
-        count(all / size + (rank < all % size ? 1 : 0)) {}
-  const int64_t begin, count;
-};
-
 // Of an alltoall, to rank `peer`.
 size_t PieceFor(const Request& request, int size, int peer) {
   const int64_t rows =
@@ -37,7 +29,7 @@ size_t PieceFor(const Request& request, int size, int peer) {
 }
 
 // All but a range of the input, in its place.
-void WriteAllBut(const Request& request, const Rows& mine, std::byte* room) {
+void WriteAllBut(const Request& request, const ScatteredRows& mine, std::byte* room) {
   const size_t row_bytes = RowBytes(request.signature);
   const size_t begin = mine.begin * row_bytes, end = begin + mine.count * row_bytes;
   Copy(room, request.input, begin);
@@ -105,7 +97,7 @@ class DirectExecution {
   }
 
   absl::Status ReduceScatter() {
-    const Rows mine(signature_.rows(), size_, me_);
+    const ScatteredRows mine(signature_.rows(), size_, me_);
     const size_t elements = signature_.row_elements();
     void* output = nullptr;
     absl::Status placed = Place(mine.count, mine.count * RowBytes(signature_), &output);
@@ -205,7 +197,7 @@ void WriteDirect(const Request& request, const Direct& direct, std::byte* room) 
     case RequestKind::kAllgather:
       return Copy(room, request.input, s.elements() * Width(s));
     case RequestKind::kReduceScatter:
-      return WriteAllBut(request, Rows(s.rows(), direct.size(), direct.index()), room);
+      return WriteAllBut(request, ScatteredRows(s.rows(), direct.size(), direct.index()), room);
     case RequestKind::kAlltoall:
       return WriteAlltoall(request, direct, room);
     default:

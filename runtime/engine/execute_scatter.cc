@@ -7,10 +7,11 @@
 namespace hvd {
 namespace {
 
-// The first ranks get one row more when the rows do not divide evenly.
-std::vector<size_t> EvenRows(int64_t rows, int ranks) {
-  std::vector<size_t> by_rank(static_cast<size_t>(ranks), static_cast<size_t>(rows / ranks));
-  for (int64_t r = 0; r < rows % ranks; ++r) ++by_rank[static_cast<size_t>(r)];
+std::vector<size_t> RowsByRank(int64_t rows, int ranks) {
+  std::vector<size_t> by_rank;
+  for (int rank = 0; rank < ranks; ++rank) {
+    by_rank.push_back(static_cast<size_t>(ScatteredRows(rows, ranks, rank).count));
+  }
   return by_rank;
 }
 
@@ -23,7 +24,7 @@ size_t Product(absl::Span<const int64_t> extents) {
 absl::Status ScatterOne(const Execution& work, const void* input, absl::Span<const int64_t> shape,
                         const ResultPlace& place) {
   const size_t row_elements = Product(shape.subspan(1));
-  std::vector<size_t> counts = EvenRows(shape[0], work.collectives->size());
+  std::vector<size_t> counts = RowsByRank(shape[0], work.collectives->size());
   ResultSize size;
   size.shape = shape;
   size.rows = static_cast<int64_t>(counts[work.collectives->rank()]);

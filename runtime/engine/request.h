@@ -1,6 +1,7 @@
 // What a rank wants done: the value that travels from the C ABI through agreement to execution.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -65,6 +66,14 @@ struct Signature {
 
 // "allreduce float32 [64,10] sum"
 std::string Describe(const Signature& signature);
+
+// A rank's rows of a reduce-scatter: the first ranks get one more when they do not divide evenly.
+struct ScatteredRows {
+  ScatteredRows(int64_t all, int ranks, int rank)
+      : begin(all / ranks * rank + std::min<int64_t>(rank, all % ranks)),
+        count(all / ranks + (rank < all % ranks ? 1 : 0)) {}
+  const int64_t begin, count;
+};
 
 // One tensor of a grouped request.
 struct RequestPart {

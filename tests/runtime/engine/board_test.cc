@@ -321,7 +321,7 @@ TEST_CASE("what is open says who has submitted it and who is missing") {
   CHECK(open[1].submitted == std::vector<int>{0});
 }
 
-// Hidden: run it by its tag.
+// A measurement, which a noisy machine would fail: asked for by its tag.
 TEST_CASE("what a mark of a known tensor costs", "[.cost]") {
   TestBoard board(2);
   std::vector<std::string> names;

@@ -1,8 +1,8 @@
 #include "runtime/engine/tuner.h"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -13,9 +13,11 @@ using Catch::Matchers::Contains;
 
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const char* name)
-      : path_("/tmp/hvd_tuner_test." + std::to_string(getpid()) + "." + name) {}
-  ~TemporaryFile() { unlink(path_.c_str()); }
+  explicit TemporaryFile(const char* name) {
+    REQUIRE(mkdtemp(folder_) != nullptr);
+    path_ = std::string(folder_) + "/" + name;
+  }
+  ~TemporaryFile() { std::filesystem::remove_all(folder_); }
   const std::string& path() const { return path_; }
   std::string Text() const {
     std::ifstream file(path_);
@@ -23,6 +25,7 @@ class TemporaryFile {
   }
 
  private:
+  char folder_[32] = "/tmp/hvd-tuner-test.XXXXXX";
   std::string path_;
 };
 
