@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cinttypes>
 #include <csignal>
 #include <cstdio>
 #include <map>
@@ -59,13 +61,13 @@ std::vector<ProcessFact> Members(int root, const std::string& mark) {
 }  // namespace
 
 bool ParseStat(std::string_view text, ProcessFact* fact) {
-  // "PID (NAME) STATE PPID PGRP SESSION …"; NAME may hold anything, also ") ".
+  // "PID (NAME) STATE PPID PGRP …", born is the 22nd; NAME may hold anything, also ") ".
   const size_t close = text.rfind(')');
   if (close == std::string_view::npos) return false;
   const std::string rest(text.substr(close + 1));
-  int group;
-  if (sscanf(rest.c_str(), " %c %d %d %d", &fact->state, &fact->parent, &group, &fact->session) !=
-      4) {
+  if (sscanf(rest.c_str(),
+             " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+             &fact->state, &fact->parent, &fact->group, &fact->born) != 4) {
     return false;
   }
   return std::from_chars(text.data(), text.data() + close, fact->pid).ec == std::errc();
@@ -104,11 +106,26 @@ std::vector<ProcessFact> Descendants(absl::Span<const ProcessFact> all, int root
   return found;
 }
 
+std::vector<ProcessFact> Leftovers(absl::Span<const ProcessFact> all, int root,
+                                   const std::set<int>& living) {
+  std::set<int> spared = living;
+  for (const int rank : living) {
+    for (const ProcessFact& below : Descendants(all, rank)) spared.insert(below.pid);
+  }
+  std::vector<ProcessFact> left = Descendants(all, root);
+  left.erase(std::remove_if(left.begin(), left.end(),
+                            [&](const ProcessFact& fact) {
+                              return spared.count(fact.pid) != 0 || living.count(fact.group) != 0;
+                            }),
+             left.end());
+  return left;
+}
+
 UniqueFd OpenProcess(const ProcessFact& fact) {
   UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, fact.pid, 0)));
   ProcessFact now;
   const bool same = pidfd.valid() && ParseStat(ReadWhole(ProcPath(fact.pid, "stat")), &now) &&
-                    now.session == fact.session;
+                    now.born == fact.born;
   if (!same) pidfd.Reset();
   return pidfd;
 }

@@ -2,6 +2,8 @@
 // were opened, so a number that was reused in between is never hit.
 #pragma once
 
+#include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +16,9 @@ namespace hvd {
 struct ProcessFact {
   int pid = 0;
   int parent = 0;
-  int session = 0;
-  char state = '?';  // as in /proc/PID/stat: Z is a zombie
+  int group = 0;
+  char state = '?';   // as in /proc/PID/stat: Z is a zombie
+  uint64_t born = 0;  // ticks since the machine's start; with the pid, no other process
 };
 
 // Parses the text of /proc/PID/stat. False: not such a line.
@@ -26,6 +29,11 @@ std::vector<ProcessFact> ReadProcesses();
 
 // Those below `root`, without it. Pure.
 std::vector<ProcessFact> Descendants(absl::Span<const ProcessFact> all, int root);
+
+// Those below `root` that belong to none of the ranks in `living` (pids): neither below one nor an
+// orphan in the process group that each began with. Pure.
+std::vector<ProcessFact> Leftovers(absl::Span<const ProcessFact> all, int root,
+                                   const std::set<int>& living);
 
 // A pidfd of a process that is still what `fact` says; invalid when it is gone.
 UniqueFd OpenProcess(const ProcessFact& fact);

@@ -183,8 +183,8 @@ void Shim::SignalRank(const ShimRequest& request) {
 void Shim::TermLeftovers() {
   std::set<int> living;
   for (const auto& [number, rank] : ranks_) living.insert(rank.pid);
-  for (const ProcessFact& fact : Descendants(ReadProcesses(), getpid())) {
-    if (fact.state == 'Z' || living.count(fact.session) != 0) continue;
+  for (const ProcessFact& fact : Leftovers(ReadProcesses(), getpid(), living)) {
+    if (fact.state == 'Z') continue;
     const UniqueFd pidfd = OpenProcess(fact);
     if (!pidfd.valid()) continue;
     SendSignal(pidfd.get(), SIGCONT);

@@ -13,7 +13,7 @@ namespace hvd {
 enum class ShimAsk : uint32_t {
   kSpawn,          // descriptors: order (memfd), stdin, stdout, stderr, door
   kSignalRank,     // to the rank's own process; with `tree` also to what is left when it ends
-  kTermLeftovers,  // CONT and TERM to descendants outside the living ranks' sessions
+  kTermLeftovers,  // CONT and TERM to descendants that belong to no living rank
   kKillAll,        // KILL to the whole containment; answered by kEmpty when nothing is left
   kCountAll,       // answered by kSurvivors
   kLease,          // the lease word was set, or set back: kill everything when it says so

@@ -77,7 +77,10 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
                                 int report) {
   char go;
   if (read(gate, &go, 1) != 1) _exit(127);
-  setsid();
+  // A group of its own, but the shim's session: a session each would be an autogroup each, and the
+  // kernel does not let a task of one group yield to another's: ranks that share a core wait
+  // longer.
+  setpgid(0, 0);
   ResetSignals();
   prctl(PR_SET_PDEATHSIG, 0);
   if (!ArrangeDescriptors(order, fds, &report)) Fail(report, Step::kDescriptors);

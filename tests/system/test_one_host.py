@@ -168,6 +168,17 @@ def test_workers_find_what_they_were_promised():
         assert f"[1]<stdout>:{world.REPOSITORY}\n" in outcome.out, outcome
 
 
+def test_ranks_that_share_cores_can_yield_to_one_another():
+    """One scheduling group for all, else the kernel lets none of them pass; and a process group each, for signals."""
+    with world.hosts() as here:
+        command = "cut -d' ' -f5,6 /proc/self/stat; cat /proc/self/autogroup 2>/dev/null || true"
+        lines = here.hvdrun("-np", 3, "sh", "-c", command).must(0).out.splitlines()
+        words = [line.partition("<stdout>:")[2].split() for line in lines]
+        groups, sessions = zip(*(pair for pair in words if pair[0].isdigit()))
+        assert len(set(groups)) == 3 and len(set(sessions)) == 1, lines
+        assert len({pair[0] for pair in words if not pair[0].isdigit()}) <= 1, lines
+
+
 def test_stdin_goes_to_rank_0():
     with world.hosts() as here:
         given = here.directory / "given"
