@@ -8,21 +8,16 @@
 namespace hvd {
 namespace {
 
-// The caller's options and the set that they name, of which this rank is a member.
-struct Target {
-  hvd_options_t options;
-  std::shared_ptr<const ProcessSet> set;
-};
+using SetPointer = std::shared_ptr<const ProcessSet>;
 
-hvd_status_t FindTarget(const hvd_options_t* given, Target* target) {
-  const absl::StatusOr<hvd_options_t> options = ReadOptions(given);
-  if (!options.ok()) return Return(options.status());
-  target->options = *options;
+// The caller's options and the set that they name, of which this rank is a member.
+hvd_status_t FindTarget(const hvd_options_t* given, hvd_options_t* options, SetPointer* target) {
+  if (absl::Status read = ReadOptions(given, options); !read.ok()) return Return(read);
   const Process& process = Process::Get();
   if (Process::forked()) return NotInitialized();
   auto set = process.sets().FindAsMember(options->process_set);
   if (!set.ok()) return process.engine() == nullptr ? NotInitialized() : Return(set.status());
-  target->set = *std::move(set);
+  *target = *std::move(set);
   return HVD_OK;
 }
 
@@ -40,7 +35,7 @@ void GiveTensor(void** data, const std::vector<int64_t>& shape, uint32_t dtype,
   *data = nullptr;
 }
 
-void GiveResults(Request* request, const ResultPlace& place) {
+void GiveResults(Request* request, const CallerResults& place) {
   if (place.result != nullptr) {
     GiveTensor(&request->owned_result, request->result_shape, request->signature.dtype,
                place.result);
@@ -102,11 +97,11 @@ absl::Status WaitFor(const Pending& pending) {
   return status;
 }
 
-hvd_status_t StartGroup(const GroupCall& call, const Target& target, Pending* pending) {
-  auto requests = CheckGroup(call, target.set->membership());
+hvd_status_t StartGroup(const GroupCall& call, const ProcessSet& set, Pending* pending) {
+  auto requests = CheckGroup(call, set.membership());
   if (!requests.ok()) return Return(requests.status());
   pending->requests = *std::move(requests);
-  pending->engine = target.set->engine;
+  pending->engine = set.engine;
   return HVD_OK;
 }
 
@@ -116,15 +111,15 @@ hvd_status_t UnknownHandle(hvd_handle_t handle) {
 }
 
 hvd_status_t CallBlockingThrowing(Call* call, const hvd_options_t* given,
-                                  const ResultPlace& place) {
-  Target target;
-  if (const hvd_status_t code = FindTarget(given, &target); code != HVD_OK) return code;
-  call->options = target.options;
+                                  const CallerResults& place) {
+  SetPointer set;
+  if (const hvd_status_t code = FindTarget(given, &call->options, &set); code != HVD_OK)
+    return code;
   Request request;
-  const absl::Status checked = CheckCall(*call, target.set->membership(), &request);
+  const absl::Status checked = CheckCall(*call, set->membership(), &request);
   if (!checked.ok()) return Return(checked);
-  if (call->kind == RequestKind::kBarrier) target.set->engine->Drain();
-  const hvd_status_t code = ReturnExecuted(target.set->engine->Run(&request));
+  if (call->kind == RequestKind::kBarrier) set->engine->Drain();
+  const hvd_status_t code = ReturnExecuted(set->engine->Run(&request));
   if (code == HVD_OK) GiveResults(&request, place);
   return code;
 }
@@ -141,36 +136,35 @@ hvd_status_t SubmitAs(std::shared_ptr<Pending> pending, hvd_handle_t* handle, Su
 
 }  // namespace
 
-hvd_status_t CallBlocking(Call call, const hvd_options_t* given, const ResultPlace& place) {
+hvd_status_t CallBlocking(Call&& call, const hvd_options_t* given, const CallerResults& place) {
   return Guarded([&] { return CallBlockingThrowing(&call, given, place); });
 }
 
 hvd_status_t CallAsync(Call call, const hvd_options_t* given, hvd_handle_t* handle) {
   return Guarded([&]() -> hvd_status_t {
     if (handle == nullptr) return Fail(HVD_ERR_INVALID, "handle is NULL");
-    Target target;
-    if (const hvd_status_t code = FindTarget(given, &target); code != HVD_OK) return code;
-    call.options = target.options;
+    SetPointer set;
+    if (const hvd_status_t code = FindTarget(given, &call.options, &set); code != HVD_OK)
+      return code;
     auto pending = std::make_shared<Pending>();
-    pending->engine = target.set->engine;
+    pending->engine = set->engine;
     pending->requests.push_back(std::make_unique<Request>());
-    const absl::Status checked =
-        CheckCall(call, target.set->membership(), pending->requests[0].get());
+    const absl::Status checked = CheckCall(call, set->membership(), pending->requests[0].get());
     if (!checked.ok()) return Return(checked);
     return SubmitAs(std::move(pending), handle, [&](const Pending& submitted) {
-      return target.set->engine->Submit(submitted.requests[0].get());
+      return set->engine->Submit(submitted.requests[0].get());
     });
   });
 }
 
 hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_tensor_t* results) {
   return Guarded([&]() -> hvd_status_t {
-    Target target;
-    if (const hvd_status_t code = FindTarget(given, &target); code != HVD_OK) return code;
-    call.options = target.options;
+    SetPointer set;
+    if (const hvd_status_t code = FindTarget(given, &call.options, &set); code != HVD_OK)
+      return code;
     Pending pending;
-    if (const hvd_status_t code = StartGroup(call, target, &pending); code != HVD_OK) return code;
-    Engine& engine = *target.set->engine;
+    if (const hvd_status_t code = StartGroup(call, *set, &pending); code != HVD_OK) return code;
+    Engine& engine = *set->engine;
     absl::Status status;
     if (pending.requests.size() == 1) {
       status = engine.Run(pending.requests[0].get());
@@ -188,20 +182,20 @@ hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_t
 hvd_status_t CallGroupAsync(GroupCall call, const hvd_options_t* given, hvd_handle_t* handle) {
   return Guarded([&]() -> hvd_status_t {
     if (handle == nullptr) return Fail(HVD_ERR_INVALID, "handle is NULL");
-    Target target;
-    if (const hvd_status_t code = FindTarget(given, &target); code != HVD_OK) return code;
-    call.options = target.options;
+    SetPointer set;
+    if (const hvd_status_t code = FindTarget(given, &call.options, &set); code != HVD_OK)
+      return code;
     auto pending = std::make_shared<Pending>();
-    if (const hvd_status_t code = StartGroup(call, target, pending.get()); code != HVD_OK) {
+    if (const hvd_status_t code = StartGroup(call, *set, pending.get()); code != HVD_OK) {
       return code;
     }
     return SubmitAs(std::move(pending), handle, [&](const Pending& submitted) {
-      return SubmitGroup(target.set->engine.get(), submitted);
+      return SubmitGroup(set->engine.get(), submitted);
     });
   });
 }
 
-hvd_status_t WaitHandle(hvd_handle_t handle, const ResultPlace& place) {
+hvd_status_t WaitHandle(hvd_handle_t handle, const CallerResults& place) {
   return Guarded([&]() -> hvd_status_t {
     const std::shared_ptr<Pending> pending = Process::Get().handles().Find(handle);
     if (pending == nullptr) return UnknownHandle(handle);

@@ -7,19 +7,19 @@
 namespace hvd {
 
 // Where a blocking call's results go; null where they are not wanted.
-struct ResultPlace {
+struct CallerResults {
   hvd_tensor_t* result = nullptr;
   int64_t* received_splits = nullptr;
 };
 
 // `given` are the caller's options; call.options is filled from it.
-hvd_status_t CallBlocking(Call call, const hvd_options_t* given, const ResultPlace& place = {});
+hvd_status_t CallBlocking(Call&& call, const hvd_options_t* given, const CallerResults& place = {});
 hvd_status_t CallAsync(Call call, const hvd_options_t* given, hvd_handle_t* handle);
 // `results` has room for the group's tensors, or is null.
 hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_tensor_t* results);
 hvd_status_t CallGroupAsync(GroupCall call, const hvd_options_t* given, hvd_handle_t* handle);
 
-hvd_status_t WaitHandle(hvd_handle_t handle, const ResultPlace& place);
+hvd_status_t WaitHandle(hvd_handle_t handle, const CallerResults& place);
 hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t count);
 hvd_status_t PollHandle(hvd_handle_t handle, int32_t* done);
 

@@ -21,7 +21,7 @@ struct Membership {
 };
 
 // The caller's options, with defaults for what it does not have (NULL; a smaller, older struct).
-absl::StatusOr<hvd_options_t> ReadOptions(const hvd_options_t* given);
+absl::Status ReadOptions(const hvd_options_t* given, hvd_options_t* options);
 
 // A call as the user made it.
 struct Call {

@@ -20,22 +20,24 @@ absl::Status WrongSize(const char* what, size_t size, size_t known) {
                                     "; initialise the struct with its HVD_*_INIT");
 }
 
-absl::Status CheckShape(const hvd_tensor_t& tensor, const std::string& name) {
+absl::Status CheckShape(const hvd_tensor_t& tensor, const char* what) {
   if (tensor.ndim < 0 || tensor.ndim > kMaxDimensions) {
-    return absl::InvalidArgumentError(name + " has " + std::to_string(tensor.ndim) +
+    return absl::InvalidArgumentError(std::string(what) + " has " + std::to_string(tensor.ndim) +
                                       " dimensions; 0 to 16 are possible");
   }
   if (tensor.ndim > 0 && tensor.shape == nullptr) {
-    return absl::InvalidArgumentError(name + ".shape is NULL");
+    return absl::InvalidArgumentError(std::string(what) + ".shape is NULL");
   }
   size_t elements = 1;
   for (int d = 0; d < tensor.ndim; ++d) {
     if (tensor.shape[d] < 0) {
-      return absl::InvalidArgumentError(name + ".shape[" + std::to_string(d) + "] is negative");
+      return absl::InvalidArgumentError(std::string(what) + ".shape[" + std::to_string(d) +
+                                        "] is negative");
     }
     if (__builtin_mul_overflow(elements, static_cast<size_t>(tensor.shape[d]), &elements) ||
         elements > SIZE_MAX / 16) {
-      return absl::InvalidArgumentError(name + " has more elements than memory can hold");
+      return absl::InvalidArgumentError(std::string(what) +
+                                        " has more elements than memory can hold");
     }
   }
   return absl::OkStatus();
@@ -54,8 +56,7 @@ absl::Status ForReductionsOnly(const char* field) {
   return absl::InvalidArgumentError(std::string("options.") + field + " is for reductions only");
 }
 
-absl::Status CheckScale(const char* field, double scale) {
-  if (std::isfinite(scale)) return absl::OkStatus();
+absl::Status NotFinite(const char* field) {
   return absl::InvalidArgumentError(std::string("options.") + field + " is not a finite number");
 }
 
@@ -79,34 +80,35 @@ absl::Status CheckReductionOptions(const hvd_options_t& options, RequestKind kin
     return absl::InvalidArgumentError(
         "options.flags has HVD_AVERAGE_OVER_CONTRIBUTORS, but options.op is not HVD_AVERAGE");
   }
-  if (absl::Status status = CheckScale("prescale", options.prescale); !status.ok()) return status;
-  return CheckScale("postscale", options.postscale);
+  if (!std::isfinite(options.prescale)) return NotFinite("prescale");
+  if (!std::isfinite(options.postscale)) return NotFinite("postscale");
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<hvd_options_t> ReadOptions(const hvd_options_t* given) {
-  hvd_options_t options = HVD_OPTIONS_INIT;
-  if (given == nullptr) return options;
-  if (given->struct_size != sizeof(options) && given->struct_size != kFirstOptionsSize) {
-    return WrongSize("options", given->struct_size, sizeof(options));
+absl::Status ReadOptions(const hvd_options_t* given, hvd_options_t* options) {
+  *options = HVD_OPTIONS_INIT;
+  if (given == nullptr) return absl::OkStatus();
+  if (given->struct_size != sizeof(*options) && given->struct_size != kFirstOptionsSize) {
+    return WrongSize("options", given->struct_size, sizeof(*options));
   }
-  std::memcpy(&options, given, given->struct_size);
-  options.struct_size = sizeof(options);
-  return options;
+  std::memcpy(options, given, given->struct_size);
+  options->struct_size = sizeof(*options);
+  return absl::OkStatus();
 }
 
-absl::Status CheckTensor(const hvd_tensor_t* tensor, const std::string& what) {
-  if (tensor == nullptr) return absl::InvalidArgumentError(what + " is NULL");
+absl::Status CheckTensor(const hvd_tensor_t* tensor, const char* what) {
+  if (tensor == nullptr) return absl::InvalidArgumentError(std::string(what) + " is NULL");
   if (tensor->struct_size != sizeof(*tensor)) {
-    return WrongSize(what.c_str(), tensor->struct_size, sizeof(*tensor));
+    return WrongSize(what, tensor->struct_size, sizeof(*tensor));
   }
   if (DtypeBytes(static_cast<hvd_dtype_t>(tensor->dtype)) == 0) {
-    return absl::InvalidArgumentError(what + " has the unknown dtype " +
+    return absl::InvalidArgumentError(std::string(what) + " has the unknown dtype " +
                                       std::to_string(tensor->dtype));
   }
   if (tensor->device_type != HVD_CPU) {
-    return absl::UnimplementedError(what +
+    return absl::UnimplementedError(std::string(what) +
                                     " is not in the CPU's memory; this version reduces CPU "
                                     "tensors only, so copy it to the host first");
   }
@@ -119,9 +121,9 @@ size_t ElementsOf(const hvd_tensor_t& tensor) {
   return elements;
 }
 
-absl::Status CheckData(const hvd_tensor_t& tensor, const std::string& what) {
+absl::Status CheckData(const hvd_tensor_t& tensor, const char* what) {
   if (tensor.data != nullptr || ElementsOf(tensor) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(what + ".data is NULL");
+  return absl::InvalidArgumentError(std::string(what) + ".data is NULL");
 }
 
 bool SameShape(const hvd_tensor_t& a, const hvd_tensor_t& b, int from) {

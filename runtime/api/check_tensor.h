@@ -8,9 +8,10 @@
 
 namespace hvd {
 
-absl::Status CheckTensor(const hvd_tensor_t* tensor, const std::string& what);
+// `what`: the argument's name, for messages.
+absl::Status CheckTensor(const hvd_tensor_t* tensor, const char* what);
 // Memory for the tensor's elements, or NULL when it has none.
-absl::Status CheckData(const hvd_tensor_t& tensor, const std::string& what);
+absl::Status CheckData(const hvd_tensor_t& tensor, const char* what);
 size_t ElementsOf(const hvd_tensor_t& tensor);
 // From dimension `from` on; dtypes too.
 bool SameShape(const hvd_tensor_t& a, const hvd_tensor_t& b, int from);

@@ -1,5 +1,6 @@
 // The collectives of the C ABI.
 #include <cstdlib>
+#include <utility>
 
 #include "runtime/api/calls.h"
 
@@ -75,7 +76,7 @@ hvd_status_t hvd_alltoall(const hvd_tensor_t* input, const int64_t* splits, int3
   hvd::Call call = hvd::Of(RequestKind::kAlltoall, input, output);
   call.splits = splits;
   call.split_count = nsplits;
-  return hvd::CallBlocking(call, options, {result, received_splits});
+  return hvd::CallBlocking(std::move(call), options, {result, received_splits});
 }
 hvd_status_t hvd_alltoall_async(const hvd_tensor_t* input, const int64_t* splits, int32_t nsplits,
                                 const hvd_tensor_t* output, const hvd_options_t* options,

@@ -96,6 +96,25 @@ class Collectives {
   virtual absl::Status Barrier() = 0;
 };
 
-size_t DtypeBytes(hvd_dtype_t dtype);
+// 0 for what is none.
+inline size_t DtypeBytes(hvd_dtype_t dtype) {
+  switch (dtype) {
+    case HVD_UINT8:
+    case HVD_INT8:
+    case HVD_BOOL:
+      return 1;
+    case HVD_INT16:
+    case HVD_FLOAT16:
+    case HVD_BFLOAT16:
+      return 2;
+    case HVD_INT32:
+    case HVD_FLOAT32:
+      return 4;
+    case HVD_INT64:
+    case HVD_FLOAT64:
+      return 8;
+  }
+  return 0;
+}
 
 }  // namespace hvd

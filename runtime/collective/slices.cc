@@ -28,24 +28,4 @@ std::pair<size_t, size_t> SumAndLargest(absl::Span<const size_t> sizes) {
   return sum_and_largest;
 }
 
-size_t DtypeBytes(hvd_dtype_t dtype) {
-  switch (dtype) {
-    case HVD_UINT8:
-    case HVD_INT8:
-    case HVD_BOOL:
-      return 1;
-    case HVD_INT16:
-    case HVD_FLOAT16:
-    case HVD_BFLOAT16:
-      return 2;
-    case HVD_INT32:
-    case HVD_FLOAT32:
-      return 4;
-    case HVD_INT64:
-    case HVD_FLOAT64:
-      return 8;
-  }
-  return 0;
-}
-
 }  // namespace hvd

@@ -1,5 +1,6 @@
 // What the executor tells about its work: counters always, spans while the timeline is on.
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -19,27 +20,23 @@ TraceActivity WorkOf(RequestKind kind, bool several_hosts) {
   return sums ? TraceActivity::kHostReduce : TraceActivity::kHostCopy;
 }
 
+// Into the request's name.
+void Describe(const Request& request) {
+  LocalName& name = *request.local;
+  const RequestKind kind = request.signature.kind;
+  const bool named = kind != RequestKind::kLeave && kind != RequestKind::kJoin;
+  name.described = kind;
+  snprintf(name.description.data(), name.description.size(), named ? "%s '%.60s'" : "%s",
+           KindName(kind), name.name->c_str());
+}
+
 }  // namespace
 
 void Engine::NoteActivity(const Request& request) {
   RankActivity& activity = world_->activity();
-  const Signature& s = request.signature;
-  char* at = activity.last;
-  char* const end = activity.last + sizeof(activity.last) - 1;
-  const auto put = [&](const char* text, size_t length) {
-    const size_t part = std::min<size_t>(length, static_cast<size_t>(end - at));
-    std::memcpy(at, text, part);
-    at += part;
-  };
-  const char* kind = KindName(s.kind);
-  put(kind, strlen(kind));
-  if (s.kind != RequestKind::kLeave && s.kind != RequestKind::kJoin) {
-    const std::string& name = *request.local->name;
-    put(" '", 2);
-    put(name.data(), std::min<size_t>(name.size(), 60));
-    put("'", 1);
-  }
-  *at = 0;
+  LocalName* name = request.local;
+  if (name->described != request.signature.kind || name->description[0] == 0) Describe(request);
+  std::memcpy(activity.last, name->description.data(), sizeof(activity.last));
   activity.pending.store(static_cast<uint64_t>(pending_.load(std::memory_order_relaxed)),
                          std::memory_order_relaxed);
 }

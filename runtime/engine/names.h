@@ -2,6 +2,7 @@
 // cheap. Not thread-safe: under the engine's mutex.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ struct LocalName {
   bool staged = false;        // in this rank's stage
   int64_t begin_ns = 0;       // when it began to, while the timeline is on
   bool summed = false;        // this rank has done its part of them
+  // "allreduce 'grad.3'", for the host's page; of the latest kind.
+  RequestKind described = RequestKind::kLeave;
+  std::array<char, sizeof(RankActivity::last)> description{};
 };
 
 class Names {

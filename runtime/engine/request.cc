@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
 
 namespace hvd {
 
@@ -76,17 +75,6 @@ const char* OpName(uint32_t op) {
       return "average over contributors";
   }
   return "unknown";
-}
-
-size_t Signature::row_elements() const {
-  size_t count = 1;
-  for (int d = 1; d < ndim; ++d) count *= static_cast<size_t>(shape[d]);
-  return count;
-}
-
-size_t Signature::elements() const {
-  if (is_group()) return static_cast<size_t>(std::accumulate(shape.begin(), shape.end(), 0L));
-  return ndim == 0 ? 1 : static_cast<size_t>(shape[0]) * row_elements();
 }
 
 namespace {

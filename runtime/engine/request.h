@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -60,8 +61,17 @@ struct Signature {
 
   int64_t rows() const { return ndim > 0 ? shape[0] : 0; }
   bool is_group() const { return group_count > 0; }
-  size_t elements() const;      // 1 for a scalar; the sum over a group
-  size_t row_elements() const;  // elements in one row of the first dimension
+  // 1 for a scalar; the sum over a group.
+  size_t elements() const {
+    if (is_group()) return static_cast<size_t>(std::accumulate(shape.begin(), shape.end(), 0L));
+    return ndim == 0 ? 1 : static_cast<size_t>(shape[0]) * row_elements();
+  }
+  // In one row of the first dimension.
+  size_t row_elements() const {
+    size_t count = 1;
+    for (int d = 1; d < ndim; ++d) count *= static_cast<size_t>(shape[d]);
+    return count;
+  }
 };
 
 // "allreduce float32 [64,10] sum"

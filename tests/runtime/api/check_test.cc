@@ -27,13 +27,11 @@ struct TestCall {
   }
   absl::Status Check(RequestKind kind) {
     request.name.clear();
-    const absl::StatusOr<hvd_options_t> read = ReadOptions(&options);
-    if (!read.ok()) return read.status();
     Call call;
+    if (absl::Status read = ReadOptions(&options, &call.options); !read.ok()) return read;
     call.kind = kind;
     call.input = &input;
     call.output = &output;
-    call.options = *read;
     call.splits = splits.empty() ? nullptr : splits.data();
     call.split_count = static_cast<int32_t>(splits.size());
     return CheckCall(call, {set, ranks, index}, &request);
