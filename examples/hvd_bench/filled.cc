@@ -7,7 +7,9 @@
 namespace bench {
 
 Filled::Filled(const Plan& plan)
-    : dtype_(plan.dtype),
+    : rank_(hvd::rank()),
+      size_(hvd::size()),
+      dtype_(plan.dtype),
       count_(std::max<size_t>(1, plan.bytes / plan.dtype.bytes)),
       async_(plan.async),
       name_(plan.named ? "bench." + plan.op : "") {
@@ -34,14 +36,14 @@ void Filled::Begin() { ThrowIfError(Submit(&handle_)); }
 void Filled::End() { ThrowIfError(hvd_wait(handle_)); }
 
 double Filled::SumOf(size_t index) const {
-  return PatternSum(dtype_, hvd::size(), alike_ ? 0 : index);
+  return PatternSum(dtype_, size_, alike_ ? 0 : index);
 }
 
-double Filled::Others() const { return 1.0 * (hvd::size() - 1) / hvd::size(); }
+double Filled::Others() const { return 1.0 * (size_ - 1) / size_; }
 
 void Filled::FillMine(Buffer* buffer, size_t first) const {
-  if (alike_) return buffer->SetAll(ValueOf(hvd::rank(), 0));
-  for (size_t i = 0; i < buffer->count(); ++i) buffer->Set(i, ValueOf(hvd::rank(), first + i));
+  if (alike_) return buffer->SetAll(ValueOf(rank_, 0));
+  for (size_t i = 0; i < buffer->count(); ++i) buffer->Set(i, ValueOf(rank_, first + i));
 }
 
 }  // namespace bench

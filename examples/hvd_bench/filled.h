@@ -36,6 +36,7 @@ class Filled : public Collective {
   hvd_options_t options_ = HVD_OPTIONS_INIT;
 
  private:
+  const int rank_, size_;
   Dtype dtype_;
   size_t count_;
   bool alike_ = false, async_;

@@ -39,9 +39,10 @@ class Gradients {
   void RunTensors();
   void RunBucket();
   double Sum(size_t index, bool alike) const {
-    return PatternSum(dtype_, hvd::size(), alike ? 0 : index);
+    return PatternSum(dtype_, size_, alike ? 0 : index);
   }
 
+  const int rank_ = hvd::rank(), size_ = hvd::size();
   Dtype dtype_;
   std::unique_ptr<hvd_bucket_t, void (*)(hvd_bucket_t*)> bucket_{nullptr, hvd_bucket_destroy};
   std::vector<Tensor> tensors_;
@@ -50,7 +51,7 @@ class Gradients {
 };
 
 Gradients::Gradients(const GradientsPlan& plan)
-    : dtype_(plan.dtype), random_(0x9e3779b9 + hvd::rank()) {
+    : dtype_(plan.dtype), random_(0x9e3779b9 + rank_) {
   const std::vector<size_t> sizes = Resnet50Gradients();
   const std::vector<int64_t> counts(sizes.begin(), sizes.end());
   plan.views ? MakeViews(counts) : MakeTensors(plan, counts);
@@ -86,10 +87,10 @@ void Gradients::MakeViews(const std::vector<int64_t>& counts) {
 void Gradients::Fill(bool alike) {
   for (Tensor& tensor : tensors_) {
     if (alike) {
-      tensor.data->SetAll(Pattern(hvd::rank(), 0));
+      tensor.data->SetAll(Pattern(rank_, 0));
       continue;
     }
-    for (size_t i = 0; i < tensor.data->count(); ++i) tensor.data->Set(i, Pattern(hvd::rank(), i));
+    for (size_t i = 0; i < tensor.data->count(); ++i) tensor.data->Set(i, Pattern(rank_, i));
   }
 }
 
