@@ -35,9 +35,7 @@ void Filled::Run() {
 void Filled::Begin() { ThrowIfError(Submit(&handle_)); }
 void Filled::End() { ThrowIfError(hvd_wait(handle_)); }
 
-double Filled::SumOf(size_t index) const {
-  return PatternSum(dtype_, size_, alike_ ? 0 : index);
-}
+double Filled::SumOf(size_t index) const { return PatternSum(dtype_, size_, alike_ ? 0 : index); }
 
 double Filled::Others() const { return 1.0 * (size_ - 1) / size_; }
 

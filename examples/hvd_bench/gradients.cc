@@ -50,8 +50,7 @@ class Gradients {
   std::mt19937_64 random_;
 };
 
-Gradients::Gradients(const GradientsPlan& plan)
-    : dtype_(plan.dtype), random_(0x9e3779b9 + rank_) {
+Gradients::Gradients(const GradientsPlan& plan) : dtype_(plan.dtype), random_(0x9e3779b9 + rank_) {
   const std::vector<size_t> sizes = Resnet50Gradients();
   const std::vector<int64_t> counts(sizes.begin(), sizes.end());
   plan.views ? MakeViews(counts) : MakeTensors(plan, counts);

@@ -90,10 +90,11 @@ absl::Status HostCollectives::SumOwnSlice(const ReduceArgs& args) {
   const auto kernel = FindKernel(args, size(), &scales);
   if (!kernel.ok()) return kernel.status();
   const TensorView tensors(args);
-  const std::vector<size_t> bounds = EvenSlices(tensors.count(), size());
+  const std::vector<size_t> no_bounds;
   const HostReduce reduce{
-      .kernel = *kernel, .scales = scales, .tensors = tensors, .bounds = bounds};
-  return hvd::SumOwnSlice(*group_, reduce);
+      .kernel = *kernel, .scales = scales, .tensors = tensors, .bounds = no_bounds};
+  return SumSlice(*group_, reduce, EvenBound(tensors.count(), size(), rank()),
+                  EvenBound(tensors.count(), size(), rank() + 1));
 }
 
 absl::Status HostCollectives::ReduceScatter(const ReduceScatterArgs& args) {

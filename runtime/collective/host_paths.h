@@ -59,9 +59,9 @@ absl::Status StagedAlltoall(HostGroup& group, const AlltoallArgs& args,
 // Copies to an output.
 void CopyOut(void* to, const void* from, size_t bytes, bool streams);
 
-// REQUIRES: tensors.all_in_shared_memory(); gather. The first only reads and writes this rank's
-// slice of all buffers: who meets whom before and after is the caller's.
-absl::Status SumOwnSlice(const HostGroup& group, const HostReduce& reduce);
+// REQUIRES: tensors.all_in_shared_memory(); gather. The first only reads and writes these elements
+// of all buffers, needs no bounds, and leaves it to the caller who meets whom before and after.
+absl::Status SumSlice(const HostGroup& group, const HostReduce& reduce, size_t begin, size_t end);
 absl::Status ZeroCopyReduce(HostGroup& group, const HostReduce& reduce);
 
 }  // namespace hvd

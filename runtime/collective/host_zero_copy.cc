@@ -11,12 +11,11 @@ constexpr size_t kUncheckedBytes = size_t{1} << 20;
 
 }  // namespace
 
-absl::Status SumOwnSlice(const HostGroup& group, const HostReduce& reduce) {
+absl::Status SumSlice(const HostGroup& group, const HostReduce& reduce, size_t begin, size_t end) {
   absl::InlinedVector<const void*, 16> sources(group.size());
   absl::InlinedVector<void*, 16> destinations(group.size());
   const size_t step = kUncheckedBytes / reduce.tensors.element_bytes();
-  const size_t end = reduce.bounds[group.rank() + 1];
-  for (size_t begin = reduce.bounds[group.rank()]; begin < end; begin += step) {
+  for (; begin < end; begin += step) {
     if (absl::Status alive = group.Check(); !alive.ok()) return alive;
     reduce.tensors.ForEachPiece(
         begin, std::min(step, end - begin), [&](const TensorView::Piece& piece) {
@@ -36,7 +35,8 @@ absl::Status SumOwnSlice(const HostGroup& group, const HostReduce& reduce) {
 // only at the end, when nobody reads or writes another's buffers any more.
 absl::Status ZeroCopyReduce(HostGroup& group, const HostReduce& reduce) {
   if (absl::Status begun = group.Begin(); !begun.ok()) return begun;
-  if (absl::Status summed = SumOwnSlice(group, reduce); !summed.ok()) return summed;
+  const size_t begin = reduce.bounds[group.rank()], end = reduce.bounds[group.rank() + 1];
+  if (absl::Status summed = SumSlice(group, reduce, begin, end); !summed.ok()) return summed;
   group.PublishMark({});
   return group.AwaitMarks();
 }

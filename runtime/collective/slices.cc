@@ -6,16 +6,18 @@
 
 namespace hvd {
 
-std::vector<size_t> EvenSlices(size_t count, int parts) {
+size_t EvenBound(size_t count, int parts, int index) {
   constexpr size_t kGrain = 64;
+  if (index == parts) return count;
   const size_t grains = (count + kGrain - 1) / kGrain;
+  // floor(grains * index / parts) without the product, which could overflow.
+  const size_t begin = grains / parts * index + grains % parts * index / parts;
+  return std::min(count, begin * kGrain);
+}
+
+std::vector<size_t> EvenSlices(size_t count, int parts) {
   std::vector<size_t> bounds(parts + 1);
-  for (int i = 0; i < parts; ++i) {
-    // floor(grains * i / parts) without the product, which could overflow.
-    const size_t begin = grains / parts * i + grains % parts * i / parts;
-    bounds[i] = std::min(count, begin * kGrain);
-  }
-  bounds[parts] = count;
+  for (int i = 0; i <= parts; ++i) bounds[i] = EvenBound(count, parts, i);
   return bounds;
 }
 

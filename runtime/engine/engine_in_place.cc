@@ -17,11 +17,11 @@ size_t WidthOf(const Signature& s) { return DtypeBytes(static_cast<hvd_dtype_t>(
 template <class F>
 void ForOthersSlices(const Direct& direct, const Signature& signature, const F& f) {
   const size_t width = WidthOf(signature);
-  const std::vector<size_t> bounds = EvenSlices(signature.elements(), direct.size());
-  const size_t begin = bounds[direct.index()] * width;
-  const size_t end = bounds[direct.index() + 1] * width;
+  const size_t count = signature.elements();
+  const size_t begin = EvenBound(count, direct.size(), direct.index()) * width;
+  const size_t end = EvenBound(count, direct.size(), direct.index() + 1) * width;
   if (begin > 0) f(size_t{0}, begin);
-  if (bounds.back() * width > end) f(end, bounds.back() * width - end);
+  if (count * width > end) f(end, count * width - end);
 }
 
 }  // namespace
