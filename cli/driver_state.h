@@ -81,6 +81,7 @@ class JobState {
   void Send(int host, v1::Command command);
   void Say(std::string text);
   void Abort(const std::string& cause);
+  // driver_end.cc, with Signalled, ProcessLost and Tick
   void Stop(const std::string& cause, bool kill, double now);
   void End(Ending ending, const std::string& text, double now);
   void Settle(double now);

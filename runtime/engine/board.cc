@@ -136,13 +136,16 @@ absl::Status Board::CheckLeft(uint32_t number, int run, std::string_view name) {
   return absl::OkStatus();
 }
 
-// Under the lock, or after the epoch is broken anyway.
-absl::Status Board::AbortLeft(int left_rank, std::string_view waiting_for) const {
-  const std::string cause = "rank " + std::to_string(left_rank) +
-                            " has left the job (hvd_shutdown) while other ranks wait for it in '" +
-                            std::string(waiting_for) + "'";
+absl::Status Board::Abort(const std::string& cause) const {
   AbortEpoch(place_.page, cause.c_str(), place_.event_fds);
   return Aborted(place_.page);
+}
+
+// Under the lock, or after the epoch is broken anyway.
+absl::Status Board::AbortLeft(int left_rank, std::string_view waiting_for) const {
+  return Abort("rank " + std::to_string(left_rank) +
+               " has left the job (hvd_shutdown) while other ranks wait for it in '" +
+               std::string(waiting_for) + "'");
 }
 
 absl::Status Board::NoteLeft() {

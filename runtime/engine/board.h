@@ -115,7 +115,9 @@ class Board {
   // This rank will submit nothing more (its kLeave has been marked). Aborts the epoch when a peer
   // on this host waits for it. With several hosts the leader passes it on.
   absl::Status NoteLeft();
-  // Aborts the epoch: `left_rank` (global) can never answer `waiting_for`.
+  // Aborts the epoch, for a cause that is known; returns it.
+  absl::Status Abort(const std::string& cause) const;
+  // … `left_rank` (global) can never answer `waiting_for`.
   absl::Status AbortLeft(int left_rank, std::string_view waiting_for) const;
 
   // What is marked by some and not complete, at most so many.

@@ -251,6 +251,7 @@ void Engine::Shutdown() {
     status = SubmitLocked(&leave);
     if (world_->direct() != nullptr) world_->direct()->Leave(rounds_ + 1);
   }
+  if (!status.ok() && !absl::IsAborted(status)) EndUnleft(status);
   if (status.ok()) {
     status = world_->board().NoteLeft();
     world_->waiter().Ring();
@@ -262,10 +263,22 @@ void Engine::Shutdown() {
   std::unique_lock<std::mutex> lock(mutex_);
   TakeRole(&lock);
   lock.unlock();
-  CompleteAll(absl::AbortedError("this rank has called hvd_shutdown"));
-  watched_.clear();
+  const absl::Status broken = world_->waiter().Check();
+  if (broken.ok()) EndAll();
+  if (!broken.ok()) Break(broken);  // a leader's peers on other hosts may not know yet
   lock.lock();
   executing_ = false;
+}
+
+// A rank that cannot leave with the others must not let them wait for it, nor its own threads.
+void Engine::EndUnleft(const absl::Status& why) {
+  const int rank = world_->board().GlobalRank(world_->rank());
+  const std::string reason = absl::IsFailedPrecondition(why)
+                                 ? "before its hvd_join has returned"
+                                 : "and cannot leave in order: " + std::string(why.message());
+  (void)world_->board()
+      .Abort("rank " + std::to_string(rank) + " has called hvd_shutdown " + reason)
+      .ok();  // every wait says it
 }
 
 // Whoever has it gives it up for one that waits, or when its work ends; all work ends.
@@ -285,7 +298,7 @@ void Engine::SayBye() {
   TakeRole(&lock);
   lock.unlock();
   (void)leader.SayBye().ok();
-  while (std::chrono::steady_clock::now() < end) {
+  while (std::chrono::steady_clock::now() < end && world_->waiter().Check().ok()) {
     world_->transport()->Progress();
     const absl::StatusOr<bool> stepped = leader.Step();
     const absl::StatusOr<bool> unsent = leader.HasUnsent();

@@ -130,6 +130,8 @@ class Engine {
   void CompleteAll(const absl::Status& status);
   void Break(const absl::Status& status);
 
+  void EndAll();
+  void EndUnleft(const absl::Status& why);
   void TakeRole(std::unique_lock<std::mutex>* lock);
   void SayBye();
 

@@ -121,7 +121,19 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
   world_->board().Advance();
   Complete(finished);
   if (tuner_ != nullptr) Tune(batch);
+  const bool is_end = std::any_of(batch.begin(), batch.end(), [](const LogEntry& entry) {
+    return entry.signature.kind == RequestKind::kLeave;
+  });
+  if (is_end) EndAll();
   return true;
+}
+
+// All ranks have left: what has not been asked for by all of them never will be.
+void Engine::EndAll() {
+  while (StepDirect()) {
+  }
+  CompleteAll(absl::AbortedError("this rank has called hvd_shutdown"));
+  watched_.clear();
 }
 
 // Every rank counts the same batches, so all are here together when a sample is over.

@@ -35,7 +35,9 @@ def test_hvdrun_and_hvdd_hold_grpc_within():
 
 def test_public_headers_compile_alone():
     include = world.REPOSITORY / "runtime" / "include"
-    for compiler, standard, header in (("gcc", "c11", "hvd.h"), ("g++", "c++17", "hvd.hpp"), ("g++", "c++20", "hvd.hpp")):
+    cases = [("gcc", "c11", "hvd.h"), ("g++", "c++20", "hvd.hpp")]
+    cases += [("g++", "c++17", path.name) for path in sorted((include / "hvd").glob("*.hpp"))]
+    for compiler, standard, header in cases:
         language = "c" if compiler == "gcc" else "c++"
         with tempfile.NamedTemporaryFile("w", suffix=".c" if language == "c" else ".cc") as source:
             source.write(f'#include "hvd/{header}"\n')

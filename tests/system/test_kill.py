@@ -14,10 +14,10 @@ def start(here, *options, command=(VICTIM, "loop"), ranks=2, **how):
     return here.start_hvdrun("-np", ranks, *options, *command, **how).wait_for("joined", ranks)
 
 
-def kill_many(role, check, ranks=2, hosts=1, on=0, options=(), command=(VICTIM, "loop"), **how):
-    """Kills the last process of a role on host `on` in `ROUNDS` jobs; check(outcome) judges each."""
+def kill_many(role, check, ranks=2, hosts=1, on=0, options=(), command=(VICTIM, "loop"), rounds=ROUNDS, **how):
+    """Kills the last process of a role on host `on` in so many jobs; check(outcome) judges each."""
     with world.hosts(hosts, slots=ranks // hosts) as here:
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             job = start(here, "--hostfile", here.hostfile, *options, command=command, ranks=ranks, **how)
             found = world.roles(here.hosts[on])
             assert role in found, f"no {role} among {found}"
@@ -84,6 +84,12 @@ def test_hvdd_of_another_host():
 @world.bound(300)
 def test_rank_of_another_host():
     kill_many("victim", killed, ranks=4, hosts=2, on=1)
+
+
+def test_rank_and_hvdd_of_another_host_inside_an_alltoall():
+    trading = dict(ranks=4, hosts=2, on=1, command=(VICTIM, "alltoall"), rounds=min(ROUNDS, 4))
+    kill_many("victim", killed, **trading)
+    kill_many("hvdd", lost("host1"), **trading)
 
 
 @world.bound(300)

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "hvd/hvd.hpp"
+#include "hvd/hvd.h"
+#include "hvd/types.hpp"
 
 namespace hvd {
 

@@ -1,82 +1,17 @@
 #include "runtime/engine/engine.h"
 
 #include <catch2/catch.hpp>
-#include <functional>
-#include <mutex>
 #include <thread>
 
-#include "runtime/transport/loopback/loopback_transport.h"
-#include "tests/support/fake_daemon.h"
+#include "tests/runtime/engine/engine_world.h"
 
 namespace hvd {
 namespace {
 
-// Failures on ranks' threads: Catch's assertions belong to the main thread.
-class Problems {
- public:
-  void Expect(bool fine, const std::string& what) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!fine) text_ += what + "\n";
-  }
-  std::string text() const { return text_; }
-
- private:
-  std::mutex mutex_;
-  std::string text_;
-};
-
-using RankBody = std::function<void(Engine&, Problems&)>;
-
-// Runs `body` as each rank of `hosts`, each with an engine of its own, and shuts down.
-std::string RunWorld(const std::vector<HostShape>& hosts, const RankBody& body, int epochs = 1) {
-  FakeDaemon daemon(hosts);
-  const Topology topology(hosts);
-  // A network an epoch: copies of one would share its messages, and one epoch read another's.
-  std::vector<LoopbackWorld> networks;
-  for (int epoch = 0; epoch < epochs; ++epoch) networks.emplace_back(topology.size());
-  Problems problems;
-  std::vector<std::thread> ranks;
-  for (int r = 0; r < topology.size(); ++r) {
-    ranks.emplace_back([&, r] {
-      auto session = Session::Open(daemon.link(r));
-      problems.Expect(session.ok(), session.status().ToString());
-      for (int epoch = 0; session.ok() && epoch < epochs; ++epoch) {
-        auto world = EpochWorld::Join(
-            session->get(), {static_cast<uint64_t>(epoch), 2, [&](const TransportPlace& place) {
-                               return networks[epoch].TransportFor(place.rank);
-                             }});
-        problems.Expect(world.ok(), world.status().ToString());
-        if (!world.ok()) return;
-        {
-          Engine engine(std::move(*world), EngineConfig());
-          body(engine, problems);
-          engine.Shutdown();
-        }
-        problems.Expect((*session)->Leave(epoch + 1).ok(), "leave");
-      }
-    });
-  }
-  for (std::thread& rank : ranks) rank.join();
-  return problems.text();
-}
-
-void FillSum(Request* request, const std::string& name, std::vector<float>* data) {
-  request->name = name;
-  request->unnamed = name.empty();
-  request->signature.kind = RequestKind::kAllreduce;
-  request->signature.dtype = HVD_FLOAT32;
-  request->signature.op = HVD_SUM;
-  request->signature.ndim = 1;
-  request->signature.shape[0] = static_cast<int64_t>(data->size());
-  request->input = data->data();
-  request->output = data->data();
-}
-
-absl::Status Sum(Engine& engine, const std::string& name, std::vector<float>* data) {
-  Request request;
-  FillSum(&request, name, data);
-  return engine.Run(&request);
-}
+using test::FillSum;
+using test::Problems;
+using test::RunWorld;
+using test::Sum;
 
 const std::vector<std::vector<HostShape>> kWorlds = {
     {{"a", 1}},           {{"a", 2}},           {{"a", 5}},
@@ -95,40 +30,6 @@ TEST_CASE("blocking sums, named and unnamed") {
             }
           }) == "");
   }
-}
-
-// Through a rank's stage when its call is the only one; else by the board, for all of them.
-TEST_CASE(
-    "medium tensors in private memory: in place or not, alone or beside others, by any size") {
-  CHECK(RunWorld({{"a", 3}}, [](Engine& engine, Problems& problems) {
-          const int rank = engine.world().rank();
-          for (int i = 0; i < 60; ++i) {
-            const size_t count = 1100 + static_cast<size_t>(i) * 4999;
-            std::vector<float> in(count, rank + 1.0f), out(count, -1.0f), beside(2000, 1.0f);
-            for (size_t at = 0; at < count; ++at) in[at] += static_cast<float>(at % 7);
-            const std::vector<float> given = in;
-            Request other;
-            FillSum(&other, "beside", &beside);
-            const bool is_busy = i % 3 == rank;  // this rank then cannot stage
-            if (is_busy) problems.Expect(engine.Submit(&other).ok(), "submit");
-            Request request;
-            FillSum(&request, "x", &in);
-            request.signature.op = HVD_AVERAGE;
-            request.signature.prescale = 2.0;
-            if (i % 2 == 1) request.output = out.data();
-            const absl::Status status = engine.Run(&request);
-            problems.Expect(status.ok(), status.ToString());
-            if (!is_busy) problems.Expect(engine.Run(&other).ok(), "beside");
-            if (is_busy) problems.Expect(engine.Wait(&other).ok(), "beside");
-            const std::vector<float>& got = i % 2 == 1 ? out : in;
-            for (size_t at = 0; at < count; ++at) {
-              if (got[at] == 4.0f + 2.0f * static_cast<float>(at % 7)) continue;
-              return problems.Expect(false, "wrong at " + std::to_string(at));
-            }
-            problems.Expect(i % 2 == 0 || in == given, "the input has changed");
-            problems.Expect(beside.back() == 3.0f, "beside: wrong sum");
-          }
-        }) == "");
 }
 
 TEST_CASE("asynchronous sums submitted in another order on each rank") {
@@ -223,100 +124,6 @@ TEST_CASE("a mismatch is the same error on every rank and the engine lives on") 
             std::vector<float> y(10, 1.0f);
             problems.Expect(Sum(engine, "x", &y).ok() && y[9] == 3.0f, "after the mismatch");
           }) == "");
-}
-
-TEST_CASE("small on some ranks and large on others is a mismatch like any other") {
-  CHECK(RunWorld({{"a", 3}}, [](Engine& engine, Problems& problems) {
-          for (const size_t large : {1025u, 100000u}) {
-            std::vector<float> x(engine.world().rank() == 1 ? large : 10, 1.0f);
-            const absl::Status status = Sum(engine, "x", &x);
-            problems.Expect(absl::IsInvalidArgument(status), status.ToString());
-            problems.Expect(status.message().find("rank 1") != std::string::npos,
-                            std::string(status.message()));
-            std::vector<float> y(10, 1.0f), z(large, 1.0f);
-            problems.Expect(Sum(engine, "x", &y).ok() && y[9] == 3.0f, "small afterwards");
-            problems.Expect(Sum(engine, "x", &z).ok() && z[9] == 3.0f, "large afterwards");
-          }
-        }) == "");
-}
-
-// A reduce-scatter of `rows` rows of two floats, or an alltoall of all of them to rank 0.
-absl::Status Scatter(Engine& engine, RequestKind kind, int64_t rows, float* first) {
-  const std::vector<float> data(static_cast<size_t>(rows) * 2, engine.world().rank() + 1.0f);
-  Request request;
-  request.name = "x";
-  request.signature.kind = kind;
-  request.signature.dtype = HVD_FLOAT32;
-  request.signature.op = kind == RequestKind::kReduceScatter ? HVD_SUM : 0;
-  request.signature.ndim = 2;
-  request.signature.shape = {rows, 2};
-  request.input = data.data();
-  if (kind == RequestKind::kAlltoall) {
-    request.splits.assign(engine.world().topology().size(), 0);
-    request.splits[0] = rows;
-  }
-  const absl::Status status = engine.Run(&request);
-  *first = 0;
-  if (status.ok() && request.result_shape.at(0) > 0) {
-    *first = static_cast<const float*>(request.owned_result)[0];
-  }
-  return status;
-}
-
-TEST_CASE("small reduce-scatters: what differs is told, and other sizes work before and after") {
-  CHECK(RunWorld({{"a", 3}}, [](Engine& engine, Problems& problems) {
-          const int rank = engine.world().rank();
-          for (const int64_t rows : {1, 2, 5, 512, 513, 40000, 7}) {
-            float first = 0;
-            problems.Expect(Scatter(engine, RequestKind::kReduceScatter, rows, &first).ok(), "sum");
-            problems.Expect(first == (rank < rows ? 6.0f : 0.0f), "wrong sum");
-            const absl::Status status =
-                Scatter(engine, RequestKind::kReduceScatter, rank == 2 ? rows + 1 : rows, &first);
-            const std::string text(status.message());
-            problems.Expect(absl::IsInvalidArgument(status), "no mismatch");
-            problems.Expect(
-                text.find("rank 2") != std::string::npos &&
-                    text.find("[" + std::to_string(rows + 1) + ",2]") != std::string::npos,
-                text);
-          }
-        }) == "");
-}
-
-TEST_CASE("an alltoall that is small on some ranks only goes by the board on all") {
-  CHECK(RunWorld({{"a", 3}}, [](Engine& engine, Problems& problems) {
-          const int rank = engine.world().rank();
-          for (const int64_t rows : {0, 1, 100, 512, 30000, 3}) {
-            float first = 0;
-            const absl::Status status =
-                Scatter(engine, RequestKind::kAlltoall, rank == 1 ? rows : 2, &first);
-            problems.Expect(status.ok(), status.ToString());
-            problems.Expect(first == (rank == 0 ? 1.0f : 0.0f), "wrong rows");
-          }
-        }) == "");
-}
-
-TEST_CASE("a small reduce-scatter that a joined rank does not bring is an error that names it") {
-  CHECK(RunWorld({{"a", 3}}, [](Engine& engine, Problems& problems) {
-          for (int round = 0; round < 3; ++round) {
-            if (engine.world().rank() != 1) {
-              for (const auto kind : {RequestKind::kReduceScatter, RequestKind::kAlltoall}) {
-                float first = 0;
-                const absl::Status status = Scatter(engine, kind, 6, &first);
-                problems.Expect(absl::IsInvalidArgument(status), status.ToString());
-                problems.Expect(status.message().find("rank 1") != std::string::npos,
-                                std::string(status.message()));
-              }
-            }
-            Request join;
-            join.signature.kind = RequestKind::kJoin;
-            join.name = "\x03join";
-            problems.Expect(engine.Run(&join).ok(), "join");
-            float first = 0;
-            problems.Expect(
-                Scatter(engine, RequestKind::kReduceScatter, 6, &first).ok() && first == 6.0f,
-                "after the join");
-          }
-        }) == "");
 }
 
 TEST_CASE("more unnamed calls than there are turns") {

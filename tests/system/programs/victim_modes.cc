@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -37,6 +38,17 @@ int Loop(const Arguments&) {
   Join();
   std::vector<float> data(100000, 1);
   while (true) hvd::allreduce(data, hvd::Op::kAverage, "loop");
+}
+
+// alltoall [BYTES]: every rank sends that much for ever; else 1 KB, 300 KB and 8 MB in turn.
+int Alltoall(const Arguments& arguments) {
+  Join();
+  std::vector<size_t> sizes = {1 << 10, 300 << 10, 8 << 20};
+  if (!arguments.empty()) sizes = {static_cast<size_t>(Number(arguments, 0, 0))};
+  const std::vector<uint8_t> data(*std::max_element(sizes.begin(), sizes.end()));
+  while (true) {
+    for (const size_t size : sizes) hvd::alltoall(data.data(), size, 1);
+  }
 }
 
 // wait: rank 0 waits for a tensor that the others never submit.
@@ -245,6 +257,7 @@ int Duplicate(const Arguments&) {
 const std::map<std::string, Mode>& Modes() {
   static const std::map<std::string, Mode> modes = {
       {"loop", Loop},
+      {"alltoall", Alltoall},
       {"wait", Wait},
       {"exit", Exit},
       {"segv", Segv},

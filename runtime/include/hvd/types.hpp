@@ -1,0 +1,141 @@
+// What the calls of hvd.hpp, which includes it, are told and what they throw.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "hvd/hvd.h"
+
+namespace hvd {
+
+// What a failed call throws. what() is the whole message: what failed, where, and what to do next.
+class Error : public std::runtime_error {
+ public:
+  Error(hvd_status_t code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  // HVD_ERR_ABORTED: a peer died or left. HVD_ERR_MISMATCH: the ranks asked for different things;
+  // hvd goes on working. The others: see hvd.h.
+  hvd_status_t code() const noexcept { return code_; }
+
+ private:
+  hvd_status_t code_;
+};
+
+enum class Op : int32_t {
+  kAverage = HVD_AVERAGE,
+  kSum = HVD_SUM,
+  kAdasum = HVD_ADASUM,
+  kMin = HVD_MIN,
+  kMax = HVD_MAX,
+  kProduct = HVD_PRODUCT,
+};
+
+// How floats of 32 and 64 bits travel.
+enum class Compression : int32_t {
+  kNone = HVD_COMPRESSION_NONE,
+  kFloat16 = HVD_COMPRESSION_FP16,
+  kBfloat16 = HVD_COMPRESSION_BF16,
+};
+
+// All that a collective can be told; the functions without it take the part that is asked for most.
+// What an operation has no use for must stay as it is.
+struct Options {
+  std::string name;
+  int process_set = HVD_GLOBAL_PROCESS_SET;
+  Op op = Op::kAverage;
+  double prescale = 1;
+  double postscale = 1;
+  Compression compression = Compression::kNone;
+  bool average_over_contributors = false;  // not over ranks that have joined
+};
+
+// 16-bit floats as bits: they travel and are summed (in float32); arithmetic is the caller's
+// business.
+struct float16 {
+  uint16_t bits;
+};
+struct bfloat16 {
+  uint16_t bits;
+};
+
+// The hvd_dtype_t of a C++ type. Types that hvd cannot reduce have no value and do not compile.
+template <class T>
+struct dtype_of;
+template <>
+struct dtype_of<uint8_t> : std::integral_constant<hvd_dtype_t, HVD_UINT8> {};
+template <>
+struct dtype_of<int8_t> : std::integral_constant<hvd_dtype_t, HVD_INT8> {};
+template <>
+struct dtype_of<int16_t> : std::integral_constant<hvd_dtype_t, HVD_INT16> {};
+template <>
+struct dtype_of<int32_t> : std::integral_constant<hvd_dtype_t, HVD_INT32> {};
+template <>
+struct dtype_of<int64_t> : std::integral_constant<hvd_dtype_t, HVD_INT64> {};
+template <>
+struct dtype_of<float16> : std::integral_constant<hvd_dtype_t, HVD_FLOAT16> {};
+template <>
+struct dtype_of<bfloat16> : std::integral_constant<hvd_dtype_t, HVD_BFLOAT16> {};
+template <>
+struct dtype_of<float> : std::integral_constant<hvd_dtype_t, HVD_FLOAT32> {};
+template <>
+struct dtype_of<double> : std::integral_constant<hvd_dtype_t, HVD_FLOAT64> {};
+template <>
+struct dtype_of<bool> : std::integral_constant<hvd_dtype_t, HVD_BOOL> {
+  static_assert(sizeof(bool) == 1, "hvd's bool is one byte");
+};
+
+namespace internal {
+
+inline void ThrowIfError(hvd_status_t status) {
+  if (status != HVD_OK) throw Error(status, hvd_last_error());
+}
+
+// A tensor of one dimension (or of rows × row_elements) over the caller's memory. `shape` is part
+// of it, so it stays where it was made.
+template <class T>
+class Tensor {
+ public:
+  Tensor(const T* data, size_t count) : Tensor(data, count, 1, 1) {}
+  Tensor(const T* data, size_t rows, size_t row_elements) : Tensor(data, rows, row_elements, 2) {}
+  Tensor(const Tensor&) = delete;
+  Tensor& operator=(const Tensor&) = delete;
+  const hvd_tensor_t* get() const { return &tensor_; }
+
+ private:
+  // hvd_tensor_t serves as input and as output and so holds a plain pointer; inputs are only read.
+  Tensor(const T* data, size_t rows, size_t row_elements, int32_t ndim)
+      : shape_{static_cast<int64_t>(rows), static_cast<int64_t>(row_elements)} {
+    tensor_.data = const_cast<T*>(data);
+    tensor_.shape = shape_.data();
+    tensor_.ndim = ndim;
+    tensor_.dtype = dtype_of<T>::value;
+  }
+
+  std::array<int64_t, 2> shape_;
+  hvd_tensor_t tensor_ = HVD_TENSOR_INIT;
+};
+
+inline hvd_options_t MakeOptions(const std::string& name) {
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.name = name.c_str();  // copied by the call it is passed to
+  return options;
+}
+
+// `options` must live as long as the result: its name is not copied here.
+inline hvd_options_t MakeOptions(const Options& options) {
+  hvd_options_t made = MakeOptions(options.name);
+  made.process_set = options.process_set;
+  made.op = static_cast<int32_t>(options.op);
+  made.prescale = options.prescale;
+  made.postscale = options.postscale;
+  made.compression = static_cast<int32_t>(options.compression);
+  made.flags = options.average_over_contributors ? HVD_AVERAGE_OVER_CONTRIBUTORS : 0;
+  return made;
+}
+
+}  // namespace internal
+
+}  // namespace hvd

@@ -1,0 +1,91 @@
+// A rank that calls hvd_shutdown on one thread while others of its threads are inside a call.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "tests/runtime/engine/engine_world.h"
+
+namespace hvd {
+namespace {
+
+using test::FillSum;
+using test::Problems;
+using test::RunWorld;
+using test::Sum;
+
+// What the rank is blocked in.
+enum class Blocked { kSmallSum, kLargeSum, kJoin };
+
+void Fill(Blocked what, Request* request, std::vector<float>* data) {
+  data->assign(what == Blocked::kLargeSum ? 300000 : 10, 1.0f);
+  if (what != Blocked::kJoin) return FillSum(request, "never", data);
+  request->signature.kind = RequestKind::kJoin;
+  request->name = "\x03join";
+}
+
+bool Says(const absl::Status& status, const std::string& text) {
+  return absl::IsAborted(status) && status.message().find(text) != std::string::npos;
+}
+
+// The others leave then too, in any order; or, on the host of one that has joined, work on until
+// that ends. (Inside a collective a rank of another host hears of the end from the network, which
+// this loopback never loses.)
+void BeOther(Blocked what, Engine& engine, Problems& problems) {
+  if (what != Blocked::kJoin || engine.world().topology().hosts().size() > 1) return;
+  std::vector<float> x(10, 1.0f);
+  absl::Status status;
+  while (status.ok()) status = Sum(engine, "x", &x);
+  problems.Expect(Says(status, "has called hvd_shutdown before its hvd_join"), status.ToString());
+}
+
+struct Scene {
+  std::vector<HostShape> hosts;
+  Blocked what;
+  int rank;  // that is blocked and leaves
+  bool by_handle;
+};
+
+std::string ShutDownBeside(const Scene& scene) {
+  std::atomic<bool> is_blocked{false};
+  return RunWorld(scene.hosts, [&](Engine& engine, Problems& problems) {
+    if (engine.world().rank() != scene.rank) {
+      while (!is_blocked.load()) std::this_thread::yield();
+      return BeOther(scene.what, engine, problems);
+    }
+    std::vector<float> data;
+    Request request;
+    Fill(scene.what, &request, &data);
+    std::thread blocked([&] {
+      absl::Status status;
+      if (scene.by_handle) status = engine.Submit(&request);
+      if (status.ok()) status = scene.by_handle ? engine.Wait(&request) : engine.Run(&request);
+      problems.Expect(Says(status, "hvd_shutdown"), status.ToString());
+    });
+    while (engine.world().activity().pending.load() == 0) std::this_thread::yield();
+    is_blocked.store(true);
+    engine.Shutdown();
+    blocked.join();
+  });
+}
+
+const std::vector<std::vector<HostShape>> kWorlds = {
+    {{"a", 2}}, {{"a", 3}}, {{"a", 1}, {"b", 1}}, {{"a", 2}, {"b", 2}}};
+
+TEST_CASE("a shutdown ends what the rank's other threads wait for") {
+  for (const std::vector<HostShape>& hosts : kWorlds) {
+    const int last = Topology(hosts).size() - 1;
+    for (const Blocked what : {Blocked::kSmallSum, Blocked::kLargeSum, Blocked::kJoin}) {
+      for (const int rank : {0, last}) {
+        for (const bool by_handle : {false, true}) {
+          CAPTURE(hosts.size(), last, static_cast<int>(what), rank, by_handle);
+          for (int round = 0; round < 3; ++round) {
+            CHECK(ShutDownBeside({hosts, what, rank, by_handle}) == "");
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hvd

@@ -1,0 +1,85 @@
+// Engines of whole jobs, each rank a thread of this process: hosts' memory by a fake daemon, the
+// network by loopback.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/engine/engine.h"
+#include "runtime/transport/loopback/loopback_transport.h"
+#include "tests/support/fake_daemon.h"
+
+namespace hvd::test {
+
+// Failures on ranks' threads: Catch's assertions belong to the main thread.
+class Problems {
+ public:
+  void Expect(bool fine, const std::string& what) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!fine) text_ += what + "\n";
+  }
+  std::string text() const { return text_; }
+
+ private:
+  std::mutex mutex_;
+  std::string text_;
+};
+
+using RankBody = std::function<void(Engine&, Problems&)>;
+
+// Runs `body` as each rank of `hosts`, each with an engine of its own, and shuts down.
+inline std::string RunWorld(const std::vector<HostShape>& hosts, const RankBody& body,
+                            int epochs = 1) {
+  FakeDaemon daemon(hosts);
+  const Topology topology(hosts);
+  // A network an epoch: copies of one would share its messages, and one epoch read another's.
+  std::vector<LoopbackWorld> networks;
+  for (int epoch = 0; epoch < epochs; ++epoch) networks.emplace_back(topology.size());
+  Problems problems;
+  std::vector<std::thread> ranks;
+  for (int r = 0; r < topology.size(); ++r) {
+    ranks.emplace_back([&, r] {
+      auto session = Session::Open(daemon.link(r));
+      problems.Expect(session.ok(), session.status().ToString());
+      for (int epoch = 0; session.ok() && epoch < epochs; ++epoch) {
+        auto world = EpochWorld::Join(
+            session->get(), {static_cast<uint64_t>(epoch), 2, [&](const TransportPlace& place) {
+                               return networks[epoch].TransportFor(place.rank);
+                             }});
+        problems.Expect(world.ok(), world.status().ToString());
+        if (!world.ok()) return;
+        {
+          Engine engine(std::move(*world), EngineConfig());
+          body(engine, problems);
+          engine.Shutdown();
+        }
+        problems.Expect((*session)->Leave(epoch + 1).ok(), "leave");
+      }
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  return problems.text();
+}
+
+inline void FillSum(Request* request, const std::string& name, std::vector<float>* data) {
+  request->name = name;
+  request->unnamed = name.empty();
+  request->signature.kind = RequestKind::kAllreduce;
+  request->signature.dtype = HVD_FLOAT32;
+  request->signature.op = HVD_SUM;
+  request->signature.ndim = 1;
+  request->signature.shape[0] = static_cast<int64_t>(data->size());
+  request->input = data->data();
+  request->output = data->data();
+}
+
+inline absl::Status Sum(Engine& engine, const std::string& name, std::vector<float>* data) {
+  Request request;
+  FillSum(&request, name, data);
+  return engine.Run(&request);
+}
+
+}  // namespace hvd::test
