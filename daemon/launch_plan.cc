@@ -79,7 +79,7 @@ SpawnOrder OrderFor(const RankLink& link, const LaunchContext& context) {
     order.limits.push_back({limit.resource(), limit.soft()});
   }
   const std::vector<int>& cores = context.facts.cores;
-  if (plan.local_size <= static_cast<int>(cores.size()) && !BindsNothing(program)) {
+  if (!BindsNothing(program)) {
     order.cores = CoresFor(link.local_rank, plan.local_size, cores);
   }
   return order;

@@ -8,8 +8,12 @@ namespace hvd {
 
 std::vector<int> CoresFor(int local_rank, int local_size, absl::Span<const int> cores) {
   const int count = static_cast<int>(cores.size());
-  if (local_size < 1 || local_rank < 0 || local_rank >= local_size || count < local_size) {
+  if (local_size < 1 || local_rank < 0 || local_rank >= local_size || count < 1) {
     return {cores.begin(), cores.end()};
+  }
+  if (count < local_size) {
+    if (local_size % count != 0) return {cores.begin(), cores.end()};
+    return {cores[local_rank / (local_size / count)]};
   }
   const int share = count / local_size;
   const int rest = count % local_size;

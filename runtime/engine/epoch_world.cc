@@ -74,7 +74,7 @@ absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::Alone() {
 }
 
 absl::Status EpochWorld::Meet(Session* session, const JoinOptions& options) {
-  const int cores = options.host_cores > 0 ? options.host_cores : UsableCores();
+  const int cores = UsableCores(options.host_cores);
   waiter_ = std::make_unique<Waiter>(page(), place().local_rank, event_fds(),
                                      WaitPolicy::For(place().local_size, cores));
   if (session != nullptr) {

@@ -80,9 +80,9 @@ double QuotaCores(std::string_view proc_self_cgroup, const std::string& cgroup_r
   return smallest;
 }
 
-int UsableCores() {
+int UsableCores(int had) {
   const double quota = QuotaCores(ReadFile("/proc/self/cgroup"), "/sys/fs/cgroup");
-  const double cores = std::min<double>(AffinityCores(), quota);
+  const double cores = std::min<double>(had > 0 ? had : AffinityCores(), quota);
   return std::max(1, static_cast<int>(cores));
 }
 

@@ -6,8 +6,9 @@
 
 namespace hvd {
 
-// Cores this process may use: its affinity, lowered by the cgroups' quotas. At least 1.
-int UsableCores();
+// Cores that can be used: `had` (0: this process's affinity) lowered by the quotas of its cgroups.
+// At least 1. Whoever pins ranks says how many they had: an affinity shows a rank only its own.
+int UsableCores(int had = 0);
 
 // The smallest CPU quota, in cores, of the cgroups that `proc_self_cgroup` (the text of
 // /proc/self/cgroup) names and of those above them, under `cgroup_root`; version 1 and 2.

@@ -60,12 +60,12 @@ TEST_CASE("an order carries identity, door and an even share of the cores") {
   CHECK(std::count(order.environment.begin(), order.environment.end(), "HVD_LINK=link") == 1);
 }
 
-TEST_CASE("no pinning with more ranks than cores, or when the user says none") {
+TEST_CASE("more ranks than cores are pinned to as many each; none when the user says so") {
   v1::Launch launch = TwoHosts();
   const auto plan = PlanLaunch(launch);
   HostFacts facts;
-  facts.cores = {0};
-  CHECK(OrderFor({0, "", 197}, {launch, *plan, facts}).cores.empty());
+  facts.cores = {5};
+  CHECK(OrderFor({1, "", 197}, {launch, *plan, facts}).cores == std::vector<int>{5});
   facts.cores = {0, 1};
   CHECK(!OrderFor({0, "", 197}, {launch, *plan, facts}).cores.empty());
   launch.mutable_program()->add_environment("HVD_BIND=none");

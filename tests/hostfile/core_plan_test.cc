@@ -32,9 +32,11 @@ TEST_CASE("every core belongs to exactly one rank") {
   }
 }
 
-TEST_CASE("more ranks than cores share all of them") {
-  const Cores cores = {0, 1};
+TEST_CASE("more ranks than cores: as many on each, or all on all") {
+  const Cores cores = {0, 3};
   CHECK(CoresFor(2, 3, cores) == cores);
+  CHECK(CoresFor(1, 4, cores) == Cores{0});
+  CHECK(CoresFor(2, 4, cores) == Cores{3});
   CHECK(CoresFor(0, 1, Cores{}).empty());
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 namespace hvd {
@@ -59,17 +60,22 @@ TEST_CASE("version 1: quota over period, -1 is none; other controllers do not co
   CHECK(std::isinf(QuotaCores("2:cpuset:/job\n", tree.root())));
 }
 
-TEST_CASE("affinity counts") {
+TEST_CASE("affinity counts, unless it is said how many cores there were") {
   CHECK(UsableCores() >= 1);
-  int pinned = 0;
+  int pinned = 0, told = 0;
   std::thread([&] {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     sched_setaffinity(0, sizeof(one), &one);
     pinned = UsableCores();
+    told = UsableCores(UsableCores() + 1);
   }).join();
   CHECK(pinned == 1);
+  std::ifstream groups("/proc/self/cgroup");
+  std::stringstream text;
+  text << groups.rdbuf();
+  if (QuotaCores(text.str(), "/sys/fs/cgroup") >= 2) CHECK(told == 2);
 }
 
 }  // namespace
