@@ -127,7 +127,8 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
       return OnStallDue(now);
     case v1::Event::kHostPending:
       return OnPending(host, event.host_pending(), now);
-    case v1::Event::kRankLeft:     // the rendezvous of the next epoch says all that we need
+    case v1::Event::kRankLeft:
+      return OnLeft(host, event.rank_left());
     case v1::Event::kStdinCredit:  // the driver's own, and so is the next
     case v1::Event::kTimelineAsked:
     case v1::Event::KIND_NOT_SET:
@@ -214,6 +215,20 @@ void JobState::OnBroke(const v1::RankBroke& broke, double now) {
   fact.broke = broke.message();
   fact.broke_s = Since(now);
   Stop(absl::StrCat(NameRank(facts_, broke.rank()), ": ", broke.message()), false, now);
+}
+
+// Ranks abort an epoch themselves when one leaves while others wait for it. Those that are inside a
+// collective on other hosts hear of it only here.
+void JobState::OnLeft(int host, const v1::RankLeft& left) {
+  if (stopping_ || left.aborted().empty() || left.epoch() <= told_aborted_) return;
+  told_aborted_ = left.epoch();
+  for (size_t other = 0; other < facts_.hosts.size(); ++other) {
+    if (static_cast<int>(other) == host || facts_.hosts[other].phase == HostFact::kGone) continue;
+    v1::Command command;
+    command.mutable_epoch_abort()->set_epoch(left.epoch());
+    command.mutable_epoch_abort()->set_cause(left.aborted());
+    Send(static_cast<int>(other), std::move(command));
+  }
 }
 
 void JobState::OnAddresses(int host, const v1::HostAddresses& addresses, double now) {

@@ -72,6 +72,7 @@ class JobState {
   void OnBroke(const v1::RankBroke& broke, double now);
   void OnAddresses(int host, const v1::HostAddresses& addresses, double now);
   void OnEarlyExit(const RankFact& fact);
+  void OnLeft(int host, const v1::RankLeft& left);
   // driver_stall.cc
   void OnStallDue(double now);
   void OnPending(int host, const v1::HostPending& pending, double now);
@@ -96,6 +97,7 @@ class JobState {
   StallBook stalls_;
   double stall_deadline_ = 0;  // for the hosts' answers
   const double started_;
+  uint64_t told_aborted_ = 0;  // the newest epoch that ranks have aborted
   bool launch_sent_ = false;
   bool launched_all_ = false;
   bool stopping_ = false;

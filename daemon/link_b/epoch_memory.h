@@ -29,6 +29,7 @@ class EpochMemory {
 
   // Safe from any thread; the first cause sticks.
   void Abort(const std::string& cause);
+  std::string abort_cause() const;  // empty while the epoch lives
   // "waiting in allreduce 'grad.3' …; 12 collectives done".
   std::string Activity(int local_rank) const;
   // The ranks fill their timelines from now on, or stop.

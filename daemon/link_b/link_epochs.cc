@@ -47,6 +47,9 @@ void LinkServer::Carry(const EpochActions& actions) {
       case Kind::kLeft:
         event.mutable_rank_left()->set_epoch(action.epoch);
         event.mutable_rank_left()->set_rank(options_.first_rank + action.rank);
+        if (const auto found = memories_.find(action.epoch); found != memories_.end()) {
+          event.mutable_rank_left()->set_aborted(found->second->abort_cause());
+        }
         options_.on_event(std::move(event));
         break;
       case Kind::kAbort:

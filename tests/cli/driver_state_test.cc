@@ -87,6 +87,25 @@ TEST_CASE("success needs no word to the hosts and no waiting") {
   CHECK(table.Judged().exit_code == 0);
 }
 
+TEST_CASE("an epoch that ranks of one host have aborted is aborted on the others, once") {
+  Table table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_left()->set_epoch(2);
+  table.state.Heard(0, event, 1);
+  CHECK(table.Wants().empty());
+  event.mutable_rank_left()->set_aborted("rank 0 has left");
+  table.state.Heard(0, event, 1);
+  const std::vector<Action> actions = table.state.TakeActions();
+  REQUIRE(actions.size() == 1);
+  CHECK(actions[0].host == 1);
+  CHECK(actions[0].command.epoch_abort().epoch() == 2);
+  CHECK(actions[0].command.epoch_abort().cause() == "rank 0 has left");
+  table.state.Heard(1, event, 1);
+  CHECK(table.Wants().empty());
+  CHECK_FALSE(table.state.finished());
+}
+
 TEST_CASE("success waits for the output's end, and not for ever") {
   Table table;
   table.Start();

@@ -180,6 +180,21 @@ TEST_CASE("a rank that dies before it joins frees those who wait") {
   munmap(page, kHostPageBytes);
 }
 
+TEST_CASE("whoever leaves an epoch that the ranks have aborted says why") {
+  Job job(1);
+  std::vector<Worker> workers;
+  workers.push_back(job.ComeBack());
+  job.Run(&workers);
+  HostPage* page = workers[0].Map();
+  REQUIRE(page != nullptr);
+  AbortEpoch(page, "rank 3 has left the job", nullptr);
+  workers[0].Leave(1);
+  const auto left = job.hvdd.Await(Kind::kRankLeft);
+  REQUIRE(left.has_value());
+  CHECK(left->rank_left().aborted() == "rank 3 has left the job");
+  munmap(page, kHostPageBytes);
+}
+
 TEST_CASE("the driver's abort and stop reach the page with their cause") {
   Job job(1);
   std::vector<Worker> workers;

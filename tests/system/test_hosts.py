@@ -93,6 +93,14 @@ def test_a_given_remote_shell():
         here.must_be_clean()
 
 
+def test_a_rank_that_leaves_while_others_are_inside_a_sum():
+    with world.hosts(2, slots=2) as here:
+        for _ in range(3):
+            outcome = here.hvdrun("-np", 4, "--hostfile", here.hostfile, VICTIM, "shutdown-in-join", seconds=10).must(0)
+            assert outcome.out.count("rank 0 has called hvd_shutdown before its hvd_join has returned") == 4, outcome
+        here.must_be_clean()
+
+
 def test_a_host_dies_under_the_job():
     with world.hosts(2, slots=2) as here:
         job = here.start_hvdrun("-np", 4, "--hostfile", here.hostfile, VICTIM, "loop").wait_for("joined", 4)

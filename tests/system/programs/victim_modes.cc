@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include "hvd/hvd.hpp"
 
@@ -91,6 +92,47 @@ int Leave(const Arguments&) {
     std::fprintf(stderr, "rank %d was told: %s\n", hvd::rank(), error.what());
     return 3;
   }
+  return 0;
+}
+
+// Rank 0's own allreduces are over: a join on one thread, told by the others that it works, then a
+// shutdown beside it.
+void ShutDownInJoin(const sigset_t& told) {
+  std::thread joining([] {
+    try {
+      hvd::join();
+    } catch (const hvd::Error& error) {
+      Say(error.what());
+    }
+  });
+  int signal = 0;
+  sigwait(&told, &signal);
+  hvd::shutdown();
+  joining.join();
+}
+
+// shutdown-in-join: rank 0 shuts down while it has joined and the others sum large tensors.
+int ShutdownInJoin(const Arguments&) {
+  sigset_t told;
+  sigemptyset(&told);
+  sigaddset(&told, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &told, nullptr);
+  Join();
+  const std::vector<int> pids = hvd::allgather(std::vector<int>{getpid()});
+  if (hvd::rank() == 0) {
+    ShutDownInJoin(told);
+    return 0;
+  }
+  std::vector<float> data(1000000, 1);
+  try {
+    for (int sums = 0;; ++sums) {
+      hvd::allreduce(data, hvd::Op::kAverage, "x");
+      if (sums == 2 && hvd::rank() == 1) kill(pids[0], SIGUSR1);
+    }
+  } catch (const hvd::Error& error) {
+    Say(error.what());
+  }
+  hvd::shutdown();
   return 0;
 }
 
@@ -256,21 +298,14 @@ int Duplicate(const Arguments&) {
 
 const std::map<std::string, Mode>& Modes() {
   static const std::map<std::string, Mode> modes = {
-      {"loop", Loop},
-      {"alltoall", Alltoall},
-      {"wait", Wait},
-      {"exit", Exit},
-      {"segv", Segv},
-      {"term-proof", TermProof},
-      {"leave", Leave},
-      {"reinit", Reinit},
-      {"flood", Flood},
-      {"lag", Lag},
-      {"timeline", TimelineOnAndOff},
-      {"metrics", Metrics},
-      {"steps", Steps},
-      {"mismatch", Mismatch},
-      {"duplicate", Duplicate},
+      {"loop", Loop},         {"alltoall", Alltoall},
+      {"wait", Wait},         {"exit", Exit},
+      {"segv", Segv},         {"term-proof", TermProof},
+      {"leave", Leave},       {"shutdown-in-join", ShutdownInJoin},
+      {"reinit", Reinit},     {"flood", Flood},
+      {"lag", Lag},           {"timeline", TimelineOnAndOff},
+      {"metrics", Metrics},   {"steps", Steps},
+      {"mismatch", Mismatch}, {"duplicate", Duplicate},
   };
   return modes;
 }
