@@ -45,7 +45,7 @@ FileSink::~FileSink() {
     finishing_ = true;
     changed_.notify_all();
   }
-  writer_.join();
+  if (writer_.joinable()) writer_.join();
 }
 
 size_t FileSink::Room() {
@@ -72,7 +72,10 @@ bool FileSink::Finish(TimePoint deadline) {
   std::unique_lock lock(mutex_);
   finishing_ = true;
   changed_.notify_all();
-  return changed_.wait_until(lock, deadline, [this] { return finished_; });
+  if (!changed_.wait_until(lock, deadline, [this] { return finished_; })) return false;
+  lock.unlock();
+  if (writer_.joinable()) writer_.join();  // it only returns now
+  return true;
 }
 
 void FileSink::Write() {

@@ -35,7 +35,7 @@ class FileSink {
   void Append(std::string_view data);
   // Every byte so far is or will be in the file.
   bool healthy() const;
-  // No more comes. False: not all was written by `deadline`.
+  // No more comes. False: not all was written by `deadline`. One thread at a time.
   bool Finish(TimePoint deadline);
 
  private:
