@@ -56,15 +56,18 @@ class HostRegion {
     return std::max(size_t{1} << 20, static_cast<size_t>(size) * kMinSliceBytes);
   }
   static size_t Bytes(int size) {
-    return StagesAt(size) + size_t{kStages} * size * StageBytes(size);
+    return StagesAt(size) + size_t{kStages} * size * StageStride(size);
   }
 
  private:
   static constexpr int kStages = kReduceStages + kCopyStages;
 
   std::byte* stage(int rank, uint64_t index) const {
-    return base_ + StagesAt(size_) + (uint64_t{kStages} * rank + index) * StageBytes(size_);
+    return base_ + StagesAt(size_) + (uint64_t{kStages} * rank + index) * StageStride(size_);
   }
+  // Not a multiple of a page: who sums reads the same place of all ranks' stages at once, and what
+  // is a multiple of 4 KB apart shares few lines of a first-level cache.
+  static size_t StageStride(int size) { return StageBytes(size) + 64; }
   static size_t SlotsAt(int size) { return (size * sizeof(RankBoard) + 4095) / 4096 * 4096; }
   static size_t StagesAt(int size) { return SlotsAt(size) + size_t{2} * size * kSlotBytes; }
 

@@ -84,7 +84,7 @@ struct Direct::Header {
 size_t Direct::Bytes(int size) {
   const size_t places = size_t{kNames + 1} * kPlaces * size;
   return RoundUp(sizeof(Header)) + RoundUp(sizeof(Line) * places) + RoundUp(kDoneBytes * places) +
-         kMaxBytes * places + kStageBytes * size;
+         kMaxBytes * places + kStageStride * size;
 }
 
 Direct::Direct(const DirectPlace& place) : place_(place) {

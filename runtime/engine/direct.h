@@ -66,7 +66,9 @@ class Direct {
   // Where a rank shows the others a tensor of its private memory, one at a time. What is larger
   // would leave the caches, and goes better in pieces (collective/).
   static constexpr size_t kStageBytes = size_t{1} << 20;
-  std::byte* Stage(int peer) const { return stages_ + kStageBytes * peer; }
+  // Not a multiple of a page: see HostRegion.
+  static constexpr size_t kStageStride = kStageBytes + 256;
+  std::byte* Stage(int peer) const { return stages_ + kStageStride * peer; }
 
   // Where this rank's tensor is to be written, and the mark published afterwards.
   std::byte* Room(const DirectTicket& ticket, uint64_t word);
