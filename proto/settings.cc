@@ -29,6 +29,10 @@ constexpr std::array kSettings = {
     Setting{Id::kPieceBytes, "HVD_PIECE_BYTES", nullptr, Kind::kBytes, nullptr,
             "pieces in which user memory passes through a host's shared memory", 4 * kKiB,
             64 * kMiB},
+    Setting{Id::kPeerReadBytes, "HVD_PEER_READ_BYTES", nullptr, Kind::kBytes, "4M",
+            "from this size ranks of a host read one another's user memory if that proves faster; "
+            "0: never",
+            0, 4 * kGiB},
     Setting{Id::kRailsBytes, "HVD_RAILS_BYTES", nullptr, Kind::kBytes, nullptr,
             "from this size all ranks of a host talk to the other hosts, not just one", 0,
             4 * kGiB},

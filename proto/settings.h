@@ -15,6 +15,7 @@ enum class SettingId {
   kBucketBytes,
   kOneShotBytes,
   kPieceBytes,
+  kPeerReadBytes,
   kRailsBytes,
   kRingBytes,
   kSegmentBytes,

@@ -82,7 +82,8 @@ absl::Status HostCollectives::Allreduce(const ReduceArgs& args) {
   }
   bounds = EvenSlices(tensors.count(), size());
   if (zero_copy) return ZeroCopyReduce(*group_, reduce);
-  return StagedReduce(*group_, reduce, {thresholds_.staged_piece_bytes});
+  return large_reduce_.Run(*group_, reduce, {thresholds_.staged_piece_bytes},
+                           thresholds_.peer_reads);
 }
 
 absl::Status HostCollectives::SumOwnSlice(const ReduceArgs& args) {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/collective/collectives.h"
 #include "runtime/collective/host_group.h"
+#include "runtime/collective/host_large_reduce.h"
 
 namespace hvd {
 
@@ -19,6 +20,7 @@ struct HostThresholds {
   size_t staged_piece_bytes = size_t{64} << 10;
   // Gathered outputs from this on go past the caches.
   size_t stream_bytes = size_t{16} << 20;
+  PeerReadOptions peer_reads;
 };
 
 class HostCollectives : public Collectives {
@@ -55,6 +57,7 @@ class HostCollectives : public Collectives {
 
   const std::unique_ptr<HostGroup> group_;
   HostThresholds thresholds_;
+  LargeReduce large_reduce_;
 };
 
 }  // namespace hvd

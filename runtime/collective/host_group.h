@@ -38,6 +38,8 @@ class HostGroup {
   const WaitPolicy& wait_policy() const { return waiter_->policy(); }
 
   absl::Status Check() const { return waiter_->Check(); }
+  // As Waiter::EndEpoch.
+  absl::Status EndEpoch(const std::string& symptom) { return waiter_->EndEpoch(symptom); }
   // Starts the next operation: afterwards this rank may write its slot and mark.
   absl::Status Begin();
   // `payload`: at most Mark::kPayloadBytes, for the peers; may be empty when the slot has it.

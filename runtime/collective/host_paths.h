@@ -7,6 +7,8 @@
 //   piece out of its input and what the others show, and writes the sum where they showed it: so
 //   lines cross between cores once each way, and each finds its results in its own stage. Rounds
 //   overlap.
+// Peer reads: each reads, through the system, the others' parts of its slice from their private
+//   memory, and later the sums from their owners' outputs.
 // Zero copy: the tensors lie in shared memory themselves. Each sums its slice out of all inputs and
 //   writes it into all outputs; nothing is staged.
 #pragma once
@@ -18,6 +20,7 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/collective/host_group.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
+#include "runtime/collective/peer_memory.h"
 #include "runtime/collective/tensor_view.h"
 
 namespace hvd {
@@ -48,6 +51,10 @@ struct StagedOptions {
   bool streams = false;    // outputs go past the caches
 };
 absl::Status StagedReduce(HostGroup& group, const HostReduce& reduce, const StagedOptions& options);
+// REQUIRES: one tensor; gather. `offers`: everyone's, by rank, after all have come; nobody may
+// touch its tensor before all are through.
+absl::Status PeerReadReduce(HostGroup& group, const HostReduce& reduce,
+                            absl::Span<const MemoryOffer> offers);
 absl::Status StagedAllgather(HostGroup& group, const GatherArgs& args,
                              const StagedOptions& options);
 absl::Status StagedBroadcast(HostGroup& group, const BroadcastArgs& args,

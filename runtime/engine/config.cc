@@ -49,6 +49,7 @@ void TakeAlgorithms(const SettingValues& values, EngineConfig* config) {
   HierarchicalThresholds& thresholds = config->thresholds;
   bytes(Id::kOneShotBytes, &thresholds.host.one_shot_bytes);
   bytes(Id::kPieceBytes, &thresholds.host.staged_piece_bytes);
+  thresholds.host.peer_reads.least_bytes = static_cast<size_t>(Whole(values, Id::kPeerReadBytes));
   bytes(Id::kRailsBytes, &thresholds.rails_bytes);
   bytes(Id::kRingBytes, &thresholds.message.ring_bytes);
   bytes(Id::kSegmentBytes, &thresholds.message.segment_bytes);

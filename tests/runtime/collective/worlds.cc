@@ -12,7 +12,10 @@ std::vector<WorldMaker> HostWorlds() {
   small_pieces.staged_piece_bytes = 4096;
   small_pieces.one_shot_bytes = 0;
   small_pieces.stream_bytes = 0;
+  HostThresholds peer_reads = small_pieces;
+  peer_reads.peer_reads = {.least_bytes = 1, .untried = true};
   for (const int size : {1, 2, 3, 4, 8}) {
+    makers.push_back([=] { return std::make_unique<HostWorld>(size, "peer reads", peer_reads); });
     makers.push_back(
         [=] { return std::make_unique<HostWorld>(size, "defaults", HostThresholds{}); });
     makers.push_back(

@@ -34,6 +34,7 @@ TEST_CASE("the table's defaults are the config's") {
   const HierarchicalThresholds &set = table.thresholds, &measured = own.thresholds;
   CHECK(set.host.one_shot_bytes == measured.host.one_shot_bytes);
   CHECK(set.host.staged_piece_bytes == measured.host.staged_piece_bytes);
+  CHECK(set.host.peer_reads.least_bytes == measured.host.peer_reads.least_bytes);
   CHECK(set.rails_bytes == measured.rails_bytes);
   CHECK(set.message.ring_bytes == measured.message.ring_bytes);
   CHECK(set.message.segment_bytes == measured.message.segment_bytes);
@@ -46,6 +47,7 @@ TEST_CASE("each variable reaches its field") {
                                     "HOROVOD_CYCLE_TIME=2",
                                     "HVD_ONE_SHOT_BYTES=4K",
                                     "HVD_PIECE_BYTES=1M",
+                                    "HVD_PEER_READ_BYTES=7M",
                                     "HVD_RAILS_BYTES=2M",
                                     "HVD_SEGMENT_BYTES=3M",
                                     "HVD_RING_BYTES=5M",
@@ -67,6 +69,7 @@ TEST_CASE("each variable reaches its field") {
   CHECK(config.batch_wait_us == 2000);
   CHECK(config.thresholds.host.one_shot_bytes == 4096);
   CHECK(config.thresholds.host.staged_piece_bytes == 1 << 20);
+  CHECK(config.thresholds.host.peer_reads.least_bytes == 7 << 20);
   CHECK(config.thresholds.rails_bytes == 2 << 20);
   CHECK(config.thresholds.message.segment_bytes == 3 << 20);
   CHECK(config.thresholds.message.ring_bytes == 5 << 20);

@@ -1,0 +1,32 @@
+// Which of two ways is the faster on this machine: found by taking turns in the first calls.
+//
+// Pure. All ranks feed it the same times, so all come to the same choice.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace hvd {
+
+enum class Way { kStaged, kPeerReads };
+
+class WayTrial {
+ public:
+  // The way of the next call: in turn while nothing is decided.
+  Way next() const;
+  bool decided() const { return calls_ == kCalls; }
+  // What the slowest rank took for a call by next().
+  void Add(int64_t ns);
+
+ private:
+  // Calls until it is decided; the best time of each way counts, for much else may slow a call.
+  static constexpr int kCalls = 6;
+
+  void Decide(Way way);
+
+  int calls_ = 0;
+  Way chosen_ = Way::kStaged;
+  std::array<int64_t, 2> best_ns_ = {INT64_MAX, INT64_MAX};
+};
+
+}  // namespace hvd
