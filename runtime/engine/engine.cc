@@ -106,6 +106,14 @@ absl::Status Engine::Run(Request* request) {
     return WaitLocked(request, &lock);
   }
   // The common case: an idle engine. The mark goes straight to the executor, which is this thread.
+  if (MayEndAtOnceLocked(*request)) {
+    world_->waiter().Ring();
+    if (EndAtOnceLocked(request)) {
+      lock.unlock();
+      OfferRole(waiting_.load(), true);
+      return request->status;
+    }
+  }
   WatchMarkedLocked();
   executing_ = true;
   runner_ = request;

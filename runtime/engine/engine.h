@@ -8,7 +8,7 @@
 // Threads: Submit, Wait, Run and Poll from any thread. One thread at a time is the executor: the
 // one that waits (caller-runs) or the engine thread ("hvd-engine"), which looks a short while after
 // a submission whether requests are pending and nobody waits. `mutex_` guards the names and the
-// role; it is never held during a collective.
+// role; it is never held during a collective, but for a small one whose peers are there already.
 #pragma once
 
 #include <condition_variable>
@@ -92,6 +92,8 @@ class Engine {
   bool StepAgreement();
   bool StepDirect();
   void WatchMarkedLocked();
+  bool MayEndAtOnceLocked(const Request& request) const;
+  bool EndAtOnceLocked(Request* request);
   bool StepLog();
   bool DirectIsReady() const;
   Direct::Seen LookAt(const LocalName& name) const;
@@ -106,6 +108,7 @@ class Engine {
   bool FindInPlace(const LocalName& name, ReducePart* part, InPlaceBuffers* buffers);
   void SumInPlace(LocalName* name);
   void FinishInPlace(LocalName* name);
+  void ExecuteDirectly(LocalName* name);
   void FinishDirect(LocalName* name);
   void FallBack(LocalName* name);
   bool FindRequests(const std::vector<LogEntry>& batch, std::vector<Request*>* requests);
@@ -126,6 +129,7 @@ class Engine {
   void NoteRun(const RunTimes& times, absl::Span<Request* const> requests);
   absl::Status WaitForOthers(absl::FunctionRef<bool()> ready);
   void AnswerHvdd();
+  void CompleteLocked(Request* request);
   void Complete(absl::Span<Request* const> requests, bool last_work = false);
   void CompleteAll(const absl::Status& status);
   void Break(const absl::Status& status);
@@ -151,9 +155,10 @@ class Engine {
   Names names_;
   std::vector<LocalName*> by_number_;  // what is pending under each number of the board
   uint64_t submissions_ = 0;
-  std::deque<Request*> deferred_;  // unnamed ones whose turn is still taken
-  bool executing_ = false;         // somebody has the role
-  Request* runner_ = nullptr;      // of Run, whose thread has it
+  const LocalName* last_noted_ = nullptr;  // what the host's page says was asked for last
+  std::deque<Request*> deferred_;          // unnamed ones whose turn is still taken
+  bool executing_ = false;                 // somebody has the role
+  Request* runner_ = nullptr;              // of Run, whose thread has it
   std::atomic<bool> stopping_{false};
   absl::Status broken_;          // first error; sticks
   std::atomic<int> waiting_{0};  // threads that would like the role

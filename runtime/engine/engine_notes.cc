@@ -35,8 +35,12 @@ void Describe(const Request& request) {
 void Engine::NoteActivity(const Request& request) {
   RankActivity& activity = world_->activity();
   LocalName* name = request.local;
-  if (name->described != request.signature.kind || name->description[0] == 0) Describe(request);
-  std::memcpy(activity.last, name->description.data(), sizeof(activity.last));
+  const bool described = name->described == request.signature.kind && name->description[0] != 0;
+  if (!described) Describe(request);
+  if (!described || last_noted_ != name) {
+    std::memcpy(activity.last, name->description.data(), sizeof(activity.last));
+    last_noted_ = name;
+  }
   activity.pending.store(static_cast<uint64_t>(pending_.load(std::memory_order_relaxed)),
                          std::memory_order_relaxed);
 }

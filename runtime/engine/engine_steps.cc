@@ -162,6 +162,17 @@ bool Engine::BreakIfBroken(const absl::Status& status) {
   return true;
 }
 
+void Engine::CompleteLocked(Request* request) {
+  request->local->pending = nullptr;
+  AddPending(-1);
+  RankActivity& activity = world_->activity();
+  activity.calls.store(activity.calls.load(std::memory_order_relaxed) + 1,
+                       std::memory_order_relaxed);
+  activity.pending.store(static_cast<uint64_t>(pending_.load(std::memory_order_relaxed)),
+                         std::memory_order_relaxed);
+  request->done.store(true, std::memory_order_release);
+}
+
 // After this the submitters may free their requests. Only those who wait on `changed_` need a
 // wake-up; the one who runs this as waiter sees `done` itself. With `last_work` that one has
 // nothing left to do in its role, and leaves it here, under the same lock.
@@ -170,21 +181,14 @@ void Engine::Complete(absl::Span<Request* const> requests, bool last_work) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     for (Request* request : requests) {
-      request->local->pending = nullptr;
-      AddPending(-1);
       if (request == runner_ && last_work) {
         runner_ = nullptr;
         executing_ = false;
         request->ended_role = true;
       }
-      request->done.store(true, std::memory_order_release);
+      CompleteLocked(request);
     }
     if (!deferred_.empty()) SubmitDeferredLocked();
-    RankActivity& activity = world_->activity();
-    activity.calls.store(activity.calls.load(std::memory_order_relaxed) + requests.size(),
-                         std::memory_order_relaxed);
-    activity.pending.store(static_cast<uint64_t>(pending_.load(std::memory_order_relaxed)),
-                           std::memory_order_relaxed);
     notify = waiting_.load(std::memory_order_relaxed) > 0;
   }
   if (notify) changed_.notify_all();

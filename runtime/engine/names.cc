@@ -3,6 +3,11 @@
 namespace hvd {
 
 LocalName* Names::Find(std::string_view name) {
+  if (last_found_ != nullptr && *last_found_->name == name) return last_found_;
+  return last_found_ = FindOther(name);
+}
+
+LocalName* Names::FindOther(std::string_view name) {
   const auto found = names_.find(name);
   if (found != names_.end()) return &found->second;
   if (names_.size() >= kMostNames) ForgetIdle();
@@ -25,6 +30,7 @@ void Names::ForgetIdle() {
   for (auto at = names_.begin(); at != names_.end();) {
     const LocalName& name = at->second;
     const bool idle = name.pending == nullptr && name.ticket.number == 0 && !name.unnamed;
+    if (idle && &name == last_found_) last_found_ = nullptr;
     at = idle ? names_.erase(at) : std::next(at);
   }
 }

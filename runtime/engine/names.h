@@ -48,9 +48,11 @@ class Names {
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
   };
+  LocalName* FindOther(std::string_view name);
   void ForgetIdle();
 
   std::unordered_map<std::string, LocalName, Hash, std::equal_to<>> names_;
+  LocalName* last_found_ = nullptr;  // loops often ask for one name again
   std::vector<LocalName*> unnamed_;
   uint64_t unnamed_calls_ = 0;
 };

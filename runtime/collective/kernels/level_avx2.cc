@@ -8,6 +8,7 @@ namespace {
 
 struct Avx2 {
   static constexpr size_t kBytes = 32;
+  using Tail = CopiedTail;
 
   struct HalfConvert {
     typedef uint16_t Narrow __attribute__((vector_size(kBytes / 2)));

@@ -9,6 +9,20 @@ namespace {
 struct Avx512 {
   static constexpr size_t kBytes = 64;
 
+  // In one instruction each: the processor forwards a whole store to a load, and parts of it not.
+  struct Tail {
+    static void Load(void* padded, const void* from, size_t bytes) {
+      _mm512_store_si512(padded, _mm512_maskz_loadu_epi8(First(bytes), from));
+    }
+    static void Store(void* to, const void* padded, size_t bytes) {
+      _mm512_mask_storeu_epi8(to, First(bytes), _mm512_load_si512(padded));
+    }
+
+   private:
+    // REQUIRES: bytes < kBytes.
+    static __mmask64 First(size_t bytes) { return (__mmask64{1} << bytes) - 1; }
+  };
+
   struct HalfConvert {
     typedef uint16_t Narrow __attribute__((vector_size(kBytes / 2)));
     typedef float Vector __attribute__((vector_size(kBytes)));

@@ -55,6 +55,7 @@ uint16_t RoundToHalf(float value) {
 
 struct Baseline {
   static constexpr size_t kBytes = 16;
+  using Tail = CopiedTail;
 
   struct HalfConvert {
     typedef uint16_t Narrow __attribute__((vector_size(kBytes / 2)));

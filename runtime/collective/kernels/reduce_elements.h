@@ -18,6 +18,16 @@ struct VectorOf {
   static constexpr size_t kLanes = Level::kBytes / sizeof(T);
 };
 
+// Fewer bytes than a vector has, where the level knows no better.
+struct CopiedTail {
+  static HVD_INLINE void Load(void* padded, const void* from, size_t bytes) {
+    memcpy(padded, from, bytes);
+  }
+  static HVD_INLINE void Store(void* to, const void* padded, size_t bytes) {
+    memcpy(to, padded, bytes);
+  }
+};
+
 template <class Vector>
 struct PairOf {
   Vector even;
@@ -27,6 +37,7 @@ struct PairOf {
 // Elements: how T lies in memory, what it is combined in, how it is scaled.
 template <class Level, class T>
 struct PlainElement {
+  using AtLevel = Level;
   using Stored = T;
   using Vector = typename VectorOf<Level, T>::type;
   static constexpr size_t kLanes = VectorOf<Level, T>::kLanes;
@@ -159,6 +170,7 @@ struct BoolElement : PlainElement<Level, uint8_t> {
 // float16: combined in float32. The level's HalfConvert has Widen(Narrow) and Round(Vector).
 template <class Level>
 struct Float16Element {
+  using AtLevel = Level;
   using Convert = typename Level::HalfConvert;
   using Stored = uint16_t;
   using Vector = typename VectorOf<Level, float>::type;
@@ -182,6 +194,7 @@ struct Float16Element {
 // bfloat16 instructions flush denormals, so all levels round by integer arithmetic instead.
 template <class Level>
 struct BfloatElement {
+  using AtLevel = Level;
   using Stored = uint16_t;
   using Floats = typename VectorOf<Level, float>::type;
   using Bits = typename VectorOf<Level, uint32_t>::type;

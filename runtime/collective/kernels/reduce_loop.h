@@ -4,7 +4,7 @@
 // never hand a plain processor the AVX-512 version. For the same reason nothing from the standard
 // library's templates is called here.
 //
-// A tail is copied into a padded vector and goes through the same instructions as the rest.
+// A tail is read into a padded vector and goes through the same instructions as the rest.
 #pragma once
 
 #include "runtime/collective/kernels/reduce_elements.h"
@@ -80,17 +80,18 @@ HVD_INLINE void ReduceBlock(const Operands& operands, const Scales& scales, size
 template <class Element, class Op, class Scales>
 HVD_INLINE void ReduceTail(const ReduceTask& task, const Scales& scales, size_t at) {
   using Stored = typename Element::Stored;
+  using Level = typename Element::AtLevel;
   const size_t bytes = (task.count - at) * sizeof(Stored);
-  Stored padded[Element::kLanes] = {};
-  memcpy(padded, static_cast<const Stored*>(task.sources[0]) + at, bytes);
+  alignas(Level::kBytes) Stored padded[Level::kBytes / sizeof(Stored)] = {};
+  Level::Tail::Load(padded, static_cast<const Stored*>(task.sources[0]) + at, bytes);
   typename Element::Vector sum = Before(scales, Element::Load(padded));
   for (int s = 1; s < task.source_count; ++s) {
-    memcpy(padded, static_cast<const Stored*>(task.sources[s]) + at, bytes);
+    Level::Tail::Load(padded, static_cast<const Stored*>(task.sources[s]) + at, bytes);
     sum = Apply<Op>(sum, Before(scales, Element::Load(padded)));
   }
   Element::Store(padded, After(scales, sum));
   for (int d = 0; d < task.destination_count; ++d) {
-    memcpy(static_cast<Stored*>(task.destinations[d]) + at, padded, bytes);
+    Level::Tail::Store(static_cast<Stored*>(task.destinations[d]) + at, padded, bytes);
   }
 }
 
