@@ -8,17 +8,16 @@
 namespace hvd {
 namespace {
 
-using SetPointer = std::shared_ptr<const ProcessSet>;
-
 // The caller's options and the set that they name, of which this rank is a member.
-hvd_status_t FindTarget(const hvd_options_t* given, hvd_options_t* options, SetPointer* target) {
+hvd_status_t FindTarget(const hvd_options_t* given, hvd_options_t* options, CallTarget* target) {
   if (absl::Status read = ReadOptions(given, options); !read.ok()) return Return(read);
   const Process& process = Process::Get();
   if (Process::forked()) return NotInitialized();
-  auto set = process.sets().FindAsMember(options->process_set);
-  if (!set.ok()) return process.engine() == nullptr ? NotInitialized() : Return(set.status());
-  *target = *std::move(set);
-  return HVD_OK;
+  const absl::Status chosen = target->Choose(options->process_set);
+  if (chosen.ok()) return HVD_OK;
+  // Every rank is a member of the global one: it is missing before hvd_init and after hvd_shutdown.
+  const bool global = options->process_set == HVD_GLOBAL_PROCESS_SET;
+  return global || process.engine() == nullptr ? NotInitialized() : Return(chosen);
 }
 
 void GiveTensor(void** data, const std::vector<int64_t>& shape, uint32_t dtype,
@@ -112,7 +111,7 @@ hvd_status_t UnknownHandle(hvd_handle_t handle) {
 
 hvd_status_t CallBlockingThrowing(Call* call, const hvd_options_t* given,
                                   const CallerResults& place) {
-  SetPointer set;
+  CallTarget set(Process::Get().sets());
   if (const hvd_status_t code = FindTarget(given, &call->options, &set); code != HVD_OK)
     return code;
   Request request;
@@ -143,7 +142,7 @@ hvd_status_t CallBlocking(Call&& call, const hvd_options_t* given, const CallerR
 hvd_status_t CallAsync(Call call, const hvd_options_t* given, hvd_handle_t* handle) {
   return Guarded([&]() -> hvd_status_t {
     if (handle == nullptr) return Fail(HVD_ERR_INVALID, "handle is NULL");
-    SetPointer set;
+    CallTarget set(Process::Get().sets());
     if (const hvd_status_t code = FindTarget(given, &call.options, &set); code != HVD_OK)
       return code;
     auto pending = std::make_shared<Pending>();
@@ -159,7 +158,7 @@ hvd_status_t CallAsync(Call call, const hvd_options_t* given, hvd_handle_t* hand
 
 hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_tensor_t* results) {
   return Guarded([&]() -> hvd_status_t {
-    SetPointer set;
+    CallTarget set(Process::Get().sets());
     if (const hvd_status_t code = FindTarget(given, &call.options, &set); code != HVD_OK)
       return code;
     Pending pending;
@@ -182,7 +181,7 @@ hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_t
 hvd_status_t CallGroupAsync(GroupCall call, const hvd_options_t* given, hvd_handle_t* handle) {
   return Guarded([&]() -> hvd_status_t {
     if (handle == nullptr) return Fail(HVD_ERR_INVALID, "handle is NULL");
-    SetPointer set;
+    CallTarget set(Process::Get().sets());
     if (const hvd_status_t code = FindTarget(given, &call.options, &set); code != HVD_OK)
       return code;
     auto pending = std::make_shared<Pending>();

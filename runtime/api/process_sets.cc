@@ -59,6 +59,7 @@ void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& conf
   set->index = global->world().rank();
   set->engine = std::move(global);
   std::lock_guard<std::mutex> lock(mutex_);
+  global_.store(set.get());
   sets_ = {{HVD_GLOBAL_PROCESS_SET, std::move(set)}};
   last_id_ = 0;
 }
@@ -77,8 +78,46 @@ void ProcessSets::Stop() {
   if (const auto global = sets.find(HVD_GLOBAL_PROCESS_SET); global != sets.end()) {
     global->second->engine->Shutdown();
   }
+  global_.store(nullptr);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& [id, set] : sets_) stopped_.push_back(std::move(set));
+    sets_.clear();
+    any_stopped_.store(true);
+  }
+  DropStopped();
+}
+
+// Engines end their threads: not under the lock.
+void ProcessSets::DropStopped() const {
+  std::vector<SetPointer> dropped;
   std::lock_guard<std::mutex> lock(mutex_);
-  sets_.clear();
+  if (inside_.load() != 0) return;
+  stopped_.swap(dropped);
+  any_stopped_.store(false);
+}
+
+const ProcessSet* ProcessSets::EnterGlobal() const {
+  inside_.fetch_add(1);
+  const ProcessSet* global = global_.load();
+  if (global == nullptr) LeaveGlobal();
+  return global;
+}
+
+void ProcessSets::LeaveGlobal() const {
+  if (inside_.fetch_sub(1) == 1 && any_stopped_.load()) DropStopped();
+}
+
+absl::Status CallTarget::Choose(int32_t id) {
+  if (id == HVD_GLOBAL_PROCESS_SET && (set_ = sets_.EnterGlobal()) != nullptr) {
+    inside_global_ = true;
+    return absl::OkStatus();
+  }
+  auto set = sets_.FindAsMember(id);
+  if (!set.ok()) return set.status();
+  held_ = *std::move(set);
+  set_ = held_.get();
+  return absl::OkStatus();
 }
 
 ProcessSets::SetPointer ProcessSets::Find(int32_t id) const {

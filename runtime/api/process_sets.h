@@ -6,6 +6,7 @@
 // changes are serialised.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,8 +18,8 @@
 
 namespace hvd {
 
-// Immutable. Held by calls in flight, so that a removal on one thread takes nothing away under
-// another.
+// Immutable. Held by calls in flight (CallTarget), so that a removal on one thread takes nothing
+// away under another.
 struct ProcessSet {
   int32_t id = HVD_GLOBAL_PROCESS_SET;
   int region = 0;          // of the epoch's memory
@@ -49,6 +50,11 @@ class ProcessSets {
   // Collective over all ranks.
   absl::Status Remove(int32_t id);
 
+  // The global set, which stays until as many LeaveGlobal have followed; null: there is none, and
+  // nothing to leave. Cheaper than Find: most calls are the global set's.
+  const ProcessSet* EnterGlobal() const;
+  void LeaveGlobal() const;
+
   SetPointer Find(int32_t id) const;  // null: there is none
   // InvalidArgument when there is none or this rank is no member.
   absl::StatusOr<SetPointer> FindAsMember(int32_t id) const;
@@ -60,12 +66,43 @@ class ProcessSets {
   int FreeRegion() const;  // -1: none
   absl::Status Publish(const std::shared_ptr<ProcessSet>& set);
   std::string Unknown(int32_t id) const;
+  void DropStopped() const;
 
   EngineConfig config_;      // of this epoch
   std::mutex change_mutex_;  // held while a change is agreed and made
   mutable std::mutex mutex_;
   std::map<int32_t, SetPointer> sets_;  // guarded by mutex_
   int32_t last_id_ = 0;                 // guarded by mutex_; never goes back within an epoch
+
+  // Who is inside counts itself first and looks at global_ then; Stop takes global_ away first and
+  // looks at the count then. So one of the two sees the other, and the last one out drops what was
+  // stopped.
+  std::atomic<const ProcessSet*> global_{nullptr};
+  mutable std::atomic<int> inside_{0};
+  mutable std::atomic<bool> any_stopped_{false};
+  mutable std::vector<SetPointer> stopped_;  // guarded by mutex_
+};
+
+// What a call is for: keeps the set until the call is over.
+class CallTarget {
+ public:
+  explicit CallTarget(const ProcessSets& sets) : sets_(sets) {}
+  ~CallTarget() {
+    if (inside_global_) sets_.LeaveGlobal();
+  }
+  CallTarget(const CallTarget&) = delete;
+  CallTarget& operator=(const CallTarget&) = delete;
+
+  // As ProcessSets::FindAsMember. Once.
+  absl::Status Choose(int32_t id);
+  const ProcessSet& operator*() const { return *set_; }
+  const ProcessSet* operator->() const { return set_; }
+
+ private:
+  const ProcessSets& sets_;
+  bool inside_global_ = false;
+  ProcessSets::SetPointer held_;
+  const ProcessSet* set_ = nullptr;
 };
 
 }  // namespace hvd

@@ -1,7 +1,9 @@
 // libhvd without a launcher: a job of one rank, through the C ABI only.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "hvd/hvd.h"
@@ -61,6 +63,40 @@ TEST_CASE("alone is size one, again and again") {
     REQUIRE(hvd_shutdown() == HVD_OK);
     CHECK(hvd_is_initialized() == 0);
   }
+}
+
+TEST_CASE("threads go on calling while hvd is shut down and started again") {
+  std::atomic<bool> over{false};
+  std::atomic<int> sums{0}, refused{0}, wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      const std::string name = "of thread " + std::to_string(t);
+      hvd_options_t options = HVD_OPTIONS_INIT;
+      options.name = name.c_str();
+      const int64_t shape[] = {3};
+      while (!over) {
+        std::vector<float> x = {1, 2, 3}, y(3);
+        const hvd_tensor_t in = Tensor(x, shape), out = Tensor(y, shape);
+        const hvd_status_t status = hvd_allreduce(&in, &out, &options);
+        if (status == HVD_OK) {
+          ++(y == x ? sums : wrong);
+        } else {
+          ++(status == HVD_ERR_NOT_INITIALIZED || status == HVD_ERR_ABORTED ? refused : wrong);
+        }
+      }
+    });
+  }
+  for (int turn = 0; turn < 20; ++turn) {
+    const int before = sums, refused_before = refused;
+    REQUIRE(hvd_init(nullptr) == HVD_OK);
+    while (sums < before + 30) std::this_thread::yield();
+    REQUIRE(hvd_shutdown() == HVD_OK);
+    while (refused < refused_before + 3) std::this_thread::yield();
+  }
+  over = true;
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("half a launcher's environment is an error, not a job of one") {
