@@ -45,27 +45,24 @@ std::string TimelineBook::BeginFile(TimelineFormat* format, int64_t start_ns, in
   return format->Begin(start_ns, epoch_us);
 }
 
-std::string TimelineBook::Take(int host, std::string_view bytes, int64_t offset_ns) {
-  std::vector<TraceRecord> records;
-  if (garbled_[host] || !decoders_[host].Take(bytes, &records)) garbled_[host] = true;
-  std::string out;
-  std::vector<RankSpan> spans;  // since the last name
-  for (TraceRecord& record : records) {
+void TimelineBook::Take(int host, std::string_view bytes, int64_t offset_ns, std::string* out) {
+  records_.clear();
+  if (garbled_[host] || !decoders_[host].Take(bytes, &records_)) garbled_[host] = true;
+  for (TraceRecord& record : records_) {
     if (record.local_rank >= static_cast<uint32_t>(topology_.hosts()[host].ranks)) continue;
     const int rank = topology_.first_rank(host) + static_cast<int>(record.local_rank);
     if (record.lost != 0) {
-      WriteLost(rank, record.lost, &out);
+      WriteLost(rank, record.lost, out);
     } else if (record.span.activity == TraceActivity::kNameEnd) {
-      Write(&spans, &out);
+      Write(out);
       TakeName(&ranks_[rank], record);
     } else {
       record.span.begin_ns += offset_ns;
       record.span.end_ns = std::max(record.span.begin_ns, record.span.end_ns + offset_ns);
-      spans.push_back({rank, record.span});
+      spans_.push_back({rank, record.span});
     }
   }
-  Write(&spans, &out);
-  return out;
+  Write(out);
 }
 
 void TimelineBook::TakeName(Rank* rank, const TraceRecord& record) {
@@ -108,12 +105,12 @@ void TimelineBook::WriteLost(int rank, uint64_t count, std::string* out) {
 }
 
 // In order of time; of two that begin together the outer one comes first.
-void TimelineBook::Write(std::vector<RankSpan>* spans, std::string* out) {
-  std::stable_sort(spans->begin(), spans->end(), [](const RankSpan& a, const RankSpan& b) {
+void TimelineBook::Write(std::string* out) {
+  std::stable_sort(spans_.begin(), spans_.end(), [](const RankSpan& a, const RankSpan& b) {
     return a.span.begin_ns != b.span.begin_ns ? a.span.begin_ns < b.span.begin_ns
                                               : a.span.end_ns > b.span.end_ns;
   });
-  for (const RankSpan& each : *spans) {
+  for (const RankSpan& each : spans_) {
     TimelineEvent event;
     event.activity = NameOf(each.span.activity);
     if (event.activity.empty() || format_ == nullptr) continue;
@@ -125,12 +122,13 @@ void TimelineBook::Write(std::vector<RankSpan>* spans, std::string* out) {
                         : RowOf(&rank, absl::StrCat("tensor ", each.span.tensor));
     event.begin_ns = each.span.begin_ns;
     event.end_ns = each.span.end_ns;
-    event.bytes = each.span.bytes;
+    // Its parts have the same.
+    if (each.span.activity <= TraceActivity::kLastOperation) event.bytes = each.span.bytes;
     last_ns_ = std::max(last_ns_, event.end_ns);
     NameIfNew(each.rank, event.row.row, out);
     format_->Event(event, out);
   }
-  spans->clear();
+  spans_.clear();
 }
 
 }  // namespace hvd

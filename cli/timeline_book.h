@@ -22,8 +22,8 @@ class TimelineBook {
   std::string BeginFile(TimelineFormat* format, int64_t start_ns, int64_t epoch_us);
   void EndFile() { format_ = nullptr; }
 
-  // A piece of a host's stream; `offset_ns` turns its clock into ours. Returns what the file gets.
-  std::string Take(int host, std::string_view bytes, int64_t offset_ns);
+  // A piece of a host's stream; `offset_ns` turns its clock into ours. Appends what the file gets.
+  void Take(int host, std::string_view bytes, int64_t offset_ns, std::string* out);
 
   uint64_t lost() const { return lost_; }
 
@@ -41,7 +41,7 @@ class TimelineBook {
   };
   void TakeName(Rank* rank, const TraceRecord& record);
   int RowOf(Rank* rank, const std::string& name);
-  void Write(std::vector<RankSpan>* spans, std::string* out);
+  void Write(std::string* out);
   void WriteLost(int rank, uint64_t count, std::string* out);
   void NameIfNew(int rank, int row, std::string* out);
 
@@ -50,6 +50,8 @@ class TimelineBook {
   std::vector<TraceDecoder> decoders_;
   std::vector<bool> garbled_;  // by host
   std::vector<Rank> ranks_;
+  std::vector<TraceRecord> records_;  // of Take
+  std::vector<RankSpan> spans_;       // of Take: since the last name
   uint64_t lost_ = 0;
   int64_t last_ns_ = 0;
 };

@@ -16,6 +16,7 @@ namespace hvd {
 namespace {
 
 constexpr size_t kMostWaiting = 64 << 20;
+constexpr size_t kTakenAtOnce = 64 << 10;
 
 int64_t Nanoseconds(clockid_t clock) {
   timespec now;
@@ -42,11 +43,13 @@ struct TimelineFile::Inside {
   std::unique_ptr<TimelineFormat> format;
   Descriptor file;
   std::string path;
-  off_t at = 0;  // where the next bytes go: over the last End()
+  off_t at = 0;      // where the next bytes go: over the last End()
+  std::string text;  // of Take
 
   void Run();
   void Do(Work* work);
-  void Write(const std::string& bytes);
+  void Take(const Work& work);
+  void Write(std::string* bytes);
 };
 
 void TimelineFile::Inside::Run() {
@@ -75,10 +78,11 @@ void TimelineFile::Inside::Do(Work* work) {
       path = work->bytes;
       at = 0;
       format = TimelineFormatFor(path);
-      return Write(book.BeginFile(format.get(), Nanoseconds(CLOCK_MONOTONIC),
-                                  Nanoseconds(CLOCK_REALTIME) / 1000));
+      text = book.BeginFile(format.get(), Nanoseconds(CLOCK_MONOTONIC),
+                            Nanoseconds(CLOCK_REALTIME) / 1000);
+      return Write(&text);
     case Work::kTake:
-      return Write(book.Take(work->host, work->bytes, work->offset_ns));
+      return Take(*work);
     case Work::kEnd:
     case Work::kFinish:
       book.EndFile();
@@ -87,13 +91,25 @@ void TimelineFile::Inside::Do(Work* work) {
   }
 }
 
-// After every write the file is whole; the next one begins where its end began.
-void TimelineFile::Inside::Write(const std::string& bytes) {
-  if (!file || bytes.empty()) return;
-  const std::string all = bytes + format->End();
-  for (size_t done = 0; done < all.size();) {
-    const ssize_t n =
-        pwrite(file.get(), all.data() + done, all.size() - done, at + static_cast<off_t>(done));
+// Piece by piece: what is written should come from the caches, for the ranks may need the memory.
+void TimelineFile::Inside::Take(const Work& work) {
+  for (size_t from = 0; from < work.bytes.size(); from += kTakenAtOnce) {
+    text.clear();
+    book.Take(work.host, std::string_view(work.bytes).substr(from, kTakenAtOnce), work.offset_ns,
+              &text);
+    Write(&text);
+  }
+}
+
+// After every write the file is whole; the next one begins where its end began. Adds that to
+// `bytes`.
+void TimelineFile::Inside::Write(std::string* bytes) {
+  if (!file || bytes->empty()) return;
+  const size_t without_end = bytes->size();
+  *bytes += format->End();
+  for (size_t done = 0; done < bytes->size();) {
+    const ssize_t n = pwrite(file.get(), bytes->data() + done, bytes->size() - done,
+                             at + static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
       const std::lock_guard<std::mutex> lock(mutex);
@@ -102,7 +118,7 @@ void TimelineFile::Inside::Write(const std::string& bytes) {
     }
     done += n;
   }
-  at += static_cast<off_t>(bytes.size());
+  at += static_cast<off_t>(without_end);
 }
 
 TimelineFile::TimelineFile(const Topology& topology) : inside_(std::make_shared<Inside>(topology)) {

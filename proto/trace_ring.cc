@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 namespace hvd {
 namespace {
 
 constexpr size_t kTextPerSlot = sizeof(TraceSlot::words);
 constexpr size_t kLongestName = 240;  // ten slots
+// Of a frame: so that whoever reads frame by frame stays in its caches.
+constexpr size_t kFrameSlots = 2048;
 constexpr size_t kMostSlots = kLongestName / kTextPerSlot + 1;
 
 struct FrameHeader {
@@ -71,6 +74,30 @@ std::string ActivityName(TraceActivity activity) {
   return "";
 }
 
+namespace {
+
+// A frame with at most `most` slots; none when it would say nothing. Returns the slots.
+size_t AppendFrame(TraceRing* ring, TraceCursor* cursor, FrameHeader header, size_t most,
+                   std::string* out) {
+  const size_t start = out->size();
+  out->resize(start + sizeof(header) + most * sizeof(TraceSlot));
+  char* at = out->data() + start + sizeof(header);
+  for (; header.slots < most; ++header.slots, ++cursor->next, at += sizeof(TraceSlot)) {
+    const TraceSlot& slot = ring->slots[cursor->next % kTraceSlots];
+    const uint64_t tag = slot.tag.load(std::memory_order_acquire);
+    if (tag >> 48 != Lap(cursor->next)) break;
+    std::memcpy(at, slot.words, sizeof(slot.words));
+    std::memcpy(at + sizeof(slot.words), &tag, sizeof(tag));
+  }
+  const bool empty = header.slots == 0 && header.lost == 0;
+  std::memcpy(out->data() + start, &header, sizeof(header));
+  out->resize(empty ? start : static_cast<size_t>(at - out->data()));
+  ring->tail.store(cursor->next, std::memory_order_release);
+  return header.slots;
+}
+
+}  // namespace
+
 bool PutSpan(TraceRing* ring, const TraceSpan& span, std::string_view name) {
   Words spelled[kMostSlots];
   const size_t count = Spell(span, name, spelled);
@@ -91,22 +118,14 @@ bool PutSpan(TraceRing* ring, const TraceSpan& span, std::string_view name) {
 
 void DrainRing(TraceRing* ring, TraceCursor* cursor, uint32_t local_rank, size_t room,
                std::string* out) {
-  const uint64_t lost = ring->lost.load(std::memory_order_relaxed);
-  const size_t most = std::min(room / sizeof(TraceSlot), kTraceSlots);
-  const size_t start = out->size();
-  FrameHeader header = {local_rank, 0, lost - cursor->lost};
-  out->append(sizeof(header), '\0');
-  for (; header.slots < most; ++header.slots, ++cursor->next) {
-    TraceSlot& slot = ring->slots[cursor->next % kTraceSlots];
-    const uint64_t tag = slot.tag.load(std::memory_order_acquire);
-    if (tag >> 48 != Lap(cursor->next)) break;
-    out->append(reinterpret_cast<const char*>(slot.words), sizeof(slot.words));
-    out->append(reinterpret_cast<const char*>(&tag), sizeof(tag));
+  size_t left = std::min(room / sizeof(TraceSlot), kTraceSlots);
+  size_t taken = kFrameSlots;
+  for (; taken == kFrameSlots; left -= taken) {
+    const uint64_t lost = ring->lost.load(std::memory_order_relaxed);
+    const uint64_t newly_lost = lost - std::exchange(cursor->lost, lost);
+    taken =
+        AppendFrame(ring, cursor, {local_rank, 0, newly_lost}, std::min(left, kFrameSlots), out);
   }
-  if (header.slots == 0 && header.lost == 0) return out->resize(start);
-  cursor->lost = lost;
-  ring->tail.store(cursor->next, std::memory_order_release);
-  std::memcpy(out->data() + start, &header, sizeof(header));
 }
 
 bool TraceDecoder::Take(std::string_view bytes, std::vector<TraceRecord>* records) {
@@ -124,6 +143,7 @@ bool TraceDecoder::Take(std::string_view bytes, std::vector<TraceRecord>* record
       gap.lost = header.lost;
       records->push_back(std::move(gap));
     }
+    records->reserve(records->size() + header.slots);
     for (size_t i = 0; i < header.slots; ++i) {
       TakeSlot(header.local_rank, rest_.data() + at + sizeof(header) + i * sizeof(TraceSlot),
                records);

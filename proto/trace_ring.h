@@ -49,7 +49,7 @@ struct TraceSlot {
 };
 static_assert(sizeof(TraceSlot) == 32);
 
-inline constexpr size_t kTraceSlots = 32768;
+inline constexpr size_t kTraceSlots = 131072;
 
 // Zeroed memory is an empty ring.
 struct TraceRing {
@@ -79,8 +79,8 @@ struct TraceCursor {
   uint64_t next = 0;
   uint64_t lost = 0;  // told so far
 };
-// Appends one frame with what was published since the last call, at most `room` bytes of slots;
-// nothing if there is nothing.
+// Appends what was published since the last call, at most `room` bytes of slots, in frames of at
+// most 64 KB; nothing if there is nothing.
 void DrainRing(TraceRing* ring, TraceCursor* cursor, uint32_t local_rank, size_t room,
                std::string* out);
 

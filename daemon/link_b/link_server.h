@@ -104,7 +104,7 @@ class LinkServer {
   void Forget(uint64_t epoch);
   void SwitchTracing(bool on);
   void LookAtTraces();
-  void TakeTraces(bool whatever_the_room);
+  bool TakeTraces(bool whatever_the_room);
   void NoteRankEnded(int rank);
 
   // Who waits for whom (link_stall.cc).

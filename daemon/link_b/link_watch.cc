@@ -10,8 +10,11 @@
 namespace hvd {
 namespace {
 
-// Often enough that a busy rank's ring (32768 spans) does not overflow.
-constexpr auto kTracePeriod = std::chrono::milliseconds(50);
+// Often enough that a busy rank's ring (131072 spans) does not overflow; but each time wakes six
+// threads on the ranks' cores.
+constexpr auto kTracePeriod = std::chrono::milliseconds(200);
+// When there was no room for all.
+constexpr auto kTraceCatchUp = std::chrono::milliseconds(20);
 
 }  // namespace
 
@@ -56,13 +59,14 @@ void LinkServer::SwitchTracing(bool on) {
 // Once more after the end: spans that had begun before it.
 void LinkServer::LookAtTraces() {
   looking_ = tracing_;
-  TakeTraces(false);
-  if (looking_) loop_.At(Clock::now() + kTracePeriod, [this] { LookAtTraces(); });
+  const bool all = TakeTraces(false);
+  if (!looking_) return;
+  loop_.At(Clock::now() + (all ? kTracePeriod : kTraceCatchUp), [this] { LookAtTraces(); });
 }
 
 // What has no room now stays in the rings, which count what they cannot take. At the end of a
-// memory or of the ranks, all of it goes: a ring's worth a rank at most.
-void LinkServer::TakeTraces(bool whatever_the_room) {
+// memory or of the ranks, all of it goes: a ring's worth a rank at most. False: some may be left.
+bool LinkServer::TakeTraces(bool whatever_the_room) {
   const size_t room =
       whatever_the_room ? std::numeric_limits<size_t>::max() : options_.trace_room();
   std::string frames;
@@ -72,6 +76,7 @@ void LinkServer::TakeTraces(bool whatever_the_room) {
     }
   }
   if (!frames.empty()) options_.on_trace(frames);
+  return frames.size() + sizeof(TraceSlot) < room;
 }
 
 void LinkServer::NoteRankEnded(int rank) {

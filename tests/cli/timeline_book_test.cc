@@ -20,13 +20,19 @@ struct Ranks {
   std::string Drain() {
     std::string bytes;
     for (size_t rank = 0; rank < rings.size(); ++rank) {
-      DrainRing(rings[rank].get(), &cursors[rank], rank, 1 << 20, &bytes);
+      DrainRing(rings[rank].get(), &cursors[rank], rank, kTraceRingBytes, &bytes);
     }
     return bytes;
   }
   std::vector<std::unique_ptr<TraceRing>> rings;
   std::vector<TraceCursor> cursors;
 };
+
+std::string Taken(TimelineBook* book, int host, const std::string& bytes, int64_t offset_ns) {
+  std::string text;
+  book->Take(host, bytes, offset_ns, &text);
+  return text;
+}
 
 const Topology kTwoHosts({{"alpha", 2}, {"beta", 1}});
 
@@ -37,8 +43,8 @@ TEST_CASE("Chrome: ranks are processes, tensors are their rows, clocks are ours"
   Ranks alpha(2), beta(1);
   alpha.Put(1, 3, "grad \"a\"", 1'002'000, 1'005'500);
   beta.Put(0, 3, "x", 2'000'000, 2'001'000);
-  file += book.Take(0, alpha.Drain(), 0);
-  file += book.Take(1, beta.Drain(), -999'000);
+  file += Taken(&book, 0, alpha.Drain(), 0);
+  file += Taken(&book, 1, beta.Drain(), -999'000);
   file += format->End();
   CHECK(
       file ==
@@ -72,7 +78,7 @@ TEST_CASE("events come in order of time, the outer of two first") {
   alpha.Put(0, 1, "t", 30'000, 40'000);
   alpha.Put(0, 1, "", 10'000, 15'000);
   alpha.Put(0, 1, "", 10'000, 20'000);
-  const std::string text = book.Take(0, alpha.Drain(), 0);
+  const std::string text = Taken(&book, 0, alpha.Drain(), 0);
   const size_t outer = text.find(R"("ts":10.000,"dur":10.000)");
   const size_t inner = text.find(R"("ts":10.000,"dur":5.000)");
   const size_t later = text.find(R"("ts":30.000)");
@@ -90,7 +96,7 @@ TEST_CASE("a number that gets another name gets another row, unnamed calls share
   alpha.Put(0, 1, "second", 3000, 4000);
   alpha.Put(0, 2, "unnamed call 1", 5000, 6000);
   alpha.Put(0, 3, "unnamed call 2", 7000, 8000);
-  const std::string text = book.Take(0, alpha.Drain(), 0);
+  const std::string text = Taken(&book, 0, alpha.Drain(), 0);
   CHECK(text.find(R"("tid":2,"ts":3.000)") != std::string::npos);
   CHECK(text.find(R"("tid":3,"ts":5.000)") != std::string::npos);
   CHECK(text.find(R"("tid":3,"ts":7.000)") != std::string::npos);
@@ -102,13 +108,13 @@ TEST_CASE("a second file names everything again") {
   book.BeginFile(format.get(), 0, 0);
   Ranks alpha(2);
   alpha.Put(0, 1, "t", 1000, 2000);
-  CHECK_FALSE(book.Take(0, alpha.Drain(), 0).empty());
+  CHECK_FALSE(Taken(&book, 0, alpha.Drain(), 0).empty());
   book.EndFile();
   alpha.Put(0, 1, "", 3000, 4000);
-  CHECK(book.Take(0, alpha.Drain(), 0).empty());
+  CHECK(Taken(&book, 0, alpha.Drain(), 0).empty());
   book.BeginFile(format.get(), 0, 0);
   alpha.Put(0, 1, "", 5000, 6000);
-  const std::string text = book.Take(0, alpha.Drain(), 0);
+  const std::string text = Taken(&book, 0, alpha.Drain(), 0);
   CHECK(text.find("rank 0 (alpha)") != std::string::npos);
   CHECK(text.find(R"("name":"t")") != std::string::npos);
 }
@@ -119,12 +125,12 @@ TEST_CASE("missing events and scribbled streams are told or ignored, never belie
   book.BeginFile(format.get(), 0, 0);
   Ranks alpha(2);
   for (size_t i = 0; i < kTraceSlots + 5; ++i) alpha.Put(0, 1, "", 1000, 2000);
-  CHECK(book.Take(0, alpha.Drain(), 0).find("5 events are missing") != std::string::npos);
+  CHECK(Taken(&book, 0, alpha.Drain(), 0).find("5 events are missing") != std::string::npos);
   CHECK(book.lost() == 5);
-  CHECK(book.Take(1, std::string(100, '\xff'), 0).empty());
+  CHECK(Taken(&book, 1, std::string(100, '\xff'), 0).empty());
   Ranks beta(1);
   beta.Put(0, 1, "late", 1000, 2000);
-  CHECK(book.Take(1, beta.Drain(), 0).empty());
+  CHECK(Taken(&book, 1, beta.Drain(), 0).empty());
 }
 
 // The packets of a Perfetto file, each as field → value of its track event or descriptor.
@@ -175,7 +181,7 @@ TEST_CASE("Perfetto: a track a rank and a track a tensor, slices by begin and en
   Ranks alpha(2);
   alpha.Put(1, 1, "grad", 1000, 2500);
   alpha.Put(1, 1, "", 3000, 3100);
-  file += book.Take(0, alpha.Drain(), 100) + format->End();
+  file += Taken(&book, 0, alpha.Drain(), 100) + format->End();
   const Decoded decoded = DecodePerfetto(file);
   CHECK(decoded.descriptors == 2);
   CHECK(decoded.begins == 2);

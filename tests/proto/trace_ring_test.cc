@@ -14,7 +14,7 @@ TraceSpan Span(uint32_t tensor, int64_t begin, int64_t end) {
 // Drains everything, in pieces of `piece` bytes.
 std::vector<TraceRecord> Read(TraceRing* ring, TraceCursor* cursor, size_t piece = 1 << 20) {
   std::string bytes;
-  DrainRing(ring, cursor, 1, 1 << 21, &bytes);
+  DrainRing(ring, cursor, 1, kTraceRingBytes, &bytes);
   TraceDecoder decoder;
   std::vector<TraceRecord> records;
   for (size_t at = 0; at < bytes.size(); at += piece) {
