@@ -55,6 +55,7 @@ v1::Launch MakeLaunch(const RunOptions& options, const JobSecrets& secrets,
   launch.set_output_to_console(true);
   launch.set_epoch_secret(secrets.epoch);
   launch.set_stdin_rank(options.stdin_rank);
+  launch.set_unbound(!options.binds_cores);
   for (const std::string& name : options.own_environment) launch.add_own_environment(name);
   launch.set_verbose(options.verbose);
   launch.set_stall_warn_s(options.stall_warn_s);

@@ -68,8 +68,9 @@ std::string FormatPlan(const RunOptions& options, const FrontWorld& world) {
   for (int rank = 0; rank < options.np; ++rank) {
     const RankPlace& place = options.topology.place(rank);
     const bool local = options.is_local[place.host];
-    const std::vector<int> cores =
-        local ? CoresFor(place.local_rank, place.local_size, world.cores) : std::vector<int>();
+    const std::vector<int> cores = local && options.binds_cores
+                                       ? CoresFor(place.local_rank, place.local_size, world.cores)
+                                       : std::vector<int>();
     const bool gpu = local && place.local_rank < static_cast<int>(gpus.size());
     rows.push_back({absl::StrCat(rank), options.topology.hosts()[place.host].name,
                     absl::StrCat(place.local_rank), FormatCores(cores),

@@ -134,6 +134,9 @@ void OptionTable::Parser::DeclareWorkers() {
       ->group(group);
   Text("--stdin", &texts.stdin_target, "none|all|RANK", "who reads hvdrun's stdin (0)")
       ->group(group);
+  Text("--bind", &texts.bind, "cores|none",
+       "each rank has cores of its own, or may use all (cores)")
+      ->group(group);
   Text("--containment", &texts.containment, "auto|namespace|cgroup|subreaper",
        "how nothing is left behind (auto)")
       ->group(group);

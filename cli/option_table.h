@@ -22,7 +22,7 @@ struct OptionTexts {
   std::vector<std::string> hosts, hostfile;  // every mention
   std::string ssh_port, ssh_identity, rsh_agent, prefix;
   std::string start_timeout, timeout, lease, grace;
-  std::string containment, stdin_target, output;
+  std::string containment, bind, stdin_target, output;
   std::vector<std::string> forwarded;
   std::vector<SettingText> settings;
   bool verbose = false, timestamps = false;

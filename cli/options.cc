@@ -60,6 +60,13 @@ absl::Status ReadContainment(const std::string& text, int* field) {
       "--containment must be auto, namespace, cgroup or subreaper, not ", Quoted(text)));
 }
 
+absl::Status ReadBind(const std::string& text, bool* field) {
+  *field = text != "none";
+  if (text.empty() || text == "cores" || text == "none") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--bind must be cores or none, not ", Quoted(text)));
+}
+
 absl::Status ReadStdin(const std::string& text, int* field) {
   if (text.empty() || text == "none" || text == "all") {
     *field = text.empty() ? 0 : text == "none" ? -1 : -2;
@@ -100,6 +107,7 @@ absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
   status.Update(ReadTime("--lease", texts.lease, kShortestLease, &run->lease_s));
   status.Update(ReadTime("--grace", texts.grace, 0, &run->grace_s));
   status.Update(ReadContainment(texts.containment, &run->containment));
+  status.Update(ReadBind(texts.bind, &run->binds_cores));
   status.Update(ReadStdin(texts.stdin_target, &run->stdin_rank));
   run->ssh_identity = texts.ssh_identity;
   run->rsh_agent = texts.rsh_agent;

@@ -39,6 +39,7 @@ struct RunOptions {
   std::vector<std::string> own_environment;  // names given by -x
   std::string directory;
   int stdin_rank = 0;  // -1 none, -2 all
+  bool binds_cores = true;
 
   // What the user sees.
   bool verbose = false;

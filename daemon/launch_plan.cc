@@ -1,6 +1,5 @@
 #include "daemon/launch_plan.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,14 +9,6 @@
 #include "proto/host_page.h"
 
 namespace hvd {
-namespace {
-
-bool BindsNothing(const v1::Program& program) {
-  const auto& environment = program.environment();
-  return std::find(environment.begin(), environment.end(), "HVD_BIND=none") != environment.end();
-}
-
-}  // namespace
 
 bool LaunchPlan::Feeds(int local_rank) const {
   return stdin_rank == -2 || stdin_rank == first_rank + local_rank;
@@ -79,7 +70,7 @@ SpawnOrder OrderFor(const RankLink& link, const LaunchContext& context) {
     order.limits.push_back({limit.resource(), limit.soft()});
   }
   const std::vector<int>& cores = context.facts.cores;
-  if (!BindsNothing(program)) {
+  if (!context.launch.unbound()) {
     order.cores = CoresFor(link.local_rank, plan.local_size, cores);
   }
   return order;

@@ -33,5 +33,12 @@ TEST_CASE("a plan needs no command") {
         "   0  localhost           0  0-3    GPU-a\n");
 }
 
+TEST_CASE("ranks that are not bound have no cores of their own") {
+  CHECK(Table({"-np", "1", "--bind", "none"}) ==
+        "1 rank on 1 host (localhost: 1 host, 1 slot)\n"
+        "rank  host       local_rank  cores  GPU\n"
+        "   0  localhost           0  -      GPU-a\n");
+}
+
 }  // namespace
 }  // namespace hvd

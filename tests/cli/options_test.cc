@@ -103,10 +103,13 @@ TEST_CASE("what is not given keeps its default") {
   CHECK_FALSE(run.timestamps);
 }
 
-TEST_CASE("containment, stdin and forwarded names are read") {
+TEST_CASE("containment, binding, stdin and forwarded names are read") {
   CHECK(Parse({"--containment", "auto"}).run.containment == 0);
   CHECK(Parse({"--containment", "namespace"}).run.containment == 1);
   CHECK(Parse({"--containment", "subreaper"}).run.containment == 3);
+  CHECK(Parse({"--bind", "cores"}).run.binds_cores);
+  CHECK_FALSE(Parse({"--bind", "none"}).run.binds_cores);
+  CHECK(Parse({}).run.binds_cores);
   CHECK(Parse({"--stdin", "none"}).run.stdin_rank == -1);
   CHECK(Parse({"--stdin=7"}).run.stdin_rank == 7);
   CHECK(Parse({"-x", "A", "-x", "B=1,2", "--env", "[C]"}).forwarded == Words{"A", "B=1,2", "[C]"});
@@ -130,6 +133,7 @@ TEST_CASE("values that make no sense are refused by name") {
   CHECK_THAT(Refusal({"-np", "99999999999999"}), Contains("from 1 to 65536"));
   CHECK_THAT(Refusal({"-p", "65536"}), Contains("--ssh-port must be a number from 1 to 65535"));
   CHECK_THAT(Refusal({"--containment", "jail"}), Contains("must be auto, namespace, cgroup or"));
+  CHECK_THAT(Refusal({"--bind", "socket"}), Contains("must be cores or none"));
   CHECK_THAT(Refusal({"--stdin", "some"}), Contains("must be none, all or a rank"));
   CHECK_THAT(Refusal({"--stdin", "-1"}), Contains("must be none, all or a rank"));
   CHECK_THAT(Refusal({"--start-timeout", "soon"}),

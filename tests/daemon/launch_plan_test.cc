@@ -68,7 +68,7 @@ TEST_CASE("more ranks than cores are pinned to as many each; none when the user 
   CHECK(OrderFor({1, "", 197}, {launch, *plan, facts}).cores == std::vector<int>{5});
   facts.cores = {0, 1};
   CHECK(!OrderFor({0, "", 197}, {launch, *plan, facts}).cores.empty());
-  launch.mutable_program()->add_environment("HVD_BIND=none");
+  launch.set_unbound(true);
   CHECK(OrderFor({0, "", 197}, {launch, *plan, facts}).cores.empty());
 }
 
