@@ -35,8 +35,12 @@ hvd_status_t ReadInitOptions(const hvd_init_options_t* options, StaticSets* sets
 
 template <class Get>
 int32_t Ask(Get get) {
-  const std::shared_ptr<Engine> engine = Process::Get().engine();
-  return engine == nullptr ? -1 : static_cast<int32_t>(get(engine->world()));
+  const ProcessSets& sets = Process::Get().sets();
+  const ProcessSet* global = Process::forked() ? nullptr : sets.EnterGlobal();
+  if (global == nullptr) return -1;
+  const auto answer = static_cast<int32_t>(get(global->engine->world()));
+  sets.LeaveGlobal();
+  return answer;
 }
 
 }  // namespace

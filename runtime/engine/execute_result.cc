@@ -18,11 +18,11 @@ ResultPlace PlaceOf(RequestPart* part) {
 
 absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlace& place,
                          const ResultSize& size, void** result) {
-  place.result_shape->assign(size.shape.begin(), size.shape.end());
-  place.result_shape->front() = size.rows;
   const bool own = place.output == nullptr || place.output_rows != size.rows;
   *result = place.output;
   if (own) {
+    place.result_shape->assign(size.shape.begin(), size.shape.end());
+    place.result_shape->front() = size.rows;
     *place.owned_result = malloc(size.bytes > 0 ? size.bytes : 1);
     *result = *place.owned_result;
     if (*result == nullptr) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "hvd/hvd.h"
 
@@ -93,7 +94,7 @@ struct RequestPart {
   int position = 0;         // in the call's group, of which this request may be a part
   std::vector<int64_t> shape;
   void* owned_result = nullptr;
-  std::vector<int64_t> result_shape;
+  std::vector<int64_t> result_shape;  // of owned_result
 };
 
 struct LocalName;
@@ -118,12 +119,12 @@ struct Request {
 
   // Written by the executor before `done`.
   absl::Status status;
-  void* owned_result = nullptr;  // malloc'ed; the caller of wait_result takes it
-  std::vector<int64_t> result_shape;
-  std::vector<int64_t> received_splits;  // of an alltoall
-  int64_t result_number = 0;             // join: the last rank; add process set: its number
-  LocalName* local = nullptr;            // the engine's, while pending
-  bool ended_role = false;               // with it its submitter has left the executor's role
+  void* owned_result = nullptr;                     // malloc'ed; the caller of wait_result takes it
+  std::vector<int64_t> result_shape;                // of owned_result
+  absl::InlinedVector<int64_t, 8> received_splits;  // of an alltoall
+  int64_t result_number = 0;   // join: the last rank; add process set: its number
+  LocalName* local = nullptr;  // the engine's, while pending
+  bool ended_role = false;     // with it its submitter has left the executor's role
   std::atomic<bool> done{false};
 
   Request() = default;
