@@ -117,6 +117,7 @@ hvd_status_t CallBlockingThrowing(Call* call, const hvd_options_t* given,
   Request request;
   const absl::Status checked = CheckCall(*call, set->membership(), &request);
   if (!checked.ok()) return Return(checked);
+  request.wants_received_splits = place.received_splits != nullptr;
   if (call->kind == RequestKind::kBarrier) set->engine->Drain();
   const hvd_status_t code = ReturnExecuted(set->engine->Run(&request));
   if (code == HVD_OK) GiveResults(&request, place);

@@ -122,21 +122,22 @@ class DirectExecution {
 
   absl::Status Alltoall() {
     const std::byte* pieces[kMaxLocalRanks];
+    int64_t rows_of[kMaxLocalRanks];
     const size_t row_bytes = RowBytes(signature_);
-    request_->received_splits.resize(size_);
     int64_t rows = 0;
     for (int peer = 0; peer < size_; ++peer) {
       size_t bytes = 0;
       pieces[peer] = PieceOf(peer, &bytes);
-      request_->received_splits[peer] = static_cast<int64_t>(bytes / row_bytes);
-      rows += request_->received_splits[peer];
+      rows_of[peer] = static_cast<int64_t>(bytes / row_bytes);
+      rows += rows_of[peer];
     }
+    if (request_->wants_received_splits) request_->received_splits.assign(rows_of, rows_of + size_);
     void* output = nullptr;
     absl::Status placed = Place(rows, rows * row_bytes, &output);
     if (absl::IsInternal(placed)) return placed;
     auto* to = static_cast<std::byte*>(output);
     for (int peer = 0; peer < size_; ++peer) {
-      const size_t bytes = request_->received_splits[peer] * row_bytes;
+      const size_t bytes = static_cast<size_t>(rows_of[peer]) * row_bytes;
       Copy(to, pieces[peer], bytes);
       to += bytes;
     }

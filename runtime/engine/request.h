@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "hvd/hvd.h"
 
@@ -109,9 +108,10 @@ struct Request {
   void* output = nullptr;  // null for an allgather whose result the library allocates
   // With the caller's output of an allgather or alltoall: its rows.
   int64_t output_rows = 0;
-  int root_index = 0;              // of a broadcast: the root's index in the process set
-  std::vector<RequestPart> parts;  // of a group; then input and output above are not used
-  std::vector<int64_t> splits;     // of an alltoall: rows for each rank; empty: even
+  int root_index = 0;                 // of a broadcast: the root's index in the process set
+  std::vector<RequestPart> parts;     // of a group; then input and output above are not used
+  std::vector<int64_t> splits;        // of an alltoall: rows for each rank; empty: even
+  bool wants_received_splits = true;  // of an alltoall
 
   uint64_t sequence = 0;     // of this rank's submissions in its set
   bool alone = false;        // its submitter waits for it, and for nothing else
@@ -119,12 +119,12 @@ struct Request {
 
   // Written by the executor before `done`.
   absl::Status status;
-  void* owned_result = nullptr;                     // malloc'ed; the caller of wait_result takes it
-  std::vector<int64_t> result_shape;                // of owned_result
-  absl::InlinedVector<int64_t, 8> received_splits;  // of an alltoall
-  int64_t result_number = 0;   // join: the last rank; add process set: its number
-  LocalName* local = nullptr;  // the engine's, while pending
-  bool ended_role = false;     // with it its submitter has left the executor's role
+  void* owned_result = nullptr;          // malloc'ed; the caller of wait_result takes it
+  std::vector<int64_t> result_shape;     // of owned_result
+  std::vector<int64_t> received_splits;  // of an alltoall
+  int64_t result_number = 0;             // join: the last rank; add process set: its number
+  LocalName* local = nullptr;            // the engine's, while pending
+  bool ended_role = false;               // with it its submitter has left the executor's role
   std::atomic<bool> done{false};
 
   Request() = default;
