@@ -1,5 +1,5 @@
 // The one global: this process's link and engines. Initialising and shutting down are serialised;
-// calls hold the engine by shared ownership, so that a shutdown on one thread cannot take it away
+// calls keep the engine (CallTarget), so that a shutdown on one thread cannot take it away
 // under another.
 #pragma once
 
