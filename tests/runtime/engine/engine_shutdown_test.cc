@@ -47,7 +47,11 @@ struct Scene {
 
 std::string ShutDownBeside(const Scene& scene) {
   std::atomic<bool> is_blocked{false};
+  std::atomic<int> inside{0};
   return RunWorld(scene.hosts, [&](Engine& engine, Problems& problems) {
+    // All: this network tells nobody who is still on his way in that the epoch has ended.
+    ++inside;
+    while (inside.load() < engine.world().topology().size()) std::this_thread::yield();
     if (engine.world().rank() != scene.rank) {
       while (!is_blocked.load()) std::this_thread::yield();
       return BeOther(scene.what, engine, problems);
