@@ -34,6 +34,13 @@ struct HostReduce {
   bool gather = true;                 // collect the other ranks' slices too, into the tensors
   std::byte* slice_output = nullptr;  // where this rank's own slice goes if not
 
+  // Elements; may be none.
+  struct Range {
+    size_t begin = 0;
+    size_t count = 0;
+  };
+  // What of `owner`'s slice comes in a round that takes `piece` elements of each.
+  Range Piece(int owner, uint64_t round, size_t piece) const;
   size_t largest_slice() const;  // elements
   void Combine(absl::Span<const void* const> sources, absl::Span<void* const> destinations,
                size_t count) const;

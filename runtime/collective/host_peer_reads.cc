@@ -37,15 +37,14 @@ class PeerReadReduction {
   }
 
  private:
-  // Elements of `owner`'s slice in a round, in bytes; may be empty.
+  // Of `owner`'s slice in a round, in bytes; may be empty.
   struct Range {
     size_t begin = 0;
     size_t bytes = 0;
   };
   Range Slice(int owner, uint64_t round) const {
-    const size_t end = reduce_.bounds[owner + 1];
-    const size_t begin = std::min(end, reduce_.bounds[owner] + round * piece_);
-    return {begin * width_, std::min(piece_, end - begin) * width_};
+    const HostReduce::Range elements = reduce_.Piece(owner, round, piece_);
+    return {elements.begin * width_, elements.count * width_};
   }
 
   absl::Status Read(int peer, const std::byte* from, std::byte* to, size_t bytes) {

@@ -14,6 +14,12 @@ size_t HostReduce::largest_slice() const {
   return largest;
 }
 
+HostReduce::Range HostReduce::Piece(int owner, uint64_t round, size_t piece) const {
+  const size_t end = bounds[owner + 1];
+  const size_t begin = std::min(end, bounds[owner] + round * piece);
+  return {begin, std::min(piece, end - begin)};
+}
+
 void HostReduce::Combine(absl::Span<const void* const> sources,
                          absl::Span<void* const> destinations, size_t count) const {
   ReduceTask task = scales;
@@ -55,16 +61,8 @@ class StagedReduction {
   }
 
  private:
-  struct Range {
-    size_t begin = 0;
-    size_t count = 0;
-  };
-  // Elements of `owner`'s slice in a round; may be empty.
-  Range Slice(int owner, uint64_t round) const {
-    const size_t end = reduce_.bounds[owner + 1];
-    const size_t begin = std::min(end, reduce_.bounds[owner] + round * piece_);
-    return {begin, std::min(piece_, end - begin)};
-  }
+  using Range = HostReduce::Range;
+  Range Slice(int owner, uint64_t round) const { return reduce_.Piece(owner, round, piece_); }
   // Where `shower` shows elements of `owner`'s slice, and later finds their sums.
   std::byte* Shown(int shower, int owner, uint64_t round) const {
     const int place = owner < shower ? owner : owner - 1;

@@ -1,11 +1,9 @@
 // The host's collectives between real processes: private memory, sleeping by futex.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
 #include <numeric>
 
 #include "tests/runtime/collective/host_world.h"
+#include "tests/runtime/collective/rank_processes.h"
 
 namespace hvd::test {
 namespace {
@@ -39,18 +37,7 @@ TEST_CASE("ranks as processes, in one shot and by stages") {
   for (const HostThresholds& thresholds : {HostThresholds{}, stages}) {
     for (const int size : {2, 5}) {
       const HostMemory memory(size, false);
-      std::vector<pid_t> children;
-      for (int rank = 0; rank < size; ++rank) {
-        const pid_t child = fork();
-        if (child == 0) _exit(RunRank(memory, rank, size, thresholds));
-        children.push_back(child);
-      }
-      for (const pid_t child : children) {
-        int status = -1;
-        REQUIRE(waitpid(child, &status, 0) == child);
-        CHECK(WIFEXITED(status));
-        CHECK(WEXITSTATUS(status) == 0);
-      }
+      RunProcesses(size, [&](int rank) { return RunRank(memory, rank, size, thresholds); });
     }
   }
 }

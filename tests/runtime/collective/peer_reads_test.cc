@@ -9,12 +9,12 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <cstddef>
-#include <functional>
 #include <numeric>
 
 #include "runtime/collective/host_paths.h"
 #include "runtime/collective/peer_memory.h"
 #include "tests/runtime/collective/host_world.h"
+#include "tests/runtime/collective/rank_processes.h"
 
 namespace hvd::test {
 namespace {
@@ -30,22 +30,6 @@ bool RefusePeerReads() {
   const sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
-// Forks `size` processes; each must leave with 0.
-void RunProcesses(int size, const std::function<int(int rank)>& body) {
-  std::vector<pid_t> children;
-  for (int rank = 0; rank < size; ++rank) {
-    const pid_t child = fork();
-    if (child == 0) _exit(body(rank));
-    children.push_back(child);
-  }
-  for (const pid_t child : children) {
-    int status = -1;
-    REQUIRE(waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 0);
-  }
 }
 
 // Sums of several sizes, one after the other, each in place and not. 0: all right.
