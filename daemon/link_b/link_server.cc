@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "daemon/descriptor_mail.h"
@@ -75,11 +76,20 @@ void LinkServer::RankStarted(int rank, int pid) {
   loop_.Post([this, rank, pid] { ranks_[rank].pid = pid; });
 }
 
+// From the ranks of another host, sooner than hvdd from hvdrun: the cause is another rank's.
+bool LinkServer::HeardOfAbort(int rank) const {
+  const std::string own = absl::StrCat("rank ", options_.first_rank + rank, " ");
+  return std::any_of(memories_.begin(), memories_.end(), [&own](const auto& entry) {
+    const std::string cause = entry.second->abort_cause();
+    return !cause.empty() && !absl::StartsWith(cause, own);
+  });
+}
+
 void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFacts)> reply) {
   loop_.Post([this, rank, how = std::move(how), reply = std::move(reply)] {
     Rank& ended = ranks_[rank];
     LinkFacts facts;
-    facts.after_abort = book_.any_abort() && !ended.broke;
+    facts.after_abort = (book_.any_abort() || HeardOfAbort(rank)) && !ended.broke;
     facts.joined = book_.joined_ever(rank);
     facts.left = book_.left(rank);
     facts.activity = ActivityOf(rank);

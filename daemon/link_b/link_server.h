@@ -103,6 +103,7 @@ class LinkServer {
   RankTotals CountsOf(int rank) const;
   void Forget(uint64_t epoch);
   void SwitchTracing(bool on);
+  bool HeardOfAbort(int rank) const;
   void LookAtTraces();
   bool TakeTraces(bool whatever_the_room);
   void NoteRankEnded(int rank);
