@@ -78,11 +78,11 @@ void LinkServer::RankStarted(int rank, int pid) {
 
 // From the ranks of another host, sooner than hvdd from hvdrun: the cause is another rank's.
 bool LinkServer::HeardOfAbort(int rank) const {
+  const auto found = memories_.find(book_.last_epoch(rank));
+  if (found == memories_.end()) return false;
+  const std::string cause = found->second->abort_cause();
   const std::string own = absl::StrCat("rank ", options_.first_rank + rank, " ");
-  return std::any_of(memories_.begin(), memories_.end(), [&own](const auto& entry) {
-    const std::string cause = entry.second->abort_cause();
-    return !cause.empty() && !absl::StartsWith(cause, own);
-  });
+  return !cause.empty() && !absl::StartsWith(cause, own);
 }
 
 void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFacts)> reply) {

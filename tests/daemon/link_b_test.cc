@@ -195,6 +195,25 @@ TEST_CASE("whoever leaves an epoch that the ranks have aborted says why") {
   munmap(page, kHostPageBytes);
 }
 
+TEST_CASE("who ends after an abort that only the page tells of: all but the rank that it names") {
+  for (const auto& [cause, after] :
+       {std::pair("rank 3 on host2 exited with code 7", true), {"rank 0 has left", false}}) {
+    CAPTURE(cause);
+    Job job(1);
+    std::vector<Worker> workers;
+    workers.push_back(job.ComeBack());
+    job.Run(&workers);
+    HostPage* page = workers[0].Map();
+    REQUIRE(page != nullptr);
+    AbortEpoch(page, cause, nullptr);
+    kill(job.pids[0], SIGKILL);
+    const auto exited = job.hvdd.AwaitExit(0);
+    REQUIRE(exited.has_value());
+    CHECK(exited->after_abort() == after);
+    munmap(page, kHostPageBytes);
+  }
+}
+
 TEST_CASE("the driver's abort and stop reach the page with their cause") {
   Job job(1);
   std::vector<Worker> workers;
