@@ -1,9 +1,9 @@
 // Reduce-scatter over several hosts: each block (what one host's ranks get) is reduced inside every
 // host, slice by slice for the rails; along each rail every host gets the sum of its block's slice.
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/collective/hierarchical_collectives.h"
+#include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/pipeline.h"
 #include "runtime/collective/slices.h"
 #include "runtime/collective/within_host.h"
@@ -88,8 +88,8 @@ class HierarchicalReduceScatter {
     if (chunks_.size() == 1) return from;
     std::byte* to = group_.Room(kPacked, 0);
     for (size_t r = 0; r < chunk.counts.size(); ++r) {
-      memcpy(to, from + std::min(args_.count_by_rank[r], chunks_.begin(k)) * width_,
-             chunk.counts[r] * width_);
+      CopyBytes(to, from + std::min(args_.count_by_rank[r], chunks_.begin(k)) * width_,
+                chunk.counts[r] * width_);
       to += chunk.counts[r] * width_;
       from += args_.count_by_rank[r] * width_;
     }
@@ -141,7 +141,7 @@ class HierarchicalReduceScatter {
     for (int r = group_.topology_.first_rank(group_.place_.host); r < group_.rank(); ++r) {
       skipped += chunk.counts[r];
     }
-    memcpy(OutputAt(k), block + skipped * width_, chunk.counts[group_.rank()] * width_);
+    CopyBytes(OutputAt(k), block + skipped * width_, chunk.counts[group_.rank()] * width_);
     return absl::OkStatus();
   }
 

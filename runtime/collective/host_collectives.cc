@@ -1,9 +1,9 @@
 #include "runtime/collective/host_collectives.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/collective/host_paths.h"
+#include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/slices.h"
 
 namespace hvd {
@@ -136,7 +136,7 @@ absl::Status HostCollectives::Allgather(const GatherArgs& args) {
   const auto [total, largest] = SumAndLargest(args.bytes_by_rank);
   if (total == 0) return absl::OkStatus();
   if (size() == 1) {
-    if (args.output != args.input) memcpy(args.output, args.input, total);
+    if (args.output != args.input) CopyBytes(args.output, args.input, total);
     return absl::OkStatus();
   }
   const size_t one_shot = std::min(HostRegion::kSlotBytes, thresholds_.one_shot_bytes);
@@ -160,7 +160,7 @@ absl::Status HostCollectives::Broadcast(const BroadcastArgs& args) {
   if (absl::Status alive = group_->Check(); !alive.ok()) return alive;
   if (args.bytes == 0) return absl::OkStatus();
   if (size() == 1) {
-    if (args.output != args.input) memcpy(args.output, args.input, args.bytes);
+    if (args.output != args.input) CopyBytes(args.output, args.input, args.bytes);
     return absl::OkStatus();
   }
   // In quarters: the others copy out one piece while the root copies in the next.

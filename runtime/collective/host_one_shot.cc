@@ -1,7 +1,7 @@
-#include <cstring>
 
 #include "absl/container/inlined_vector.h"
 #include "runtime/collective/host_paths.h"
+#include "runtime/collective/kernels/copy.h"
 
 namespace hvd {
 namespace {
@@ -12,7 +12,7 @@ void Show(HostGroup& group, const void* data, size_t bytes) {
     group.PublishMark({static_cast<const std::byte*>(data), bytes});
     return;
   }
-  memcpy(group.slot(group.rank()), data, bytes);
+  CopyBytes(group.slot(group.rank()), data, bytes);
   group.PublishMark({});
 }
 
@@ -53,10 +53,10 @@ absl::Status OneShotAllgather(HostGroup& group, const GatherArgs& args) {
   for (int peer = 0; peer < group.size(); ++peer) {
     const size_t bytes = args.bytes_by_rank[peer];
     if (peer == group.rank()) {
-      if (bytes > 0 && to != args.input) memcpy(to, args.input, bytes);
+      if (to != args.input) CopyBytes(to, args.input, bytes);
     } else {
       if (absl::Status shown = group.AwaitMark(peer); !shown.ok()) return shown;
-      if (bytes > 0) memcpy(to, Shown(group, peer, bytes), bytes);
+      CopyBytes(to, Shown(group, peer, bytes), bytes);
     }
     to += bytes;
   }
@@ -67,12 +67,12 @@ absl::Status OneShotBroadcast(HostGroup& group, const BroadcastArgs& args) {
   if (absl::Status begun = group.Begin(); !begun.ok()) return begun;
   if (group.rank() == args.root) {
     Show(group, args.input, args.bytes);
-    if (args.output != args.input) memcpy(args.output, args.input, args.bytes);
+    if (args.output != args.input) CopyBytes(args.output, args.input, args.bytes);
     return absl::OkStatus();
   }
   group.PublishMark({});
   if (absl::Status shown = group.AwaitMark(args.root); !shown.ok()) return shown;
-  memcpy(args.output, Shown(group, args.root, args.bytes), args.bytes);
+  CopyBytes(args.output, Shown(group, args.root, args.bytes), args.bytes);
   return absl::OkStatus();
 }
 

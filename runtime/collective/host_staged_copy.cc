@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/collective/host_paths.h"
+#include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/kernels/stream_copy.h"
 #include "runtime/collective/slices.h"
 
@@ -12,7 +12,7 @@ void CopyOut(void* to, const void* from, size_t bytes, bool streams) {
   if (streams) {
     StreamCopy(to, from, bytes);
   } else {
-    memcpy(to, from, bytes);
+    CopyBytes(to, from, bytes);
   }
 }
 
@@ -32,7 +32,7 @@ Range Part(Range whole, uint64_t index, size_t piece) {
 // Shows a piece of this rank's own data and counts it staged.
 absl::Status StagePiece(HostGroup& group, uint64_t round, const std::byte* data, size_t bytes) {
   if (absl::Status free = group.AwaitCopyStage(round); !free.ok()) return free;
-  if (bytes > 0) memcpy(group.copy_stage(group.rank(), round), data, bytes);
+  CopyBytes(group.copy_stage(group.rank(), round), data, bytes);
   group.Advance(HostGroup::kStaged, round + 1);
   return absl::OkStatus();
 }

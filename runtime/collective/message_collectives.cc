@@ -1,8 +1,8 @@
 #include "runtime/collective/message_collectives.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/message_doubling.h"
 #include "runtime/collective/message_exchange.h"
 #include "runtime/collective/message_owner.h"
@@ -135,7 +135,7 @@ absl::Status MessageCollectives::Allgather(const GatherArgs& args) {
   auto* output = static_cast<std::byte*>(args.output);
   const Extent mine = parts[rank()];
   if (mine.count > 0 && output + mine.begin != args.input) {
-    memcpy(output + mine.begin, args.input, mine.count);
+    CopyBytes(output + mine.begin, args.input, mine.count);
   }
   if (size() == 1) return absl::OkStatus();
   auto run = StartAllgather(output, std::move(parts), Company::kAlone);
@@ -172,8 +172,8 @@ absl::Status MessageCollectives::Alltoall(const AlltoallArgs& args) {
     received_at += args.receive_bytes[peer];
   }
   if (args.send_bytes[rank()] > 0) {
-    memcpy(static_cast<std::byte*>(args.output) + received_at,
-           static_cast<const std::byte*>(args.input) + sent_at, args.send_bytes[rank()]);
+    CopyBytes(static_cast<std::byte*>(args.output) + received_at,
+              static_cast<const std::byte*>(args.input) + sent_at, args.send_bytes[rank()]);
   }
   auto run = StartAlltoall(args, peers);
   return run.ok() ? Finish(group_.waiter(), run->get()) : run.status();
@@ -198,7 +198,7 @@ MessageCollectives::Started MessageCollectives::StartAlltoall(const AlltoallArgs
 absl::Status MessageCollectives::Broadcast(const BroadcastArgs& args) {
   if (absl::Status alive = group_.waiter()->Check(); !alive.ok()) return alive;
   if (rank() == args.root && args.output != args.input && args.bytes > 0) {
-    memcpy(args.output, args.input, args.bytes);
+    CopyBytes(args.output, args.input, args.bytes);
   }
   auto run = StartBroadcast(args);
   return run.ok() ? Finish(group_.waiter(), run->get()) : run.status();

@@ -1,7 +1,7 @@
 #include "runtime/collective/message_doubling.h"
+#include "runtime/collective/kernels/copy.h"
 
 #include <bit>
-#include <cstring>
 #include <utility>
 
 namespace hvd {
@@ -70,7 +70,7 @@ class Doubling {
 absl::Status DoublingAllreduce(MessageGroup* group, const MessageReduce& reduce,
                                std::vector<std::byte>* room) {
   room->resize(reduce.bytes());
-  if (reduce.output != reduce.input) memcpy(reduce.output, reduce.input, reduce.bytes());
+  if (reduce.output != reduce.input) CopyBytes(reduce.output, reduce.input, reduce.bytes());
   return Doubling(group, reduce, room->data()).Run();
 }
 

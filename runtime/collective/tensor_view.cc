@@ -1,6 +1,6 @@
 #include "runtime/collective/tensor_view.h"
 
-#include <cstring>
+#include "runtime/collective/kernels/copy.h"
 
 namespace hvd {
 
@@ -27,13 +27,13 @@ bool TensorView::all_in_shared_memory() const {
 
 void TensorView::CopyIn(size_t begin, size_t count, std::byte* to) const {
   ForEachPiece(begin, count, [&](const Piece& piece) {
-    memcpy(to + piece.at, piece.input(), piece.count * element_bytes_);
+    CopyBytes(to + piece.at, piece.input(), piece.count * element_bytes_);
   });
 }
 
 void TensorView::CopyOut(const std::byte* from, size_t begin, size_t count) const {
   ForEachPiece(begin, count, [&](const Piece& piece) {
-    memcpy(piece.output(), from + piece.at, piece.count * element_bytes_);
+    CopyBytes(piece.output(), from + piece.at, piece.count * element_bytes_);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
 #include "runtime/engine/execute.h"
 
@@ -18,7 +19,7 @@ const std::byte* InputOf(const Request& request) {
 }
 
 void Copy(void* to, const void* from, size_t bytes) {
-  if (bytes > 0 && to != from) memcpy(to, from, bytes);
+  if (to != from) CopyBytes(to, from, bytes);
 }
 
 // Of an alltoall, to rank `peer`.

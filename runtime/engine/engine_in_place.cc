@@ -3,6 +3,7 @@
 // everyone's. Its own slice of a private tensor is never staged, only the others'.
 #include <cstring>
 
+#include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/slices.h"
 #include "runtime/engine/arena_offsets.h"
 #include "runtime/engine/engine.h"
@@ -38,7 +39,7 @@ void Engine::StageOthersSlices(const Request& request) {
   std::byte* stage = direct.Stage(direct.index());
   const auto* input = static_cast<const std::byte*>(request.input);
   ForOthersSlices(direct, request.signature,
-                  [&](size_t at, size_t bytes) { memcpy(stage + at, input + at, bytes); });
+                  [&](size_t at, size_t bytes) { CopyBytes(stage + at, input + at, bytes); });
 }
 
 void Engine::CollectOthersSlices(const Request& request) {
@@ -46,7 +47,7 @@ void Engine::CollectOthersSlices(const Request& request) {
   const std::byte* stage = direct.Stage(direct.index());
   auto* output = static_cast<std::byte*>(request.output);
   ForOthersSlices(direct, request.signature,
-                  [&](size_t at, size_t bytes) { memcpy(output + at, stage + at, bytes); });
+                  [&](size_t at, size_t bytes) { CopyBytes(output + at, stage + at, bytes); });
 }
 
 bool Engine::FindInPlace(const LocalName& name, ReducePart* part, InPlaceBuffers* buffers) {

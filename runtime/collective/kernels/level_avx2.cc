@@ -1,5 +1,6 @@
 #include <immintrin.h>
 
+#include "runtime/collective/kernels/copy_loop.h"
 #include "runtime/collective/kernels/levels.h"
 #include "runtime/collective/kernels/reduce_loop.h"
 
@@ -26,5 +27,9 @@ struct Avx2 {
 }  // namespace
 
 ReduceKernel FindAvx2Kernel(hvd_dtype_t dtype, hvd_op_t op) { return FindAtLevel<Avx2>(dtype, op); }
+
+void CopyAvx2(void* to, const void* from, size_t bytes) {
+  CopyInVectors<Avx2::kBytes>(to, from, bytes);
+}
 
 }  // namespace hvd

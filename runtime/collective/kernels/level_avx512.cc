@@ -1,5 +1,6 @@
 #include <immintrin.h>
 
+#include "runtime/collective/kernels/copy_loop.h"
 #include "runtime/collective/kernels/levels.h"
 #include "runtime/collective/kernels/reduce_loop.h"
 
@@ -42,6 +43,10 @@ struct Avx512 {
 
 ReduceKernel FindAvx512Kernel(hvd_dtype_t dtype, hvd_op_t op) {
   return FindAtLevel<Avx512>(dtype, op);
+}
+
+void CopyAvx512(void* to, const void* from, size_t bytes) {
+  CopyInVectors<Avx512::kBytes>(to, from, bytes);
 }
 
 }  // namespace hvd

@@ -9,4 +9,12 @@ ReduceKernel FindBaselineKernel(hvd_dtype_t dtype, hvd_op_t op);
 ReduceKernel FindAvx2Kernel(hvd_dtype_t dtype, hvd_op_t op);    // needs F16C too
 ReduceKernel FindAvx512Kernel(hvd_dtype_t dtype, hvd_op_t op);  // needs F, BW, DQ and VL
 
+// Of at least kShortestCopy bytes.
+void CopyBaseline(void* to, const void* from, size_t bytes);
+void CopyAvx2(void* to, const void* from, size_t bytes);
+void CopyAvx512(void* to, const void* from, size_t bytes);
+
+// Where the C library's memcpy is as fast, and uses vectors.
+inline constexpr size_t kShortestCopy = 1024;
+
 }  // namespace hvd

@@ -1,9 +1,8 @@
-#include <cstring>
-
+#include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/kernels/stream_copy.h"
 
 namespace hvd {
 
-void StreamCopy(void* to, const void* from, size_t bytes) { memcpy(to, from, bytes); }
+void StreamCopy(void* to, const void* from, size_t bytes) { CopyBytes(to, from, bytes); }
 
 }  // namespace hvd
