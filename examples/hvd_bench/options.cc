@@ -32,8 +32,10 @@ void Declare(CLI::App* app, Options* options) {
       ->required()
       ->check(CLI::IsMember(Names()));
   app->add_option("--sizes", options->sizes,
-                  "bytes, separated by commas: of the buffer, for allgather of the whole result")
+                  "bytes (or 64K, 16M, 1G), separated by commas: of the buffer, for allgather of "
+                  "the whole result")
       ->delimiter(',')
+      ->transform(CLI::AsSizeValue(false).description(""))
       ->check(CLI::Range(size_t{1}, kLargest));
   app->add_option("--dtype", options->dtype, "type of the elements")
       ->check(CLI::IsMember(DtypeNames()));

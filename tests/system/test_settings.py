@@ -26,7 +26,7 @@ def test_rank_0_says_its_settings_when_asked():
 def search(here, np, *more):
     here.hvdrun("-np", np, *more, "--autotune", "--autotune-log-file", here.place("tune.csv"), "--autotune-file", here.place("tune.env"),
                 "--autotune-steps-per-sample", 2, "--autotune-warmup-samples", 1, "--autotune-max-samples", 8,
-                BENCH, "allreduce", "--async", "--sizes", 65536, "--iters", 60, seconds=60).must(0)
+                BENCH, "allreduce", "--async", "--sizes", "64K", "--iters", 60, seconds=60).must(0)
 
 
 @world.bound(120)
@@ -45,3 +45,11 @@ def test_autotune_searches_within_its_bound_and_its_result_is_used_again():
             assert here.run("cat", here.place("tune.csv")).code != 0
             here.run("rm", here.place("tune.env")).must(0)
         here.must_be_clean()
+
+
+def test_the_bench_takes_sizes_with_their_unit():
+    with world.hosts() as here:
+        said = here.hvdrun("-np", 2, BENCH, "allgather", "--sizes", "8,1K,2M", "--iters", 2, "--json").must(0).out
+        assert [f'"bytes":{size},' in line for size, line in zip((8, 1024, 2 << 20), said.splitlines())] == [True] * 3, said
+        here.hvdrun("-np", 2, BENCH, "allgather", "--sizes", "4,1X").must(2, "unit not recognized")
+        here.hvdrun("-np", 2, BENCH, "allgather", "--sizes", "2000G").must(2, "not in range")
