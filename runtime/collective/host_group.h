@@ -65,8 +65,9 @@ class HostGroup {
   void Advance(Counter counter, uint64_t rounds);
   absl::Status Await(Counter counter, int peer, uint64_t rounds);
   absl::Status AwaitAll(Counter counter, uint64_t rounds);
-  // The caller knows (by Await) that every rank is done with these.
-  void NoteAllDone(uint64_t rounds) { all_done_ = rounds; }
+  // fetch(peer) for every other rank, as soon as it is done with `rounds`; it returns a Status.
+  template <class Fetch>
+  absl::Status CollectDone(uint64_t rounds, const Fetch& fetch);
 
  private:
   explicit HostGroup(const HostGroupOptions& options);
@@ -86,5 +87,17 @@ class HostGroup {
   uint64_t all_done_ = 0;     // rounds known to be done by every rank
   uint64_t rounds_ = 0;
 };
+
+template <class Fetch>
+absl::Status HostGroup::CollectDone(uint64_t rounds, const Fetch& fetch) {
+  for (int i = 1; i < size_; ++i) {
+    // Each starts with its right neighbour, so that not all wait for the same rank at once.
+    const int peer = (rank_ + i) % size_;
+    if (absl::Status done = Await(kDone, peer, rounds); !done.ok()) return done;
+    if (absl::Status fetched = fetch(peer); !fetched.ok()) return fetched;
+  }
+  all_done_ = rounds;
+  return absl::OkStatus();
+}
 
 }  // namespace hvd

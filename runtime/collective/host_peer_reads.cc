@@ -76,18 +76,10 @@ class PeerReadReduction {
   }
 
   absl::Status Collect(uint64_t round) {
-    const uint64_t done = group_.first_round() + round + 1;
-    for (int i = 1; i < group_.size(); ++i) {
-      const int owner = (group_.rank() + i) % group_.size();
-      absl::Status summed = group_.Await(HostGroup::kDone, owner, done);
-      if (!summed.ok()) return summed;
+    return group_.CollectDone(group_.first_round() + round + 1, [&](int owner) {
       const Range slice = Slice(owner, round);
-      absl::Status read =
-          Read(owner, offers_[owner].output + slice.begin, Output() + slice.begin, slice.bytes);
-      if (!read.ok()) return read;
-    }
-    group_.NoteAllDone(done);
-    return absl::OkStatus();
+      return Read(owner, offers_[owner].output + slice.begin, Output() + slice.begin, slice.bytes);
+    });
   }
 
   std::byte* Output() const {

@@ -105,17 +105,11 @@ class StagedReduction {
   }
 
   absl::Status Collect(uint64_t round) {
-    const uint64_t done = group_.first_round() + round + 1;
-    for (int i = 1; i < group_.size(); ++i) {
-      // Each starts with its right neighbour, so that not all wait for the same rank at once.
-      const int owner = (group_.rank() + i) % group_.size();
-      absl::Status summed = group_.Await(HostGroup::kDone, owner, done);
-      if (!summed.ok()) return summed;
+    return group_.CollectDone(group_.first_round() + round + 1, [&](int owner) {
       const Range slice = Slice(owner, round);
       reduce_.tensors.CopyOut(Shown(group_.rank(), owner, round), slice.begin, slice.count);
-    }
-    group_.NoteAllDone(done);
-    return absl::OkStatus();
+      return absl::OkStatus();
+    });
   }
 
   HostGroup& group_;
