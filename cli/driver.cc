@@ -18,6 +18,7 @@ namespace hvd {
 namespace {
 
 constexpr double kLongestLookS = 5;
+constexpr double kReportS = 2;  // for job.json; the verdict comes after it
 
 }  // namespace
 
@@ -40,7 +41,7 @@ void Driver::Run() {
   Watch(console_.fd(), EPOLLIN, DriverSource::kConsole);
   Watch(spawner_.get(), EPOLLIN, DriverSource::kSpawner);
   Watch(links_.event_fd(), EPOLLIN, DriverSource::kLinks);
-  BeginTimeline();
+  if (!options_.timeline_path.empty()) BeginTimeline(options_.timeline_path);
   while (!state_.finished()) {
     Turn();
     CarryOut();
@@ -50,7 +51,7 @@ void Driver::Run() {
 }
 
 double Driver::NextDeadline() const {
-  double next = std::min({state_.deadline(), next_look_, give_up_at_});
+  double next = std::min({state_.deadline(), next_look_, give_up_at_, timeline_.deadline()});
   if (state_.starting()) next = std::min(next, state_.start_deadline());
   for (const HostPort& port : ports_) {
     if (port.restart_at > 0) next = std::min(next, port.restart_at);
@@ -83,6 +84,8 @@ void Driver::Turn() {
       case DriverSource::kErrors:
         OnErrors(host);
         break;
+      case DriverSource::kTimeline:
+        break;  // TickClocks looks
     }
   }
   TickClocks();
@@ -91,6 +94,7 @@ void Driver::Turn() {
 void Driver::TickClocks() {
   const double now = MonotonicSeconds();
   links_.Turned(now);
+  LookAtTimeline(now);
   links_.TellOfBeats(timeline_.on());
   if (now >= next_look_) LookAtLeases(now);
   if (state_.starting() && now >= state_.start_deadline()) {
@@ -172,7 +176,7 @@ void Driver::Finish() {
   std::string text = RenderVerdict(facts, verdict);
   if (!options_.output_directory.empty()) {
     const absl::Status written =
-        WriteJobReport(options_.output_directory, RenderJobReport(facts, verdict));
+        WriteJobReportWithin(kReportS, options_.output_directory, RenderJobReport(facts, verdict));
     if (!written.ok()) {
       absl::StrAppend(&text, "hvdrun: job.json: ", std::string(written.message()), "\n");
     }
