@@ -111,7 +111,7 @@ void Driver::TickClocks() {
   for (size_t host = 0; host < ports_.size(); ++host) {
     if (ports_[host].restart_at == 0 || now < ports_[host].restart_at) continue;
     ports_[host].restart_at = 0;
-    AskSpawner(FrameKind::kStart, host);
+    if (state_.starting()) AskSpawner(FrameKind::kStart, host);
   }
   if (now >= state_.deadline()) state_.Tick(now);
 }
@@ -169,6 +169,7 @@ void Driver::CarryOut() {
 // The verdict, then nothing: whatever is left ends with our descriptors.
 void Driver::Finish() {
   CarryOut();
+  EndLogins();
   const JobFacts& facts = state_.facts();
   const Verdict verdict = Judge(facts);
   const std::string summary = options_.verbose ? RenderSummary(facts) : "";

@@ -70,6 +70,7 @@ class Driver {
   void OnErrors(int host);
   void NotStarted(int host, HostFact fault);
   void StartNext();
+  void EndLogins();
   std::string ShellName(int host) const;
   const std::string& HostName(int host) const { return options_.topology.hosts()[host].name; }
 

@@ -70,6 +70,7 @@ class Spawner {
   void Reap(int host);
   void Tell(Frame frame);
   void SendTold();
+  void Kill(const Child& child, bool with_children);
   void KillAll();
 
   const SpawnerPlan& plan_;
@@ -119,9 +120,7 @@ void Spawner::TakeFrames() {
     const int host = static_cast<int>(frame.index);
     if (frame.kind == FrameKind::kStart && host < static_cast<int>(plan_.argv.size())) Start(host);
     const auto child = children_.find(host);
-    if (frame.kind == FrameKind::kKill && child != children_.end()) {
-      syscall(SYS_pidfd_send_signal, child->second.pidfd.get(), SIGKILL, nullptr, 0);
-    }
+    if (frame.kind == FrameKind::kKill && child != children_.end()) Kill(child->second, frame.end);
   }
 }
 
@@ -194,9 +193,16 @@ void Spawner::SendTold() {
   }
 }
 
+void Spawner::Kill(const Child& child, bool with_children) {
+  syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
+  // It leads a group of its own, and keeps its number until we reap it. Never so with a daemon
+  // whose ranks run: its shim must live on to end them.
+  if (with_children) kill(-child.pid, SIGKILL);
+}
+
 void Spawner::KillAll() {
   for (auto& [host, child] : children_) {
-    syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
+    Kill(child, false);
     waitpid(child.pid, nullptr, 0);
   }
   children_.clear();

@@ -1,5 +1,6 @@
 """Jobs over several simulated hosts, reached by ssh."""
 import json
+import signal
 import time
 
 import world
@@ -90,6 +91,21 @@ def test_a_given_remote_shell():
         agent.chmod(0o755)
         outcome = here.hvdrun("-np", 2, "--hostfile", here.hostfile, "--rsh-agent", agent, BIN / "hello").must(0)
         assert "rank 1 of 2" in outcome.out, outcome
+        here.must_be_clean()
+
+
+def test_hung_logins_end_with_the_launch():
+    with world.hosts(1) as here:
+        agent = here.directory / "agent"
+        agent.write_text("#!/bin/sh\n[ $1 != refused ] || exit 1\nsleep 1000\n")
+        agent.chmod(0o755)
+        slow = ("--rsh-agent", agent, "--grace", 20, "true")
+        here.hvdrun("-H", "far1,refused,far2", *slow).must(125, "cannot start on host refused")
+        here.must_be_clean()
+        job = here.start_hvdrun("-H", "far1,far2", *slow)
+        world.wait_until(lambda: len(world.roles(here.hosts[0]).get("sleep", [])) == 2, 10, "the logins")
+        world.roles(here.hosts[0])["console"][0].kill(signal.SIGINT)
+        job.wait(5).must(130)
         here.must_be_clean()
 
 
