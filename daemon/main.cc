@@ -71,7 +71,7 @@ int Parse(int argc, char** argv, Arguments* arguments) {
   return -1;
 }
 
-// TERM, INT and HUP end the job as a lost driver would. Blocked before any thread exists.
+// TERM, INT and HUP end the job. Blocked before any thread exists.
 int OpenSignals() {
   sigset_t signals;
   sigemptyset(&signals);
