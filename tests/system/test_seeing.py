@@ -132,6 +132,14 @@ def test_a_stall_ends_the_job_when_that_is_asked_for():
         here.must_be_clean()
 
 
+def test_a_stall_ends_the_job_before_its_notice_is_due():
+    with world.hosts(1, slots=2) as here:
+        outcome = here.hvdrun("-np", 2, "--stall-check-warning-time-seconds", "16", "--stall-check-shutdown-time-seconds", "2",
+                              VICTIM, "wait").must(124, "'lonely'", "waits for rank 1")
+        assert outcome.seconds < 12, outcome
+        here.must_be_clean()
+
+
 def test_no_stall_notice_when_it_is_switched_off_or_nobody_waits():
     with world.hosts(1, slots=2) as here:
         quiet = here.start_hvdrun("-np", 2, "--no-stall-check", VICTIM, "wait", env={"HVD_STALL_CHECK_TIME_SECONDS": "0.2"})
