@@ -90,6 +90,7 @@ class Driver {
   void BeginTimeline(const std::string& path);
   void LookAtTimeline(double now);
   void OnTimelineAsked(int host, const v1::TimelineAsked& asked);
+  void Postpone(const TimelineAsk& ask);
   void AnswerTimeline(const TimelineAsk& ask, v1::SetTimeline set);
   void SendTimeline(int host, v1::SetTimeline set);
   void AnswerTimelineEnded();

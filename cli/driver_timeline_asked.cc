@@ -1,6 +1,7 @@
 // The timeline in the driver's loop: begun by hvdrun's option or by a rank's hvd_start_timeline.
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -43,7 +44,7 @@ void Driver::LookAtTimeline(double now) {
 // The whole job records into one file, whoever asks for it; asking for the one that is being
 // written is granted.
 void Driver::OnTimelineAsked(int host, const v1::TimelineAsked& asked) {
-  if (timeline_.beginning()) return timeline_asks_.push_back({host, asked});
+  if (timeline_.beginning()) return Postpone({host, asked});
   std::string path = asked.path();
   if (!path.empty()) path = (std::filesystem::path(options_.directory) / path).lexically_normal();
   v1::SetTimeline set;
@@ -62,6 +63,14 @@ void Driver::OnTimelineAsked(int host, const v1::TimelineAsked& asked) {
     return BeginTimeline(path);
   }
   AnswerTimeline({host, asked}, std::move(set));
+}
+
+// A rank waits for its answer; one that does not gets one.
+void Driver::Postpone(const TimelineAsk& ask) {
+  const bool asked_before =
+      std::any_of(timeline_asks_.begin(), timeline_asks_.end(),
+                  [&](const TimelineAsk& other) { return other.asked.rank() == ask.asked.rank(); });
+  if (!asked_before) timeline_asks_.push_back(ask);
 }
 
 void Driver::AnswerTimeline(const TimelineAsk& ask, v1::SetTimeline set) {
