@@ -54,7 +54,12 @@ void Driver::AskSpawner(FrameKind kind, int host) {
 }
 
 void Driver::OnStarted(int host, Frame* frame) {
-  if (frame->fds.size() != 2) return;
+  if (frame->fds.size() != 2) {  // the kernel has kept those that are too many for us
+    HostFact fault;
+    fault.cause = "hvdrun has too many open files";
+    fault.remedy = "raise this machine's hard limit (ulimit -Hn)";
+    return NotStarted(host, std::move(fault));
+  }
   HostPort& port = ports_[host];
   port.Begin(std::move(frame->fds[0]), std::move(frame->fds[1]));
   if (options_.verbose) {

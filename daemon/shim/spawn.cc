@@ -49,8 +49,9 @@ void Pin(const std::vector<int>& cores) {
 // 0, 1, 2 and the door; nothing else outlives exec. `report` moves out of the door's way.
 bool ArrangeDescriptors(const SpawnOrder& order, const SpawnFds& fds, int* report) {
   const int door = order.door_fd;
-  *report = fcntl(*report, F_DUPFD_CLOEXEC, door + 1);
-  if (*report < 0) return false;
+  const int moved = fcntl(*report, F_DUPFD_CLOEXEC, door + 1);
+  if (moved < 0) return false;  // told by way of the old one
+  *report = moved;
   if (dup2(fds.in.get(), 0) < 0 || dup2(fds.out.get(), 1) < 0 || dup2(fds.err.get(), 2) < 0 ||
       dup2(fds.door.get(), door) < 0) {
     return false;

@@ -109,6 +109,22 @@ def test_hung_logins_end_with_the_launch():
         here.must_be_clean()
 
 
+def test_many_hosts_need_few_allowed_files():
+    with world.hosts(1) as here:
+        agent = here.directory / "agent"
+        agent.write_text("#!/bin/sh\nexec sh -c \"$2\"\n")
+        agent.chmod(0o755)
+
+        def hvdrun(limit):
+            return here.run("sh", "-c", f"ulimit {limit}; exec \"$@\"", "sh", world.HVDRUN, "-H", "h[1-24]", "--rsh-agent", agent, "sh", "-c",
+                            "ulimit -n")
+
+        outcome = hvdrun("-Sn 50").must(0)
+        assert outcome.out.count("<stdout>:50\n") == 24, outcome  # the person's own limit
+        hvdrun("-n 50").must(125, "a job of 24 hosts needs", "raise the hard limit (ulimit -Hn)")
+        here.must_be_clean()
+
+
 def test_a_rank_that_leaves_while_others_are_inside_a_sum():
     with world.hosts(2, slots=2) as here:
         for _ in range(3):
