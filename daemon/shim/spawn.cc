@@ -124,6 +124,8 @@ Spawned Spawn(const SpawnOrder& order, const SpawnFds& fds) {
     spawned.gate.Reset();  // else its own copy would keep the gate from ever ending
     BecomeCommand(order, fds, gate_read.get(), report_write.get());
   }
+  // The child's pidfd is a descriptor, too.
+  if (pid < 0 && errno != EMFILE && errno != ENFILE) spawned.failed = Step::kProcess;
   if (pid > 0) {
     spawned.pid = pid;
     spawned.pidfd.Reset(pidfd);
@@ -140,6 +142,9 @@ std::string DescribeExecFailure(const ExecFailure& failure, const SpawnOrder& or
     case Step::kDescriptors:
       return absl::StrCat("cannot arrange the descriptors of '", order.argv[0], "': ", why,
                           "; look at the limit of open files");
+    case Step::kProcess:
+      return absl::StrCat("cannot make a process for '", order.argv[0], "': ", why,
+                          "; look at the limit of processes (ulimit -u, the cgroup's pids.max)");
     case Step::kCommand:
       break;
   }
