@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/driver_loop.h"
+#include "cli/file_limit.h"
 #include "cli/job_report.h"
 #include "cli/job_summary.h"
 #include "cli/verdict_text.h"
@@ -18,6 +19,7 @@ namespace hvd {
 namespace {
 
 constexpr double kLongestLookS = 5;
+constexpr double kReportS = 2;  // for job.json; the verdict comes after it
 
 }  // namespace
 
@@ -40,7 +42,7 @@ void Driver::Run() {
   Watch(console_.fd(), EPOLLIN, DriverSource::kConsole);
   Watch(spawner_.get(), EPOLLIN, DriverSource::kSpawner);
   Watch(links_.event_fd(), EPOLLIN, DriverSource::kLinks);
-  BeginTimeline();
+  if (!options_.timeline_path.empty()) BeginTimeline(options_.timeline_path);
   while (!state_.finished()) {
     Turn();
     CarryOut();
@@ -50,7 +52,7 @@ void Driver::Run() {
 }
 
 double Driver::NextDeadline() const {
-  double next = std::min({state_.deadline(), next_look_, give_up_at_});
+  double next = std::min({state_.deadline(), next_look_, give_up_at_, timeline_.deadline()});
   if (state_.starting()) next = std::min(next, state_.start_deadline());
   for (const HostPort& port : ports_) {
     if (port.restart_at > 0) next = std::min(next, port.restart_at);
@@ -83,6 +85,8 @@ void Driver::Turn() {
       case DriverSource::kErrors:
         OnErrors(host);
         break;
+      case DriverSource::kTimeline:
+        break;  // TickClocks looks
     }
   }
   TickClocks();
@@ -91,6 +95,7 @@ void Driver::Turn() {
 void Driver::TickClocks() {
   const double now = MonotonicSeconds();
   links_.Turned(now);
+  LookAtTimeline(now);
   links_.TellOfBeats(timeline_.on());
   if (now >= next_look_) LookAtLeases(now);
   if (state_.starting() && now >= state_.start_deadline()) {
@@ -107,7 +112,7 @@ void Driver::TickClocks() {
   for (size_t host = 0; host < ports_.size(); ++host) {
     if (ports_[host].restart_at == 0 || now < ports_[host].restart_at) continue;
     ports_[host].restart_at = 0;
-    AskSpawner(FrameKind::kStart, host);
+    if (state_.starting()) AskSpawner(FrameKind::kStart, host);
   }
   if (now >= state_.deadline()) state_.Tick(now);
 }
@@ -165,6 +170,7 @@ void Driver::CarryOut() {
 // The verdict, then nothing: whatever is left ends with our descriptors.
 void Driver::Finish() {
   CarryOut();
+  EndLogins();
   const JobFacts& facts = state_.facts();
   const Verdict verdict = Judge(facts);
   const std::string summary = options_.verbose ? RenderSummary(facts) : "";
@@ -172,7 +178,7 @@ void Driver::Finish() {
   std::string text = RenderVerdict(facts, verdict);
   if (!options_.output_directory.empty()) {
     const absl::Status written =
-        WriteJobReport(options_.output_directory, RenderJobReport(facts, verdict));
+        WriteJobReportWithin(kReportS, options_.output_directory, RenderJobReport(facts, verdict));
     if (!written.ok()) {
       absl::StrAppend(&text, "hvdrun: job.json: ", std::string(written.message()), "\n");
     }
@@ -187,6 +193,7 @@ void Driver::Finish() {
 }
 
 void RunDriver(DriverSetup setup) {
+  RaiseFileLimit();
   Driver driver(std::move(setup));
   driver.Run();
   _exit(0);

@@ -18,8 +18,9 @@ struct DriverSetup {
   Descriptor spawner;
 };
 
-// Ends the process when the verdict has gone to the console, or when nobody is left to hear it:
-// taking gRPC down in order would cost milliseconds and wait for hosts that may be gone.
+// Raises this process's limit of open files: setup.limits are the person's own. Ends the process
+// when the verdict has gone to the console, or when nobody is left to hear it: taking gRPC down in
+// order would cost milliseconds and wait for hosts that may be gone.
 [[noreturn]] void RunDriver(DriverSetup setup);
 
 }  // namespace hvd

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ namespace hvd {
 double MonotonicSeconds();
 
 // Who an epoll event is for.
-enum class DriverSource : uint32_t { kConsole, kSpawner, kLinks, kHello, kErrors };
+enum class DriverSource : uint32_t { kConsole, kSpawner, kLinks, kHello, kErrors, kTimeline };
 
 class Driver {
  public:
@@ -69,6 +70,7 @@ class Driver {
   void OnErrors(int host);
   void NotStarted(int host, HostFact fault);
   void StartNext();
+  void EndLogins();
   std::string ShellName(int host) const;
   const std::string& HostName(int host) const { return options_.topology.hosts()[host].name; }
 
@@ -81,8 +83,16 @@ class Driver {
   void GiveStdinRoom();
 
   // The timeline (driver_timeline_asked.cc).
-  void BeginTimeline();
+  struct TimelineAsk {
+    int host = 0;  // of the rank that asks
+    v1::TimelineAsked asked = {};
+  };
+  void BeginTimeline(const std::string& path);
+  void LookAtTimeline(double now);
   void OnTimelineAsked(int host, const v1::TimelineAsked& asked);
+  void Postpone(const TimelineAsk& ask);
+  void AnswerTimeline(const TimelineAsk& ask, v1::SetTimeline set);
+  void SendTimeline(int host, v1::SetTimeline set);
   void AnswerTimelineEnded();
   void WaitForTimeline();
 
@@ -94,7 +104,9 @@ class Driver {
   std::vector<HostPort> ports_;
   DaemonLinks links_;
   DriverTimeline timeline_;
-  std::vector<uint32_t> timeline_enders_;  // ranks that wait for its end
+  std::optional<TimelineAsk> timeline_asker_;  // of the file that is being begun; none: hvdrun
+  std::vector<TimelineAsk> timeline_asks_;     // that came meanwhile
+  std::vector<uint32_t> timeline_enders_;      // ranks that wait for its end
   Descriptor epoll_;
   int next_start_;        // the first host that the spawner has not been asked for
   double next_look_ = 0;  // at the leases

@@ -1,5 +1,7 @@
 // JobState's part for stalled tensors: a host says that it is time, all are asked, the person is
 // told who is missing.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/driver_state.h"
@@ -33,12 +35,15 @@ void JobState::OnPending(int host, const v1::HostPending& pending, double now) {
 }
 
 void JobState::TellStall(double now) {
-  const StallBook::Report report = stalls_.End(policy_.stall_warn_s);
+  const bool ends = policy_.stall_abort_s > 0;
+  const double least_s =
+      ends ? std::min(policy_.stall_warn_s, policy_.stall_abort_s) : policy_.stall_warn_s;
+  const StallBook::Report report = stalls_.End(least_s);
   if (stopping_ || report.text.empty()) return Settle(now);
-  if (policy_.stall_abort_s > 0 && report.waited_s >= policy_.stall_abort_s) {
+  if (ends && report.waited_s >= policy_.stall_abort_s) {
     return End(Ending::kStalled, report.text, now);
   }
-  Say(report.text);
+  if (report.waited_s >= policy_.stall_warn_s) Say(report.text);
   Settle(now);
 }
 

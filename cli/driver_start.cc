@@ -48,12 +48,18 @@ void Driver::AskSpawner(FrameKind kind, int host) {
   Frame frame;
   frame.kind = kind;
   frame.index = host;
+  frame.end = !ports_[host].greeted;
   // The spawner reads at once and frames are tiny: a full socket means that it is dead or stuck.
   if (spawner_) SendFrame(spawner_.get(), frame);
 }
 
 void Driver::OnStarted(int host, Frame* frame) {
-  if (frame->fds.size() != 2) return;
+  if (frame->fds.size() != 2) {  // the kernel has kept those that are too many for us
+    HostFact fault;
+    fault.cause = "hvdrun has too many open files";
+    fault.remedy = "raise this machine's hard limit (ulimit -Hn)";
+    return NotStarted(host, std::move(fault));
+  }
   HostPort& port = ports_[host];
   port.Begin(std::move(frame->fds[0]), std::move(frame->fds[1]));
   if (options_.verbose) {
@@ -94,8 +100,15 @@ void Driver::OnHello(int host) {
 }
 
 void Driver::StartNext() {
-  if (next_start_ < static_cast<int>(ports_.size())) {
+  if (state_.starting() && next_start_ < static_cast<int>(ports_.size())) {
     AskSpawner(FrameKind::kStart, next_start_++);
+  }
+}
+
+// A remote shell that hangs does not see that we are gone.
+void Driver::EndLogins() {
+  for (int host = 0; host < next_start_; ++host) {
+    if (!ports_[host].greeted) AskSpawner(FrameKind::kKill, host);
   }
 }
 
@@ -150,7 +163,6 @@ void Driver::NotStarted(int host, HostFact fault) {
   if (fault.fault_code == 0) fault.fault_code = kExitLauncher;
   port.restart_at = 0;
   AskSpawner(FrameKind::kKill, host);
-  StartNext();
   state_.HostNotStarted(host, fault, MonotonicSeconds());
 }
 

@@ -3,23 +3,41 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace hvd {
 namespace {
 
 constexpr size_t kMostEarly = 4 << 20;  // a quarter of a second's worth, at most
+constexpr double kBeginPatienceS = 10;  // for the file system, until a file is open
 
 }  // namespace
 
 DriverTimeline::DriverTimeline(const Topology& topology)
     : topology_(topology), hosts_(topology.hosts().size()) {}
 
-absl::Status DriverTimeline::Begin(const std::string& path) {
+void DriverTimeline::Begin(const std::string& path, double now) {
   if (!file_) file_.emplace(topology_);
-  absl::Status begun = file_->Begin(path);
-  if (!begun.ok()) return begun;
-  on_ = true;
-  path_ = path;
-  return absl::OkStatus();
+  file_->Begin(path);
+  beginning_ = path;
+  begin_until_ = now + kBeginPatienceS;
+}
+
+std::optional<absl::Status> DriverTimeline::TakeBegun(double now) {
+  if (!beginning()) return std::nullopt;
+  if (now >= begin_until_) file_->GiveUpBegin();
+  std::optional<absl::Status> begun = file_->TakeBegun();
+  if (!begun && now < begin_until_) return std::nullopt;
+  const std::string path = std::exchange(beginning_, "");
+  begin_until_ = std::numeric_limits<double>::infinity();
+  if (!begun) {
+    return absl::DeadlineExceededError(absl::StrCat("cannot write the timeline ", path,
+                                                    ": its file system has not answered for ",
+                                                    kBeginPatienceS, " s"));
+  }
+  if (begun->ok()) on_ = true;
+  if (begun->ok()) path_ = path;
+  return begun;
 }
 
 void DriverTimeline::BeginEnd() {
@@ -68,8 +86,9 @@ bool DriverTimeline::HostEnded(int host) {
 }
 
 bool DriverTimeline::open() const {
-  return on_ && std::any_of(hosts_.begin(), hosts_.end(),
-                            [](const Host& host) { return !host.ended || !host.early.empty(); });
+  return (on_ || beginning()) && std::any_of(hosts_.begin(), hosts_.end(), [](const Host& host) {
+           return !host.ended || !host.early.empty();
+         });
 }
 
 std::string DriverTimeline::Finish(double seconds) {

@@ -1,6 +1,7 @@
 // The driver's part of the timeline: the hosts' clocks, their streams, and who asked for what.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,8 +17,14 @@ class DriverTimeline {
  public:
   explicit DriverTimeline(const Topology& topology);
 
-  // Recording goes to `path` from now on. An error says why not.
-  absl::Status Begin(const std::string& path);
+  // Recording shall go to `path`, which a thread opens; not while another one is being begun.
+  // TakeBegun has the outcome when event_fd() has had an edge, and an error at deadline() at the
+  // latest: then everything goes on as before.
+  void Begin(const std::string& path, double now);
+  std::optional<absl::Status> TakeBegun(double now);
+  bool beginning() const { return !beginning_.empty(); }
+  double deadline() const { return begin_until_; }
+  int event_fd() const { return file_->event_fd(); }  // once Begin was called
   // Recording ends when each host whose link is open has said its last and can be placed in time;
   // then one of the next three returns true, once.
   void BeginEnd();
@@ -47,6 +54,8 @@ class DriverTimeline {
   std::optional<TimelineFile> file_;  // none until it is asked for: it has a thread
   std::vector<Host> hosts_;
   std::string path_;
+  std::string beginning_;  // the path that is being begun; empty: none
+  double begin_until_ = std::numeric_limits<double>::infinity();
   bool on_ = false;
   bool ending_ = false;
 };

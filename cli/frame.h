@@ -26,7 +26,7 @@ enum class FrameKind : uint32_t {
   kFailed,   // index: host; text: why the child could not be made
   // driver → spawner
   kStart,  // index: host
-  kKill,   // index: host
+  kKill,   // index: host; end: with its children, for nothing of the job runs there yet
 };
 
 struct Frame {

@@ -6,7 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -163,6 +168,19 @@ absl::Status WriteJobReport(const std::string& directory, const std::string& rep
     return failure;
   }
   return absl::OkStatus();
+}
+
+absl::Status WriteJobReportWithin(double seconds, std::string directory, std::string report) {
+  auto promise = std::make_shared<std::promise<absl::Status>>();
+  std::future<absl::Status> written = promise->get_future();
+  std::thread([promise, directory, report = std::move(report)] {
+    promise->set_value(WriteJobReport(directory, report));
+  }).detach();
+  if (written.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready) {
+    return written.get();
+  }
+  return absl::DeadlineExceededError(absl::StrCat(
+      "cannot write in ", directory, ": its file system has not answered for ", seconds, " s"));
 }
 
 }  // namespace hvd

@@ -19,6 +19,7 @@
 #include "cli/console.h"
 #include "cli/driver.h"
 #include "cli/exit_code.h"
+#include "cli/file_limit.h"
 #include "cli/frame.h"
 #include "cli/front.h"
 #include "cli/spawner.h"
@@ -111,6 +112,8 @@ void AwaitEnd(const Descriptor& helper) {
 }
 
 int Run(const RunOptions& options) {
+  const absl::Status files = CheckFileLimit(options.topology.hosts().size());
+  if (!files.ok()) return Fail(std::string(files.message()), kExitLauncher);
   DriverSetup setup;
   if (!MakeJobSecrets(&setup.secrets))
     return Fail("the kernel gives no random bytes", kExitLauncher);

@@ -63,6 +63,7 @@ void OutputPrinter::Print(int rank, bool is_stderr, std::string_view data, bool 
 }
 
 void OutputPrinter::Skipped(int rank, bool is_stderr, uint64_t lines) {
+  if (rank < 0 || rank >= topology_->size()) return;
   const StreamId id(rank, is_stderr);
   LeaveLine(id);
   AppendPrefix(id, &pending_);

@@ -17,6 +17,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "cli/file_limit.h"
 #include "cli/frame.h"
 
 namespace hvd {
@@ -28,26 +29,34 @@ double Now() {
   return now.tv_sec + now.tv_nsec * 1e-9;
 }
 
+struct ChildPlan {
+  const std::vector<std::string>& argv;
+  int link;
+  int errors;
+  pid_t parent;
+  rlimit files;
+};
+
 // Runs in the child, which is single-threaded. Never returns.
-[[noreturn]] void BecomeChild(const std::vector<std::string>& argv, int link, int errors,
-                              pid_t parent) {
+[[noreturn]] void BecomeChild(const ChildPlan& plan) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // it died before we asked
-  dup2(link, 0);
-  dup2(link, 1);
-  dup2(errors, 2);
+  if (getppid() != plan.parent) _exit(127);  // it died before we asked
+  setrlimit(RLIMIT_NOFILE, &plan.files);
+  dup2(plan.link, 0);
+  dup2(plan.link, 1);
+  dup2(plan.errors, 2);
   syscall(SYS_close_range, 3u, ~0u, 0u);
   for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   std::vector<char*> words;
-  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+  for (const std::string& word : plan.argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   execvp(words[0], words.data());
   const std::string failure =
-      absl::StrCat("hvdrun-cannot-execute: ", argv[0], ": ", strerror(errno), "\n");
+      absl::StrCat("hvdrun-cannot-execute: ", plan.argv[0], ": ", strerror(errno), "\n");
   if (write(2, failure.data(), failure.size()) < 0) _exit(126);
   _exit(127);
 }
@@ -70,9 +79,11 @@ class Spawner {
   void Reap(int host);
   void Tell(Frame frame);
   void SendTold();
+  void Kill(const Child& child, bool with_children);
   void KillAll();
 
   const SpawnerPlan& plan_;
+  const rlimit files_ = RaiseFileLimit();  // the person's own, which our children get
   Descriptor driver_;
   bool driver_gone_ = false;
   double kill_at_ = 0;             // once the driver is gone
@@ -119,9 +130,7 @@ void Spawner::TakeFrames() {
     const int host = static_cast<int>(frame.index);
     if (frame.kind == FrameKind::kStart && host < static_cast<int>(plan_.argv.size())) Start(host);
     const auto child = children_.find(host);
-    if (frame.kind == FrameKind::kKill && child != children_.end()) {
-      syscall(SYS_pidfd_send_signal, child->second.pidfd.get(), SIGKILL, nullptr, 0);
-    }
+    if (frame.kind == FrameKind::kKill && child != children_.end()) Kill(child->second, frame.end);
   }
 }
 
@@ -151,10 +160,10 @@ absl::string_view Spawner::Make(int host, Frame* started) {
   // The child's ends stay blocking; ours are flags of other open files.
   fcntl(ours.get(), F_SETFL, O_NONBLOCK);
   fcntl(errors_read.get(), F_SETFL, O_NONBLOCK);
-  const pid_t parent = getpid();
+  const ChildPlan child = {plan_.argv[host], theirs.get(), errors_write.get(), getpid(), files_};
   const pid_t pid = fork();
   if (pid < 0) return "fork";
-  if (pid == 0) BecomeChild(plan_.argv[host], theirs.get(), errors_write.get(), parent);
+  if (pid == 0) BecomeChild(child);
   Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd) {
     const int error = errno;
@@ -194,9 +203,16 @@ void Spawner::SendTold() {
   }
 }
 
+void Spawner::Kill(const Child& child, bool with_children) {
+  syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
+  // It leads a group of its own, and keeps its number until we reap it. Never so with a daemon
+  // whose ranks run: its shim must live on to end them.
+  if (with_children) kill(-child.pid, SIGKILL);
+}
+
 void Spawner::KillAll() {
   for (auto& [host, child] : children_) {
-    syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
+    Kill(child, false);
     waitpid(child.pid, nullptr, 0);
   }
   children_.clear();

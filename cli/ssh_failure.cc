@@ -66,7 +66,10 @@ constexpr Row kRows[] = {
      "DIR"},
     {"This account is currently not available", StartFault::kRestrictedShell,
      "the login shell there lets nobody in", "use an account with a usual login shell"},
-    {"restricted", StartFault::kRestrictedShell, "the login shell there is restricted",
+    // As bash says it: the bare word is in many a login's banner.
+    {"exec: restricted", StartFault::kRestrictedShell, "the login shell there is restricted",
+     "use an account with a usual login shell"},
+    {"restricted: cannot", StartFault::kRestrictedShell, "the login shell there is restricted",
      "use an account with a usual login shell"},
 };
 

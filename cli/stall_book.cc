@@ -55,7 +55,11 @@ std::map<StallBook::Key, StallBook::Tensor> StallBook::Merge() const {
       tensor.what = told.what();
       tensor.waited_s = std::max(tensor.waited_s, told.waited_s());
       tensor.have.insert(tensor.have.end(), told.ranks().begin(), told.ranks().end());
-      tensor.members.assign(told.members().begin(), told.members().end());
+      tensor.members.clear();
+      for (const uint32_t member : told.members()) {  // a worker's words
+        const bool known = member < static_cast<uint32_t>(topology_->size());
+        if (known) tensor.members.push_back(static_cast<int>(member));
+      }
     }
   }
   for (auto& [key, tensor] : merged) {

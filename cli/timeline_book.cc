@@ -70,7 +70,8 @@ void TimelineBook::TakeName(Rank* rank, const TraceRecord& record) {
   // A row each would bury the others.
   if (absl::StartsWith(name, kUnnamed)) name = "unnamed calls";
   // The library's own names begin with a byte that no user's do.
-  if (static_cast<unsigned char>(name[0]) < ' ') name = absl::StrCat("(", name.substr(1), ")");
+  if (!name.empty() && static_cast<unsigned char>(name[0]) < ' ')
+    name = absl::StrCat("(", name.substr(1), ")");
   rank->rows[Key(record.span)] = RowOf(rank, name);
 }
 

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +26,23 @@ int64_t Nanoseconds(clockid_t clock) {
   return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
+absl::Status CannotWrite(const std::string& path, const char* reason) {
+  return absl::InvalidArgumentError(absl::StrCat("cannot write the timeline ", path, ": ", reason));
+}
+
+// Opens what bytes can be written over. What lies there already is not touched yet.
+absl::StatusOr<Descriptor> OpenRegular(const std::string& path) {
+  static constexpr char kNoFile[] = "it is no regular file";
+  // Without waiting: a FIFO that nobody reads would hold the thread for ever.
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  Descriptor file(open(path.c_str(), kFlags, 0644));
+  if (!file) return CannotWrite(path, errno == ENXIO ? kNoFile : strerror(errno));
+  struct stat found;
+  if (fstat(file.get(), &found) != 0) return CannotWrite(path, strerror(errno));
+  if (!S_ISREG(found.st_mode)) return CannotWrite(path, kNoFile);
+  return file;
+}
+
 }  // namespace
 
 struct TimelineFile::Inside {
@@ -32,11 +51,15 @@ struct TimelineFile::Inside {
   // Any thread.
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Work> queue;    // guarded by mutex
-  size_t waiting_bytes = 0;  // guarded by mutex
-  bool too_slow = false;     // guarded by mutex
-  bool finished = false;     // guarded by mutex
-  std::string failure;       // guarded by mutex
+  std::deque<Work> queue;             // guarded by mutex
+  size_t waiting_bytes = 0;           // guarded by mutex
+  bool too_slow = false;              // guarded by mutex
+  bool finished = false;              // guarded by mutex
+  std::string failure;                // guarded by mutex
+  uint64_t last_begin = 0;            // guarded by mutex
+  bool begin_wanted = false;          // guarded by mutex: somebody waits for the last one's outcome
+  std::optional<absl::Status> begun;  // guarded by mutex: that outcome
+  const Descriptor begun_event = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 
   // The thread's.
   TimelineBook book;
@@ -48,6 +71,9 @@ struct TimelineFile::Inside {
 
   void Run();
   void Do(Work* work);
+  void Begin(const Work& work);
+  bool TellBegun(const Work& work, absl::Status outcome);
+  void Fail();
   void Take(const Work& work);
   void Write(std::string* bytes);
 };
@@ -74,13 +100,7 @@ void TimelineFile::Inside::Run() {
 void TimelineFile::Inside::Do(Work* work) {
   switch (work->kind) {
     case Work::kBegin:
-      file.Reset(work->fd);
-      path = work->bytes;
-      at = 0;
-      format = TimelineFormatFor(path);
-      text = book.BeginFile(format.get(), Nanoseconds(CLOCK_MONOTONIC),
-                            Nanoseconds(CLOCK_REALTIME) / 1000);
-      return Write(&text);
+      return Begin(*work);
     case Work::kTake:
       return Take(*work);
     case Work::kEnd:
@@ -89,6 +109,29 @@ void TimelineFile::Inside::Do(Work* work) {
       file.Reset();
       return;
   }
+}
+
+void TimelineFile::Inside::Begin(const Work& work) {
+  absl::StatusOr<Descriptor> opened = OpenRegular(work.bytes);
+  if (!TellBegun(work, opened.status()) || !opened.ok()) return;
+  file = *std::move(opened);
+  path = work.bytes;
+  at = 0;
+  if (ftruncate(file.get(), 0) != 0) return Fail();
+  format = TimelineFormatFor(path);
+  text = book.BeginFile(format.get(), Nanoseconds(CLOCK_MONOTONIC),
+                        Nanoseconds(CLOCK_REALTIME) / 1000);
+  Write(&text);
+}
+
+// False: nobody waits for it any more.
+bool TimelineFile::Inside::TellBegun(const Work& work, absl::Status outcome) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!begin_wanted || work.begin != last_begin) return false;
+  begin_wanted = false;
+  begun = std::move(outcome);
+  eventfd_write(begun_event.get(), 1);
+  return true;
 }
 
 // Piece by piece: what is written should come from the caches, for the ranks may need the memory.
@@ -111,21 +154,24 @@ void TimelineFile::Inside::Write(std::string* bytes) {
     const ssize_t n = pwrite(file.get(), bytes->data() + done, bytes->size() - done,
                              at + static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      const std::lock_guard<std::mutex> lock(mutex);
-      failure = absl::StrCat("the timeline ", path, " is incomplete: ", strerror(errno));
-      return file.Reset();
-    }
+    if (n <= 0) return Fail();
     done += n;
   }
   at += static_cast<off_t>(without_end);
+}
+
+// errno says what went wrong. Nothing more is written to this file.
+void TimelineFile::Inside::Fail() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  failure = absl::StrCat("the timeline ", path, " is incomplete: ", strerror(errno));
+  file.Reset();
 }
 
 TimelineFile::TimelineFile(const Topology& topology) : inside_(std::make_shared<Inside>(topology)) {
   std::thread([inside = inside_] { inside->Run(); }).detach();
 }
 
-TimelineFile::~TimelineFile() { Put({Work::kFinish, 0, "", 0, -1}); }
+TimelineFile::~TimelineFile() { Put({Work::kFinish}); }
 
 void TimelineFile::Put(Work work) {
   const std::lock_guard<std::mutex> lock(inside_->mutex);
@@ -139,23 +185,37 @@ void TimelineFile::Put(Work work) {
   inside_->changed.notify_all();
 }
 
-absl::Status TimelineFile::Begin(const std::string& path) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write the timeline ", path));
+void TimelineFile::Begin(const std::string& path) {
+  Work work = {Work::kBegin, 0, path};
+  {
+    const std::lock_guard<std::mutex> lock(inside_->mutex);
+    work.begin = ++inside_->last_begin;
+    inside_->begin_wanted = true;
+    inside_->begun.reset();
   }
-  Put({Work::kBegin, 0, path, 0, fd});
-  return absl::OkStatus();
+  Put(std::move(work));
 }
 
-void TimelineFile::End() { Put({Work::kEnd, 0, "", 0, -1}); }
+std::optional<absl::Status> TimelineFile::TakeBegun() {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  return std::exchange(inside_->begun, std::nullopt);
+}
+
+void TimelineFile::GiveUpBegin() {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  inside_->begin_wanted = false;
+}
+
+int TimelineFile::event_fd() const { return inside_->begun_event.get(); }
+
+void TimelineFile::End() { Put({Work::kEnd}); }
 
 void TimelineFile::Take(int host, std::string bytes, int64_t offset_ns) {
-  Put({Work::kTake, host, std::move(bytes), offset_ns, -1});
+  Put({Work::kTake, host, std::move(bytes), offset_ns});
 }
 
 std::string TimelineFile::Finish(double seconds) {
-  Put({Work::kFinish, 0, "", 0, -1});
+  Put({Work::kFinish});
   std::unique_lock<std::mutex> lock(inside_->mutex);
   const bool done = inside_->changed.wait_for(lock, std::chrono::duration<double>(seconds),
                                               [this] { return inside_->finished; });

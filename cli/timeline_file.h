@@ -1,5 +1,5 @@
-// The timeline's file, on a thread of its own ("hvdrun-timeline"), so that a slow or hung file
-// system holds up neither beats nor output.
+// The timeline's file, opened and written on a thread of its own ("hvdrun-timeline"), so that a
+// slow or hung file system holds up neither beats nor output.
 #pragma once
 
 #include <condition_variable>
@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -22,8 +23,15 @@ class TimelineFile {
   // Does not wait for a write that hangs: Finish does, as long as it is told.
   ~TimelineFile();
 
-  // Begins `path`; one that is open ends. An error says why it cannot be written.
-  absl::Status Begin(const std::string& path);
+  // Begins `path`; then one that is open ends. TakeBegun has the outcome when event_fd() has had an
+  // edge.
+  void Begin(const std::string& path);
+  // The outcome of the last Begin, once: an error says why `path` cannot be written, and changes
+  // nothing else.
+  std::optional<absl::Status> TakeBegun();
+  // Nobody waits for the last Begin any more: it shall change nothing.
+  void GiveUpBegin();
+  int event_fd() const;
   void End();
   // A piece of a host's stream. When too much waits to be written, the timeline
   // ends here.
@@ -36,9 +44,9 @@ class TimelineFile {
   struct Work {
     enum Kind { kBegin, kEnd, kTake, kFinish } kind;
     int host = 0;
-    std::string bytes;  // kTake: frames; kBegin: the path
+    std::string bytes = {};  // kTake: frames; kBegin: the path
     int64_t offset_ns = 0;
-    int fd = -1;  // kBegin: the open file
+    uint64_t begin = 0;  // kBegin: its number
   };
   // The thread's own; it outlives this object when a write hangs.
   struct Inside;

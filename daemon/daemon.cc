@@ -15,6 +15,8 @@ namespace {
 // A daemon that nobody gives a launch to, on a link that stays silent, must end too.
 constexpr auto kLaunchPatience = std::chrono::minutes(5);
 constexpr auto kFilePatience = std::chrono::seconds(2);
+// For our last words, which end the driver's link.
+constexpr auto kLeavePatience = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -50,8 +52,12 @@ void Daemon::Echoed(TimePoint sent) {
 
 void Daemon::Leave(std::string why) {
   loop_.Post([this, why = std::move(why)] {
-    Notify(why);
-    LoseDriver(why);
+    if (std::exchange(leaving_, true)) return LoseDriver(why);
+    // Not when every rank has ended: then nobody loses anything.
+    const bool needed = !plan_.has_value() || ends_told_ < plan_->local_size;
+    needed ? FailLaunch(125, why) : Notify(why);
+    if (plan_.has_value() && !stopped_told_) BeginStop(false, why);
+    MaybeExit();
   });
 }
 
@@ -291,7 +297,9 @@ void Daemon::LoseDriver(const std::string& why) {
 }
 
 void Daemon::MaybeExit() {
-  if (driver_gone_ && (stopped_told_ || !plan_.has_value())) loop_.Quit();
+  if (plan_.has_value() && !stopped_told_) return;
+  if (driver_gone_) return loop_.Quit();
+  if (leaving_) loop_.At(Clock::now() + kLeavePatience, [this] { loop_.Quit(); });
 }
 
 void Daemon::Notify(std::string text) {

@@ -35,7 +35,8 @@ class Daemon {
   void DriverGone(std::string why);
   // The driver has echoed the beat sent at `sent`.
   void Echoed(TimePoint sent);
-  // A signal to hvdd itself asks it to end.
+  // A signal to hvdd itself asks it to end: the driver is told that this host is lost, and why. A
+  // second one does not wait for the driver to hear it.
   void Leave(std::string why);
   OutputQueue* output() { return &output_; }
   // Global number of local rank 0; what OutputQueue's streams count from.
@@ -106,6 +107,7 @@ class Daemon {
   std::optional<int> survivors_;  // the stop is over
   bool stopped_told_ = false;
   bool driver_gone_ = false;
+  bool leaving_ = false;  // by a signal
 };
 
 }  // namespace hvd

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -71,7 +72,7 @@ int Parse(int argc, char** argv, Arguments* arguments) {
   return -1;
 }
 
-// TERM, INT and HUP end the job as a lost driver would. Blocked before any thread exists.
+// TERM, INT and HUP end the job. Blocked before any thread exists.
 int OpenSignals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -80,8 +81,18 @@ int OpenSignals() {
   return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+// Many ranks have many pipes, and their doors have a high number. The ranks get the limits that the
+// launch tells.
+void RaiseFileLimit() {
+  rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int Serve(const Arguments& arguments) {
   signal(SIGPIPE, SIG_IGN);
+  RaiseFileLimit();
   syscall(SYS_close_range, 3, ~0U, 0);  // whatever the starter forgot
   // First of all, while this process has one thread and no gRPC.
   absl::StatusOr<ShimProcess> shim = StartShim(arguments.containment);

@@ -11,7 +11,9 @@ double Seconds(Clock::duration time) { return std::chrono::duration<double>(time
 }  // namespace
 
 Clock::duration StallWatch::period() const {
-  const double seconds = std::clamp(policy_.warn_s / 4, 0.1, 15.0);
+  const double limit_s =
+      policy_.abort_s > 0 ? std::min(policy_.warn_s, policy_.abort_s) : policy_.warn_s;
+  const double seconds = std::clamp(limit_s / 4, 0.1, 15.0);
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 

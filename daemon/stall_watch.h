@@ -38,7 +38,7 @@ class StallWatch {
  public:
   explicit StallWatch(const StallPolicy& policy) : policy_(policy) {}
 
-  // How long to leave between two questions.
+  // How long to leave between two questions: a quarter of the nearer limit.
   Clock::duration period() const;
   // Longest first.
   std::vector<WaitingTensor> Take(const std::vector<RankPending>& answers, TimePoint now);

@@ -166,7 +166,7 @@ void TraceDecoder::TakeSlot(uint32_t local_rank, const char* slot,
   if (record.span.activity == TraceActivity::kNameText ||
       record.span.activity == TraceActivity::kNameEnd) {
     std::string& name = names_[local_rank];
-    name.append(slot, strnlen(slot, kTextPerSlot));
+    if (name.size() < kLongestName) name.append(slot, strnlen(slot, kTextPerSlot));
     if (record.span.activity == TraceActivity::kNameText) return;
     record.name.swap(name);
   } else {

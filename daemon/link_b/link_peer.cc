@@ -14,6 +14,7 @@ namespace hvd {
 namespace {
 
 constexpr size_t kMostDescriptors = 1;  // an Address brings one arena
+constexpr size_t kMostWaiting = 64;     // messages; a worker asks, and waits for its answer
 
 }  // namespace
 
@@ -46,6 +47,8 @@ void LinkPeer::Send(std::string_view message, std::vector<int> fds,
                     std::shared_ptr<const void> keep) {
   out_.push_back({Frame(message), std::move(fds), std::move(keep)});
 }
+
+bool LinkPeer::deaf() const { return out_.size() > kMostWaiting; }
 
 bool LinkPeer::Flush() {
   crowded_ = false;

@@ -40,6 +40,8 @@ class LinkPeer {
   // ETOOMANYREFS): try again when workers have taken some.
   bool crowded() const { return crowded_; }
   bool has_backlog() const { return !out_.empty(); }
+  // More waits to be sent than a worker that reads ever leaves.
+  bool deaf() const;
 
   int rank = -1;  // local; -1: has not claimed yet
 

@@ -174,6 +174,7 @@ void LinkServer::OnPeer(int fd, uint32_t events) {
     Handle(peer, message);
     if (peers_.count(fd) == 0) return;
   }
+  if (peer->deaf()) return Close(fd, "asks hvdd again and again and reads no answer");
   if (peer->broken()) alive = false;
   if ((events & EPOLLOUT) != 0 && alive) alive = peer->Flush();
   if (!alive) return Close(fd);
@@ -285,7 +286,7 @@ void LinkServer::Refuse(LinkPeer* peer, const std::string& text) {
   Close(peer->fd());
 }
 
-void LinkServer::Close(int fd) {
+void LinkServer::Close(int fd, const char* how) {
   const auto found = peers_.find(fd);
   if (found == peers_.end()) return;
   const std::unique_ptr<LinkPeer> peer = std::move(found->second);
@@ -294,13 +295,13 @@ void LinkServer::Close(int fd) {
   if (peer->rank < 0 || ranks_[peer->rank].peer != fd) return;
   ranks_[peer->rank].peer = -1;
   if (!book_.in_epoch(peer->rank)) return;
-  if (book_.in_live_epoch(peer->rank)) return Lost(peer->rank, *peer);
+  if (book_.in_live_epoch(peer->rank)) return Lost(peer->rank, *peer, how);
   // An aborted epoch may be left without a word.
   Carry(book_.Gone(peer->rank, absl::StrCat(Name(peer->rank), " has left the job")));
 }
 
-void LinkServer::Lost(int rank, const LinkPeer& peer) {
-  if (!peer.Ended(kDeathMilliseconds)) return Broke(rank, "closed its link to hvdd");
+void LinkServer::Lost(int rank, const LinkPeer& peer, const char* how) {
+  if (!peer.Ended(kDeathMilliseconds)) return Broke(rank, how);
   if (peer.pid() != ranks_[rank].pid) {
     return Broke(rank, absl::StrCat("lost process ", peer.pid(), ", which spoke for it"));
   }

@@ -84,8 +84,9 @@ class LinkServer {
              const std::string& version);
   void Welcome(LinkPeer* peer);
   void Refuse(LinkPeer* peer, const std::string& message);
-  void Close(int fd);
-  void Lost(int rank, const LinkPeer& peer);
+  // `how` a living process has lost its link: words behind the rank's name.
+  void Close(int fd, const char* how = "closed its link to hvdd");
+  void Lost(int rank, const LinkPeer& peer, const char* how);
   void Broke(int rank, const std::string& how);
   int FindToken(const std::string& token) const;
 

@@ -123,7 +123,7 @@ void Shim::SpawnRank(int number, std::vector<UniqueFd> fds) {
   const SpawnFds ends{std::move(fds[1]), std::move(fds[2]), std::move(fds[3]), std::move(fds[4])};
   Spawned spawned = Spawn(rank.order, ends);
   if (spawned.pid < 0) {
-    failure.error = errno;
+    failure = {spawned.failed, errno};
     return TellSpawnFailed(number, rank, failure);
   }
   rank.pid = spawned.pid;

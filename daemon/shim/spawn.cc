@@ -49,8 +49,9 @@ void Pin(const std::vector<int>& cores) {
 // 0, 1, 2 and the door; nothing else outlives exec. `report` moves out of the door's way.
 bool ArrangeDescriptors(const SpawnOrder& order, const SpawnFds& fds, int* report) {
   const int door = order.door_fd;
-  *report = fcntl(*report, F_DUPFD_CLOEXEC, door + 1);
-  if (*report < 0) return false;
+  const int moved = fcntl(*report, F_DUPFD_CLOEXEC, door + 1);
+  if (moved < 0) return false;  // told by way of the old one
+  *report = moved;
   if (dup2(fds.in.get(), 0) < 0 || dup2(fds.out.get(), 1) < 0 || dup2(fds.err.get(), 2) < 0 ||
       dup2(fds.door.get(), door) < 0) {
     return false;
@@ -123,6 +124,8 @@ Spawned Spawn(const SpawnOrder& order, const SpawnFds& fds) {
     spawned.gate.Reset();  // else its own copy would keep the gate from ever ending
     BecomeCommand(order, fds, gate_read.get(), report_write.get());
   }
+  // The child's pidfd is a descriptor, too.
+  if (pid < 0 && errno != EMFILE && errno != ENFILE) spawned.failed = Step::kProcess;
   if (pid > 0) {
     spawned.pid = pid;
     spawned.pidfd.Reset(pidfd);
@@ -139,6 +142,9 @@ std::string DescribeExecFailure(const ExecFailure& failure, const SpawnOrder& or
     case Step::kDescriptors:
       return absl::StrCat("cannot arrange the descriptors of '", order.argv[0], "': ", why,
                           "; look at the limit of open files");
+    case Step::kProcess:
+      return absl::StrCat("cannot make a process for '", order.argv[0], "': ", why,
+                          "; look at the limit of processes (ulimit -u, the cgroup's pids.max)");
     case Step::kCommand:
       break;
   }

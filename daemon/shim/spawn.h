@@ -15,17 +15,18 @@ struct SpawnFds {
   UniqueFd door;
 };
 
+struct ExecFailure {
+  enum class Step : int { kDirectory, kDescriptors, kCommand, kProcess } step;
+  int error;  // errno
+};
+
 // A child that waits at its gate.
 struct Spawned {
-  int pid = -1;       // -1: clone failed, errno says why
+  int pid = -1;       // -1: there is none, errno says why
   UniqueFd pidfd;     // valid when pid is
   UniqueFd gate;      // one byte lets it go on; closing it ends it
   UniqueFd exec_end;  // end of file: the command runs; else one ExecFailure
-};
-
-struct ExecFailure {
-  enum class Step : int { kDirectory, kDescriptors, kCommand } step;
-  int error;  // errno
+  ExecFailure::Step failed = ExecFailure::Step::kDescriptors;  // where there is no child
 };
 
 // Shim only: the caller has one thread, so the child may use all of libc.

@@ -7,7 +7,7 @@ namespace {
 
 // Two hosts with a rank each, running; rank 0 waits for "t".
 struct StalledJob {
-  explicit StalledJob(double abort_s = 0)
+  explicit StalledJob(double abort_s = 0)  // told from 10 s on
       : state(Topology({{"a", 1}, {"b", 1}}), Policy(abort_s), 0) {
     for (const int host : {0, 1}) state.HostGreeted(host, 0);
     for (const int host : {0, 1}) {
@@ -91,6 +91,25 @@ TEST_CASE("the job ends when a stall outlasts its limit, with the same words and
   CHECK(job.state.facts().ending == Ending::kStalled);
   CHECK(job.state.facts().ending_text.find("'t' (barrier) waits for rank 1") != std::string::npos);
   CHECK(Judge(job.state.facts()).exit_code == 124);
+}
+
+TEST_CASE("a limit below the time of the notice ends the job all the same") {
+  StalledJob job(4);
+  job.Due(0, 4);
+  SECTION("the stall has lasted") {
+    job.Answer(0, 4, 4);
+    job.Answer(1, 0, 4);
+    CHECK(job.state.facts().ending == Ending::kStalled);
+    CHECK(job.state.facts().ending_text.find("'t' (barrier) waits for rank 1") !=
+          std::string::npos);
+  }
+  SECTION("it has gone on") {
+    job.Wants();
+    job.Answer(0, 3.9, 4);
+    job.Answer(1, 0, 4);
+    CHECK(job.state.facts().ending == Ending::kNone);
+    CHECK(job.Wants().second.empty());
+  }
 }
 
 TEST_CASE("what has gone on meanwhile is not told") {

@@ -239,6 +239,10 @@ int main(int argc, char** argv) {
     fprintf(stderr, "ssh: connect to host x port 22: Connection refused\n");
     return 255;
   }
+  if (fault == "stuck") {  // and so does a child of it
+    if (fork() < 0) return 1;
+    for (;;) pause();
+  }
   if (fault == "silent") {
     Put("stuck in a start-up file\n");
     for (char c; read(0, &c, 1) > 0;) continue;

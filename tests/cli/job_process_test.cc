@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "cli/spawner.h"
 #include "tests/cli/hvdrun_world.h"
 
 namespace hvd {
@@ -98,6 +99,33 @@ TEST_CASE("bytes after the hello that are no gRPC are named as a start-up file's
   CHECK(outcome.exit_code == 125);
   Has(outcome.verdict, "something there prints to stdout after the login");
   Has(outcome.verdict, "backup finished");
+}
+
+TEST_CASE("a launch that is interrupted leaves no login behind") {
+  RunOptions options = FakeOptions("a:1,b:1", 2, {"true"});
+  options.grace_s = 30;
+  options.verbose = true;
+  FakeJob job(std::move(options), {"FAKE_HVDD=stuck"});
+  REQUIRE(job.WaitFor("host b: "));
+  Frame interrupt;
+  interrupt.kind = FrameKind::kSignal;
+  interrupt.number = SIGINT;
+  job.Send(std::move(interrupt));
+  CHECK(job.Wait().exit_code == 130);
+  CHECK(job.AllGone(2));
+}
+
+TEST_CASE("a launch that has failed begins no further logins") {
+  std::string hosts;
+  for (int i = 0; i < kStartsAtOnce + 6; ++i) hosts += (i ? ",h" : "h") + std::to_string(i) + ":1";
+  RunOptions options = FakeOptions(hosts, kStartsAtOnce + 6, {"true"});
+  options.verbose = true;
+  FakeJob job(std::move(options), {"FAKE_HVDD=fail"});
+  const JobOutcome outcome = job.Wait();
+  CHECK(outcome.exit_code == 125);
+  Has(outcome.notices, "host h0: ");
+  CHECK(outcome.notices.find("host h" + std::to_string(kStartsAtOnce) + ": ") == std::string::npos);
+  CHECK(job.AllGone(2));
 }
 
 TEST_CASE("the same fault on many hosts is told once") {

@@ -58,6 +58,10 @@ TEST_CASE("skipped lines and ranks that do not exist") {
   printer.Skipped(1, false, 12);
   printer.Print(7, false, "x\n", false);
   printer.Print(-1, false, "x\n", false);
+  OutputPrinter terminal(&kTopology, {.terminal = true});
+  terminal.Skipped(7, false, 12);
+  terminal.Skipped(-1, false, 12);
+  CHECK(terminal.pending().empty());
   CHECK(Pending(printer) == "[1]<stdout>:[12 lines are only in this rank's file]\n");
 }
 

@@ -44,6 +44,12 @@ const Case kCases[] = {
     {Exited(127), "hvdd-not-found: PATH=/usr/bin:/bin\n", StartFault::kHvddMissing},
     {Exited(127), "sh: 1: exec: not found\n", StartFault::kHvddMissing},
     {Exited(1), "rbash: exec: restricted\n", StartFault::kRestrictedShell},
+    {Exited(1), "bash: /bin/sh: restricted: cannot specify `/' in command names\n",
+     StartFault::kRestrictedShell},
+    // Banners.
+    {Exited(127), "Use of this system is restricted to authorized users\n",
+     StartFault::kHvddMissing},
+    {Exited(255), "NOTICE: restricted system\n", StartFault::kUnknown},
     {Exited(1), "This account is currently not available.\n", StartFault::kRestrictedShell},
     {Exited(0), "", StartFault::kRestrictedShell},
     {Exited(127), "hvdrun-cannot-execute: ssh: No such file or directory\n",

@@ -75,6 +75,20 @@ TEST_CASE("a joined rank and ranks outside the process set are not missing") {
   CHECK(text.find("'all'") == std::string::npos);
 }
 
+TEST_CASE("members that no job has are left out") {
+  StallBook book(&kWorld);
+  book.Begin();
+  v1::HostPending alpha = Host({"x", "y"});
+  Wait(&alpha, "a", 5, {0});
+  for (const uint32_t member : {0u, 1u, 4u, 0x7fffffffu, 0xffffffffu}) {
+    alpha.mutable_tensors(0)->add_members(member);
+  }
+  book.Answered(0, alpha);
+  CHECK(book.End(1).text ==
+        "stalled for 5 s: 'a' (allreduce float32 [4] sum) waits for rank 1\n"
+        "  rank 1 on alpha: y");
+}
+
 TEST_CASE("nobody missing is no stall; a silent host is said so") {
   StallBook book(&kWorld);
   book.Begin();

@@ -70,6 +70,16 @@ TEST_CASE("Chrome: ranks are processes, tensors are their rows, clocks are ours"
       "\n]\n");
 }
 
+TEST_CASE("a name without letters is a name") {
+  TimelineBook book(kTwoHosts);
+  const auto format = ChromeTimeline();
+  book.BeginFile(format.get(), 0, 0);
+  Ranks alpha(2);
+  PutSpan(alpha.rings[0].get(), {TraceActivity::kNameEnd, 0, 1, 0, 0, 0}, "");
+  alpha.Put(0, 1, "", 1000, 2000);
+  CHECK(Taken(&book, 0, alpha.Drain(), 0).find(R"("args":{"name":""}})") != std::string::npos);
+}
+
 TEST_CASE("events come in order of time, the outer of two first") {
   TimelineBook book(kTwoHosts);
   const auto format = ChromeTimeline();

@@ -231,6 +231,14 @@ TEST_CASE("TERM to hvdd ends the job") {
   Hvdd hvdd;
   StartTree(&hvdd);
   kill(hvdd.pid(), SIGTERM);
+  const auto told = hvdd.Await(v1::Event::kLaunchFailed);
+  REQUIRE(told.has_value());
+  CHECK(told->launch_failed().message() == "hvdd got signal 15 (Terminated)");
+  // First of all, so that nobody takes a rank's end for the reason.
+  const auto ended = hvdd.Await(v1::Event::kRankExited);
+  REQUIRE(ended.has_value());
+  CHECK(told->at_us() <= ended->at_us());
+  REQUIRE(hvdd.Await(v1::Event::kStopped).has_value());
   CHECK(hvdd.AwaitExitOfDaemon(2));
   CHECK(hvdd.AwaitNothingLeft(0.2));
 }

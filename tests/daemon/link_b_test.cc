@@ -127,6 +127,26 @@ TEST_CASE("garbage closes that connection only") {
   CHECK(good.Receive().has_epoch_start());
 }
 
+TEST_CASE("a worker that asks and asks and never reads is left") {
+  Job job(1);
+  Worker worker = job.ComeBack();
+  worker.Claim(job.links[0].token);
+  REQUIRE(worker.Receive().has_welcome());
+  constexpr int kAsked = 4000;  // more than a socket holds answers
+  v1::ToDaemon ready;
+  ready.mutable_ready()->set_epoch(5);  // is none
+  std::string flood;
+  for (int i = 0; i < kAsked; ++i) flood += Frame(ready.SerializeAsString());
+  worker.SendBytes(flood);
+  int refused = 0;
+  while (worker.Receive().has_refused()) ++refused;
+  CHECK(refused > 0);
+  CHECK(refused < kAsked);
+  Worker next = job.ComeBack();
+  next.Claim(job.links[0].token);
+  CHECK(next.Receive().kind_case() != v1::ToWorker::KIND_NOT_SET);
+}
+
 TEST_CASE("different sizes of memory end the epoch with both ranks' names") {
   Job job(2);
   std::vector<Worker> workers;

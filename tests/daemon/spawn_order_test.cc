@@ -1,6 +1,11 @@
 #include "daemon/shim/spawn_order.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <cerrno>
 
 #include "daemon/shim/spawn.h"
 
@@ -53,6 +58,24 @@ TEST_CASE("failures to start in words and codes") {
   CHECK(ExecFailureCode({Step::kDirectory, ENOENT}) == 125);
   CHECK(DescribeExecFailure({Step::kDirectory, ENOENT}, order).find("'/work'") !=
         std::string::npos);
+  CHECK(DescribeExecFailure({Step::kProcess, EAGAIN}, order).find("ulimit -u") !=
+        std::string::npos);
+  CHECK(ExecFailureCode({Step::kProcess, EAGAIN}) == 125);
+}
+
+TEST_CASE("a process that cannot be made is no matter of descriptors") {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit alone = {1, 1};
+    setrlimit(RLIMIT_NPROC, &alone);
+    if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) _exit(2);
+    const Spawned spawned = Spawn(Sample(), {});
+    _exit(spawned.pid < 0 && errno == EAGAIN && spawned.failed == ExecFailure::Step::kProcess ? 0
+                                                                                              : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 }  // namespace

@@ -63,6 +63,8 @@ TEST_CASE("questions are a quarter of the limit apart, within bounds") {
   CHECK(StallWatch({60, 0}).period() == std::chrono::seconds(15));
   CHECK(StallWatch({1, 0}).period() == std::chrono::milliseconds(250));
   CHECK(StallWatch({0.1, 0}).period() == std::chrono::milliseconds(100));
+  CHECK(StallWatch({60, 2}).period() == std::chrono::milliseconds(500));
+  CHECK(StallWatch({60, 600}).period() == std::chrono::seconds(15));
 }
 
 }  // namespace

@@ -97,6 +97,18 @@ TEST_CASE("several threads write whole events") {
   CHECK(spans == 4000);
 }
 
+TEST_CASE("a name without end is cut") {
+  const auto ring = std::make_unique<TraceRing>();
+  TraceCursor cursor;
+  for (int i = 0; i < 1000; ++i) {
+    PutSpan(ring.get(), {TraceActivity::kNameText, 0, 1, 0x4141414141414141, 0, 0}, "");
+  }
+  PutSpan(ring.get(), {TraceActivity::kNameEnd, 0, 1, 0, 0, 0}, "");
+  const auto records = Read(ring.get(), &cursor);
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].name == std::string(240, 'A'));
+}
+
 TEST_CASE("a scribbled stream is refused") {
   TraceDecoder decoder;
   std::vector<TraceRecord> records;

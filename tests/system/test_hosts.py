@@ -1,5 +1,6 @@
 """Jobs over several simulated hosts, reached by ssh."""
 import json
+import signal
 import time
 
 import world
@@ -90,6 +91,37 @@ def test_a_given_remote_shell():
         agent.chmod(0o755)
         outcome = here.hvdrun("-np", 2, "--hostfile", here.hostfile, "--rsh-agent", agent, BIN / "hello").must(0)
         assert "rank 1 of 2" in outcome.out, outcome
+        here.must_be_clean()
+
+
+def test_hung_logins_end_with_the_launch():
+    with world.hosts(1) as here:
+        agent = here.directory / "agent"
+        agent.write_text("#!/bin/sh\n[ $1 != refused ] || exit 1\nsleep 1000\n")
+        agent.chmod(0o755)
+        slow = ("--rsh-agent", agent, "--grace", 20, "true")
+        here.hvdrun("-H", "far1,refused,far2", *slow).must(125, "cannot start on host refused")
+        here.must_be_clean()
+        job = here.start_hvdrun("-H", "far1,far2", *slow)
+        world.wait_until(lambda: len(world.roles(here.hosts[0]).get("sleep", [])) == 2, 10, "the logins")
+        world.roles(here.hosts[0])["console"][0].kill(signal.SIGINT)
+        job.wait(5).must(130)
+        here.must_be_clean()
+
+
+def test_many_hosts_need_few_allowed_files():
+    with world.hosts(1) as here:
+        agent = here.directory / "agent"
+        agent.write_text("#!/bin/sh\nexec sh -c \"$2\"\n")
+        agent.chmod(0o755)
+
+        def hvdrun(limit):
+            return here.run("sh", "-c", f"ulimit {limit}; exec \"$@\"", "sh", world.HVDRUN, "-H", "h[1-24]", "--rsh-agent", agent, "sh", "-c",
+                            "ulimit -n")
+
+        outcome = hvdrun("-Sn 50").must(0)
+        assert outcome.out.count("<stdout>:50\n") == 24, outcome  # the person's own limit
+        hvdrun("-n 50").must(125, "a job of 24 hosts needs", "raise the hard limit (ulimit -Hn)")
         here.must_be_clean()
 
 

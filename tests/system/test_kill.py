@@ -1,5 +1,6 @@
 """kill -9 of each kind of process, many times: nothing is left, the exit code and the culprit are right."""
 import os
+import signal
 import time
 
 import world
@@ -145,6 +146,15 @@ def test_as_an_ordinary_user():
             world.roles(here.hosts[0])[role][-1].kill()
             any_failure(job.wait(10))
             here.must_be_clean(within=2)
+
+
+def test_hvdd_that_is_told_to_end_is_a_lost_host():
+    with world.hosts(2, slots=1) as here:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            job = start(here, "--hostfile", here.hostfile)
+            world.roles(here.hosts[1])["hvdd"][0].kill(number)
+            job.wait(10).must(LOST, f"lost host host1: hvdd got signal {number}")
+            here.must_be_clean()
 
 
 def test_death_of_hvdd_is_seen_at_once():

@@ -1,5 +1,7 @@
 """What can be seen of a job: the timeline of all ranks, stalled tensors, counters."""
+import contextlib
 import json
+import os
 import pathlib
 import signal
 import time
@@ -8,6 +10,7 @@ import world
 from world import PROGRAMS
 
 VICTIM = PROGRAMS / "victim"
+HUNG_FS = pathlib.Path(__file__).resolve().parent / "programs" / "hung_fs.py"
 
 
 def timeline_of(here):
@@ -129,6 +132,14 @@ def test_a_stall_ends_the_job_when_that_is_asked_for():
         here.must_be_clean()
 
 
+def test_a_stall_ends_the_job_before_its_notice_is_due():
+    with world.hosts(1, slots=2) as here:
+        outcome = here.hvdrun("-np", 2, "--stall-check-warning-time-seconds", "16", "--stall-check-shutdown-time-seconds", "2",
+                              VICTIM, "wait").must(124, "'lonely'", "waits for rank 1")
+        assert outcome.seconds < 12, outcome
+        here.must_be_clean()
+
+
 def test_no_stall_notice_when_it_is_switched_off_or_nobody_waits():
     with world.hosts(1, slots=2) as here:
         quiet = here.start_hvdrun("-np", 2, "--no-stall-check", VICTIM, "wait", env={"HVD_STALL_CHECK_TIME_SECONDS": "0.2"})
@@ -172,3 +183,50 @@ def test_counters_through_the_c_abi():
         counted = [json.loads(line.partition("<stdout>:")[2]) for line in lines if "{" in line]
         assert sorted(each["rank"] for each in counted) == [0, 1], lines
         assert all(each["all"]["calls"] == {"allreduce": 1} and each["all"]["bytes"] == {"allreduce": 4} for each in counted), counted
+
+
+@contextlib.contextmanager
+def hung_directory(here):
+    """A directory on host 0 whose file system never answers."""
+    if not os.path.exists("/dev/fuse"):
+        raise world.Skip("a hung file system needs /dev/fuse")
+    path = here.place("hung")
+    here.run("mkdir", path).must(0)
+    held, holder = os.pipe()
+    try:
+        with os.fdopen(held) as stdin:
+            server = here.start("python3", HUNG_FS, path, stdin=stdin).wait_for("hung")
+        try:
+            yield path
+        finally:
+            here.run("umount", "--lazy", path)
+    finally:
+        os.close(holder)
+        server.wait()
+        here.run("rmdir", path).must(0)
+
+
+def test_a_timeline_that_is_no_file_is_said_and_costs_nothing_else():
+    with world.hosts(1, slots=2) as here:
+        here.run("mkfifo", here.place("fifo")).must(0)
+        outcome = here.hvdrun("-np", 2, "--timeline-filename", here.place("fifo"), VICTIM, "steps", 3, 1).must(0)
+        assert f"cannot write the timeline {here.place('fifo')}: it is no regular file" in outcome.err, outcome
+        here.hvdrun("-np", 2, VICTIM, "timeline", here.place("fifo")).must(4, "it is no regular file")
+        here.run("rm", here.place("fifo")).must(0)
+        here.must_be_clean()
+
+
+def test_a_hung_file_system_ends_no_beats_and_holds_up_no_verdict():
+    with world.hosts(1, slots=2) as here, hung_directory(here) as hung:
+        # Longer than the lease of the ranks that wait.
+        asked = here.start_hvdrun("-np", 2, "--lease", 3, VICTIM, "timeline", f"{hung}/t.json")
+        outcome = here.hvdrun("-np", 2, "--timeline-filename", f"{hung}/t.json", VICTIM, "steps", 3, 1).must(0)
+        assert "the timeline" in outcome.err and outcome.seconds < 10, outcome
+        asked.wait().must(4, f"cannot write the timeline {hung}/t.json: its file system has not answered for 10 s")
+
+
+def test_a_hung_file_system_for_the_report_holds_up_no_verdict():
+    with world.hosts(2, slots=1) as here, hung_directory(here) as hung:
+        outcome = here.hvdrun("-np", 1, "-H", "host1:1", "--output-filename", f"{hung}/out", "sh", "-c", "exit 3").must(3, "rank 0 on host1")
+        assert f"job.json: cannot write in {hung}/out: its file system has not answered for 2 s" in outcome.err, outcome
+        here.run("rm", "-r", here.own, host=1).must(0)
