@@ -69,6 +69,15 @@ TEST_CASE("a daemon that no longer answers is lost when its lease is over") {
   CHECK(job.AllGone(3));
 }
 
+TEST_CASE("a daemon whose words cannot be read is lost, and not waited for") {
+  FakeJob job(FakeOptions("a:1,b:1", 2, {"garbled", "1"}));
+  const JobOutcome outcome = job.Wait();
+  REQUIRE(outcome.finished);
+  CHECK(outcome.exit_code == 125);
+  Has(outcome.verdict, "lost host b: the connection to its hvdd closed");
+  CHECK(job.AllGone(2));
+}
+
 TEST_CASE("noise before the hello is skipped") {
   FakeJob job(FakeOptions("a:1", 1, {"true"}), {"FAKE_HVDD=noise"});
   CHECK(job.Wait().exit_code == 0);

@@ -127,6 +127,19 @@ TEST_CASE("garbage closes that connection only") {
   CHECK(good.Receive().has_epoch_start());
 }
 
+TEST_CASE("a path is any bytes, not only UTF-8") {
+  Job job(1);
+  Worker worker = job.ComeBack();
+  worker.Claim(job.links[0].token);
+  REQUIRE(worker.Receive().has_welcome());
+  v1::ToDaemon ask;
+  ask.mutable_ask_timeline()->set_path("/tmp/\xe9t\xe9.json");
+  worker.Send(ask);
+  const auto asked = job.hvdd.Await(Kind::kTimelineAsked);
+  REQUIRE(asked.has_value());
+  CHECK(asked->timeline_asked().path() == "/tmp/\xe9t\xe9.json");
+}
+
 TEST_CASE("different sizes of memory end the epoch with both ranks' names") {
   Job job(2);
   std::vector<Worker> workers;

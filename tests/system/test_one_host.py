@@ -86,6 +86,19 @@ def test_exit_code_is_the_culprits():
         here.must_be_clean()
 
 
+def test_bytes_that_are_no_utf8():
+    """In the environment, the arguments, the output, the last lines and job.json."""
+    with world.hosts() as here:
+        place = here.directory / "files"
+        outcome = here.hvdrun("-np", 2, "--output-filename", place, "sh", "-c", 'printf "$0$ODD\\n"; exit $RANK', "\udcff",
+                              env={"ODD": "\udce9t\udce9"}).must(1, "rank 1", "exited with code 1", "| \ufffd\ufffdt\ufffd\n")
+        assert outcome.out.count("<stdout>:\ufffd\ufffdt\ufffd\n") == 2, outcome
+        assert (place / "rank.0001" / "stdout").read_bytes() == b"\xff\xe9t\xe9\n"
+        assert json.loads((place / "job.json").read_text())["ranks"][1]["last_lines"] == ["\ufffd\ufffdt\ufffd"]
+        here.hvdrun("-np", 1, "head", "-c", "100000", "/dev/urandom").must(0)
+        here.must_be_clean()
+
+
 def test_segfault():
     with world.hosts() as here:
         here.hvdrun("-np", 3, VICTIM, "segv", 2).must(139, "rank 2", "Segmentation fault")
