@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -36,13 +37,26 @@ OutputStyle StyleOf(int fd, bool timestamps) {
   return style;
 }
 
+// Whether stdout and stderr are the same file, pipe or terminal (2>&1).
+bool OutputsAreOne() {
+  struct stat out, err;
+  return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
+         out.st_dev == err.st_dev && out.st_ino == err.st_ino;
+}
+
+bool IsWritable(int fd) {
+  pollfd now = {fd, POLLOUT, 0};
+  return poll(&now, 1, 0) == 1;
+}
+
 class Console {
  public:
   Console(const RunOptions& options, Descriptor driver, pid_t driver_pid)
       : driver_(std::move(driver)),
         driver_pid_(driver_pid),
         out_{STDOUT_FILENO, OutputPrinter(&options.topology, StyleOf(1, options.timestamps))},
-        err_{STDERR_FILENO, OutputPrinter(&options.topology, StyleOf(2, options.timestamps))},
+        own_err_{STDERR_FILENO, OutputPrinter(&options.topology, StyleOf(2, options.timestamps))},
+        err_(OutputsAreOne() ? out_ : own_err_),
         stdin_open_(options.stdin_rank != -1),
         stdin_is_terminal_(isatty(STDIN_FILENO) != 0) {}
 
@@ -72,7 +86,8 @@ class Console {
   const pid_t driver_pid_;
   ConsoleSignals signals_;
   Sink out_;
-  Sink err_;
+  Sink own_err_;
+  Sink& err_;  // out_ where stdout and stderr are one: two queues would cut each other's lines
   std::deque<Frame> asked_;  // for the driver, not sent yet
   bool stdin_open_;
   const bool stdin_is_terminal_;
@@ -104,24 +119,26 @@ void Console::Turn() {
       out_.printer.pending().size() > kMaxPending || err_.printer.pending().size() > kMaxPending;
   const short from_driver = full || driver_gone_ ? 0 : POLLIN;
   const short to_driver = asked_.empty() || driver_gone_ ? 0 : POLLOUT;
+  enum { kSignals, kDriver, kOut, kErr, kStdin };
   pollfd waits[] = {
       {signals_.fd(), POLLIN, 0},
       {driver_gone_ || (from_driver | to_driver) == 0 ? -1 : driver_.get(),
        static_cast<short>(from_driver | to_driver), 0},
       {out_.printer.pending().empty() ? -1 : out_.fd, POLLOUT, 0},
-      {err_.printer.pending().empty() ? -1 : err_.fd, POLLOUT, 0},
+      {own_err_.printer.pending().empty() ? -1 : own_err_.fd, POLLOUT, 0},
       {WantsStdin() && MayReadStdin() ? STDIN_FILENO : -1, POLLIN, 0},
   };
   // A shell's `fg` tells a running job nothing, so one that wants the keyboard looks twice a
   // second.
-  const int timeout = WantsStdin() && waits[4].fd < 0 ? 500 : -1;
+  const int timeout = WantsStdin() && waits[kStdin].fd < 0 ? 500 : -1;
   if (poll(waits, std::size(waits), timeout) < 0 && errno != EINTR) return;
-  if (waits[0].revents) TakeSignals();
-  if (waits[2].revents) Flush(&out_);
-  if (waits[3].revents) Flush(&err_);
-  if (waits[4].revents) ReadStdin();
-  if (waits[1].revents & POLLOUT) SendAsked();
-  if (waits[1].revents & ~POLLOUT) TakeFrames();
+  if (waits[kSignals].revents) TakeSignals();
+  if (waits[kOut].revents) Flush(&out_);
+  // Both may be one terminal by two names, whose last room the first write has taken.
+  if (waits[kErr].revents && IsWritable(own_err_.fd)) Flush(&own_err_);
+  if (waits[kStdin].revents) ReadStdin();
+  if (waits[kDriver].revents & POLLOUT) SendAsked();
+  if (waits[kDriver].revents & ~POLLOUT) TakeFrames();
 }
 
 void Console::TakeSignals() {
@@ -222,12 +239,13 @@ void Console::Flush(Sink* sink) {
   const int error = errno;
   sink->printer.Written(pending.size());
   sink->gone = true;
-  if (sink == &err_) return;
+  if (sink == &own_err_) return;
   if (error == EPIPE) {
     Frame frame;
     frame.kind = FrameKind::kOutputGone;
     return Ask(std::move(frame));
   }
+  if (err_.gone) return;
   err_.printer.Say(absl::StrCat("hvdrun: cannot write to stdout: ", strerror(error),
                                 "; the job goes on, its output is lost (--output-filename DIR "
                                 "keeps it in files)\n"));
