@@ -252,6 +252,25 @@ TEST_CASE("the driver's abort and stop reach the page with their cause") {
   munmap(page, kHostPageBytes);
 }
 
+TEST_CASE("the abort of an epoch is no excuse for a rank that never joined one") {
+  Job job(2);
+  v1::Command abort;
+  abort.mutable_epoch_abort()->set_cause("rank 7 on host9 exited (code 0) without hvd_init");
+  job.hvdd.Send(abort);
+  v1::Command ask;
+  ask.mutable_ask_pending();
+  job.hvdd.Send(ask);
+  REQUIRE(job.hvdd.Await(Kind::kHostPending).has_value());  // so the abort is through, too
+  kill(job.pids[0], SIGKILL);
+  const auto first = job.hvdd.AwaitExit(0);
+  REQUIRE(first.has_value());
+  CHECK(!first->after_abort());
+  job.hvdd.Stop();
+  const auto second = job.hvdd.AwaitExit(1);
+  REQUIRE(second.has_value());
+  CHECK(second->after_abort());
+}
+
 TEST_CASE("workers of an ordinary user reach the way back") {
   HvddOptions options;
   options.ordinary_user = geteuid() == 0;
