@@ -109,6 +109,18 @@ TEST_CASE("bytes after the hello that are no gRPC are named as a start-up file's
   Has(outcome.verdict, "backup finished");
 }
 
+TEST_CASE("the end of a child whose status somebody else has taken is an end") {
+  struct sigaction ignore = {}, before;
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGCHLD, &ignore, &before);  // the kernel takes the status then
+  FakeJob job(FakeOptions("a:1", 1, {"true"}), {"FAKE_HVDD=fail"});
+  sigaction(SIGCHLD, &before, nullptr);
+  const JobOutcome outcome = job.Wait(5);
+  REQUIRE(outcome.finished);
+  CHECK(outcome.exit_code == 125);
+  CHECK(job.AllGone(2));
+}
+
 TEST_CASE("the same fault on many hosts is told once") {
   FakeJob job(FakeOptions("a:1,b:1,c:1", 3, {"true"}), {"FAKE_HVDD=fail"});
   const JobOutcome outcome = job.Wait();

@@ -284,6 +284,21 @@ def test_a_closed_stdout_ends_the_job():
         here.must_be_clean()
 
 
+def test_sigchld_may_be_ignored_by_whoever_starts_us():
+    """Such a process gets no child's end, and it is inherited by exec."""
+    with world.hosts() as here:
+        ignore = ("env", "--ignore-signal=CHLD")
+        here.run(*ignore, world.HVDRUN, "-np", 2, "sh", "-c", "exit $((RANK * 3))").must(3, "rank 1", "code 3")
+        here.must_be_clean()
+        outcome = here.run(*ignore, world.HVDRUN, "-np", 1, "-H", "far", "--rsh-agent", "false", "true").must(125, "false exited with code 1")
+        assert outcome.seconds < 4, outcome
+        agent = here.place("agent")
+        here.run("sh", "-c", f"printf '#!/bin/sh\\nexec {' '.join(ignore)} sh -c \"$2\"\\n' >{agent}; chmod +x {agent}").must(0)
+        here.hvdrun("-np", 1, "-H", "far", "--rsh-agent", agent, "sh", "-c", "exit 3").must(3)
+        here.run("rm", agent).must(0)
+        here.must_be_clean()
+
+
 def test_without_a_launcher_the_size_is_one():
     with world.hosts() as here:
         assert "rank 0 of 1" in here.run(BIN / "hello").must(0).out
