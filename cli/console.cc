@@ -7,11 +7,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
+#include <limits>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/console_signals.h"
 #include "cli/exit_code.h"
@@ -25,6 +29,13 @@ namespace {
 constexpr size_t kMaxPending = 256 * 1024;
 // A pipe that is writable takes this much without blocking.
 constexpr size_t kWriteBytes = 4096;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+double Now() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec + now.tv_nsec * 1e-9;
+}
 
 OutputStyle StyleOf(int fd, bool timestamps) {
   OutputStyle style;
@@ -74,7 +85,8 @@ class Console {
   void Turn();
   void TakeSignals();
   void OnSignal(int signal);
-  void TakeFrames();
+  bool TakeFrames();
+  double ShowUnfinished(bool held_up);
   void OnFrame(const Frame& frame);
   void ReadStdin();
   void Flush(Sink* sink);
@@ -96,7 +108,8 @@ class Console {
   int interrupts_ = 0;
   bool driver_gone_ = false;
   std::optional<int> exit_code_;
-  std::string verdict_;  // shown when stdout has everything
+  std::string verdict_;      // shown when stdout has everything
+  double show_at_ = kNever;  // when a line without an end is due
 };
 
 // Never from the background: that would stop us, or steal the shell's input.
@@ -130,7 +143,9 @@ void Console::Turn() {
   };
   // A shell's `fg` tells a running job nothing, so one that wants the keyboard looks twice a
   // second.
-  const int timeout = WantsStdin() && waits[kStdin].fd < 0 ? 500 : -1;
+  double left = WantsStdin() && waits[kStdin].fd < 0 ? 0.5 : kNever;
+  if (show_at_ < kNever) left = std::clamp(show_at_ - Now(), 0.0, left);
+  const int timeout = left < kNever ? static_cast<int>(std::ceil(left * 1000)) : -1;
   if (poll(waits, std::size(waits), timeout) < 0 && errno != EINTR) return;
   if (waits[kSignals].revents) TakeSignals();
   if (waits[kOut].revents) Flush(&out_);
@@ -138,7 +153,20 @@ void Console::Turn() {
   if (waits[kErr].revents && IsWritable(own_err_.fd)) Flush(&own_err_);
   if (waits[kStdin].revents) ReadStdin();
   if (waits[kDriver].revents & POLLOUT) SendAsked();
-  if (waits[kDriver].revents & ~POLLOUT) TakeFrames();
+  const bool took_all = (waits[kDriver].revents & ~POLLOUT) == 0 || TakeFrames();
+  show_at_ = took_all ? ShowUnfinished(full) : 0;
+}
+
+// Lines without an end, prompts for one. `held_up`: we do not take what the driver has for us.
+// Returns when to look again.
+double Console::ShowUnfinished(bool held_up) {
+  double next = kNever;
+  for (Sink* sink : {&out_, &own_err_}) {
+    if (sink->gone) continue;
+    if (held_up) sink->printer.WaitAnew();
+    next = std::min(next, sink->printer.ShowUnfinished(Now()));
+  }
+  return next;
 }
 
 void Console::TakeSignals() {
@@ -160,8 +188,8 @@ void Console::OnSignal(int signal) {
   Ask(std::move(frame));
 }
 
-void Console::TakeFrames() {
-  // A few at a time: signals and the keyboard come in between.
+// A few at a time: signals and the keyboard come in between. False: there may be more.
+bool Console::TakeFrames() {
   for (int i = 0; i < 16; ++i) {
     Frame frame;
     switch (ReceiveFrame(driver_.get(), &frame)) {
@@ -169,11 +197,13 @@ void Console::TakeFrames() {
         OnFrame(frame);
         break;
       case FrameResult::kWouldBlock:
-        return;
+        return true;
       case FrameResult::kGone:
-        return OnDriverGone();
+        OnDriverGone();
+        return true;
     }
   }
+  return false;
 }
 
 void Console::OnFrame(const Frame& frame) {
@@ -228,6 +258,9 @@ void Console::ReadStdin() {
   frame.end = got <= 0;
   stdin_open_ = got > 0;
   stdin_read_ += frame.text.size();
+  if (stdin_is_terminal_ && absl::EndsWith(frame.text, "\n")) {
+    for (Sink* sink : {&out_, &own_err_}) sink->printer.EnterPressed();
+  }
   Ask(std::move(frame));
 }
 

@@ -266,6 +266,14 @@ TEST_CASE("on a terminal: prefixes in colour, and Ctrl-C by key") {
   CHECK(console.Next().number == SIGINT);
 }
 
+TEST_CASE("a prompt is shown, and its line goes on after the answer") {
+  ConsoleProcess console;
+  console.Send(FrameKind::kOutput, "name? ");
+  CHECK(console.Until(console.out.get(), "name? ") == "[0]<stdout>:name? ");
+  console.Send(FrameKind::kOutput, "hi\n");
+  CHECK(console.Until(console.out.get(), "\n") == "hi\n");
+}
+
 TEST_CASE("the terminal's end is told as one") {
   ConsoleProcess console(Ends::kTerminal);
   console.err_or_out = console.out.get();

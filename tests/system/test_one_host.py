@@ -201,6 +201,19 @@ def test_stdin_goes_to_rank_0():
         assert sorted(outcome.out.splitlines()) == ["[0]<stdout>:2", "[1]<stdout>:0"], outcome
 
 
+def test_a_prompt_is_shown_before_its_answer():
+    with world.hosts() as here:
+        stdin, keyboard = os.pipe()
+        job = here.start_hvdrun("-np", 2, "python3", "-c", "import os\nif os.environ['RANK'] == '0': print('hello', input('name? '))", stdin=stdin)
+        os.close(stdin)
+        job.wait_for("[0]<stdout>:name? ")
+        os.write(keyboard, b"you\n")
+        os.close(keyboard)
+        outcome = job.wait().must(0)
+        assert outcome.out == "[0]<stdout>:name? hello you\n", outcome
+        here.must_be_clean()
+
+
 def test_output_files():
     with world.hosts() as here:
         place = here.directory / "files"
