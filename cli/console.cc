@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -17,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/console_outputs.h"
 #include "cli/console_signals.h"
 #include "cli/exit_code.h"
 #include "cli/frame.h"
@@ -35,29 +34,6 @@ double Now() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return now.tv_sec + now.tv_nsec * 1e-9;
-}
-
-OutputStyle StyleOf(int fd, bool timestamps) {
-  OutputStyle style;
-  style.terminal = isatty(fd) != 0;
-  const char* no_color = getenv("NO_COLOR");
-  const char* terminal = getenv("TERM");
-  style.color = style.terminal && (no_color == nullptr || *no_color == 0) &&
-                (terminal == nullptr || strcmp(terminal, "dumb") != 0);
-  style.timestamps = timestamps;
-  return style;
-}
-
-// Whether stdout and stderr are the same file, pipe or terminal (2>&1).
-bool OutputsAreOne() {
-  struct stat out, err;
-  return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
-         out.st_dev == err.st_dev && out.st_ino == err.st_ino;
-}
-
-bool IsWritable(int fd) {
-  pollfd now = {fd, POLLOUT, 0};
-  return poll(&now, 1, 0) == 1;
 }
 
 class Console {
@@ -162,8 +138,8 @@ void Console::Turn() {
 double Console::ShowUnfinished(bool held_up) {
   double next = kNever;
   for (Sink* sink : {&out_, &own_err_}) {
-    if (sink->gone) continue;
     if (held_up) sink->printer.WaitAnew();
+    if (sink->gone || held_up) continue;
     next = std::min(next, sink->printer.ShowUnfinished(Now()));
   }
   return next;
