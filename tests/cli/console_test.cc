@@ -274,6 +274,19 @@ TEST_CASE("a prompt is shown, and its line goes on after the answer") {
   CHECK(console.Until(console.out.get(), "\n") == "hi\n");
 }
 
+TEST_CASE("on a terminal the answer's Enter ends the prompt's line") {
+  ConsoleProcess console(Ends::kTerminal);
+  console.err_or_out = console.out.get();
+  console.Settle();
+  console.Send(FrameKind::kStdinRoom, "", 100);
+  console.Send(FrameKind::kOutput, "name? ");
+  console.Until(console.out.get(), "name? ");
+  REQUIRE(write(console.in.get(), "you\n", 4) == 4);
+  CHECK(console.Next().text == "you\n");
+  console.Send(FrameKind::kOutput, "hi\n");
+  CHECK(console.Until(console.out.get(), "hi").find("alpha:0|") != std::string::npos);
+}
+
 TEST_CASE("the terminal's end is told as one") {
   ConsoleProcess console(Ends::kTerminal);
   console.err_or_out = console.out.get();
