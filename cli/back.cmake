@@ -1,6 +1,6 @@
 # The back of hvdrun: console, driver, spawner, verdict.
 set(HVD_CLI_BACK
-    clock_offset.cc console.cc console_signals.cc driver.cc driver_beats.cc driver_console.cc driver_end.cc driver_epochs.cc driver_hello.cc
+    clock_offset.cc console.cc console_outputs.cc console_signals.cc driver.cc driver_beats.cc driver_console.cc driver_end.cc driver_epochs.cc driver_hello.cc
     driver_host.cc driver_launch.cc driver_link.cc driver_stall.cc driver_start.cc driver_state.cc driver_talk.cc
     driver_timeline.cc driver_timeline_asked.cc file_limit.cc frame.cc job_report.cc job_summary.cc output_lines.cc
     output_printer.cc spawner.cc stall_book.cc ssh_command.cc ssh_failure.cc ssh_words.cc timeline_book.cc

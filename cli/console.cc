@@ -3,15 +3,19 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
+#include <limits>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/console_outputs.h"
 #include "cli/console_signals.h"
 #include "cli/exit_code.h"
 #include "cli/frame.h"
@@ -24,16 +28,12 @@ namespace {
 constexpr size_t kMaxPending = 256 * 1024;
 // A pipe that is writable takes this much without blocking.
 constexpr size_t kWriteBytes = 4096;
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
-OutputStyle StyleOf(int fd, bool timestamps) {
-  OutputStyle style;
-  style.terminal = isatty(fd) != 0;
-  const char* no_color = getenv("NO_COLOR");
-  const char* terminal = getenv("TERM");
-  style.color = style.terminal && (no_color == nullptr || *no_color == 0) &&
-                (terminal == nullptr || strcmp(terminal, "dumb") != 0);
-  style.timestamps = timestamps;
-  return style;
+double Now() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec + now.tv_nsec * 1e-9;
 }
 
 class Console {
@@ -42,7 +42,8 @@ class Console {
       : driver_(std::move(driver)),
         driver_pid_(driver_pid),
         out_{STDOUT_FILENO, OutputPrinter(&options.topology, StyleOf(1, options.timestamps))},
-        err_{STDERR_FILENO, OutputPrinter(&options.topology, StyleOf(2, options.timestamps))},
+        own_err_{STDERR_FILENO, OutputPrinter(&options.topology, StyleOf(2, options.timestamps))},
+        err_(OutputsAreOne() ? out_ : own_err_),
         stdin_open_(options.stdin_rank != -1),
         stdin_is_terminal_(isatty(STDIN_FILENO) != 0) {}
 
@@ -60,7 +61,8 @@ class Console {
   void Turn();
   void TakeSignals();
   void OnSignal(int signal);
-  void TakeFrames();
+  bool TakeFrames();
+  double ShowUnfinished(bool held_up);
   void OnFrame(const Frame& frame);
   void ReadStdin();
   void Flush(Sink* sink);
@@ -72,7 +74,8 @@ class Console {
   const pid_t driver_pid_;
   ConsoleSignals signals_;
   Sink out_;
-  Sink err_;
+  Sink own_err_;
+  Sink& err_;  // out_ where stdout and stderr are one: two queues would cut each other's lines
   std::deque<Frame> asked_;  // for the driver, not sent yet
   bool stdin_open_;
   const bool stdin_is_terminal_;
@@ -81,7 +84,8 @@ class Console {
   int interrupts_ = 0;
   bool driver_gone_ = false;
   std::optional<int> exit_code_;
-  std::string verdict_;  // shown when stdout has everything
+  std::string verdict_;      // shown when stdout has everything
+  double show_at_ = kNever;  // when a line without an end is due
 };
 
 // Never from the background: that would stop us, or steal the shell's input.
@@ -104,24 +108,41 @@ void Console::Turn() {
       out_.printer.pending().size() > kMaxPending || err_.printer.pending().size() > kMaxPending;
   const short from_driver = full || driver_gone_ ? 0 : POLLIN;
   const short to_driver = asked_.empty() || driver_gone_ ? 0 : POLLOUT;
+  enum { kSignals, kDriver, kOut, kErr, kStdin };
   pollfd waits[] = {
       {signals_.fd(), POLLIN, 0},
       {driver_gone_ || (from_driver | to_driver) == 0 ? -1 : driver_.get(),
        static_cast<short>(from_driver | to_driver), 0},
       {out_.printer.pending().empty() ? -1 : out_.fd, POLLOUT, 0},
-      {err_.printer.pending().empty() ? -1 : err_.fd, POLLOUT, 0},
+      {own_err_.printer.pending().empty() ? -1 : own_err_.fd, POLLOUT, 0},
       {WantsStdin() && MayReadStdin() ? STDIN_FILENO : -1, POLLIN, 0},
   };
   // A shell's `fg` tells a running job nothing, so one that wants the keyboard looks twice a
   // second.
-  const int timeout = WantsStdin() && waits[4].fd < 0 ? 500 : -1;
+  double left = WantsStdin() && waits[kStdin].fd < 0 ? 0.5 : kNever;
+  if (show_at_ < kNever) left = std::clamp(show_at_ - Now(), 0.0, left);
+  const int timeout = left < kNever ? static_cast<int>(std::ceil(left * 1000)) : -1;
   if (poll(waits, std::size(waits), timeout) < 0 && errno != EINTR) return;
-  if (waits[0].revents) TakeSignals();
-  if (waits[2].revents) Flush(&out_);
-  if (waits[3].revents) Flush(&err_);
-  if (waits[4].revents) ReadStdin();
-  if (waits[1].revents & POLLOUT) SendAsked();
-  if (waits[1].revents & ~POLLOUT) TakeFrames();
+  if (waits[kSignals].revents) TakeSignals();
+  if (waits[kOut].revents) Flush(&out_);
+  // Both may be one terminal by two names, whose last room the first write has taken.
+  if (waits[kErr].revents && IsWritable(own_err_.fd)) Flush(&own_err_);
+  if (waits[kStdin].revents) ReadStdin();
+  if (waits[kDriver].revents & POLLOUT) SendAsked();
+  const bool took_all = (waits[kDriver].revents & ~POLLOUT) == 0 || TakeFrames();
+  show_at_ = took_all ? ShowUnfinished(full) : 0;
+}
+
+// Lines without an end, prompts for one. `held_up`: we do not take what the driver has for us.
+// Returns when to look again.
+double Console::ShowUnfinished(bool held_up) {
+  double next = kNever;
+  for (Sink* sink : {&out_, &own_err_}) {
+    if (held_up) sink->printer.WaitAnew();
+    if (sink->gone || held_up) continue;
+    next = std::min(next, sink->printer.ShowUnfinished(Now()));
+  }
+  return next;
 }
 
 void Console::TakeSignals() {
@@ -143,8 +164,8 @@ void Console::OnSignal(int signal) {
   Ask(std::move(frame));
 }
 
-void Console::TakeFrames() {
-  // A few at a time: signals and the keyboard come in between.
+// A few at a time: signals and the keyboard come in between. False: there may be more.
+bool Console::TakeFrames() {
   for (int i = 0; i < 16; ++i) {
     Frame frame;
     switch (ReceiveFrame(driver_.get(), &frame)) {
@@ -152,11 +173,13 @@ void Console::TakeFrames() {
         OnFrame(frame);
         break;
       case FrameResult::kWouldBlock:
-        return;
+        return true;
       case FrameResult::kGone:
-        return OnDriverGone();
+        OnDriverGone();
+        return true;
     }
   }
+  return false;
 }
 
 void Console::OnFrame(const Frame& frame) {
@@ -211,6 +234,9 @@ void Console::ReadStdin() {
   frame.end = got <= 0;
   stdin_open_ = got > 0;
   stdin_read_ += frame.text.size();
+  if (stdin_is_terminal_ && absl::EndsWith(frame.text, "\n")) {
+    for (Sink* sink : {&out_, &own_err_}) sink->printer.EnterPressed();
+  }
   Ask(std::move(frame));
 }
 
@@ -222,12 +248,13 @@ void Console::Flush(Sink* sink) {
   const int error = errno;
   sink->printer.Written(pending.size());
   sink->gone = true;
-  if (sink == &err_) return;
+  if (sink == &own_err_) return;
   if (error == EPIPE) {
     Frame frame;
     frame.kind = FrameKind::kOutputGone;
     return Ask(std::move(frame));
   }
+  if (err_.gone) return;
   err_.printer.Say(absl::StrCat("hvdrun: cannot write to stdout: ", strerror(error),
                                 "; the job goes on, its output is lost (--output-filename DIR "
                                 "keeps it in files)\n"));

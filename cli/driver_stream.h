@@ -108,6 +108,7 @@ class Stream {
     if (ended_) return;
     ended_ = true;
     queue_.clear();
+    context_.TryCancel();  // where we could not read, hvdd does not know that this is the end
     rpc_->Finish(&status_, &finished_);
   }
 

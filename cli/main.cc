@@ -148,6 +148,8 @@ int Run(const RunOptions& options) {
 }
 
 int Main(int argc, char** argv) {
+  // Ignored by who started us, it would be so here, and the kernel keep the ends of our children.
+  signal(SIGCHLD, SIG_DFL);
   if (!HoldStandardDescriptors()) return kExitLauncher;
   const FrontOutcome outcome = DecideRun(argc, argv, ThisMachine());
   fwrite(outcome.err.data(), 1, outcome.err.size(), stderr);

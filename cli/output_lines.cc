@@ -1,6 +1,7 @@
 #include "cli/output_lines.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hvd {
 namespace {
@@ -10,10 +11,14 @@ constexpr std::string_view kSplitMark = " [line goes on]\n";
 }  // namespace
 
 void LineAssembler::Emit(std::string_view line, std::string* out) {
-  prefix_(out);
-  out->append(pending_);
-  out->append(line);
+  const bool ended = std::exchange(cut_, false) && pending_.empty();
+  if (!ended || (line != "\n" && line != "\r\n")) {
+    if (shown_ == 0) prefix_(out);
+    out->append(pending_);
+    out->append(line);
+  }
   pending_.clear();
+  shown_ = 0;
 }
 
 void LineAssembler::Feed(std::string_view data, std::string* out) {
@@ -25,7 +30,7 @@ void LineAssembler::Feed(std::string_view data, std::string* out) {
     }
   }
   while (!data.empty()) {
-    const size_t room = kMaxLine - pending_.size();
+    const size_t room = kMaxLine - shown_ - pending_.size();
     const size_t end = data.substr(0, room).find_first_of("\r\n");
     if (end == data.npos && data.size() < room) {
       pending_.append(data);
@@ -44,8 +49,24 @@ void LineAssembler::Feed(std::string_view data, std::string* out) {
   }
 }
 
+void LineAssembler::Show(std::string* out) {
+  if (pending_.empty()) return;
+  if (shown_ == 0) prefix_(out);
+  out->append(pending_);
+  shown_ += pending_.size();
+  pending_.clear();
+  cut_ = false;
+}
+
+void LineAssembler::Cut() {
+  shown_ = 0;
+  cut_ = true;
+}
+
+void LineAssembler::EndedByOthers() { shown_ = 0; }
+
 void LineAssembler::Finish(std::string* out) {
-  if (!pending_.empty()) Emit("\n", out);
+  if (!pending_.empty() || shown_ > 0) Emit("\n", out);
   after_return_ = false;
 }
 

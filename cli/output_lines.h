@@ -20,6 +20,13 @@ class LineAssembler {
 
   // Appends to `out` the lines that `data` completes.
   void Feed(std::string_view data, std::string* out);
+  // Appends what there is of a line whose end lets us wait; what follows goes on there.
+  void Show(std::string* out);
+  bool has_unshown() const { return !pending_.empty(); }
+  // The line that stands open by Show has been ended, by the caller's newline or by others (a
+  // person's Enter): what follows begins another, with a prefix.
+  void Cut();
+  void EndedByOthers();
   // The stream has ended: appends the unfinished line, with a newline.
   void Finish(std::string* out);
 
@@ -27,7 +34,9 @@ class LineAssembler {
   void Emit(std::string_view line, std::string* out);
 
   Prefix prefix_;
-  std::string pending_;        // begins a line
+  std::string pending_;        // of the line that has not ended: what was not given out
+  size_t shown_ = 0;           // … and how many bytes were
+  bool cut_ = false;           // its newline was given out in its stead: its own would be one more
   bool after_return_ = false;  // the last byte given out was \r: a \n that follows belongs to it
 };
 

@@ -2,11 +2,16 @@
 
 #include <time.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace hvd {
 namespace {
+
+constexpr double kNotSeen = -1;
 
 // Local time as "2026-11-21 04:05:06.789 ".
 std::string TimeWords() {
@@ -49,6 +54,13 @@ void OutputPrinter::LeaveLine(StreamId next) {
   last_ = next;
 }
 
+void OutputPrinter::CutLine() {
+  if (!shown_) return;
+  pending_ += '\n';
+  Stream(*shown_).Cut();
+  shown_.reset();
+}
+
 void OutputPrinter::Print(int rank, bool is_stderr, std::string_view data, bool end) {
   if (rank < 0 || rank >= topology_->size()) return;
   const StreamId id(rank, is_stderr);
@@ -56,7 +68,14 @@ void OutputPrinter::Print(int rank, bool is_stderr, std::string_view data, bool 
   LineAssembler& stream = Stream(id);
   stream.Feed(data, &lines);
   if (end) stream.Finish(&lines);
+  if (!stream.has_unshown()) {
+    unfinished_.erase(id);
+  } else if (!lines.empty() || unfinished_.count(id) == 0) {
+    unfinished_[id] = kNotSeen;
+  }
   if (lines.empty()) return;
+  if (shown_ == id) shown_.reset();  // these are its end
+  CutLine();
   LeaveLine(id);
   pending_ += lines;
   open_line_ = lines.back() == '\r';
@@ -65,6 +84,7 @@ void OutputPrinter::Print(int rank, bool is_stderr, std::string_view data, bool 
 void OutputPrinter::Skipped(int rank, bool is_stderr, uint64_t lines) {
   if (rank < 0 || rank >= topology_->size()) return;
   const StreamId id(rank, is_stderr);
+  CutLine();
   LeaveLine(id);
   AppendPrefix(id, &pending_);
   absl::StrAppend(&pending_, "[", lines, " lines are only in this rank's file]\n");
@@ -72,8 +92,38 @@ void OutputPrinter::Skipped(int rank, bool is_stderr, uint64_t lines) {
 
 void OutputPrinter::Say(std::string_view lines) {
   if (lines.empty()) return;
+  CutLine();
   LeaveLine({-1, true});
   pending_ += lines;
+}
+
+double OutputPrinter::ShowUnfinished(double now) {
+  double next = std::numeric_limits<double>::infinity();
+  for (auto waiting = unfinished_.begin(); waiting != unfinished_.end();) {
+    auto& [id, since] = *waiting;
+    if (since == kNotSeen) since = now;
+    if (now < since + kShowAfterS) {
+      next = std::min(next, since + kShowAfterS);
+      ++waiting;
+      continue;
+    }
+    if (shown_ != id) CutLine();
+    LeaveLine(id);
+    Stream(id).Show(&pending_);
+    shown_ = id;
+    waiting = unfinished_.erase(waiting);
+  }
+  return next;
+}
+
+void OutputPrinter::WaitAnew() {
+  for (auto& [id, since] : unfinished_) since = kNotSeen;
+}
+
+void OutputPrinter::EnterPressed() {
+  if (!shown_ || !style_.terminal) return;
+  Stream(*shown_).EndedByOthers();
+  shown_.reset();
 }
 
 void OutputPrinter::Written(size_t bytes) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +19,9 @@ struct OutputStyle {
   bool timestamps = false;
 };
 
+// A line is shown after this long without its end: programs write most in two quick pieces.
+inline constexpr double kShowAfterS = 0.2;
+
 // What waits to be written to one of our streams, in order.
 class OutputPrinter {
  public:
@@ -30,6 +34,14 @@ class OutputPrinter {
   // hvdrun's own words, whole lines.
   void Say(std::string_view lines);
 
+  // Gives out the lines that have waited kShowAfterS for their end; a prompt has none. `now` is
+  // seconds of any monotonic clock. Returns when to ask again; infinity: nothing waits.
+  double ShowUnfinished(double now);
+  // Their ends may be held up behind what we do not take: they wait anew.
+  void WaitAnew();
+  // The person's Enter has ended the line where the cursor stands.
+  void EnterPressed();
+
   std::string_view pending() const { return std::string_view(pending_).substr(written_); }
   void Written(size_t bytes);
 
@@ -41,6 +53,8 @@ class OutputPrinter {
   // On a terminal a progress bar of another stream would be overwritten in part: it gets a line of
   // its own.
   void LeaveLine(StreamId next);
+  // Before anybody else's bytes: ends the unfinished line that was shown.
+  void CutLine();
 
   const Topology* topology_;
   const OutputStyle style_;
@@ -49,6 +63,9 @@ class OutputPrinter {
   size_t written_ = 0;           // bytes of pending_ that are out
   StreamId last_ = {-1, false};  // whose bytes were last
   bool open_line_ = false;       // the last byte was \r
+  std::map<StreamId, double>
+      unfinished_;                 // not shown, and since when; kNotSeen: since the last look
+  std::optional<StreamId> shown_;  // whose unfinished line stands last
 };
 
 }  // namespace hvd

@@ -181,7 +181,9 @@ absl::string_view Spawner::Make(int host, Frame* started) {
 void Spawner::Reap(int host) {
   Child& child = children_[host];
   int status = 0;
-  if (waitpid(child.pid, &status, WNOHANG) != child.pid) return;
+  const pid_t reaped = waitpid(child.pid, &status, WNOHANG);
+  // Its pidfd has told that it is over; who has taken its status does not matter.
+  if (reaped != child.pid && !(reaped < 0 && errno == ECHILD)) return;
   children_.erase(host);
   Frame frame;
   frame.kind = FrameKind::kExited;

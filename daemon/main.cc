@@ -92,6 +92,7 @@ void RaiseFileLimit() {
 
 int Serve(const Arguments& arguments) {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGCHLD, SIG_DFL);  // ignored by our starter, it would be so here, and no end be told
   RaiseFileLimit();
   syscall(SYS_close_range, 3, ~0U, 0);  // whatever the starter forgot
   // First of all, while this process has one thread and no gRPC.

@@ -14,7 +14,8 @@ EpochBook::EpochBook(int local_size, int first_rank)
       first_rank_(first_rank),
       last_epoch_(local_size),
       gone_(local_size),
-      broke_(local_size) {}
+      broke_(local_size),
+      refused_(local_size) {}
 
 EpochBook::Epoch& EpochBook::At(uint64_t number) {
   Epoch& epoch = epochs_[number];
@@ -40,6 +41,12 @@ bool EpochBook::in_live_epoch(int rank) const {
   return found != epochs_.end() && found->second.aborted.empty() && in_epoch(rank);
 }
 
+bool EpochBook::after_abort(int rank) const {
+  const auto found = epochs_.find(last_epoch_[rank]);
+  const bool aborted = found != epochs_.end() && !found->second.aborted.empty();
+  return aborted || refused_[rank] || !stopped_.empty();
+}
+
 bool EpochBook::addressed(int rank, uint64_t number) const {
   const auto found = epochs_.find(number);
   return found != epochs_.end() && found->second.aborted.empty() &&
@@ -55,7 +62,8 @@ EpochActions EpochBook::Join(int rank, uint64_t after_epoch, uint64_t bytes) {
   // A process that a wrapper starts anew knows of no epoch before; its rank does.
   const uint64_t number = std::max(after_epoch, last_epoch_[rank]) + 1;
   Epoch& epoch = At(number);
-  if (!epoch.aborted.empty()) return {{Kind::kRefuse, number, rank, 0, epoch.aborted}};
+  refused_[rank] = !epoch.aborted.empty();
+  if (refused_[rank]) return {{Kind::kRefuse, number, rank, 0, epoch.aborted}};
   EpochActions actions;
   last_epoch_[rank] = number;
   broke_[rank] = false;
@@ -177,7 +185,6 @@ void EpochBook::AbortOne(uint64_t number, const std::string& cause, EpochActions
   Epoch& epoch = At(number);
   if (!epoch.aborted.empty()) return;
   epoch.aborted = cause.empty() ? "the job was stopped" : cause;
-  any_abort_ = true;
   if (epoch.created) actions->push_back({Kind::kAbort, number, -1, 0, epoch.aborted});
   for (int rank = 0; rank < local_size_; ++rank) {
     const Stage stage = epoch.stages[rank];
@@ -208,7 +215,6 @@ EpochActions EpochBook::Abort(uint64_t number, const std::string& cause) {
 EpochActions EpochBook::Stop(const std::string& cause) {
   EpochActions actions = Abort(0, cause);
   stopped_ = cause.empty() ? "the job was stopped" : cause;
-  any_abort_ = true;
   return actions;
 }
 

@@ -61,7 +61,9 @@ class EpochBook {
   // The newest epoch of `rank`, 0: none; it left that one.
   uint64_t last_epoch(int rank) const { return last_epoch_[rank]; }
   bool left(int rank) const { return last_epoch_[rank] != 0 && !in_epoch(rank) && !broke_[rank]; }
-  bool any_abort() const { return any_abort_; }
+  // An abort or a stop had reached `rank`: of its newest epoch, or by a refused join. Of an epoch
+  // that it never asked for it knows nothing.
+  bool after_abort(int rank) const;
 
  private:
   enum class Stage { kOutside, kJoined, kAddressed, kReady, kRunning, kLeft, kGone };
@@ -86,8 +88,8 @@ class EpochBook {
   std::vector<uint64_t> last_epoch_;  // by rank
   std::vector<std::string> gone_;     // by rank: why; empty: it is there
   std::vector<bool> broke_;           // by rank: went away inside an epoch
+  std::vector<bool> refused_;         // by rank: asked for an epoch that had been aborted
   std::string stopped_;
-  bool any_abort_ = false;
 };
 
 }  // namespace hvd

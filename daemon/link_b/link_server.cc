@@ -89,7 +89,7 @@ void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFac
   loop_.Post([this, rank, how = std::move(how), reply = std::move(reply)] {
     Rank& ended = ranks_[rank];
     LinkFacts facts;
-    facts.after_abort = (book_.any_abort() || HeardOfAbort(rank)) && !ended.broke;
+    facts.after_abort = (book_.after_abort(rank) || HeardOfAbort(rank)) && !ended.broke;
     facts.joined = book_.joined_ever(rank);
     facts.left = book_.left(rank);
     facts.activity = ActivityOf(rank);

@@ -1,5 +1,7 @@
 #include "daemon/relay/line_tail.h"
 
+#include <algorithm>
+
 namespace hvd {
 
 void LineTail::Take(std::string_view data) {
@@ -19,12 +21,21 @@ void LineTail::Take(std::string_view data) {
 void LineTail::Trim() {
   if (open_.size() > kMostBytes) {
     constexpr std::string_view kCut = "…";
-    open_ = std::string(kCut) + open_.substr(open_.size() - (kMostBytes - kCut.size()));
+    open_ =
+        std::string(kCut) + open_.substr(CharacterFrom(open_.size() - (kMostBytes - kCut.size())));
   }
   while (!lines_.empty() && (lines_.size() > kMostLines || bytes_ + open_.size() > kMostBytes)) {
     bytes_ -= lines_.front().size();
     lines_.pop_front();
   }
+}
+
+// Where the first UTF-8 character of open_ that does not begin before `at` begins.
+size_t LineTail::CharacterFrom(size_t at) const {
+  constexpr size_t kMostContinuations = 3;
+  const size_t end = std::min(at + kMostContinuations, open_.size());
+  while (at < end && (static_cast<unsigned char>(open_[at]) & 0xc0) == 0x80) ++at;
+  return at;
 }
 
 std::vector<std::string> LineTail::Lines() const {

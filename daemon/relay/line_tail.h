@@ -20,6 +20,7 @@ class LineTail {
 
  private:
   void Trim();
+  size_t CharacterFrom(size_t at) const;
 
   std::deque<std::string> lines_;
   std::string open_;  // after the last newline

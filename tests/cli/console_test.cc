@@ -11,6 +11,9 @@
 #include <utmp.h>
 
 #include <catch2/catch.hpp>
+#include <map>
+#include <sstream>
+#include <string>
 
 #include "cli/frame.h"
 
@@ -24,11 +27,16 @@ RunOptions TwoRanks() {
   return options;
 }
 
-// A console whose stdin, stdout and stderr are pipes, or one terminal of which it is the session's
-// leader.
+enum class Ends {
+  kPipes,     // stdin, stdout and stderr are a pipe each
+  kOnePipe,   // stdout and stderr are the same pipe
+  kTerminal,  // all are one terminal, and the console is its session's leader
+};
+
 class ConsoleProcess {
  public:
-  explicit ConsoleProcess(bool terminal) {
+  explicit ConsoleProcess(Ends ends = Ends::kPipes) {
+    const bool terminal = ends == Ends::kTerminal;
     int in[2], out[2], err[2];
     if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC) || pipe2(err, O_CLOEXEC)) abort();
     int master = -1, slave = -1;
@@ -43,7 +51,7 @@ class ConsoleProcess {
       if (!terminal) {
         dup2(in[0], 0);
         dup2(out[1], 1);
-        dup2(err[1], 2);
+        dup2(ends == Ends::kOnePipe ? out[1] : err[1], 2);
       }
       unsetenv("NO_COLOR");
       driver.Reset();
@@ -119,7 +127,7 @@ class ConsoleProcess {
 };
 
 TEST_CASE("output, then the verdict last, then the exit code") {
-  ConsoleProcess console(false);
+  ConsoleProcess console;
   console.Send(FrameKind::kOutput, "one\npart");
   console.Send(FrameKind::kFinal, "hvdrun: the verdict\n", 7);
   CHECK(console.Until(console.err.get(), "verdict\n") == "hvdrun: the verdict\n");
@@ -128,7 +136,7 @@ TEST_CASE("output, then the verdict last, then the exit code") {
 }
 
 TEST_CASE("without its driver it says so and gives 125") {
-  ConsoleProcess console(false);
+  ConsoleProcess console;
   console.driver.Reset();
   CHECK(
       console.Until(console.err.get(), "125\n").find("its driver process was killed by signal 9") !=
@@ -137,7 +145,7 @@ TEST_CASE("without its driver it says so and gives 125") {
 }
 
 TEST_CASE("stdin goes in pieces that fit the room, and ends") {
-  ConsoleProcess console(false);
+  ConsoleProcess console;
   REQUIRE(write(console.in.get(), "abcdef", 6) == 6);
   console.Send(FrameKind::kStdinRoom, "", 4);
   CHECK(console.Next().text == "abcd");
@@ -150,7 +158,7 @@ TEST_CASE("stdin goes in pieces that fit the room, and ends") {
 }
 
 TEST_CASE("signals are told; the third Ctrl-C leaves") {
-  ConsoleProcess console(false);
+  ConsoleProcess console;
   console.err_or_out = console.err.get();
   console.Settle();
   for (const int signal : {SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGQUIT, SIGHUP}) {
@@ -166,7 +174,7 @@ TEST_CASE("signals are told; the third Ctrl-C leaves") {
 }
 
 TEST_CASE("a closed stdout is told once, quietly") {
-  ConsoleProcess console(false);
+  ConsoleProcess console;
   console.out.Reset();
   console.Send(FrameKind::kOutput, "one\n");
   CHECK(console.Next().kind == FrameKind::kOutputGone);
@@ -177,7 +185,7 @@ TEST_CASE("a closed stdout is told once, quietly") {
 }
 
 TEST_CASE("a reader that does not read stops neither signals nor the end of the job") {
-  ConsoleProcess console(false);
+  ConsoleProcess console;
   console.err_or_out = console.err.get();
   console.Settle();
   Frame flood;
@@ -199,8 +207,57 @@ TEST_CASE("a reader that does not read stops neither signals nor the end of the 
   CHECK(console.ExitCode() == 130);
 }
 
+// Lines of both streams; false: the console takes no more.
+bool SendBoth(ConsoleProcess* console, size_t bytes) {
+  pollfd wait = {console->driver.get(), POLLOUT, 0};
+  if (poll(&wait, 1, 300) == 0) return false;
+  for (const bool is_stderr : {false, true}) {
+    Frame flood;
+    flood.kind = FrameKind::kOutput;
+    flood.is_stderr = is_stderr;
+    while (flood.text.size() < bytes) flood.text += std::string(99, is_stderr ? 'e' : 'o') + "\n";
+    if (SendFrame(console->driver.get(), flood) != FrameResult::kDone) return false;
+  }
+  return true;
+}
+
+TEST_CASE("stdout and stderr on one pipe: no line is cut") {
+  ConsoleProcess console(Ends::kOnePipe);
+  for (int i = 0; i < 5; ++i) REQUIRE(SendBoth(&console, 20000));
+  console.Send(FrameKind::kFinal, "", 0);
+  std::istringstream lines(console.Until(console.out.get(), "never"));
+  std::map<std::string, int> counts;
+  for (std::string line; std::getline(lines, line);) ++counts[line];
+  CHECK(counts == std::map<std::string, int>{{"[0]<stdout>:" + std::string(99, 'o'), 1000},
+                                             {"[0]<stderr>:" + std::string(99, 'e'), 1000}});
+}
+
+TEST_CASE("stdout and stderr on one pipe that nobody reads: signals are heard") {
+  const int taken = GENERATE(0, 1);  // pages of the pipe: its last is for either stream's turn
+  ConsoleProcess console(Ends::kOnePipe);
+  console.err_or_out = console.out.get();
+  console.Settle();
+  if (taken > 0) {
+    console.Send(FrameKind::kNotice, "in the way\n");
+    REQUIRE(ConsoleProcess::Readable(console.out.get()));
+  }
+  // Both come at once, so that the console writes a page of each in turn.
+  kill(console.pid, SIGSTOP);
+  waitpid(console.pid, nullptr, WUNTRACED);
+  REQUIRE(SendBoth(&console, 60000));
+  kill(console.pid, SIGCONT);
+  CHECK(console.Next().number == SIGCONT);
+  for (int sent = 0; SendBoth(&console, 60000); ++sent) REQUIRE(sent < 100);
+  for (int i = 0; i < 2; ++i) {
+    kill(console.pid, SIGINT);
+    CHECK(console.Next().number == SIGINT);
+  }
+  kill(console.pid, SIGINT);
+  CHECK(console.ExitCode() == 130);
+}
+
 TEST_CASE("on a terminal: prefixes in colour, and Ctrl-C by key") {
-  ConsoleProcess console(true);
+  ConsoleProcess console(Ends::kTerminal);
   console.err_or_out = console.out.get();
   console.Settle();
   console.Send(FrameKind::kOutput, "hello\n");
@@ -209,8 +266,29 @@ TEST_CASE("on a terminal: prefixes in colour, and Ctrl-C by key") {
   CHECK(console.Next().number == SIGINT);
 }
 
+TEST_CASE("a prompt is shown, and its line goes on after the answer") {
+  ConsoleProcess console;
+  console.Send(FrameKind::kOutput, "name? ");
+  CHECK(console.Until(console.out.get(), "name? ") == "[0]<stdout>:name? ");
+  console.Send(FrameKind::kOutput, "hi\n");
+  CHECK(console.Until(console.out.get(), "\n") == "hi\n");
+}
+
+TEST_CASE("on a terminal the answer's Enter ends the prompt's line") {
+  ConsoleProcess console(Ends::kTerminal);
+  console.err_or_out = console.out.get();
+  console.Settle();
+  console.Send(FrameKind::kStdinRoom, "", 100);
+  console.Send(FrameKind::kOutput, "name? ");
+  console.Until(console.out.get(), "name? ");
+  REQUIRE(write(console.in.get(), "you\n", 4) == 4);
+  CHECK(console.Next().text == "you\n");
+  console.Send(FrameKind::kOutput, "hi\n");
+  CHECK(console.Until(console.out.get(), "hi").find("alpha:0|") != std::string::npos);
+}
+
 TEST_CASE("the terminal's end is told as one") {
-  ConsoleProcess console(true);
+  ConsoleProcess console(Ends::kTerminal);
   console.err_or_out = console.out.get();
   console.Settle();
   console.in.Reset();

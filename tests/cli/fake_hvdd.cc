@@ -121,6 +121,7 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
     if (scene_ == "signal-death" && mine) Exit(chosen, 0, atoi(argv[2].c_str()), false);
     if (scene_ == "early" && mine) Exit(chosen, 0, 0, false);
     if (scene_ == "die" && mine) kill(getpid(), SIGKILL);
+    if (scene_ == "garbled" && mine) Garble();
     if (scene_ == "print") {
       Say(first_, std::string(chosen, 'x') + "\n");
       ExitAll(0, 0, false);
@@ -133,6 +134,14 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
       broke.mutable_rank_broke()->set_message("its process ended without hvd_shutdown");
       stream_->Write(broke);
     }
+  }
+
+  // A notice whose bytes are none.
+  void Garble() {
+    Event event;
+    event.GetReflection()->MutableUnknownFields(&event)->AddLengthDelimited(
+        Event::kNoticeFieldNumber, "\xff");
+    stream_->Write(event);
   }
 
   void Address(uint64_t epoch) {

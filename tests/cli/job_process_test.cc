@@ -70,6 +70,15 @@ TEST_CASE("a daemon that no longer answers is lost when its lease is over") {
   CHECK(job.AllGone(3));
 }
 
+TEST_CASE("a daemon whose words cannot be read is lost, and not waited for") {
+  FakeJob job(FakeOptions("a:1,b:1", 2, {"garbled", "1"}));
+  const JobOutcome outcome = job.Wait();
+  REQUIRE(outcome.finished);
+  CHECK(outcome.exit_code == 125);
+  Has(outcome.verdict, "lost host b: the connection to its hvdd closed");
+  CHECK(job.AllGone(2));
+}
+
 TEST_CASE("noise before the hello is skipped") {
   FakeJob job(FakeOptions("a:1", 1, {"true"}), {"FAKE_HVDD=noise"});
   CHECK(job.Wait().exit_code == 0);
@@ -125,6 +134,18 @@ TEST_CASE("a launch that has failed begins no further logins") {
   CHECK(outcome.exit_code == 125);
   Has(outcome.notices, "host h0: ");
   CHECK(outcome.notices.find("host h" + std::to_string(kStartsAtOnce) + ": ") == std::string::npos);
+  CHECK(job.AllGone(2));
+}
+
+TEST_CASE("the end of a child whose status somebody else has taken is an end") {
+  struct sigaction ignore = {}, before;
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGCHLD, &ignore, &before);  // the kernel takes the status then
+  FakeJob job(FakeOptions("a:1", 1, {"true"}), {"FAKE_HVDD=fail"});
+  sigaction(SIGCHLD, &before, nullptr);
+  const JobOutcome outcome = job.Wait(5);
+  REQUIRE(outcome.finished);
+  CHECK(outcome.exit_code == 125);
   CHECK(job.AllGone(2));
 }
 

@@ -41,6 +41,58 @@ TEST_CASE("a line over the limit is split and marked, and loses nothing") {
   CHECK(out == "> " + std::string(kMaxLine, 'x') + mark + "> " + std::string(10, 'x') + "\n");
 }
 
+TEST_CASE("a line that was shown in part goes on there") {
+  LineAssembler lines = Assembler();
+  std::string out;
+  lines.Show(&out);
+  CHECK(out.empty());
+  lines.Feed("one\nna", &out);
+  CHECK(lines.has_unshown());
+  lines.Show(&out);
+  CHECK(!lines.has_unshown());
+  lines.Feed("me? ", &out);
+  CHECK(out == "> one\n> na");
+  lines.Show(&out);
+  lines.Feed("hello\nx", &out);
+  CHECK(out == "> one\n> name? hello\n");
+  lines.Show(&out);
+  lines.Finish(&out);
+  CHECK(out == "> one\n> name? hello\n> x\n");
+}
+
+TEST_CASE("what follows a line that was cut is another line, but for its newline") {
+  const auto [rest, want] = GENERATE(table<std::string, std::string>(
+      {{"\ntwo\n", "> two\n"}, {"\r\n", ""}, {"b\n\n", "> b\n> \n"}, {"", ""}}));
+  LineAssembler lines = Assembler();
+  std::string out;
+  lines.Feed("a", &out);
+  lines.Show(&out);
+  lines.Cut();
+  out.clear();
+  lines.Feed(rest, &out);
+  lines.Finish(&out);
+  CHECK(out == want);
+}
+
+TEST_CASE("after Enter an empty line is one") {
+  LineAssembler lines = Assembler();
+  std::string out;
+  lines.Feed("a", &out);
+  lines.Show(&out);
+  lines.EndedByOthers();
+  lines.Feed("\n", &out);
+  CHECK(out == "> a> \n");
+}
+
+TEST_CASE("what was shown of a line counts for its limit") {
+  LineAssembler lines = Assembler();
+  std::string out;
+  lines.Feed(std::string(kMaxLine - 1, 'x'), &out);
+  lines.Show(&out);
+  lines.Feed("xy\n", &out);
+  CHECK(out == "> " + std::string(kMaxLine, 'x') + " [line goes on]\n> y\n");
+}
+
 TEST_CASE("NUL and bad UTF-8 pass") {
   LineAssembler lines = Assembler();
   std::string out;

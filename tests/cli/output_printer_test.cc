@@ -1,6 +1,7 @@
 #include "cli/output_printer.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <regex>
 
 namespace hvd {
@@ -33,6 +34,80 @@ TEST_CASE("another stream does not write over a progress bar") {
   printer.Print(0, false, "20%\r", false);
   printer.Print(1, false, "hi\n", false);
   CHECK(Pending(printer) == "alpha:0| 10%\ralpha:0| 20%\r\nalpha:1| hi\n");
+}
+
+TEST_CASE("a line without its end is shown after a while, and goes on there") {
+  OutputPrinter printer(&kTopology, {});
+  CHECK(std::isinf(printer.ShowUnfinished(9)));
+  printer.Print(0, false, "na", false);
+  CHECK(printer.ShowUnfinished(10) == 10 + kShowAfterS);
+  printer.Print(0, false, "me? ", false);  // counts from the first byte
+  CHECK(printer.ShowUnfinished(10.1) == 10 + kShowAfterS);
+  CHECK(Pending(printer).empty());
+  CHECK(std::isinf(printer.ShowUnfinished(10.3)));
+  CHECK(Pending(printer) == "[0]<stdout>:name? ");
+  printer.Print(0, false, "hi\n", false);
+  CHECK(Pending(printer) == "[0]<stdout>:name? hi\n");
+}
+
+TEST_CASE("whoever writes after an unfinished line ends it") {
+  OutputPrinter printer(&kTopology, {});
+  printer.Print(0, false, "a", false);
+  printer.ShowUnfinished(10);
+  printer.ShowUnfinished(11);
+  const std::string a = "[0]<stdout>:a";
+  SECTION("another stream") {
+    printer.Print(0, true, "x\n", false);
+    printer.Print(0, false, "b\n", false);
+    CHECK(Pending(printer) == a + "\n[0]<stderr>:x\n[0]<stdout>:b\n");
+  }
+  SECTION("another's unfinished line") {
+    printer.Print(1, false, "x", false);
+    printer.ShowUnfinished(12);
+    printer.ShowUnfinished(13);
+    printer.Print(0, false, "\n", false);
+    printer.Print(1, false, "y\n", false);
+    CHECK(Pending(printer) == a + "\n[1]<stdout>:xy\n");
+  }
+  SECTION("hvdrun") {
+    printer.Say("hvdrun: x\n");
+    printer.Print(0, false, "", true);
+    CHECK(Pending(printer) == a + "\nhvdrun: x\n");
+  }
+  SECTION("the count of its own lines that were left out") {
+    printer.Skipped(0, false, 3);
+    CHECK(Pending(printer) == a + "\n[0]<stdout>:[3 lines are only in this rank's file]\n");
+  }
+  SECTION("nobody: the stream ends") {
+    printer.Print(0, false, "", true);
+    CHECK(Pending(printer) == a + "\n");
+  }
+}
+
+TEST_CASE("a line of two quick pieces is not cut, also when something held its end up") {
+  OutputPrinter printer(&kTopology, {});
+  printer.Print(0, false, "one\ntw", false);
+  printer.ShowUnfinished(10);
+  printer.Print(1, false, "x\n", false);
+  printer.Print(0, false, "o\nthr", false);
+  printer.ShowUnfinished(10.3);  // since now, not since "tw"
+  printer.WaitAnew();
+  printer.ShowUnfinished(99);
+  printer.Print(1, false, "y\n", false);
+  printer.Print(0, false, "ee\n", false);
+  CHECK(Pending(printer) ==
+        "[0]<stdout>:one\n[1]<stdout>:x\n[0]<stdout>:two\n[1]<stdout>:y\n[0]<stdout>:three\n");
+}
+
+TEST_CASE("Enter ends the line where a terminal's cursor stands") {
+  OutputPrinter printer(&kTopology, {.terminal = true});
+  printer.Print(0, false, "name? ", false);
+  printer.ShowUnfinished(10);
+  printer.ShowUnfinished(11);
+  printer.EnterPressed();
+  printer.Print(1, false, "x\n", false);
+  printer.Print(0, false, "hi\n", false);
+  CHECK(Pending(printer) == "alpha:0| name? alpha:1| x\nalpha:0| hi\n");
 }
 
 TEST_CASE("timestamps stand in front") {

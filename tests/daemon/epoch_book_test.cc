@@ -46,7 +46,7 @@ TEST_CASE("an epoch from join to leave") {
   CHECK(!book.left(1));
   CHECK(Words(book.Leave(1, 1)) == "left1 dispose");
   CHECK(book.left(1));
-  CHECK(!book.any_abort());
+  CHECK(!book.after_abort(0));
 }
 
 TEST_CASE("an early rank joins the next epoch while others are still in this one") {
@@ -71,7 +71,7 @@ TEST_CASE("a death inside a running epoch aborts it with its cause") {
   const EpochActions actions = book.Gone(1, "rank 5 died");
   REQUIRE(Words(actions) == "abort");
   CHECK(actions[0].text == "rank 5 died");
-  CHECK(book.any_abort());
+  CHECK(book.after_abort(0));
   CHECK(!book.left(1));
   CHECK(Words(book.Leave(0, 1)) == "left0 dispose");
 }
@@ -95,7 +95,7 @@ TEST_CASE("a rank that has left may end") {
   EpochBook book = Running();
   book.Leave(1, 1);
   CHECK(Words(book.Gone(1, "exited")) == "");
-  CHECK(!book.any_abort());
+  CHECK(!book.after_abort(1));
 }
 
 TEST_CASE("different sizes of memory are refused with the ranks' names") {
@@ -140,6 +140,17 @@ TEST_CASE("an abort of an epoch that is over changes nothing") {
   book.Leave(1, 1);
   CHECK(Words(book.Abort(1, "late")) == "");
   CHECK(Words(book.Join(0, 1, 8192)) == "create start0");
+}
+
+TEST_CASE("an abort is nothing to a rank that never asked for its epoch, until it does") {
+  EpochBook book(3, 0);
+  book.Abort(0, "rank 9 exited");
+  for (int rank : {0, 1, 2}) CHECK(!book.after_abort(rank));
+  CHECK(Words(book.Join(1, 0, 8192)) == "refuse1");
+  CHECK(!book.after_abort(0));
+  CHECK(book.after_abort(1));
+  book.Stop("stopped");
+  CHECK(book.after_abort(0));
 }
 
 TEST_CASE("after a stop nobody joins") {

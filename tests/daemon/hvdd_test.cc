@@ -78,6 +78,20 @@ TEST_CASE("exit codes, signals and last lines") {
   CHECK(hvdd.AwaitOutput(1, true) == "bad\n");
 }
 
+TEST_CASE("bytes that are no UTF-8 pass, down and up") {
+  Hvdd hvdd;
+  v1::Launch launch =
+      hvdd.MakeLaunch(1, {"sh", "-c", "printf \"$0$ODD\\n\" | tee /dev/stderr; exit 3", "\xff"});
+  launch.mutable_program()->add_environment("ODD=\xe9t\xe9");
+  hvdd.Launch(launch);
+  const auto exited = hvdd.AwaitExit(0);
+  REQUIRE(exited.has_value());
+  CHECK(exited->exit_code() == 3);
+  REQUIRE(exited->last_lines_size() == 1);
+  CHECK(exited->last_lines(0) == "\xff\xe9t\xe9");
+  CHECK(hvdd.AwaitOutput(0) == "\xff\xe9t\xe9\n");
+}
+
 TEST_CASE("commands that cannot run are told with the host, the name and the code") {
   Hvdd missing;
   missing.Launch(2, {"no-such-command"});

@@ -36,5 +36,17 @@ TEST_CASE("an endless line keeps its end and says that it was cut") {
   CHECK(line.substr(line.size() - 3) == "end");
 }
 
+TEST_CASE("a long line is not cut inside a character") {
+  for (int shift = 0; shift < 4; ++shift) {
+    LineTail tail;
+    tail.Take(std::string(shift, 'a'));
+    for (int i = 0; i < 30000; ++i) tail.Take("€");
+    REQUIRE(tail.Lines().size() == 1);
+    const std::string line = tail.Lines()[0];
+    CHECK(line.substr(0, 6) == "…€");
+    CHECK(line.size() % 3 == 0);
+  }
+}
+
 }  // namespace
 }  // namespace hvd

@@ -147,6 +147,19 @@ TEST_CASE("a worker that asks and asks and never reads is left") {
   CHECK(next.Receive().kind_case() != v1::ToWorker::KIND_NOT_SET);
 }
 
+TEST_CASE("a path is any bytes, not only UTF-8") {
+  Job job(1);
+  Worker worker = job.ComeBack();
+  worker.Claim(job.links[0].token);
+  REQUIRE(worker.Receive().has_welcome());
+  v1::ToDaemon ask;
+  ask.mutable_ask_timeline()->set_path("/tmp/\xe9t\xe9.json");
+  worker.Send(ask);
+  const auto asked = job.hvdd.Await(Kind::kTimelineAsked);
+  REQUIRE(asked.has_value());
+  CHECK(asked->timeline_asked().path() == "/tmp/\xe9t\xe9.json");
+}
+
 TEST_CASE("different sizes of memory end the epoch with both ranks' names") {
   Job job(2);
   std::vector<Worker> workers;
@@ -257,6 +270,25 @@ TEST_CASE("the driver's abort and stop reach the page with their cause") {
   CHECK(exited->joined());
   CHECK(exited->activity() == "waiting in allreduce 'grad.3'; 12 collectives done");
   munmap(page, kHostPageBytes);
+}
+
+TEST_CASE("the abort of an epoch is no excuse for a rank that never joined one") {
+  Job job(2);
+  v1::Command abort;
+  abort.mutable_epoch_abort()->set_cause("rank 7 on host9 exited (code 0) without hvd_init");
+  job.hvdd.Send(abort);
+  v1::Command ask;
+  ask.mutable_ask_pending();
+  job.hvdd.Send(ask);
+  REQUIRE(job.hvdd.Await(Kind::kHostPending).has_value());  // so the abort is through, too
+  kill(job.pids[0], SIGKILL);
+  const auto first = job.hvdd.AwaitExit(0);
+  REQUIRE(first.has_value());
+  CHECK(!first->after_abort());
+  job.hvdd.Stop();
+  const auto second = job.hvdd.AwaitExit(1);
+  REQUIRE(second.has_value());
+  CHECK(second->after_abort());
 }
 
 TEST_CASE("workers of an ordinary user reach the way back") {

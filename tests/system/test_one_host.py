@@ -86,6 +86,19 @@ def test_exit_code_is_the_culprits():
         here.must_be_clean()
 
 
+def test_bytes_that_are_no_utf8():
+    """In the environment, the arguments, the output, the last lines and job.json."""
+    with world.hosts() as here:
+        place = here.directory / "files"
+        outcome = here.hvdrun("-np", 2, "--output-filename", place, "sh", "-c", 'printf "$0$ODD\\n"; exit $RANK', "\udcff",
+                              env={"ODD": "\udce9t\udce9"}).must(1, "rank 1", "exited with code 1", "| \ufffd\ufffdt\ufffd\n")
+        assert outcome.out.count("<stdout>:\ufffd\ufffdt\ufffd\n") == 2, outcome
+        assert (place / "rank.0001" / "stdout").read_bytes() == b"\xff\xe9t\xe9\n"
+        assert json.loads((place / "job.json").read_text())["ranks"][1]["last_lines"] == ["\ufffd\ufffdt\ufffd"]
+        here.hvdrun("-np", 1, "head", "-c", "100000", "/dev/urandom").must(0)
+        here.must_be_clean()
+
+
 def test_segfault():
     with world.hosts() as here:
         here.hvdrun("-np", 3, VICTIM, "segv", 2).must(139, "rank 2", "Segmentation fault")
@@ -188,6 +201,19 @@ def test_stdin_goes_to_rank_0():
         assert sorted(outcome.out.splitlines()) == ["[0]<stdout>:2", "[1]<stdout>:0"], outcome
 
 
+def test_a_prompt_is_shown_before_its_answer():
+    with world.hosts() as here:
+        stdin, keyboard = os.pipe()
+        job = here.start_hvdrun("-np", 2, "python3", "-c", "import os\nif os.environ['RANK'] == '0': print('hello', input('name? '))", stdin=stdin)
+        os.close(stdin)
+        job.wait_for("[0]<stdout>:name? ")
+        os.write(keyboard, b"you\n")
+        os.close(keyboard)
+        outcome = job.wait().must(0)
+        assert outcome.out == "[0]<stdout>:name? hello you\n", outcome
+        here.must_be_clean()
+
+
 def test_output_files():
     with world.hosts() as here:
         place = here.directory / "files"
@@ -268,6 +294,21 @@ def test_a_closed_stdout_ends_the_job():
     with world.hosts() as here:
         outcome = here.run("sh", "-c", f"{world.HVDRUN} -np 2 yes | head -1", seconds=10)
         assert outcome.out.count("\n") == 1 and "<stdout>:y" in outcome.out, outcome
+        here.must_be_clean()
+
+
+def test_sigchld_may_be_ignored_by_whoever_starts_us():
+    """Such a process gets no child's end, and it is inherited by exec."""
+    with world.hosts() as here:
+        ignore = ("env", "--ignore-signal=CHLD")
+        here.run(*ignore, world.HVDRUN, "-np", 2, "sh", "-c", "exit $((RANK * 3))").must(3, "rank 1", "code 3")
+        here.must_be_clean()
+        outcome = here.run(*ignore, world.HVDRUN, "-np", 1, "-H", "far", "--rsh-agent", "false", "true").must(125, "false exited with code 1")
+        assert outcome.seconds < 4, outcome
+        agent = here.place("agent")
+        here.run("sh", "-c", f"printf '#!/bin/sh\\nexec {' '.join(ignore)} sh -c \"$2\"\\n' >{agent}; chmod +x {agent}").must(0)
+        here.hvdrun("-np", 1, "-H", "far", "--rsh-agent", agent, "sh", "-c", "exit 3").must(3)
+        here.run("rm", agent).must(0)
         here.must_be_clean()
 
 
