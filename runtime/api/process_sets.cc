@@ -64,20 +64,22 @@ void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& conf
   last_id_ = 0;
 }
 
-// In the order of their numbers on every rank, the global one last.
+// A rank that leaves waits for the others, who may wait for it in another set: so it says in all of
+// them that it leaves, the global one first, before it waits. That it does in the order of their
+// numbers on every rank, the global one last.
 void ProcessSets::Stop() {
-  std::map<int32_t, SetPointer> sets;
+  std::vector<SetPointer> sets;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    sets = sets_;
+    for (const auto& [id, set] : sets_) {
+      if (set->engine != nullptr) sets.push_back(set);
+    }
   }
+  std::vector<Engine::Leave> leaves(sets.size());
+  for (size_t i = 0; i < sets.size(); ++i) sets[i]->engine->BeginLeave(&leaves[i]);
   // Other threads still see the sets until all their requests are done.
-  for (const auto& [id, set] : sets) {
-    if (id != HVD_GLOBAL_PROCESS_SET && set->engine != nullptr) set->engine->Shutdown();
-  }
-  if (const auto global = sets.find(HVD_GLOBAL_PROCESS_SET); global != sets.end()) {
-    global->second->engine->Shutdown();
-  }
+  for (size_t i = 1; i < sets.size(); ++i) sets[i]->engine->FinishLeave(&leaves[i]);
+  if (!sets.empty()) sets[0]->engine->FinishLeave(&leaves[0]);
   global_.store(nullptr);
   {
     std::lock_guard<std::mutex> lock(mutex_);

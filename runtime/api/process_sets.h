@@ -41,7 +41,7 @@ class ProcessSets {
 
   // A new epoch: the global set alone.
   void Start(std::shared_ptr<Engine> global, const EngineConfig& config);
-  // Leaves every set with its other members, then the global one. Afterwards there are none.
+  // Leaves every set, and waits until all its members do. Afterwards there are none.
   void Stop();
 
   // Collective over all ranks. AlreadyExists when a set of these ranks exists; *id is its number

@@ -7,14 +7,6 @@
 #include "runtime/transport/short_slices.h"
 
 namespace hvd {
-namespace {
-
-constexpr char kLeaveName[] = "\x02shutdown";
-// How long a leader waits at the end for the others' byes; they are on the way when nothing is
-// wrong.
-constexpr auto kByeTime = std::chrono::seconds(2);
-
-}  // namespace
 
 Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
                std::unique_ptr<Tuner> tuner)
@@ -247,74 +239,6 @@ void Engine::Drain() {
   }
   lock.lock();
   HandOver(&lock);
-}
-
-void Engine::Shutdown() {
-  Request leave;
-  leave.name = kLeaveName;
-  leave.signature.kind = RequestKind::kLeave;
-  absl::Status status;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    status = SubmitLocked(&leave);
-    if (world_->direct() != nullptr) world_->direct()->Leave(rounds_ + 1);
-  }
-  if (!status.ok() && !absl::IsAborted(status)) EndUnleft(status);
-  if (status.ok()) {
-    status = world_->board().NoteLeft();
-    world_->waiter().Ring();
-    const absl::Status left = Wait(&leave);
-    if (status.ok()) status = left;
-  }
-  if (status.ok() && world_->leader() != nullptr) SayBye();
-  // No other thread may be about to finish what ends here.
-  std::unique_lock<std::mutex> lock(mutex_);
-  TakeRole(&lock);
-  lock.unlock();
-  const absl::Status broken = world_->waiter().Check();
-  if (broken.ok()) EndAll();
-  if (!broken.ok()) Break(broken);  // a leader's peers on other hosts may not know yet
-  lock.lock();
-  executing_ = false;
-}
-
-// A rank that cannot leave with the others must not let them wait for it, nor its own threads.
-void Engine::EndUnleft(const absl::Status& why) {
-  const int rank = world_->board().GlobalRank(world_->rank());
-  const std::string reason = absl::IsFailedPrecondition(why)
-                                 ? "before its hvd_join has returned"
-                                 : "and cannot leave in order: " + std::string(why.message());
-  (void)world_->board()
-      .Abort("rank " + std::to_string(rank) + " has called hvd_shutdown " + reason)
-      .ok();  // every wait says it
-}
-
-// Whoever has it gives it up for one that waits, or when its work ends; all work ends.
-void Engine::TakeRole(std::unique_lock<std::mutex>* lock) {
-  waiting_.fetch_add(1);
-  world_->waiter().Ring();  // the engine thread may sleep as executor
-  changed_.wait(*lock, [this] { return !executing_; });
-  executing_ = true;
-  waiting_.fetch_sub(1);
-}
-
-// The last decision must reach the other hosts before this rank's transport goes.
-void Engine::SayBye() {
-  Leader& leader = *world_->leader();
-  const auto end = std::chrono::steady_clock::now() + kByeTime;
-  std::unique_lock<std::mutex> lock(mutex_);
-  TakeRole(&lock);
-  lock.unlock();
-  (void)leader.SayBye().ok();
-  while (std::chrono::steady_clock::now() < end && world_->waiter().Check().ok()) {
-    world_->transport()->Progress();
-    const absl::StatusOr<bool> stepped = leader.Step();
-    const absl::StatusOr<bool> unsent = leader.HasUnsent();
-    if (!stepped.ok() || !unsent.ok()) break;
-    if (!*unsent && (!leader.is_root() || leader.HeardAllByes())) break;
-  }
-  lock.lock();
-  executing_ = false;
 }
 
 }  // namespace hvd

@@ -56,6 +56,14 @@ class Engine {
   // Leaves the epoch with all other ranks. Afterwards every request is done. OK also when the epoch
   // is broken.
   void Shutdown();
+  // The same in two parts, for a rank that leaves several sets: it says so in all of them before it
+  // waits for anybody in one. `leave` lives until FinishLeave returns.
+  struct Leave {
+    Request request;
+    absl::Status submitted;
+  };
+  void BeginLeave(Leave* leave);
+  void FinishLeave(Leave* leave);
 
   const EpochWorld& world() const { return *world_; }
   EpochWorld& world() { return *world_; }
@@ -135,6 +143,8 @@ class Engine {
   void Break(const absl::Status& status);
 
   void EndAll();
+
+  // engine_leave.cc
   void EndUnleft(const absl::Status& why);
   void TakeRole(std::unique_lock<std::mutex>* lock);
   void SayBye();
