@@ -170,7 +170,11 @@ bool Engine::Poll(Request* request) {
   if (!lock.owns_lock() || executing_) return false;
   executing_ = true;
   lock.unlock();
-  while (StepDirect()) {
+  try {
+    while (StepDirect()) {
+    }
+  } catch (const std::exception& error) {
+    BreakThrown(error);
   }
   lock.lock();
   executing_ = false;

@@ -13,6 +13,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -96,6 +97,8 @@ class Engine {
   // engine_steps.cc: the executor's work. REQUIRES: this thread has the role.
   // `stop` is asked often and from inside waits: it must be cheap.
   void ExecuteUntil(absl::FunctionRef<bool()> stop);
+  void Execute(absl::FunctionRef<bool()> stop);
+  void BreakThrown(const std::exception& error);
   bool Step();
   bool StepAgreement();
   bool StepDirect();
@@ -156,6 +159,8 @@ class Engine {
   Metrics metrics_;               // the executor's
   StallAnswer stall_;             // the executor's
   bool waited_ = false;           // the executor's: for others, since it last had work
+  // The executor's: what it executes out of a batch; null: nothing, or only others have it.
+  const std::string* at_work_ = nullptr;
 
   std::mutex mutex_;
   std::condition_variable changed_;  // a request is done, or the role is free
