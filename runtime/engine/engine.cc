@@ -130,7 +130,13 @@ absl::Status Engine::Wait(Request* request) {
 }
 
 absl::Status Engine::WaitLocked(Request* request, std::unique_lock<std::mutex>* lock) {
-  const auto done = [request] { return request->done.load(std::memory_order_acquire); };
+  ExecuteOrWait([request] { return request->done.load(std::memory_order_acquire); }, lock);
+  HandOver(lock);
+  return request->status;
+}
+
+// Nobody can make `done` true between the look at it and the wait: that takes the lock.
+void Engine::ExecuteOrWait(absl::FunctionRef<bool()> done, std::unique_lock<std::mutex>* lock) {
   while (!done()) {
     if (executing_) {
       changed_.wait(*lock);
@@ -142,8 +148,6 @@ absl::Status Engine::WaitLocked(Request* request, std::unique_lock<std::mutex>* 
     lock->lock();
     executing_ = false;
   }
-  HandOver(lock);
-  return request->status;
 }
 
 // To a thread that waits, else to the engine thread when there is something left to do.
@@ -212,36 +216,12 @@ void Engine::ThreadBody() {
 
 void Engine::Drain() {
   if (pending_.load() == 0) return;
-  std::vector<std::pair<LocalName*, Request*>> left;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (LocalName* name : names_.Pending()) left.emplace_back(name, name->pending);
-  }
-  // A request belongs to its submitter, who may free it once it is done; so watch the names, not
-  // the requests.
-  const auto gone = [this, &left] {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [name, request] : left) {
-      if (name->pending == request) return false;
-    }
-    return true;
-  };
+  std::unique_lock<std::mutex> lock(mutex_);
+  Draining earlier{submissions_, {pending_.load()}};
+  draining_.push_back(&earlier);
   waiting_.fetch_add(1);
-  std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
-  while (!gone()) {
-    lock.lock();
-    if (executing_) {
-      changed_.wait(lock);
-    } else {
-      executing_ = true;
-      lock.unlock();
-      ExecuteUntil(gone);
-      lock.lock();
-      executing_ = false;
-    }
-    lock.unlock();
-  }
-  lock.lock();
+  ExecuteOrWait([&] { return earlier.left.load(std::memory_order_acquire) == 0; }, &lock);
+  std::erase(draining_, &earlier);
   HandOver(&lock);
 }
 

@@ -52,7 +52,7 @@ class Engine {
   absl::Status Run(Request* request);
   // Whether it is done; helps it along if nobody else does. Never blocks.
   bool Poll(Request* request);
-  // Waits until all that is pending now is done, whatever its status.
+  // Waits until all that has been submitted before is done, whatever its status.
   void Drain();
   // Leaves the epoch with all other ranks. Afterwards every request is done. OK also when the epoch
   // is broken.
@@ -75,6 +75,8 @@ class Engine {
   absl::Status SubmitLocked(Request* request);
   // REQUIRES: this thread is counted in waiting_. Unlocks.
   absl::Status WaitLocked(Request* request, std::unique_lock<std::mutex>* lock);
+  // Returns when `done`, which becomes true under mutex_ only. REQUIRES: as above.
+  void ExecuteOrWait(absl::FunctionRef<bool()> done, std::unique_lock<std::mutex>* lock);
   void HandOver(std::unique_lock<std::mutex>* lock);
   // To one of the `others` who wait, or, when the role is free, to the engine thread.
   void OfferRole(int others, bool free);
@@ -140,6 +142,11 @@ class Engine {
   void NoteRun(const RunTimes& times, absl::Span<Request* const> requests);
   absl::Status WaitForOthers(absl::FunctionRef<bool()> ready);
   void AnswerHvdd();
+  // What somebody waits for in Drain.
+  struct Draining {
+    uint64_t last;          // of the submissions that count
+    std::atomic<int> left;  // of them
+  };
   void CompleteLocked(Request* request);
   void Complete(absl::Span<Request* const> requests, bool last_work = false);
   void CompleteAll(const absl::Status& status);
@@ -150,6 +157,7 @@ class Engine {
   // engine_leave.cc
   void EndUnleft(const absl::Status& why);
   void TakeRole(std::unique_lock<std::mutex>* lock);
+  void GiveRole(std::unique_lock<std::mutex>* lock);
   void SayBye();
 
   const std::unique_ptr<EpochWorld> world_;
@@ -172,6 +180,7 @@ class Engine {
   uint64_t submissions_ = 0;
   const LocalName* last_noted_ = nullptr;  // what the host's page says was asked for last
   std::deque<Request*> deferred_;          // unnamed ones whose turn is still taken
+  std::vector<Draining*> draining_;        // those of Drain's callers
   bool executing_ = false;                 // somebody has the role
   Request* runner_ = nullptr;              // of Run, whose thread has it
   std::atomic<bool> stopping_{false};

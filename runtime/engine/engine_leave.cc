@@ -45,8 +45,7 @@ void Engine::FinishLeave(Leave* leave) {
   const absl::Status broken = world_->waiter().Check();
   if (broken.ok()) EndAll();
   if (!broken.ok()) Break(broken);  // a leader's peers on other hosts may not know yet
-  lock.lock();
-  executing_ = false;
+  GiveRole(&lock);
 }
 
 // A rank that cannot leave with the others must not let them wait for it, nor its own threads.
@@ -69,6 +68,13 @@ void Engine::TakeRole(std::unique_lock<std::mutex>* lock) {
   waiting_.fetch_sub(1);
 }
 
+void Engine::GiveRole(std::unique_lock<std::mutex>* lock) {
+  lock->lock();
+  executing_ = false;
+  lock->unlock();
+  OfferRole(waiting_.load(), true);
+}
+
 // The last decision must reach the other hosts before this rank's transport goes.
 void Engine::SayBye() {
   Leader& leader = *world_->leader();
@@ -84,8 +90,7 @@ void Engine::SayBye() {
     if (!stepped.ok() || !unsent.ok()) break;
     if (!*unsent && (!leader.is_root() || leader.HeardAllByes())) break;
   }
-  lock.lock();
-  executing_ = false;
+  GiveRole(&lock);
 }
 
 }  // namespace hvd

@@ -94,10 +94,8 @@ void Engine::SubmitDeferredLocked() {
     deferred_.pop_front();
     request->local->pending = request;
     if (absl::Status marked = MarkLocked(request->local); !marked.ok()) {
-      request->local->pending = nullptr;
-      AddPending(-1);
       request->status = marked;
-      request->done.store(true, std::memory_order_release);
+      CompleteLocked(request);
     }
   }
 }

@@ -197,6 +197,7 @@ void Engine::CompleteLocked(Request* request) {
                        std::memory_order_relaxed);
   activity.pending.store(static_cast<uint64_t>(pending_.load(std::memory_order_relaxed)),
                          std::memory_order_relaxed);
+  for (Draining* drain : draining_) drain->left -= request->sequence <= drain->last ? 1 : 0;
   request->done.store(true, std::memory_order_release);
 }
 
@@ -204,9 +205,10 @@ void Engine::CompleteLocked(Request* request) {
 // wake-up; the one who runs this as waiter sees `done` itself. With `last_work` that one has
 // nothing left to do in its role, and leaves it here, under the same lock.
 void Engine::Complete(absl::Span<Request* const> requests, bool last_work) {
-  bool notify = false;
+  bool notify = false, marks = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    marks = !deferred_.empty();
     for (Request* request : requests) {
       if (request == runner_ && last_work) {
         runner_ = nullptr;
@@ -215,9 +217,10 @@ void Engine::Complete(absl::Span<Request* const> requests, bool last_work) {
       }
       CompleteLocked(request);
     }
-    if (!deferred_.empty()) SubmitDeferredLocked();
+    if (marks) SubmitDeferredLocked();
     notify = waiting_.load(std::memory_order_relaxed) > 0;
   }
+  if (marks) world_->waiter().Ring();
   if (notify) changed_.notify_all();
 }
 
@@ -238,6 +241,7 @@ void Engine::CompleteAll(const absl::Status& status) {
     marked_.clear();
     marked_count_.store(0, std::memory_order_relaxed);
     pending_.store(0);
+    for (Draining* drain : draining_) drain->left = 0;
   }
   changed_.notify_all();
 }
