@@ -268,11 +268,11 @@ HVD_EXPORT hvd_status_t hvd_grouped_reducescatter_async(const hvd_tensor_t* inpu
 /* Returns when every rank has called it and everything that this rank submitted before is done. */
 HVD_EXPORT hvd_status_t hvd_barrier(const hvd_options_t* options);
 
-/* This rank has no more work: until every rank of the job has joined, it takes part in the others'
- * barriers, allreduces with neutral values (HVD_AVERAGE divides by all ranks, unless
- * HVD_AVERAGE_OVER_CONTRIBUTORS) and allgathers with no rows; their other collectives are
- * HVD_ERR_MISMATCH. Returns when all have joined; *last_rank (may be NULL) gets the rank that did
- * last. */
+/* This rank has no more work: until every rank of the job has joined, it takes part, in all its
+ * process sets, in the others' barriers, allreduces with neutral values (HVD_AVERAGE divides by all
+ * ranks, unless HVD_AVERAGE_OVER_CONTRIBUTORS) and allgathers with no rows; their other collectives
+ * are HVD_ERR_MISMATCH. Returns when all have joined; *last_rank (may be NULL) gets the rank that
+ * did last. */
 HVD_EXPORT hvd_status_t hvd_join(int32_t* last_rank);
 
 /* *done becomes 1 when hvd_wait would not block. The handle stays valid. */
