@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "runtime/engine/engine_role.h"
 #include "runtime/transport/short_slices.h"
 
 namespace hvd {
@@ -107,18 +108,15 @@ absl::Status Engine::Run(Request* request) {
     }
   }
   WatchMarkedLocked();
-  executing_ = true;
-  runner_ = request;
-  lock.unlock();
-  world_->waiter().Ring();
-  ExecuteUntil([request] { return request->done.load(std::memory_order_acquire); });
+  {
+    const Role role(this, &lock, request);
+    world_->waiter().Ring();
+    ExecuteUntil([request] { return request->done.load(std::memory_order_acquire); });
+  }
   if (request->ended_role) {
     OfferRole(waiting_.load(), true);
     return request->status;
   }
-  lock.lock();
-  executing_ = false;
-  runner_ = nullptr;
   waiting_.fetch_add(1, std::memory_order_relaxed);
   return WaitLocked(request, &lock);
 }
@@ -142,11 +140,8 @@ void Engine::ExecuteOrWait(absl::FunctionRef<bool()> done, std::unique_lock<std:
       changed_.wait(*lock);
       continue;
     }
-    executing_ = true;
-    lock->unlock();
+    const Role role(this, lock);
     ExecuteUntil(done);
-    lock->lock();
-    executing_ = false;
   }
 }
 
@@ -172,16 +167,10 @@ bool Engine::Poll(Request* request) {
   if (request->done.load(std::memory_order_acquire)) return true;
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || executing_) return false;
-  executing_ = true;
-  lock.unlock();
-  try {
-    while (StepDirect()) {
-    }
-  } catch (const std::exception& error) {
-    BreakThrown(error);
+  {
+    const Role role(this, &lock);
+    PollDirect();
   }
-  lock.lock();
-  executing_ = false;
   waiting_.fetch_add(1);
   HandOver(&lock);
   return request->done.load(std::memory_order_acquire);
@@ -200,16 +189,15 @@ void Engine::ThreadBody() {
       lock.lock();
       continue;
     }
-    executing_ = true;
-    lock.unlock();
-    world_->waiter().set_beside(true);
-    ExecuteUntil([this] {
-      return waiting_.load(std::memory_order_relaxed) > 0 ||
-             (pending_.load(std::memory_order_relaxed) == 0 && world_->leader() == nullptr);
-    });
-    world_->waiter().set_beside(false);
-    lock.lock();
-    executing_ = false;
+    {
+      const Role role(this, &lock);
+      world_->waiter().set_beside(true);
+      ExecuteUntil([this] {
+        return waiting_.load(std::memory_order_relaxed) > 0 ||
+               (pending_.load(std::memory_order_relaxed) == 0 && world_->leader() == nullptr);
+      });
+      world_->waiter().set_beside(false);
+    }
     changed_.notify_all();
   }
 }

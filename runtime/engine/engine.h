@@ -71,6 +71,8 @@ class Engine {
   const EngineConfig& config() const { return config_; }
 
  private:
+  class Role;  // engine_role.h
+
   // engine.cc: requests and the role.
   absl::Status SubmitLocked(Request* request);
   // REQUIRES: this thread is counted in waiting_. Unlocks.
@@ -100,6 +102,7 @@ class Engine {
   // `stop` is asked often and from inside waits: it must be cheap.
   void ExecuteUntil(absl::FunctionRef<bool()> stop);
   void Execute(absl::FunctionRef<bool()> stop);
+  void PollDirect();
   void BreakThrown(const std::exception& error);
   bool Step();
   bool StepAgreement();
@@ -156,8 +159,7 @@ class Engine {
 
   // engine_leave.cc
   void EndUnleft(const absl::Status& why);
-  void TakeRole(std::unique_lock<std::mutex>* lock);
-  void GiveRole(std::unique_lock<std::mutex>* lock);
+  void AwaitRole(std::unique_lock<std::mutex>* lock);
   void SayBye();
 
   const std::unique_ptr<EpochWorld> world_;
@@ -181,7 +183,7 @@ class Engine {
   const LocalName* last_noted_ = nullptr;  // what the host's page says was asked for last
   std::deque<Request*> deferred_;          // unnamed ones whose turn is still taken
   std::vector<Draining*> draining_;        // those of Drain's callers
-  bool executing_ = false;                 // somebody has the role
+  bool executing_ = false;                 // somebody has the role (Role)
   Request* runner_ = nullptr;              // of Run, whose thread has it
   std::atomic<bool> stopping_{false};
   absl::Status broken_;          // first error; sticks

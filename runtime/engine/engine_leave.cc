@@ -1,7 +1,7 @@
 // How a rank leaves: in order with all others, or not.
 #include <chrono>
 
-#include "runtime/engine/engine.h"
+#include "runtime/engine/engine_role.h"
 
 namespace hvd {
 namespace {
@@ -40,12 +40,15 @@ void Engine::FinishLeave(Leave* leave) {
   if (left.ok() && world_->leader() != nullptr) SayBye();
   // No other thread may be about to finish what ends here.
   std::unique_lock<std::mutex> lock(mutex_);
-  TakeRole(&lock);
+  AwaitRole(&lock);
+  {
+    const Role role(this, &lock);
+    const absl::Status broken = world_->waiter().Check();
+    if (broken.ok()) EndAll();
+    if (!broken.ok()) Break(broken);  // a leader's peers on other hosts may not know yet
+  }
   lock.unlock();
-  const absl::Status broken = world_->waiter().Check();
-  if (broken.ok()) EndAll();
-  if (!broken.ok()) Break(broken);  // a leader's peers on other hosts may not know yet
-  GiveRole(&lock);
+  OfferRole(waiting_.load(), true);
 }
 
 // A rank that cannot leave with the others must not let them wait for it, nor its own threads.
@@ -60,19 +63,11 @@ void Engine::EndUnleft(const absl::Status& why) {
 }
 
 // Whoever has it gives it up for one that waits, or when its work ends; all work ends.
-void Engine::TakeRole(std::unique_lock<std::mutex>* lock) {
+void Engine::AwaitRole(std::unique_lock<std::mutex>* lock) {
   waiting_.fetch_add(1);
   world_->waiter().Ring();  // the engine thread may sleep as executor
   changed_.wait(*lock, [this] { return !executing_; });
-  executing_ = true;
   waiting_.fetch_sub(1);
-}
-
-void Engine::GiveRole(std::unique_lock<std::mutex>* lock) {
-  lock->lock();
-  executing_ = false;
-  lock->unlock();
-  OfferRole(waiting_.load(), true);
 }
 
 // The last decision must reach the other hosts before this rank's transport goes.
@@ -80,17 +75,20 @@ void Engine::SayBye() {
   Leader& leader = *world_->leader();
   const auto end = std::chrono::steady_clock::now() + kByeTime;
   std::unique_lock<std::mutex> lock(mutex_);
-  TakeRole(&lock);
-  lock.unlock();
-  (void)leader.SayBye().ok();
-  while (std::chrono::steady_clock::now() < end && world_->waiter().Check().ok()) {
-    world_->transport()->Progress();
-    const absl::StatusOr<bool> stepped = leader.Step();
-    const absl::StatusOr<bool> unsent = leader.HasUnsent();
-    if (!stepped.ok() || !unsent.ok()) break;
-    if (!*unsent && (!leader.is_root() || leader.HeardAllByes())) break;
+  AwaitRole(&lock);
+  {
+    const Role role(this, &lock);
+    (void)leader.SayBye().ok();
+    while (std::chrono::steady_clock::now() < end && world_->waiter().Check().ok()) {
+      world_->transport()->Progress();
+      const absl::StatusOr<bool> stepped = leader.Step();
+      const absl::StatusOr<bool> unsent = leader.HasUnsent();
+      if (!stepped.ok() || !unsent.ok()) break;
+      if (!*unsent && (!leader.is_root() || leader.HeardAllByes())) break;
+    }
   }
-  GiveRole(&lock);
+  lock.unlock();
+  OfferRole(waiting_.load(), true);
 }
 
 }  // namespace hvd

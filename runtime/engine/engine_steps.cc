@@ -26,6 +26,16 @@ void Engine::ExecuteUntil(absl::FunctionRef<bool()> stop) {
   }
 }
 
+// What can be done without waiting.
+void Engine::PollDirect() {
+  try {
+    while (StepDirect()) {
+    }
+  } catch (const std::exception& error) {
+    BreakThrown(error);
+  }
+}
+
 // What is thrown is memory running out. This rank cannot do its part any more: the others must not
 // wait for it. The text is made without memory.
 void Engine::BreakThrown(const std::exception& error) {
