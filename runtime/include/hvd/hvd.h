@@ -39,7 +39,7 @@ typedef enum hvd_status_t {
   HVD_ERR_NOT_INITIALIZED = 2, /* hvd_init has not succeeded, or hvd_shutdown has been called */
   HVD_ERR_MISMATCH = 3,  /* ranks asked for different things under one name; the engine lives on */
   HVD_ERR_DUPLICATE = 4, /* this name is already pending on this rank */
-  HVD_ERR_ABORTED = 5,   /* a peer died or left; hvd_last_error names the cause */
+  HVD_ERR_ABORTED = 5, /* a rank died, left or ran out of memory; hvd_last_error names the cause */
   HVD_ERR_UNSUPPORTED = 6, /* this build or this version cannot do it */
   HVD_ERR_TIMEOUT = 7,
   HVD_ERR_LAUNCH = 8, /* the launcher's link is missing, refused or broken */

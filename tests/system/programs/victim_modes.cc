@@ -1,6 +1,7 @@
 #include "tests/system/programs/victim_modes.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -131,6 +132,33 @@ int ShutdownInJoin(const Arguments&) {
     }
   } catch (const hvd::Error& error) {
     Say(error.what());
+  }
+  hvd::shutdown();
+  return 0;
+}
+
+// This process gets hardly more than it has.
+void LimitMemory() {
+  long pages = 0;
+  FILE* const file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr || std::fscanf(file, "%ld", &pages) != 1) std::abort();
+  std::fclose(file);
+  const rlim_t bytes = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE)) + (16 << 20);
+  const rlimit limit = {bytes, bytes};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
+}
+
+// out-of-memory RANK: one rank has no room for what an Adasum needs besides the tensor.
+int OutOfMemory(const Arguments& arguments) {
+  Join();
+  std::vector<float> data(8 << 20, 1);
+  if (hvd::rank() == Number(arguments, 0, 1)) LimitMemory();
+  for (const char* name : {"large", "later"}) {
+    try {
+      hvd::allreduce(data, hvd::Op::kAdasum, name);
+    } catch (const hvd::Error& error) {
+      Say(error.what());
+    }
   }
   hvd::shutdown();
   return 0;
@@ -298,14 +326,23 @@ int Duplicate(const Arguments&) {
 
 const std::map<std::string, Mode>& Modes() {
   static const std::map<std::string, Mode> modes = {
-      {"loop", Loop},         {"alltoall", Alltoall},
-      {"wait", Wait},         {"exit", Exit},
-      {"segv", Segv},         {"term-proof", TermProof},
-      {"leave", Leave},       {"shutdown-in-join", ShutdownInJoin},
-      {"reinit", Reinit},     {"flood", Flood},
-      {"lag", Lag},           {"timeline", TimelineOnAndOff},
-      {"metrics", Metrics},   {"steps", Steps},
-      {"mismatch", Mismatch}, {"duplicate", Duplicate},
+      {"loop", Loop},
+      {"alltoall", Alltoall},
+      {"wait", Wait},
+      {"exit", Exit},
+      {"segv", Segv},
+      {"term-proof", TermProof},
+      {"leave", Leave},
+      {"shutdown-in-join", ShutdownInJoin},
+      {"reinit", Reinit},
+      {"flood", Flood},
+      {"lag", Lag},
+      {"timeline", TimelineOnAndOff},
+      {"metrics", Metrics},
+      {"steps", Steps},
+      {"mismatch", Mismatch},
+      {"duplicate", Duplicate},
+      {"out-of-memory", OutOfMemory},
   };
   return modes;
 }
