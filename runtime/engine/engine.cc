@@ -208,7 +208,7 @@ void Engine::Drain() {
   Draining earlier{submissions_, {pending_.load()}};
   draining_.push_back(&earlier);
   waiting_.fetch_add(1);
-  ExecuteOrWait([&] { return earlier.left.load(std::memory_order_acquire) == 0; }, &lock);
+  ExecuteOrWait([&] { return earlier.left.load(std::memory_order_acquire) <= 0; }, &lock);
   std::erase(draining_, &earlier);
   HandOver(&lock);
 }
