@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <thread>
 
 #include "hvd/hvd.hpp"
@@ -83,16 +84,38 @@ int TermProof(const Arguments& arguments) {
   while (true) pause();
 }
 
-// leave: rank 0 shuts down and exits 0 while the others wait for it.
-int Leave(const Arguments&) {
-  Join();
-  if (hvd::rank() == 0) _exit(0);
+// What the call of a rank comes to that others may leave alone.
+int Told(const std::function<void()>& call) {
   try {
-    Sum();
+    call();
   } catch (const hvd::Error& error) {
     std::fprintf(stderr, "rank %d was told: %s\n", hvd::rank(), error.what());
     return 3;
   }
+  return 0;
+}
+
+// leave: rank 0 shuts down and exits 0 while the others wait for it.
+int Leave(const Arguments&) {
+  Join();
+  if (hvd::rank() == 0) _exit(0);
+  return Told(Sum);
+}
+
+// leave-sets: rank 0 leaves two process sets, whose other members wait for it in none of them.
+int LeaveSets(const Arguments&) {
+  Join();
+  const auto add = [] {
+    for (const int other : {1, hvd::size() - 1}) hvd::add_process_set({0, other});
+  };
+  if (hvd::rank() != 0) {
+    return Told([&] {
+      add();
+      Sum();
+    });
+  }
+  add();
+  hvd::shutdown();
   return 0;
 }
 
@@ -333,6 +356,7 @@ const std::map<std::string, Mode>& Modes() {
       {"segv", Segv},
       {"term-proof", TermProof},
       {"leave", Leave},
+      {"leave-sets", LeaveSets},
       {"shutdown-in-join", ShutdownInJoin},
       {"reinit", Reinit},
       {"flood", Flood},
