@@ -91,16 +91,11 @@ int32_t hvd_is_homogeneous(void) {
 
 hvd_status_t hvd_join(int32_t* last_rank) {
   return hvd::Guarded([&]() -> hvd_status_t {
-    const std::shared_ptr<hvd::Engine> engine = hvd::Process::Get().engine();
-    if (engine == nullptr) return hvd::NotInitialized();
-    engine->Drain();
-    hvd::Request request;
-    request.name = "hvd: join";
-    request.signature.kind = hvd::RequestKind::kJoin;
-    const hvd_status_t code = hvd::ReturnExecuted(engine->Run(&request));
-    if (code == HVD_OK && last_rank != nullptr) {
-      *last_rank = static_cast<int32_t>(request.result_number);
-    }
+    hvd::Process& process = hvd::Process::Get();
+    if (process.engine() == nullptr) return hvd::NotInitialized();
+    int32_t last = -1;
+    const hvd_status_t code = hvd::ReturnExecuted(process.sets().Join(&last));
+    if (code == HVD_OK && last_rank != nullptr) *last_rank = last;
     return code;
   });
 }

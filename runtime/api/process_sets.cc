@@ -1,12 +1,14 @@
 #include "runtime/api/process_sets.h"
 
 #include <algorithm>
+#include <deque>
 
 namespace hvd {
 namespace {
 
 // All changes go under one name, so that ranks that ask for different ones get a mismatch.
 constexpr char kChangeName[] = "hvd: process sets";
+constexpr char kJoinName[] = "hvd: join";
 constexpr char kRemovedName[] = "hvd: process set removed";
 
 std::string Numbers(const std::vector<int>& ranks) {
@@ -64,20 +66,53 @@ void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& conf
   last_id_ = 0;
 }
 
-// In the order of their numbers on every rank, the global one last.
+// Those that this rank is a member of; the global one first, if there are any.
+std::vector<ProcessSets::SetPointer> ProcessSets::AsMember() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<SetPointer> sets;
+  for (const auto& [id, set] : sets_) {
+    if (set->engine != nullptr) sets.push_back(set);
+  }
+  return sets;
+}
+
+// Others may wait for this rank in any set before they join: so it joins all of them, and then
+// waits. When all ranks of the job have joined, so have all members of each set. No set comes or
+// goes meanwhile.
+absl::Status ProcessSets::Join(int32_t* last_rank) {
+  std::vector<SetPointer> sets = AsMember();
+  for (const SetPointer& set : sets) set->engine->Drain();
+  std::unique_lock<std::mutex> change(change_mutex_);
+  sets = AsMember();
+  if (sets.empty()) return NotInitialized();
+  std::deque<Request> joins;
+  absl::Status status;
+  for (const SetPointer& set : sets) {
+    joins.emplace_back().name = kJoinName;
+    joins.back().signature.kind = RequestKind::kJoin;
+    status = set->engine->Submit(&joins.back());
+    if (!status.ok()) break;
+  }
+  change.unlock();
+  const size_t submitted = joins.size() - (status.ok() ? 0 : 1);
+  for (size_t i = 0; i < submitted; ++i) {
+    absl::Status joined = sets[i]->engine->Wait(&joins[i]);
+    if (status.ok()) status = std::move(joined);
+  }
+  *last_rank = static_cast<int32_t>(joins.front().result_number);
+  return status;
+}
+
+// A rank that leaves waits for the others, who may wait for it in another set: so it says in all of
+// them that it leaves, the global one first, before it waits. That it does in the order of their
+// numbers on every rank, the global one last.
 void ProcessSets::Stop() {
-  std::map<int32_t, SetPointer> sets;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    sets = sets_;
-  }
+  const std::vector<SetPointer> sets = AsMember();
+  std::vector<Engine::Leave> leaves(sets.size());
+  for (size_t i = 0; i < sets.size(); ++i) sets[i]->engine->BeginLeave(&leaves[i]);
   // Other threads still see the sets until all their requests are done.
-  for (const auto& [id, set] : sets) {
-    if (id != HVD_GLOBAL_PROCESS_SET && set->engine != nullptr) set->engine->Shutdown();
-  }
-  if (const auto global = sets.find(HVD_GLOBAL_PROCESS_SET); global != sets.end()) {
-    global->second->engine->Shutdown();
-  }
+  for (size_t i = 1; i < sets.size(); ++i) sets[i]->engine->FinishLeave(&leaves[i]);
+  if (!sets.empty()) sets[0]->engine->FinishLeave(&leaves[0]);
   global_.store(nullptr);
   {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -41,7 +41,10 @@ class ProcessSets {
 
   // A new epoch: the global set alone.
   void Start(std::shared_ptr<Engine> global, const EngineConfig& config);
-  // Leaves every set with its other members, then the global one. Afterwards there are none.
+  // This rank has no more work in any set until all ranks of the job have joined; *last_rank gets
+  // the one that did last.
+  absl::Status Join(int32_t* last_rank);
+  // Leaves every set, and waits until all its members do. Afterwards there are none.
   void Stop();
 
   // Collective over all ranks. AlreadyExists when a set of these ranks exists; *id is its number
@@ -61,6 +64,7 @@ class ProcessSets {
   std::vector<int32_t> ids() const;
 
  private:
+  std::vector<SetPointer> AsMember() const;
   absl::StatusOr<std::vector<int>> CheckRanks(absl::Span<const int32_t> ranks, int world) const;
   SetPointer FindByRanks(const std::vector<int>& ranks) const;
   int FreeRegion() const;  // -1: none

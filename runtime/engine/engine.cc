@@ -4,17 +4,10 @@
 
 #include <chrono>
 
+#include "runtime/engine/engine_role.h"
 #include "runtime/transport/short_slices.h"
 
 namespace hvd {
-namespace {
-
-constexpr char kLeaveName[] = "\x02shutdown";
-// How long a leader waits at the end for the others' byes; they are on the way when nothing is
-// wrong.
-constexpr auto kByeTime = std::chrono::seconds(2);
-
-}  // namespace
 
 Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
                std::unique_ptr<Tuner> tuner)
@@ -115,18 +108,15 @@ absl::Status Engine::Run(Request* request) {
     }
   }
   WatchMarkedLocked();
-  executing_ = true;
-  runner_ = request;
-  lock.unlock();
-  world_->waiter().Ring();
-  ExecuteUntil([request] { return request->done.load(std::memory_order_acquire); });
+  {
+    const Role role(this, &lock, request);
+    world_->waiter().Ring();
+    ExecuteUntil([request] { return request->done.load(std::memory_order_acquire); });
+  }
   if (request->ended_role) {
     OfferRole(waiting_.load(), true);
     return request->status;
   }
-  lock.lock();
-  executing_ = false;
-  runner_ = nullptr;
   waiting_.fetch_add(1, std::memory_order_relaxed);
   return WaitLocked(request, &lock);
 }
@@ -138,20 +128,21 @@ absl::Status Engine::Wait(Request* request) {
 }
 
 absl::Status Engine::WaitLocked(Request* request, std::unique_lock<std::mutex>* lock) {
-  const auto done = [request] { return request->done.load(std::memory_order_acquire); };
+  ExecuteOrWait([request] { return request->done.load(std::memory_order_acquire); }, lock);
+  HandOver(lock);
+  return request->status;
+}
+
+// Nobody can make `done` true between the look at it and the wait: that takes the lock.
+void Engine::ExecuteOrWait(absl::FunctionRef<bool()> done, std::unique_lock<std::mutex>* lock) {
   while (!done()) {
     if (executing_) {
       changed_.wait(*lock);
       continue;
     }
-    executing_ = true;
-    lock->unlock();
+    const Role role(this, lock);
     ExecuteUntil(done);
-    lock->lock();
-    executing_ = false;
   }
-  HandOver(lock);
-  return request->status;
 }
 
 // To a thread that waits, else to the engine thread when there is something left to do.
@@ -176,12 +167,10 @@ bool Engine::Poll(Request* request) {
   if (request->done.load(std::memory_order_acquire)) return true;
   std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || executing_) return false;
-  executing_ = true;
-  lock.unlock();
-  while (StepDirect()) {
+  {
+    const Role role(this, &lock);
+    PollDirect();
   }
-  lock.lock();
-  executing_ = false;
   waiting_.fetch_add(1);
   HandOver(&lock);
   return request->done.load(std::memory_order_acquire);
@@ -200,121 +189,28 @@ void Engine::ThreadBody() {
       lock.lock();
       continue;
     }
-    executing_ = true;
-    lock.unlock();
-    world_->waiter().set_beside(true);
-    ExecuteUntil([this] {
-      return waiting_.load(std::memory_order_relaxed) > 0 ||
-             (pending_.load(std::memory_order_relaxed) == 0 && world_->leader() == nullptr);
-    });
-    world_->waiter().set_beside(false);
-    lock.lock();
-    executing_ = false;
+    {
+      const Role role(this, &lock);
+      world_->waiter().set_beside(true);
+      ExecuteUntil([this] {
+        return waiting_.load(std::memory_order_relaxed) > 0 ||
+               (pending_.load(std::memory_order_relaxed) == 0 && world_->leader() == nullptr);
+      });
+      world_->waiter().set_beside(false);
+    }
     changed_.notify_all();
   }
 }
 
 void Engine::Drain() {
   if (pending_.load() == 0) return;
-  std::vector<std::pair<LocalName*, Request*>> left;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (LocalName* name : names_.Pending()) left.emplace_back(name, name->pending);
-  }
-  // A request belongs to its submitter, who may free it once it is done; so watch the names, not
-  // the requests.
-  const auto gone = [this, &left] {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [name, request] : left) {
-      if (name->pending == request) return false;
-    }
-    return true;
-  };
+  std::unique_lock<std::mutex> lock(mutex_);
+  Draining earlier{submissions_, {pending_.load()}};
+  draining_.push_back(&earlier);
   waiting_.fetch_add(1);
-  std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
-  while (!gone()) {
-    lock.lock();
-    if (executing_) {
-      changed_.wait(lock);
-    } else {
-      executing_ = true;
-      lock.unlock();
-      ExecuteUntil(gone);
-      lock.lock();
-      executing_ = false;
-    }
-    lock.unlock();
-  }
-  lock.lock();
+  ExecuteOrWait([&] { return earlier.left.load(std::memory_order_acquire) <= 0; }, &lock);
+  std::erase(draining_, &earlier);
   HandOver(&lock);
-}
-
-void Engine::Shutdown() {
-  Request leave;
-  leave.name = kLeaveName;
-  leave.signature.kind = RequestKind::kLeave;
-  absl::Status status;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    status = SubmitLocked(&leave);
-    if (world_->direct() != nullptr) world_->direct()->Leave(rounds_ + 1);
-  }
-  if (!status.ok() && !absl::IsAborted(status)) EndUnleft(status);
-  if (status.ok()) {
-    status = world_->board().NoteLeft();
-    world_->waiter().Ring();
-    const absl::Status left = Wait(&leave);
-    if (status.ok()) status = left;
-  }
-  if (status.ok() && world_->leader() != nullptr) SayBye();
-  // No other thread may be about to finish what ends here.
-  std::unique_lock<std::mutex> lock(mutex_);
-  TakeRole(&lock);
-  lock.unlock();
-  const absl::Status broken = world_->waiter().Check();
-  if (broken.ok()) EndAll();
-  if (!broken.ok()) Break(broken);  // a leader's peers on other hosts may not know yet
-  lock.lock();
-  executing_ = false;
-}
-
-// A rank that cannot leave with the others must not let them wait for it, nor its own threads.
-void Engine::EndUnleft(const absl::Status& why) {
-  const int rank = world_->board().GlobalRank(world_->rank());
-  const std::string reason = absl::IsFailedPrecondition(why)
-                                 ? "before its hvd_join has returned"
-                                 : "and cannot leave in order: " + std::string(why.message());
-  (void)world_->board()
-      .Abort("rank " + std::to_string(rank) + " has called hvd_shutdown " + reason)
-      .ok();  // every wait says it
-}
-
-// Whoever has it gives it up for one that waits, or when its work ends; all work ends.
-void Engine::TakeRole(std::unique_lock<std::mutex>* lock) {
-  waiting_.fetch_add(1);
-  world_->waiter().Ring();  // the engine thread may sleep as executor
-  changed_.wait(*lock, [this] { return !executing_; });
-  executing_ = true;
-  waiting_.fetch_sub(1);
-}
-
-// The last decision must reach the other hosts before this rank's transport goes.
-void Engine::SayBye() {
-  Leader& leader = *world_->leader();
-  const auto end = std::chrono::steady_clock::now() + kByeTime;
-  std::unique_lock<std::mutex> lock(mutex_);
-  TakeRole(&lock);
-  lock.unlock();
-  (void)leader.SayBye().ok();
-  while (std::chrono::steady_clock::now() < end && world_->waiter().Check().ok()) {
-    world_->transport()->Progress();
-    const absl::StatusOr<bool> stepped = leader.Step();
-    const absl::StatusOr<bool> unsent = leader.HasUnsent();
-    if (!stepped.ok() || !unsent.ok()) break;
-    if (!*unsent && (!leader.is_root() || leader.HeardAllByes())) break;
-  }
-  lock.lock();
-  executing_ = false;
 }
 
 }  // namespace hvd

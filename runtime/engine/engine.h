@@ -13,6 +13,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -51,21 +52,33 @@ class Engine {
   absl::Status Run(Request* request);
   // Whether it is done; helps it along if nobody else does. Never blocks.
   bool Poll(Request* request);
-  // Waits until all that is pending now is done, whatever its status.
+  // Waits until all that has been submitted before is done, whatever its status.
   void Drain();
   // Leaves the epoch with all other ranks. Afterwards every request is done. OK also when the epoch
   // is broken.
   void Shutdown();
+  // The same in two parts, for a rank that leaves several sets: it says so in all of them before it
+  // waits for anybody in one. `leave` lives until FinishLeave returns.
+  struct Leave {
+    Request request;
+    absl::Status submitted;
+  };
+  void BeginLeave(Leave* leave);
+  void FinishLeave(Leave* leave);
 
   const EpochWorld& world() const { return *world_; }
   EpochWorld& world() { return *world_; }
   const EngineConfig& config() const { return config_; }
 
  private:
+  class Role;  // engine_role.h
+
   // engine.cc: requests and the role.
   absl::Status SubmitLocked(Request* request);
   // REQUIRES: this thread is counted in waiting_. Unlocks.
   absl::Status WaitLocked(Request* request, std::unique_lock<std::mutex>* lock);
+  // Returns when `done`, which becomes true under mutex_ only. REQUIRES: as above.
+  void ExecuteOrWait(absl::FunctionRef<bool()> done, std::unique_lock<std::mutex>* lock);
   void HandOver(std::unique_lock<std::mutex>* lock);
   // To one of the `others` who wait, or, when the role is free, to the engine thread.
   void OfferRole(int others, bool free);
@@ -88,6 +101,9 @@ class Engine {
   // engine_steps.cc: the executor's work. REQUIRES: this thread has the role.
   // `stop` is asked often and from inside waits: it must be cheap.
   void ExecuteUntil(absl::FunctionRef<bool()> stop);
+  void Execute(absl::FunctionRef<bool()> stop);
+  void PollDirect();
+  void BreakThrown(const std::exception& error);
   bool Step();
   bool StepAgreement();
   bool StepDirect();
@@ -129,14 +145,21 @@ class Engine {
   void NoteRun(const RunTimes& times, absl::Span<Request* const> requests);
   absl::Status WaitForOthers(absl::FunctionRef<bool()> ready);
   void AnswerHvdd();
+  // What somebody waits for in Drain.
+  struct Draining {
+    uint64_t last;          // of the submissions that count
+    std::atomic<int> left;  // of them
+  };
   void CompleteLocked(Request* request);
   void Complete(absl::Span<Request* const> requests, bool last_work = false);
   void CompleteAll(const absl::Status& status);
   void Break(const absl::Status& status);
 
   void EndAll();
+
+  // engine_leave.cc
   void EndUnleft(const absl::Status& why);
-  void TakeRole(std::unique_lock<std::mutex>* lock);
+  void AwaitRole(std::unique_lock<std::mutex>* lock);
   void SayBye();
 
   const std::unique_ptr<EpochWorld> world_;
@@ -146,6 +169,8 @@ class Engine {
   Metrics metrics_;               // the executor's
   StallAnswer stall_;             // the executor's
   bool waited_ = false;           // the executor's: for others, since it last had work
+  // The executor's: what it executes out of a batch; null: nothing, or only others have it.
+  const std::string* at_work_ = nullptr;
 
   std::mutex mutex_;
   std::condition_variable changed_;  // a request is done, or the role is free
@@ -157,7 +182,8 @@ class Engine {
   uint64_t submissions_ = 0;
   const LocalName* last_noted_ = nullptr;  // what the host's page says was asked for last
   std::deque<Request*> deferred_;          // unnamed ones whose turn is still taken
-  bool executing_ = false;                 // somebody has the role
+  std::vector<Draining*> draining_;        // those of Drain's callers
+  bool executing_ = false;                 // somebody has the role (Role)
   Request* runner_ = nullptr;              // of Run, whose thread has it
   std::atomic<bool> stopping_{false};
   absl::Status broken_;          // first error; sticks

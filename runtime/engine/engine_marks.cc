@@ -19,7 +19,9 @@ bool IsUsers(RequestKind kind) {
 
 absl::Status Engine::MarkLocked(LocalName* name) {
   if (name->pending->signature.kind == RequestKind::kJoin) return JoinLocked(name);
-  if (world_->direct() != nullptr && MarkDirectly(name)) return absl::OkStatus();
+  // A rank that has joined has told the others that it is away: they would not all see its mark.
+  const bool direct = world_->direct() != nullptr && joining_ == nullptr;
+  if (direct && MarkDirectly(name)) return absl::OkStatus();
   return MarkOnBoard(name);
 }
 
@@ -94,10 +96,8 @@ void Engine::SubmitDeferredLocked() {
     deferred_.pop_front();
     request->local->pending = request;
     if (absl::Status marked = MarkLocked(request->local); !marked.ok()) {
-      request->local->pending = nullptr;
-      AddPending(-1);
       request->status = marked;
-      request->done.store(true, std::memory_order_release);
+      CompleteLocked(request);
     }
   }
 }

@@ -1,5 +1,7 @@
 // The executor's work: one thread at a time.
 #include <algorithm>
+#include <cstdio>
+#include <new>
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/fusion.h"
@@ -17,6 +19,39 @@ bool BreaksEpoch(const absl::Status& status) {
 }  // namespace
 
 void Engine::ExecuteUntil(absl::FunctionRef<bool()> stop) {
+  try {
+    Execute(stop);
+  } catch (const std::exception& error) {
+    BreakThrown(error);
+  }
+}
+
+// What can be done without waiting.
+void Engine::PollDirect() {
+  try {
+    while (StepDirect()) {
+    }
+  } catch (const std::exception& error) {
+    BreakThrown(error);
+  }
+}
+
+// What is thrown is memory running out. This rank cannot do its part any more: the others must not
+// wait for it. The text is made without memory.
+void Engine::BreakThrown(const std::exception& error) {
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  char text[sizeof(HostPage::abort_text)];
+  snprintf(text, sizeof(text), "rank %d cannot go on%s%.80s%s: %s",
+           world_->board().GlobalRank(world_->rank()), at_work_ != nullptr ? " in '" : "",
+           at_work_ != nullptr ? at_work_->c_str() : "", at_work_ != nullptr ? "'" : "",
+           memory ? "out of memory; it needs more, or smaller tensors" : error.what());
+  at_work_ = nullptr;
+  AbortEpoch(world_->page(), text, world_->event_fds());
+  const absl::Status cause = world_->waiter().Check();
+  Break(cause.ok() ? absl::AbortedError(text) : cause);
+}
+
+void Engine::Execute(absl::FunctionRef<bool()> stop) {
   RankActivity& activity = world_->activity();
   while (!stop()) {
     if (Step()) continue;
@@ -103,6 +138,7 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
     absl::Status status;
     const RunTimes times = {batch_ns, finished.empty() ? batch_ns : Timeline::Now()};
     const size_t before = finished.size();
+    at_work_ = requests[run[0]] != nullptr ? requests[run[0]]->local->name : nullptr;
     if (ReducesPlainly(batch[run[0]])) {
       status = ExecuteFused(batch, requests, run);
     } else if (requests[run[0]] != nullptr) {
@@ -110,6 +146,7 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
     } else {
       status = ExecuteAbsent(batch[run[0]], &world_->collectives());
     }
+    at_work_ = nullptr;
     if (BreakIfBroken(status)) return true;
     for (const size_t i : run) {
       if (requests[i] == nullptr) continue;
@@ -170,6 +207,7 @@ void Engine::CompleteLocked(Request* request) {
                        std::memory_order_relaxed);
   activity.pending.store(static_cast<uint64_t>(pending_.load(std::memory_order_relaxed)),
                          std::memory_order_relaxed);
+  for (Draining* drain : draining_) drain->left -= request->sequence <= drain->last ? 1 : 0;
   request->done.store(true, std::memory_order_release);
 }
 
@@ -177,9 +215,10 @@ void Engine::CompleteLocked(Request* request) {
 // wake-up; the one who runs this as waiter sees `done` itself. With `last_work` that one has
 // nothing left to do in its role, and leaves it here, under the same lock.
 void Engine::Complete(absl::Span<Request* const> requests, bool last_work) {
-  bool notify = false;
+  bool notify = false, marks = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    marks = !deferred_.empty();
     for (Request* request : requests) {
       if (request == runner_ && last_work) {
         runner_ = nullptr;
@@ -188,9 +227,10 @@ void Engine::Complete(absl::Span<Request* const> requests, bool last_work) {
       }
       CompleteLocked(request);
     }
-    if (!deferred_.empty()) SubmitDeferredLocked();
+    if (marks) SubmitDeferredLocked();
     notify = waiting_.load(std::memory_order_relaxed) > 0;
   }
+  if (marks) world_->waiter().Ring();
   if (notify) changed_.notify_all();
 }
 
@@ -211,6 +251,7 @@ void Engine::CompleteAll(const absl::Status& status) {
     marked_.clear();
     marked_count_.store(0, std::memory_order_relaxed);
     pending_.store(0);
+    for (Draining* drain : draining_) drain->left = 0;
   }
   changed_.notify_all();
 }

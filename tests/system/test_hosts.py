@@ -125,6 +125,14 @@ def test_many_hosts_need_few_allowed_files():
         here.must_be_clean()
 
 
+def test_a_rank_that_leaves_its_process_sets_while_their_members_wait_elsewhere():
+    with world.hosts(2) as here:
+        outcome = here.hvdrun("-np", 3, "-H", "host0:2,host1:1", VICTIM, "leave-sets", seconds=20)
+        for rank in (1, 2):
+            assert f"<stderr>:rank {rank} was told: rank 0 has left the job" in outcome.err, outcome
+        here.must_be_clean()
+
+
 def test_a_rank_that_leaves_while_others_are_inside_a_sum():
     with world.hosts(2, slots=2) as here:
         for _ in range(3):

@@ -39,7 +39,7 @@ typedef enum hvd_status_t {
   HVD_ERR_NOT_INITIALIZED = 2, /* hvd_init has not succeeded, or hvd_shutdown has been called */
   HVD_ERR_MISMATCH = 3,  /* ranks asked for different things under one name; the engine lives on */
   HVD_ERR_DUPLICATE = 4, /* this name is already pending on this rank */
-  HVD_ERR_ABORTED = 5,   /* a peer died or left; hvd_last_error names the cause */
+  HVD_ERR_ABORTED = 5, /* a rank died, left or ran out of memory; hvd_last_error names the cause */
   HVD_ERR_UNSUPPORTED = 6, /* this build or this version cannot do it */
   HVD_ERR_TIMEOUT = 7,
   HVD_ERR_LAUNCH = 8, /* the launcher's link is missing, refused or broken */
@@ -268,11 +268,11 @@ HVD_EXPORT hvd_status_t hvd_grouped_reducescatter_async(const hvd_tensor_t* inpu
 /* Returns when every rank has called it and everything that this rank submitted before is done. */
 HVD_EXPORT hvd_status_t hvd_barrier(const hvd_options_t* options);
 
-/* This rank has no more work: until every rank of the job has joined, it takes part in the others'
- * barriers, allreduces with neutral values (HVD_AVERAGE divides by all ranks, unless
- * HVD_AVERAGE_OVER_CONTRIBUTORS) and allgathers with no rows; their other collectives are
- * HVD_ERR_MISMATCH. Returns when all have joined; *last_rank (may be NULL) gets the rank that did
- * last. */
+/* This rank has no more work: until every rank of the job has joined, it takes part, in all its
+ * process sets, in the others' barriers, allreduces with neutral values (HVD_AVERAGE divides by all
+ * ranks, unless HVD_AVERAGE_OVER_CONTRIBUTORS) and allgathers with no rows; their other collectives
+ * are HVD_ERR_MISMATCH. Returns when all have joined; *last_rank (may be NULL) gets the rank that
+ * did last. */
 HVD_EXPORT hvd_status_t hvd_join(int32_t* last_rank);
 
 /* *done becomes 1 when hvd_wait would not block. The handle stays valid. */

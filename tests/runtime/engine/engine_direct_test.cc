@@ -1,5 +1,8 @@
 // The ways past the board (direct marks, stages), and the way back to it where ranks' calls differ.
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "tests/runtime/engine/engine_world.h"
 
@@ -136,6 +139,41 @@ TEST_CASE("a small reduce-scatter that a joined rank does not bring is an error 
                 Scatter(engine, RequestKind::kReduceScatter, 6, &first).ok() && first == 6.0f,
                 "after the join");
           }
+        }) == "");
+}
+
+bool IsOnBoard(Engine& engine, const std::string& name) {
+  const std::vector<OpenName> open = engine.world().board().Open(10);
+  return std::any_of(open.begin(), open.end(),
+                     [&](const OpenName& one) { return one.name == name; });
+}
+
+// Rank 0 has joined on one thread, rank 1 has seen that and goes by the board.
+TEST_CASE("a rank that has joined marks nothing on another thread, small as it may be") {
+  std::atomic<bool> has_tried{false};
+  CHECK(RunWorld({{"a", 3}}, [&](Engine& engine, Problems& problems) {
+          Request join;
+          join.signature.kind = RequestKind::kJoin;
+          join.name = "\x03join";
+          std::vector<float> x(10, 1.0f);
+          if (engine.world().rank() == 0) {
+            problems.Expect(engine.Submit(&join).ok(), "join");
+            while (!IsOnBoard(engine, "x")) std::this_thread::yield();
+            Request request;
+            FillSum(&request, "x", &x);
+            const absl::Status status = engine.Submit(&request);
+            problems.Expect(absl::IsFailedPrecondition(status), status.ToString());
+            problems.Expect(status.message().find("this rank has joined") != std::string::npos,
+                            std::string(status.message()));
+            has_tried.store(true);
+            if (status.ok()) problems.Expect(engine.Wait(&request).ok(), "x");
+            problems.Expect(engine.Wait(&join).ok(), "join");
+            return;
+          }
+          while (engine.world().rank() == 2 && !has_tried.load()) std::this_thread::yield();
+          const absl::Status status = Sum(engine, "x", &x);
+          problems.Expect(status.ok() && x[9] == 2.0f, "x is " + std::to_string(x[9]));
+          problems.Expect(engine.Run(&join).ok(), "join");
         }) == "");
 }
 

@@ -28,11 +28,12 @@ class Problems {
   std::string text_;
 };
 
+using WorldBody = std::function<void(std::unique_ptr<EpochWorld>, Problems&)>;
 using RankBody = std::function<void(Engine&, Problems&)>;
 
-// Runs `body` as each rank of `hosts`, each with an engine of its own, and shuts down.
-inline std::string RunWorld(const std::vector<HostShape>& hosts, const RankBody& body,
-                            int epochs = 1) {
+// Runs `body` as each rank of `hosts`, with what each epoch brings.
+inline std::string RunWorlds(const std::vector<HostShape>& hosts, const WorldBody& body,
+                             int epochs = 1) {
   FakeDaemon daemon(hosts);
   const Topology topology(hosts);
   // A network an epoch: copies of one would share its messages, and one epoch read another's.
@@ -51,17 +52,24 @@ inline std::string RunWorld(const std::vector<HostShape>& hosts, const RankBody&
                              }});
         problems.Expect(world.ok(), world.status().ToString());
         if (!world.ok()) return;
-        {
-          Engine engine(std::move(*world), EngineConfig());
-          body(engine, problems);
-          engine.Shutdown();
-        }
+        body(*std::move(world), problems);
         problems.Expect((*session)->Leave(epoch + 1).ok(), "leave");
       }
     });
   }
   for (std::thread& rank : ranks) rank.join();
   return problems.text();
+}
+
+// The same, each with an engine of its own, which shuts down.
+inline std::string RunWorld(const std::vector<HostShape>& hosts, const RankBody& body,
+                            int epochs = 1) {
+  const auto with_engine = [&](std::unique_ptr<EpochWorld> world, Problems& problems) {
+    Engine engine(std::move(world), EngineConfig());
+    body(engine, problems);
+    engine.Shutdown();
+  };
+  return RunWorlds(hosts, with_engine, epochs);
 }
 
 inline void FillSum(Request* request, const std::string& name, std::vector<float>* data) {

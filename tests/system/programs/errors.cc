@@ -300,8 +300,31 @@ void CheckReducedWhileJoined(size_t count) {
   hvd::barrier();
 }
 
+// The first and the last rank; 0 when these are all.
+int32_t AddOuterSet() {
+  const int32_t ranks[] = {0, hvd::size() - 1};
+  int32_t set = 0;
+  if (hvd::size() > 2) Must(hvd_add_process_set(ranks, 2, &set), "add a set");
+  return set;
+}
+
+// One that has joined takes part in a set, too.
+void CheckSetWhileJoined(int32_t set, int early) {
+  if (set == 0 || hvd_process_set_rank(set) < 0) return;
+  const bool missing = early == 0 || early == hvd::size() - 1;
+  hvd::Options options;
+  options.name = "outer";
+  options.op = hvd::Op::kSum;
+  options.process_set = set;
+  for (const size_t count : {4, 50000}) {
+    std::vector<float> data(count, 2);
+    hvd::allreduce(data, options);
+    if (data.back() != (missing ? 2 : 4)) Fail("sum on a set while a rank has joined");
+  }
+}
+
 // While one rank has joined: what needs everyone fails on the others, and the rest goes on.
-void CheckJoined(int early) {
+void CheckJoined(int early, int32_t set) {
   int32_t last = -1;
   if (hvd::rank() != early) {
     Ask ask;
@@ -319,6 +342,7 @@ void CheckJoined(int early) {
       }
       CheckReducedWhileJoined(static_cast<size_t>(n));
     }
+    CheckSetWhileJoined(set, early);
   }
   Must(hvd_join(&last), "join");
   if (last < 0 || last >= hvd::size() || (hvd::size() > 1 && last == early)) {
@@ -367,7 +391,8 @@ int main(int argc, char** argv) {
                "hvd_init");
     InitWithSet();
     const hvd::Session session;  // shuts down
-    for (int early = 0; joined && early < hvd::size(); ++early) CheckJoined(early);
+    const int32_t outer = joined ? AddOuterSet() : 0;
+    for (int early = 0; joined && early < hvd::size(); ++early) CheckJoined(early, outer);
     if (!joined) CheckAll();
     std::printf("all errors right on rank %d of %d\n", hvd::rank(), hvd::size());
   } catch (const hvd::Error& error) {

@@ -1,11 +1,13 @@
 #include "tests/system/programs/victim_modes.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <thread>
 
 #include "hvd/hvd.hpp"
@@ -82,16 +84,38 @@ int TermProof(const Arguments& arguments) {
   while (true) pause();
 }
 
-// leave: rank 0 shuts down and exits 0 while the others wait for it.
-int Leave(const Arguments&) {
-  Join();
-  if (hvd::rank() == 0) _exit(0);
+// What the call of a rank comes to that others may leave alone.
+int Told(const std::function<void()>& call) {
   try {
-    Sum();
+    call();
   } catch (const hvd::Error& error) {
     std::fprintf(stderr, "rank %d was told: %s\n", hvd::rank(), error.what());
     return 3;
   }
+  return 0;
+}
+
+// leave: rank 0 shuts down and exits 0 while the others wait for it.
+int Leave(const Arguments&) {
+  Join();
+  if (hvd::rank() == 0) _exit(0);
+  return Told(Sum);
+}
+
+// leave-sets: rank 0 leaves two process sets, whose other members wait for it in none of them.
+int LeaveSets(const Arguments&) {
+  Join();
+  const auto add = [] {
+    for (const int other : {1, hvd::size() - 1}) hvd::add_process_set({0, other});
+  };
+  if (hvd::rank() != 0) {
+    return Told([&] {
+      add();
+      Sum();
+    });
+  }
+  add();
+  hvd::shutdown();
   return 0;
 }
 
@@ -131,6 +155,33 @@ int ShutdownInJoin(const Arguments&) {
     }
   } catch (const hvd::Error& error) {
     Say(error.what());
+  }
+  hvd::shutdown();
+  return 0;
+}
+
+// This process gets hardly more than it has.
+void LimitMemory() {
+  long pages = 0;
+  FILE* const file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr || std::fscanf(file, "%ld", &pages) != 1) std::abort();
+  std::fclose(file);
+  const rlim_t bytes = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE)) + (16 << 20);
+  const rlimit limit = {bytes, bytes};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
+}
+
+// out-of-memory RANK: one rank has no room for what an Adasum needs besides the tensor.
+int OutOfMemory(const Arguments& arguments) {
+  Join();
+  std::vector<float> data(8 << 20, 1);
+  if (hvd::rank() == Number(arguments, 0, 1)) LimitMemory();
+  for (const char* name : {"large", "later"}) {
+    try {
+      hvd::allreduce(data, hvd::Op::kAdasum, name);
+    } catch (const hvd::Error& error) {
+      Say(error.what());
+    }
   }
   hvd::shutdown();
   return 0;
@@ -298,14 +349,24 @@ int Duplicate(const Arguments&) {
 
 const std::map<std::string, Mode>& Modes() {
   static const std::map<std::string, Mode> modes = {
-      {"loop", Loop},         {"alltoall", Alltoall},
-      {"wait", Wait},         {"exit", Exit},
-      {"segv", Segv},         {"term-proof", TermProof},
-      {"leave", Leave},       {"shutdown-in-join", ShutdownInJoin},
-      {"reinit", Reinit},     {"flood", Flood},
-      {"lag", Lag},           {"timeline", TimelineOnAndOff},
-      {"metrics", Metrics},   {"steps", Steps},
-      {"mismatch", Mismatch}, {"duplicate", Duplicate},
+      {"loop", Loop},
+      {"alltoall", Alltoall},
+      {"wait", Wait},
+      {"exit", Exit},
+      {"segv", Segv},
+      {"term-proof", TermProof},
+      {"leave", Leave},
+      {"leave-sets", LeaveSets},
+      {"shutdown-in-join", ShutdownInJoin},
+      {"reinit", Reinit},
+      {"flood", Flood},
+      {"lag", Lag},
+      {"timeline", TimelineOnAndOff},
+      {"metrics", Metrics},
+      {"steps", Steps},
+      {"mismatch", Mismatch},
+      {"duplicate", Duplicate},
+      {"out-of-memory", OutOfMemory},
   };
   return modes;
 }

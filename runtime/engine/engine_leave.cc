@@ -1,0 +1,94 @@
+// How a rank leaves: in order with all others, or not.
+#include <chrono>
+
+#include "runtime/engine/engine_role.h"
+
+namespace hvd {
+namespace {
+
+constexpr char kLeaveName[] = "\x02shutdown";
+// How long a leader waits at the end for the others' byes; they are on the way when nothing is
+// wrong.
+constexpr auto kByeTime = std::chrono::seconds(2);
+
+}  // namespace
+
+void Engine::Shutdown() {
+  Leave leave;
+  BeginLeave(&leave);
+  FinishLeave(&leave);
+}
+
+void Engine::BeginLeave(Leave* leave) {
+  leave->request.name = kLeaveName;
+  leave->request.signature.kind = RequestKind::kLeave;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    leave->submitted = SubmitLocked(&leave->request);
+    if (world_->direct() != nullptr) world_->direct()->Leave(rounds_ + 1);
+  }
+  if (!leave->submitted.ok()) {
+    if (!absl::IsAborted(leave->submitted)) EndUnleft(leave->submitted);
+    return;
+  }
+  (void)world_->board().NoteLeft().ok();  // the epoch is aborted now: the wait says so
+  world_->waiter().Ring();
+}
+
+void Engine::FinishLeave(Leave* leave) {
+  const absl::Status left = leave->submitted.ok() ? Wait(&leave->request) : leave->submitted;
+  if (left.ok() && world_->leader() != nullptr) SayBye();
+  // No other thread may be about to finish what ends here.
+  std::unique_lock<std::mutex> lock(mutex_);
+  AwaitRole(&lock);
+  {
+    const Role role(this, &lock);
+    const absl::Status broken = world_->waiter().Check();
+    if (broken.ok()) EndAll();
+    if (!broken.ok()) Break(broken);  // a leader's peers on other hosts may not know yet
+  }
+  lock.unlock();
+  OfferRole(waiting_.load(), true);
+}
+
+// A rank that cannot leave with the others must not let them wait for it, nor its own threads.
+void Engine::EndUnleft(const absl::Status& why) {
+  const int rank = world_->board().GlobalRank(world_->rank());
+  const std::string reason = absl::IsFailedPrecondition(why)
+                                 ? "before its hvd_join has returned"
+                                 : "and cannot leave in order: " + std::string(why.message());
+  (void)world_->board()
+      .Abort("rank " + std::to_string(rank) + " has called hvd_shutdown " + reason)
+      .ok();  // every wait says it
+}
+
+// Whoever has it gives it up for one that waits, or when its work ends; all work ends.
+void Engine::AwaitRole(std::unique_lock<std::mutex>* lock) {
+  waiting_.fetch_add(1);
+  world_->waiter().Ring();  // the engine thread may sleep as executor
+  changed_.wait(*lock, [this] { return !executing_; });
+  waiting_.fetch_sub(1);
+}
+
+// The last decision must reach the other hosts before this rank's transport goes.
+void Engine::SayBye() {
+  Leader& leader = *world_->leader();
+  const auto end = std::chrono::steady_clock::now() + kByeTime;
+  std::unique_lock<std::mutex> lock(mutex_);
+  AwaitRole(&lock);
+  {
+    const Role role(this, &lock);
+    (void)leader.SayBye().ok();
+    while (std::chrono::steady_clock::now() < end && world_->waiter().Check().ok()) {
+      world_->transport()->Progress();
+      const absl::StatusOr<bool> stepped = leader.Step();
+      const absl::StatusOr<bool> unsent = leader.HasUnsent();
+      if (!stepped.ok() || !unsent.ok()) break;
+      if (!*unsent && (!leader.is_root() || leader.HeardAllByes())) break;
+    }
+  }
+  lock.unlock();
+  OfferRole(waiting_.load(), true);
+}
+
+}  // namespace hvd

@@ -1,0 +1,48 @@
+// Memory that runs out while the executor works: what is thrown must not get out of it.
+#include <catch2/catch.hpp>
+
+#include "tests/runtime/engine/engine_world.h"
+
+namespace hvd {
+namespace {
+
+using test::FillSum;
+using test::Problems;
+using test::RunWorld;
+
+// Adasum's working memory for so many elements is more than there can be; nobody comes to read
+// them.
+void FillTooLarge(Request* request, std::vector<float>* data) {
+  FillSum(request, "huge", data);
+  request->signature.op = HVD_ADASUM;
+  request->signature.shape[0] = int64_t{1} << 62;
+}
+
+bool Tells(const absl::Status& status) {
+  const std::string text(status.message());
+  return absl::IsAborted(status) && text.find("rank ") == 0 &&
+         text.find("'huge'") != std::string::npos;
+}
+
+TEST_CASE("what is thrown while a tensor is executed ends the epoch and says on which rank") {
+  const std::vector<std::vector<HostShape>> worlds = {{{"a", 1}}, {{"a", 3}}, {{"a", 1}, {"b", 1}}};
+  for (const std::vector<HostShape>& hosts : worlds) {
+    for (const bool by_handle : {false, true}) {
+      CAPTURE(hosts.size(), hosts[0].ranks, by_handle);
+      CHECK(RunWorld(hosts, [&](Engine& engine, Problems& problems) {
+              std::vector<float> x(10, 1.0f);
+              Request huge;
+              FillTooLarge(&huge, &x);
+              absl::Status status;
+              if (by_handle) status = engine.Submit(&huge);
+              if (status.ok()) status = by_handle ? engine.Wait(&huge) : engine.Run(&huge);
+              problems.Expect(Tells(status), status.ToString());
+              const absl::Status later = test::Sum(engine, "x", &x);
+              problems.Expect(Tells(later), later.ToString());
+            }) == "");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hvd
