@@ -68,13 +68,15 @@ void EndUnsubmitted(Request* request, const absl::Status& status) {
 
 // All of a group's requests. When the first is refused, nothing was submitted. Should a later one
 // be, the group is in flight with that error as a part of its outcome: what was submitted cannot be
-// taken back.
+// taken back. An unnamed group's other requests are named by the turn of its first.
 absl::Status SubmitGroup(Engine* engine, const Pending& pending) {
   absl::Status refused;
   for (const auto& request : pending.requests) {
     const bool is_first = request == pending.requests.front();
     if (!is_first) {
-      request->name = NamePart(pending.requests.front()->name, request->signature.dtype);
+      const Request& first = *pending.requests.front();
+      request->name = NamePart(AgreedName(first), request->signature.dtype);
+      request->unnamed = first.unnamed;
     }
     if (refused.ok()) refused = engine->Submit(request.get());
     if (refused.ok()) continue;

@@ -156,7 +156,7 @@ class Engine {
   std::vector<LocalName*> by_number_;  // what is pending under each number of the board
   uint64_t submissions_ = 0;
   const LocalName* last_noted_ = nullptr;  // what the host's page says was asked for last
-  std::deque<Request*> deferred_;          // unnamed ones whose turn is still taken
+  std::deque<Request*> deferred_;          // unnamed ones whose turn is taken, and later ones
   bool executing_ = false;                 // somebody has the role
   Request* runner_ = nullptr;              // of Run, whose thread has it
   std::atomic<bool> stopping_{false};

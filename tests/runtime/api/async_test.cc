@@ -1,6 +1,8 @@
 // Asynchronous calls and their handles, in a job of one rank.
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -8,6 +10,8 @@
 #include "hvd/hvd.h"
 
 namespace {
+
+using Catch::Matchers::Contains;
 
 // hvd with a setting of its own, until the end of the test.
 class Session {
@@ -57,6 +61,82 @@ TEST_CASE("a batch that stays open for no time at all is closed without anybody 
     CHECK(DoneWithin(handle, std::chrono::seconds(10)));
     CHECK(hvd_wait(handle) == HVD_OK);
   }
+}
+
+bool EngineThreadSleeps() {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name, stat;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    std::getline(std::ifstream(task.path() / "stat"), stat);
+    if (name == "hvd-engine") return stat.find(") S ") != std::string::npos;
+  }
+  return false;
+}
+
+// Nothing goes by the board before somebody waits. (A thread that has just started looks at once.)
+struct LazySession : Session {
+  LazySession() : Session("HVD_BATCH_WAIT_US", "1000000") {
+    while (!EngineThreadSleeps()) std::this_thread::yield();
+  }
+};
+
+TEST_CASE("unnamed groups of several types are in flight together, and waited for in any order") {
+  const LazySession session;
+  constexpr int kGroups = 3;
+  std::vector<float> x[kGroups];
+  std::vector<double> y[kGroups];
+  hvd_handle_t handles[kGroups] = {};
+  const int64_t shape[] = {5000};
+  for (int i = 0; i < kGroups; ++i) {
+    x[i].assign(5000, static_cast<float>(i));
+    y[i].assign(5000, i + 0.5);
+    hvd_tensor_t tensors[2] = {HVD_TENSOR_INIT, HVD_TENSOR_INIT};
+    for (hvd_tensor_t& tensor : tensors) {
+      tensor.shape = shape;
+      tensor.ndim = 1;
+    }
+    tensors[0].data = x[i].data();
+    tensors[1].data = y[i].data();
+    tensors[1].dtype = HVD_FLOAT64;
+    REQUIRE(hvd_grouped_allreduce_async(tensors, nullptr, 2, nullptr, &handles[i]) == HVD_OK);
+  }
+  for (int i = kGroups - 1; i >= 0; --i) {
+    CHECK(hvd_wait(handles[i]) == HVD_OK);
+    CHECK(x[i].back() == static_cast<float>(i));
+    CHECK(y[i].back() == i + 0.5);
+  }
+}
+
+TEST_CASE("an error of an unnamed call says which one it is") {
+  const LazySession session;
+  Large x, y;
+  y.shape[0] = 4999;
+  CHECK(hvd_allgather(&x.tensor, &y.tensor, nullptr, nullptr) == HVD_ERR_MISMATCH);
+  CHECK_THAT(hvd_last_error(), Contains("allgather 'unnamed call 1': the output has 4999 rows"));
+}
+
+// The first turn is taken until somebody waits; what comes after it in the same turns stays behind.
+TEST_CASE("unnamed calls keep their order when there are more than turns") {
+  constexpr int kTurns = 1024, kCalls = 2 * kTurns + 2;
+  const LazySession session;
+  Large large;
+  std::vector<float> x(kCalls, 1.0f);
+  std::vector<hvd_handle_t> handles(kCalls);
+  const auto done = [&](int call) {
+    int32_t is_done = 0;
+    return hvd_poll(handles[call], &is_done) == HVD_OK && is_done == 1;
+  };
+  for (int i = 0; i < kCalls; ++i) {
+    hvd_tensor_t scalar = HVD_TENSOR_INIT;
+    scalar.data = &x[i];
+    const hvd_tensor_t* tensor = i == 0 ? &large.tensor : &scalar;
+    REQUIRE(hvd_allreduce_async(tensor, tensor, nullptr, &handles[i]) == HVD_OK);
+    // Those of one element need nobody to wait for them.
+    if (i == 2 * kTurns - 1) REQUIRE((done(1) && done(kTurns - 1)));
+  }
+  const bool later_is_done = done(2 * kTurns + 1);
+  CHECK((!later_is_done || done(kTurns + 1)));
+  for (const hvd_handle_t handle : handles) CHECK(hvd_wait(handle) == HVD_OK);
 }
 
 }  // namespace
