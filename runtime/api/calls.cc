@@ -197,8 +197,11 @@ hvd_status_t CallGroupAsync(GroupCall call, const hvd_options_t* given, hvd_hand
   });
 }
 
+// The child of a fork has the handles too, but waiting would do the parent's work in memory that is
+// the job's.
 hvd_status_t WaitHandle(hvd_handle_t handle, const CallerResults& place) {
   return Guarded([&]() -> hvd_status_t {
+    if (Process::forked()) return NotInitialized();
     const std::shared_ptr<Pending> pending = Process::Get().handles().Find(handle);
     if (pending == nullptr) return UnknownHandle(handle);
     const absl::Status status = WaitFor(*pending);
@@ -211,6 +214,7 @@ hvd_status_t WaitHandle(hvd_handle_t handle, const CallerResults& place) {
 
 hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t count) {
   return Guarded([&]() -> hvd_status_t {
+    if (Process::forked()) return NotInitialized();
     const std::shared_ptr<Pending> pending = Process::Get().handles().Find(handle);
     if (pending == nullptr) return UnknownHandle(handle);
     const size_t tensors = TensorsOf(*pending);
@@ -231,6 +235,7 @@ hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t
 hvd_status_t PollHandle(hvd_handle_t handle, int32_t* done) {
   return Guarded([&]() -> hvd_status_t {
     if (done == nullptr) return Fail(HVD_ERR_INVALID, "done is NULL");
+    if (Process::forked()) return NotInitialized();
     const std::shared_ptr<Pending> pending = Process::Get().handles().Find(handle);
     if (pending == nullptr) return UnknownHandle(handle);
     const std::shared_ptr<Engine> engine = pending->engine.lock();

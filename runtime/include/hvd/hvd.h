@@ -8,7 +8,8 @@
  * Threads: every function may be called from any thread. A collective must be submitted by every
  * member of the process set; the order may differ from rank to rank (names tell which belongs to
  * which; unnamed calls are matched by the order of unnamed calls). Blocking calls may run the work
- * themselves.
+ * themselves. The child of a fork cannot use hvd, nor wait for its parent's calls:
+ * HVD_ERR_NOT_INITIALIZED.
  *
  * Memory: from an asynchronous submit until the handle is done, the tensors' memory belongs to hvd.
  * Strings and shapes are copied at the call.

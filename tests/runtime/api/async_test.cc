@@ -1,8 +1,12 @@
 // Asynchronous calls and their handles, in a job of one rank.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -137,6 +141,60 @@ TEST_CASE("unnamed calls keep their order when there are more than turns") {
   const bool later_is_done = done(2 * kTurns + 1);
   CHECK((!later_is_done || done(kTurns + 1)));
   for (const hvd_handle_t handle : handles) CHECK(hvd_wait(handle) == HVD_OK);
+}
+
+// What a forked child sees; the parent goes on as if there were none.
+int InChild(const std::function<bool()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    _exit(body() ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return status;
+}
+
+TEST_CASE("a forked child cannot wait for its parent's calls, nor do their work") {
+  const LazySession session;
+  Large x;
+  hvd_handle_t handle = 0, group = 0;
+  REQUIRE(hvd_allreduce_async(&x.tensor, &x.tensor, nullptr, &handle) == HVD_OK);
+  REQUIRE(hvd_grouped_allgather_async(&x.tensor, nullptr, 1, nullptr, &group) == HVD_OK);
+  CHECK(InChild([&] {
+          int32_t done = -1;
+          hvd_tensor_t result = HVD_TENSOR_INIT;
+          return hvd_poll(handle, &done) == HVD_ERR_NOT_INITIALIZED &&
+                 hvd_wait(handle) == HVD_ERR_NOT_INITIALIZED &&
+                 hvd_wait_result(handle, &result) == HVD_ERR_NOT_INITIALIZED &&
+                 hvd_wait_alltoall(handle, nullptr, nullptr) == HVD_ERR_NOT_INITIALIZED &&
+                 hvd_wait_results(group, &result, 1) == HVD_ERR_NOT_INITIALIZED;
+        }) == 0);
+  CHECK(hvd_wait(handle) == HVD_OK);
+  CHECK(x.data.back() == 1.0f);
+  hvd_tensor_t result = HVD_TENSOR_INIT;
+  CHECK(hvd_wait_results(group, &result, 1) == HVD_OK);
+  hvd_free_result(&result);
+}
+
+TEST_CASE("a forked child's copy of a bucket waits for nothing") {
+  const LazySession session;
+  const int64_t counts[] = {5000};
+  hvd_bucket_t* bucket = nullptr;
+  REQUIRE(hvd_bucket_create(counts, 1, nullptr, &bucket) == HVD_OK);
+  void* data = nullptr;
+  REQUIRE(hvd_bucket_view(bucket, 0, &data) == HVD_OK);
+  static_cast<float*>(data)[4999] = 3.0f;
+  REQUIRE(hvd_bucket_ready(bucket, 0) == HVD_OK);
+  CHECK(InChild([&] {
+          const bool refused = hvd_bucket_ready(bucket, 0) == HVD_ERR_NOT_INITIALIZED &&
+                               hvd_bucket_wait(bucket) == HVD_ERR_NOT_INITIALIZED;
+          hvd_bucket_destroy(bucket);
+          return refused;
+        }) == 0);
+  CHECK(hvd_bucket_wait(bucket) == HVD_OK);
+  CHECK(static_cast<float*>(data)[4999] == 3.0f);
+  hvd_bucket_destroy(bucket);
 }
 
 }  // namespace
