@@ -229,7 +229,7 @@ HVD_EXPORT hvd_status_t hvd_alltoall(const hvd_tensor_t* input, const int64_t* s
 HVD_EXPORT hvd_status_t hvd_alltoall_async(const hvd_tensor_t* input, const int64_t* splits,
                                            int32_t nsplits, const hvd_tensor_t* output,
                                            const hvd_options_t* options, hvd_handle_t* handle);
-/* As hvd_wait_result, for an alltoall; result and received_splits may be NULL. */
+/* As hvd_wait_result, for an alltoall alone; result and received_splits may be NULL. */
 HVD_EXPORT hvd_status_t hvd_wait_alltoall(hvd_handle_t handle, hvd_tensor_t* result,
                                           int64_t* received_splits);
 
@@ -280,9 +280,11 @@ HVD_EXPORT hvd_status_t hvd_join(int32_t* last_rank);
 HVD_EXPORT hvd_status_t hvd_poll(hvd_handle_t handle, int32_t* done);
 /* Waits, returns the operation's own status and releases the handle. */
 HVD_EXPORT hvd_status_t hvd_wait(hvd_handle_t handle);
-/* As hvd_wait; on success *result describes the library-allocated output (see hvd_allgather). */
+/* As hvd_wait; on success *result describes the library-allocated output (see hvd_allgather). Of a
+ * group: HVD_ERR_INVALID, and the handle stays. When several threads wait for one handle, one gets
+ * the result, the others HVD_ERR_INVALID. */
 HVD_EXPORT hvd_status_t hvd_wait_result(hvd_handle_t handle, hvd_tensor_t* result);
-/* The same of a group: `results` has room for its `count` tensors. */
+/* The same of a group, and of nothing else: `results` has room for its `count` tensors. */
 HVD_EXPORT hvd_status_t hvd_wait_results(hvd_handle_t handle, hvd_tensor_t* results, int32_t count);
 HVD_EXPORT void hvd_free_result(hvd_tensor_t* result);
 

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
@@ -195,6 +196,60 @@ TEST_CASE("a forked child's copy of a bucket waits for nothing") {
   CHECK(hvd_bucket_wait(bucket) == HVD_OK);
   CHECK(static_cast<float*>(data)[4999] == 3.0f);
   hvd_bucket_destroy(bucket);
+}
+
+TEST_CASE("a handle is waited for as what it is, and stays when it is not") {
+  const LazySession session;
+  Large x;
+  hvd_handle_t group = 0, gather = 0;
+  REQUIRE(hvd_grouped_allgather_async(&x.tensor, nullptr, 1, nullptr, &group) == HVD_OK);
+  REQUIRE(hvd_allgather_async(&x.tensor, nullptr, nullptr, &gather) == HVD_OK);
+  hvd_tensor_t result = HVD_TENSOR_INIT;
+  CHECK(hvd_wait_result(group, &result) == HVD_ERR_INVALID);
+  CHECK_THAT(hvd_last_error(), Contains("is a group's") && Contains("hvd_wait_results"));
+  int64_t splits[] = {-7};
+  CHECK(hvd_wait_alltoall(gather, &result, splits) == HVD_ERR_INVALID);
+  CHECK_THAT(hvd_last_error(),
+             Contains("is no alltoall's but of: allgather") && Contains("hvd_wait_result"));
+  CHECK(hvd_wait_alltoall(group, nullptr, splits) == HVD_ERR_INVALID);
+  CHECK(hvd_wait_results(gather, &result, 1) == HVD_ERR_INVALID);
+  CHECK_THAT(hvd_last_error(), Contains("is no group's") && Contains("hvd_wait_result"));
+  CHECK(result.data == nullptr);
+  CHECK(splits[0] == -7);
+
+  REQUIRE(hvd_wait_results(group, &result, 1) == HVD_OK);
+  CHECK(result.data != nullptr);
+  hvd_free_result(&result);
+  REQUIRE(hvd_wait_result(gather, &result) == HVD_OK);
+  CHECK(result.data != nullptr);
+  hvd_free_result(&result);
+}
+
+TEST_CASE("of two threads that wait for one result, one gets it") {
+  const LazySession session;
+  for (int i = 0; i < 500; ++i) {
+    Large x;
+    hvd_handle_t handle = 0;
+    REQUIRE(hvd_allgather_async(&x.tensor, nullptr, nullptr, &handle) == HVD_OK);
+    std::atomic<int> ready{0};
+    hvd_status_t statuses[2] = {};
+    hvd_tensor_t results[2] = {HVD_TENSOR_INIT, HVD_TENSOR_INIT};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 2; ++t) {
+      threads.emplace_back([&, t] {
+        ++ready;
+        while (ready < 2) std::this_thread::yield();
+        statuses[t] = hvd_wait_result(handle, &results[t]);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    const int winner = statuses[0] == HVD_OK ? 0 : 1;
+    REQUIRE(statuses[winner] == HVD_OK);
+    REQUIRE(statuses[1 - winner] == HVD_ERR_INVALID);
+    REQUIRE(results[winner].data != nullptr);
+    REQUIRE(results[1 - winner].data == nullptr);
+    hvd_free_result(&results[winner]);
+  }
 }
 
 }  // namespace
