@@ -1,8 +1,9 @@
 """Settings on their way from the command line and the environment to the ranks, and the search for better ones."""
 import world
-from world import BIN
+from world import BIN, PROGRAMS
 
 BENCH = BIN / "hvd-bench"
+VICTIM = PROGRAMS / "victim"
 
 
 def test_settings_are_listed_refused_and_guessed():
@@ -44,4 +45,15 @@ def test_autotune_searches_within_its_bound_and_its_result_is_used_again():
             search(here, np, *more)  # from the file: nothing is sampled
             assert here.run("cat", here.place("tune.csv")).code != 0
             here.run("rm", here.place("tune.env")).must(0)
+        here.must_be_clean()
+
+
+def test_a_wrong_autotune_file_leaves_no_rank_behind():
+    with world.hosts() as here:
+        notes = here.place("notes")
+        here.run("sh", "-c", f"echo my notes > {notes}").must(0)
+        said = here.hvdrun("-np", 2, VICTIM, "retry-init", notes,
+                           env={"HVD_AUTOTUNE": "1", "HVD_AUTOTUNE_FILE": str(notes)}).must(0).out
+        assert said.count(f"refused: HVD_AUTOTUNE_FILE is {notes}: ") == 1, said
+        assert said.count("joined rank") == 2, said
         here.must_be_clean()

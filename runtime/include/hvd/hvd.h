@@ -127,7 +127,8 @@ typedef struct hvd_options_t {
 typedef struct hvd_init_options_t {
   size_t struct_size;
   /* Younger fields: process sets to make at once, as hvd_add_process_set does: process_sets[i] has
-   * process_set_sizes[i] global ranks and becomes set i + 1. The same on all ranks. */
+   * process_set_sizes[i] global ranks and becomes set i + 1. The same on all ranks. When one cannot
+   * be made, hvd_init fails with the code of hvd_add_process_set, and this rank is out again. */
   const int32_t* const* process_sets;
   const int32_t* process_set_sizes;
   int32_t process_set_count;

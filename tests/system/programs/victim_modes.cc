@@ -225,6 +225,20 @@ int Metrics(const Arguments&) {
   return 0;
 }
 
+// retry-init FILE: a rank whose hvd_init fails removes the file that it failed for, and tries
+// again.
+int RetryInit(const Arguments& arguments) {
+  if (hvd_init(nullptr) != HVD_OK) {
+    std::printf("refused: %s\n", hvd_last_error());
+    if (hvd_is_initialized() != 0 || std::remove(arguments.at(0).c_str()) != 0) return 3;
+    hvd::init();
+  }
+  Sum();
+  Say("joined");
+  hvd::shutdown();
+  return 0;
+}
+
 // The error of an allreduce of `count` elements of type T; empty when there was none.
 template <class T>
 std::string ErrorOf(size_t count, hvd::Op op, const std::string& name) {
@@ -298,14 +312,23 @@ int Duplicate(const Arguments&) {
 
 const std::map<std::string, Mode>& Modes() {
   static const std::map<std::string, Mode> modes = {
-      {"loop", Loop},         {"alltoall", Alltoall},
-      {"wait", Wait},         {"exit", Exit},
-      {"segv", Segv},         {"term-proof", TermProof},
-      {"leave", Leave},       {"shutdown-in-join", ShutdownInJoin},
-      {"reinit", Reinit},     {"flood", Flood},
-      {"lag", Lag},           {"timeline", TimelineOnAndOff},
-      {"metrics", Metrics},   {"steps", Steps},
-      {"mismatch", Mismatch}, {"duplicate", Duplicate},
+      {"loop", Loop},
+      {"alltoall", Alltoall},
+      {"wait", Wait},
+      {"exit", Exit},
+      {"segv", Segv},
+      {"term-proof", TermProof},
+      {"leave", Leave},
+      {"shutdown-in-join", ShutdownInJoin},
+      {"reinit", Reinit},
+      {"flood", Flood},
+      {"lag", Lag},
+      {"timeline", TimelineOnAndOff},
+      {"metrics", Metrics},
+      {"steps", Steps},
+      {"mismatch", Mismatch},
+      {"duplicate", Duplicate},
+      {"retry-init", RetryInit},
   };
   return modes;
 }
