@@ -47,8 +47,10 @@ bool Bucket::Allocate() {
   return true;
 }
 
+// The child of a fork has a copy, of which nothing is under way.
 Bucket::~Bucket() {
   for (const Chunk& chunk : chunks_) {
+    if (Process::forked()) break;
     if (chunk.handle != 0) hvd_wait(chunk.handle);
   }
   if (!in_arena_) {
@@ -82,6 +84,7 @@ hvd_status_t Bucket::SubmitLocked(size_t index) {
 }
 
 hvd_status_t Bucket::Ready(int32_t index) {
+  if (Process::forked()) return NotInitialized();  // mutex_ may be held for ever
   if (View(index) == nullptr) {
     return Fail(HVD_ERR_INVALID, "bucket '" + options_.name + "' has no tensor " +
                                      std::to_string(index) + "; it has " +
@@ -116,6 +119,7 @@ std::string Bucket::MissingLocked() const {
 }
 
 hvd_status_t Bucket::Wait() {
+  if (Process::forked()) return NotInitialized();
   std::vector<Chunk> chunks;
   {
     std::lock_guard<std::mutex> lock(mutex_);

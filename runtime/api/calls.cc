@@ -68,13 +68,15 @@ void EndUnsubmitted(Request* request, const absl::Status& status) {
 
 // All of a group's requests. When the first is refused, nothing was submitted. Should a later one
 // be, the group is in flight with that error as a part of its outcome: what was submitted cannot be
-// taken back.
+// taken back. An unnamed group's other requests are named by the turn of its first.
 absl::Status SubmitGroup(Engine* engine, const Pending& pending) {
   absl::Status refused;
   for (const auto& request : pending.requests) {
     const bool is_first = request == pending.requests.front();
     if (!is_first) {
-      request->name = NamePart(pending.requests.front()->name, request->signature.dtype);
+      const Request& first = *pending.requests.front();
+      request->name = NamePart(AgreedName(first), request->signature.dtype);
+      request->unnamed = first.unnamed;
     }
     if (refused.ok()) refused = engine->Submit(request.get());
     if (refused.ok()) continue;
@@ -107,6 +109,36 @@ hvd_status_t StartGroup(const GroupCall& call, const ProcessSet& set, Pending* p
 hvd_status_t UnknownHandle(hvd_handle_t handle) {
   return Fail(HVD_ERR_INVALID, "handle " + std::to_string(handle) +
                                    " is unknown; it may have been waited for already");
+}
+
+// Why this wait is not for what the handle stands for; empty: it is.
+std::string WhyNot(Wait wait, const Signature& signature) {
+  if (wait == Wait::kForEnd) return "";
+  if (signature.is_group() != (wait == Wait::kForGroup)) {
+    return signature.is_group() ? "is a group's; take its results with hvd_wait_results"
+                                : "is no group's; take its result with hvd_wait_result";
+  }
+  if (wait != Wait::kForAlltoall || signature.kind == RequestKind::kAlltoall) return "";
+  return "is no alltoall's but of: " + std::string(KindName(signature.kind)) +
+         "; take its result with hvd_wait_result";
+}
+
+// The child of a fork has the handles too, but waiting would do the parent's work in memory that is
+// the job's.
+hvd_status_t FindToWait(hvd_handle_t handle, Wait wait, std::shared_ptr<Pending>* pending) {
+  if (Process::forked()) return NotInitialized();
+  *pending = Process::Get().handles().Find(handle);
+  if (*pending == nullptr) return UnknownHandle(handle);
+  const std::string why = WhyNot(wait, (*pending)->requests[0]->signature);
+  return why.empty() ? HVD_OK
+                     : Fail(HVD_ERR_INVALID, "handle " + std::to_string(handle) + " " + why);
+}
+
+// Of several threads that wait for one handle, the first to take it away has the results.
+hvd_status_t EndWait(hvd_handle_t handle, const Pending& pending) {
+  const absl::Status status = WaitFor(pending);
+  if (!Process::Get().handles().Remove(handle)) return UnknownHandle(handle);
+  return ReturnExecuted(status);
 }
 
 hvd_status_t CallBlockingThrowing(Call* call, const hvd_options_t* given,
@@ -195,13 +227,11 @@ hvd_status_t CallGroupAsync(GroupCall call, const hvd_options_t* given, hvd_hand
   });
 }
 
-hvd_status_t WaitHandle(hvd_handle_t handle, const CallerResults& place) {
+hvd_status_t WaitHandle(hvd_handle_t handle, Wait wait, const CallerResults& place) {
   return Guarded([&]() -> hvd_status_t {
-    const std::shared_ptr<Pending> pending = Process::Get().handles().Find(handle);
-    if (pending == nullptr) return UnknownHandle(handle);
-    const absl::Status status = WaitFor(*pending);
-    Process::Get().handles().Remove(handle);
-    const hvd_status_t code = ReturnExecuted(status);
+    std::shared_ptr<Pending> pending;
+    if (const hvd_status_t code = FindToWait(handle, wait, &pending); code != HVD_OK) return code;
+    const hvd_status_t code = EndWait(handle, *pending);
     if (code == HVD_OK) GiveResults(pending->requests[0].get(), place);
     return code;
   });
@@ -209,8 +239,10 @@ hvd_status_t WaitHandle(hvd_handle_t handle, const CallerResults& place) {
 
 hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t count) {
   return Guarded([&]() -> hvd_status_t {
-    const std::shared_ptr<Pending> pending = Process::Get().handles().Find(handle);
-    if (pending == nullptr) return UnknownHandle(handle);
+    std::shared_ptr<Pending> pending;
+    if (const hvd_status_t code = FindToWait(handle, Wait::kForGroup, &pending); code != HVD_OK) {
+      return code;
+    }
     const size_t tensors = TensorsOf(*pending);
     if (results == nullptr || static_cast<size_t>(count) != tensors) {
       return Fail(HVD_ERR_INVALID, results == nullptr
@@ -218,9 +250,7 @@ hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t
                                        : "count is " + std::to_string(count) + ", the group has " +
                                              std::to_string(tensors) + " tensors");
     }
-    const absl::Status status = WaitFor(*pending);
-    Process::Get().handles().Remove(handle);
-    const hvd_status_t code = ReturnExecuted(status);
+    const hvd_status_t code = EndWait(handle, *pending);
     if (code == HVD_OK) GiveGroupResults(*pending, results);
     return code;
   });
@@ -229,6 +259,7 @@ hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t
 hvd_status_t PollHandle(hvd_handle_t handle, int32_t* done) {
   return Guarded([&]() -> hvd_status_t {
     if (done == nullptr) return Fail(HVD_ERR_INVALID, "done is NULL");
+    if (Process::forked()) return NotInitialized();
     const std::shared_ptr<Pending> pending = Process::Get().handles().Find(handle);
     if (pending == nullptr) return UnknownHandle(handle);
     const std::shared_ptr<Engine> engine = pending->engine.lock();

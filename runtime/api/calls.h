@@ -19,7 +19,9 @@ hvd_status_t CallAsync(Call call, const hvd_options_t* given, hvd_handle_t* hand
 hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_tensor_t* results);
 hvd_status_t CallGroupAsync(GroupCall call, const hvd_options_t* given, hvd_handle_t* handle);
 
-hvd_status_t WaitHandle(hvd_handle_t handle, const CallerResults& place);
+// What a caller expects of a handle. Another one's is refused, and stays.
+enum class Wait { kForEnd, kForResult, kForAlltoall, kForGroup };
+hvd_status_t WaitHandle(hvd_handle_t handle, Wait wait, const CallerResults& place = {});
 hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t count);
 hvd_status_t PollHandle(hvd_handle_t handle, int32_t* done);
 

@@ -141,14 +141,14 @@ hvd_status_t hvd_barrier(const hvd_options_t* options) {
 }
 
 hvd_status_t hvd_poll(hvd_handle_t handle, int32_t* done) { return hvd::PollHandle(handle, done); }
-hvd_status_t hvd_wait(hvd_handle_t handle) { return hvd::WaitHandle(handle, {}); }
+hvd_status_t hvd_wait(hvd_handle_t handle) { return hvd::WaitHandle(handle, hvd::Wait::kForEnd); }
 hvd_status_t hvd_wait_result(hvd_handle_t handle, hvd_tensor_t* result) {
   if (result == nullptr) return hvd::Fail(HVD_ERR_INVALID, "result is NULL");
-  return hvd::WaitHandle(handle, {result, nullptr});
+  return hvd::WaitHandle(handle, hvd::Wait::kForResult, {result, nullptr});
 }
 hvd_status_t hvd_wait_alltoall(hvd_handle_t handle, hvd_tensor_t* result,
                                int64_t* received_splits) {
-  return hvd::WaitHandle(handle, {result, received_splits});
+  return hvd::WaitHandle(handle, hvd::Wait::kForAlltoall, {result, received_splits});
 }
 hvd_status_t hvd_wait_results(hvd_handle_t handle, hvd_tensor_t* results, int32_t count) {
   return hvd::WaitGroupHandle(handle, results, count);

@@ -1,5 +1,7 @@
 #include "runtime/api/errors.h"
 
+#include "runtime/api/process.h"
+
 namespace hvd {
 namespace {
 
@@ -44,6 +46,11 @@ hvd_status_t ReturnExecuted(const absl::Status& status) {
 }
 
 hvd_status_t NotInitialized() {
+  if (Process::forked()) {
+    return Fail(HVD_ERR_NOT_INITIALIZED,
+                "this process was forked from one that has used hvd, and cannot use it; start it "
+                "with exec instead");
+  }
   return Fail(HVD_ERR_NOT_INITIALIZED, "hvd is not initialized: call hvd_init first");
 }
 

@@ -14,9 +14,9 @@ std::shared_ptr<Pending> HandleTable::Find(hvd_handle_t handle) const {
   return found == pending_.end() ? nullptr : found->second;
 }
 
-void HandleTable::Remove(hvd_handle_t handle) {
+bool HandleTable::Remove(hvd_handle_t handle) {
   std::lock_guard<std::mutex> lock(mutex_);
-  pending_.erase(handle);
+  return pending_.erase(handle) != 0;
 }
 
 }  // namespace hvd

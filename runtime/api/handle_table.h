@@ -24,7 +24,8 @@ class HandleTable {
   hvd_handle_t Add(std::shared_ptr<Pending> pending);
   // Null for a number that is no handle (any more).
   std::shared_ptr<Pending> Find(hvd_handle_t handle) const;
-  void Remove(hvd_handle_t handle);
+  // False when it is there no more: another thread has removed it.
+  bool Remove(hvd_handle_t handle);
 
  private:
   mutable std::mutex mutex_;

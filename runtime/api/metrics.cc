@@ -1,4 +1,6 @@
 // The C ABI's counters: this rank's, as JSON.
+#include <array>
+#include <bit>
 #include <cstring>
 
 #include "runtime/api/errors.h"
@@ -7,20 +9,33 @@
 namespace hvd {
 namespace {
 
-// {"rank":0,"all":{…},"sets":{"0":{…}}}: only sets that have counted something.
-std::string RankMetricsJson(const EpochWorld& world, int rank) {
+// What was counted since; both are nothing but sums.
+RankTotals Since(const RankTotals& before, const RankTotals& now) {
+  using Numbers = std::array<uint64_t, sizeof(RankTotals) / sizeof(uint64_t)>;
+  const auto earlier = std::bit_cast<Numbers>(before);
+  auto numbers = std::bit_cast<Numbers>(now);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] -= earlier[i];
+  return std::bit_cast<RankTotals>(numbers);
+}
+
+// {"rank":0,"all":{…},"sets":{"0":{…}}}: of the sets those that there are and that have counted
+// something; all have what removed ones have counted, too.
+std::string RankMetricsJson(const EpochWorld& world, const ProcessSets& sets) {
   const RankWatch& watch = WatchOf(world.page(), world.place().local_rank);
   RankTotals all = {};
-  std::string sets;
-  for (int set = 0; set < kWatchedSets; ++set) {
+  for (const RankMetrics& metrics : watch.metrics) all.Add(metrics);
+  std::string by_set;
+  for (const int32_t id : sets.ids()) {
+    const ProcessSets::SetPointer set = sets.Find(id);
+    if (set == nullptr || set->engine == nullptr) continue;
     RankTotals totals = {};
-    totals.Add(watch.metrics[set]);
+    totals.Add(watch.metrics[set->region]);
+    totals = Since(set->counted_before, totals);
     if (totals.all_calls() == 0) continue;
-    all.Add(totals);
-    sets += (sets.empty() ? "\"" : ",\"") + std::to_string(set) + "\":" + MetricsJson(totals);
+    by_set += (by_set.empty() ? "\"" : ",\"") + std::to_string(id) + "\":" + MetricsJson(totals);
   }
-  return "{\"rank\":" + std::to_string(rank) + ",\"all\":" + MetricsJson(all) + ",\"sets\":{" +
-         sets + "}}";
+  return "{\"rank\":" + std::to_string(world.rank()) + ",\"all\":" + MetricsJson(all) +
+         ",\"sets\":{" + by_set + "}}";
 }
 
 hvd_status_t Copy(const std::string& json, char* buffer, size_t* bytes) {
@@ -43,7 +58,7 @@ extern "C" hvd_status_t hvd_metrics(char* buffer, size_t* bytes) {
     if (bytes == nullptr) return hvd::Fail(HVD_ERR_INVALID, "bytes is NULL");
     const std::shared_ptr<hvd::Engine> engine = hvd::Process::Get().engine();
     if (engine == nullptr) return hvd::NotInitialized();
-    const hvd::EpochWorld& world = engine->world();
-    return hvd::Copy(hvd::RankMetricsJson(world, world.rank()), buffer, bytes);
+    return hvd::Copy(hvd::RankMetricsJson(engine->world(), hvd::Process::Get().sets()), buffer,
+                     bytes);
   });
 }

@@ -65,29 +65,34 @@ absl::Status Process::Init() {
   return InitLocked();
 }
 
+absl::Status Process::OpenSession(const LinkName& link) {
+  if (session_ != nullptr) return absl::OkStatus();
+  auto session = Session::Open(link);
+  if (session.ok()) session_ = std::move(*session);
+  return session.status();
+}
+
+// What can be wrong about this rank alone is looked at before it joins: it would leave the others
+// behind in an epoch that it is no part of.
 absl::Status Process::InitLocked() {
   const absl::StatusOr<EngineConfig> config = ReadConfig();
   if (!config.ok()) return config.status();
-  absl::StatusOr<std::unique_ptr<EpochWorld>> world;
+  Tuner::Place place;
   if (config->link) {
-    if (session_ == nullptr) {
-      auto session = Session::Open(*config->link);
-      if (!session.ok()) return session.status();
-      session_ = std::move(*session);
-    }
-    world = EpochWorld::Join(session_.get(),
-                             {last_epoch_, config->host_cores, UcxFactory(*config), &arena_});
-  } else {
-    world = EpochWorld::Alone();
+    if (absl::Status opened = OpenSession(*config->link); !opened.ok()) return opened;
+    place = {session_->rank(), session_->topology().hosts().size() > 1};
   }
+  auto tuner = Tuner::Make(place, *config);
+  if (!tuner.ok()) return tuner.status();
+  auto world = config->link ? EpochWorld::Join(session_.get(), {last_epoch_, config->host_cores,
+                                                                UcxFactory(*config), &arena_})
+                            : EpochWorld::Alone();
   if (!world.ok()) {
     session_ = nullptr;  // a broken link is of no use for another try
     return world.status();
   }
   last_epoch_ = (*world)->epoch();
   if ((*world)->rank() == 0) SaySettings(*config);
-  auto tuner = Tuner::Make({(*world)->rank(), (*world)->topology().hosts().size() > 1}, *config);
-  if (!tuner.ok()) return tuner.status();
   auto engine = std::make_shared<Engine>(std::move(*world), *config, std::move(*tuner));
   BeginTimelineOf(*config, engine->world());
   sets_.Start(engine, *config);
@@ -116,19 +121,27 @@ absl::Status Process::AskTimeline(const std::string& path) {
 absl::Status Process::AddStaticSets(const StaticSets& sets) {
   std::lock_guard<std::mutex> lock(life_mutex_);
   if (static_sets_added_ || engine() == nullptr) return absl::OkStatus();
-  static_sets_added_ = true;
   for (const std::vector<int32_t>& ranks : sets) {
     int32_t id = 0;
-    if (absl::Status added = sets_.Add(ranks, &id); !added.ok()) return added;
+    absl::Status added = sets_.Add(ranks, &id);
+    if (added.ok()) continue;
+    ShutdownLocked();  // hvd_init has failed; others that wait for this rank are told that it left
+    return added;
   }
+  static_sets_added_ = true;
   return absl::OkStatus();
 }
 
 absl::Status Process::Shutdown() {
   if (forked_child.load()) return absl::OkStatus();
   std::lock_guard<std::mutex> lock(life_mutex_);
+  ShutdownLocked();
+  return absl::OkStatus();
+}
+
+void Process::ShutdownLocked() {
   std::shared_ptr<Engine> engine = this->engine();
-  if (engine == nullptr) return absl::OkStatus();
+  if (engine == nullptr) return;
   // Other threads still see the engine until all their requests are done.
   sets_.Stop();
   {
@@ -139,7 +152,6 @@ absl::Status Process::Shutdown() {
   engine.reset();
   // The daemon's death is no failure of a shutdown.
   if (session_ != nullptr && !session_->Leave(epoch).ok()) session_ = nullptr;
-  return absl::OkStatus();
 }
 
 }  // namespace hvd

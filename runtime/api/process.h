@@ -23,6 +23,7 @@ class Process {
 
   absl::Status Init();
   // After the first Init of an epoch only; collective. Nothing when it has been called already.
+  // After an error this rank has left the epoch.
   absl::Status AddStaticSets(const StaticSets& sets);
   absl::Status Shutdown();
   // Has hvdrun write the timeline of all ranks to `path`, or end it (empty). Waits until it is so.
@@ -39,8 +40,11 @@ class Process {
 
  private:
   Process();
+  // REQUIRES: life_mutex_.
+  absl::Status OpenSession(const LinkName& link);
   absl::Status InitLocked();
-  void BeginTimelineOf(const EngineConfig& config, const EpochWorld& world);  // life_mutex_ held
+  void BeginTimelineOf(const EngineConfig& config, const EpochWorld& world);
+  void ShutdownLocked();
 
   std::mutex life_mutex_;             // held during Init and Shutdown
   std::unique_ptr<Session> session_;  // guarded by life_mutex_; outlives epochs

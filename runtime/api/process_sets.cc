@@ -256,6 +256,8 @@ absl::Status ProcessSets::Add(absl::Span<const int32_t> ranks, int32_t* id) {
   const auto at = std::lower_bound(set->ranks.begin(), set->ranks.end(), global->index);
   if (at != set->ranks.end() && *at == global->index) {
     set->index = static_cast<int>(at - set->ranks.begin());
+    const WatchPlace job = global->engine->world().watch();
+    set->counted_before.Add(WatchOf(job.page, job.local_rank).metrics[set->region]);
     auto world = EpochWorld::ForSet(&global->engine->world(), {set->region, set->ranks});
     if (!world.ok()) return world.status();
     set->engine = std::make_shared<Engine>(*std::move(world), config_);

@@ -28,6 +28,7 @@ struct ProcessSet {
   // Destroyed in reverse order: a set's engine borrows from the global one's world.
   std::shared_ptr<Engine> global_engine;  // null in the global set
   std::shared_ptr<Engine> engine;         // null when no member
+  RankTotals counted_before = {};         // by this rank, for sets that had the region earlier
 
   Membership membership() const { return {id, ranks, index}; }
 };

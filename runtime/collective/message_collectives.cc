@@ -120,6 +120,7 @@ MessageCollectives::Started MessageCollectives::StartReduceScatter(const Message
                                                                    std::vector<Extent> slices,
                                                                    Company company) {
   if (absl::Status begun = group_.Begin(); !begun.ok()) return begun;
+  if (thresholds_.deterministic) return OwnerReduceScatter(&group_, reduce, std::move(slices));
   return RingReduceScatter(&group_, reduce, std::move(slices), PaceIn(company));
 }
 

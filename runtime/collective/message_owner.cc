@@ -8,14 +8,18 @@ namespace {
 
 using Request = MessageGroup::Request;
 
-// Everyone owns what lies between its bounds. When all own everything there is nothing to return.
+// What an owner does with its sum: the others want it too, or nobody else does.
+enum class Sums { kForAll, kOwnersOnly };
+
+// Everyone owns its slice; without slices all own everything, and there is nothing to return.
 class OwnerRun : public MessageRun {
  public:
-  OwnerRun(MessageGroup* group, const MessageReduce& reduce, bool all_own_all)
+  OwnerRun(MessageGroup* group, const MessageReduce& reduce, std::vector<Extent> slices, Sums sums)
       : group_(group),
         step_(group->step()),
         reduce_(reduce),
-        bounds_(all_own_all ? std::vector<size_t>() : EvenSlices(reduce.count, group->size())),
+        slices_(std::move(slices)),
+        sums_(sums),
         room_bytes_(CountOf(group->rank()) * reduce.width),
         rooms_(new std::byte[room_bytes_ * group->size()]),
         receives_(group->size()),
@@ -53,12 +57,13 @@ class OwnerRun : public MessageRun {
  private:
   enum class Phase { kNew, kCollecting, kReturning, kDone };
 
-  bool all_own_all() const { return bounds_.empty(); }
-  size_t BeginOf(int owner) const { return all_own_all() ? 0 : bounds_[owner]; }
-  size_t CountOf(int owner) const {
-    return all_own_all() ? reduce_.count : bounds_[owner + 1] - bounds_[owner];
+  bool all_own_all() const { return slices_.empty(); }
+  size_t BeginOf(int owner) const { return all_own_all() ? 0 : slices_[owner].begin; }
+  size_t CountOf(int owner) const { return all_own_all() ? reduce_.count : slices_[owner].count; }
+  std::byte* ResultOf(int owner) const {
+    const size_t begin = sums_ == Sums::kForAll ? BeginOf(owner) : 0;
+    return reduce_.output + begin * reduce_.width;
   }
-  std::byte* ResultOf(int owner) const { return reduce_.output + BeginOf(owner) * reduce_.width; }
   // Each begins with its right neighbour, so that not all talk to the same rank at once.
   template <class Talk>
   absl::Status WithEveryPeer(const Talk& talk) {
@@ -91,7 +96,7 @@ class OwnerRun : public MessageRun {
 
   // In place, a result overwrites what this rank sent to its owner: the owner has it by then.
   absl::Status Return() {
-    if (all_own_all()) return absl::OkStatus();
+    if (all_own_all() || sums_ == Sums::kOwnersOnly) return absl::OkStatus();
     const int me = group_->rank();
     return WithEveryPeer([&](int peer) {
       absl::Status ok = group_->Receive({peer, step_}, ResultOf(peer),
@@ -113,7 +118,8 @@ class OwnerRun : public MessageRun {
   MessageGroup* const group_;
   const uint32_t step_;
   const MessageReduce reduce_;
-  const std::vector<size_t> bounds_;  // empty: all own all
+  const std::vector<Extent> slices_;  // by owner; empty: all own all
+  const Sums sums_;
   const size_t room_bytes_;
   const std::unique_ptr<std::byte[]> rooms_;  // by peer
   std::vector<Request> receives_, sends_, results_, returns_;
@@ -123,11 +129,19 @@ class OwnerRun : public MessageRun {
 }  // namespace
 
 std::unique_ptr<MessageRun> OwnerAllreduce(MessageGroup* group, const MessageReduce& reduce) {
-  return std::make_unique<OwnerRun>(group, reduce, /*all_own_all=*/false);
+  const std::vector<size_t> bounds = EvenSlices(reduce.count, group->size());
+  std::vector<Extent> slices;
+  for (int i = 0; i < group->size(); ++i) slices.push_back({bounds[i], bounds[i + 1] - bounds[i]});
+  return std::make_unique<OwnerRun>(group, reduce, std::move(slices), Sums::kForAll);
+}
+
+std::unique_ptr<MessageRun> OwnerReduceScatter(MessageGroup* group, const MessageReduce& reduce,
+                                               std::vector<Extent> slices) {
+  return std::make_unique<OwnerRun>(group, reduce, std::move(slices), Sums::kOwnersOnly);
 }
 
 std::unique_ptr<MessageRun> OneShotAllreduce(MessageGroup* group, const MessageReduce& reduce) {
-  return std::make_unique<OwnerRun>(group, reduce, /*all_own_all=*/true);
+  return std::make_unique<OwnerRun>(group, reduce, std::vector<Extent>(), Sums::kForAll);
 }
 
 }  // namespace hvd

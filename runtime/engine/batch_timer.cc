@@ -3,10 +3,14 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace hvd {
 namespace {
 
+// A delay of nothing would disarm the timer.
 void Set(int fd, std::chrono::nanoseconds delay) {
+  delay = std::max(delay, std::chrono::nanoseconds(1));
   itimerspec when{};
   when.it_value.tv_sec = static_cast<time_t>(delay.count() / 1000000000);
   when.it_value.tv_nsec = static_cast<long>(delay.count() % 1000000000);

@@ -40,19 +40,19 @@ Engine::~Engine() {
 
 absl::Status Engine::SubmitLocked(Request* request) {
   if (!broken_.ok()) return broken_;
-  LocalName* name = request->unnamed ? names_.NextUnnamed() : names_.Find(request->name);
+  LocalName* name = names_.FindFor(*request);
   request->local = name;
   request->sequence = ++submissions_;
   request->submitted_ns = timeline_.Stamp();
-  if (name->pending != nullptr) {
-    if (!request->unnamed) {
-      return absl::AlreadyExistsError("tensor '" + request->name +
-                                      "' is already pending on this rank; wait for it before "
-                                      "submitting the same name again");
-    }
-    deferred_.push_back(request);
+  if (request->unnamed && (name->pending != nullptr || !deferred_.empty())) {
+    deferred_.push_back(request);  // never past one that came before it
     AddPending(1);
     return absl::OkStatus();
+  }
+  if (name->pending != nullptr) {
+    return absl::AlreadyExistsError("tensor '" + request->name +
+                                    "' is already pending on this rank; wait for it before "
+                                    "submitting the same name again");
   }
   name->pending = request;
   if (absl::Status marked = MarkLocked(name); !marked.ok()) {

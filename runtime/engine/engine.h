@@ -181,7 +181,7 @@ class Engine {
   std::vector<LocalName*> by_number_;  // what is pending under each number of the board
   uint64_t submissions_ = 0;
   const LocalName* last_noted_ = nullptr;  // what the host's page says was asked for last
-  std::deque<Request*> deferred_;          // unnamed ones whose turn is still taken
+  std::deque<Request*> deferred_;          // unnamed ones whose turn is taken, and later ones
   std::vector<Draining*> draining_;        // those of Drain's callers
   bool executing_ = false;                 // somebody has the role (Role)
   Request* runner_ = nullptr;              // of Run, whose thread has it

@@ -64,7 +64,7 @@ void Engine::AnswerHvdd() {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<PendingRequest> pending;
   for (const LocalName* name : names_.Pending()) pending.push_back({name->name, name->pending});
-  for (const Request* request : deferred_) pending.push_back({&request->name, request});
+  for (const Request* request : deferred_) pending.push_back({&AgreedName(*request), request});
   stall_.Give(std::move(pending));
 }
 

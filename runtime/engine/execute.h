@@ -57,7 +57,7 @@ absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlac
                          const ResultSize& size, void** result);
 ResultPlace PlaceOf(Request* request);
 ResultPlace PlaceOf(RequestPart* part);
-// "allgather 'x'"
+// "allgather 'x'", "allgather 'unnamed call 7'"
 std::string NameOf(const Request& request);
 
 }  // namespace hvd

@@ -1,11 +1,12 @@
 #include <cstdlib>
 
 #include "runtime/engine/execute.h"
+#include "runtime/engine/names.h"
 
 namespace hvd {
 
 std::string NameOf(const Request& request) {
-  return std::string(KindName(request.signature.kind)) + " '" + request.name + "'";
+  return std::string(KindName(request.signature.kind)) + " '" + AgreedName(request) + "'";
 }
 
 ResultPlace PlaceOf(Request* request) {

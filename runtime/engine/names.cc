@@ -2,6 +2,11 @@
 
 namespace hvd {
 
+const std::string& AgreedName(const Request& request) {
+  const bool has_turn = request.unnamed && request.local != nullptr;
+  return has_turn ? *request.local->name : request.name;  // turns are never forgotten
+}
+
 LocalName* Names::Find(std::string_view name) {
   if (last_found_ != nullptr && *last_found_->name == name) return last_found_;
   return last_found_ = FindOther(name);
@@ -14,6 +19,15 @@ LocalName* Names::FindOther(std::string_view name) {
   const auto made = names_.try_emplace(std::string(name)).first;
   made->second.name = &made->first;
   return &made->second;
+}
+
+// An unnamed request with a name is a part of a group that has a turn already (Request).
+LocalName* Names::FindFor(const Request& request) {
+  if (!request.unnamed) return Find(request.name);
+  if (request.name.empty()) return NextUnnamed();
+  LocalName* name = Find(request.name);
+  name->unnamed = true;
+  return name;
 }
 
 LocalName* Names::NextUnnamed() {

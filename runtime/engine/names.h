@@ -18,7 +18,7 @@ struct LocalName {
   const std::string* name = nullptr;
   Request* pending = nullptr;
   uint32_t board_number = 0;  // of the pending request, once it is on the board
-  bool unnamed = false;       // one of those that unnamed calls take turns in
+  bool unnamed = false;       // one of those that unnamed calls take turns in, or of their groups
   bool asked_direct = false;  // whether `ticket.number` is known
   DirectTicket ticket;        // of the latest request
   uint64_t word = 0;          // its mark
@@ -31,10 +31,16 @@ struct LocalName {
   std::array<char, sizeof(RankActivity::last)> description{};
 };
 
+// What ranks call it among themselves: as it was given, else by its turn, once it is submitted. Any
+// thread.
+const std::string& AgreedName(const Request& request);
+
 class Names {
  public:
   // Stable until the name is forgotten, which happens only to names with nothing pending.
   LocalName* Find(std::string_view name);
+  // The given name; the next turn of an unnamed request.
+  LocalName* FindFor(const Request& request);
   // Unnamed calls are matched by their order, whatever they are, so that two ranks which call
   // different things get a mismatch and not silence. They take turns in kUnnamed names.
   LocalName* NextUnnamed();

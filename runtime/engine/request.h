@@ -101,7 +101,9 @@ struct LocalName;
 // A submitted request. Owned by the submitter (blocking call) or the handle table; the engine
 // borrows it from submit until `done`.
 struct Request {
-  std::string name;  // as given; generated for an unnamed one
+  std::string name;  // as given; see AgreedName (names.h)
+  // Takes the next turn of the unnamed ones. With a name it belongs to one that has taken its turn:
+  // the name is that one's, and what tells the two apart.
   bool unnamed = false;
   Signature signature;
   const void* input = nullptr;

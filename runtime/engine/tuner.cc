@@ -73,18 +73,23 @@ void Tuner::Finish() {
   if (config_.autotune_file.empty()) return;
   std::ofstream file(config_.autotune_file);
   file << FormatResult(search_.candidate());
-  if (!file.flush() && config_.log_level <= LogLevel::kWarning) {
-    fprintf(stderr, "hvd: cannot write HVD_AUTOTUNE_FILE %s: %s\n", config_.autotune_file.c_str(),
-            strerror(errno));
-  }
+  if (!file.flush()) SayUnwritten("HVD_AUTOTUNE_FILE", config_.autotune_file);
+}
+
+// After a stream's failure.
+void Tuner::SayUnwritten(const char* setting, const std::string& path) const {
+  if (config_.log_level > LogLevel::kWarning) return;
+  fprintf(stderr, "hvd: cannot write %s %s: %s\n", setting, path.c_str(), strerror(errno));
 }
 
 // Appends: the head begins the file anew.
 void Tuner::Log(const std::string& text) {
-  if (config_.autotune_log.empty()) return;
+  if (config_.autotune_log.empty() || log_failed_) return;
   const bool head = search_.samples().empty();
   std::ofstream file(config_.autotune_log, head ? std::ios::trunc : std::ios::app);
   file << text;
+  log_failed_ = !file.flush();
+  if (log_failed_) SayUnwritten("HVD_AUTOTUNE_LOG", config_.autotune_log);
 }
 
 }  // namespace hvd

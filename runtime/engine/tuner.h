@@ -44,13 +44,16 @@ class Tuner {
 
   Tuner(const Place& place, const EngineConfig& config);
   absl::Status ReadResult();
+  // To HVD_AUTOTUNE_LOG; one that cannot be written is said once.
   void Log(const std::string& text);
   void Finish();
+  void SayUnwritten(const char* setting, const std::string& path) const;
 
   const Place place_;
   const EngineConfig config_;
   Autotune search_;
   std::optional<TunePoint> known_;  // the file's
+  bool log_failed_ = false;
   int batches_ = 0;
   int64_t bytes_ = 0;
   Clock::time_point began_;

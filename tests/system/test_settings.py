@@ -1,8 +1,9 @@
 """Settings on their way from the command line and the environment to the ranks, and the search for better ones."""
 import world
-from world import BIN
+from world import BIN, PROGRAMS
 
 BENCH = BIN / "hvd-bench"
+VICTIM = PROGRAMS / "victim"
 
 
 def test_settings_are_listed_refused_and_guessed():
@@ -53,3 +54,14 @@ def test_the_bench_takes_sizes_with_their_unit():
         assert [f'"bytes":{size},' in line for size, line in zip((8, 1024, 2 << 20), said.splitlines())] == [True] * 3, said
         here.hvdrun("-np", 2, BENCH, "allgather", "--sizes", "4,1X").must(2, "unit not recognized")
         here.hvdrun("-np", 2, BENCH, "allgather", "--sizes", "2000G").must(2, "not in range")
+
+
+def test_a_wrong_autotune_file_leaves_no_rank_behind():
+    with world.hosts() as here:
+        notes = here.place("notes")
+        here.run("sh", "-c", f"echo my notes > {notes}").must(0)
+        said = here.hvdrun("-np", 2, VICTIM, "retry-init", notes,
+                           env={"HVD_AUTOTUNE": "1", "HVD_AUTOTUNE_FILE": str(notes)}).must(0).out
+        assert said.count(f"refused: HVD_AUTOTUNE_FILE is {notes}: ") == 1, said
+        assert said.count("joined rank") == 2, said
+        here.must_be_clean()

@@ -8,7 +8,8 @@
  * Threads: every function may be called from any thread. A collective must be submitted by every
  * member of the process set; the order may differ from rank to rank (names tell which belongs to
  * which; unnamed calls are matched by the order of unnamed calls). Blocking calls may run the work
- * themselves.
+ * themselves. The child of a fork cannot use hvd, nor wait for its parent's calls:
+ * HVD_ERR_NOT_INITIALIZED.
  *
  * Memory: from an asynchronous submit until the handle is done, the tensors' memory belongs to hvd.
  * Strings and shapes are copied at the call.
@@ -126,7 +127,8 @@ typedef struct hvd_options_t {
 typedef struct hvd_init_options_t {
   size_t struct_size;
   /* Younger fields: process sets to make at once, as hvd_add_process_set does: process_sets[i] has
-   * process_set_sizes[i] global ranks and becomes set i + 1. The same on all ranks. */
+   * process_set_sizes[i] global ranks and becomes set i + 1. The same on all ranks. When one cannot
+   * be made, hvd_init fails with the code of hvd_add_process_set, and this rank is out again. */
   const int32_t* const* process_sets;
   const int32_t* process_set_sizes;
   int32_t process_set_count;
@@ -228,7 +230,7 @@ HVD_EXPORT hvd_status_t hvd_alltoall(const hvd_tensor_t* input, const int64_t* s
 HVD_EXPORT hvd_status_t hvd_alltoall_async(const hvd_tensor_t* input, const int64_t* splits,
                                            int32_t nsplits, const hvd_tensor_t* output,
                                            const hvd_options_t* options, hvd_handle_t* handle);
-/* As hvd_wait_result, for an alltoall; result and received_splits may be NULL. */
+/* As hvd_wait_result, for an alltoall alone; result and received_splits may be NULL. */
 HVD_EXPORT hvd_status_t hvd_wait_alltoall(hvd_handle_t handle, hvd_tensor_t* result,
                                           int64_t* received_splits);
 
@@ -279,9 +281,11 @@ HVD_EXPORT hvd_status_t hvd_join(int32_t* last_rank);
 HVD_EXPORT hvd_status_t hvd_poll(hvd_handle_t handle, int32_t* done);
 /* Waits, returns the operation's own status and releases the handle. */
 HVD_EXPORT hvd_status_t hvd_wait(hvd_handle_t handle);
-/* As hvd_wait; on success *result describes the library-allocated output (see hvd_allgather). */
+/* As hvd_wait; on success *result describes the library-allocated output (see hvd_allgather). Of a
+ * group: HVD_ERR_INVALID, and the handle stays. When several threads wait for one handle, one gets
+ * the result, the others HVD_ERR_INVALID. */
 HVD_EXPORT hvd_status_t hvd_wait_result(hvd_handle_t handle, hvd_tensor_t* result);
-/* The same of a group: `results` has room for its `count` tensors. */
+/* The same of a group, and of nothing else: `results` has room for its `count` tensors. */
 HVD_EXPORT hvd_status_t hvd_wait_results(hvd_handle_t handle, hvd_tensor_t* results, int32_t count);
 HVD_EXPORT void hvd_free_result(hvd_tensor_t* result);
 

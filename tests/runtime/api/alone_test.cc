@@ -112,6 +112,24 @@ TEST_CASE("a setting that makes no sense is refused at hvd_init, by name") {
   unsetenv("HVD_FUSION_THRESHOLD");
 }
 
+TEST_CASE("an hvd_init whose process sets make no sense has not happened") {
+  const int32_t outside = 7;
+  const int32_t* sets[] = {&outside};
+  const int32_t sizes[] = {1};
+  hvd_init_options_t options = HVD_INIT_OPTIONS_INIT;
+  options.process_sets = sets;
+  options.process_set_sizes = sizes;
+  options.process_set_count = 1;
+  for (int turn = 0; turn < 2; ++turn) {
+    CHECK(hvd_init(&options) == HVD_ERR_INVALID);
+    CHECK(std::string(hvd_last_error()).find("7 is not one of the 1 ranks") != std::string::npos);
+    CHECK(hvd_is_initialized() == 0);
+  }
+  REQUIRE(hvd_init(nullptr) == HVD_OK);
+  CHECK(hvd_rank() == 0);
+  REQUIRE(hvd_shutdown() == HVD_OK);
+}
+
 TEST_CASE("process sets may be declared fixed") {
   setenv("HOROVOD_DYNAMIC_PROCESS_SETS", "0", 1);
   REQUIRE(hvd_init(nullptr) == HVD_OK);

@@ -1,6 +1,9 @@
 #include "runtime/engine/tuner.h"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -94,6 +97,44 @@ TEST_CASE("a file that holds something else is refused by name") {
   REQUIRE(absl::IsInvalidArgument(tuner.status()));
   CHECK_THAT(std::string(tuner.status().message()), Contains(other.path()));
   CHECK(other.Text() == "my notes\n");
+}
+
+// What is written to stderr until Text.
+class Stderr {
+ public:
+  Stderr() : before_(dup(STDERR_FILENO)) { dup2(fileno(file_), STDERR_FILENO); }
+  ~Stderr() {
+    dup2(before_, STDERR_FILENO);
+    close(before_);
+    fclose(file_);
+  }
+  std::string Text() const {
+    std::string text(static_cast<size_t>(ftell(file_)), '\0');
+    rewind(file_);
+    text.resize(fread(text.data(), 1, text.size(), file_));
+    return text;
+  }
+
+ private:
+  FILE* const file_ = tmpfile();
+  const int before_;
+};
+
+TEST_CASE("a log that cannot be written is named once, and the search goes on") {
+  const TemporaryFile folder("no such folder");
+  EngineConfig config = Tuned();
+  config.autotune_log = folder.path() + "/log";
+  EngineConfig first, second;
+  std::string said;
+  int decisions = 0;
+  {
+    const Stderr errors;
+    decisions = RunPair(config, &first, &second);
+    said = errors.Text();
+  }
+  CHECK(decisions > 2);
+  CHECK(said == "hvd: cannot write HVD_AUTOTUNE_LOG " + config.autotune_log +
+                    ": No such file or directory\n");
 }
 
 }  // namespace

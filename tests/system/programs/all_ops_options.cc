@@ -141,9 +141,28 @@ void CheckCompression(const char* name, hvd_compression_t compression, size_t co
 
 }  // namespace
 
+// Some ranks have two in flight, the others one after the other.
+void CheckUnnamedGroups() {
+  const bool together = hvd::rank() % 2 == 0;
+  std::vector<float> go(1);
+  if (!together) hvd::allreduce(go, hvd::Op::kSum, "groups are in flight");
+  Group groups[2] = {Mixed(100), Mixed(40)};
+  hvd_handle_t handles[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    Must(hvd_grouped_allreduce_async(groups[i].tensors.data(), nullptr, groups[i].size(), nullptr,
+                                     &handles[i]),
+         "unnamed group");
+    if (!together) Must(hvd_wait(handles[i]), "unnamed group, one after the other");
+  }
+  if (!together) return;
+  hvd::allreduce(go, hvd::Op::kSum, "groups are in flight");
+  for (const hvd_handle_t handle : handles) Must(hvd_wait(handle), "unnamed group, two at once");
+}
+
 void CheckGroups() {
   CheckGroupedAllreduce(false);
   CheckGroupedAllreduce(true);
+  CheckUnnamedGroups();
   CheckGroupedAllgather();
   CheckGroupedReduceScatter();
 }

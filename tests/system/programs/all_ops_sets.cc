@@ -50,6 +50,18 @@ void CheckOnSet(int32_t set, const std::vector<int32_t>& ranks) {
   Must(hvd_barrier(&options), "barrier on a set");
 }
 
+// A member's counters have what it has done on the set, and nothing of sets that are gone.
+void CheckCounted(int32_t set, int allreduces) {
+  size_t bytes = 0;
+  Must(hvd_metrics(nullptr, &bytes), "metrics");
+  std::string json(bytes += 1000, 0);
+  Must(hvd_metrics(json.data(), &bytes), "metrics");
+  const std::string counted = "\"" + std::to_string(set) +
+                              "\":{\"calls\":{\"allreduce\":" + std::to_string(allreduces) + ",";
+  const bool found = json.find(counted, json.find("\"sets\":{")) != std::string::npos;
+  if (found != (hvd_process_set_rank(set) >= 0)) Fail("no " + counted + " in " + json.c_str());
+}
+
 std::vector<int32_t> Every(int step, int first) {
   std::vector<int32_t> ranks;
   for (int32_t rank = first; rank < hvd::size(); rank += step) ranks.push_back(rank);
@@ -77,6 +89,7 @@ void CheckProcessSets() {
       CheckOnSet(b, odd);
       CheckOnSet(c, c == a ? even : low);
     }
+    CheckCounted(b, 9);
     int32_t same = -1;
     if (hvd_add_process_set(odd.data(), static_cast<int32_t>(odd.size()), &same) !=
             HVD_ERR_DUPLICATE ||

@@ -362,6 +362,12 @@ void InitWithSet() {
   options.process_set_count = -1;
   MustRefuse(HVD_ERR_INVALID, hvd_init(&options), "process_set_count");
   options.process_set_count = 1;
+  const int32_t nobody = 1 << 20;
+  const int32_t* of_nobody[] = {&nobody};
+  options.process_sets = of_nobody;
+  MustRefuse(HVD_ERR_INVALID, hvd_init(&options), "is not one of the");
+  if (hvd_is_initialized() != 0) Fail("initialized without its set");
+  options.process_sets = sets;
   Must(hvd_init(&options), "init");
   if (hvd_process_set_size(1) != 1 || hvd_process_set_rank(1) != (hvd::rank() == 0 ? 0 : -1)) {
     Fail("the set given to hvd_init is not there");

@@ -276,6 +276,20 @@ int Metrics(const Arguments&) {
   return 0;
 }
 
+// retry-init FILE: a rank whose hvd_init fails removes the file that it failed for, and tries
+// again.
+int RetryInit(const Arguments& arguments) {
+  if (hvd_init(nullptr) != HVD_OK) {
+    std::printf("refused: %s\n", hvd_last_error());
+    if (hvd_is_initialized() != 0 || std::remove(arguments.at(0).c_str()) != 0) return 3;
+    hvd::init();
+  }
+  Sum();
+  Say("joined");
+  hvd::shutdown();
+  return 0;
+}
+
 // The error of an allreduce of `count` elements of type T; empty when there was none.
 template <class T>
 std::string ErrorOf(size_t count, hvd::Op op, const std::string& name) {
@@ -367,6 +381,7 @@ const std::map<std::string, Mode>& Modes() {
       {"mismatch", Mismatch},
       {"duplicate", Duplicate},
       {"out-of-memory", OutOfMemory},
+      {"retry-init", RetryInit},
   };
   return modes;
 }
