@@ -44,30 +44,6 @@ TEST_CASE("unnamed calls that wait for their turn count, before a barrier and be
         }) == "");
 }
 
-TEST_CASE("what is submitted meanwhile is not waited for") {
-  std::atomic<bool> drained{false};
-  CHECK(RunWorld({{"a", 2}}, [&](Engine& engine, Problems& problems) {
-          std::vector<float> x(2000, 1.0f), y(2000, 1.0f);
-          if (engine.world().rank() == 1) {
-            problems.Expect(test::Sum(engine, "x", &x).ok(), "x");
-            while (!drained.load()) std::this_thread::yield();
-            problems.Expect(test::Sum(engine, "y", &y).ok(), "y");
-            return;
-          }
-          Request request;
-          FillSum(&request, "x", &x);
-          problems.Expect(engine.Submit(&request).ok(), "submit");
-          std::thread other([&] {
-            while (!request.done.load()) std::this_thread::yield();
-            problems.Expect(test::Sum(engine, "y", &y).ok(), "y");
-          });
-          engine.Drain();
-          problems.Expect(request.done.load(), "x is not done");
-          drained.store(true);
-          other.join();
-        }) == "");
-}
-
 TEST_CASE("a shutdown on another thread ends it") {
   std::atomic<int> asked{0};
   const auto body = [&](Engine& engine, Problems& problems) {
