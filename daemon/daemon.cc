@@ -165,7 +165,8 @@ void Daemon::TellEnd(int rank) {
   exited.set_signal(end->signal);
   exited.set_core_dumped(end->core_dumped);
   exited.set_out_of_memory(end->out_of_memory);
-  exited.set_after_abort(end->link.after_abort);
+  // The kernel ends ranks before hvdd hears of the end of the shim that takes them along.
+  exited.set_after_abort(end->link.after_abort || shim_lost_);
   for (const std::string& line : end->last_lines) exited.add_last_lines(line);
   exited.set_activity(end->link.activity);
   exited.set_joined(end->link.joined);

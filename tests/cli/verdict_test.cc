@@ -107,6 +107,20 @@ TEST_CASE("a lost host counts as a death; one lost during the stop is a conseque
   CHECK(Judge(facts).index == 0);
 }
 
+TEST_CASE(
+    "a lost host explains the links of its ranks, even those that broke before it was known") {
+  JobFacts facts = Facts();
+  facts.hosts[1].fault = HostFact::kLost;
+  facts.hosts[1].fault_code = 125;
+  facts.hosts[1].fault_s = 1;
+  facts.ranks[2].broke = "its process ended";
+  facts.ranks[2].broke_s = 0.9;
+  Exit(&facts, 2, 1.1, 0, SIGKILL, true);
+  facts.ranks[2].during_stop = true;
+  CHECK(Judge(facts).kind == Verdict::kHost);
+  CHECK(Judge(facts).exit_code == 125);
+}
+
 TEST_CASE("an ending asked for has its own code") {
   JobFacts facts = Facts();
   Exit(&facts, 0, 1, 0, SIGTERM, true);

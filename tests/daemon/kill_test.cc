@@ -169,6 +169,7 @@ TEST_CASE("kill -9 of the shim") {
     REQUIRE(stopped.has_value());
     CHECK(stopped->stopped().survivors() == 0);
     CHECK(hvdd.Count(Kind::kRankExited) == 2);
+    CHECK(hvdd.Await(Kind::kRankExited)->rank_exited().after_abort());  // the shim's fault, not its
   }
 }
 
