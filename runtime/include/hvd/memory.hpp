@@ -2,6 +2,7 @@
 // place, without copies between processes.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -92,14 +93,22 @@ class Gradients {
     }
   }
   Gradients(Gradients&& other) noexcept
-      : bucket_(std::exchange(other.bucket_, nullptr)), views_(std::move(other.views_)) {}
+      : bucket_(std::exchange(other.bucket_, nullptr)),
+        views_(std::move(other.views_)),
+        in_step_(other.in_step_.exchange(false)) {}
   Gradients& operator=(Gradients&& other) noexcept {
     std::swap(bucket_, other.bucket_);
     std::swap(views_, other.views_);
+    in_step_ = other.in_step_.exchange(in_step_);
     return *this;
   }
-  // Waits for chunks under way.
-  ~Gradients() { hvd_bucket_destroy(bucket_); }
+  // Waits for chunks under way. When it is an exception that leaves the scope, in the middle of a
+  // step (after the first ready(), before wait() returns), this rank leaves the job instead, as at
+  // the end of a Session: the others may never come to those chunks.
+  ~Gradients() {
+    if (in_step_ && unwinding_.now()) hvd_shutdown();
+    hvd_bucket_destroy(bucket_);
+  }
 
   size_t size() const { return views_.size(); }
   // Where gradient `i` lies: always the same place.
@@ -108,15 +117,22 @@ class Gradients {
 
   // Gradient `i` is written; until wait() returns, it is hvd's. Any thread.
   void ready(size_t i) {
+    if (!in_step_.load(std::memory_order_relaxed)) in_step_ = true;
     internal::ThrowIfError(hvd_bucket_ready(bucket_, static_cast<int32_t>(i)));
   }
   // Returns when all are reduced; the next step may begin. Throws HVD_ERR_INVALID, naming them,
   // when some are not ready.
-  void wait() { internal::ThrowIfError(hvd_bucket_wait(bucket_)); }
+  void wait() {
+    const hvd_status_t status = hvd_bucket_wait(bucket_);
+    if (status != HVD_ERR_INVALID) in_step_ = false;
+    internal::ThrowIfError(status);
+  }
 
  private:
   hvd_bucket_t* bucket_ = nullptr;
   std::vector<T*> views_;
+  std::atomic<bool> in_step_{false};  // chunks may be under way; set by any thread
+  internal::Unwinding unwinding_;     // of this object's own scope: not moved
 };
 
 }  // namespace hvd

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -92,6 +93,15 @@ namespace internal {
 inline void ThrowIfError(hvd_status_t status) {
   if (status != HVD_OK) throw Error(status, hvd_last_error());
 }
+
+// Whether an exception is on its way through the scope of the object that has this.
+class Unwinding {
+ public:
+  bool now() const noexcept { return std::uncaught_exceptions() > before_; }
+
+ private:
+  int before_ = std::uncaught_exceptions();
+};
 
 // A tensor of one dimension (or of rows × row_elements) over the caller's memory. `shape` is part
 // of it, so it stays where it was made.
