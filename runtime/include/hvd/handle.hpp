@@ -94,18 +94,46 @@ class Result {
 
 }  // namespace internal
 
-// An allgather in flight; like Handle, but wait() returns the gathered elements.
+// An allgather or a reduce-scatter in flight; like Handle, but wait() returns the elements.
 template <class T>
 class [[nodiscard]] GatherHandle : public internal::Flight {
  public:
   using Flight::Flight;
-  // The ranks' elements, in rank order; empty for an empty handle.
+  // Of an allgather the ranks' elements, in rank order; nothing of an empty handle.
   std::vector<T> wait() {
     internal::Result result;
     if (!valid()) return {};
     internal::ThrowIfError(hvd_wait_result(Take(), result.get()));
     return result.Copy<T>();
   }
+};
+
+// What an alltoall brought: the ranks' rows in rank order, and how many from each.
+template <class T>
+struct Received {
+  std::vector<T> data;
+  std::vector<int64_t> splits;
+};
+
+// An alltoall in flight; like Handle, but wait() returns what it brought.
+template <class T>
+class [[nodiscard]] AlltoallHandle : public internal::Flight {
+ public:
+  AlltoallHandle() = default;
+  AlltoallHandle(hvd_handle_t handle, size_t ranks) : Flight(handle), ranks_(ranks) {}
+  // Nothing of an empty handle.
+  Received<T> wait() {
+    internal::Result result;
+    Received<T> received;
+    if (!valid()) return received;
+    received.splits.resize(ranks_);
+    internal::ThrowIfError(hvd_wait_alltoall(Take(), result.get(), received.splits.data()));
+    received.data = result.Copy<T>();
+    return received;
+  }
+
+ private:
+  size_t ranks_ = 0;  // of the process set
 };
 
 }  // namespace hvd

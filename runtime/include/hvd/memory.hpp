@@ -22,7 +22,8 @@ namespace hvd {
 //   hvd::allreduce(weights.data(), weights.size());
 template <class T>
 class Buffer {
-  static_assert(std::is_trivially_copyable<T>::value, "a Buffer holds plain data");
+  static_assert(std::is_trivially_copyable<T>::value && !std::is_const<T>::value,
+                "a Buffer holds plain data, to be written");
 
  public:
   Buffer() = default;
@@ -58,9 +59,15 @@ class Buffer {
 
 // How a model's gradients are reduced.
 struct GradientOptions {
-  std::string name;  // empty: by the order in which the ranks make their Gradients
+  std::string name = {};  // empty: by the order in which the ranks make their Gradients
   Op op = Op::kAverage;
   size_t chunk_bytes = 0;  // of gradients that travel together; 0: chosen
+  // As in Options.
+  int process_set = HVD_GLOBAL_PROCESS_SET;
+  double prescale = 1;
+  double postscale = 1;
+  Compression compression = Compression::kNone;
+  bool average_over_contributors = false;
 };
 
 // A model's gradients, one after the other in memory that all ranks of the host see, reduced in
@@ -78,12 +85,18 @@ class Gradients {
  public:
   explicit Gradients(const std::vector<size_t>& counts, const GradientOptions& options = {}) {
     const std::vector<int64_t> elements(counts.begin(), counts.end());
-    hvd_options_t reduction = internal::MakeOptions(options.name);
-    reduction.op = static_cast<int32_t>(options.op);
+    const Options all = {options.name,
+                         options.process_set,
+                         options.op,
+                         options.prescale,
+                         options.postscale,
+                         options.compression,
+                         options.average_over_contributors};
+    const hvd_options_t reduction = internal::MakeOptions(all);
     hvd_bucket_options_t bucket = HVD_BUCKET_OPTIONS_INIT;
     bucket.chunk_bytes = options.chunk_bytes;
     bucket.reduction = &reduction;
-    bucket.dtype = dtype_of<T>::value;
+    bucket.dtype = internal::DtypeOf<T>();
     internal::ThrowIfError(hvd_bucket_create(elements.data(), static_cast<int32_t>(elements.size()),
                                              &bucket, &bucket_));
     for (size_t i = 0; i < counts.size(); ++i) {
