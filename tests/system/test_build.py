@@ -45,6 +45,31 @@ def test_public_headers_compile_alone():
             output_of(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", f"-I{include}", source.name)
 
 
+# What is refused, and a part of what the compiler must say.
+REFUSED = {
+    "std::vector<unsigned> v(3); hvd::broadcast(v);": "hvd has no elements of this type",
+    "std::vector<uint64_t> v(3); hvd::allgather(v);": "hvd has no elements of this type",
+    "std::string* s = nullptr; hvd::allreduce(s, 1);": "hvd has no elements of this type",
+    "hvd::Gradients<char16_t> gradients({3});": "hvd has no elements of this type",
+    "const std::vector<float> v(3); hvd::allreduce(v);": "the data is const",
+    "const std::vector<float> v(3); hvd::broadcast(v.data(), 3);": "the data is const",
+    "std::vector<bool> v(3); hvd::allreduce(v, hvd::Op::kMax);": "std::vector<bool> is packed bits",
+    "std::vector<bool> v(3); hvd::allgather(v);": "std::vector<bool> is packed bits",
+    "std::vector<float> v(3); hvd::broadcast(v, 3, 0);": "deleted function",
+    "std::vector<float> v(3); hvd::allreduce(v, hvd::Op::kSum, nullptr);": "deleted function",
+}
+
+
+@world.bound(120)
+def test_what_hvd_cannot_do_does_not_compile_and_says_why():
+    include = world.REPOSITORY / "runtime" / "include"
+    for statements, why in REFUSED.items():
+        source = f"#include <hvd/hvd.hpp>\nint main() {{ {statements} }}\n"
+        result = subprocess.run(["g++", "-std=c++17", "-fsyntax-only", f"-I{include}", "-xc++", "-"], input=source, capture_output=True, text=True)
+        errors = [line for line in result.stderr.splitlines() if " error: " in line]
+        assert result.returncode != 0 and len(errors) == 1 and why in errors[0], f"{statements}\n{result.stderr}"
+
+
 def test_checks_of_the_sources():
     result = subprocess.run([world.REPOSITORY / "scripts" / "check-includes"], capture_output=True, text=True)
     assert result.returncode == 0, result.stdout

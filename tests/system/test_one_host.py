@@ -128,6 +128,17 @@ def test_leaving_while_others_wait():
         here.must_be_clean()
 
 
+def test_an_exception_is_not_held_back_by_what_is_in_flight():
+    with world.hosts() as here:
+        for what in ("handle", "gather", "gradients"):
+            outcome = here.hvdrun("-np", 3, PROGRAMS / "thrown", what, seconds=15).must(3, "rank 1")
+            assert "rank 1: bad batch" in outcome.out, outcome
+            assert outcome.out.count("was told HVD_ERR_ABORTED: ") == 2 and "rank 1 has left" in outcome.out, outcome
+            here.must_be_clean()
+        assert here.hvdrun("-np", 2, PROGRAMS / "thrown", "caught").must(0).out.count("goes on") == 2
+        here.must_be_clean()
+
+
 def test_a_rank_that_runs_out_of_memory_is_named_to_all():
     with world.hosts() as here:
         outcome = here.hvdrun("-np", 3, VICTIM, "out-of-memory", 1)

@@ -11,42 +11,62 @@
 
 namespace hvd {
 
-// A collective in flight. Until it is done, the memory given to it belongs to hvd: so the
-// destructor waits (and swallows the error; call wait() to see it). Move-only; one thread at a
-// time.
-class [[nodiscard]] Handle {
+namespace internal {
+
+// What all handles have in common.
+class Flight {
  public:
-  Handle() = default;
-  explicit Handle(hvd_handle_t handle) : handle_(handle) {}
-  Handle(Handle&& other) noexcept : handle_(std::exchange(other.handle_, 0)) {}
-  Handle& operator=(Handle&& other) noexcept {
+  Flight() = default;
+  explicit Flight(hvd_handle_t handle) : handle_(handle) {}
+  Flight(Flight&& other) noexcept : handle_(other.Take()) {}
+  Flight& operator=(Flight&& other) noexcept {
     if (this != &other) {
-      finish();
-      handle_ = std::exchange(other.handle_, 0);
+      Finish();
+      handle_ = other.Take();
     }
     return *this;
   }
-  ~Handle() { finish(); }
 
   // True while there is something to wait for.
   bool valid() const { return handle_ != 0; }
   // True when wait() would not block; of an empty handle too.
   bool poll() const {
     int32_t done = 1;
-    if (valid()) internal::ThrowIfError(hvd_poll(handle_, &done));
+    if (valid()) ThrowIfError(hvd_poll(handle_, &done));
     return done != 0;
   }
-  // Returns when the result is there, or throws what went wrong. The handle is empty afterwards.
-  void wait() {
-    if (valid()) internal::ThrowIfError(hvd_wait(std::exchange(handle_, 0)));
-  }
+
+ protected:
+  ~Flight() { Finish(); }
+  hvd_handle_t Take() noexcept { return std::exchange(handle_, 0); }
 
  private:
-  void finish() noexcept {
-    if (valid()) hvd_wait(std::exchange(handle_, 0));
+  // What an exception breaks off here, other ranks may never bring their part of: they must hear
+  // that this one has left, and what is in flight ends with that.
+  void Finish() noexcept {
+    if (!valid()) return;
+    int32_t done = 1;
+    if (unwinding_.now() && hvd_poll(handle_, &done) == HVD_OK && done == 0) hvd_shutdown();
+    hvd_wait(Take());
   }
 
   hvd_handle_t handle_ = 0;
+  Unwinding unwinding_;  // of this object's own scope: not moved
+};
+
+}  // namespace internal
+
+// A collective in flight. Until it is done, the memory given to it belongs to hvd: so the
+// destructor waits (and swallows the error; call wait() to see it). When it is an exception that
+// leaves the scope, and the collective is not done, this rank leaves the job, as at the end of a
+// Session. Move-only; one thread at a time.
+class [[nodiscard]] Handle : public internal::Flight {
+ public:
+  using Flight::Flight;
+  // Returns when the result is there, or throws what went wrong. The handle is empty afterwards.
+  void wait() {
+    if (valid()) internal::ThrowIfError(hvd_wait(Take()));
+  }
 };
 
 namespace internal {
@@ -74,43 +94,46 @@ class Result {
 
 }  // namespace internal
 
-// An allgather in flight; like Handle, but wait() returns the gathered elements.
+// An allgather or a reduce-scatter in flight; like Handle, but wait() returns the elements.
 template <class T>
-class [[nodiscard]] GatherHandle {
+class [[nodiscard]] GatherHandle : public internal::Flight {
  public:
-  GatherHandle() = default;
-  explicit GatherHandle(hvd_handle_t handle) : handle_(handle) {}
-  GatherHandle(GatherHandle&& other) noexcept : handle_(std::exchange(other.handle_, 0)) {}
-  GatherHandle& operator=(GatherHandle&& other) noexcept {
-    if (this != &other) {
-      finish();
-      handle_ = std::exchange(other.handle_, 0);
-    }
-    return *this;
-  }
-  ~GatherHandle() { finish(); }
-
-  bool valid() const { return handle_ != 0; }
-  bool poll() const {
-    int32_t done = 1;
-    if (valid()) internal::ThrowIfError(hvd_poll(handle_, &done));
-    return done != 0;
-  }
-  // The ranks' elements, in rank order; empty for an empty handle.
+  using Flight::Flight;
+  // Of an allgather the ranks' elements, in rank order; nothing of an empty handle.
   std::vector<T> wait() {
     internal::Result result;
     if (!valid()) return {};
-    internal::ThrowIfError(hvd_wait_result(std::exchange(handle_, 0), result.get()));
+    internal::ThrowIfError(hvd_wait_result(Take(), result.get()));
     return result.Copy<T>();
+  }
+};
+
+// What an alltoall brought: the ranks' rows in rank order, and how many from each.
+template <class T>
+struct Received {
+  std::vector<T> data;
+  std::vector<int64_t> splits;
+};
+
+// An alltoall in flight; like Handle, but wait() returns what it brought.
+template <class T>
+class [[nodiscard]] AlltoallHandle : public internal::Flight {
+ public:
+  AlltoallHandle() = default;
+  AlltoallHandle(hvd_handle_t handle, size_t ranks) : Flight(handle), ranks_(ranks) {}
+  // Nothing of an empty handle.
+  Received<T> wait() {
+    internal::Result result;
+    Received<T> received;
+    if (!valid()) return received;
+    received.splits.resize(ranks_);
+    internal::ThrowIfError(hvd_wait_alltoall(Take(), result.get(), received.splits.data()));
+    received.data = result.Copy<T>();
+    return received;
   }
 
  private:
-  void finish() noexcept {
-    internal::Result unwanted;
-    if (valid()) hvd_wait_result(std::exchange(handle_, 0), unwanted.get());
-  }
-
-  hvd_handle_t handle_ = 0;
+  size_t ranks_ = 0;  // of the process set
 };
 
 }  // namespace hvd

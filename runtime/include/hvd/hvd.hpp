@@ -9,6 +9,9 @@
 // must agree between the ranks is said in hvd.h. Counts are elements, never bytes. Data lies in
 // host memory.
 //
+// A collective takes a pointer and a count, a std::vector, or anything else with data() and size();
+// and after it what is asked for most (op, root, name), or an hvd::Options with all there is.
+//
 // Names tell which calls of different ranks belong together, so that ranks may submit in different
 // orders; calls without a name are matched by their order.
 #pragma once
@@ -16,13 +19,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <type_traits>
-#include <vector>
 
+#include "hvd/allreduce.hpp"
+#include "hvd/exchange.hpp"
 #include "hvd/groups.hpp"
 #include "hvd/handle.hpp"
 #include "hvd/hvd.h"
 #include "hvd/memory.hpp"
+#include "hvd/ranges.hpp"
 #include "hvd/types.hpp"
 
 namespace hvd {
@@ -49,6 +53,7 @@ inline bool is_homogeneous() { return hvd_is_homogeneous() == 1; }  // every hos
 
 // init() and shutdown() as a scope. When the scope is left by an exception, the ranks leave it one
 // by one and hvdrun reports the first; an error of the shutdown itself has nobody to go to then.
+// Collectives in flight do not hold it back: see Handle and Gradients.
 class Session {
  public:
   Session() { init(); }
@@ -57,169 +62,7 @@ class Session {
   Session& operator=(const Session&) = delete;
 };
 
-// ---- allreduce ----
-
-// Reduces `count` elements over all ranks into `output`; input and output do not overlap unless
-// they are the same. All ranks give the same count, type and op. Integer averages truncate towards
-// zero.
-template <class T>
-void allreduce(const T* input, T* output, size_t count, Op op = Op::kAverage,
-               const std::string& name = {}) {
-  const internal::Tensor<T> in(input, count), out(output, count);
-  hvd_options_t options = internal::MakeOptions(name);
-  options.op = static_cast<int32_t>(op);
-  internal::ThrowIfError(hvd_allreduce(in.get(), out.get(), &options));
-}
-
-// In place.
-template <class T>
-void allreduce(T* data, size_t count, Op op = Op::kAverage, const std::string& name = {}) {
-  allreduce(static_cast<const T*>(data), data, count, op, name);
-}
-template <class T>
-void allreduce(std::vector<T>& data, Op op = Op::kAverage, const std::string& name = {}) {
-  allreduce(data.data(), data.size(), op, name);
-}
-
-// Returns at once; the memory is hvd's until the handle is done.
-template <class T>
-Handle allreduce_async(const T* input, T* output, size_t count, Op op = Op::kAverage,
-                       const std::string& name = {}) {
-  const internal::Tensor<T> in(input, count), out(output, count);
-  hvd_options_t options = internal::MakeOptions(name);
-  options.op = static_cast<int32_t>(op);
-  hvd_handle_t handle = 0;
-  internal::ThrowIfError(hvd_allreduce_async(in.get(), out.get(), &options, &handle));
-  return Handle(handle);
-}
-template <class T>
-Handle allreduce_async(T* data, size_t count, Op op = Op::kAverage, const std::string& name = {}) {
-  return allreduce_async(static_cast<const T*>(data), data, count, op, name);
-}
-template <class T>
-Handle allreduce_async(std::vector<T>& data, Op op = Op::kAverage, const std::string& name = {}) {
-  return allreduce_async(data.data(), data.size(), op, name);
-}
-
-// In place, with all options.
-template <class T>
-void allreduce(T* data, size_t count, const Options& options) {
-  const internal::Tensor<T> tensor(data, count);
-  const hvd_options_t made = internal::MakeOptions(options);
-  internal::ThrowIfError(hvd_allreduce(tensor.get(), tensor.get(), &made));
-}
-template <class T>
-void allreduce(std::vector<T>& data, const Options& options) {
-  allreduce(data.data(), data.size(), options);
-}
-template <class T>
-Handle allreduce_async(T* data, size_t count, const Options& options) {
-  const internal::Tensor<T> tensor(data, count);
-  const hvd_options_t made = internal::MakeOptions(options);
-  hvd_handle_t handle = 0;
-  internal::ThrowIfError(hvd_allreduce_async(tensor.get(), tensor.get(), &made, &handle));
-  return Handle(handle);
-}
-
-// ---- allgather ----
-
-// `rows` rows of `row_elements` each; returns all ranks' rows one after the other, in rank order.
-// The number of rows may differ from rank to rank (zero is allowed), row_elements may not. The
-// memory is hvd's until the handle is done.
-template <class T>
-GatherHandle<T> allgather_async(const T* data, size_t rows, size_t row_elements,
-                                const std::string& name = {}) {
-  static_assert(!std::is_same<T, bool>::value, "std::vector<bool> is packed: gather uint8_t");
-  const internal::Tensor<T> in(data, rows, row_elements);
-  const hvd_options_t options = internal::MakeOptions(name);
-  hvd_handle_t handle = 0;
-  internal::ThrowIfError(hvd_allgather_async(in.get(), nullptr, &options, &handle));
-  return GatherHandle<T>(handle);
-}
-template <class T>
-std::vector<T> allgather(const T* data, size_t rows, size_t row_elements,
-                         const std::string& name = {}) {
-  static_assert(!std::is_same<T, bool>::value, "std::vector<bool> is packed: gather uint8_t");
-  const internal::Tensor<T> in(data, rows, row_elements);
-  const hvd_options_t options = internal::MakeOptions(name);
-  internal::Result result;
-  internal::ThrowIfError(hvd_allgather(in.get(), nullptr, &options, result.get()));
-  return result.Copy<T>();
-}
-// Rows of one element: a vector, whose length may differ from rank to rank.
-template <class T>
-std::vector<T> allgather(const std::vector<T>& data, const std::string& name = {}) {
-  return allgather(data.data(), data.size(), 1, name);
-}
-
-// ---- reduce-scatter, alltoall ----
-
-// Reduces `rows` rows of `row_elements` each; returns this rank's rows of the result. When they do
-// not divide evenly, the first ranks get one more.
-template <class T>
-std::vector<T> reducescatter(const T* data, size_t rows, size_t row_elements,
-                             const Options& options = {}) {
-  static_assert(!std::is_same<T, bool>::value, "std::vector<bool> is packed: use uint8_t");
-  const internal::Tensor<T> in(data, rows, row_elements);
-  const hvd_options_t made = internal::MakeOptions(options);
-  internal::Result result;
-  internal::ThrowIfError(hvd_reducescatter(in.get(), nullptr, &made, result.get()));
-  return result.Copy<T>();
-}
-
-// What an alltoall brought: the ranks' rows in rank order, and how many from each.
-template <class T>
-struct Received {
-  std::vector<T> data;
-  std::vector<int64_t> splits;
-};
-
-// Sends splits[r] of the rows to rank r; without splits the rows are divided evenly.
-template <class T>
-Received<T> alltoall(const T* data, size_t rows, size_t row_elements,
-                     const std::vector<int64_t>& splits = {}, const Options& options = {}) {
-  static_assert(!std::is_same<T, bool>::value, "std::vector<bool> is packed: use uint8_t");
-  const internal::Tensor<T> in(data, rows, row_elements);
-  const hvd_options_t made = internal::MakeOptions(options);
-  internal::Result result;
-  const int32_t ranks = hvd_process_set_size(options.process_set);
-  Received<T> received;
-  received.splits.resize(ranks > 0 ? static_cast<size_t>(ranks) : 0);
-  internal::ThrowIfError(hvd_alltoall(in.get(), splits.empty() ? nullptr : splits.data(),
-                                      static_cast<int32_t>(splits.size()), nullptr, &made,
-                                      result.get(), received.splits.data()));
-  received.data = result.Copy<T>();
-  return received;
-}
-
-// ---- broadcast, barrier, join ----
-
-// Copies the root's `count` elements into every rank's `data`. `root` is a rank of the job.
-template <class T>
-void broadcast(T* data, size_t count, int root = 0, const std::string& name = {}) {
-  const internal::Tensor<T> tensor(data, count);
-  hvd_options_t options = internal::MakeOptions(name);
-  options.root = root;
-  internal::ThrowIfError(hvd_broadcast(tensor.get(), tensor.get(), &options));
-}
-// Every rank's vector must already have the root's length.
-template <class T>
-void broadcast(std::vector<T>& data, int root = 0, const std::string& name = {}) {
-  broadcast(data.data(), data.size(), root, name);
-}
-template <class T>
-Handle broadcast_async(T* data, size_t count, int root = 0, const std::string& name = {}) {
-  const internal::Tensor<T> tensor(data, count);
-  hvd_options_t options = internal::MakeOptions(name);
-  options.root = root;
-  hvd_handle_t handle = 0;
-  internal::ThrowIfError(hvd_broadcast_async(tensor.get(), tensor.get(), &options, &handle));
-  return Handle(handle);
-}
-template <class T>
-Handle broadcast_async(std::vector<T>& data, int root = 0, const std::string& name = {}) {
-  return broadcast_async(data.data(), data.size(), root, name);
-}
+// ---- barrier, join ----
 
 // Returns when every rank has called it and all that this rank submitted before is done.
 inline void barrier() { internal::ThrowIfError(hvd_barrier(nullptr)); }
@@ -230,6 +73,32 @@ inline int join() {
   int32_t last = -1;
   internal::ThrowIfError(hvd_join(&last));
   return last;
+}
+
+// ---- seeing inside ----
+
+// hvdrun writes what every rank does from now on to `path`; see hvd_start_timeline. Any rank may
+// ask.
+inline void start_timeline(const std::string& path) {
+  internal::ThrowIfError(hvd_start_timeline(path.c_str()));
+}
+// Returns when the file is complete.
+inline void stop_timeline() { internal::ThrowIfError(hvd_stop_timeline()); }
+
+// Counters and histograms of this rank, as JSON.
+inline std::string metrics() {
+  size_t bytes = 0;
+  internal::ThrowIfError(hvd_metrics(nullptr, &bytes));
+  std::string text;
+  hvd_status_t status = HVD_ERR_INVALID;
+  // They may have grown since; `bytes` is what is needed then.
+  for (int tries = 0; tries < 10 && status == HVD_ERR_INVALID; ++tries) {
+    text.resize(bytes += 64);
+    status = hvd_metrics(&text[0], &bytes);
+  }
+  internal::ThrowIfError(status);
+  text.resize(bytes - 1);  // without the NUL
+  return text;
 }
 
 }  // namespace hvd

@@ -2,6 +2,7 @@
 // place, without copies between processes.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,7 +22,8 @@ namespace hvd {
 //   hvd::allreduce(weights.data(), weights.size());
 template <class T>
 class Buffer {
-  static_assert(std::is_trivially_copyable<T>::value, "a Buffer holds plain data");
+  static_assert(std::is_trivially_copyable<T>::value && !std::is_const<T>::value,
+                "a Buffer holds plain data, to be written");
 
  public:
   Buffer() = default;
@@ -57,9 +59,15 @@ class Buffer {
 
 // How a model's gradients are reduced.
 struct GradientOptions {
-  std::string name;  // empty: by the order in which the ranks make their Gradients
+  std::string name = {};  // empty: by the order in which the ranks make their Gradients
   Op op = Op::kAverage;
   size_t chunk_bytes = 0;  // of gradients that travel together; 0: chosen
+  // As in Options.
+  int process_set = HVD_GLOBAL_PROCESS_SET;
+  double prescale = 1;
+  double postscale = 1;
+  Compression compression = Compression::kNone;
+  bool average_over_contributors = false;
 };
 
 // A model's gradients, one after the other in memory that all ranks of the host see, reduced in
@@ -77,12 +85,18 @@ class Gradients {
  public:
   explicit Gradients(const std::vector<size_t>& counts, const GradientOptions& options = {}) {
     const std::vector<int64_t> elements(counts.begin(), counts.end());
-    hvd_options_t reduction = internal::MakeOptions(options.name);
-    reduction.op = static_cast<int32_t>(options.op);
+    const Options all = {options.name,
+                         options.process_set,
+                         options.op,
+                         options.prescale,
+                         options.postscale,
+                         options.compression,
+                         options.average_over_contributors};
+    const hvd_options_t reduction = internal::MakeOptions(all);
     hvd_bucket_options_t bucket = HVD_BUCKET_OPTIONS_INIT;
     bucket.chunk_bytes = options.chunk_bytes;
     bucket.reduction = &reduction;
-    bucket.dtype = dtype_of<T>::value;
+    bucket.dtype = internal::DtypeOf<T>();
     internal::ThrowIfError(hvd_bucket_create(elements.data(), static_cast<int32_t>(elements.size()),
                                              &bucket, &bucket_));
     for (size_t i = 0; i < counts.size(); ++i) {
@@ -92,14 +106,22 @@ class Gradients {
     }
   }
   Gradients(Gradients&& other) noexcept
-      : bucket_(std::exchange(other.bucket_, nullptr)), views_(std::move(other.views_)) {}
+      : bucket_(std::exchange(other.bucket_, nullptr)),
+        views_(std::move(other.views_)),
+        in_step_(other.in_step_.exchange(false)) {}
   Gradients& operator=(Gradients&& other) noexcept {
     std::swap(bucket_, other.bucket_);
     std::swap(views_, other.views_);
+    in_step_ = other.in_step_.exchange(in_step_);
     return *this;
   }
-  // Waits for chunks under way.
-  ~Gradients() { hvd_bucket_destroy(bucket_); }
+  // Waits for chunks under way. When it is an exception that leaves the scope, in the middle of a
+  // step (after the first ready(), before wait() returns), this rank leaves the job instead, as at
+  // the end of a Session: the others may never come to those chunks.
+  ~Gradients() {
+    if (in_step_ && unwinding_.now()) hvd_shutdown();
+    hvd_bucket_destroy(bucket_);
+  }
 
   size_t size() const { return views_.size(); }
   // Where gradient `i` lies: always the same place.
@@ -108,15 +130,22 @@ class Gradients {
 
   // Gradient `i` is written; until wait() returns, it is hvd's. Any thread.
   void ready(size_t i) {
+    if (!in_step_.load(std::memory_order_relaxed)) in_step_ = true;
     internal::ThrowIfError(hvd_bucket_ready(bucket_, static_cast<int32_t>(i)));
   }
   // Returns when all are reduced; the next step may begin. Throws HVD_ERR_INVALID, naming them,
   // when some are not ready.
-  void wait() { internal::ThrowIfError(hvd_bucket_wait(bucket_)); }
+  void wait() {
+    const hvd_status_t status = hvd_bucket_wait(bucket_);
+    if (status != HVD_ERR_INVALID) in_step_ = false;
+    internal::ThrowIfError(status);
+  }
 
  private:
   hvd_bucket_t* bucket_ = nullptr;
   std::vector<T*> views_;
+  std::atomic<bool> in_step_{false};  // chunks may be under way; set by any thread
+  internal::Unwinding unwinding_;     // of this object's own scope: not moved
 };
 
 }  // namespace hvd

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "hvd/hvd.h"
 
@@ -40,10 +42,26 @@ enum class Compression : int32_t {
   kBfloat16 = HVD_COMPRESSION_BF16,
 };
 
+// What a call is known by on all ranks: any text, and none means by its order. Points to the text,
+// for the length of the call that it is given to.
+class Name {
+ public:
+  Name() = default;
+  Name(const char* text) : text_(text) {}
+  Name(const std::string& text) : text_(text.c_str()) {}
+  Name(std::nullptr_t) = delete;
+  template <class Number, class = std::enable_if_t<std::is_integral<Number>::value>>
+  Name(Number) = delete;  // a name is text: is this a root or a count too many?
+  const char* c_str() const { return text_; }
+
+ private:
+  const char* text_ = "";
+};
+
 // All that a collective can be told; the functions without it take the part that is asked for most.
 // What an operation has no use for must stay as it is.
 struct Options {
-  std::string name;
+  std::string name = {};
   int process_set = HVD_GLOBAL_PROCESS_SET;
   Op op = Op::kAverage;
   double prescale = 1;
@@ -62,8 +80,11 @@ struct bfloat16 {
 };
 
 // The hvd_dtype_t of a C++ type. Types that hvd cannot reduce have no value and do not compile.
-template <class T>
+template <class T, class = void>
 struct dtype_of;
+template <>
+struct dtype_of<char>
+    : std::integral_constant<hvd_dtype_t, static_cast<char>(-1) < 0 ? HVD_INT8 : HVD_UINT8> {};
 template <>
 struct dtype_of<uint8_t> : std::integral_constant<hvd_dtype_t, HVD_UINT8> {};
 template <>
@@ -87,11 +108,70 @@ struct dtype_of<bool> : std::integral_constant<hvd_dtype_t, HVD_BOOL> {
   static_assert(sizeof(bool) == 1, "hvd's bool is one byte");
 };
 
+// Of long and long long, one is int64_t and the other is as good.
+template <class T>
+struct dtype_of<
+    T, std::enable_if_t<(std::is_same<T, long>::value || std::is_same<T, long long>::value) &&
+                        !std::is_same<T, int64_t>::value && sizeof(T) == 8>>
+    : std::integral_constant<hvd_dtype_t, HVD_INT64> {};
+
 namespace internal {
+
+template <class T, class = void>
+struct HasDtype : std::false_type {};
+template <class T>
+struct HasDtype<T, std::void_t<decltype(dtype_of<T>::value)>> : std::true_type {};
+
+template <class T>
+constexpr hvd_dtype_t DtypeOf() {
+  static_assert(!std::is_const<T>::value,
+                "hvd writes its result here, but the data is const; give it memory of your own");
+  static_assert(HasDtype<std::remove_const_t<T>>::value,
+                "hvd has no elements of this type. It has uint8_t, int8_t, int16_t, int32_t, "
+                "int64_t (and char, long long), float, double, bool, hvd::float16 and "
+                "hvd::bfloat16. For uint32_t and uint64_t, cast the pointer to the signed type: "
+                "copies and sums have the same bits");
+  if constexpr (HasDtype<T>::value) {
+    return dtype_of<T>::value;
+  } else {
+    return HVD_UINT8;
+  }
+}
+
+// A std::vector<bool> has no memory of bools.
+template <class T>
+constexpr bool RefuseVectorOfBool() {
+  static_assert(!std::is_same<T, bool>::value,
+                "std::vector<bool> is packed bits, which hvd cannot read: use "
+                "std::vector<uint8_t>, or for what stays in place std::array<bool, N> or "
+                "hvd::Buffer<bool>");
+  return std::is_same<T, bool>::value;
+}
+template <class T>
+auto DataOf(std::vector<T>& data) {
+  if constexpr (!RefuseVectorOfBool<T>()) {
+    return data.data();
+  } else {
+    return static_cast<T*>(nullptr);
+  }
+}
+template <class T>
+const T* DataOf(const std::vector<T>& data) {
+  return DataOf(const_cast<std::vector<T>&>(data));
+}
 
 inline void ThrowIfError(hvd_status_t status) {
   if (status != HVD_OK) throw Error(status, hvd_last_error());
 }
+
+// Whether an exception is on its way through the scope of the object that has this.
+class Unwinding {
+ public:
+  bool now() const noexcept { return std::uncaught_exceptions() > before_; }
+
+ private:
+  int before_ = std::uncaught_exceptions();
+};
 
 // A tensor of one dimension (or of rows × row_elements) over the caller's memory. `shape` is part
 // of it, so it stays where it was made.
@@ -108,25 +188,30 @@ class Tensor {
   // hvd_tensor_t serves as input and as output and so holds a plain pointer; inputs are only read.
   Tensor(const T* data, size_t rows, size_t row_elements, int32_t ndim)
       : shape_{static_cast<int64_t>(rows), static_cast<int64_t>(row_elements)} {
-    tensor_.data = const_cast<T*>(data);
+    tensor_.data = const_cast<std::remove_const_t<T>*>(data);
     tensor_.shape = shape_.data();
     tensor_.ndim = ndim;
-    tensor_.dtype = dtype_of<T>::value;
+    tensor_.dtype = DtypeOf<T>();
   }
 
   std::array<int64_t, 2> shape_;
   hvd_tensor_t tensor_ = HVD_TENSOR_INIT;
 };
 
-inline hvd_options_t MakeOptions(const std::string& name) {
+inline hvd_options_t MakeOptions(const Name& name) {
   hvd_options_t options = HVD_OPTIONS_INIT;
   options.name = name.c_str();  // copied by the call it is passed to
+  return options;
+}
+inline hvd_options_t MakeOptions(Op op, const Name& name) {
+  hvd_options_t options = MakeOptions(name);
+  options.op = static_cast<int32_t>(op);
   return options;
 }
 
 // `options` must live as long as the result: its name is not copied here.
 inline hvd_options_t MakeOptions(const Options& options) {
-  hvd_options_t made = MakeOptions(options.name);
+  hvd_options_t made = MakeOptions(Name(options.name));
   made.process_set = options.process_set;
   made.op = static_cast<int32_t>(options.op);
   made.prescale = options.prescale;

@@ -50,6 +50,30 @@ void CheckOnSet(int32_t set, const std::vector<int32_t>& ranks) {
   Must(hvd_barrier(&options), "barrier on a set");
 }
 
+// The same from C++, of members; also of memory that the host's ranks see.
+void CheckOptionsOnSet(int32_t set, const std::vector<int32_t>& ranks) {
+  if (hvd_process_set_rank(set) < 0) return;
+  hvd::Options options;
+  options.process_set = set;
+  std::vector<int32_t> mine = {hvd::rank()};
+  if (hvd::allgather(mine, options) != ranks) Fail("allgather of a vector on a set");
+  hvd::broadcast(mine, ranks.back(), options);
+  if (mine[0] != ranks.back()) Fail("broadcast of a vector on a set");
+  const std::vector<int32_t> to_each(ranks.size(), hvd::rank());
+  const auto received = hvd::alltoall_async(to_each.data(), to_each.size(), 1, {}, options).wait();
+  if (received.data != ranks) Fail("alltoall in flight on a set");
+  if (received.splits != std::vector<int64_t>(ranks.size(), 1)) Fail("splits on a set");
+  hvd::GradientOptions reduction;
+  reduction.name = "gradients of set " + std::to_string(set);
+  reduction.op = hvd::Op::kSum;
+  reduction.process_set = set;
+  hvd::Gradients<float> gradients({3}, reduction);
+  gradients[0][2] = 1;
+  gradients.ready(0);
+  gradients.wait();
+  if (gradients[0][2] != static_cast<float>(ranks.size())) Fail("gradients on a set");
+}
+
 // A member's counters have what it has done on the set, and nothing of sets that are gone.
 void CheckCounted(int32_t set, int allreduces) {
   size_t bytes = 0;
@@ -90,6 +114,8 @@ void CheckProcessSets() {
       CheckOnSet(c, c == a ? even : low);
     }
     CheckCounted(b, 9);
+    CheckOptionsOnSet(a, even);
+    CheckOptionsOnSet(b, odd);
     int32_t same = -1;
     if (hvd_add_process_set(odd.data(), static_cast<int32_t>(odd.size()), &same) !=
             HVD_ERR_DUPLICATE ||
