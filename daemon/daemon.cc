@@ -166,6 +166,7 @@ void Daemon::TellEnd(int rank) {
   exited.set_core_dumped(end->core_dumped);
   exited.set_out_of_memory(end->out_of_memory);
   exited.set_after_abort(end->link.after_abort);
+  exited.set_aborted(end->link.aborted);
   for (const std::string& line : end->last_lines) exited.add_last_lines(line);
   exited.set_activity(end->link.activity);
   exited.set_joined(end->link.joined);

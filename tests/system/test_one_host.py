@@ -128,6 +128,15 @@ def test_leaving_while_others_wait():
         here.must_be_clean()
 
 
+def test_a_rank_that_throws_is_the_culprit_though_its_victims_end_first():
+    with world.hosts() as here:
+        for np in (2, 3):
+            outcome = here.hvdrun("-np", np, VICTIM, "throw", 3, 1).must(3, "rank 1 on", "exited with code 3", "| out of cheese",
+                                                                         "exited with code 1 afterwards")
+            assert "hvdrun: rank 1" in outcome.err, outcome
+        here.must_be_clean()
+
+
 def test_a_rank_that_runs_out_of_memory_is_named_to_all():
     with world.hosts() as here:
         outcome = here.hvdrun("-np", 3, VICTIM, "out-of-memory", 1)
