@@ -109,7 +109,7 @@ def test_missing_and_unusable_commands():
     with world.hosts() as here:
         here.hvdrun("-np", 2, "/no/such/program").must(127, "/no/such/program")
         here.hvdrun("-np", 2, "no-such-program").must(127, "no-such-program")
-        here.hvdrun("-np", 2, "/etc/hosts").must(126, "/etc/hosts")
+        here.hvdrun("-np", 2, "/etc/hosts").must(126, "/etc/hosts", "chmod +x /etc/hosts")
         here.must_be_clean()
 
 
@@ -215,6 +215,13 @@ def test_stdin_goes_to_rank_0():
         with open(given, "rb") as stdin:
             outcome = here.hvdrun("-np", 2, "sh", "-c", "wc -l", stdin=stdin).must(0)
         assert sorted(outcome.out.splitlines()) == ["[0]<stdout>:2", "[1]<stdout>:0"], outcome
+
+
+def test_closed_standard_descriptors_are_as_good_as_dev_null():
+    with world.hosts() as here:
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"):
+            here.run("sh", "-c", f"exec {world.HVDRUN} -np 1 cat {closed}", seconds=10).must(0)
+        here.must_be_clean()
 
 
 def test_a_prompt_is_shown_before_its_answer():
