@@ -17,7 +17,9 @@ constexpr double kForever = std::numeric_limits<double>::infinity();
 constexpr double kDetailPatienceS = 0.04;  // for the exit status of a lost host's ssh
 constexpr double kTellAfterS = 0.3;        // a stop that takes longer is announced
 constexpr double kStopMarginS = 3;  // beyond the grace: a host that has not stopped by then is left
-constexpr double kDrainS = 2;       // output after the last clean exit
+// A rank that leaves by an exception still has to unwind, say so and end.
+constexpr double kMissedPatienceS = 1;
+constexpr double kDrainS = 2;           // output after the last clean exit
 constexpr double kDrainStoppedS = 0.3;  // output after a stop
 
 }  // namespace
@@ -75,6 +77,16 @@ void JobState::Stop(const std::string& cause, bool kill, double now) {
   Settle(now);
 }
 
+// A rank has failed for want of another that left its epoch and still runs: how that one ends says
+// more, so it is not stopped at once.
+void JobState::StopForVictim(const std::string& cause, double now) {
+  if (victim_until_ == 0) {
+    victim_until_ = now + kMissedPatienceS;
+    victim_cause_ = cause;
+  }
+  Settle(now);
+}
+
 double JobState::start_deadline() const { return started_ + policy_.start_timeout_s; }
 
 double JobState::deadline() const { return deadline_; }
@@ -84,6 +96,9 @@ void JobState::Tick(double now) {
     return End(Ending::kTimedOut,
                absl::StrFormat("the job ran longer than --timeout %g s", policy_.run_timeout_s),
                now);
+  }
+  if (!stopping_ && victim_until_ > 0 && now >= victim_until_) {
+    return Stop(victim_cause_, false, now);
   }
   if (starting() && now >= start_deadline()) {
     for (size_t host = 0; host < facts_.hosts.size(); ++host) {
@@ -123,6 +138,7 @@ void JobState::Settle(double now) {
     return;
   }
   if (stalls_.asking()) WakeAt(stall_deadline_);
+  if (victim_until_ > 0) WakeAt(victim_until_);
   if (policy_.run_timeout_s > 0) WakeAt(started_ + policy_.run_timeout_s);
   if (!launched_all_) WakeAt(start_deadline());
   if (epochs_.waiting_since() > 0) WakeAt(epochs_.waiting_since() + policy_.start_timeout_s);

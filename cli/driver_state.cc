@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cli/verdict_text.h"
+#include "proto/leaver.h"
 
 namespace hvd {
 namespace {
@@ -120,9 +121,7 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
     case v1::Event::kRankBroke:
       return OnBroke(event.rank_broke(), now);
     case v1::Event::kRankJoined:
-      epochs_.Joined(static_cast<int>(event.rank_joined().rank()), event.rank_joined().epoch(),
-                     now);
-      return Settle(now);
+      return OnJoined(event.rank_joined(), now);
     case v1::Event::kStallDue:
       return OnStallDue(now);
     case v1::Event::kHostPending:
@@ -192,10 +191,13 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
   if (exit.pid() != 0) fact.pid = exit.pid();
   --running_;
   last_output_ = now;
+  NoteMissed(exit.aborted());
   if (exit.signal() != 0 || exit.exit_code() != 0) {
-    Stop(absl::StrCat(NameRank(facts_, exit.rank()), " ", DescribeExit(exit)), false, now);
-    return;
+    const std::string cause = absl::StrCat(NameRank(facts_, exit.rank()), " ", DescribeExit(exit));
+    const bool victim = exit.after_abort() && !fact.missed && MissedRankRuns();
+    return victim ? StopForVictim(cause, now) : Stop(cause, false, now);
   }
+  if (victim_until_ > 0 && !MissedRankRuns()) return Stop(victim_cause_, false, now);
   if (!stopping_ && !exit.left() && OthersNeeded(exit.rank())) {
     fact.early = exit.joined() || epochs_.newest() != 0;
     OnEarlyExit(fact);
@@ -220,6 +222,7 @@ void JobState::OnBroke(const v1::RankBroke& broke, double now) {
 // Ranks abort an epoch themselves when one leaves while others wait for it. Those that are inside a
 // collective on other hosts hear of it only here.
 void JobState::OnLeft(int host, const v1::RankLeft& left) {
+  NoteMissed(left.aborted());
   if (stopping_ || left.aborted().empty() || left.epoch() <= told_aborted_) return;
   told_aborted_ = left.epoch();
   for (size_t other = 0; other < facts_.hosts.size(); ++other) {
@@ -229,6 +232,23 @@ void JobState::OnLeft(int host, const v1::RankLeft& left) {
     command.mutable_epoch_abort()->set_cause(left.aborted());
     Send(static_cast<int>(other), std::move(command));
   }
+}
+
+void JobState::NoteMissed(const std::string& aborted) {
+  const int rank = LeaverIn(aborted);
+  if (rank >= 0 && rank < static_cast<int>(facts_.ranks.size())) facts_.ranks[rank].missed = true;
+}
+
+bool JobState::MissedRankRuns() const {
+  return std::any_of(facts_.ranks.begin(), facts_.ranks.end(), [](const RankFact& fact) {
+    return fact.missed && fact.phase == RankFact::kRunning;
+  });
+}
+
+void JobState::OnJoined(const v1::RankJoined& joined, double now) {
+  if (joined.rank() < facts_.ranks.size()) facts_.ranks[joined.rank()].missed = false;
+  epochs_.Joined(static_cast<int>(joined.rank()), joined.epoch(), now);
+  Settle(now);
 }
 
 void JobState::OnAddresses(int host, const v1::HostAddresses& addresses, double now) {

@@ -70,9 +70,12 @@ class JobState {
   void OnLaunchFailed(int host, const v1::LaunchFailed& failed, double now);
   void OnExited(const v1::RankExited& exit, double now);
   void OnBroke(const v1::RankBroke& broke, double now);
+  void OnJoined(const v1::RankJoined& joined, double now);
   void OnAddresses(int host, const v1::HostAddresses& addresses, double now);
   void OnEarlyExit(const RankFact& fact);
   void OnLeft(int host, const v1::RankLeft& left);
+  void NoteMissed(const std::string& aborted);
+  bool MissedRankRuns() const;
   // driver_stall.cc
   void OnStallDue(double now);
   void OnPending(int host, const v1::HostPending& pending, double now);
@@ -84,6 +87,7 @@ class JobState {
   void Abort(const std::string& cause);
   // driver_end.cc, with Signalled, ProcessLost and Tick
   void Stop(const std::string& cause, bool kill, double now);
+  void StopForVictim(const std::string& cause, double now);
   void End(Ending ending, const std::string& text, double now);
   void Settle(double now);
   bool StopDone(double now);
@@ -103,6 +107,8 @@ class JobState {
   bool stopping_ = false;
   bool told_ = false;  // the person knows that we are stopping
   bool finished_ = false;
+  std::string victim_cause_;  // to stop for, unless the rank that was missed ends by itself…
+  double victim_until_ = 0;   // … until then; 0: no victim yet
   std::string stop_cause_;
   double stop_since_ = 0;
   double stop_deadline_ = 0;

@@ -4,6 +4,7 @@
 namespace hvd {
 
 inline constexpr int kExitOk = 0;
+inline constexpr int kExitBroken = 1;  // --check-build: the installation lacks its library
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitTimeout = 124;        // a time limit ran out, as timeout(1) says it
 inline constexpr int kExitLauncher = 125;       // a lost host or a failed launch

@@ -21,6 +21,12 @@ FrontOutcome Print(std::string text) {
   return outcome;
 }
 
+FrontOutcome CheckBuild(const LibraryReport& library) {
+  FrontOutcome outcome = Print(FormatCheckBuild(library));
+  if (!library.problem.empty()) outcome.exit_code = kExitBroken;
+  return outcome;
+}
+
 FrontOutcome Refuse(const absl::Status& status, const char* after) {
   FrontOutcome outcome;
   outcome.exit_code = kExitUsage;
@@ -72,7 +78,7 @@ FrontOutcome DecideRun(int argc, const char* const* argv, const FrontWorld& worl
     case Ask::kVersion:
       return Print(absl::StrCat("hvdrun ", HVD_VERSION, "\n"));
     case Ask::kCheckBuild:
-      return Print(FormatCheckBuild(world.probe_library()));
+      return CheckBuild(world.probe_library());
     case Ask::kDryRun:
     case Ask::kRun:
       break;

@@ -32,17 +32,6 @@ int Fail(const std::string& text, int code) {
   return code;
 }
 
-// A closed stdin, stdout or stderr would give its number to one of our sockets.
-bool HoldStandardDescriptors() {
-  int fd;
-  do {
-    fd = open("/dev/null", O_RDWR);
-  } while (fd >= 0 && fd <= STDERR_FILENO);
-  if (fd < 0) return false;
-  close(fd);
-  return true;
-}
-
 // Closes every descriptor but 0, 1, 2 and `kept`.
 void CloseAllBut(std::vector<int> kept) {
   std::sort(kept.begin(), kept.end());
@@ -150,7 +139,6 @@ int Run(const RunOptions& options) {
 int Main(int argc, char** argv) {
   // Ignored by who started us, it would be so here, and the kernel keep the ends of our children.
   signal(SIGCHLD, SIG_DFL);
-  if (!HoldStandardDescriptors()) return kExitLauncher;
   const FrontOutcome outcome = DecideRun(argc, argv, ThisMachine());
   fwrite(outcome.err.data(), 1, outcome.err.size(), stderr);
   if (outcome.exit_code < 0) return Run(outcome.options);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/strings/ascii.h"
+
 namespace hvd {
 namespace {
 
@@ -152,7 +154,9 @@ void OptionTable::Parser::DeclareSettings() {
   const SettingOption* before = nullptr;
   for (const SettingOption& option : SettingOptions()) {
     const auto take = [this, &option](const std::string& value) {
-      texts.settings.push_back({&option, value + option.unit});
+      // "64" is in the option's unit, "64K" has one of its own.
+      const bool bare = value.empty() || absl::ascii_isdigit(value.back()) || value.back() == '.';
+      texts.settings.push_back({&option, bare ? value + option.unit : value, value});
     };
     CLI::Option* declared =
         option.type != nullptr

@@ -13,7 +13,8 @@ namespace hvd {
 // A setting of the workers that was given by an option.
 struct SettingText {
   const SettingOption* option = nullptr;
-  std::string text;  // with the option's unit
+  std::string text;  // in the setting's words: with the option's unit, unless it has one
+  std::string typed;
 };
 
 // The texts of the options as typed; checking them is the next step.

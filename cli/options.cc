@@ -118,15 +118,27 @@ absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
   return status;
 }
 
+// The setting's own words speak of its unit; here the person has used the option's.
+absl::Status WrongSetting(const SettingText& given, absl::string_view why) {
+  const std::string names = given.option->names;
+  const std::string name = names.substr(0, names.find(','));
+  const bool has_unit = given.option->type != nullptr && *given.option->unit != '\0';
+  if (!has_unit) return absl::InvalidArgumentError(absl::StrCat(name, " ", why));
+  const Setting& setting = Settings()[static_cast<size_t>(given.option->id)];
+  const double one = ParseSetting(setting, absl::StrCat("1", given.option->unit))->number;
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " must be ", given.option->unit, setting.kind == SettingKind::kBytes ? "B" : "",
+      " from ", setting.least / one, " to ", setting.most / one,
+      " (or have a unit of its own), not ", Quoted(given.typed)));
+}
+
 // A given setting is a wish for the workers' environment; -x comes later and wins.
 absl::Status ReadSettings(const OptionTexts& texts, std::vector<std::string>* forwarded) {
   std::vector<std::string> wishes;
   for (const SettingText& given : texts.settings) {
     const Setting& setting = Settings()[static_cast<size_t>(given.option->id)];
     if (const auto value = ParseSetting(setting, given.text); !value.ok()) {
-      const std::string names = given.option->names;
-      return absl::InvalidArgumentError(
-          absl::StrCat(names.substr(0, names.find(',')), " ", value.status().message()));
+      return WrongSetting(given, value.status().message());
     }
     wishes.push_back(absl::StrCat(setting.name, "=", given.text));
   }

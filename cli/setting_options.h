@@ -11,7 +11,7 @@ struct SettingOption {
   const char* names;  // as CLI11 takes them
   const char* type;   // of the value; nothing: a flag
   SettingId id;
-  const char* unit;  // appended to the value; of a flag: the value
+  const char* unit;  // of a value that has none; of a flag: the value
   const char* help;
 };
 

@@ -137,10 +137,13 @@ StartFailure ExplainStartFailure(const StartEnd& end) {
     return Fill(end, StartFault::kRestrictedShell, "the login shell ended without running hvdd",
                 "does `SHELL HOST /bin/sh -c true` work? a start-up file there may exit");
   }
+  const bool silent = end.errors.empty() && end.noise.empty();
   return Fill(end, StartFault::kHvddFailed,
               absl::StrCat(end.shell.empty() ? "hvdd" : end.shell, " ",
                            StatusWords(end.wait_status), " before hvdd's first word"),
-              "its last words are above; run with --verbose for more");
+              !silent             ? "its last words are above; run with --verbose for more"
+              : end.shell.empty() ? "it said nothing; does `hvdd --version` work here?"
+                                  : "it said nothing; try by hand: SHELL HOST true");
 }
 
 }  // namespace hvd

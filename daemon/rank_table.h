@@ -15,6 +15,7 @@ struct LinkFacts {
   bool joined = false;
   bool left = false;
   bool after_abort = false;
+  std::string aborted;  // the cause, as the ranks of its newest epoch knew it
   std::string activity;
   RankTotals counts = {};  // of all its epochs
 };

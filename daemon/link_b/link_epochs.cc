@@ -47,9 +47,9 @@ void LinkServer::Carry(const EpochActions& actions) {
       case Kind::kLeft:
         event.mutable_rank_left()->set_epoch(action.epoch);
         event.mutable_rank_left()->set_rank(options_.first_rank + action.rank);
-        if (const auto found = memories_.find(action.epoch); found != memories_.end()) {
-          event.mutable_rank_left()->set_aborted(found->second->abort_cause());
-        }
+        ranks_[action.rank].aborted =
+            memories_.count(action.epoch) != 0 ? memories_[action.epoch]->abort_cause() : "";
+        event.mutable_rank_left()->set_aborted(ranks_[action.rank].aborted);
         options_.on_event(std::move(event));
         break;
       case Kind::kAbort:

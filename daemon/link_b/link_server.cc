@@ -76,20 +76,22 @@ void LinkServer::RankStarted(int rank, int pid) {
   loop_.Post([this, rank, pid] { ranks_[rank].pid = pid; });
 }
 
-// From the ranks of another host, sooner than hvdd from hvdrun: the cause is another rank's.
-bool LinkServer::HeardOfAbort(int rank) const {
+// What the page says: ranks abort an epoch themselves, and those of another host are heard there
+// sooner than hvdrun by hvdd. Whoever has left knows what was known then.
+std::string LinkServer::AbortHeardBy(int rank) const {
+  if (book_.left(rank)) return ranks_[rank].aborted;
   const auto found = memories_.find(book_.last_epoch(rank));
-  if (found == memories_.end()) return false;
-  const std::string cause = found->second->abort_cause();
-  const std::string own = absl::StrCat("rank ", options_.first_rank + rank, " ");
-  return !cause.empty() && !absl::StartsWith(cause, own);
+  return found == memories_.end() ? "" : found->second->abort_cause();
 }
 
 void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFacts)> reply) {
   loop_.Post([this, rank, how = std::move(how), reply = std::move(reply)] {
     Rank& ended = ranks_[rank];
     LinkFacts facts;
-    facts.after_abort = (book_.after_abort(rank) || HeardOfAbort(rank)) && !ended.broke;
+    facts.aborted = AbortHeardBy(rank);
+    const std::string own = absl::StrCat("rank ", options_.first_rank + rank, " ");
+    const bool by_another = !facts.aborted.empty() && !absl::StartsWith(facts.aborted, own);
+    facts.after_abort = (book_.after_abort(rank) || by_another) && !ended.broke;
     facts.joined = book_.joined_ever(rank);
     facts.left = book_.left(rank);
     facts.activity = ActivityOf(rank);

@@ -68,6 +68,7 @@ class LinkServer {
     int pid = -1;            // its own process; -1: not running
     int peer = -1;           // descriptor of the connection that speaks for it
     std::string activity;    // of epochs whose memory is gone
+    std::string aborted;     // why the epoch that it left had been aborted, as its page told
     RankTotals counts = {};  // of epochs whose memory is gone
     bool ended = false;
     bool broke = false;  // its link broke before its process ended
@@ -104,7 +105,7 @@ class LinkServer {
   RankTotals CountsOf(int rank) const;
   void Forget(uint64_t epoch);
   void SwitchTracing(bool on);
-  bool HeardOfAbort(int rank) const;
+  std::string AbortHeardBy(int rank) const;
   void LookAtTraces();
   bool TakeTraces(bool whatever_the_room);
   void NoteRankEnded(int rank);

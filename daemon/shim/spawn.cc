@@ -13,9 +13,6 @@
 #include <csignal>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-
 namespace hvd {
 namespace {
 
@@ -98,13 +95,6 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   Fail(report, Step::kCommand);
 }
 
-std::string PathOf(const SpawnOrder& order) {
-  for (const std::string& entry : order.environment) {
-    if (entry.rfind("PATH=", 0) == 0) return entry.substr(5);
-  }
-  return "";
-}
-
 }  // namespace
 
 Spawned Spawn(const SpawnOrder& order, const SpawnFds& fds) {
@@ -131,32 +121,6 @@ Spawned Spawn(const SpawnOrder& order, const SpawnFds& fds) {
     spawned.pidfd.Reset(pidfd);
   }
   return spawned;
-}
-
-std::string DescribeExecFailure(const ExecFailure& failure, const SpawnOrder& order) {
-  const std::string why = strerrordesc_np(failure.error);
-  switch (failure.step) {
-    case Step::kDirectory:
-      return absl::StrCat("cannot enter the working directory '", order.directory, "': ", why,
-                          "; it must exist on every host");
-    case Step::kDescriptors:
-      return absl::StrCat("cannot arrange the descriptors of '", order.argv[0], "': ", why,
-                          "; look at the limit of open files");
-    case Step::kProcess:
-      return absl::StrCat("cannot make a process for '", order.argv[0], "': ", why,
-                          "; look at the limit of processes (ulimit -u, the cgroup's pids.max)");
-    case Step::kCommand:
-      break;
-  }
-  if (failure.error == ENOENT && order.argv[0].find('/') == std::string::npos) {
-    return absl::StrCat("command '", order.argv[0], "' not found on PATH (", PathOf(order), ")");
-  }
-  return absl::StrCat("cannot run '", order.argv[0], "': ", why);
-}
-
-int ExecFailureCode(const ExecFailure& failure) {
-  if (failure.step != Step::kCommand) return 125;
-  return failure.error == ENOENT || failure.error == ENOTDIR ? 127 : 126;
 }
 
 }  // namespace hvd

@@ -106,6 +106,62 @@ TEST_CASE("an epoch that ranks of one host have aborted is aborted on the others
   CHECK_FALSE(table.state.finished());
 }
 
+// Rank 1 has left its epoch, and rank 0 has ended with an error for that.
+void Miss(Table* table) {
+  v1::Event event;
+  v1::RankExited* exit = event.mutable_rank_exited();
+  exit->set_exit_code(1);
+  exit->set_after_abort(true);
+  exit->set_aborted("rank 1 has left the job (hvd_shutdown) while other ranks wait for it in 'x'");
+  table->state.Heard(0, event, table->now);
+}
+
+TEST_CASE("the rank that others missed may end by itself before the rest is stopped") {
+  Table table;
+  table.Start();
+  Miss(&table);
+  CHECK(table.Wants().empty());
+  CHECK(table.state.deadline() == Approx(table.now + 1));
+  SECTION("and is the culprit if it fails") {
+    table.now = 1.5;
+    table.Exit(1, 3, 0, true);
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().index == 1);
+    CHECK(table.Judged().exit_code == 3);
+  }
+  SECTION("and is not if it does not") {
+    table.Exit(1, 0);
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().index == 0);
+  }
+  SECTION("but not for ever") {
+    table.state.Tick(1.9);
+    CHECK(table.Wants().empty());
+    table.state.Tick(2);
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().index == 0);
+  }
+  SECTION("other failures stop the job as always") {
+    table.Exit(2, 0, SIGKILL);
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().index == 2);
+  }
+}
+
+TEST_CASE("a rank that comes back is missed no more") {
+  Table table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_left()->set_epoch(1);
+  event.mutable_rank_left()->set_aborted("rank 1 has left the job (hvd_shutdown) while others");
+  table.state.Heard(0, event, 1);
+  CHECK(table.state.facts().ranks[1].missed);
+  event.mutable_rank_joined()->set_rank(1);
+  event.mutable_rank_joined()->set_epoch(2);
+  table.state.Heard(0, event, 1);
+  CHECK_FALSE(table.state.facts().ranks[1].missed);
+}
+
 TEST_CASE("success waits for the output's end, and not for ever") {
   Table table;
   table.Start();

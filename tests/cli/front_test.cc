@@ -32,6 +32,14 @@ TEST_CASE("questions are answered with exit code 0") {
   CHECK(Decide({"-np", "1", "--dry-run", "a"}).exit_code == 0);
 }
 
+TEST_CASE("an installation that lacks its library is no success") {
+  FrontWorld world = BoxWorld();
+  world.probe_library = [] { return LibraryReport{"/x", "missing at /x", {}}; };
+  const FrontOutcome outcome = Decide({"--check-build"}, world);
+  CHECK_THAT(outcome.out, Contains("libhvd: missing at /x"));
+  CHECK(outcome.exit_code == 1);
+}
+
 TEST_CASE("settings are checked before anything starts, and listed when asked") {
   FrontWorld world = BoxWorld();
   world.environment = {"HVD_FUSION_THRESHOLD=lots"};

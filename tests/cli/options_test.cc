@@ -178,8 +178,15 @@ TEST_CASE("Horovod's options for settings become the workers' variables") {
               "HVD_AUTOTUNE_MAX_SAMPLES=12", "HVD_LOG_LEVEL=DEBUG", "HVD_AUTOTUNE=0"});
   CHECK(Parse({"--fusion-threshold-mb", "1", "--fusion-threshold-mb", "2"}).forwarded ==
         Words{"HVD_FUSION_THRESHOLD=2M"});
-  CHECK_THAT(Refusal({"--fusion-threshold-mb", "lots"}),
-             Contains("--fusion-threshold-mb must be bytes"));
+  CHECK(Parse({"--fusion-threshold-mb", "64K", "--cycle-time-ms", " 50us"}).forwarded ==
+        Words{"HVD_FUSION_THRESHOLD=64K", "HVD_BATCH_WAIT_US= 50us"});
+  CHECK(Refusal({"--fusion-threshold-mb", "lots"}) ==
+        "--fusion-threshold-mb must be MB from 0 to 4096 (or have a unit of its own), not "
+        "\"lots\"");
+  CHECK(Refusal({"--fusion-threshold-mb", "5G"}) ==
+        "--fusion-threshold-mb must be MB from 0 to 4096 (or have a unit of its own), not \"5G\"");
+  CHECK(Refusal({"--cycle-time-ms", "2000"}) ==
+        "--cycle-time-ms must be ms from 0 to 1000 (or have a unit of its own), not \"2000\"");
   CHECK_THAT(Refusal({"--log-level", "loud"}), Contains("--log-level must be one of trace,"));
   CHECK_THAT(Refusal({"--autotune", "--no-autotune"}), Contains("excludes"));
 }

@@ -85,6 +85,17 @@ TEST_CASE("the words name the host and the places that were searched") {
   CHECK(local.cause == "hvdd exited with code 3 before hvdd's first word");
 }
 
+TEST_CASE("last words are pointed at only where there are some") {
+  const StartFailure silent = ExplainStartFailure({Exited(1), "", "", "/bin/false", "n1", ""});
+  CHECK(silent.remedy == "it said nothing; try by hand: /bin/false n1 true");
+  CHECK(ExplainStartFailure({Exited(1), "", "", "", "localhost", "/o/hvdd"}).remedy ==
+        "it said nothing; does `hvdd --version` work here?");
+  for (const auto& [errors, noise] : {std::pair("oh\n", ""), {"", "Welcome\n"}}) {
+    CHECK_THAT(ExplainStartFailure({Exited(1), errors, noise, "agent", "n1", ""}).remedy,
+               Catch::Matchers::Contains("its last words are above"));
+  }
+}
+
 TEST_CASE("quoted lines are the last ones, without control bytes") {
   CHECK(QuoteLines("", 3).empty());
   CHECK(QuoteLines("a\nb\nc\n", 2) == "    | b\n    | c\n");

@@ -60,6 +60,20 @@ TEST_CASE("then the class decides: a death beats an error code, and time only th
   CHECK(Judge(facts).exit_code == 137);
 }
 
+TEST_CASE("a rank that others missed comes before them, unless we ended it") {
+  JobFacts facts = Facts();
+  Exit(&facts, 0, 1.0, 0, SIGABRT, true);
+  Exit(&facts, 4, 1.5, 3, 0, true);
+  CHECK(Judge(facts).index == 0);
+  facts.ranks[4].missed = true;
+  CHECK(Judge(facts).index == 4);
+  CHECK(Judge(facts).exit_code == 3);
+  Exit(&facts, 4, 1.5, 0, SIGTERM, true);
+  CHECK(Judge(facts).index == 0);
+  Exit(&facts, 2, 2.0, 0, SIGKILL, false);
+  CHECK(Judge(facts).index == 2);
+}
+
 TEST_CASE("ranks that we ended are the last to be blamed") {
   JobFacts facts = Facts();
   Exit(&facts, 0, 1.0, 0, SIGTERM, true);

@@ -247,6 +247,25 @@ TEST_CASE("who ends after an abort that only the page tells of: all but the rank
   }
 }
 
+TEST_CASE("whoever has left an aborted epoch ends after its abort, though its page is gone") {
+  Job job(1);
+  std::vector<Worker> workers;
+  workers.push_back(job.ComeBack());
+  job.Run(&workers);
+  HostPage* page = workers[0].Map();
+  REQUIRE(page != nullptr);
+  AbortEpoch(page, "rank 3 has left the job", nullptr);
+  workers[0].Leave(1);
+  REQUIRE(job.hvdd.Await(Kind::kRankLeft).has_value());
+  kill(job.pids[0], SIGKILL);
+  const auto exited = job.hvdd.AwaitExit(0);
+  REQUIRE(exited.has_value());
+  CHECK(exited->left());
+  CHECK(exited->after_abort());
+  CHECK(exited->aborted() == "rank 3 has left the job");
+  munmap(page, kHostPageBytes);
+}
+
 TEST_CASE("the driver's abort and stop reach the page with their cause") {
   Job job(1);
   std::vector<Worker> workers;

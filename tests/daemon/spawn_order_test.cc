@@ -1,11 +1,13 @@
 #include "daemon/shim/spawn_order.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <fstream>
 
 #include "daemon/shim/spawn.h"
 
@@ -61,6 +63,52 @@ TEST_CASE("failures to start in words and codes") {
   CHECK(DescribeExecFailure({Step::kProcess, EAGAIN}, order).find("ulimit -u") !=
         std::string::npos);
   CHECK(ExecFailureCode({Step::kProcess, EAGAIN}) == 125);
+}
+
+// A new directory with nothing but a file of this text and mode, for one test.
+struct OneFile {
+  OneFile(const char* name, const std::string& text, mode_t mode) {
+    REQUIRE(mkdtemp(directory) != nullptr);
+    path = directory + std::string("/") + name;
+    std::ofstream(path) << text;
+    chmod(path.c_str(), mode);
+  }
+  ~OneFile() {
+    unlink(path.c_str());
+    rmdir(directory);
+  }
+  char directory[32] = "/tmp/hvd-test.XXXXXX";
+  std::string path;
+};
+
+TEST_CASE("a command that cannot run says what to do") {
+  using Step = ExecFailure::Step;
+  SpawnOrder order = Sample();
+  const auto told = [&](const char* command, int error, const OneFile& file) {
+    order.argv[0] = command;
+    order.directory = file.directory;
+    return DescribeExecFailure({Step::kCommand, error}, order);
+  };
+  const OneFile train("train", "#!/no/such/python -u\n", 0755);
+  CHECK(told("train", ENOENT, train) ==
+        "command 'train' not found on PATH (/bin); there is ./train here: write ./train");
+  CHECK(told("other", ENOENT, train) == "command 'other' not found on PATH (/bin)");
+  const std::string no_python =
+      ": its first line asks for '/no/such/python', which is not there: No such file or directory";
+  CHECK(told("./train", ENOENT, train) == "cannot run './train'" + no_python);
+  CHECK(told(train.path.c_str(), ENOENT, train) == "cannot run '" + train.path + "'" + no_python);
+  CHECK(told("./other", ENOENT, train) == "cannot run './other': No such file or directory");
+  CHECK(told("./train", EACCES, train) == "cannot run './train': Permission denied");
+
+  const OneFile dos("train", "#! /bin/sh\r\n", 0755);
+  CHECK(told("./train", ENOENT, dos) ==
+        "cannot run './train': its first line ends in a carriage return, as in a DOS file; next: "
+        "sed -i 's/\\r$//' ./train");
+  const OneFile plain("train", "#!/bin/sh\n", 0644);
+  CHECK(told("./train", EACCES, plain) ==
+        "cannot run './train': Permission denied; next: chmod +x ./train");
+  CHECK(told("train", EACCES, plain) == "cannot run 'train': Permission denied");
+  CHECK(told("./", EACCES, plain) == "cannot run './': Permission denied");
 }
 
 TEST_CASE("a process that cannot be made is no matter of descriptors") {

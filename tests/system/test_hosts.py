@@ -132,6 +132,12 @@ def test_a_rank_that_leaves_its_process_sets_while_their_members_wait_elsewhere(
         here.must_be_clean()
 
 
+def test_a_rank_that_throws_is_the_culprit_of_victims_on_all_hosts():
+    with world.hosts(2) as here:
+        here.hvdrun("-np", 3, "-H", "host0:2,host1:1", VICTIM, "throw", 3, 1).must(3, "hvdrun: rank 1 on host0", "| out of cheese")
+        here.must_be_clean()
+
+
 def test_a_rank_that_leaves_while_others_are_inside_a_sum():
     with world.hosts(2, slots=2) as here:
         for _ in range(3):

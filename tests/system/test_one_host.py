@@ -109,7 +109,7 @@ def test_missing_and_unusable_commands():
     with world.hosts() as here:
         here.hvdrun("-np", 2, "/no/such/program").must(127, "/no/such/program")
         here.hvdrun("-np", 2, "no-such-program").must(127, "no-such-program")
-        here.hvdrun("-np", 2, "/etc/hosts").must(126, "/etc/hosts")
+        here.hvdrun("-np", 2, "/etc/hosts").must(126, "/etc/hosts", "chmod +x /etc/hosts")
         here.must_be_clean()
 
 
@@ -136,6 +136,15 @@ def test_an_exception_is_not_held_back_by_what_is_in_flight():
             assert outcome.out.count("was told HVD_ERR_ABORTED: ") == 2 and "rank 1 has left" in outcome.out, outcome
             here.must_be_clean()
         assert here.hvdrun("-np", 2, PROGRAMS / "thrown", "caught").must(0).out.count("goes on") == 2
+        here.must_be_clean()
+
+
+def test_a_rank_that_throws_is_the_culprit_though_its_victims_end_first():
+    with world.hosts() as here:
+        for np in (2, 3):
+            outcome = here.hvdrun("-np", np, VICTIM, "throw", 3, 1).must(3, "rank 1 on", "exited with code 3", "| out of cheese",
+                                                                         "exited with code 1 afterwards")
+            assert "hvdrun: rank 1" in outcome.err, outcome
         here.must_be_clean()
 
 
@@ -217,6 +226,13 @@ def test_stdin_goes_to_rank_0():
         with open(given, "rb") as stdin:
             outcome = here.hvdrun("-np", 2, "sh", "-c", "wc -l", stdin=stdin).must(0)
         assert sorted(outcome.out.splitlines()) == ["[0]<stdout>:2", "[1]<stdout>:0"], outcome
+
+
+def test_closed_standard_descriptors_are_as_good_as_dev_null():
+    with world.hosts() as here:
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"):
+            here.run("sh", "-c", f"exec {world.HVDRUN} -np 1 cat {closed}", seconds=10).must(0)
+        here.must_be_clean()
 
 
 def test_a_prompt_is_shown_before_its_answer():

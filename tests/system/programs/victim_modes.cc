@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <stdexcept>
 #include <thread>
 
 #include "hvd/hvd.hpp"
@@ -100,6 +101,22 @@ int Leave(const Arguments&) {
   Join();
   if (hvd::rank() == 0) _exit(0);
   return Told(Sum);
+}
+
+// throw CODE RANK: one rank leaves by an exception, and ends with CODE when rank 0, which waits for
+// it, has ended for that.
+int Throw(const Arguments& arguments) {
+  pid_t first = 0;
+  try {
+    hvd::Session session;
+    first = hvd::allgather(std::vector<int>{getpid()})[0];
+    if (hvd::rank() == Number(arguments, 1, 1)) throw std::out_of_range("out of cheese");
+    while (true) Sum();
+  } catch (const std::out_of_range& error) {
+    for (int looks = 0; looks < 5000 && kill(first, 0) == 0; ++looks) usleep(1000);
+    std::fprintf(stderr, "%s\n", error.what());
+    return Number(arguments, 0, 3);
+  }
 }
 
 // leave-sets: rank 0 leaves two process sets, whose other members wait for it in none of them.
@@ -371,6 +388,7 @@ const std::map<std::string, Mode>& Modes() {
       {"term-proof", TermProof},
       {"leave", Leave},
       {"leave-sets", LeaveSets},
+      {"throw", Throw},
       {"shutdown-in-join", ShutdownInJoin},
       {"reinit", Reinit},
       {"flood", Flood},
