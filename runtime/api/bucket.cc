@@ -17,7 +17,9 @@ constexpr int kNamedMissing = 8;  // at most in one message
 }  // namespace
 
 Bucket::Bucket(BucketPlan plan, Options options)
-    : plan_(std::move(plan)), options_(std::move(options)) {
+    : plan_(std::move(plan)),
+      options_(std::move(options)),
+      agreement_({&plan_, options_.dtype, options_.reduction.process_set, options_.name}) {
   ready_.resize(plan_.views.size());
   chunks_.resize(plan_.chunks.size());
   ResetLocked();
@@ -49,10 +51,7 @@ bool Bucket::Allocate() {
 
 // The child of a fork has a copy, of which nothing is under way.
 Bucket::~Bucket() {
-  for (const Chunk& chunk : chunks_) {
-    if (Process::forked()) break;
-    if (chunk.handle != 0) hvd_wait(chunk.handle);
-  }
+  if (!Process::forked()) (void)Finish(agreement_.Take(), chunks_);
   if (!in_arena_) {
     free(memory_);
   } else if (!Process::forked()) {
@@ -71,6 +70,7 @@ void Bucket::ResetLocked() {
 }
 
 hvd_status_t Bucket::SubmitLocked(size_t index) {
+  if (const hvd_status_t asked = agreement_.Ask(); asked != HVD_OK) return asked;
   const int64_t shape[] = {static_cast<int64_t>(plan_.chunks[index].elements)};
   hvd_tensor_t tensor = HVD_TENSOR_INIT;
   tensor.data = memory_ + plan_.chunks[index].offset;
@@ -121,27 +121,56 @@ std::string Bucket::MissingLocked() const {
 hvd_status_t Bucket::Wait() {
   if (Process::forked()) return NotInitialized();
   std::vector<Chunk> chunks;
+  hvd_handle_t asked = 0;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (const std::string missing = MissingLocked(); !missing.empty()) {
       return Fail(HVD_ERR_INVALID,
                   "bucket '" + options_.name + "' cannot be waited for: not ready are " + missing);
     }
+    // Another rank's may have tensors.
+    const hvd_status_t empty = plan_.views.empty() ? agreement_.Ask() : HVD_OK;
+    if (empty != HVD_OK) return empty;
+    asked = agreement_.Take();
     chunks = chunks_;
     // Until all are done, a tensor that is made ready again is refused.
     for (Chunk& chunk : chunks_) chunk.handle = 0;
   }
-  hvd_status_t first = HVD_OK;
-  std::string why;
+  const hvd_status_t status = Finish(asked, chunks);
+  std::lock_guard<std::mutex> lock(mutex_);
+  ResetLocked();
+  return status;
+}
+
+// The first error stays the thread's last; the agreement's says most.
+hvd_status_t Bucket::Finish(hvd_handle_t asked, const std::vector<Chunk>& chunks) {
+  size_t most_chunks = 0;
+  hvd_status_t first = agreement_.Wait(asked, &most_chunks);
+  std::string why = first != HVD_OK ? hvd_last_error() : "";
+  FillIn(most_chunks);
   for (const Chunk& chunk : chunks) {
-    const hvd_status_t status = hvd_wait(chunk.handle);
+    const hvd_status_t status = chunk.handle != 0 ? hvd_wait(chunk.handle) : HVD_OK;
     if (first != HVD_OK || status == HVD_OK) continue;
     first = status;
     why = hvd_last_error();
   }
-  std::lock_guard<std::mutex> lock(mutex_);
-  ResetLocked();
   return first == HVD_OK ? HVD_OK : Fail(first, std::move(why));
+}
+
+// Other ranks have more chunks than this one and wait for it: an empty tensor under the name of
+// each ends that.
+void Bucket::FillIn(size_t most_chunks) {
+  const int64_t nothing = 0;
+  hvd_tensor_t tensor = HVD_TENSOR_INIT;
+  tensor.shape = &nothing;
+  tensor.ndim = 1;
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.process_set = options_.reduction.process_set;
+  for (size_t i = plan_.chunks.size(); i < most_chunks; ++i) {
+    const std::string name = options_.name + "." + std::to_string(i);
+    options.name = name.c_str();
+    hvd_allreduce(&tensor, &tensor, &options);
+  }
 }
 
 }  // namespace hvd

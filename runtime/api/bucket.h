@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hvd/hvd.h"
+#include "runtime/api/bucket_agreement.h"
 #include "runtime/api/bucket_plan.h"
 
 namespace hvd {
@@ -46,6 +47,9 @@ class Bucket {
   void ResetLocked();
   hvd_status_t SubmitLocked(size_t chunk);
   std::string MissingLocked() const;
+  // Waits for a step's chunks and for `asked`, the agreement's.
+  hvd_status_t Finish(hvd_handle_t asked, const std::vector<Chunk>& chunks);
+  void FillIn(size_t most_chunks);
 
   const BucketPlan plan_;
   const Options options_;
@@ -54,6 +58,7 @@ class Bucket {
   std::mutex mutex_;
   std::vector<bool> ready_;    // guarded by mutex_, by tensor
   std::vector<Chunk> chunks_;  // guarded by mutex_
+  BucketAgreement agreement_;  // Ask and Take: guarded by mutex_
 };
 
 }  // namespace hvd

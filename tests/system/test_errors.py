@@ -20,3 +20,12 @@ def test_every_error_is_told_on_every_rank_of_two_hosts():
             outcome = here.hvdrun("-np", 3, "-H", "host0:2,host1:1", PROGRAMS / "errors", *what, seconds=55).must(0)
             assert outcome.out.count("all errors right") == 3, outcome
         here.must_be_clean()
+
+
+@world.bound(120)
+def test_buckets_that_differ_are_told_on_every_rank():
+    with world.hosts(2) as here:
+        for np, *more in ((2,), (3,), (3, "-H", "host0:2,host1:1")):
+            outcome = here.hvdrun("-np", np, *more, PROGRAMS / "bucket_errors", seconds=35).must(0)
+            assert outcome.out.count("all buckets right") == np, outcome
+        here.must_be_clean()

@@ -318,8 +318,8 @@ HVD_EXPORT hvd_status_t hvd_metrics(char* buffer, size_t* bytes);
  *
  * A bucket holds the gradients of a model one after the other in memory that all ranks of a host
  * see. A step writes each gradient into its view and says so; whole chunks of neighbours travel as
- * soon as all of them are ready, while the step goes on. All ranks make the same bucket; the order
- * in which tensors become ready may differ. */
+ * soon as all of them are ready, while the step goes on. All ranks make the same bucket (the first
+ * step compares them: see hvd_bucket_wait); the order in which tensors become ready may differ. */
 typedef struct hvd_bucket_t hvd_bucket_t;
 
 typedef struct hvd_bucket_options_t {
@@ -344,7 +344,9 @@ HVD_EXPORT hvd_status_t hvd_bucket_view(const hvd_bucket_t* bucket, int32_t inde
  * HVD_ERR_INVALID when it is ready already; any other error leaves it not ready. */
 HVD_EXPORT hvd_status_t hvd_bucket_ready(hvd_bucket_t* bucket, int32_t index);
 /* Returns when all tensors are reduced, and begins the next step; with an error of any chunk too.
- * HVD_ERR_INVALID, naming the tensors, when some are not ready: then nothing has changed. */
+ * HVD_ERR_INVALID, naming the tensors, when some are not ready: then nothing has changed.
+ * HVD_ERR_MISMATCH, naming the tensor and the ranks, when ranks have made the bucket otherwise:
+ * what it holds is then undefined. */
 HVD_EXPORT hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket);
 /* NULL does nothing. Waits for chunks under way. */
 HVD_EXPORT void hvd_bucket_destroy(hvd_bucket_t* bucket);
