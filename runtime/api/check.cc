@@ -1,6 +1,7 @@
 #include "runtime/api/check.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 
 #include "runtime/api/check_tensor.h"
@@ -70,6 +71,23 @@ bool RowsComeLater(RequestKind kind) {
   return kind == RequestKind::kAllgather || kind == RequestKind::kAlltoall;
 }
 
+// An output is written while other ranks, or this one, still read the input.
+absl::Status CheckOverlap(const Call& call) {
+  const auto input = reinterpret_cast<uintptr_t>(call.input->data);
+  const auto output = reinterpret_cast<uintptr_t>(call.output->data);
+  const bool may_be_same =
+      call.kind == RequestKind::kAllreduce || call.kind == RequestKind::kBroadcast;
+  if (may_be_same && input == output) return absl::OkStatus();
+  const size_t element = DtypeBytes(static_cast<hvd_dtype_t>(call.input->dtype));
+  const size_t inputs = ElementsOf(*call.input) * element;
+  const size_t outputs = ElementsOf(*call.output) * element;
+  const bool any = inputs > 0 && outputs > 0;
+  if (!any || input + inputs <= output || output + outputs <= input) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      std::string("input and output overlap; give output memory of its own") +
+      (may_be_same ? ", or input's from its beginning" : ""));
+}
+
 absl::Status CheckOutput(const Call& call, const Membership& set, Request* request) {
   const bool scatters = call.kind == RequestKind::kReduceScatter;
   const bool may_allocate = scatters || RowsComeLater(call.kind);
@@ -94,7 +112,8 @@ absl::Status CheckOutput(const Call& call, const Membership& set, Request* reque
   }
   request->output_rows = may_allocate ? call.output->shape[0] : 0;
   request->output = call.output->data != nullptr ? call.output->data : &nowhere;
-  return CheckData(*call.output, "output");
+  if (absl::Status status = CheckData(*call.output, "output"); !status.ok()) return status;
+  return CheckOverlap(call);
 }
 
 }  // namespace

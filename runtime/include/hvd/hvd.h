@@ -195,7 +195,7 @@ HVD_EXPORT hvd_status_t hvd_process_set_ids(int32_t* ids, int32_t capacity, int3
 
 /* Reduces elementwise over all ranks; every rank ends with the same bits. input and output must
  * have the same shape and dtype; output->data == input->data is in place; otherwise they must not
- * overlap. */
+ * overlap (HVD_ERR_INVALID, as for all collectives). */
 HVD_EXPORT hvd_status_t hvd_allreduce(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                       const hvd_options_t* options);
 HVD_EXPORT hvd_status_t hvd_allreduce_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
@@ -212,7 +212,8 @@ HVD_EXPORT hvd_status_t hvd_reducescatter_async(const hvd_tensor_t* input,
 
 /* Concatenates the ranks' tensors along the first dimension, in rank order. The first dimension may
  * differ from rank to rank, the others may not; scalars are refused. output may be NULL; else its
- * shape must be the result's exactly (else HVD_ERR_MISMATCH on that rank, after the exchange). */
+ * shape must be the result's exactly (else HVD_ERR_MISMATCH on that rank, after the exchange), and
+ * it must not overlap input. */
 HVD_EXPORT hvd_status_t hvd_allgather(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                       const hvd_options_t* options, hvd_tensor_t* result);
 HVD_EXPORT hvd_status_t hvd_allgather_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
@@ -234,7 +235,8 @@ HVD_EXPORT hvd_status_t hvd_alltoall_async(const hvd_tensor_t* input, const int6
 HVD_EXPORT hvd_status_t hvd_wait_alltoall(hvd_handle_t handle, hvd_tensor_t* result,
                                           int64_t* received_splits);
 
-/* Copies root's tensor to all ranks. On the root output may be the same memory as input. */
+/* Copies root's tensor to all ranks. output->data == input->data is in place; otherwise they must
+ * not overlap. */
 HVD_EXPORT hvd_status_t hvd_broadcast(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                       const hvd_options_t* options);
 HVD_EXPORT hvd_status_t hvd_broadcast_async(const hvd_tensor_t* input, const hvd_tensor_t* output,

@@ -95,6 +95,8 @@ TEST_CASE("each bad argument is named") {
   }
   SECTION("splits") {
     const auto kAlltoall = RequestKind::kAlltoall;
+    float place[6] = {};
+    call.output.data = place;
     CHECK(Contains(call.Complaint(kAlltoall), "2 rows cannot be divided evenly among 4"));
     call.splits = {1, 1};
     CHECK(Contains(call.Complaint(kAlltoall), "nsplits is 2"));
@@ -174,6 +176,8 @@ TEST_CASE("an older caller's options have defaults for what it lacks") {
 
 TEST_CASE("a reduce-scatter's first ranks get one row more") {
   TestCall call;
+  float place[6] = {};
+  call.output.data = place;
   call.ranks = {0, 1, 2};
   call.shape[0] = 5;
   for (const auto& [index, rows] : {std::pair{0, 2}, {1, 2}, {2, 1}}) {
@@ -195,6 +199,29 @@ TEST_CASE("16-bit and integer tensors are not compressed") {
   call.input.dtype = call.output.dtype = HVD_INT32;
   REQUIRE(call.Check(RequestKind::kAllreduce).ok());
   CHECK(call.request.signature.compression == HVD_COMPRESSION_NONE);
+}
+
+TEST_CASE("input and output are the same memory or have nothing in common") {
+  TestCall call;
+  float place[30] = {};
+  call.input.data = place + 10;
+  for (const auto kind : {RequestKind::kAllreduce, RequestKind::kBroadcast, RequestKind::kAllgather,
+                          RequestKind::kReduceScatter, RequestKind::kAlltoall}) {
+    INFO(KindName(kind));
+    const bool scatters = kind == RequestKind::kReduceScatter;
+    call.ranks = scatters ? std::vector<int>{0} : std::vector<int>{0, 1};
+    const bool may_be_same = kind == RequestKind::kAllreduce || kind == RequestKind::kBroadcast;
+    for (int at = 0; at <= 20; ++at) {
+      INFO(at);
+      call.output.data = place + at;
+      const bool fine = at <= 4 || at >= 16 || (may_be_same && at == 10);
+      CHECK(call.Check(kind).ok() == fine);
+      if (!fine) CHECK(Contains(call.Complaint(kind), "input and output overlap"));
+    }
+  }
+  call.shape[0] = 0;  // nothing lies anywhere
+  call.output.data = place + 11;
+  CHECK(call.Check(RequestKind::kAllreduce).ok());
 }
 
 TEST_CASE("no elements need no memory") {
