@@ -133,7 +133,8 @@ def test_an_exception_is_not_held_back_by_what_is_in_flight():
         for what in ("handle", "gather", "gradients"):
             outcome = here.hvdrun("-np", 3, PROGRAMS / "thrown", what, seconds=15).must(3, "rank 1")
             assert "rank 1: bad batch" in outcome.out, outcome
-            assert outcome.out.count("was told HVD_ERR_ABORTED: ") == 2 and "rank 1 has left" in outcome.out, outcome
+            # By one at least: the other may be stopped before it says so.
+            assert "was told HVD_ERR_ABORTED: " in outcome.out and "rank 1 has left" in outcome.out, outcome
             here.must_be_clean()
         assert here.hvdrun("-np", 2, PROGRAMS / "thrown", "caught").must(0).out.count("goes on") == 2
         here.must_be_clean()
