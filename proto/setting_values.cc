@@ -89,11 +89,21 @@ absl::StatusOr<SettingValues> SettingValues::Read(absl::Span<const std::string> 
     if (Find(variables, foreign.name) == nullptr) continue;
     values.notes_.push_back(absl::StrCat(foreign.name, " has no effect: ", foreign.why));
   }
+  values.WarnOfIdleAutotune();
   for (const auto& [name, text] : variables) {
     std::string warning = WarningOf(name);
     if (!warning.empty()) values.warnings_.push_back(std::move(warning));
   }
   return values;
+}
+
+void SettingValues::WarnOfIdleAutotune() {
+  if (Flag(SettingId::kAutotune)) return;
+  for (const SettingId id : {SettingId::kAutotuneLog, SettingId::kAutotuneFile}) {
+    if (!IsSet(id)) continue;
+    warnings_.push_back(
+        absl::StrCat(Of(id).from, " has no effect without HVD_AUTOTUNE=1 (hvdrun --autotune)"));
+  }
 }
 
 std::vector<std::string> SettingValues::Describe() const {

@@ -26,7 +26,8 @@ class SettingValues {
   // A line for everything that the environment sets: "HVD_FUSION_THRESHOLD 32M (from
   // HOROVOD_FUSION_THRESHOLD)", and for what of Horovod's has no effect, with the reason.
   std::vector<std::string> Describe() const;
-  // Names that look like a setting's misspelt: "HVD_FUSION_TRESHOLD is no setting; did you mean …?"
+  // Names that look like a setting's misspelt: "HVD_FUSION_TRESHOLD is no setting; did you mean
+  // …?", and settings that have no effect without another.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
@@ -35,6 +36,7 @@ class SettingValues {
     std::string from;        // the variable; empty: the default
     std::string overridden;  // Horovod's variable that says something else
   };
+  void WarnOfIdleAutotune();
   const Effective& Of(SettingId id) const { return effective_[static_cast<size_t>(id)]; }
 
   std::vector<Effective> effective_;  // in the order of Settings()

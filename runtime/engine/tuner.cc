@@ -1,8 +1,11 @@
 #include "runtime/engine/tuner.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -29,7 +32,10 @@ Tuner::Tuner(const Place& place, const EngineConfig& config)
 absl::Status Tuner::ReadResult() {
   if (config_.autotune_file.empty()) return absl::OkStatus();
   std::ifstream file(config_.autotune_file);
-  if (!file) return absl::OkStatus();  // it is written at the end
+  if (!file) {
+    DoubtResultFile();
+    return absl::OkStatus();  // it is written at the end
+  }
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const auto point = ParseResult(text, PointOf(config_));
   if (!point.ok()) {
@@ -74,6 +80,13 @@ void Tuner::Finish() {
   std::ofstream file(config_.autotune_file);
   file << FormatResult(search_.candidate());
   if (!file.flush()) SayUnwritten("HVD_AUTOTUNE_FILE", config_.autotune_file);
+}
+
+// After a try to open it. Better said before a long search than after it.
+void Tuner::DoubtResultFile() const {
+  const std::string folder = std::filesystem::path(config_.autotune_file).parent_path();
+  if (errno == ENOENT && access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return;
+  SayUnwritten("HVD_AUTOTUNE_FILE", config_.autotune_file);
 }
 
 // After a stream's failure.

@@ -47,6 +47,7 @@ class Tuner {
   // To HVD_AUTOTUNE_LOG; one that cannot be written is said once.
   void Log(const std::string& text);
   void Finish();
+  void DoubtResultFile() const;
   void SayUnwritten(const char* setting, const std::string& path) const;
 
   const Place place_;

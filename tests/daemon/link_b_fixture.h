@@ -35,6 +35,11 @@ class Worker {
     [[maybe_unused]] const ssize_t n =
         send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
+  // Whether hvdd leaves this link within 10 s; nothing is read meanwhile.
+  bool AwaitLeft() const {
+    pollfd left{socket_.get(), 0, 0};
+    return poll(&left, 1, 10000) == 1 && (left.revents & POLLHUP) != 0;
+  }
   // The next message; KIND_NOT_SET: none within 5 s, or the link has ended.
   v1::ToWorker Receive() {
     v1::ToWorker message;

@@ -138,6 +138,7 @@ TEST_CASE("a worker that asks and asks and never reads is left") {
   std::string flood;
   for (int i = 0; i < kAsked; ++i) flood += Frame(ready.SerializeAsString());
   worker.SendBytes(flood);
+  REQUIRE(worker.AwaitLeft());
   int refused = 0;
   while (worker.Receive().has_refused()) ++refused;
   CHECK(refused > 0);

@@ -133,5 +133,12 @@ TEST_CASE("a misspelt name is warned of, other programs' are not") {
             .empty());
 }
 
+TEST_CASE("an autotune file without autotune is pointed out, by the name that was given") {
+  CHECK(Read({"HVD_AUTOTUNE_FILE=t.env", "HOROVOD_AUTOTUNE_LOG=t.csv"}).warnings() ==
+        Lines{"HOROVOD_AUTOTUNE_LOG has no effect without HVD_AUTOTUNE=1 (hvdrun --autotune)",
+              "HVD_AUTOTUNE_FILE has no effect without HVD_AUTOTUNE=1 (hvdrun --autotune)"});
+  CHECK(Read({"HVD_AUTOTUNE_FILE=t.env", "HVD_AUTOTUNE=1"}).warnings().empty());
+}
+
 }  // namespace
 }  // namespace hvd

@@ -137,5 +137,20 @@ TEST_CASE("a log that cannot be written is named once, and the search goes on") 
                     ": No such file or directory\n");
 }
 
+TEST_CASE("a result that cannot be written is named before the search") {
+  const TemporaryFile folder("no such folder");
+  EngineConfig config;
+  config.autotune = true;
+  config.autotune_file = folder.path() + "/result";
+  std::string said;
+  {
+    const Stderr errors;
+    CHECK(Tuner::Make({0, false}, config).ok());
+    said = errors.Text();
+  }
+  CHECK(said == "hvd: cannot write HVD_AUTOTUNE_FILE " + config.autotune_file +
+                    ": No such file or directory\n");
+}
+
 }  // namespace
 }  // namespace hvd
