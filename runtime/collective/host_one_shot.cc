@@ -1,4 +1,3 @@
-
 #include "absl/container/inlined_vector.h"
 #include "runtime/collective/host_paths.h"
 #include "runtime/collective/kernels/copy.h"

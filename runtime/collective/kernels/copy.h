@@ -10,8 +10,8 @@ namespace hvd {
 // As memcpy (no overlap; nothing is touched when `bytes` is 0), but at no alignment slow. The C
 // library's memcpy leaves more than a few KB to the processor's string copy. That is the best for
 // memory that lies in another processor's cache, since it fetches nothing to be overwritten; but on
-// some (Zen 3, Zen 4) it falls to a twentieth of its speed when the destination lies up to 31 bytes
-// after the source within a page, as malloc's large buffers do beside a stage.
+// some (seen on Zen 3) it falls to a twentieth of its speed when the destination lies up to 31
+// bytes after the source within a page, as malloc's large buffers do beside a stage.
 void CopyBytes(void* to, const void* from, size_t bytes);
 
 using CopyKernel = void (*)(void* to, const void* from, size_t bytes);
