@@ -145,7 +145,7 @@ void TimelineFile::Inside::Take(const Work& work) {
 }
 
 // After every write the file is whole; the next one begins where its end began. Adds that to
-// `bytes`.
+// `bytes`. A kill within the write may cut it at a page's end, which viewers of traces forgive.
 void TimelineFile::Inside::Write(std::string* bytes) {
   if (!file || bytes->empty()) return;
   const size_t without_end = bytes->size();
