@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/session/apart.h"
+
 namespace hvd {
 namespace {
 
@@ -80,8 +82,8 @@ ArenaFile Arena::Share() {
 absl::Status Arena::Map() {
   if (absl::Status made = MakeFile(); !made.ok()) return made;
   for (uint64_t bytes = file_.bytes; bytes >= kLeastBytes; bytes /= 2) {
-    void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.fd, 0);
-    if (address == MAP_FAILED) continue;
+    void* address = MapAtPlace(file_.fd, bytes, kOwnArenaPlace);
+    if (address == nullptr) continue;
     // Where the system's shmem_enabled lets it; a core file would fill the holes.
     madvise(address, bytes, MADV_HUGEPAGE);
     madvise(address, bytes, MADV_DONTDUMP);

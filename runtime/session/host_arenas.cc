@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/session/apart.h"
+
 namespace hvd {
 namespace {
 
@@ -29,12 +31,17 @@ bool FitsTheLimit(const std::vector<ArenaFile>& files) {
   return true;
 }
 
+// Each rank's differs from all others'.
+int PlaceOf(int peer, int local_rank) {
+  return kOwnArenaPlace + (peer < local_rank ? peer + 1 : peer);
+}
+
 }  // namespace
 
-bool HostArenas::MapOne(const ArenaFile& file, Mapping* mapping) {
+bool HostArenas::MapOne(const ArenaFile& file, int place, Mapping* mapping) {
   if (!CannotShrinkBelow(file.fd, file.bytes)) return false;
-  void* address = mmap(nullptr, file.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
-  if (address == MAP_FAILED) return false;
+  void* address = MapAtPlace(file.fd, file.bytes, place);
+  if (address == nullptr) return false;
   madvise(address, file.bytes, MADV_HUGEPAGE);
   madvise(address, file.bytes, MADV_DONTDUMP);
   madvise(address, file.bytes, MADV_DONTFORK);  // a forked child has no business there
@@ -51,7 +58,8 @@ std::unique_ptr<HostArenas> HostArenas::Map(std::vector<ArenaFile> files, int lo
     const ArenaFile& file = files[rank];
     const bool peer = static_cast<int>(rank) != local_rank && file.bytes > 0;
     if (peer && arenas->complete_) {
-      arenas->complete_ = arenas->MapOne(file, &arenas->mappings_[rank]);
+      arenas->complete_ = arenas->MapOne(file, PlaceOf(static_cast<int>(rank), local_rank),
+                                         &arenas->mappings_[rank]);
     }
     if (file.fd >= 0) close(file.fd);
   }

@@ -39,7 +39,7 @@ class HostArenas {
     uint64_t bytes = 0;
   };
   HostArenas(int local_rank, const Arena* own) : local_rank_(local_rank), own_(own) {}
-  bool MapOne(const ArenaFile& file, Mapping* mapping);
+  bool MapOne(const ArenaFile& file, int place, Mapping* mapping);
 
   const int local_rank_;
   const Arena* const own_;

@@ -10,6 +10,8 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -176,6 +178,34 @@ TEST_CASE("ranks of a host see one another's arenas and close what they were giv
     CHECK(arenas->Address(1, static_cast<int64_t>(other.Share().bytes), 1) == nullptr);
   }
   CHECK(OpenDescriptors() == before + 3);  // the arenas' own
+}
+
+// By the hash with which AMD's Zen processors look up a line in a first-level cache.
+int LineHash(const void* address) {
+  const auto bits = reinterpret_cast<uintptr_t>(address);
+  const auto bit = [bits](int i) { return static_cast<int>(bits >> i & 1); };
+  constexpr int kPartner[] = {27, 26, 25, 20, 21, 22, 23, 24};
+  int hash = 0;
+  for (int i = 0; i < 8; ++i) hash |= (bit(12 + i) ^ bit(kPartner[i])) << i;
+  return hash;
+}
+
+TEST_CASE("equal offsets of two ranks' arenas never share a hash of a first-level cache") {
+  constexpr int kLocalRank = 2;
+  std::vector<std::unique_ptr<Arena>> ranks;
+  std::vector<ArenaFile> files;
+  for (int rank = 0; rank < 6; ++rank) {
+    ranks.push_back(std::make_unique<Arena>());
+    files.push_back(rank == kLocalRank ? ArenaFile{} : Copy(ranks.back()->Share()));
+  }
+  REQUIRE(ranks[kLocalRank]->Allocate(64).ok());
+  const auto arenas = HostArenas::Map(std::move(files), kLocalRank, ranks[kLocalRank].get());
+  REQUIRE(arenas->complete());
+  for (const int64_t at : {0LL, 4096LL, 123 * 4096LL, 5LL << 20, 48LL << 20}) {
+    std::set<int> hashes;
+    for (int rank = 0; rank < 6; ++rank) hashes.insert(LineHash(arenas->Address(rank, at)));
+    CHECK(hashes.size() == 6);
+  }
 }
 
 TEST_CASE("a rank that cannot see all arenas offers nothing") {
