@@ -149,7 +149,7 @@ uint64_t Direct::WordInPlace(const Signature& s, bool staged) {
   uint64_t hash = Mix(HashOf(s), staged ? 0xbe5466cf34e90c6cull : 0x452821e638d01377ull);
   hash = Mix(hash, std::bit_cast<uint64_t>(s.prescale));
   hash = Mix(hash, std::bit_cast<uint64_t>(s.postscale));
-  return ((hash | 1) << 16) | (staged ? 0 : kOffsetBytes);
+  return ((hash | 1) << 16) | kOffsetBytes;
 }
 
 void Direct::PublishDone(const DirectTicket& ticket) {

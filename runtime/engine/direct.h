@@ -61,14 +61,20 @@ class Direct {
   static uint64_t WordOf(const Signature& signature);
   static size_t BytesOf(uint64_t word) { return word & 0xffff; }
   // Of an allreduce in place: on all ranks from the arenas, and the mark brings ArenaOffsets, or on
-  // all from the stages. A rank that cannot reach the others' arenas still reaches their stages.
+  // all from the stages, and it brings the place in a cache line where the rank's stage begins. A
+  // rank that cannot reach the others' arenas still reaches their stages.
   static uint64_t WordInPlace(const Signature& signature, bool staged);
   // Where a rank shows the others a tensor of its private memory, one at a time. What is larger
   // would leave the caches, and goes better in pieces (collective/).
   static constexpr size_t kStageBytes = size_t{1} << 20;
   // Not a multiple of a page: see HostRegion.
   static constexpr size_t kStageStride = kStageBytes + 256;
-  std::byte* Stage(int peer) const { return stages_ + kStageStride * peer; }
+  // Begins as far into a cache line as the rank's tensor, `skew` bytes: what is copied or summed
+  // then lies alike on both sides, and no vector of either crosses a line.
+  std::byte* Stage(int peer, uint64_t skew) const {
+    return stages_ + kStageStride * peer + skew % kLine;
+  }
+  static uint64_t SkewOf(const void* tensor) { return reinterpret_cast<uintptr_t>(tensor) % kLine; }
 
   // Where this rank's tensor is to be written, and the mark published afterwards.
   std::byte* Room(const DirectTicket& ticket, uint64_t word);
@@ -90,6 +96,7 @@ class Direct {
   int size() const { return place_.size; }
 
  private:
+  static constexpr size_t kLine = 64;
   struct Line;
   struct Header;
   std::atomic<uint64_t>& done(const DirectTicket& ticket, int peer) const;

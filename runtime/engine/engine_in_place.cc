@@ -36,7 +36,7 @@ bool Engine::MayStage(const Request& request) const {
 
 void Engine::StageOthersSlices(const Request& request) {
   const Direct& direct = *world_->direct();
-  std::byte* stage = direct.Stage(direct.index());
+  std::byte* stage = direct.Stage(direct.index(), Direct::SkewOf(request.input));
   const auto* input = static_cast<const std::byte*>(request.input);
   ForOthersSlices(direct, request.signature,
                   [&](size_t at, size_t bytes) { CopyBytes(stage + at, input + at, bytes); });
@@ -44,7 +44,7 @@ void Engine::StageOthersSlices(const Request& request) {
 
 void Engine::CollectOthersSlices(const Request& request) {
   const Direct& direct = *world_->direct();
-  const std::byte* stage = direct.Stage(direct.index());
+  const std::byte* stage = direct.Stage(direct.index(), Direct::SkewOf(request.input));
   auto* output = static_cast<std::byte*>(request.output);
   ForOthersSlices(direct, request.signature,
                   [&](size_t at, size_t bytes) { CopyBytes(output + at, stage + at, bytes); });
@@ -64,7 +64,9 @@ bool Engine::FindInPlace(const LocalName& name, ReducePart* part, InPlaceBuffers
       input = request.input;
       output = request.output;
     } else if (name.staged) {
-      input = output = direct.Stage(peer);
+      uint64_t skew = 0;
+      memcpy(&skew, direct.TensorAt(name.ticket, peer), sizeof(skew));
+      input = output = direct.Stage(peer, skew);
     } else {
       ArenaOffsets at;
       memcpy(&at, direct.TensorAt(name.ticket, peer), sizeof(at));

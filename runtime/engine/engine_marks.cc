@@ -62,8 +62,14 @@ void Engine::MarkInPlace(LocalName* name) {
   if (name->staged && !MayStage(request)) return;
   name->in_place = true;
   name->word = Direct::WordInPlace(request.signature, name->staged);
-  if (name->staged) return StageOthersSlices(request);
-  memcpy(world_->direct()->Room(name->ticket, name->word), &offsets, sizeof(offsets));
+  std::byte* const room = world_->direct()->Room(name->ticket, name->word);
+  if (!name->staged) {
+    memcpy(room, &offsets, sizeof(offsets));
+    return;
+  }
+  const uint64_t skew = Direct::SkewOf(request.input);
+  memcpy(room, &skew, sizeof(skew));
+  StageOthersSlices(request);
 }
 
 absl::Status Engine::MarkOnBoard(LocalName* name) {

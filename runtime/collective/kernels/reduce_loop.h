@@ -76,12 +76,12 @@ HVD_INLINE void ReduceBlock(const Operands& operands, const Scales& scales, size
   }
 }
 
-// The last elements, fewer than a vector.
+// A few elements, fewer than a vector.
 template <class Element, class Op, class Scales>
-HVD_INLINE void ReduceTail(const ReduceTask& task, const Scales& scales, size_t at) {
+HVD_INLINE void ReduceRest(const ReduceTask& task, const Scales& scales, size_t at, size_t count) {
   using Stored = typename Element::Stored;
   using Level = typename Element::AtLevel;
-  const size_t bytes = (task.count - at) * sizeof(Stored);
+  const size_t bytes = count * sizeof(Stored);
   alignas(Level::kBytes) Stored padded[Level::kBytes / sizeof(Stored)] = {};
   Level::Tail::Load(padded, static_cast<const Stored*>(task.sources[0]) + at, bytes);
   typename Element::Vector sum = Before(scales, Element::Load(padded));
@@ -95,6 +95,19 @@ HVD_INLINE void ReduceTail(const ReduceTask& task, const Scales& scales, size_t 
   }
 }
 
+// From so many elements on it pays to begin where no vector of a destination crosses a cache line.
+// Sources and other destinations usually begin at the same place in a line.
+constexpr size_t kAlignedFrom = 1024;
+
+// How many come before the first whole vector; none where no element begins with one.
+template <class Element>
+HVD_INLINE size_t ElementsBeforeVector(const typename Element::Stored* begin) {
+  constexpr size_t kWidth = sizeof(typename Element::Stored);
+  constexpr size_t kBytes = Element::kLanes * kWidth;  // as they are stored
+  const size_t past = reinterpret_cast<uintptr_t>(begin) % kBytes;
+  return past % kWidth != 0 ? 0 : (kBytes - past) % kBytes / kWidth;
+}
+
 template <class Element, class Op, int kSources, int kDestinations, class Scales>
 HVD_INLINE void ReduceAll(const ReduceTask& task, const Scales& scales) {
   constexpr int kVectors = 4;
@@ -102,13 +115,17 @@ HVD_INLINE void ReduceAll(const ReduceTask& task, const Scales& scales) {
   const Operands<typename Element::Stored, kSources, kDestinations> operands(task);
   const size_t count = task.count;
   size_t at = 0;
+  if (count >= kAlignedFrom) {
+    at = ElementsBeforeVector<Element>(operands.destination(0));
+    if (at > 0) ReduceRest<Element, Op>(task, scales, 0, at);
+  }
   for (; at + kBlock <= count; at += kBlock) {
     ReduceBlock<Element, Op, kVectors>(operands, scales, at);
   }
   for (; at + Element::kLanes <= count; at += Element::kLanes) {
     ReduceBlock<Element, Op, 1>(operands, scales, at);
   }
-  if (at < count) ReduceTail<Element, Op>(task, scales, at);
+  if (at < count) ReduceRest<Element, Op>(task, scales, at, count - at);
 }
 
 // With two ranks, sums go to one or two places.

@@ -109,15 +109,18 @@ TEST_CASE("all levels, alignments and lengths give the same bits, NaN and denorm
     for (const hvd_op_t op : test::kAllOps) {
       if (dtype == HVD_BOOL && op == HVD_AVERAGE) continue;
       const size_t width = DtypeBytes(dtype);
-      const size_t most = 300;
+      const size_t most =
+          1120;  // from 1024 on a kernel begins with what comes before a whole vector
       const std::vector<Bytes> inputs = RandomBytes(3, most * width, dtype * 10 + op);
       for (const double postscale : {1.0, dtype == HVD_BOOL ? 1.0 : 1.7}) {
         const double prescale = postscale == 1 ? 1 : 0.3;
         const Case scaled{dtype, op, most, 0, postscale == 1 ? 3 : 4, prescale, postscale};
         const Bytes whole = Run(scaled, inputs, KernelLevel::kBaseline);
         for (const KernelLevel level : Levels()) {
-          for (const size_t misalignment : {0, 1, 2, 4, 7}) {
-            for (size_t count = 0; count <= most; count = count < 70 ? count + 1 : count + 23) {
+          for (const size_t misalignment : {0, 1, 2, 4, 7, 16, 40}) {
+            for (size_t count = 0; count <= most; count += count < 70    ? 1
+                                                           : count < 300 ? 23
+                                                                         : 205) {
               INFO("dtype " << dtype << " op " << op << " count " << count << " off "
                             << misalignment << " scaled " << postscale << " "
                             << KernelLevelName(level));
