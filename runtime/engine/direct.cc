@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 
 #include "runtime/collective/collectives.h"
+#include "runtime/collective/kernels/own_lines.h"
 #include "runtime/engine/shared_lock.h"
 
 namespace hvd {
@@ -172,6 +174,16 @@ void Direct::Publish(const DirectTicket& ticket, uint64_t word) {
   Line& mine = line(ticket, place_.index);
   mine.word = word;
   mine.stamp.store(ticket.stamp(), std::memory_order_release);
+}
+
+void Direct::OwnNext(const DirectTicket& ticket, uint64_t word) const {
+  DirectTicket next = ticket;
+  ++next.count;
+  const size_t bytes = BytesOf(word);
+  const bool in_line = bytes <= kBytesInLine;
+  const Line& mine = line(next, place_.index);
+  OwnLines(&mine, offsetof(Line, tensor) + (in_line ? bytes : 0));
+  if (!in_line) OwnLines(slot(next, place_.index), bytes);
 }
 
 void Direct::Leave(uint32_t round) {

@@ -63,6 +63,7 @@ void Engine::ExecuteDirectly(LocalName* name) {
   Request* request = name->pending;
   const int64_t begin_ns = timeline_.Stamp();
   request->status = ExecuteDirect(*world_->direct(), name->ticket, request);
+  world_->direct()->OwnNext(name->ticket, name->word);
   NoteDirect(*request, begin_ns);
 }
 

@@ -106,6 +106,7 @@ void Engine::SumInPlace(LocalName* name) {
 void Engine::FinishInPlace(LocalName* name) {
   Request* request = name->pending;
   if (name->staged) CollectOthersSlices(*request);
+  world_->direct()->OwnNext(name->ticket, name->word);
   NoteDirect(*request, name->begin_ns);
   Complete({&request, 1}, true);
 }
