@@ -276,7 +276,8 @@ HVD_EXPORT hvd_status_t hvd_barrier(const hvd_options_t* options);
  * process sets, in the others' barriers, allreduces with neutral values (HVD_AVERAGE divides by all
  * ranks, unless HVD_AVERAGE_OVER_CONTRIBUTORS) and allgathers with no rows; their other collectives
  * are HVD_ERR_MISMATCH. Returns when all have joined; *last_rank (may be NULL) gets the rank that
- * did last. */
+ * did last. First waits for what this rank has submitted before: two ranks that have each submitted
+ * something that the other never will, and then join, wait until the stall shutdown. */
 HVD_EXPORT hvd_status_t hvd_join(int32_t* last_rank);
 
 /* *done becomes 1 when hvd_wait would not block. The handle stays valid. */
