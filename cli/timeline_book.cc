@@ -14,7 +14,9 @@ namespace {
 constexpr size_t kMostRows = 10000;
 constexpr char kUnnamed[] = "unnamed call ";
 
-uint64_t Key(const TraceSpan& span) { return static_cast<uint64_t>(span.set) << 32 | span.tensor; }
+uint64_t Key(const TraceSpan& span) {
+  return static_cast<uint64_t>(span.region) << 32 | span.tensor;
+}
 
 // Every activity's name, spelled once.
 const std::string& NameOf(TraceActivity activity) {
@@ -72,6 +74,7 @@ void TimelineBook::TakeName(Rank* rank, const TraceRecord& record) {
   // The library's own names begin with a byte that no user's do.
   if (!name.empty() && static_cast<unsigned char>(name[0]) < ' ')
     name = absl::StrCat("(", name.substr(1), ")");
+  if (record.span.set != 0) absl::StrAppend(&name, " (process set ", record.span.set, ")");
   rank->rows[Key(record.span)] = RowOf(rank, name);
 }
 

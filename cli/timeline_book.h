@@ -29,7 +29,7 @@ class TimelineBook {
 
  private:
   struct Rank {
-    std::unordered_map<uint64_t, int> rows;  // by (set, tensor): the row of its present name
+    std::unordered_map<uint64_t, int> rows;  // by (region, tensor): the row of its present name
     std::map<std::string, int> row;          // by name
     std::vector<std::string> names;          // by row
     std::vector<bool> named;                 // in this file, by row

@@ -57,7 +57,7 @@ struct HostPage {
 };
 
 // What lies behind the page, zeroed at first and touched only where it is used: each rank's
-// counters and answers, one a process set, and its timeline.
+// counters and answers, one a region (a process set, and after it others), and its timeline.
 struct RankWatch {
   RankActivity activity[kWatchedSets];  // of the sets besides the global one, which is in the page
   RankMetrics metrics[kWatchedSets];
@@ -70,14 +70,15 @@ inline constexpr size_t kHostPageBytes = kRankWatchAt + kMaxLocalRanks * sizeof(
 struct WatchPlace {
   HostPage* page = nullptr;
   int local_rank = 0;  // of the process on its host
-  int set = 0;         // the set's region; 0: the global set
+  int region = 0;      // the set's, which other sets may have had; 0: the global set's
+  int32_t set = 0;     // the set's number, as users know it
 };
 inline RankWatch& WatchOf(HostPage* page, int local_rank) {
   return reinterpret_cast<RankWatch*>(reinterpret_cast<char*>(page) + kRankWatchAt)[local_rank];
 }
 inline RankActivity& ActivityAt(const WatchPlace& place) {
-  return place.set == 0 ? place.page->activity[place.local_rank]
-                        : WatchOf(place.page, place.local_rank).activity[place.set];
+  return place.region == 0 ? place.page->activity[place.local_rank]
+                           : WatchOf(place.page, place.local_rank).activity[place.region];
 }
 
 // Rings the bell: one increment, a full fence, and system calls only for those asleep. `event_fds`

@@ -102,8 +102,8 @@ uint32_t EpochMemory::Ask() {
 }
 
 bool EpochMemory::HasPending(int local_rank) const {
-  for (int set = 0; set < kWatchedSets; ++set) {
-    const RankActivity& activity = ActivityAt({page_, local_rank, set});
+  for (int region = 0; region < kWatchedSets; ++region) {
+    const RankActivity& activity = ActivityAt({page_, local_rank, region});
     if (activity.pending.load(std::memory_order_relaxed) != 0) return true;
   }
   return false;
@@ -116,8 +116,8 @@ bool EpochMemory::AnyPending() const {
   return false;
 }
 
-bool EpochMemory::Answer(int local_rank, int set, uint32_t question, PendingList* list) const {
-  return ReadPending(WatchOf(page_, local_rank).pending[set], question, list);
+bool EpochMemory::Answer(int local_rank, int region, uint32_t question, PendingList* list) const {
+  return ReadPending(WatchOf(page_, local_rank).pending[region], question, list);
 }
 
 RankTotals EpochMemory::Counts(int local_rank) const {

@@ -41,7 +41,7 @@ class EpochMemory {
   uint32_t Ask();
   bool AnyPending() const;
   bool HasPending(int local_rank) const;
-  bool Answer(int local_rank, int set, uint32_t question, PendingList* list) const;
+  bool Answer(int local_rank, int region, uint32_t question, PendingList* list) const;
   // What a rank has counted in this epoch, over all process sets.
   RankTotals Counts(int local_rank) const;
   // What a worker gets: the memory, then the event fds.

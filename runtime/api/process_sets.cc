@@ -258,7 +258,7 @@ absl::Status ProcessSets::Add(absl::Span<const int32_t> ranks, int32_t* id) {
     set->index = static_cast<int>(at - set->ranks.begin());
     const WatchPlace job = global->engine->world().watch();
     set->counted_before.Add(WatchOf(job.page, job.local_rank).metrics[set->region]);
-    auto world = EpochWorld::ForSet(&global->engine->world(), {set->region, set->ranks});
+    auto world = EpochWorld::ForSet(&global->engine->world(), {set->region, set->ranks, set->id});
     if (!world.ok()) return world.status();
     set->engine = std::make_shared<Engine>(*std::move(world), config_);
   }

@@ -112,6 +112,23 @@ TEST_CASE("a number that gets another name gets another row, unnamed calls share
   CHECK(text.find(R"("tid":3,"ts":7.000)") != std::string::npos);
 }
 
+TEST_CASE("a tensor of a process set has a row of its own, with the set's number") {
+  TimelineBook book(kTwoHosts);
+  const auto format = ChromeTimeline();
+  book.BeginFile(format.get(), 0, 0);
+  Ranks alpha(2);
+  alpha.Put(0, 1, "grad", 1000, 2000);
+  for (const int32_t set : {3, 4}) {
+    const TraceSpan span = {TraceActivity::kAllreduce, 1, 1, 1000 * set, 1000 * set, 256, set};
+    PutSpan(alpha.rings[0].get(), span, "grad");
+  }
+  const std::string text = Taken(&book, 0, alpha.Drain(), 0);
+  CHECK(text.find(R"("tid":1,"args":{"name":"grad"}})") != std::string::npos);
+  CHECK(text.find(R"x("tid":2,"args":{"name":"grad (process set 3)"}})x") != std::string::npos);
+  CHECK(text.find(R"x("tid":3,"args":{"name":"grad (process set 4)"}})x") != std::string::npos);
+  CHECK(text.find(R"("tid":3,"ts":4.000)") != std::string::npos);
+}
+
 TEST_CASE("a second file names everything again") {
   TimelineBook book(kTwoHosts);
   const auto format = ChromeTimeline();

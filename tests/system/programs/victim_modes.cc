@@ -65,6 +65,20 @@ int Wait(const Arguments&) {
   while (true) pause();
 }
 
+// wait-set: rank 0 waits for rank 1 in a process set that has come in the place of a removed one.
+int WaitSet(const Arguments&) {
+  Join();
+  hvd::remove_process_set(hvd::add_process_set({0, 1}));
+  hvd::Options options;
+  options.process_set = hvd::add_process_set({0, 1});
+  float value = 1;
+  options.name = "shared";
+  if (hvd::rank() < 2) hvd::allreduce(&value, 1, options);
+  options.name = "lonely";
+  if (hvd::rank() == 0) hvd::allreduce(&value, 1, options);
+  while (true) pause();
+}
+
 // exit CODE RANK: one rank ends with CODE while the others wait for it.
 int Exit(const Arguments& arguments) {
   Join();
@@ -386,6 +400,7 @@ const std::map<std::string, Mode>& Modes() {
       {"loop", Loop},
       {"alltoall", Alltoall},
       {"wait", Wait},
+      {"wait-set", WaitSet},
       {"exit", Exit},
       {"segv", Segv},
       {"term-proof", TermProof},
