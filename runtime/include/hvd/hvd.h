@@ -245,7 +245,8 @@ HVD_EXPORT hvd_status_t hvd_broadcast_async(const hvd_tensor_t* input, const hvd
 /* Groups: `count` tensors that become ready, and run, together, under one name. `inputs`, `outputs`
  * and `results` are arrays; the tensors' dtypes may differ among themselves, but not between ranks.
  * outputs NULL: an allreduce is in place; the others' results are allocated, and `results`
- * (blocking) or hvd_wait_results gets them. */
+ * (blocking) or hvd_wait_results gets them. No output may overlap another tensor's input or output
+ * (HVD_ERR_INVALID); tensors may have the same input. */
 HVD_EXPORT hvd_status_t hvd_grouped_allreduce(const hvd_tensor_t* inputs,
                                               const hvd_tensor_t* outputs, int32_t count,
                                               const hvd_options_t* options);
