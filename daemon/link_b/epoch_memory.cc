@@ -60,9 +60,10 @@ void EpochMemory::Abort(const std::string& cause) {
   AbortEpoch(page_, cause.c_str(), event_fds_.empty() ? nullptr : event_fds_.data());
 }
 
-std::string EpochMemory::abort_cause() const {
-  if (page_->aborted.load(std::memory_order_acquire) == 0) return "";
-  return {page_->abort_text, strnlen(page_->abort_text, sizeof(page_->abort_text))};
+AbortWord EpochMemory::aborted() const {
+  if (page_->aborted.load(std::memory_order_acquire) == 0) return {};
+  return {std::string(page_->abort_text, strnlen(page_->abort_text, sizeof(page_->abort_text))),
+          page_->abort_leaver.load(std::memory_order_relaxed)};
 }
 
 std::string EpochMemory::Activity(int local_rank) const {

@@ -260,9 +260,10 @@ void Engine::CompleteAll(const absl::Status& status) {
 void Engine::Break(const absl::Status& status) {
   CompleteAll(status);
   watched_.clear();
-  const bool aborted = world_->page()->aborted.load(std::memory_order_acquire) != 0;
+  const HostPage& page = *world_->page();
+  const bool aborted = page.aborted.load(std::memory_order_acquire) != 0;
   if (aborted && world_->leader() != nullptr) {
-    world_->leader()->SpreadAbort(world_->page()->abort_text);
+    world_->leader()->SpreadAbort({page.abort_text, page.abort_leaver.load()});
   }
 }
 
