@@ -43,8 +43,8 @@ typedef enum hvd_status_t {
   HVD_ERR_ABORTED = 5, /* a rank died, left or ran out of memory; hvd_last_error names the cause */
   HVD_ERR_UNSUPPORTED = 6, /* this build or this version cannot do it */
   HVD_ERR_TIMEOUT = 7,
-  HVD_ERR_LAUNCH = 8, /* the launcher's link is missing, refused or broken */
-  HVD_ERR_INTERNAL = 9
+  HVD_ERR_LAUNCH = 8,  /* the launcher's link is missing, refused or broken */
+  HVD_ERR_INTERNAL = 9 /* out of memory before the other ranks were told; or a fault of hvd's */
 } hvd_status_t;
 
 typedef enum hvd_dtype_t {

@@ -205,14 +205,19 @@ void LimitMemory() {
   if (setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
 }
 
-// out-of-memory RANK: one rank has no room for what an Adasum needs besides the tensor.
+// out-of-memory RANK [result]: one rank has no room for what an Adasum needs besides the tensor, or
+// for the result of an allgather.
 int OutOfMemory(const Arguments& arguments) {
   Join();
   std::vector<float> data(8 << 20, 1);
   if (hvd::rank() == Number(arguments, 0, 1)) LimitMemory();
   for (const char* name : {"large", "later"}) {
     try {
-      hvd::allreduce(data, hvd::Op::kAdasum, name);
+      if (arguments.size() > 1) {
+        hvd::allgather(data, name);
+      } else {
+        hvd::allreduce(data, hvd::Op::kAdasum, name);
+      }
     } catch (const hvd::Error& error) {
       Say(error.what());
     }
