@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kMostWaiting = 64 << 20;
 constexpr size_t kTakenAtOnce = 64 << 10;
+constexpr char kTooSlow[] = "the timeline ends early: its file system is too slow";
 
 int64_t Nanoseconds(clockid_t clock) {
   timespec now;
@@ -221,8 +222,8 @@ std::string TimelineFile::Finish(double seconds) {
                                               [this] { return inside_->finished; });
   if (!done) return "the timeline could not be written in time; its end is missing";
   if (!inside_->failure.empty()) return inside_->failure;
-  if (inside_->too_slow) return "the timeline ends early: its file system is too slow";
-  return "";
+  if (inside_->too_slow) return kTooSlow;
+  return inside_->book.given_up();  // the thread is done with it
 }
 
 }  // namespace hvd
