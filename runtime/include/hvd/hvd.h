@@ -309,7 +309,7 @@ HVD_EXPORT hvd_status_t hvd_free(void* memory);
  * directory): Chrome's JSON, or Perfetto's own format when the name ends in .pftrace or
  * .perfetto-trace. Any rank may ask; asking again for the file that is being written is granted.
  * HVD_ERR_INVALID: it cannot be written; HVD_ERR_UNSUPPORTED: there is no hvdrun. hvd_stop_timeline
- * returns when the file is complete. */
+ * returns when the file is complete: it can be read at once. HVD_ERR_INVALID: it could not be. */
 HVD_EXPORT hvd_status_t hvd_start_timeline(const char* path);
 HVD_EXPORT hvd_status_t hvd_stop_timeline(void);
 /* Counters and histograms of this rank as JSON text with a final NUL. *bytes is the room in

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <stdexcept>
 #include <thread>
 
@@ -280,7 +282,18 @@ int Lag(const Arguments& arguments) {
   return 0;
 }
 
-// timeline PATH: sums, sums while the timeline is on, sums.
+// How often the text is in the file, which ends as a whole timeline does; else -1.
+int CountInTimeline(const std::string& path, const std::string& text) {
+  std::ifstream file(path);
+  const std::string json(std::istreambuf_iterator<char>(file), {});
+  if (json.size() < 2 || json.substr(json.size() - 2) != "]\n") return -1;
+  int count = 0;
+  for (size_t at = 0; (at = json.find(text, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+// timeline PATH: sums, sums while the timeline is on, sums. What rank 0 finds in the file on its
+// host when it has been stopped is all.
 int TimelineOnAndOff(const Arguments& arguments) {
   Join();
   float value = 1;
@@ -292,9 +305,16 @@ int TimelineOnAndOff(const Arguments& arguments) {
     return 4;
   }
   sum("all have begun");
-  sum("during");
+  constexpr int kSums = 5000;
+  for (int i = 0; i < kSums; ++i) sum("during");
   sum("all are done");
   hvd::stop_timeline();
+  const std::string event = R"({"name":"ALLREDUCE","ph":"X","pid":0,)";
+  const int events = hvd::rank() == 0 ? CountInTimeline(arguments[0], event) : kSums;
+  if (events < kSums) {
+    std::fprintf(stderr, "%d events are in the file that is said to be complete\n", events);
+    return 5;
+  }
   sum("stopped");
   sum("after");
   hvd::shutdown();
