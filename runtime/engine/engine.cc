@@ -140,20 +140,7 @@ absl::Status Engine::Run(Request* request) {
     return WaitLocked(request, &lock);
   }
   // The common case: an idle engine. The mark goes straight to the executor, which is this thread.
-  bool ended = false;
-  try {
-    if (MayEndAtOnceLocked(*request)) {
-      world_->waiter().Ring();
-      ended = EndAtOnceLocked(request);
-    }
-    if (!ended) WatchMarkedLocked();
-  } catch (const std::bad_alloc& error) {
-    const Role role(this, &lock);
-    at_work_ = request->local->name;
-    BreakThrown(error);
-    ended = true;
-  }
-  if (ended) {
+  if (BeginRunLocked(request, &lock)) {
     lock.unlock();
     OfferRole(waiting_.load(), true);
     return request->status;
@@ -169,6 +156,23 @@ absl::Status Engine::Run(Request* request) {
   }
   waiting_.fetch_add(1, std::memory_order_relaxed);
   return WaitLocked(request, &lock);
+}
+
+// With the role free. True: the request is done already.
+bool Engine::BeginRunLocked(Request* request, std::unique_lock<std::mutex>* lock) {
+  try {
+    if (MayEndAtOnceLocked(*request)) {
+      world_->waiter().Ring();
+      if (EndAtOnceLocked(request)) return true;
+    }
+    WatchMarkedLocked();
+    return false;
+  } catch (const std::bad_alloc& error) {
+    const Role role(this, lock);
+    at_work_ = request->local->name;
+    BreakThrown(error);
+    return true;
+  }
 }
 
 absl::Status Engine::Wait(Request* request) {

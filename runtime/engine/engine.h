@@ -82,6 +82,7 @@ class Engine {
   absl::Status EnterLocked(Request* request);
   absl::Status WithdrawLocked(Request* request, const std::exception& error);
   void MakeRoomLocked();
+  bool BeginRunLocked(Request* request, std::unique_lock<std::mutex>* lock);
   // REQUIRES: this thread is counted in waiting_. Unlocks.
   absl::Status WaitLocked(Request* request, std::unique_lock<std::mutex>* lock);
   // Returns when `done`, which becomes true under mutex_ only. REQUIRES: as above.
