@@ -93,7 +93,7 @@ class Driver {
   void Postpone(const TimelineAsk& ask);
   void AnswerTimeline(const TimelineAsk& ask, v1::SetTimeline set);
   void SendTimeline(int host, v1::SetTimeline set);
-  void AnswerTimelineEnded();
+  void AnswerTimelineEnded(const absl::Status& ended);
   void WaitForTimeline();
 
   DriverSetup setup_;

@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cli/verdict_text.h"
-#include "proto/leaver.h"
 
 namespace hvd {
 namespace {
@@ -191,7 +190,7 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
   if (exit.pid() != 0) fact.pid = exit.pid();
   --running_;
   last_output_ = now;
-  NoteMissed(exit.aborted());
+  if (exit.has_leaver()) NoteMissed(exit.leaver());
   if (exit.signal() != 0 || exit.exit_code() != 0) {
     const std::string cause = absl::StrCat(NameRank(facts_, exit.rank()), " ", DescribeExit(exit));
     const bool victim = exit.after_abort() && !fact.missed && MissedRankRuns();
@@ -222,7 +221,7 @@ void JobState::OnBroke(const v1::RankBroke& broke, double now) {
 // Ranks abort an epoch themselves when one leaves while others wait for it. Those that are inside a
 // collective on other hosts hear of it only here.
 void JobState::OnLeft(int host, const v1::RankLeft& left) {
-  NoteMissed(left.aborted());
+  if (left.has_leaver()) NoteMissed(left.leaver());
   if (stopping_ || left.aborted().empty() || left.epoch() <= told_aborted_) return;
   told_aborted_ = left.epoch();
   for (size_t other = 0; other < facts_.hosts.size(); ++other) {
@@ -234,9 +233,9 @@ void JobState::OnLeft(int host, const v1::RankLeft& left) {
   }
 }
 
-void JobState::NoteMissed(const std::string& aborted) {
-  const int rank = LeaverIn(aborted);
-  if (rank >= 0 && rank < static_cast<int>(facts_.ranks.size())) facts_.ranks[rank].missed = true;
+// By a worker's word.
+void JobState::NoteMissed(uint32_t rank) {
+  if (rank < facts_.ranks.size()) facts_.ranks[rank].missed = true;
 }
 
 bool JobState::MissedRankRuns() const {

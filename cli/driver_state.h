@@ -74,7 +74,7 @@ class JobState {
   void OnAddresses(int host, const v1::HostAddresses& addresses, double now);
   void OnEarlyExit(const RankFact& fact);
   void OnLeft(int host, const v1::RankLeft& left);
-  void NoteMissed(const std::string& aborted);
+  void NoteMissed(uint32_t rank);
   bool MissedRankRuns() const;
   // driver_stall.cc
   void OnStallDue(double now);

@@ -72,7 +72,7 @@ void Driver::TakeArrivals() {
   for (Arrival& arrival : links_.Take()) {
     switch (arrival.kind) {
       case Arrival::kBeat:
-        if (timeline_.Heard(arrival.host, arrival.trip)) AnswerTimelineEnded();
+        timeline_.Heard(arrival.host, arrival.trip);
         break;
       case Arrival::kEvent:
         OnEvent(arrival.host, arrival.event);
@@ -100,7 +100,7 @@ void Driver::OnOutput(int host, v1::OutputChunk* taken) {
   const v1::OutputChunk& chunk = *taken;
   ports_[host].output_received += chunk.data().size();
   if (chunk.is_timeline()) {
-    if (timeline_.Take(host, taken)) AnswerTimelineEnded();
+    timeline_.Take(host, taken);
     return;
   }
   const int rank = static_cast<int>(chunk.rank());
@@ -123,7 +123,7 @@ void Driver::OnOutput(int host, v1::OutputChunk* taken) {
 
 void Driver::OnLinkEnded(int host) {
   TakeSpawner();  // its death comes before that of its children
-  if (timeline_.HostEnded(host)) AnswerTimelineEnded();
+  timeline_.HostEnded(host);
   if (state_.facts().hosts[host].phase == HostFact::kGone) return;
   state_.HostLost(host, "the connection to its hvdd closed", MonotonicSeconds());
   if (!ports_[host].ended.empty()) state_.HostDetail(host, ports_[host].ended, MonotonicSeconds());

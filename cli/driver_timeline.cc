@@ -9,7 +9,7 @@ namespace hvd {
 namespace {
 
 constexpr size_t kMostEarly = 4 << 20;  // a quarter of a second's worth, at most
-constexpr double kBeginPatienceS = 10;  // for the file system, until a file is open
+constexpr double kPatienceS = 10;       // for the file system, until a file is open, or complete
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void DriverTimeline::Begin(const std::string& path, double now) {
   if (!file_) file_.emplace(topology_);
   file_->Begin(path);
   beginning_ = path;
-  begin_until_ = now + kBeginPatienceS;
+  begin_until_ = now + kPatienceS;
 }
 
 std::optional<absl::Status> DriverTimeline::TakeBegun(double now) {
@@ -33,7 +33,7 @@ std::optional<absl::Status> DriverTimeline::TakeBegun(double now) {
   if (!begun) {
     return absl::DeadlineExceededError(absl::StrCat("cannot write the timeline ", path,
                                                     ": its file system has not answered for ",
-                                                    kBeginPatienceS, " s"));
+                                                    kPatienceS, " s"));
   }
   if (begun->ok()) on_ = true;
   if (begun->ok()) path_ = path;
@@ -45,27 +45,39 @@ void DriverTimeline::BeginEnd() {
   for (Host& host : hosts_) host.marked = host.ended;
 }
 
-bool DriverTimeline::EndIfAllMarked() {
+void DriverTimeline::EndIfAllMarked() {
   const bool all = std::all_of(hosts_.begin(), hosts_.end(),
                                [](const Host& host) { return host.marked && host.early.empty(); });
-  if (!ending_ || !all) return false;
+  if (!ending_ || all_marked_ || !all) return;
   file_->End();
-  on_ = ending_ = false;
-  return true;
+  all_marked_ = true;
 }
 
-bool DriverTimeline::Heard(int host, const BeatRoundTrip& trip) {
+std::optional<absl::Status> DriverTimeline::TakeEnded(double now) {
+  if (!all_marked_) return std::nullopt;
+  end_until_ = std::min(end_until_, now + kPatienceS);
+  std::optional<absl::Status> ended = file_->TakeEnded();
+  if (!ended && now < end_until_) return std::nullopt;
+  end_until_ = std::numeric_limits<double>::infinity();
+  on_ = ending_ = all_marked_ = false;
+  if (ended) return ended;
+  return absl::DeadlineExceededError(
+      absl::StrCat("the timeline ", path_,
+                   " is not complete: its file system has not answered for ", kPatienceS, " s"));
+}
+
+void DriverTimeline::Heard(int host, const BeatRoundTrip& trip) {
   Host& from = hosts_[host];
   from.clock.Add(trip);
   if (!from.early.empty() && from.clock.offset_ns()) Pass(host, std::exchange(from.early, {}));
-  return EndIfAllMarked();
+  EndIfAllMarked();
 }
 
 void DriverTimeline::Pass(int host, std::string bytes) {
   if (file_) file_->Take(host, std::move(bytes), hosts_[host].clock.offset_ns().value_or(0));
 }
 
-bool DriverTimeline::Take(int host, v1::OutputChunk* chunk) {
+void DriverTimeline::Take(int host, v1::OutputChunk* chunk) {
   Host& from = hosts_[host];
   if (from.clock.offset_ns() || from.early.size() > kMostEarly) {
     if (!from.early.empty()) Pass(host, std::exchange(from.early, {}));
@@ -75,14 +87,14 @@ bool DriverTimeline::Take(int host, v1::OutputChunk* chunk) {
   }
   if (chunk->end()) from.ended = true;
   if (chunk->end() || chunk->skipped_lines() != 0) from.marked = true;
-  return EndIfAllMarked();
+  EndIfAllMarked();
 }
 
-bool DriverTimeline::HostEnded(int host) {
+void DriverTimeline::HostEnded(int host) {
   Host& from = hosts_[host];
   from.ended = from.marked = true;
   if (!from.early.empty()) Pass(host, std::exchange(from.early, {}));
-  return EndIfAllMarked();
+  EndIfAllMarked();
 }
 
 bool DriverTimeline::open() const {

@@ -1,6 +1,7 @@
 // The driver's part of the timeline: the hosts' clocks, their streams, and who asked for what.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string>
@@ -23,15 +24,16 @@ class DriverTimeline {
   void Begin(const std::string& path, double now);
   std::optional<absl::Status> TakeBegun(double now);
   bool beginning() const { return !beginning_.empty(); }
-  double deadline() const { return begin_until_; }
+  double deadline() const { return std::min(begin_until_, end_until_); }
   int event_fd() const { return file_->event_fd(); }  // once Begin was called
-  // Recording ends when each host whose link is open has said its last and can be placed in time;
-  // then one of the next three returns true, once.
+  // Recording ends when each host whose link is open has said its last and can be placed in time.
+  // When all that is in the file, TakeEnded has the outcome, as TakeBegun has.
   void BeginEnd();
-  bool Heard(int host, const BeatRoundTrip& trip);
+  std::optional<absl::Status> TakeEnded(double now);
+  void Heard(int host, const BeatRoundTrip& trip);
   // A chunk of a host's timeline stream.
-  bool Take(int host, v1::OutputChunk* chunk);
-  bool HostEnded(int host);  // its link is no more
+  void Take(int host, v1::OutputChunk* chunk);
+  void HostEnded(int host);  // its link is no more
 
   bool on() const { return on_; }
   bool ending() const { return ending_; }
@@ -48,7 +50,7 @@ class DriverTimeline {
     bool marked = false;  // said its last since BeginEnd
   };
   void Pass(int host, std::string bytes);
-  bool EndIfAllMarked();
+  void EndIfAllMarked();
 
   const Topology topology_;
   std::optional<TimelineFile> file_;  // none until it is asked for: it has a thread
@@ -58,6 +60,8 @@ class DriverTimeline {
   double begin_until_ = std::numeric_limits<double>::infinity();
   bool on_ = false;
   bool ending_ = false;
+  bool all_marked_ = false;  // ending_, and only the file is to be waited for
+  double end_until_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace hvd

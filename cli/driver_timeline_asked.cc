@@ -22,8 +22,9 @@ void Driver::BeginTimeline(const std::string& path) {
   Watch(timeline_.event_fd(), EPOLLIN | EPOLLET, DriverSource::kTimeline);
 }
 
-// Once the file is open, or cannot be opened.
+// Once the file is open, or cannot be opened; once it is complete, or cannot be completed.
 void Driver::LookAtTimeline(double now) {
+  if (const auto ended = timeline_.TakeEnded(now)) AnswerTimelineEnded(*ended);
   const std::optional<absl::Status> begun = timeline_.TakeBegun(now);
   if (!begun) return;
   const std::string error(begun->message());
@@ -90,12 +91,13 @@ void Driver::SendTimeline(int host, v1::SetTimeline set) {
   }
 }
 
-void Driver::AnswerTimelineEnded() {
+void Driver::AnswerTimelineEnded(const absl::Status& ended) {
   for (const uint32_t rank : std::exchange(timeline_enders_, {})) {
     if (rank >= static_cast<uint32_t>(options_.topology.size())) continue;
     v1::Command command;
     command.mutable_set_timeline()->set_answer(true);
     command.mutable_set_timeline()->set_rank(rank);
+    command.mutable_set_timeline()->set_error(std::string(ended.message()));
     links_.Send(options_.topology.place(static_cast<int>(rank)).host, command);
   }
 }

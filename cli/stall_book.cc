@@ -108,9 +108,9 @@ StallBook::Report StallBook::End(double least_s) {
     Group& group = groups[missing];
     group.missing = missing;
     group.waited_s = std::max(group.waited_s, tensor.waited_s);
-    group.names.push_back(absl::StrCat("'", key.second, "' (", tensor.what,
-                                       key.first != 0 ? absl::StrCat(", set ", key.first) : "",
-                                       ")"));
+    group.names.push_back(
+        absl::StrCat("'", key.second, "' (", tensor.what,
+                     key.first != 0 ? absl::StrCat(", process set ", key.first) : "", ")"));
     report.waited_s = std::max(report.waited_s, tensor.waited_s);
   }
   size_t told = 0;

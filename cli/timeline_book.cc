@@ -12,9 +12,13 @@ namespace {
 
 // More names than this a rank share one row, so that a job with ever new names stays small.
 constexpr size_t kMostRows = 10000;
+// No rank that goes right has so many: some 9000 numbers in each of 16 regions.
+constexpr size_t kMostNumbers = 262144;
 constexpr char kUnnamed[] = "unnamed call ";
 
-uint64_t Key(const TraceSpan& span) { return static_cast<uint64_t>(span.set) << 32 | span.tensor; }
+uint64_t Key(const TraceSpan& span) {
+  return static_cast<uint64_t>(span.region) << 32 | span.tensor;
+}
 
 // Every activity's name, spelled once.
 const std::string& NameOf(TraceActivity activity) {
@@ -47,15 +51,19 @@ std::string TimelineBook::BeginFile(TimelineFormat* format, int64_t start_ns, in
 
 void TimelineBook::Take(int host, std::string_view bytes, int64_t offset_ns, std::string* out) {
   records_.clear();
-  if (garbled_[host] || !decoders_[host].Take(bytes, &records_)) garbled_[host] = true;
+  if (!garbled_[host] && !decoders_[host].Take(bytes, &records_)) {
+    garbled_[host] = true;
+    GiveUp(absl::StrCat("host ", topology_.hosts()[host].name), "its events make no sense");
+  }
   for (TraceRecord& record : records_) {
     if (record.local_rank >= static_cast<uint32_t>(topology_.hosts()[host].ranks)) continue;
     const int rank = topology_.first_rank(host) + static_cast<int>(record.local_rank);
+    if (ranks_[rank].given_up) continue;
     if (record.lost != 0) {
       WriteLost(rank, record.lost, out);
     } else if (record.span.activity == TraceActivity::kNameEnd) {
       Write(out);
-      TakeName(&ranks_[rank], record);
+      TakeName(rank, record);
     } else {
       record.span.begin_ns += offset_ns;
       record.span.end_ns = std::max(record.span.begin_ns, record.span.end_ns + offset_ns);
@@ -65,13 +73,24 @@ void TimelineBook::Take(int host, std::string_view bytes, int64_t offset_ns, std
   Write(out);
 }
 
-void TimelineBook::TakeName(Rank* rank, const TraceRecord& record) {
+// Said at the end; every stream is given up at most once.
+void TimelineBook::GiveUp(const std::string& whose, const char* why) {
+  if (given_up_.empty()) given_up_ = absl::StrCat("the timeline of ", whose, " ends early: ", why);
+}
+
+void TimelineBook::TakeName(int index, const TraceRecord& record) {
+  Rank* rank = &ranks_[index];
+  if (rank->rows.size() >= kMostNumbers && rank->rows.count(Key(record.span)) == 0) {
+    rank->given_up = true;
+    return GiveUp(absl::StrCat("rank ", index), "it has named more tensors than there can be");
+  }
   std::string name = record.name;
   // A row each would bury the others.
   if (absl::StartsWith(name, kUnnamed)) name = "unnamed calls";
   // The library's own names begin with a byte that no user's do.
   if (!name.empty() && static_cast<unsigned char>(name[0]) < ' ')
     name = absl::StrCat("(", name.substr(1), ")");
+  if (record.span.set != 0) absl::StrAppend(&name, " (process set ", record.span.set, ")");
   rank->rows[Key(record.span)] = RowOf(rank, name);
 }
 

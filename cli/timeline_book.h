@@ -26,20 +26,24 @@ class TimelineBook {
   void Take(int host, std::string_view bytes, int64_t offset_ns, std::string* out);
 
   uint64_t lost() const { return lost_; }
+  // Not empty: a stream was given up, and why; of several the first.
+  const std::string& given_up() const { return given_up_; }
 
  private:
   struct Rank {
-    std::unordered_map<uint64_t, int> rows;  // by (set, tensor): the row of its present name
+    std::unordered_map<uint64_t, int> rows;  // by (region, tensor): the row of its present name
     std::map<std::string, int> row;          // by name
     std::vector<std::string> names;          // by row
     std::vector<bool> named;                 // in this file, by row
     bool rank_named = false;                 // in this file
+    bool given_up = false;                   // it goes wrong: nothing more is taken from it
   };
   struct RankSpan {
     int rank;
     TraceSpan span;
   };
-  void TakeName(Rank* rank, const TraceRecord& record);
+  void TakeName(int rank, const TraceRecord& record);
+  void GiveUp(const std::string& whose, const char* why);
   int RowOf(Rank* rank, const std::string& name);
   void Write(std::string* out);
   void WriteLost(int rank, uint64_t count, std::string* out);
@@ -53,6 +57,7 @@ class TimelineBook {
   std::vector<TraceRecord> records_;  // of Take
   std::vector<RankSpan> spans_;       // of Take: since the last name
   uint64_t lost_ = 0;
+  std::string given_up_;
   int64_t last_ns_ = 0;
 };
 

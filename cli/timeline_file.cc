@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kMostWaiting = 64 << 20;
 constexpr size_t kTakenAtOnce = 64 << 10;
+constexpr char kTooSlow[] = "the timeline ends early: its file system is too slow";
 
 int64_t Nanoseconds(clockid_t clock) {
   timespec now;
@@ -59,20 +60,24 @@ struct TimelineFile::Inside {
   uint64_t last_begin = 0;            // guarded by mutex
   bool begin_wanted = false;          // guarded by mutex: somebody waits for the last one's outcome
   std::optional<absl::Status> begun;  // guarded by mutex: that outcome
-  const Descriptor begun_event = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  uint64_t last_end = 0;              // guarded by mutex
+  std::optional<absl::Status> ended;  // guarded by mutex: the outcome of the last End
+  const Descriptor event = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 
   // The thread's.
   TimelineBook book;
   std::unique_ptr<TimelineFormat> format;
   Descriptor file;
   std::string path;
-  off_t at = 0;      // where the next bytes go: over the last End()
-  std::string text;  // of Take
+  off_t at = 0;       // where the next bytes go: over the last End()
+  std::string text;   // of Take
+  std::string wrong;  // what happened to the file, or to the last one
 
   void Run();
   void Do(Work* work);
   void Begin(const Work& work);
   bool TellBegun(const Work& work, absl::Status outcome);
+  void End(const Work& work);
   void Fail();
   void Take(const Work& work);
   void Write(std::string* bytes);
@@ -104,6 +109,7 @@ void TimelineFile::Inside::Do(Work* work) {
     case Work::kTake:
       return Take(*work);
     case Work::kEnd:
+      return End(*work);
     case Work::kFinish:
       book.EndFile();
       file.Reset();
@@ -117,6 +123,7 @@ void TimelineFile::Inside::Begin(const Work& work) {
   file = *std::move(opened);
   path = work.bytes;
   at = 0;
+  wrong.clear();
   if (ftruncate(file.get(), 0) != 0) return Fail();
   format = TimelineFormatFor(path);
   text = book.BeginFile(format.get(), Nanoseconds(CLOCK_MONOTONIC),
@@ -127,11 +134,22 @@ void TimelineFile::Inside::Begin(const Work& work) {
 // False: nobody waits for it any more.
 bool TimelineFile::Inside::TellBegun(const Work& work, absl::Status outcome) {
   const std::lock_guard<std::mutex> lock(mutex);
-  if (!begin_wanted || work.begin != last_begin) return false;
+  if (!begin_wanted || work.number != last_begin) return false;
   begin_wanted = false;
   begun = std::move(outcome);
-  eventfd_write(begun_event.get(), 1);
+  eventfd_write(event.get(), 1);
   return true;
+}
+
+// What was queued before is in the file.
+void TimelineFile::Inside::End(const Work& work) {
+  book.EndFile();
+  file.Reset();
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (work.number != last_end) return;
+  if (wrong.empty() && too_slow) wrong = kTooSlow;
+  ended = wrong.empty() ? absl::OkStatus() : absl::DataLossError(wrong);
+  eventfd_write(event.get(), 1);
 }
 
 // Piece by piece: what is written should come from the caches, for the ranks may need the memory.
@@ -162,9 +180,10 @@ void TimelineFile::Inside::Write(std::string* bytes) {
 
 // errno says what went wrong. Nothing more is written to this file.
 void TimelineFile::Inside::Fail() {
-  const std::lock_guard<std::mutex> lock(mutex);
-  failure = absl::StrCat("the timeline ", path, " is incomplete: ", strerror(errno));
+  wrong = absl::StrCat("the timeline ", path, " is incomplete: ", strerror(errno));
   file.Reset();
+  const std::lock_guard<std::mutex> lock(mutex);
+  failure = wrong;
 }
 
 TimelineFile::TimelineFile(const Topology& topology) : inside_(std::make_shared<Inside>(topology)) {
@@ -189,7 +208,7 @@ void TimelineFile::Begin(const std::string& path) {
   Work work = {Work::kBegin, 0, path};
   {
     const std::lock_guard<std::mutex> lock(inside_->mutex);
-    work.begin = ++inside_->last_begin;
+    work.number = ++inside_->last_begin;
     inside_->begin_wanted = true;
     inside_->begun.reset();
   }
@@ -206,9 +225,22 @@ void TimelineFile::GiveUpBegin() {
   inside_->begin_wanted = false;
 }
 
-int TimelineFile::event_fd() const { return inside_->begun_event.get(); }
+int TimelineFile::event_fd() const { return inside_->event.get(); }
 
-void TimelineFile::End() { Put({Work::kEnd}); }
+void TimelineFile::End() {
+  Work work = {Work::kEnd};
+  {
+    const std::lock_guard<std::mutex> lock(inside_->mutex);
+    work.number = ++inside_->last_end;
+    inside_->ended.reset();
+  }
+  Put(std::move(work));
+}
+
+std::optional<absl::Status> TimelineFile::TakeEnded() {
+  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  return std::exchange(inside_->ended, std::nullopt);
+}
 
 void TimelineFile::Take(int host, std::string bytes, int64_t offset_ns) {
   Put({Work::kTake, host, std::move(bytes), offset_ns});
@@ -221,8 +253,8 @@ std::string TimelineFile::Finish(double seconds) {
                                               [this] { return inside_->finished; });
   if (!done) return "the timeline could not be written in time; its end is missing";
   if (!inside_->failure.empty()) return inside_->failure;
-  if (inside_->too_slow) return "the timeline ends early: its file system is too slow";
-  return "";
+  if (inside_->too_slow) return kTooSlow;
+  return inside_->book.given_up();  // the thread is done with it
 }
 
 }  // namespace hvd

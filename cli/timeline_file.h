@@ -24,7 +24,7 @@ class TimelineFile {
   ~TimelineFile();
 
   // Begins `path`; then one that is open ends. TakeBegun has the outcome when event_fd() has had an
-  // edge.
+  // edge, and so has TakeEnded that of End.
   void Begin(const std::string& path);
   // The outcome of the last Begin, once: an error says why `path` cannot be written, and changes
   // nothing else.
@@ -33,6 +33,9 @@ class TimelineFile {
   void GiveUpBegin();
   int event_fd() const;
   void End();
+  // The outcome of the last End, once everything before it is written: an error says what is
+  // missing in the file.
+  std::optional<absl::Status> TakeEnded();
   // A piece of a host's stream. When too much waits to be written, the timeline
   // ends here.
   void Take(int host, std::string bytes, int64_t offset_ns);
@@ -46,7 +49,7 @@ class TimelineFile {
     int host = 0;
     std::string bytes = {};  // kTake: frames; kBegin: the path
     int64_t offset_ns = 0;
-    uint64_t begin = 0;  // kBegin: its number
+    uint64_t number = 0;  // kBegin, kEnd: which of them it is
   };
   // The thread's own; it outlives this object when a write hangs.
   struct Inside;

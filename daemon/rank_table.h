@@ -10,12 +10,18 @@
 
 namespace hvd {
 
+// Why an epoch was aborted, as its ranks told one another.
+struct AbortWord {
+  std::string cause;  // empty: it was not
+  int leaver = -1;    // the rank that had left while others needed it; a worker's word
+};
+
 // Link B's word on a rank whose process has ended.
 struct LinkFacts {
   bool joined = false;
   bool left = false;
   bool after_abort = false;
-  std::string aborted;  // the cause, as the ranks of its newest epoch knew it
+  AbortWord aborted;  // of its newest epoch
   std::string activity;
   RankTotals counts = {};  // of all its epochs
 };

@@ -23,12 +23,12 @@ std::vector<WaitingTensor> StallWatch::Take(const std::vector<RankPending>& answ
   std::map<std::pair<int, std::string>, WaitingTensor> waiting;
   for (const RankPending& answer : answers) {
     for (const PendingTensor& tensor : answer.list.tensors) {
-      const Key key = {answer.local_rank, answer.set, tensor.sequence};
+      const Key key = {answer.local_rank, answer.list.set, tensor.sequence};
       const auto known = since_.find(key);
       const TimePoint began = known != since_.end() ? known->second : now;
       since[key] = began;
-      WaitingTensor& entry = waiting[{answer.set, tensor.name}];
-      entry.set = answer.set;
+      WaitingTensor& entry = waiting[{answer.list.set, tensor.name}];
+      entry.set = answer.list.set;
       entry.name = tensor.name;
       entry.what = tensor.what;
       entry.waited_s = std::max(entry.waited_s, Seconds(now - began));

@@ -21,7 +21,6 @@ struct StallPolicy {
 // One rank's answer for one process set.
 struct RankPending {
   int local_rank = 0;
-  int set = 0;
   PendingList list;
 };
 

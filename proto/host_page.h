@@ -42,8 +42,8 @@ struct HostPage {
   uint32_t local_size = 0;
   uint64_t bytes = 0;  // of the whole mapping
   uint64_t epoch = 0;
-  // 0 while the epoch lives. Set once, after abort_text is complete, by the daemon (or by a rank
-  // that found the epoch broken: claim by abort_claim first).
+  // 0 while the epoch lives. Set once, after abort_text and abort_leaver are complete, by the
+  // daemon (or by a rank that found the epoch broken: claim by abort_claim first).
   alignas(64) std::atomic<uint32_t> aborted{0};
   std::atomic<uint32_t> abort_claim{0};
   // Not 0 while the timeline is on: ranks fill their rings. Set by the daemon.
@@ -51,13 +51,14 @@ struct HostPage {
   // Grows when the daemon wants to know what the ranks have pending (pending_list.h); then it
   // rings.
   std::atomic<uint32_t> question{0};
+  std::atomic<int32_t> abort_leaver{-1};  // AbortCause::leaver
   char abort_text[1024] = {};
   Doorbell bell;
   RankActivity activity[kMaxLocalRanks];
 };
 
 // What lies behind the page, zeroed at first and touched only where it is used: each rank's
-// counters and answers, one a process set, and its timeline.
+// counters and answers, one a region (a process set, and after it others), and its timeline.
 struct RankWatch {
   RankActivity activity[kWatchedSets];  // of the sets besides the global one, which is in the page
   RankMetrics metrics[kWatchedSets];
@@ -70,14 +71,15 @@ inline constexpr size_t kHostPageBytes = kRankWatchAt + kMaxLocalRanks * sizeof(
 struct WatchPlace {
   HostPage* page = nullptr;
   int local_rank = 0;  // of the process on its host
-  int set = 0;         // the set's region; 0: the global set
+  int region = 0;      // the set's, which other sets may have had; 0: the global set's
+  int32_t set = 0;     // the set's number, as users know it
 };
 inline RankWatch& WatchOf(HostPage* page, int local_rank) {
   return reinterpret_cast<RankWatch*>(reinterpret_cast<char*>(page) + kRankWatchAt)[local_rank];
 }
 inline RankActivity& ActivityAt(const WatchPlace& place) {
-  return place.set == 0 ? place.page->activity[place.local_rank]
-                        : WatchOf(place.page, place.local_rank).activity[place.set];
+  return place.region == 0 ? place.page->activity[place.local_rank]
+                           : WatchOf(place.page, place.local_rank).activity[place.region];
 }
 
 // Rings the bell: one increment, a full fence, and system calls only for those asleep. `event_fds`
@@ -85,8 +87,18 @@ inline RankActivity& ActivityAt(const WatchPlace& place) {
 // the page.
 void Ring(Doorbell* bell, const int* event_fds, int local_size);
 
+// Why an epoch ends.
+struct AbortCause {
+  const char* text = "";
+  int leaver =
+      -1;  // the rank that has left in order, by hvd_shutdown, while others need it; or none
+};
+
 // Marks the epoch aborted with `cause` (first caller wins) and rings. Returns false if it was
 // already.
-bool AbortEpoch(HostPage* page, const char* cause, const int* event_fds);
+bool AbortEpoch(HostPage* page, const AbortCause& cause, const int* event_fds);
+inline bool AbortEpoch(HostPage* page, const char* cause, const int* event_fds) {
+  return AbortEpoch(page, AbortCause{cause}, event_fds);
+}
 
 }  // namespace hvd

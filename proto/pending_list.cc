@@ -8,7 +8,7 @@
 namespace hvd {
 namespace {
 
-enum { kMembers = 1, kTensor = 2, kTruncated = 3, kJoined = 4 };
+enum { kMembers = 1, kTensor = 2, kTruncated = 3, kJoined = 4, kSet = 5 };
 enum { kSequence = 1, kName = 2, kWhat = 3 };
 constexpr size_t kRoom = sizeof(PendingArea::text);
 constexpr size_t kLongestText = 160;
@@ -38,6 +38,7 @@ void WritePending(const PendingList& list, uint32_t question, PendingArea* area)
   WireWriter writer;
   writer.Packed(kMembers, list.members);
   if (list.joined) writer.Number(kJoined, 1);
+  if (list.set != 0) writer.Number(kSet, static_cast<uint32_t>(list.set));
   bool truncated = list.truncated;
   for (const PendingTensor& tensor : list.tensors) {
     const std::string one = Encode(tensor);
@@ -60,6 +61,7 @@ bool ReadPending(const PendingArea& area, uint32_t question, PendingList* list) 
   while (reader.Next()) {
     if (reader.field() == kMembers && !reader.Packed(&list->members)) return false;
     if (reader.field() == kJoined) list->joined = true;
+    if (reader.field() == kSet) list->set = static_cast<int32_t>(reader.number());
     if (reader.field() == kTruncated) list->truncated = reader.number() != 0;
     if (reader.field() != kTensor) continue;
     list->tensors.emplace_back();

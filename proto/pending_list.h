@@ -15,6 +15,7 @@ struct PendingTensor {
 };
 
 struct PendingList {
+  int32_t set = 0;               // the process set's number, as users know it
   std::vector<int64_t> members;  // global ranks of the process set; empty: all
   std::vector<PendingTensor> tensors;
   bool joined = false;     // hvd_join: counts as having submitted everything

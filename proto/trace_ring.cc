@@ -12,7 +12,7 @@ constexpr size_t kTextPerSlot = sizeof(TraceSlot::words);
 constexpr size_t kLongestName = 240;  // ten slots
 // Of a frame: so that whoever reads frame by frame stays in its caches.
 constexpr size_t kFrameSlots = 2048;
-constexpr size_t kMostSlots = kLongestName / kTextPerSlot + 1;
+constexpr size_t kMostSlots = kLongestName / kTextPerSlot + 2;
 
 struct FrameHeader {
   uint32_t local_rank;
@@ -24,7 +24,7 @@ struct FrameHeader {
 uint64_t Lap(uint64_t place) { return place / kTraceSlots % 65535 + 1; }
 
 uint64_t Tag(const TraceSpan& span, TraceActivity activity) {
-  return static_cast<uint64_t>(span.set) << 40 | static_cast<uint64_t>(activity) << 32 |
+  return static_cast<uint64_t>(span.region) << 40 | static_cast<uint64_t>(activity) << 32 |
          span.tensor;
 }
 
@@ -33,9 +33,12 @@ struct Words {
   uint64_t tag;
 };
 
-// The slots of a name and the span behind it. Returns how many.
+// The slots of a name with its set and the span behind it. Returns how many.
 size_t Spell(const TraceSpan& span, std::string_view name, Words* out) {
   size_t count = 0;
+  if (!name.empty() && span.set != 0) {
+    out[count++] = {{static_cast<uint32_t>(span.set)}, Tag(span, TraceActivity::kSetNumber)};
+  }
   name = name.substr(0, kLongestName);
   while (!name.empty()) {
     const size_t part = std::min(name.size(), kTextPerSlot);
@@ -161,14 +164,19 @@ void TraceDecoder::TakeSlot(uint32_t local_rank, const char* slot,
   TraceRecord record;
   record.local_rank = local_rank;
   record.span.activity = static_cast<TraceActivity>(words.tag >> 32 & 0xff);
-  record.span.set = static_cast<uint8_t>(words.tag >> 40 & 0xff);
+  record.span.region = static_cast<uint8_t>(words.tag >> 40 & 0xff);
   record.span.tensor = static_cast<uint32_t>(words.tag);
+  if (record.span.activity == TraceActivity::kSetNumber) {
+    names_[local_rank].set = static_cast<int32_t>(words.words[0]);
+    return;
+  }
   if (record.span.activity == TraceActivity::kNameText ||
       record.span.activity == TraceActivity::kNameEnd) {
-    std::string& name = names_[local_rank];
-    if (name.size() < kLongestName) name.append(slot, strnlen(slot, kTextPerSlot));
+    Name& name = names_[local_rank];
+    if (name.text.size() < kLongestName) name.text.append(slot, strnlen(slot, kTextPerSlot));
     if (record.span.activity == TraceActivity::kNameText) return;
-    record.name.swap(name);
+    record.name.swap(name.text);
+    record.span.set = std::exchange(name, {}).set;
   } else {
     record.span.begin_ns = static_cast<int64_t>(words.words[0]);
     record.span.end_ns = static_cast<int64_t>(words.words[1]);

@@ -35,14 +35,15 @@ enum class TraceActivity : uint8_t {
   kNetworkReduce,   // between hosts
   kNetworkCopy,
   kLastActivity = kNetworkCopy,
-  kNameText = 254,  // 24 bytes of a tensor's name; more follow
-  kNameEnd = 255,   // its last bytes, filled up with zeros
+  kSetNumber = 253,  // of the process set whose tensor's name follows; none: 0
+  kNameText = 254,   // 24 bytes of a tensor's name; more follow
+  kNameEnd = 255,    // its last bytes, filled up with zeros
 };
 // Horovod's names where it has one: "ALLREDUCE", "NEGOTIATE_ALLREDUCE", "QUEUE"; empty for what is
 // no activity. There is no MEMCPY_IN_FUSION_BUFFER: nothing is packed before it is reduced.
 std::string ActivityName(TraceActivity activity);
 
-// Written once, then published by its tag: lap 16 bits, process set 8, activity 8, tensor 32.
+// Written once, then published by its tag: lap 16 bits, region 8, activity 8, tensor 32.
 struct TraceSlot {
   uint64_t words[3];  // begin and end (CLOCK_MONOTONIC of the host, ns), bytes; or text
   std::atomic<uint64_t> tag;
@@ -60,16 +61,19 @@ struct TraceRing {
 };
 inline constexpr size_t kTraceRingBytes = (sizeof(TraceRing) + 4095) / 4096 * 4096;
 
-// One span of one tensor. `tensor` is the name's number in its set.
+// One span of one tensor. `tensor` is the name's number in its set. Sets that come and go have a
+// `region` one after the other; users know them by `set`, which is told with the tensor's name.
 struct TraceSpan {
   TraceActivity activity = TraceActivity::kNone;
-  uint8_t set = 0;
+  uint8_t region = 0;
   uint32_t tensor = 0;
   int64_t begin_ns = 0, end_ns = 0;
   uint64_t bytes = 0;
+  int32_t set = 0;
 };
 
-// Adds a span; with a name (not empty), says first what its tensor is called from now on. Wait-free
+// Adds a span; with a name (not empty), says first what its tensor is called from now on, and in
+// which set. Wait-free
 // but for the race for the next slots; any thread. False: the ring was full, and the span is
 // counted as lost.
 bool PutSpan(TraceRing* ring, const TraceSpan& span, std::string_view name);
@@ -88,7 +92,9 @@ void DrainRing(TraceRing* ring, TraceCursor* cursor, uint32_t local_rank, size_t
 struct TraceRecord {
   uint32_t local_rank = 0;
   uint64_t lost = 0;  // not 0: so many events are missing here, and the rest says nothing
-  TraceSpan span;     // activity kNameEnd: `name` is what span.tensor is called from now on
+  // Activity kNameEnd: `name` is what the span's tensor of its region is called from now on, in the
+  // span's set; of others the set is not told.
+  TraceSpan span;
   std::string name;
 };
 
@@ -99,9 +105,13 @@ class TraceDecoder {
   bool Take(std::string_view bytes, std::vector<TraceRecord>* records);
 
  private:
+  struct Name {
+    std::string text;
+    int32_t set = 0;
+  };
   void TakeSlot(uint32_t local_rank, const char* slot, std::vector<TraceRecord>* records);
-  std::string rest_;                       // an incomplete frame
-  std::map<uint32_t, std::string> names_;  // under way, by local rank: their slots are neighbours
+  std::string rest_;                // an incomplete frame
+  std::map<uint32_t, Name> names_;  // under way, by local rank: their slots are neighbours
 };
 
 }  // namespace hvd

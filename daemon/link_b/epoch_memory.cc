@@ -60,9 +60,10 @@ void EpochMemory::Abort(const std::string& cause) {
   AbortEpoch(page_, cause.c_str(), event_fds_.empty() ? nullptr : event_fds_.data());
 }
 
-std::string EpochMemory::abort_cause() const {
-  if (page_->aborted.load(std::memory_order_acquire) == 0) return "";
-  return {page_->abort_text, strnlen(page_->abort_text, sizeof(page_->abort_text))};
+AbortWord EpochMemory::aborted() const {
+  if (page_->aborted.load(std::memory_order_acquire) == 0) return {};
+  return {std::string(page_->abort_text, strnlen(page_->abort_text, sizeof(page_->abort_text))),
+          page_->abort_leaver.load(std::memory_order_relaxed)};
 }
 
 std::string EpochMemory::Activity(int local_rank) const {
@@ -102,8 +103,8 @@ uint32_t EpochMemory::Ask() {
 }
 
 bool EpochMemory::HasPending(int local_rank) const {
-  for (int set = 0; set < kWatchedSets; ++set) {
-    const RankActivity& activity = ActivityAt({page_, local_rank, set});
+  for (int region = 0; region < kWatchedSets; ++region) {
+    const RankActivity& activity = ActivityAt({page_, local_rank, region});
     if (activity.pending.load(std::memory_order_relaxed) != 0) return true;
   }
   return false;
@@ -116,8 +117,8 @@ bool EpochMemory::AnyPending() const {
   return false;
 }
 
-bool EpochMemory::Answer(int local_rank, int set, uint32_t question, PendingList* list) const {
-  return ReadPending(WatchOf(page_, local_rank).pending[set], question, list);
+bool EpochMemory::Answer(int local_rank, int region, uint32_t question, PendingList* list) const {
+  return ReadPending(WatchOf(page_, local_rank).pending[region], question, list);
 }
 
 RankTotals EpochMemory::Counts(int local_rank) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "daemon/rank_table.h"
 #include "daemon/unique_fd.h"
 #include "proto/host_page.h"
 
@@ -29,7 +30,7 @@ class EpochMemory {
 
   // Safe from any thread; the first cause sticks.
   void Abort(const std::string& cause);
-  std::string abort_cause() const;  // empty while the epoch lives
+  AbortWord aborted() const;  // empty while the epoch lives
   // "waiting in allreduce 'grad.3' …; 12 collectives done".
   std::string Activity(int local_rank) const;
   // The ranks fill their timelines from now on, or stop.
@@ -41,7 +42,7 @@ class EpochMemory {
   uint32_t Ask();
   bool AnyPending() const;
   bool HasPending(int local_rank) const;
-  bool Answer(int local_rank, int set, uint32_t question, PendingList* list) const;
+  bool Answer(int local_rank, int region, uint32_t question, PendingList* list) const;
   // What a rank has counted in this epoch, over all process sets.
   RankTotals Counts(int local_rank) const;
   // What a worker gets: the memory, then the event fds.

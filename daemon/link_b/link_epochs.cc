@@ -45,12 +45,7 @@ void LinkServer::Carry(const EpochActions& actions) {
         SendTo(action.rank, message.SerializeAsString());
         break;
       case Kind::kLeft:
-        event.mutable_rank_left()->set_epoch(action.epoch);
-        event.mutable_rank_left()->set_rank(options_.first_rank + action.rank);
-        ranks_[action.rank].aborted =
-            memories_.count(action.epoch) != 0 ? memories_[action.epoch]->abort_cause() : "";
-        event.mutable_rank_left()->set_aborted(ranks_[action.rank].aborted);
-        options_.on_event(std::move(event));
+        TellLeft(action);
         break;
       case Kind::kAbort:
         if (memories_.count(action.epoch) != 0) memories_[action.epoch]->Abort(action.text);
@@ -64,6 +59,19 @@ void LinkServer::Carry(const EpochActions& actions) {
         break;
     }
   }
+}
+
+void LinkServer::TellLeft(const EpochAction& action) {
+  const auto memory = memories_.find(action.epoch);
+  AbortWord& aborted = ranks_[action.rank].aborted;
+  aborted = memory != memories_.end() ? memory->second->aborted() : AbortWord();
+  v1::Event event;
+  v1::RankLeft& left = *event.mutable_rank_left();
+  left.set_epoch(action.epoch);
+  left.set_rank(options_.first_rank + action.rank);
+  left.set_aborted(aborted.cause);
+  if (aborted.leaver >= 0) left.set_leaver(aborted.leaver);
+  options_.on_event(std::move(event));
 }
 
 void LinkServer::Create(const EpochAction& action) {

@@ -78,10 +78,10 @@ void LinkServer::RankStarted(int rank, int pid) {
 
 // What the page says: ranks abort an epoch themselves, and those of another host are heard there
 // sooner than hvdrun by hvdd. Whoever has left knows what was known then.
-std::string LinkServer::AbortHeardBy(int rank) const {
+AbortWord LinkServer::AbortHeardBy(int rank) const {
   if (book_.left(rank)) return ranks_[rank].aborted;
   const auto found = memories_.find(book_.last_epoch(rank));
-  return found == memories_.end() ? "" : found->second->abort_cause();
+  return found == memories_.end() ? AbortWord() : found->second->aborted();
 }
 
 void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFacts)> reply) {
@@ -90,7 +90,8 @@ void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFac
     LinkFacts facts;
     facts.aborted = AbortHeardBy(rank);
     const std::string own = absl::StrCat("rank ", options_.first_rank + rank, " ");
-    const bool by_another = !facts.aborted.empty() && !absl::StartsWith(facts.aborted, own);
+    const std::string& cause = facts.aborted.cause;
+    const bool by_another = !cause.empty() && !absl::StartsWith(cause, own);
     facts.after_abort = (book_.after_abort(rank) || by_another) && !ended.broke;
     facts.joined = book_.joined_ever(rank);
     facts.left = book_.left(rank);

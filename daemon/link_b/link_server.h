@@ -68,7 +68,7 @@ class LinkServer {
     int pid = -1;            // its own process; -1: not running
     int peer = -1;           // descriptor of the connection that speaks for it
     std::string activity;    // of epochs whose memory is gone
-    std::string aborted;     // why the epoch that it left had been aborted, as its page told
+    AbortWord aborted;       // of the epoch that it left, as its page told
     RankTotals counts = {};  // of epochs whose memory is gone
     bool ended = false;
     bool broke = false;  // its link broke before its process ended
@@ -92,6 +92,7 @@ class LinkServer {
   int FindToken(const std::string& token) const;
 
   void Carry(const EpochActions& actions);
+  void TellLeft(const EpochAction& action);
   void Create(const EpochAction& action);
   void SendStart(const EpochAction& action);
   void SendTable(const EpochAction& action);
@@ -105,7 +106,7 @@ class LinkServer {
   RankTotals CountsOf(int rank) const;
   void Forget(uint64_t epoch);
   void SwitchTracing(bool on);
-  std::string AbortHeardBy(int rank) const;
+  AbortWord AbortHeardBy(int rank) const;
   void LookAtTraces();
   bool TakeTraces(bool whatever_the_room);
   void NoteRankEnded(int rank);

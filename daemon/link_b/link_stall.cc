@@ -51,9 +51,9 @@ std::vector<RankPending> LinkServer::Answers(uint64_t epoch, uint32_t question) 
   for (int rank = 0; rank < options_.local_size; ++rank) {
     if (!memory.HasPending(rank)) continue;
     const size_t before = answers.size();
-    for (int set = 0; set < kWatchedSets; ++set) {
-      RankPending answer = {rank, set, {}};
-      if (memory.Answer(rank, set, question, &answer.list)) answers.push_back(std::move(answer));
+    for (int region = 0; region < kWatchedSets; ++region) {
+      RankPending answer = {rank, {}};
+      if (memory.Answer(rank, region, question, &answer.list)) answers.push_back(std::move(answer));
     }
     if (answers.size() == before) silent_.push_back(rank);
   }
@@ -75,7 +75,7 @@ void LinkServer::TellPending(const std::vector<RankPending>& answers) {
     tensor.set_waited_s(waiting.waited_s);
     for (const int rank : waiting.local_ranks) tensor.add_ranks(options_.first_rank + rank);
     for (const RankPending& answer : answers) {
-      if (answer.set != waiting.set || tensor.members_size() != 0) continue;
+      if (answer.list.set != waiting.set || tensor.members_size() != 0) continue;
       for (const int64_t member : answer.list.members) tensor.add_members(member);
     }
   }

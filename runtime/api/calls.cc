@@ -66,6 +66,17 @@ void EndUnsubmitted(Request* request, const absl::Status& status) {
   request->done.store(true, std::memory_order_release);
 }
 
+// A group's request after its first, which is submitted.
+absl::Status NameLater(const Request& first, Request* request) {
+  try {
+    request->name = NamePart(AgreedName(first), request->signature.dtype);
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+  request->unnamed = first.unnamed;
+  return absl::OkStatus();
+}
+
 // All of a group's requests. When the first is refused, nothing was submitted. Should a later one
 // be, the group is in flight with that error as a part of its outcome: what was submitted cannot be
 // taken back. An unnamed group's other requests are named by the turn of its first.
@@ -73,11 +84,7 @@ absl::Status SubmitGroup(Engine* engine, const Pending& pending) {
   absl::Status refused;
   for (const auto& request : pending.requests) {
     const bool is_first = request == pending.requests.front();
-    if (!is_first) {
-      const Request& first = *pending.requests.front();
-      request->name = NamePart(AgreedName(first), request->signature.dtype);
-      request->unnamed = first.unnamed;
-    }
+    if (!is_first && refused.ok()) refused = NameLater(*pending.requests.front(), request.get());
     if (refused.ok()) refused = engine->Submit(request.get());
     if (refused.ok()) continue;
     if (is_first) return refused;

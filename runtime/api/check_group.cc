@@ -89,6 +89,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Request>>> CheckGroup(const GroupCall
     AddPart(checked, i, request.get());
     hash = MixPart(hash, checked.signature);
   }
+  if (absl::Status status = CheckGroupMemory(call); !status.ok()) return status;
   std::vector<std::unique_ptr<Request>> requests;
   for (auto& [dtype, request] : by_dtype) {
     request->signature.group_hash = hash;

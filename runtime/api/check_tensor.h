@@ -16,6 +16,10 @@ size_t ElementsOf(const hvd_tensor_t& tensor);
 // From dimension `from` on; dtypes too.
 bool SameShape(const hvd_tensor_t& a, const hvd_tensor_t& b, int from);
 
+// Of a group whose tensors are right each by itself: whether none writes what another reads or
+// writes.
+absl::Status CheckGroupMemory(const GroupCall& call);
+
 // The fields that fit `kind`; and each value by itself.
 absl::Status CheckOptions(const hvd_options_t& options, RequestKind kind);
 // What the options say about a reduction of this type.

@@ -85,16 +85,18 @@ absl::Status ProcessSets::Join(int32_t* last_rank) {
   std::unique_lock<std::mutex> change(change_mutex_);
   sets = AsMember();
   if (sets.empty()) return NotInitialized();
-  std::deque<Request> joins;
+  std::deque<Request> joins(sets.size());  // all before the first is submitted
+  for (Request& join : joins) {
+    join.name = kJoinName;
+    join.signature.kind = RequestKind::kJoin;
+  }
   absl::Status status;
-  for (const SetPointer& set : sets) {
-    joins.emplace_back().name = kJoinName;
-    joins.back().signature.kind = RequestKind::kJoin;
-    status = set->engine->Submit(&joins.back());
+  size_t submitted = 0;
+  for (; submitted < sets.size(); ++submitted) {
+    status = sets[submitted]->engine->Submit(&joins[submitted]);
     if (!status.ok()) break;
   }
   change.unlock();
-  const size_t submitted = joins.size() - (status.ok() ? 0 : 1);
   for (size_t i = 0; i < submitted; ++i) {
     absl::Status joined = sets[i]->engine->Wait(&joins[i]);
     if (status.ok()) status = std::move(joined);
@@ -258,7 +260,7 @@ absl::Status ProcessSets::Add(absl::Span<const int32_t> ranks, int32_t* id) {
     set->index = static_cast<int>(at - set->ranks.begin());
     const WatchPlace job = global->engine->world().watch();
     set->counted_before.Add(WatchOf(job.page, job.local_rank).metrics[set->region]);
-    auto world = EpochWorld::ForSet(&global->engine->world(), {set->region, set->ranks});
+    auto world = EpochWorld::ForSet(&global->engine->world(), {set->region, set->ranks, set->id});
     if (!world.ok()) return world.status();
     set->engine = std::make_shared<Engine>(*std::move(world), config_);
   }

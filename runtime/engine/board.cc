@@ -1,5 +1,9 @@
 #include "runtime/engine/board.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <new>
+
 #include "runtime/engine/board_lock.h"
 
 namespace hvd {
@@ -136,16 +140,28 @@ absl::Status Board::CheckLeft(uint32_t number, int run, std::string_view name) {
   return absl::OkStatus();
 }
 
-absl::Status Board::Abort(const std::string& cause) const {
-  AbortEpoch(place_.page, cause.c_str(), place_.event_fds);
+absl::Status Board::Abort(const AbortCause& cause) const {
+  AbortEpoch(place_.page, cause, place_.event_fds);
   return Aborted(place_.page);
 }
 
 // Under the lock, or after the epoch is broken anyway.
 absl::Status Board::AbortLeft(int left_rank, std::string_view waiting_for) const {
-  return Abort("rank " + std::to_string(left_rank) +
-               " has left the job (hvd_shutdown) while other ranks wait for it in '" +
-               std::string(waiting_for) + "'");
+  char text[sizeof(HostPage::abort_text)];
+  snprintf(text, sizeof(text),
+           "rank %d has left the job (hvd_shutdown) while other ranks wait for it in '%.*s'",
+           left_rank, static_cast<int>(waiting_for.size()), waiting_for.data());
+  return Abort({text, left_rank});
+}
+
+void Board::AbortThrown(const std::exception& error, std::string_view name) const {
+  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  const auto length = static_cast<int>(std::min<size_t>(name.size(), 80));
+  char text[sizeof(HostPage::abort_text)];
+  snprintf(text, sizeof(text), "rank %d cannot go on%s%.*s%s: %s", RankHere(place_.local_rank),
+           length > 0 ? " in '" : "", length, name.data(), length > 0 ? "'" : "",
+           memory ? "out of memory; it needs more, or smaller tensors" : error.what());
+  AbortEpoch(place_.page, text, place_.event_fds);
 }
 
 absl::Status Board::NoteLeft() {

@@ -14,6 +14,7 @@
 // rank. The rest: any thread. Ranks (processes) never need to be kept apart.
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -116,7 +117,10 @@ class Board {
   // on this host waits for it. With several hosts the leader passes it on.
   absl::Status NoteLeft();
   // Aborts the epoch, for a cause that is known; returns it.
-  absl::Status Abort(const std::string& cause) const;
+  absl::Status Abort(const AbortCause& cause) const;
+  // … what was thrown: this rank cannot do its part of `name` (empty: of anything). Needs no
+  // memory.
+  void AbortThrown(const std::exception& error, std::string_view name) const;
   // … `left_rank` (global) can never answer `waiting_for`.
   absl::Status AbortLeft(int left_rank, std::string_view waiting_for) const;
 
@@ -160,6 +164,7 @@ class Board {
 
   // Decisions and the log (board_log.cc).
   void Complete(uint32_t number, MarkWord claimed);
+  LogEntry DecideHere(uint32_t number, MarkWord claimed) const;
   Report ReadReport(uint32_t number) const;
   int RankHere(int local_rank) const { return GlobalRank(place_.first_rank + local_rank); }
   int64_t RowsOf(uint32_t number, MarkWord claimed, int local_rank) const;

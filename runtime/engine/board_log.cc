@@ -1,4 +1,5 @@
 #include <cstring>
+#include <new>
 
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/board_lock.h"
@@ -15,10 +16,19 @@ uint64_t TensorBytes(const Signature& signature) {
 }  // namespace
 
 // Whoever claimed the completion calls this; nobody else touches the entry until it is in the log.
+// So it must come there, or the epoch ends.
 void Board::Complete(uint32_t number, MarkWord claimed) {
-  BoardEntry& entry = memory_.entry(number);
-  entry.claimed = claimed.bits();
+  memory_.entry(number).claimed = claimed.bits();
   if (place_.several_hosts) return PushOutbox(number);
+  try {
+    AppendEntry(DecideHere(number, claimed));
+  } catch (const std::bad_alloc& error) {
+    AbortThrown(error, KeptName(memory_.entry(number)));
+  }
+}
+
+LogEntry Board::DecideHere(uint32_t number, MarkWord claimed) const {
+  const BoardEntry& entry = memory_.entry(number);
   LogEntry agreed;
   if (claimed.changed() > 0 || claimed.neutral() > 0) {
     agreed = Decide(KeptName(entry), ReadReport(number), place_.world_size);
@@ -34,7 +44,7 @@ void Board::Complete(uint32_t number, MarkWord claimed) {
       agreed.rows.push_back(RowsOf(number, claimed, r));
     }
   }
-  AppendEntry(agreed);
+  return agreed;
 }
 
 // A rank that has joined brings none.

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <chrono>
+#include <new>
 
 #include "runtime/engine/engine_role.h"
 #include "runtime/transport/short_slices.h"
@@ -20,6 +21,7 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
       batch_wait_us_(config.batch_wait_us),
       fusion_threshold_(config.fusion_threshold),
       by_number_(Board::kEntries + 1) {
+  (void)OutOfMemory();  // while there is some
   world_->SetThresholds(config_.thresholds);
   world_->activity().state.store(RankState::kIdle);
   thread_ = std::thread([this] { ThreadBody(); });
@@ -38,8 +40,46 @@ Engine::~Engine() {
   world_->activity().state.store(RankState::kLeft);
 }
 
+const absl::Status& OutOfMemory() {
+  static const auto* const status =
+      new absl::Status(absl::InternalError("out of memory; nothing was submitted"));
+  return *status;
+}
+
 absl::Status Engine::SubmitLocked(Request* request) {
   if (!broken_.ok()) return broken_;
+  request->local = nullptr;
+  try {
+    return EnterLocked(request);
+  } catch (const std::bad_alloc& error) {
+    return WithdrawLocked(request, error);
+  }
+}
+
+// There was no memory for it. As if it had never come, unless others know already that it has.
+absl::Status Engine::WithdrawLocked(Request* request, const std::exception& error) {
+  LocalName* name = request->local;
+  if (name == nullptr) return OutOfMemory();
+  if (request->unnamed && request->name.empty()) names_.GiveTurnBack();
+  if (name->pending != request) return OutOfMemory();
+  name->pending = nullptr;
+  const bool told = request->signature.kind == RequestKind::kJoin || name->ticket.number != 0;
+  if (!told) return OutOfMemory();
+  world_->board().AbortThrown(error, *name->name);
+  try {
+    const absl::Status cause = world_->waiter().Check();
+    if (!cause.ok()) return cause;   // else another's is being written
+  } catch (const std::bad_alloc&) {  // not even for the words; later calls say them
+  }
+  return OutOfMemory();
+}
+
+// For what a direct mark needs once it is published.
+void Engine::MakeRoomLocked() {
+  if (marked_.size() == marked_.capacity()) marked_.reserve(2 * marked_.size() + 16);
+}
+
+absl::Status Engine::EnterLocked(Request* request) {
   LocalName* name = names_.FindFor(*request);
   request->local = name;
   request->sequence = ++submissions_;
@@ -54,6 +94,7 @@ absl::Status Engine::SubmitLocked(Request* request) {
                                     "' is already pending on this rank; wait for it before "
                                     "submitting the same name again");
   }
+  MakeRoomLocked();
   name->pending = request;
   if (absl::Status marked = MarkLocked(name); !marked.ok()) {
     name->pending = nullptr;
@@ -99,15 +140,11 @@ absl::Status Engine::Run(Request* request) {
     return WaitLocked(request, &lock);
   }
   // The common case: an idle engine. The mark goes straight to the executor, which is this thread.
-  if (MayEndAtOnceLocked(*request)) {
-    world_->waiter().Ring();
-    if (EndAtOnceLocked(request)) {
-      lock.unlock();
-      OfferRole(waiting_.load(), true);
-      return request->status;
-    }
+  if (BeginRunLocked(request, &lock)) {
+    lock.unlock();
+    OfferRole(waiting_.load(), true);
+    return request->status;
   }
-  WatchMarkedLocked();
   {
     const Role role(this, &lock, request);
     world_->waiter().Ring();
@@ -119,6 +156,23 @@ absl::Status Engine::Run(Request* request) {
   }
   waiting_.fetch_add(1, std::memory_order_relaxed);
   return WaitLocked(request, &lock);
+}
+
+// With the role free. True: the request is done already.
+bool Engine::BeginRunLocked(Request* request, std::unique_lock<std::mutex>* lock) {
+  try {
+    if (MayEndAtOnceLocked(*request)) {
+      world_->waiter().Ring();
+      if (EndAtOnceLocked(request)) return true;
+    }
+    WatchMarkedLocked();
+    return false;
+  } catch (const std::bad_alloc& error) {
+    const Role role(this, lock);
+    at_work_ = request->local->name;
+    BreakThrown(error);
+    return true;
+  }
 }
 
 absl::Status Engine::Wait(Request* request) {

@@ -35,6 +35,10 @@
 
 namespace hvd {
 
+// There was no memory for a request: it was not submitted, and everything is as before. Internal;
+// copies need no memory.
+const absl::Status& OutOfMemory();
+
 class Engine {
  public:
   // `tuner`: searches for better settings meanwhile; null: no.
@@ -44,7 +48,7 @@ class Engine {
   ~Engine();
 
   // Borrows `request` until it is done. An error means it was not submitted: AlreadyExists for a
-  // name that is pending, Aborted when the epoch is broken.
+  // name that is pending, OutOfMemory, Aborted when the epoch is broken.
   absl::Status Submit(Request* request);
   // Submits nothing; returns when `request` is done, with its status.
   absl::Status Wait(Request* request);
@@ -75,6 +79,10 @@ class Engine {
 
   // engine.cc: requests and the role.
   absl::Status SubmitLocked(Request* request);
+  absl::Status EnterLocked(Request* request);
+  absl::Status WithdrawLocked(Request* request, const std::exception& error);
+  void MakeRoomLocked();
+  bool BeginRunLocked(Request* request, std::unique_lock<std::mutex>* lock);
   // REQUIRES: this thread is counted in waiting_. Unlocks.
   absl::Status WaitLocked(Request* request, std::unique_lock<std::mutex>* lock);
   // Returns when `done`, which becomes true under mutex_ only. REQUIRES: as above.

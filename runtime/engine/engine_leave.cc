@@ -57,9 +57,8 @@ void Engine::EndUnleft(const absl::Status& why) {
   const std::string reason = absl::IsFailedPrecondition(why)
                                  ? "before its hvd_join has returned"
                                  : "and cannot leave in order: " + std::string(why.message());
-  (void)world_->board()
-      .Abort("rank " + std::to_string(rank) + " has called hvd_shutdown " + reason)
-      .ok();  // every wait says it
+  const std::string text = "rank " + std::to_string(rank) + " has called hvd_shutdown " + reason;
+  (void)world_->board().Abort({text.c_str(), rank}).ok();  // every wait says it
 }
 
 // Whoever has it gives it up for one that waits, or when its work ends; all work ends.

@@ -1,5 +1,6 @@
 // How a request enters: directly, or on the board.
 #include <cstring>
+#include <new>
 
 #include "runtime/engine/arena_offsets.h"
 #include "runtime/engine/direct_execute.h"
@@ -101,9 +102,15 @@ void Engine::SubmitDeferredLocked() {
     Request* request = deferred_.front();
     deferred_.pop_front();
     request->local->pending = request;
-    if (absl::Status marked = MarkLocked(request->local); !marked.ok()) {
-      request->status = marked;
-      CompleteLocked(request);
+    try {
+      MakeRoomLocked();
+      if (absl::Status marked = MarkLocked(request->local); !marked.ok()) {
+        request->status = marked;
+        CompleteLocked(request);
+      }
+    } catch (const std::bad_alloc& error) {
+      // The others wait for its turn. The executor ends what is pending.
+      return world_->board().AbortThrown(error, *request->local->name);
     }
   }
 }

@@ -1,7 +1,5 @@
 // The executor's work: one thread at a time.
 #include <algorithm>
-#include <cstdio>
-#include <new>
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/fusion.h"
@@ -37,18 +35,12 @@ void Engine::PollDirect() {
 }
 
 // What is thrown is memory running out. This rank cannot do its part any more: the others must not
-// wait for it. The text is made without memory.
+// wait for it.
 void Engine::BreakThrown(const std::exception& error) {
-  const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  char text[sizeof(HostPage::abort_text)];
-  snprintf(text, sizeof(text), "rank %d cannot go on%s%.80s%s: %s",
-           world_->board().GlobalRank(world_->rank()), at_work_ != nullptr ? " in '" : "",
-           at_work_ != nullptr ? at_work_->c_str() : "", at_work_ != nullptr ? "'" : "",
-           memory ? "out of memory; it needs more, or smaller tensors" : error.what());
+  world_->board().AbortThrown(error, at_work_ != nullptr ? *at_work_ : std::string_view());
   at_work_ = nullptr;
-  AbortEpoch(world_->page(), text, world_->event_fds());
   const absl::Status cause = world_->waiter().Check();
-  Break(cause.ok() ? absl::AbortedError(text) : cause);
+  Break(cause.ok() ? OutOfMemory() : cause);
 }
 
 void Engine::Execute(absl::FunctionRef<bool()> stop) {
@@ -260,9 +252,10 @@ void Engine::CompleteAll(const absl::Status& status) {
 void Engine::Break(const absl::Status& status) {
   CompleteAll(status);
   watched_.clear();
-  const bool aborted = world_->page()->aborted.load(std::memory_order_acquire) != 0;
+  const HostPage& page = *world_->page();
+  const bool aborted = page.aborted.load(std::memory_order_acquire) != 0;
   if (aborted && world_->leader() != nullptr) {
-    world_->leader()->SpreadAbort(world_->page()->abort_text);
+    world_->leader()->SpreadAbort({page.abort_text, page.abort_leaver.load()});
   }
 }
 

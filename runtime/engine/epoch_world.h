@@ -43,6 +43,7 @@ inline constexpr int kMaxProcessSets = 16;
 struct SetPlace {
   int region = 0;                 // which of the memory's; no other set's
   std::vector<int> global_ranks;  // ascending
+  int32_t id = 0;                 // as users know it
 };
 
 class EpochWorld {
@@ -77,7 +78,7 @@ class EpochWorld {
   // The local rank in the whole job of a local rank of this set.
   int LocalRankInJob(int local_rank) const;
   // Where hvdd looks at this rank in this set.
-  WatchPlace watch() const { return {page(), job().place().local_rank, set_.region}; }
+  WatchPlace watch() const { return {page(), job().place().local_rank, set_.region, set_.id}; }
   RankActivity& activity() { return ActivityAt(watch()); }
   // Empty in the global set: all.
   const std::vector<int>& members() const { return set_.global_ranks; }

@@ -51,8 +51,7 @@ struct ResultSize {
   size_t bytes = 0;
 };
 // `what` names the operation in an error. FailedPrecondition when the output does not fit; *result
-// is usable then too. Internal without memory: the epoch must end, since this rank cannot take
-// part.
+// is usable then too. Throws without memory, as everything does.
 absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlace& place,
                          const ResultSize& size, void** result);
 ResultPlace PlaceOf(Request* request);

@@ -15,7 +15,6 @@ absl::Status Gather(absl::FunctionRef<std::string()> what, const ResultPlace& pl
                     ResultSize size, GatherArgs args, Collectives* collectives) {
   size.bytes = std::accumulate(args.bytes_by_rank.begin(), args.bytes_by_rank.end(), size_t{0});
   const absl::Status placed = PlaceResult(what, place, size, &args.output);
-  if (absl::IsInternal(placed)) return placed;
   const absl::Status gathered = collectives->Allgather(args);
   return gathered.ok() ? placed : gathered;
 }

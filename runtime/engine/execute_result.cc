@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <new>
 
 #include "runtime/engine/execute.h"
 #include "runtime/engine/names.h"
@@ -26,10 +27,7 @@ absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlac
     place.result_shape->front() = size.rows;
     *place.owned_result = malloc(size.bytes > 0 ? size.bytes : 1);
     *result = *place.owned_result;
-    if (*result == nullptr) {
-      return absl::InternalError(what() + ": no memory for " + std::to_string(size.bytes) +
-                                 " bytes of result");
-    }
+    if (*result == nullptr) throw std::bad_alloc();
   }
   if (place.output == nullptr || !own) return absl::OkStatus();
   return absl::FailedPreconditionError(what() + ": the output has " +

@@ -51,7 +51,7 @@ absl::Status Leader::Hear(Neighbour* neighbour) {
     if (!bytes->has_value()) return absl::OkStatus();
     const auto message = DecodeAgreement(**bytes);
     if (!message.ok()) return message.status();
-    if (!message->aborted.empty()) SpreadAbort(message->aborted);
+    if (!message->aborted.empty()) SpreadAbort({message->aborted.c_str(), message->leaver});
     absl::Status taken = core_.OnMessage(neighbour->host, *message);
     if (!taken.ok()) return taken;
   }
@@ -66,11 +66,12 @@ absl::StatusOr<bool> Leader::HasUnsent() {
   return false;
 }
 
-void Leader::SpreadAbort(std::string_view cause) {
+void Leader::SpreadAbort(const AbortCause& cause) {
   if (abort_spread_) return;
   abort_spread_ = true;
   AgreementMessage message;
-  message.aborted = cause.empty() ? "the epoch was aborted" : std::string(cause);
+  message.aborted = *cause.text == 0 ? "the epoch was aborted" : cause.text;
+  message.leaver = cause.leaver;
   const std::string bytes = EncodeAgreement(message);
   for (auto& neighbour : neighbours_) {
     if (!neighbour->channel.Send(bytes).ok()) return;

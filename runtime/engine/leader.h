@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -41,7 +40,7 @@ class Leader {
   bool HeardAllByes() const { return core_.HeardAllByes(); }
   // The epoch is broken here: tells the others, as far as the transport still carries. Waits for
   // nothing.
-  void SpreadAbort(std::string_view cause);
+  void SpreadAbort(const AbortCause& cause);
   bool is_root() const { return core_.is_root(); }
   const LeaderCore& core() const { return core_; }
 

@@ -45,7 +45,9 @@ int LeaderCore::SourceRank(int source) const {
 }
 
 absl::Status LeaderCore::OnMessage(int from_host, const AgreementMessage& message) {
-  if (!message.aborted.empty()) return parts_.board->Abort(message.aborted);
+  if (!message.aborted.empty()) {
+    return parts_.board->Abort({message.aborted.c_str(), message.leaver});
+  }
   if (!is_root() && from_host == parent()) return FromAbove(message);
   const int source = SourceOf(from_host);
   if (source < 0) {

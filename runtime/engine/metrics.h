@@ -16,7 +16,7 @@ uint64_t InputBytes(const Request& request);
 class Metrics {
  public:
   explicit Metrics(const WatchPlace& place)
-      : at_(&WatchOf(place.page, place.local_rank).metrics[place.set]) {}
+      : at_(&WatchOf(place.page, place.local_rank).metrics[place.region]) {}
 
   void Done(RequestKind kind, uint64_t bytes) {
     Add(&at_->calls[static_cast<int>(kind)], 1);

@@ -31,11 +31,12 @@ LocalName* Names::FindFor(const Request& request) {
 }
 
 LocalName* Names::NextUnnamed() {
-  const uint64_t turn = unnamed_calls_++ % kUnnamed;
+  const uint64_t turn = unnamed_calls_ % kUnnamed;
   if (turn >= unnamed_.size()) {
     unnamed_.push_back(Find("unnamed call " + std::to_string(turn + 1)));
     unnamed_.back()->unnamed = true;
   }
+  ++unnamed_calls_;
   return unnamed_[turn];
 }
 

@@ -44,6 +44,8 @@ class Names {
   // Unnamed calls are matched by their order, whatever they are, so that two ranks which call
   // different things get a mismatch and not silence. They take turns in kUnnamed names.
   LocalName* NextUnnamed();
+  // The last one that NextUnnamed gave was not submitted: the next call has its turn.
+  void GiveTurnBack() { --unnamed_calls_; }
   // After a join: ranks that were away have made fewer calls than others, so all begin anew.
   void RestartUnnamed() { unnamed_calls_ = 0; }
   std::vector<LocalName*> Pending();

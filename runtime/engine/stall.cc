@@ -9,6 +9,7 @@ void StallAnswer::Give(std::vector<PendingRequest> pending) {
   std::sort(pending.begin(), pending.end(),
             [](const auto& a, const auto& b) { return a.request->sequence < b.request->sequence; });
   PendingList list;
+  list.set = set_;
   list.members = members_;
   for (const PendingRequest& one : pending) {
     // Waiting for the others' end is no stall.

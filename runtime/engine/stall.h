@@ -23,7 +23,8 @@ class StallAnswer {
   // `members`: the global ranks of the set; empty: all.
   StallAnswer(const WatchPlace& place, const std::vector<int>& members)
       : page_(place.page),
-        area_(&WatchOf(place.page, place.local_rank).pending[place.set]),
+        area_(&WatchOf(place.page, place.local_rank).pending[place.region]),
+        set_(place.set),
         members_(members.begin(), members.end()) {}
 
   // One relaxed load of a line that every wait looks at anyway.
@@ -34,6 +35,7 @@ class StallAnswer {
  private:
   HostPage* const page_;
   PendingArea* const area_;
+  const int32_t set_;
   const std::vector<int64_t> members_;
   uint32_t answered_ = 0;
 };

@@ -9,6 +9,7 @@ void Timeline::Put(TraceActivity activity, const TracedTensor& tensor, int64_t b
                    int64_t end_ns) {
   TraceSpan span;
   span.activity = activity;
+  span.region = region_;
   span.set = set_;
   span.tensor = tensor.number;
   span.begin_ns = begin_ns;

@@ -25,7 +25,8 @@ class Timeline {
   explicit Timeline(const WatchPlace& place)
       : tracing_(&place.page->tracing),
         ring_(&WatchOf(place.page, place.local_rank).trace),
-        set_(static_cast<uint8_t>(place.set)) {}
+        region_(static_cast<uint8_t>(place.region)),
+        set_(place.set) {}
 
   // One relaxed load; when false, take no time stamps.
   bool on() const { return tracing_->load(std::memory_order_relaxed) != 0; }
@@ -60,7 +61,8 @@ class Timeline {
 
   const std::atomic<uint32_t>* const tracing_;
   TraceRing* const ring_;
-  const uint8_t set_;
+  const uint8_t region_;
+  const int32_t set_;
   std::vector<std::string> told_;  // by number: the names that hvdd knows
 };
 

@@ -112,7 +112,8 @@ void Miss(Table* table) {
   v1::RankExited* exit = event.mutable_rank_exited();
   exit->set_exit_code(1);
   exit->set_after_abort(true);
-  exit->set_aborted("rank 1 has left the job (hvd_shutdown) while other ranks wait for it in 'x'");
+  exit->set_aborted("somebody is missed");
+  exit->set_leaver(1);
   table->state.Heard(0, event, table->now);
 }
 
@@ -153,13 +154,28 @@ TEST_CASE("a rank that comes back is missed no more") {
   table.Start();
   v1::Event event;
   event.mutable_rank_left()->set_epoch(1);
-  event.mutable_rank_left()->set_aborted("rank 1 has left the job (hvd_shutdown) while others");
+  event.mutable_rank_left()->set_aborted("somebody is missed");
+  event.mutable_rank_left()->set_leaver(1);
   table.state.Heard(0, event, 1);
   CHECK(table.state.facts().ranks[1].missed);
   event.mutable_rank_joined()->set_rank(1);
   event.mutable_rank_joined()->set_epoch(2);
   table.state.Heard(0, event, 1);
   CHECK_FALSE(table.state.facts().ranks[1].missed);
+}
+
+TEST_CASE("words name nobody, and neither does a number that no rank has") {
+  Table table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_left()->set_epoch(1);
+  event.mutable_rank_left()->set_aborted("rank 1 has left the job (hvd_shutdown) while others");
+  table.state.Heard(0, event, 1);
+  for (const uint32_t none : {3u, 0x7fffffffu, 0xffffffffu}) {
+    event.mutable_rank_left()->set_leaver(none);
+    table.state.Heard(0, event, 1);
+  }
+  for (const RankFact& fact : table.state.facts().ranks) CHECK_FALSE(fact.missed);
 }
 
 TEST_CASE("success waits for the output's end, and not for ever") {

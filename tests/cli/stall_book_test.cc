@@ -70,7 +70,7 @@ TEST_CASE("a joined rank and ranks outside the process set are not missing") {
   beta.add_joined(3);
   book.Answered(1, beta);
   const std::string text = book.End(1).text;
-  CHECK(text.find("'set' (allreduce float32 [4] sum, set 2) waits for rank 1") !=
+  CHECK(text.find("'set' (allreduce float32 [4] sum, process set 2) waits for rank 1") !=
         std::string::npos);
   CHECK(text.find("'all'") == std::string::npos);
 }

@@ -112,6 +112,23 @@ TEST_CASE("a number that gets another name gets another row, unnamed calls share
   CHECK(text.find(R"("tid":3,"ts":7.000)") != std::string::npos);
 }
 
+TEST_CASE("a tensor of a process set has a row of its own, with the set's number") {
+  TimelineBook book(kTwoHosts);
+  const auto format = ChromeTimeline();
+  book.BeginFile(format.get(), 0, 0);
+  Ranks alpha(2);
+  alpha.Put(0, 1, "grad", 1000, 2000);
+  for (const int32_t set : {3, 4}) {
+    const TraceSpan span = {TraceActivity::kAllreduce, 1, 1, 1000 * set, 1000 * set, 256, set};
+    PutSpan(alpha.rings[0].get(), span, "grad");
+  }
+  const std::string text = Taken(&book, 0, alpha.Drain(), 0);
+  CHECK(text.find(R"("tid":1,"args":{"name":"grad"}})") != std::string::npos);
+  CHECK(text.find(R"x("tid":2,"args":{"name":"grad (process set 3)"}})x") != std::string::npos);
+  CHECK(text.find(R"x("tid":3,"args":{"name":"grad (process set 4)"}})x") != std::string::npos);
+  CHECK(text.find(R"("tid":3,"ts":4.000)") != std::string::npos);
+}
+
 TEST_CASE("a second file names everything again") {
   TimelineBook book(kTwoHosts);
   const auto format = ChromeTimeline();
@@ -137,10 +154,43 @@ TEST_CASE("missing events and scribbled streams are told or ignored, never belie
   for (size_t i = 0; i < kTraceSlots + 5; ++i) alpha.Put(0, 1, "", 1000, 2000);
   CHECK(Taken(&book, 0, alpha.Drain(), 0).find("5 events are missing") != std::string::npos);
   CHECK(book.lost() == 5);
+  CHECK(book.given_up().empty());
   CHECK(Taken(&book, 1, std::string(100, '\xff'), 0).empty());
+  CHECK(book.given_up() == "the timeline of host beta ends early: its events make no sense");
   Ranks beta(1);
   beta.Put(0, 1, "late", 1000, 2000);
   CHECK(Taken(&book, 1, beta.Drain(), 0).empty());
+}
+
+TEST_CASE("a rank that names ever new tensors is given up, which is said once") {
+  TimelineBook book(kTwoHosts);
+  const auto format = ChromeTimeline();
+  book.BeginFile(format.get(), 0, 0);
+  Ranks alpha(2);
+  for (uint32_t tensor = 0; tensor < 270'000; ++tensor) {
+    alpha.Put(1, tensor * 3, "t", 1000, 2000);
+    if (tensor % 50'000 == 0) (void)Taken(&book, 0, alpha.Drain(), 0);
+  }
+  (void)Taken(&book, 0, alpha.Drain(), 0);
+  CHECK(book.given_up() ==
+        "the timeline of rank 1 ends early: it has named more tensors than there can be");
+  alpha.Put(1, 3, "", 3000, 4000);
+  CHECK(Taken(&book, 0, alpha.Drain(), 0).empty());
+  alpha.Put(0, 3, "t", 3000, 4000);
+  CHECK_FALSE(Taken(&book, 0, alpha.Drain(), 0).empty());
+}
+
+TEST_CASE("numbers that are named again are no new ones") {
+  TimelineBook book(kTwoHosts);
+  const auto format = ChromeTimeline();
+  book.BeginFile(format.get(), 0, 0);
+  Ranks alpha(2);
+  for (uint32_t i = 0; i < 300'000; ++i) {
+    alpha.Put(1, i % 9000, i % 2 == 0 ? "a" : "b", 1000, 2000);
+    if (i % 50'000 == 0) (void)Taken(&book, 0, alpha.Drain(), 0);
+  }
+  CHECK_FALSE(Taken(&book, 0, alpha.Drain(), 0).empty());
+  CHECK(book.given_up().empty());
 }
 
 // The packets of a Perfetto file, each as field → value of its track event or descriptor.

@@ -221,11 +221,13 @@ TEST_CASE("whoever leaves an epoch that the ranks have aborted says why") {
   job.Run(&workers);
   HostPage* page = workers[0].Map();
   REQUIRE(page != nullptr);
-  AbortEpoch(page, "rank 3 has left the job", nullptr);
+  AbortEpoch(page, {"rank 3 has left the job", 3}, nullptr);
   workers[0].Leave(1);
   const auto left = job.hvdd.Await(Kind::kRankLeft);
   REQUIRE(left.has_value());
   CHECK(left->rank_left().aborted() == "rank 3 has left the job");
+  REQUIRE(left->rank_left().has_leaver());
+  CHECK(left->rank_left().leaver() == 3);
   munmap(page, kHostPageBytes);
 }
 
@@ -244,6 +246,7 @@ TEST_CASE("who ends after an abort that only the page tells of: all but the rank
     const auto exited = job.hvdd.AwaitExit(0);
     REQUIRE(exited.has_value());
     CHECK(exited->after_abort() == after);
+    CHECK_FALSE(exited->has_leaver());
     munmap(page, kHostPageBytes);
   }
 }
@@ -255,7 +258,7 @@ TEST_CASE("whoever has left an aborted epoch ends after its abort, though its pa
   job.Run(&workers);
   HostPage* page = workers[0].Map();
   REQUIRE(page != nullptr);
-  AbortEpoch(page, "rank 3 has left the job", nullptr);
+  AbortEpoch(page, {"rank 3 has left the job", 3}, nullptr);
   workers[0].Leave(1);
   REQUIRE(job.hvdd.Await(Kind::kRankLeft).has_value());
   kill(job.pids[0], SIGKILL);
@@ -264,6 +267,7 @@ TEST_CASE("whoever has left an aborted epoch ends after its abort, though its pa
   CHECK(exited->left());
   CHECK(exited->after_abort());
   CHECK(exited->aborted() == "rank 3 has left the job");
+  CHECK(exited->leaver() == 3);
   munmap(page, kHostPageBytes);
 }
 

@@ -47,6 +47,18 @@ TEST_CASE("a stall is told at the limit, once each period, and again when it abo
   CHECK_FALSE(due(26));
 }
 
+TEST_CASE("sets are told apart by their numbers") {
+  StallWatch watch({1, 0});
+  RankPending answer = Answer(0, {{1, "a"}});
+  answer.list.set = 3;
+  watch.Take({answer}, At(0));
+  answer.list.set = 4;
+  const auto waiting = watch.Take({answer}, At(5));
+  REQUIRE(waiting.size() == 1);
+  CHECK(waiting[0].set == 4);
+  CHECK(waiting[0].waited_s == 0);
+}
+
 TEST_CASE("a tensor that goes on begins anew") {
   StallWatch watch({10, 0});
   const auto due = [&](uint64_t sequence, double now) {

@@ -43,9 +43,17 @@ TEST_CASE("a ring writes only to the event fds of those asleep") {
 TEST_CASE("the first abort wins and its text stays") {
   auto page = std::make_unique<HostPage>();
   CHECK(AbortEpoch(page.get(), "rank 3 died", nullptr));
-  CHECK_FALSE(AbortEpoch(page.get(), "rank 4 died", nullptr));
+  CHECK_FALSE(AbortEpoch(page.get(), {"rank 4 has left", 4}, nullptr));
   CHECK(page->aborted.load() == 1);
   CHECK(std::string(page->abort_text) == "rank 3 died");
+  CHECK(page->abort_leaver.load() == -1);
+}
+
+TEST_CASE("an abort says which rank has left") {
+  auto page = std::make_unique<HostPage>();
+  CHECK(AbortEpoch(page.get(), {"it is gone", 4}, nullptr));
+  CHECK_FALSE(AbortEpoch(page.get(), "rank 3 died", nullptr));
+  CHECK(page->abort_leaver.load() == 4);
 }
 
 }  // namespace

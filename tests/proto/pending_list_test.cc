@@ -13,12 +13,14 @@ TEST_CASE("an answer is read as it was written, for its own question alone") {
   PendingList list;
   list.members = {0, 5};
   list.joined = true;
+  list.set = 70000;
   list.tensors = {{7, "grad.1", "allreduce float32 [4] sum"}, {9, "b", "broadcast"}};
   WritePending(list, 4, area.get());
   CHECK_FALSE(ReadPending(*area, 5, &read));
   REQUIRE(ReadPending(*area, 4, &read));
   CHECK(read.members == list.members);
   CHECK(read.joined);
+  CHECK(read.set == 70000);
   CHECK_FALSE(read.truncated);
   REQUIRE(read.tensors.size() == 2);
   CHECK(read.tensors[0].sequence == 7);

@@ -36,7 +36,7 @@ TEST_CASE("a span and its name go through the ring") {
     CHECK(records[0].name == name);
     CHECK(records[0].span.tensor == 7);
     CHECK(records[1].span.activity == TraceActivity::kAllreduce);
-    CHECK(records[1].span.set == 3);
+    CHECK(records[1].span.region == 3);
     CHECK(records[1].span.begin_ns == 100);
     CHECK(records[1].span.end_ns == 250);
     CHECK(records[1].span.bytes == 4096);
@@ -97,6 +97,25 @@ TEST_CASE("several threads write whole events") {
   CHECK(spans == 4000);
 }
 
+TEST_CASE("a name goes with its process set's number, whatever region the set has") {
+  const auto ring = std::make_unique<TraceRing>();
+  TraceSpan span = Span(7, 100, 250);
+  for (const int32_t set : {70000, 0, 2}) {
+    span.set = set;
+    REQUIRE(PutSpan(ring.get(), span, std::string(1000, 'n')));
+  }
+  for (const size_t piece : {size_t{1}, size_t{1000}}) {
+    TraceCursor fresh;
+    const auto records = Read(ring.get(), &fresh, piece);
+    REQUIRE(records.size() == 6);
+    CHECK(records[0].span.set == 70000);
+    CHECK(records[0].name == std::string(240, 'n'));
+    CHECK(records[1].span.end_ns == 250);
+    CHECK(records[2].span.set == 0);
+    CHECK(records[4].span.set == 2);
+  }
+}
+
 TEST_CASE("a name without end is cut") {
   const auto ring = std::make_unique<TraceRing>();
   TraceCursor cursor;
@@ -123,6 +142,7 @@ TEST_CASE("activities have Horovod's names") {
   CHECK(ActivityName(TraceActivity::kQueue) == "QUEUE");
   CHECK(ActivityName(TraceActivity::kLastActivity) == "NETWORK_COPY");
   CHECK(ActivityName(TraceActivity::kNameEnd).empty());
+  CHECK(ActivityName(TraceActivity::kSetNumber).empty());
 }
 
 }  // namespace

@@ -156,6 +156,14 @@ def test_a_rank_that_runs_out_of_memory_is_named_to_all():
         here.must_be_clean()
 
 
+def test_a_rank_without_memory_for_a_result_is_named_to_all_at_once():
+    with world.hosts() as here:
+        outcome = here.hvdrun("-np", 3, VICTIM, "out-of-memory", 1, "result")
+        assert outcome.out.count("rank 1 cannot go on in 'large': out of memory") == 3 * 2, outcome
+        assert outcome.seconds < 2.5, outcome
+        here.must_be_clean()
+
+
 def test_init_and_shutdown_again_and_again():
     with world.hosts() as here:
         assert here.hvdrun("-np", 2, VICTIM, "reinit", 50).must(0).out.count("50 sessions") == 2

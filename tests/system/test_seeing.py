@@ -147,6 +147,15 @@ def test_a_stall_ends_the_job_before_its_notice_is_due():
         here.must_be_clean()
 
 
+def test_a_process_set_is_named_by_its_number_also_in_a_removed_ones_place():
+    with world.hosts(1, slots=3) as here:
+        here.hvdrun("-np", 3, "--stall-check-shutdown-time-seconds", "1", "--timeline-filename", timeline_of(here),
+                    VICTIM, "wait-set").must(124, "'lonely'", "process set 2) waits for rank 1")
+        events = read_timeline(here)
+        assert sorted(spans_of(events, "shared (process set 2)")) == [0, 1], events
+        here.must_be_clean()
+
+
 def test_no_stall_notice_when_it_is_switched_off_or_nobody_waits():
     with world.hosts(1, slots=2) as here:
         quiet = here.start_hvdrun("-np", 2, "--no-stall-check", VICTIM, "wait", env={"HVD_STALL_CHECK_TIME_SECONDS": "0.2"})

@@ -43,8 +43,8 @@ typedef enum hvd_status_t {
   HVD_ERR_ABORTED = 5, /* a rank died, left or ran out of memory; hvd_last_error names the cause */
   HVD_ERR_UNSUPPORTED = 6, /* this build or this version cannot do it */
   HVD_ERR_TIMEOUT = 7,
-  HVD_ERR_LAUNCH = 8, /* the launcher's link is missing, refused or broken */
-  HVD_ERR_INTERNAL = 9
+  HVD_ERR_LAUNCH = 8,  /* the launcher's link is missing, refused or broken */
+  HVD_ERR_INTERNAL = 9 /* out of memory before the other ranks were told; or a fault of hvd's */
 } hvd_status_t;
 
 typedef enum hvd_dtype_t {
@@ -245,7 +245,8 @@ HVD_EXPORT hvd_status_t hvd_broadcast_async(const hvd_tensor_t* input, const hvd
 /* Groups: `count` tensors that become ready, and run, together, under one name. `inputs`, `outputs`
  * and `results` are arrays; the tensors' dtypes may differ among themselves, but not between ranks.
  * outputs NULL: an allreduce is in place; the others' results are allocated, and `results`
- * (blocking) or hvd_wait_results gets them. */
+ * (blocking) or hvd_wait_results gets them. No output may overlap another tensor's input or output
+ * (HVD_ERR_INVALID); tensors may have the same input. */
 HVD_EXPORT hvd_status_t hvd_grouped_allreduce(const hvd_tensor_t* inputs,
                                               const hvd_tensor_t* outputs, int32_t count,
                                               const hvd_options_t* options);
@@ -309,7 +310,7 @@ HVD_EXPORT hvd_status_t hvd_free(void* memory);
  * directory): Chrome's JSON, or Perfetto's own format when the name ends in .pftrace or
  * .perfetto-trace. Any rank may ask; asking again for the file that is being written is granted.
  * HVD_ERR_INVALID: it cannot be written; HVD_ERR_UNSUPPORTED: there is no hvdrun. hvd_stop_timeline
- * returns when the file is complete. */
+ * returns when the file is complete: it can be read at once. HVD_ERR_INVALID: it could not be. */
 HVD_EXPORT hvd_status_t hvd_start_timeline(const char* path);
 HVD_EXPORT hvd_status_t hvd_stop_timeline(void);
 /* Counters and histograms of this rank as JSON text with a final NUL. *bytes is the room in

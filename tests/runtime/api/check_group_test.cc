@@ -1,4 +1,6 @@
 #include <catch2/catch.hpp>
+#include <functional>
+#include <numeric>
 
 #include "runtime/api/check.h"
 
@@ -9,15 +11,17 @@ struct TestGroup {
   float floats[64] = {};
   int32_t ints[64] = {};
   std::vector<std::vector<int64_t>> shapes;
-  std::vector<hvd_tensor_t> inputs;
+  std::vector<hvd_tensor_t> inputs, outputs;
   std::vector<int> ranks = {0, 1};
   hvd_options_t options = HVD_OPTIONS_INIT;
 
   explicit TestGroup(std::vector<std::pair<hvd_dtype_t, std::vector<int64_t>>> tensors) {
     for (const auto& [dtype, shape] : tensors) shapes.push_back(shape);
+    int64_t at = 0;
     for (size_t i = 0; i < tensors.size(); ++i) {
       hvd_tensor_t tensor = HVD_TENSOR_INIT;
-      tensor.data = tensors[i].first == HVD_INT32 ? static_cast<void*>(ints) : floats;
+      tensor.data = tensors[i].first == HVD_INT32 ? static_cast<void*>(ints + at) : floats + at;
+      at += std::accumulate(shapes[i].begin(), shapes[i].end(), int64_t{1}, std::multiplies<>());
       tensor.dtype = tensors[i].first;
       tensor.shape = shapes[i].data();
       tensor.ndim = static_cast<int32_t>(shapes[i].size());
@@ -28,6 +32,7 @@ struct TestGroup {
     GroupCall call;
     call.kind = kind;
     call.inputs = inputs.data();
+    call.outputs = outputs.empty() ? nullptr : outputs.data();
     call.count = static_cast<int32_t>(inputs.size());
     call.options = options;
     return CheckGroup(call, {HVD_GLOBAL_PROCESS_SET, ranks, 0});
@@ -98,6 +103,50 @@ TEST_CASE("what is wrong with a group names the tensor") {
   CHECK(requests.status().message() == "tensor 1 of the group: input.shape[0] is negative");
   TestGroup none({});
   CHECK(none.Check(RequestKind::kAllreduce).status().message().find("inputs is NULL") == 0);
+}
+
+// What is said of a group with these inputs and outputs, each of `count` floats.
+std::string Said(RequestKind kind, const std::vector<const float*>& inputs,
+                 const std::vector<const float*>& outputs, int64_t count) {
+  TestGroup group(std::vector<std::pair<hvd_dtype_t, std::vector<int64_t>>>(
+      inputs.size(), {HVD_FLOAT32, std::vector<int64_t>{count}}));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    group.inputs[i].data = const_cast<float*>(inputs[i]);
+    if (outputs.empty()) continue;
+    group.outputs.push_back(group.inputs[i]);
+    group.outputs[i].data = const_cast<float*>(outputs[i]);
+  }
+  const auto requests = group.Check(kind);
+  CHECK((requests.ok() || absl::IsInvalidArgument(requests.status())));
+  return std::string(requests.status().message());
+}
+
+TEST_CASE("no tensor of a group writes what another reads or writes") {
+  const float data[100] = {};
+  const auto at = [&data](int i) { return data + i; };
+  constexpr auto kAllreduce = RequestKind::kAllreduce;
+  const std::string advice = " of the group overlap; give each output memory of its own";
+  CHECK(Said(kAllreduce, {at(0), at(10)}, {at(20), at(29)}, 10) ==
+        "the outputs of tensors 0 and 1" + advice);
+  CHECK(Said(kAllreduce, {at(0), at(10), at(30)}, {at(40), at(60), at(11)}, 10) ==
+        "the output of tensor 2 and the input of tensor 1" + advice);
+  CHECK(Said(kAllreduce, {at(0), at(5)}, {}, 10) == "the outputs of tensors 0 and 1" + advice);
+  CHECK(Said(kAllreduce, {at(0), at(0)}, {at(0), at(50)}, 10) ==
+        "the output of tensor 0 and the input of tensor 1" + advice);
+  CHECK(Said(RequestKind::kAllgather, {at(0), at(10)}, {at(20), at(15)}, 5) == "");
+  CHECK(Said(RequestKind::kAllgather, {at(0), at(10)}, {at(20), at(3)}, 5) ==
+        "the output of tensor 1 and the input of tensor 0" + advice);
+}
+
+TEST_CASE("tensors of a group may lie side by side, be in place and have one input") {
+  const float data[100] = {};
+  const auto at = [&data](int i) { return data + i; };
+  constexpr auto kAllreduce = RequestKind::kAllreduce;
+  CHECK(Said(kAllreduce, {at(10), at(0), at(20)}, {}, 10) == "");
+  CHECK(Said(kAllreduce, {at(10), at(0)}, {at(10), at(0)}, 10) == "");
+  CHECK(Said(kAllreduce, {at(0), at(0), at(3)}, {at(20), at(30), at(40)}, 10) == "");
+  CHECK(Said(RequestKind::kAllgather, {at(0), at(0)}, {}, 10) == "");
+  CHECK(Said(kAllreduce, {at(0), at(0)}, {}, 0) == "");
 }
 
 }  // namespace

@@ -18,6 +18,15 @@ void FillTooLarge(Request* request, std::vector<float>* data) {
   request->signature.shape[0] = int64_t{1} << 62;
 }
 
+// The gathered rows of all ranks would need more memory than there can be.
+void FillTooManyRows(Request* request, std::vector<float>* data, bool too_many) {
+  FillSum(request, "huge", data);
+  request->signature.kind = RequestKind::kAllgather;
+  request->signature.op = 0;
+  request->signature.shape[0] = too_many ? int64_t{1} << 61 : 1;
+  request->output = nullptr;
+}
+
 bool Tells(const absl::Status& status) {
   const std::string text(status.message());
   return absl::IsAborted(status) && text.find("rank ") == 0 &&
@@ -41,6 +50,20 @@ TEST_CASE("what is thrown while a tensor is executed ends the epoch and says on 
               problems.Expect(Tells(later), later.ToString());
             }) == "");
     }
+  }
+}
+
+TEST_CASE("a rank without memory for a result ends the epoch at once and says which it is") {
+  const std::vector<std::vector<HostShape>> worlds = {{{"a", 1}}, {{"a", 3}}, {{"a", 1}, {"b", 1}}};
+  for (const std::vector<HostShape>& hosts : worlds) {
+    CAPTURE(hosts.size(), hosts[0].ranks);
+    CHECK(RunWorld(hosts, [&](Engine& engine, Problems& problems) {
+            std::vector<float> x(10, 1.0f);
+            Request huge;
+            FillTooManyRows(&huge, &x, engine.world().rank() == 0);
+            const absl::Status status = engine.Run(&huge);
+            problems.Expect(Tells(status), status.ToString());
+          }) == "");
   }
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/engine/leader_core.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <memory>
@@ -172,6 +173,10 @@ TEST_CASE("a rank that has left and is waited for ends the epoch with its name, 
   CHECK(absl::IsAborted(ended));
   CHECK(std::string(ended.message()).find("rank 5 has left the job") == 0);
   CHECK(std::string(ended.message()).find("'x'") != std::string::npos);
+  const auto& told = std::find_if(tree.pages.begin(), tree.pages.end(),
+                                  [](const auto& page) { return page->aborted.load() != 0; });
+  REQUIRE(told != tree.pages.end());
+  CHECK((*told)->abort_leaver.load() == 5);
 }
 
 TEST_CASE("the root forgets names that are not used any more, and all others with it") {

@@ -24,14 +24,15 @@ TEST_CASE("the timeline tells a tensor's name once, and again when its number ha
   REQUIRE(memory.ok());
   HostPage* page = (*memory)->page();
   page->tracing = 1;
-  Timeline timeline({page, 0, 2});
+  Timeline timeline({page, 0, 2, 300});
   timeline.Record(Timeline::Operation(RequestKind::kAllreduce), {5, "grad.1", 64}, 10, 20);
   timeline.Record(Timeline::Operation(RequestKind::kAllreduce), {5, "grad.1", 64}, 30, 40);
   timeline.Record(Timeline::Operation(RequestKind::kAllgather), {5, "other", 8}, 50, 60);
   const auto records = Drain(page);
   REQUIRE(records.size() == 5);
   CHECK(records[0].name == "grad.1");
-  CHECK(records[1].span.set == 2);
+  CHECK(records[0].span.set == 300);
+  CHECK(records[1].span.region == 2);
   CHECK(records[2].span.begin_ns == 30);
   CHECK(records[3].name == "other");
   CHECK(ActivityName(records[4].span.activity) == "ALLGATHER");

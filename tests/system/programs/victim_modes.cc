@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <stdexcept>
 #include <thread>
 
@@ -62,6 +64,20 @@ int Wait(const Arguments&) {
   Join();
   float value = 0;
   if (hvd::rank() == 0) hvd::allreduce(&value, 1, hvd::Op::kSum, "lonely");
+  while (true) pause();
+}
+
+// wait-set: rank 0 waits for rank 1 in a process set that has come in the place of a removed one.
+int WaitSet(const Arguments&) {
+  Join();
+  hvd::remove_process_set(hvd::add_process_set({0, 1}));
+  hvd::Options options;
+  options.process_set = hvd::add_process_set({0, 1});
+  float value = 1;
+  options.name = "shared";
+  if (hvd::rank() < 2) hvd::allreduce(&value, 1, options);
+  options.name = "lonely";
+  if (hvd::rank() == 0) hvd::allreduce(&value, 1, options);
   while (true) pause();
 }
 
@@ -191,14 +207,19 @@ void LimitMemory() {
   if (setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
 }
 
-// out-of-memory RANK: one rank has no room for what an Adasum needs besides the tensor.
+// out-of-memory RANK [result]: one rank has no room for what an Adasum needs besides the tensor, or
+// for the result of an allgather.
 int OutOfMemory(const Arguments& arguments) {
   Join();
   std::vector<float> data(8 << 20, 1);
   if (hvd::rank() == Number(arguments, 0, 1)) LimitMemory();
   for (const char* name : {"large", "later"}) {
     try {
-      hvd::allreduce(data, hvd::Op::kAdasum, name);
+      if (arguments.size() > 1) {
+        hvd::allgather(data, name);
+      } else {
+        hvd::allreduce(data, hvd::Op::kAdasum, name);
+      }
     } catch (const hvd::Error& error) {
       Say(error.what());
     }
@@ -261,7 +282,18 @@ int Lag(const Arguments& arguments) {
   return 0;
 }
 
-// timeline PATH: sums, sums while the timeline is on, sums.
+// How often the text is in the file, which ends as a whole timeline does; else -1.
+int CountInTimeline(const std::string& path, const std::string& text) {
+  std::ifstream file(path);
+  const std::string json(std::istreambuf_iterator<char>(file), {});
+  if (json.size() < 2 || json.substr(json.size() - 2) != "]\n") return -1;
+  int count = 0;
+  for (size_t at = 0; (at = json.find(text, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+// timeline PATH: sums, sums while the timeline is on, sums. What rank 0 finds in the file on its
+// host when it has been stopped is all.
 int TimelineOnAndOff(const Arguments& arguments) {
   Join();
   float value = 1;
@@ -273,9 +305,16 @@ int TimelineOnAndOff(const Arguments& arguments) {
     return 4;
   }
   sum("all have begun");
-  sum("during");
+  constexpr int kSums = 5000;
+  for (int i = 0; i < kSums; ++i) sum("during");
   sum("all are done");
   hvd::stop_timeline();
+  const std::string event = R"({"name":"ALLREDUCE","ph":"X","pid":0,)";
+  const int events = hvd::rank() == 0 ? CountInTimeline(arguments[0], event) : kSums;
+  if (events < kSums) {
+    std::fprintf(stderr, "%d events are in the file that is said to be complete\n", events);
+    return 5;
+  }
   sum("stopped");
   sum("after");
   hvd::shutdown();
@@ -386,6 +425,7 @@ const std::map<std::string, Mode>& Modes() {
       {"loop", Loop},
       {"alltoall", Alltoall},
       {"wait", Wait},
+      {"wait-set", WaitSet},
       {"exit", Exit},
       {"segv", Segv},
       {"term-proof", TermProof},

@@ -1,0 +1,75 @@
+// Memory that runs out while a request is submitted.
+#include <catch2/catch.hpp>
+
+#include "tests/runtime/engine/engine_world.h"
+#include "tests/runtime/engine/scarce_memory.h"
+
+namespace hvd {
+namespace {
+
+using test::FillSum;
+using test::Problems;
+using test::RunWorld;
+
+absl::Status SubmitWith(int allocations, Engine* engine, Request* request) {
+  const test::ScarceMemory scarce(allocations);
+  return engine->Submit(request);
+}
+
+// A name of its own, longer than a string keeps without memory; or none.
+std::string NameOf(int call, bool named) {
+  return named ? "a name that needs memory " + std::to_string(call) : "";
+}
+
+// Submits with ever more memory until it is enough, or another error comes.
+absl::Status SubmitAtLast(Engine* engine, Request* request, Problems* problems) {
+  absl::Status status;
+  for (int allocations = 0; allocations < 100; ++allocations) {
+    status = SubmitWith(allocations, engine, request);
+    if (!absl::IsInternal(status)) return status;
+    problems->Expect(status == OutOfMemory(), status.ToString());
+  }
+  return status;
+}
+
+TEST_CASE("a request for which there is no memory is not submitted, and may be again") {
+  const std::vector<std::vector<HostShape>> worlds = {{{"a", 1}}, {{"a", 2}}, {{"a", 1}, {"b", 1}}};
+  for (const std::vector<HostShape>& hosts : worlds) {
+    CAPTURE(hosts.size(), hosts[0].ranks);
+    CHECK(RunWorld(hosts, [&](Engine& engine, Problems& problems) {
+            for (int call = 0; call < 40; ++call) {
+              std::vector<float> x(10, 1.0f);
+              Request request;
+              FillSum(&request, NameOf(call, call % 2 == 0), &x);
+              absl::Status status = engine.world().rank() == 0
+                                        ? SubmitAtLast(&engine, &request, &problems)
+                                        : engine.Submit(&request);
+              if (status.ok()) status = engine.Wait(&request);
+              problems.Expect(status.ok(), status.ToString());
+              const auto ranks = static_cast<float>(engine.world().topology().size());
+              problems.Expect(x[9] == ranks, "sum " + std::to_string(x[9]));
+            }
+          }) == "");
+  }
+}
+
+TEST_CASE("a request that others know of when memory runs out ends the epoch and says where") {
+  CHECK(RunWorld({{"a", 2}}, [&](Engine& engine, Problems& problems) {
+          absl::Status status;
+          for (int call = 0; call < 100 && status.ok(); ++call) {
+            std::vector<float> x(50000, 1.0f);
+            Request request;
+            FillSum(&request, NameOf(call, true), &x);
+            status = engine.world().rank() == 0 ? SubmitAtLast(&engine, &request, &problems)
+                                                : engine.Submit(&request);
+            if (status.ok()) status = engine.Wait(&request);
+          }
+          const std::string text(status.message());
+          problems.Expect(
+              absl::IsAborted(status) && text.find("rank 0 cannot go on in 'a name that") == 0,
+              status.ToString());
+        }) == "");
+}
+
+}  // namespace
+}  // namespace hvd

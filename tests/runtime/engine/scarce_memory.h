@@ -1,0 +1,15 @@
+// Memory that runs out, for one thread.
+#pragma once
+
+namespace hvd::test {
+
+// While it lives, so many allocations of this thread succeed, and no more. One at a time.
+class ScarceMemory {
+ public:
+  explicit ScarceMemory(int allocations);
+  ~ScarceMemory();
+  ScarceMemory(const ScarceMemory&) = delete;
+  ScarceMemory& operator=(const ScarceMemory&) = delete;
+};
+
+}  // namespace hvd::test
