@@ -106,6 +106,25 @@ TEST_CASE("a buffer, an array and a string are tensors as a vector is") {
   CHECK(numbers[1] == -1LL << 40);
 }
 
+// That the name counts, and that it is an average, is seen with several ranks: all_ops.
+TEST_CASE("an allreduce may have a name and no op") {
+  hvd::Session session;
+  const std::string name = "name";
+  std::vector<float> data(4, 3), other(4);
+  std::array<float, 4> array = {1, 2, 3, 4};
+  hvd::allreduce(data, "name");
+  hvd::allreduce(data, name);
+  hvd::allreduce(array, "name");
+  hvd::allreduce(data.data(), 4, name);
+  hvd::allreduce(data.data(), other.data(), 4, "name");
+  CHECK(other == std::vector<float>(4, 3));
+  hvd::allreduce_async(data, "name").wait();
+  hvd::allreduce_async(array, name).wait();
+  hvd::allreduce_async(data.data(), 4, "name").wait();
+  hvd::allreduce_async(array.data(), other.data(), 4, name).wait();
+  CHECK(other == std::vector<float>{1, 2, 3, 4});
+}
+
 TEST_CASE("what is in flight brings what the blocking call brings") {
   hvd::Session session;
   const std::vector<int32_t> data = {1, 2, 3, 4, 5, 6};

@@ -1,4 +1,4 @@
-// Groups, scales, compression and Adasum.
+// Groups, names, scales, compression and Adasum.
 #include <memory>
 
 #include "tests/system/programs/all_ops.h"
@@ -143,6 +143,19 @@ void CheckIntegerScale(const char* name, size_t count) {
   }
 }
 
+// Half of the ranks submit them the other way round.
+void CheckNamesWithoutOp() {
+  std::vector<float> sizes(10, static_cast<float>(hvd::rank())), ones(10, 1);
+  const bool turned = hvd::rank() % 2 == 1;
+  hvd::Handle first = turned ? hvd::allreduce_async(ones, "ones") : hvd::Handle();
+  hvd::Handle second = hvd::allreduce_async(sizes, "ranks");
+  if (!turned) first = hvd::allreduce_async(ones, "ones");
+  first.wait();
+  second.wait();
+  if (ones[9] != 1) Fail("a name without an op: the average of ones");
+  if (sizes[9] != static_cast<float>(hvd::size() - 1) / 2) Fail("a name without an op: of ranks");
+}
+
 void CheckCompression(const char* name, hvd_compression_t compression, size_t count) {
   const Dtype dtype = Named(name);
   Array data(dtype, {static_cast<int64_t>(count)});
@@ -191,6 +204,7 @@ void CheckGroups() {
 }
 
 void CheckOptions() {
+  CheckNamesWithoutOp();
   for (const size_t count : {3, 1000, 200003}) {
     for (const char* name : {"float32", "float64", "bfloat16", "float16"}) CheckScale(name, count);
     for (const char* name : {"uint8", "int8", "int16", "int32", "int64"}) {
