@@ -91,8 +91,8 @@ void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFac
     ended.pid = -1;
     if (!spoken_for) {
       absl::string_view when = "";
-      if (!facts.joined) when = " before hvd_init";
-      if (facts.joined && !facts.left) when = " without hvd_shutdown";
+      if (!facts.joined) when = " before hvd's init";
+      if (facts.joined && !facts.left) when = " without hvd's shutdown";
       Carry(book_.Gone(rank, absl::StrCat(Name(rank), " ", how, when)));
     }
     NoteRankEnded(rank);
