@@ -113,11 +113,12 @@ void JobState::Tick(double now) {
   }
   const double waiting = epochs_.waiting_since();
   if (!stopping_ && waiting > 0 && now >= waiting + policy_.start_timeout_s) {
-    return End(Ending::kNotJoined,
-               absl::StrFormat("still without hvd_init after --start-timeout %g s, while the other "
-                               "ranks wait: %s",
-                               policy_.start_timeout_s, epochs_.Missing()),
-               now);
+    return End(
+        Ending::kNotJoined,
+        absl::StrFormat("still without hvd's init after --start-timeout %g s, while the other "
+                        "ranks wait: %s",
+                        policy_.start_timeout_s, epochs_.Missing()),
+        now);
   }
   if (stalls_.asking() && now >= stall_deadline_) TellStall(now);
   if (stopping_ && !told_ && now >= stop_since_ + kTellAfterS) {

@@ -207,7 +207,7 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
 // Whoever waits for the rank gets an error that names it; whoever does not goes on undisturbed.
 void JobState::OnEarlyExit(const RankFact& fact) {
   Abort(absl::StrCat(NameRank(facts_, fact.exit.rank()), " exited (code 0) without ",
-                     fact.exit.joined() ? "hvd_shutdown" : "hvd_init"));
+                     fact.exit.joined() ? "hvd's shutdown" : "hvd's init"));
 }
 
 void JobState::OnBroke(const v1::RankBroke& broke, double now) {

@@ -20,28 +20,44 @@ constexpr double kShortestLease = 1;
 struct NumberRange {
   int least;
   int most;
+  int example;
 };
 
-absl::Status ReadNumber(const std::string& name, const std::string& text, NumberRange range,
-                        int* field) {
-  if (text.empty()) return absl::OkStatus();
-  if (absl::SimpleAtoi(text, field) && *field >= range.least && *field <= range.most) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat(name, " must be a number from ", range.least,
-                                                 " to ", range.most, ", not ", Quoted(text)));
+// An option as it was given.
+struct Given {
+  absl::string_view name;
+  const std::string& value;
+};
+
+// "--lease WHY", the option with a caret under its value, and how to write one.
+absl::Status WrongValue(const Given& given, absl::string_view why, absl::string_view hint) {
+  const std::string line = absl::StrCat(given.name, " ", given.value);
+  return absl::InvalidArgumentError(absl::StrCat(
+      given.name, why, "\n", ShowWithCaret(line, given.name.size() + 1), "\n  ", hint));
 }
 
-absl::Status ReadTime(const std::string& name, const std::string& text, double least,
-                      double* field) {
-  if (text.empty()) return absl::OkStatus();
-  const absl::StatusOr<double> seconds = ParseDuration(text);
+absl::Status ReadNumber(const Given& given, NumberRange range, int* field) {
+  if (given.value.empty()) return absl::OkStatus();
+  if (absl::SimpleAtoi(given.value, field) && *field >= range.least && *field <= range.most) {
+    return absl::OkStatus();
+  }
+  return WrongValue(given,
+                    absl::StrCat(" must be a number from ", range.least, " to ", range.most,
+                                 ", not ", Quoted(given.value)),
+                    absl::StrCat("for example ", given.name, " ", range.example));
+}
+
+absl::Status ReadTime(const Given& given, double least, double* field) {
+  if (given.value.empty()) return absl::OkStatus();
+  const absl::StatusOr<double> seconds = ParseDuration(given.value);
+  const std::string example = absl::StrCat("for example ", given.name, " ");
   if (!seconds.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": ", seconds.status().message()));
+    return WrongValue(given, absl::StrCat(": ", seconds.status().message()),
+                      absl::StrCat(example, "30s"));
   }
   if (*seconds < least) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " must be at least ", least, "s, not ", text));
+    return WrongValue(given, absl::StrCat(" must be at least ", least, "s, not ", given.value),
+                      absl::StrCat(example, *field, "s"));
   }
   *field = *seconds;
   return absl::OkStatus();
@@ -56,15 +72,17 @@ absl::Status ReadContainment(const std::string& text, int* field) {
       return absl::OkStatus();
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--containment must be auto, namespace, cgroup or subreaper, not ", Quoted(text)));
+  return WrongValue(
+      {"--containment", text},
+      absl::StrCat(" must be auto, namespace, cgroup or subreaper, not ", Quoted(text)),
+      "for example --containment namespace");
 }
 
 absl::Status ReadBind(const std::string& text, bool* field) {
   *field = text != "none";
   if (text.empty() || text == "cores" || text == "none") return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--bind must be cores or none, not ", Quoted(text)));
+  return WrongValue({"--bind", text}, absl::StrCat(" must be cores or none, not ", Quoted(text)),
+                    "for example --bind none");
 }
 
 absl::Status ReadStdin(const std::string& text, int* field) {
@@ -72,9 +90,10 @@ absl::Status ReadStdin(const std::string& text, int* field) {
     *field = text.empty() ? 0 : text == "none" ? -1 : -2;
     return absl::OkStatus();
   }
-  if (ReadNumber("--stdin", text, {0, kMaxRanks - 1}, field).ok()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--stdin must be none, all or a rank, not ", Quoted(text)));
+  const Given given{"--stdin", text};
+  if (ReadNumber(given, {0, kMaxRanks - 1, 0}, field).ok()) return absl::OkStatus();
+  return WrongValue(given, absl::StrCat(" must be none, all or a rank, not ", Quoted(text)),
+                    "for example --stdin none");
 }
 
 // At most one mention: two lists of hosts would leave open which counts.
@@ -96,16 +115,17 @@ absl::Status ReadHosts(const OptionTexts& texts, TypedOptions* typed) {
   }
   absl::Status status = ReadOnce("-H", texts.hosts, &typed->hosts);
   status.Update(ReadOnce("--hostfile", texts.hostfile, &typed->hostfile));
-  status.Update(ReadNumber("-np", texts.np, {1, kMaxRanks}, &typed->np));
+  status.Update(ReadNumber({"-np", texts.np}, {1, kMaxRanks, 4}, &typed->np));
   return status;
 }
 
 absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
-  absl::Status status = ReadNumber("--ssh-port", texts.ssh_port, {1, kMaxPort}, &run->ssh_port);
-  status.Update(ReadTime("--start-timeout", texts.start_timeout, 0.001, &run->start_timeout_s));
-  status.Update(ReadTime("--timeout", texts.timeout, 0, &run->run_timeout_s));
-  status.Update(ReadTime("--lease", texts.lease, kShortestLease, &run->lease_s));
-  status.Update(ReadTime("--grace", texts.grace, 0, &run->grace_s));
+  absl::Status status =
+      ReadNumber({"--ssh-port", texts.ssh_port}, {1, kMaxPort, 22}, &run->ssh_port);
+  status.Update(ReadTime({"--start-timeout", texts.start_timeout}, 0.001, &run->start_timeout_s));
+  status.Update(ReadTime({"--timeout", texts.timeout}, 0, &run->run_timeout_s));
+  status.Update(ReadTime({"--lease", texts.lease}, kShortestLease, &run->lease_s));
+  status.Update(ReadTime({"--grace", texts.grace}, 0, &run->grace_s));
   status.Update(ReadContainment(texts.containment, &run->containment));
   status.Update(ReadBind(texts.bind, &run->binds_cores));
   status.Update(ReadStdin(texts.stdin_target, &run->stdin_rank));
@@ -122,14 +142,17 @@ absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
 absl::Status WrongSetting(const SettingText& given, absl::string_view why) {
   const std::string names = given.option->names;
   const std::string name = names.substr(0, names.find(','));
-  const bool has_unit = given.option->type != nullptr && *given.option->unit != '\0';
-  if (!has_unit) return absl::InvalidArgumentError(absl::StrCat(name, " ", why));
+  const std::string hint = absl::StrCat("for example ", name, " ", given.option->example);
+  const bool has_unit = *given.option->unit != '\0';
+  if (!has_unit) return WrongValue({name, given.typed}, absl::StrCat(" ", why), hint);
   const Setting& setting = Settings()[static_cast<size_t>(given.option->id)];
   const double one = ParseSetting(setting, absl::StrCat("1", given.option->unit))->number;
-  return absl::InvalidArgumentError(absl::StrCat(
-      name, " must be ", given.option->unit, setting.kind == SettingKind::kBytes ? "B" : "",
-      " from ", setting.least / one, " to ", setting.most / one,
-      " (or have a unit of its own), not ", Quoted(given.typed)));
+  return WrongValue(
+      {name, given.typed},
+      absl::StrCat(" must be ", given.option->unit, setting.kind == SettingKind::kBytes ? "B" : "",
+                   " from ", setting.least / one, " to ", setting.most / one,
+                   " (or have a unit of its own), not ", Quoted(given.typed)),
+      hint);
 }
 
 // A given setting is a wish for the workers' environment; -x comes later and wins.

@@ -8,6 +8,7 @@
 #include "cli/local_host.h"
 #include "cli/worker_environment.h"
 #include "hostfile/host_item.h"
+#include "proto/host_page.h"
 #include "proto/setting_values.h"
 
 namespace hvd {
@@ -55,6 +56,16 @@ absl::Status ChooseHosts(const TypedOptions& typed, const FrontWorld& world, Run
   return absl::OkStatus();
 }
 
+absl::Status CheckRanksOfHosts(const Topology& topology) {
+  for (const HostShape& host : topology.hosts()) {
+    if (host.ranks <= kMaxLocalRanks) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        host.ranks, " ranks on ", host.name, ": one host runs at most ", kMaxLocalRanks,
+        " ranks of a job; give more hosts by -H or --hostfile, or a ", "smaller -np"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status PlaceRanks(const TypedOptions& typed, const FrontWorld& world, RunOptions* run) {
   int64_t slots = 0;
   for (const HostSlots& host : run->hosts) slots += host.slots;
@@ -66,6 +77,7 @@ absl::Status PlaceRanks(const TypedOptions& typed, const FrontWorld& world, RunO
   if (typed.np == 0) run->np = static_cast<int>(slots);
   absl::StatusOr<Topology> topology = Topology::Place(run->hosts, run->np);
   if (!topology.ok()) return topology.status();
+  if (absl::Status fits = CheckRanksOfHosts(*topology); !fits.ok()) return fits;
   run->topology = *std::move(topology);
   // Ranks fill the hosts in order, so the topology's hosts are the first ones of the list.
   run->host_of.assign(run->hosts.begin(), run->hosts.begin() + run->topology.hosts().size());

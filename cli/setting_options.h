@@ -13,6 +13,7 @@ struct SettingOption {
   SettingId id;
   const char* unit;  // of a value that has none; of a flag: the value
   const char* help;
+  const char* example = "";  // of a value that can be wrong
 };
 
 // A flag and its opposite stand one after the other.

@@ -74,7 +74,8 @@ std::string RankText(const JobFacts& facts, const Verdict& verdict) {
   const bool own_words = fact.broke.empty() || (fact.phase == RankFact::kExited &&
                                                 verdict.exit_code != 1 && exit.exit_code() != 1);
   if (fact.early) {
-    absl::StrAppend(&text, "exited (code 0) without ", exit.joined() ? "hvd_shutdown" : "hvd_init",
+    absl::StrAppend(&text, "exited (code 0) without ",
+                    exit.joined() ? "hvd's shutdown" : "hvd's init",
                     " while others still needed it");
   } else if (own_words || fact.broke.empty()) {
     absl::StrAppend(&text, DescribeExit(exit));

@@ -49,6 +49,8 @@ class Daemon {
 
  private:
   void Handle(const v1::Command& command);
+
+  // daemon_launch.cc
   void Launch(const v1::Launch& launch);
   absl::Status StartRanks(const v1::Launch& launch);
   absl::Status StartRank(int local_rank, const LaunchContext& context);
@@ -61,20 +63,21 @@ class Daemon {
   void OnReport(const ShimReport& report);
   void OnStarted(int rank, int pid);
   void OnEnded(int rank, const std::string& how);
-  void OnShimLost(const std::string& how);
   void TellEnd(int rank);
 
+  // daemon_stop.cc
+  void BeginLease(std::chrono::duration<double> length);
+  void WatchLease();
+  void LoseDriver(const std::string& why);
+  void OnShimLost(const std::string& how);
   void BeginStop(bool kill, const std::string& cause);
   void Do(StopPlan::Do what);
   void ArmStop();
   void NoteEmpty();
   void FinishStop(int survivors);
   void MaybeFinish();
-
-  void BeginLease(std::chrono::duration<double> length);
-  void WatchLease();
-  void LoseDriver(const std::string& why);
   void MaybeExit();
+
   void Notify(std::string text);
   void Emit(v1::Event event);
   std::string mark() const;

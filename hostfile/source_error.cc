@@ -29,7 +29,8 @@ std::string Printable(absl::string_view bytes) {
   return out;
 }
 
-// The line and the caret under the byte at `offset`, cut to a window around it.
+}  // namespace
+
 std::string ShowWithCaret(absl::string_view line, size_t offset) {
   size_t from = offset > kShownBefore ? offset - kShownBefore : 0;
   while (from > 0 && from < line.size() && IsContinuation(line[from])) --from;
@@ -45,8 +46,6 @@ std::string ShowWithCaret(absl::string_view line, size_t offset) {
                       to < line.size() ? "..." : "", "\n  ", std::string(head.size(), ' '), padding,
                       "^");
 }
-
-}  // namespace
 
 size_t SourceLine::OffsetOf(absl::string_view piece) const {
   const size_t offset = static_cast<size_t>(piece.data() - text_.data());

@@ -35,6 +35,9 @@ class SourceLine {
   absl::string_view text_;
 };
 
+// The line and, below it, a caret under the byte at `offset`; of a long line a window around it.
+std::string ShowWithCaret(absl::string_view line, size_t offset);
+
 // `text` in double quotes and on one line: control bytes and what is not ASCII shown as \xNN, long
 // ones cut.
 std::string Quoted(absl::string_view text);

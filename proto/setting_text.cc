@@ -141,7 +141,11 @@ absl::StatusOr<SettingValue> ParseScaled(const Setting& setting, absl::string_vi
 
 std::string ShowNumber(SettingKind kind, double number) {
   if (number == 0) return "0";
-  if (kind == SettingKind::kSeconds) return absl::StrCat(number, "s");
+  if (kind == SettingKind::kSeconds) {
+    constexpr double kHour = 3600;
+    const bool in_hours = number >= 100 * kHour && std::fmod(number, kHour) == 0;
+    return in_hours ? absl::StrCat(number / kHour, "h") : absl::StrCat(number, "s");
+  }
   if (kind == SettingKind::kMicroseconds) return absl::StrCat(static_cast<int64_t>(number), "us");
   const auto whole = static_cast<int64_t>(number);
   if (kind != SettingKind::kBytes) return absl::StrCat(whole);

@@ -79,18 +79,21 @@ class LinkServer {
   void OnListener();
   void Adopt(UniqueFd socket);
   void OnPeer(int fd, uint32_t events);
-  void Handle(LinkPeer* peer, const std::string& message);
-  void TakeAddress(LinkPeer* peer, const v1::Address& address);
-  void Claim(LinkPeer* peer, const std::string& token, uint32_t protocol,
-             const std::string& version);
-  void Welcome(LinkPeer* peer);
-  void Refuse(LinkPeer* peer, const std::string& message);
   // `how` a living process has lost its link: words behind the rank's name.
   void Close(int fd, const char* how = "closed its link to hvdd");
   void Lost(int rank, const LinkPeer& peer, const char* how);
   void Broke(int rank, const std::string& how);
-  int FindToken(const std::string& token) const;
 
+  // What workers say (link_messages.cc).
+  void Handle(LinkPeer* peer, const std::string& message);
+  void TakeAddress(LinkPeer* peer, const v1::Address& address);
+  int FindToken(const std::string& token) const;
+  void Claim(LinkPeer* peer, const std::string& token, uint32_t protocol,
+             const std::string& version);
+  void Welcome(LinkPeer* peer);
+  void Refuse(LinkPeer* peer, const std::string& message);
+
+  // What the EpochBook decides (link_epochs.cc).
   void Carry(const EpochActions& actions);
   void TellLeft(const EpochAction& action);
   void Create(const EpochAction& action);

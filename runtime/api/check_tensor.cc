@@ -66,7 +66,7 @@ absl::Status CheckReductionOptions(const hvd_options_t& options, RequestKind kin
     return absl::InvalidArgumentError("options.op is the unknown " + std::to_string(op));
   }
   if (op == HVD_ADASUM && kind == RequestKind::kReduceScatter) {
-    return absl::InvalidArgumentError("options.op HVD_ADASUM is for allreduce only");
+    return absl::InvalidArgumentError("options.op: Adasum is for allreduce only");
   }
   if (options.compression < HVD_COMPRESSION_NONE || options.compression > HVD_COMPRESSION_BF16) {
     return absl::InvalidArgumentError("options.compression is the unknown " +
@@ -78,7 +78,7 @@ absl::Status CheckReductionOptions(const hvd_options_t& options, RequestKind kin
   }
   if (options.flags != 0 && op != HVD_AVERAGE) {
     return absl::InvalidArgumentError(
-        "options.flags has HVD_AVERAGE_OVER_CONTRIBUTORS, but options.op is not HVD_AVERAGE");
+        "options: average over contributors is asked for, but options.op is not average");
   }
   if (!std::isfinite(options.prescale)) return NotFinite("prescale");
   if (!std::isfinite(options.postscale)) return NotFinite("postscale");
@@ -155,11 +155,10 @@ absl::Status PutReduction(const hvd_options_t& options, Signature* signature) {
   const auto dtype = static_cast<hvd_dtype_t>(signature->dtype);
   if (options.op == HVD_AVERAGE && dtype == HVD_BOOL) {
     return absl::InvalidArgumentError(
-        "options.op: bool tensors have no average; use HVD_SUM (or) or HVD_MIN (and)");
+        "options.op: bool tensors have no average; use sum (or) or min (and)");
   }
   if (options.op == HVD_ADASUM && !IsFloat(dtype)) {
-    return absl::InvalidArgumentError(std::string("options.op: HVD_ADASUM is for float tensors, "
-                                                  "not ") +
+    return absl::InvalidArgumentError(std::string("options.op: Adasum is for float tensors, not ") +
                                       DtypeName(dtype));
   }
   if (dtype == HVD_BOOL && (options.prescale != 1 || options.postscale != 1)) {

@@ -51,7 +51,8 @@ hvd_status_t NotInitialized() {
                 "this process was forked from one that has used hvd, and cannot use it; start it "
                 "with exec instead");
   }
-  return Fail(HVD_ERR_NOT_INITIALIZED, "hvd is not initialized: call hvd_init first");
+  return Fail(HVD_ERR_NOT_INITIALIZED,
+              "hvd is not initialized: call hvd_init, or in C++ hvd::init, first");
 }
 
 }  // namespace hvd

@@ -168,7 +168,7 @@ std::string ProcessSets::Unknown(int32_t id) const {
   const bool removed = id > 0 && id <= last_id_;
   return "process set " + std::to_string(id) +
          (removed ? " has been removed"
-                  : " does not exist; hvd_add_process_set makes one, 0 is all ranks");
+                  : " does not exist; add_process_set makes one, 0 is all ranks");
 }
 
 absl::StatusOr<ProcessSets::SetPointer> ProcessSets::FindAsMember(int32_t id) const {

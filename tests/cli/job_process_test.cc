@@ -176,7 +176,7 @@ TEST_CASE("ranks that never join are named") {
   FakeJob job(std::move(options));
   const JobOutcome outcome = job.Wait();
   CHECK(outcome.exit_code == 125);
-  Has(outcome.verdict, "still without hvd_init");
+  Has(outcome.verdict, "still without hvd's init");
   Has(outcome.verdict, "b (ranks 2,3)");
 }
 
@@ -184,14 +184,14 @@ TEST_CASE("a rank that exits 0 while others need it is the culprit of their erro
   FakeJob job(FakeOptions("a:2", 2, {"early", "1"}));
   const JobOutcome outcome = job.Wait();
   CHECK(outcome.exit_code == 1);
-  Has(outcome.verdict, "rank 1 on a exited (code 0) without hvd_shutdown");
+  Has(outcome.verdict, "rank 1 on a exited (code 0) without hvd's shutdown");
 }
 
 TEST_CASE("a broken link of a rank whose own process lives on") {
   FakeJob job(FakeOptions("a:2", 2, {"broke", "1"}));
   const JobOutcome outcome = job.Wait();
   CHECK(outcome.exit_code == 1);
-  Has(outcome.verdict, "rank 1 on a broke its link: its process ended without hvd_shutdown");
+  Has(outcome.verdict, "rank 1 on a broke its link: its process ended without hvd's shutdown");
 }
 
 TEST_CASE("--timeout ends the job with 124") {

@@ -127,9 +127,8 @@ TEST_CASE("questions are recognised") {
 }
 
 TEST_CASE("values that make no sense are refused by name") {
-  CHECK(Refusal({"-np", "0"}) == "-np must be a number from 1 to 65536, not \"0\"");
-  CHECK(Refusal({"-np", "-1"}) == "-np must be a number from 1 to 65536, not \"-1\"");
-  CHECK(Refusal({"-np", "x"}) == "-np must be a number from 1 to 65536, not \"x\"");
+  CHECK_THAT(Refusal({"-np", "0"}), Contains("-np must be a number from 1 to 65536, not \"0\""));
+  CHECK_THAT(Refusal({"-np", "-1"}), Contains("-np must be a number from 1 to 65536, not \"-1\""));
   CHECK_THAT(Refusal({"-np", "99999999999999"}), Contains("from 1 to 65536"));
   CHECK_THAT(Refusal({"-p", "65536"}), Contains("--ssh-port must be a number from 1 to 65535"));
   CHECK_THAT(Refusal({"--containment", "jail"}), Contains("must be auto, namespace, cgroup or"));
@@ -141,6 +140,39 @@ TEST_CASE("values that make no sense are refused by name") {
   CHECK_THAT(Refusal({"--start-timeout", "0"}), Contains("must be at least 0.001s"));
   CHECK_THAT(Refusal({"--lease", "100ms"}), Contains("--lease must be at least 1s, not 100ms"));
   CHECK(Refusal({"--prefix", ""}) == "the value of --prefix is empty");
+}
+
+TEST_CASE("an error of a value points at it and shows how to write one") {
+  CHECK(Refusal({"-np", "x"}) ==
+        "-np must be a number from 1 to 65536, not \"x\"\n"
+        "  -np x\n"
+        "      ^\n"
+        "  for example -np 4");
+  CHECK(Refusal({"--lease", "1 week"}) ==
+        "--lease: \"1 week\" is not a time; write 30, 30s, 2m, 1.5h or 500ms\n"
+        "  --lease 1 week\n"
+        "          ^\n"
+        "  for example --lease 30s");
+  CHECK(Refusal({"--stall-check-warning-time-seconds", "soon"}) ==
+        "--stall-check-warning-time-seconds must be a time, like 60, 500ms or 2m, from 0.1s to "
+        "8784h, not \"soon\"\n"
+        "  --stall-check-warning-time-seconds soon\n"
+        "                                     ^\n"
+        "  for example --stall-check-warning-time-seconds 60");
+  for (const char* option :
+       {"-np", "--ssh-port", "--start-timeout", "--timeout", "--lease", "--grace", "--stdin",
+        "--bind", "--containment", "--fusion-threshold-mb", "--cycle-time-ms",
+        "--stall-check-warning-time-seconds", "--stall-check-shutdown-time-seconds",
+        "--autotune-warmup-samples", "--autotune-steps-per-sample", "--autotune-max-samples",
+        "--log-level"}) {
+    const std::string refusal = Refusal({option, "x"});
+    const std::string given = std::string("  ") + option + " x\n";
+    const std::string caret = std::string(given.size() - 2, ' ') + "^\n";
+    const std::string example = std::string("  for example ") + option + " ";
+    CHECK_THAT(refusal, Contains("\n" + given + caret + example));
+    const std::string value = refusal.substr(refusal.rfind(' ') + 1);
+    CHECK_NOTHROW(Parse({option, value}));
+  }
 }
 
 TEST_CASE("two lists of hosts are refused") {
@@ -180,13 +212,15 @@ TEST_CASE("Horovod's options for settings become the workers' variables") {
         Words{"HVD_FUSION_THRESHOLD=2M"});
   CHECK(Parse({"--fusion-threshold-mb", "64K", "--cycle-time-ms", " 50us"}).forwarded ==
         Words{"HVD_FUSION_THRESHOLD=64K", "HVD_BATCH_WAIT_US= 50us"});
-  CHECK(Refusal({"--fusion-threshold-mb", "lots"}) ==
-        "--fusion-threshold-mb must be MB from 0 to 4096 (or have a unit of its own), not "
-        "\"lots\"");
-  CHECK(Refusal({"--fusion-threshold-mb", "5G"}) ==
-        "--fusion-threshold-mb must be MB from 0 to 4096 (or have a unit of its own), not \"5G\"");
-  CHECK(Refusal({"--cycle-time-ms", "2000"}) ==
-        "--cycle-time-ms must be ms from 0 to 1000 (or have a unit of its own), not \"2000\"");
+  for (const char* wrong : {"lots", "5G"}) {
+    CHECK_THAT(Refusal({"--fusion-threshold-mb", wrong}),
+               Contains("--fusion-threshold-mb must be MB from 0 to 4096 (or have a unit of its "
+                        "own), not \"" +
+                        std::string(wrong) + "\"\n"));
+  }
+  CHECK_THAT(Refusal({"--cycle-time-ms", "2000"}),
+             Contains("--cycle-time-ms must be ms from 0 to 1000 (or have a unit of its own), not "
+                      "\"2000\"\n"));
   CHECK_THAT(Refusal({"--log-level", "loud"}), Contains("--log-level must be one of trace,"));
   CHECK_THAT(Refusal({"--autotune", "--no-autotune"}), Contains("excludes"));
 }

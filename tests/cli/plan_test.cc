@@ -42,6 +42,15 @@ TEST_CASE("-np is exact and defaults to all slots of the hosts") {
              StartsWith("the hosts have 131072 slots; give -np N"));
 }
 
+TEST_CASE("a host has at most 128 ranks of a job") {
+  CHECK(Plan({"-np", "128"}).ok());
+  CHECK(Plan({"-np", "200", "-H", "a:128,b:128"}).ok());
+  CHECK(Refusal({"-np", "200"}) ==
+        "200 ranks on localhost: one host runs at most 128 ranks of a job; give more hosts by -H "
+        "or --hostfile, or a smaller -np");
+  CHECK_THAT(Refusal({"-H", "a:4,b:129"}), StartsWith("129 ranks on b: one host runs at most 128"));
+}
+
 TEST_CASE("host_of and is_local follow the topology's hosts") {
   const auto run = Plan({"-np", "5", "-H", "u@a:2,box:3,c:4"});
   REQUIRE(run.ok());

@@ -205,7 +205,7 @@ TEST_CASE("a rank that dies before it joins frees those who wait") {
   REQUIRE(page != nullptr);
   kill(job.pids[1], SIGKILL);
   const std::string cause = worker.Receive().refused().message();
-  CHECK(cause == "rank 1 on host1 was killed by signal 9 (Killed) before hvd_init");
+  CHECK(cause == "rank 1 on host1 was killed by signal 9 (Killed) before hvd's init");
   CHECK(page->abort_text == cause);
   const auto exited = job.hvdd.AwaitExit(1);
   REQUIRE(exited.has_value());
@@ -299,7 +299,7 @@ TEST_CASE("the driver's abort and stop reach the page with their cause") {
 TEST_CASE("the abort of an epoch is no excuse for a rank that never joined one") {
   Job job(2);
   v1::Command abort;
-  abort.mutable_epoch_abort()->set_cause("rank 7 on host9 exited (code 0) without hvd_init");
+  abort.mutable_epoch_abort()->set_cause("rank 7 on host9 exited (code 0) without hvd's init");
   job.hvdd.Send(abort);
   v1::Command ask;
   ask.mutable_ask_pending();

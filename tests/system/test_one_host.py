@@ -333,6 +333,21 @@ def test_ctrl_z_pauses_the_console_only():
         here.must_be_clean()
 
 
+def test_other_signals_go_to_the_ranks():
+    names = ("HUP", "QUIT", "USR1", "USR2", "WINCH", "CONT")
+    ways = "".join(f"trap 'echo got {name}' {name}; " for name in names)
+    with world.hosts() as here:
+        job = here.start_hvdrun("-np", 2, "sh", "-c", f"{ways} trap 'exit 7' TERM; echo up; while :; do sleep 0.05; done")
+        job.wait_for("up", 2)
+        console = console_of(here)
+        for name in names:
+            console.kill(getattr(signal, f"SIG{name}"))
+            job.wait_for(f"got {name}", 2)
+        console.kill(signal.SIGTERM)
+        job.wait(8).must(143, "stopped by SIGTERM")
+        here.must_be_clean()
+
+
 def test_a_closed_stdout_ends_the_job():
     with world.hosts() as here:
         outcome = here.run("sh", "-c", f"{world.HVDRUN} -np 2 yes | head -1", seconds=10)

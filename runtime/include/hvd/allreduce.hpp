@@ -36,6 +36,10 @@ void allreduce(const T* input, T* output, size_t count, Op op = Op::kAverage,
   internal::Allreduce(input, output, count, internal::MakeOptions(op, name));
 }
 template <class T>
+void allreduce(const T* input, T* output, size_t count, const Name& name) {
+  allreduce(input, output, count, Op::kAverage, name);
+}
+template <class T>
 void allreduce(const T* input, T* output, size_t count, const Options& options) {
   internal::Allreduce(input, output, count, internal::MakeOptions(options));
 }
@@ -46,12 +50,20 @@ void allreduce(T* data, size_t count, Op op = Op::kAverage, const Name& name = {
   internal::Allreduce<T>(data, data, count, internal::MakeOptions(op, name));
 }
 template <class T>
+void allreduce(T* data, size_t count, const Name& name) {
+  allreduce(data, count, Op::kAverage, name);
+}
+template <class T>
 void allreduce(T* data, size_t count, const Options& options) {
   internal::Allreduce<T>(data, data, count, internal::MakeOptions(options));
 }
 template <class T>
 void allreduce(std::vector<T>& data, Op op = Op::kAverage, const Name& name = {}) {
   allreduce(internal::DataOf(data), data.size(), op, name);
+}
+template <class T>
+void allreduce(std::vector<T>& data, const Name& name) {
+  allreduce(internal::DataOf(data), data.size(), Op::kAverage, name);
 }
 template <class T>
 void allreduce(std::vector<T>& data, const Options& options) {
@@ -65,6 +77,10 @@ Handle allreduce_async(const T* input, T* output, size_t count, Op op = Op::kAve
   return internal::AllreduceAsync(input, output, count, internal::MakeOptions(op, name));
 }
 template <class T>
+Handle allreduce_async(const T* input, T* output, size_t count, const Name& name) {
+  return allreduce_async(input, output, count, Op::kAverage, name);
+}
+template <class T>
 Handle allreduce_async(const T* input, T* output, size_t count, const Options& options) {
   return internal::AllreduceAsync(input, output, count, internal::MakeOptions(options));
 }
@@ -73,12 +89,20 @@ Handle allreduce_async(T* data, size_t count, Op op = Op::kAverage, const Name& 
   return internal::AllreduceAsync<T>(data, data, count, internal::MakeOptions(op, name));
 }
 template <class T>
+Handle allreduce_async(T* data, size_t count, const Name& name) {
+  return allreduce_async(data, count, Op::kAverage, name);
+}
+template <class T>
 Handle allreduce_async(T* data, size_t count, const Options& options) {
   return internal::AllreduceAsync<T>(data, data, count, internal::MakeOptions(options));
 }
 template <class T>
 Handle allreduce_async(std::vector<T>& data, Op op = Op::kAverage, const Name& name = {}) {
   return allreduce_async(internal::DataOf(data), data.size(), op, name);
+}
+template <class T>
+Handle allreduce_async(std::vector<T>& data, const Name& name) {
+  return allreduce_async(internal::DataOf(data), data.size(), Op::kAverage, name);
 }
 template <class T>
 Handle allreduce_async(std::vector<T>& data, const Options& options) {

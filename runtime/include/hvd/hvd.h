@@ -113,8 +113,13 @@ typedef struct hvd_options_t {
   int32_t root;        /* global rank, for broadcast */
   int32_t reserved;    /* must be 0 */
   /* Younger fields: a caller with a smaller struct_size has the defaults. */
-  double prescale;     /* for reductions: each input is multiplied by it first; default 1 */
-  double postscale;    /* for reductions: the result is multiplied by it; default 1 */
+  /* For reductions: each input is multiplied by prescale first, and the result by postscale; both
+   * default to 1. On integers each product is a double that is truncated towards zero (3 times 0.5
+   * is 1, -3 times 0.5 is -1; an average's division and postscale are truncated once), so int64
+   * values beyond 2^53 lose their last bits. What does not fit the type wraps, as sums do. Bool
+   * cannot be scaled. */
+  double prescale;
+  double postscale;
   int32_t compression; /* hvd_compression_t, for reductions; default none */
   int32_t flags;       /* hvd_flags_t, or-ed; default 0 */
 } hvd_options_t;

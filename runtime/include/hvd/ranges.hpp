@@ -38,12 +38,20 @@ void allreduce(R& data, Op op = Op::kAverage, const Name& name = {}) {
   allreduce(data.data(), data.size(), op, name);
 }
 template <class R, class = internal::IfRange<R>>
+void allreduce(R& data, const Name& name) {
+  allreduce(data.data(), data.size(), Op::kAverage, name);
+}
+template <class R, class = internal::IfRange<R>>
 void allreduce(R& data, const Options& options) {
   allreduce(data.data(), data.size(), options);
 }
 template <class R, class = internal::IfRange<R>>
 Handle allreduce_async(R& data, Op op = Op::kAverage, const Name& name = {}) {
   return allreduce_async(data.data(), data.size(), op, name);
+}
+template <class R, class = internal::IfRange<R>>
+Handle allreduce_async(R& data, const Name& name) {
+  return allreduce_async(data.data(), data.size(), Op::kAverage, name);
 }
 template <class R, class = internal::IfRange<R>>
 Handle allreduce_async(R& data, const Options& options) {

@@ -106,6 +106,67 @@ TEST_CASE("a buffer, an array and a string are tensors as a vector is") {
   CHECK(numbers[1] == -1LL << 40);
 }
 
+// That the name counts, and that it is an average, is seen with several ranks: all_ops.
+TEST_CASE("an allreduce may have a name and no op") {
+  hvd::Session session;
+  const std::string name = "name";
+  std::vector<float> data(4, 3), other(4);
+  std::array<float, 4> array = {1, 2, 3, 4};
+  hvd::allreduce(data, "name");
+  hvd::allreduce(data, name);
+  hvd::allreduce(array, "name");
+  hvd::allreduce(data.data(), 4, name);
+  hvd::allreduce(data.data(), other.data(), 4, "name");
+  CHECK(other == std::vector<float>(4, 3));
+  hvd::allreduce_async(data, "name").wait();
+  hvd::allreduce_async(array, name).wait();
+  hvd::allreduce_async(data.data(), 4, "name").wait();
+  hvd::allreduce_async(array.data(), other.data(), 4, name).wait();
+  CHECK(other == std::vector<float>{1, 2, 3, 4});
+}
+
+TEST_CASE("an error speaks of what a C++ program has asked for") {
+  CHECK_THROWS_WITH(hvd::barrier(), Contains("hvd::init"));
+  hvd::Session session;
+  const auto message_of = [](auto call) -> std::string {
+    try {
+      call();
+    } catch (const hvd::Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  std::vector<int32_t> numbers(4);
+  hvd::Options adasum, contributors, scaled;
+  adasum.op = hvd::Op::kAdasum;
+  contributors.op = hvd::Op::kSum;
+  contributors.average_over_contributors = true;
+  scaled.prescale = 0.5;
+  std::array<bool, 2> bools = {};
+  const std::vector<std::string> messages = {
+      message_of([&] { hvd::allreduce(numbers, NoSet()); }),
+      message_of([&] { hvd::allreduce(numbers, adasum); }),
+      message_of([&] { hvd::reducescatter(numbers.data(), 4, 1, adasum); }),
+      message_of([&] { hvd::allreduce(numbers, contributors); }),
+      message_of([&] { hvd::allreduce(bools); }),
+      message_of([&] { hvd::allreduce(bools, scaled); }),
+      message_of([&] { hvd::broadcast(numbers, 5); }),
+      message_of([&] { hvd::alltoall(numbers.data(), 4, 1, {5}); }),
+      message_of([&] {
+        hvd::alltoall(numbers.data(), 4, 1, {1, 1});
+      }),
+      message_of([&] {
+        hvd::add_process_set({0, 0});
+      }),
+      message_of([&] { hvd::remove_process_set(0); }),
+      message_of([&] { hvd::start_timeline("timeline.json"); }),
+  };
+  for (const std::string& message : messages) {
+    CHECK(message != "no error");
+    CHECK_THAT(message, !Contains("hvd_") && !Contains("HVD_"));
+  }
+}
+
 TEST_CASE("what is in flight brings what the blocking call brings") {
   hvd::Session session;
   const std::vector<int32_t> data = {1, 2, 3, 4, 5, 6};

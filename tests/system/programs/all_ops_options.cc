@@ -1,4 +1,4 @@
-// Groups, scales, compression and Adasum.
+// Groups, names, scales, compression and Adasum.
 #include <memory>
 
 #include "tests/system/programs/all_ops.h"
@@ -120,6 +120,42 @@ void CheckScale(const char* name, size_t count) {
   }
 }
 
+// Threes, minus threes and fives of every rank, halved, summed and multiplied: what integers make
+// of it is truncated towards zero at each step.
+void CheckIntegerScale(const char* name, size_t count) {
+  const Dtype dtype = Named(name);
+  const double sign = IsSigned(dtype) ? -1 : 1;
+  const double values[] = {3, sign * 3, 5}, halves[] = {1, sign, 2};
+  for (const hvd_op_t op : {HVD_SUM, HVD_AVERAGE}) {
+    Array data(dtype, {static_cast<int64_t>(count)});
+    for (size_t i = 0; i < count; ++i) data.Set(i, values[i % 3]);
+    hvd_options_t options = HVD_OPTIONS_INIT;
+    options.op = op;
+    options.prescale = 0.5;
+    options.postscale = 1.75;
+    Must(hvd_allreduce(data.tensor(), data.tensor(), &options), "scaled integers");
+    const double ranks = op == HVD_SUM ? hvd::size() : 1;
+    for (size_t i = 0; i < count; ++i) {
+      if (data.Get(i) != std::trunc(halves[i % 3] * ranks * 1.75)) {
+        Fail(std::string("scaled ") + name + ": " + std::to_string(data.Get(i)));
+      }
+    }
+  }
+}
+
+// Half of the ranks submit them the other way round.
+void CheckNamesWithoutOp() {
+  std::vector<float> sizes(10, static_cast<float>(hvd::rank())), ones(10, 1);
+  const bool turned = hvd::rank() % 2 == 1;
+  hvd::Handle first = turned ? hvd::allreduce_async(ones, "ones") : hvd::Handle();
+  hvd::Handle second = hvd::allreduce_async(sizes, "ranks");
+  if (!turned) first = hvd::allreduce_async(ones, "ones");
+  first.wait();
+  second.wait();
+  if (ones[9] != 1) Fail("a name without an op: the average of ones");
+  if (sizes[9] != static_cast<float>(hvd::size() - 1) / 2) Fail("a name without an op: of ranks");
+}
+
 void CheckCompression(const char* name, hvd_compression_t compression, size_t count) {
   const Dtype dtype = Named(name);
   Array data(dtype, {static_cast<int64_t>(count)});
@@ -168,8 +204,12 @@ void CheckGroups() {
 }
 
 void CheckOptions() {
+  CheckNamesWithoutOp();
   for (const size_t count : {3, 1000, 200003}) {
     for (const char* name : {"float32", "float64", "bfloat16", "float16"}) CheckScale(name, count);
+    for (const char* name : {"uint8", "int8", "int16", "int32", "int64"}) {
+      CheckIntegerScale(name, count);
+    }
     for (const char* name : {"float32", "float64"}) {
       CheckCompression(name, HVD_COMPRESSION_FP16, count);
       CheckCompression(name, HVD_COMPRESSION_BF16, count);

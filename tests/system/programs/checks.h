@@ -2,6 +2,7 @@
 // reductions make of those.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

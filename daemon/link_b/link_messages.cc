@@ -1,0 +1,129 @@
+// The part of LinkServer that hears what workers say: who may speak for a rank, and where each
+// message goes.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/link_b/link_server.h"
+#include "proto/hello.h"
+
+namespace hvd {
+namespace {
+
+// Compares without telling by its time how much was right.
+bool SameSecret(const std::string& a, const std::string& b) {
+  if (a.size() != b.size()) return false;
+  unsigned difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference |= static_cast<unsigned>(a[i]) ^ static_cast<unsigned>(b[i]);
+  }
+  return difference == 0;
+}
+
+}  // namespace
+
+void LinkServer::Handle(LinkPeer* peer, const std::string& bytes) {
+  v1::ToDaemon message;
+  if (!message.ParseFromString(bytes)) return Close(peer->fd());
+  if (message.has_claim() != (peer->rank < 0)) return Close(peer->fd());
+  switch (message.kind_case()) {
+    case v1::ToDaemon::kClaim:
+      return Claim(peer, message.claim().token(), message.claim().protocol(),
+                   message.claim().version());
+    case v1::ToDaemon::kJoin:
+      return Carry(
+          book_.Join(peer->rank, message.join().after_epoch(), message.join().memory_bytes()));
+    case v1::ToDaemon::kAddress:
+      return TakeAddress(peer, message.address());
+    case v1::ToDaemon::kReady:
+      return Carry(book_.Ready(peer->rank, message.ready().epoch()));
+    case v1::ToDaemon::kLeave:
+      ranks_[peer->rank].activity = ActivityOf(peer->rank);
+      return Carry(book_.Leave(peer->rank, message.leave().epoch()));
+    case v1::ToDaemon::kAskTimeline: {
+      v1::Event event;
+      event.mutable_timeline_asked()->set_rank(options_.first_rank + peer->rank);
+      event.mutable_timeline_asked()->set_path(message.ask_timeline().path());
+      return options_.on_event(std::move(event));
+    }
+    case v1::ToDaemon::KIND_NOT_SET:
+      return Close(peer->fd());
+  }
+}
+
+void LinkServer::TakeAddress(LinkPeer* peer, const v1::Address& address) {
+  const uint64_t epoch = address.epoch();
+  const uint64_t bytes = address.arena_bytes();
+  std::vector<UniqueFd> files = peer->TakeDescriptors();
+  if (files.size() != (bytes > 0 ? 1 : 0)) {
+    return Refuse(peer, absl::StrCat(Name(peer->rank), " says ", bytes,
+                                     " bytes of arena and sends ", files.size(), " descriptors"));
+  }
+  if (bytes > 0) {
+    const absl::Status fine = ArenaBox::Check(files[0], bytes);
+    if (!fine.ok()) {
+      return Refuse(peer, absl::StrCat(Name(peer->rank), " is refused: ", fine.message()));
+    }
+  }
+  const EpochActions actions = book_.Address(peer->rank, epoch, address.address());
+  if (bytes > 0 && book_.addressed(peer->rank, epoch)) {
+    std::shared_ptr<ArenaBox>& box = arenas_[epoch];
+    if (box == nullptr) box = std::make_shared<ArenaBox>(options_.local_size);
+    box->Put(peer->rank, std::move(files[0]), bytes);
+  }
+  Carry(actions);
+}
+
+int LinkServer::FindToken(const std::string& token) const {
+  int found = -1;
+  for (int rank = 0; rank < options_.local_size; ++rank) {
+    if (!token.empty() && SameSecret(ranks_[rank].token, token)) found = rank;
+  }
+  return found;
+}
+
+void LinkServer::Claim(LinkPeer* peer, const std::string& token, uint32_t protocol,
+                       const std::string& version) {
+  if (protocol != kLinkBProtocol) {
+    return Refuse(peer, absl::StrCat("libhvd ", version, " speaks protocol ", protocol,
+                                     " to its daemon, hvdd " HVD_VERSION " speaks ", kLinkBProtocol,
+                                     "; install the same version of both"));
+  }
+  const int rank = FindToken(token);
+  if (rank < 0) return Refuse(peer, "HVD_LINK does not belong to this job (wrong token)");
+  const auto former = peers_.find(ranks_[rank].peer);
+  if (former != peers_.end()) {
+    if (!former->second->Ended(0)) {
+      return Refuse(peer,
+                    absl::StrCat(Name(rank), " is already taken by process ", former->second->pid(),
+                                 ", which is still running; a rank is one process"));
+    }
+    Close(former->first);
+  }
+  peer->rank = rank;
+  ranks_[rank].peer = peer->fd();
+  book_.Back(rank);
+  Welcome(peer);
+}
+
+void LinkServer::Welcome(LinkPeer* peer) {
+  v1::ToWorker message;
+  v1::Welcome& welcome = *message.mutable_welcome();
+  welcome.set_rank(options_.first_rank + peer->rank);
+  welcome.set_job(options_.job);
+  for (const HostShape& host : options_.hosts) {
+    v1::WorldHost& shape = *welcome.add_hosts();
+    shape.set_name(host.name);
+    shape.set_ranks(host.ranks);
+  }
+  SendTo(peer->rank, message.SerializeAsString());
+}
+
+void LinkServer::Refuse(LinkPeer* peer, const std::string& text) {
+  v1::ToWorker message;
+  message.mutable_refused()->set_message(text);
+  peer->Send(message.SerializeAsString(), {}, nullptr);
+  peer->Flush();
+  Close(peer->fd());
+}
+
+}  // namespace hvd
