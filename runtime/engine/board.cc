@@ -28,7 +28,7 @@ Board::Board(const BoardPlace& place)
 absl::StatusOr<uint32_t> Board::Mark(std::string_view name, const MarkValue& value) {
   if (joined_.load(std::memory_order_relaxed)) {
     return absl::FailedPreconditionError("'" + std::string(name) +
-                                         "': this rank has joined; it submits again when hvd_join "
+                                         "': this rank has joined; it submits again when its join "
                                          "has returned");
   }
   const auto at = numbers_.find(name);
@@ -149,8 +149,8 @@ absl::Status Board::Abort(const AbortCause& cause) const {
 absl::Status Board::AbortLeft(int left_rank, std::string_view waiting_for) const {
   char text[sizeof(HostPage::abort_text)];
   snprintf(text, sizeof(text),
-           "rank %d has left the job (hvd_shutdown) while other ranks wait for it in '%.*s'",
-           left_rank, static_cast<int>(waiting_for.size()), waiting_for.data());
+           "rank %d has left the job (shutdown) while other ranks wait for it in '%.*s'", left_rank,
+           static_cast<int>(waiting_for.size()), waiting_for.data());
   return Abort({text, left_rank});
 }
 

@@ -14,7 +14,7 @@ constexpr char kJoinName[] = "\x03join";
 // submit.
 absl::StatusOr<uint32_t> Board::Join() {
   if (joined_.load(std::memory_order_relaxed)) {
-    return absl::FailedPreconditionError("this rank has joined already; hvd_join has not returned");
+    return absl::FailedPreconditionError("this rank has joined already; its join has not returned");
   }
   int run = 0;
   absl::StatusOr<uint32_t> number;

@@ -55,9 +55,9 @@ void Engine::FinishLeave(Leave* leave) {
 void Engine::EndUnleft(const absl::Status& why) {
   const int rank = world_->board().GlobalRank(world_->rank());
   const std::string reason = absl::IsFailedPrecondition(why)
-                                 ? "before its hvd_join has returned"
+                                 ? "before its join has returned"
                                  : "and cannot leave in order: " + std::string(why.message());
-  const std::string text = "rank " + std::to_string(rank) + " has called hvd_shutdown " + reason;
+  const std::string text = "rank " + std::to_string(rank) + " has called shutdown " + reason;
   (void)world_->board().Abort({text.c_str(), rank}).ok();  // every wait says it
 }
 

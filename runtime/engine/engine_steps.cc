@@ -161,7 +161,7 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
 void Engine::EndAll() {
   while (StepDirect()) {
   }
-  CompleteAll(absl::AbortedError("this rank has called hvd_shutdown"));
+  CompleteAll(absl::AbortedError("this rank has called shutdown"));
   watched_.clear();
 }
 

@@ -227,7 +227,7 @@ absl::Status CheckJoined(const LogEntry& entry, int size) {
   if (s.kind != RequestKind::kAllreduce || !ordered || s.prescale == 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
       std::to_string(size - entry.contributors) + " of " + std::to_string(size) +
-      " ranks have joined (hvd_join), and what they would bring has no neutral value under a "
+      " ranks have joined, and what they would bring has no neutral value under a "
       "prescale: " +
       Describe(s));
 }

@@ -13,7 +13,7 @@ std::string JoinedText(std::string_view name, const Report& report, int world_si
   return "tensor '" + std::string(name) + "': rank " + std::to_string(report.first.rank) +
          " asked for " + Describe(report.first.signature) + ", which needs every rank, but " +
          std::to_string(world_size - report.contributors) + " of " + std::to_string(world_size) +
-         " ranks have joined (hvd_join), rank " + std::to_string(report.joined_rank) +
+         " ranks have joined, rank " + std::to_string(report.joined_rank) +
          " among them; while some have, only allreduce, allgather and barrier are possible";
 }
 

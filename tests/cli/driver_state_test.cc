@@ -169,7 +169,7 @@ TEST_CASE("words name nobody, and neither does a number that no rank has") {
   table.Start();
   v1::Event event;
   event.mutable_rank_left()->set_epoch(1);
-  event.mutable_rank_left()->set_aborted("rank 1 has left the job (hvd_shutdown) while others");
+  event.mutable_rank_left()->set_aborted("rank 1 has left the job (shutdown) while others");
   table.state.Heard(0, event, 1);
   for (const uint32_t none : {3u, 0x7fffffffu, 0xffffffffu}) {
     event.mutable_rank_left()->set_leaver(none);

@@ -142,7 +142,7 @@ def test_a_rank_that_leaves_while_others_are_inside_a_sum():
     with world.hosts(2, slots=2) as here:
         for _ in range(3):
             outcome = here.hvdrun("-np", 4, "--hostfile", here.hostfile, VICTIM, "shutdown-in-join", seconds=10).must(0)
-            assert outcome.out.count("rank 0 has called hvd_shutdown before its hvd_join has returned") == 4, outcome
+            assert outcome.out.count("rank 0 has called shutdown before its join has returned") == 4, outcome
         here.must_be_clean()
 
 

@@ -35,7 +35,7 @@ void BeOther(Blocked what, Engine& engine, Problems& problems) {
   std::vector<float> x(10, 1.0f);
   absl::Status status;
   while (status.ok()) status = Sum(engine, "x", &x);
-  problems.Expect(Says(status, "has called hvd_shutdown before its hvd_join"), status.ToString());
+  problems.Expect(Says(status, "has called shutdown before its join"), status.ToString());
 }
 
 struct Scene {
@@ -63,7 +63,7 @@ std::string ShutDownBeside(const Scene& scene) {
       absl::Status status;
       if (scene.by_handle) status = engine.Submit(&request);
       if (status.ok()) status = scene.by_handle ? engine.Wait(&request) : engine.Run(&request);
-      problems.Expect(Says(status, "hvd_shutdown"), status.ToString());
+      problems.Expect(Says(status, "called shutdown"), status.ToString());
     });
     while (engine.world().activity().pending.load() == 0) std::this_thread::yield();
     is_blocked.store(true);
