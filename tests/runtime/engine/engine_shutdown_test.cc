@@ -63,7 +63,7 @@ std::string ShutDownBeside(const Scene& scene) {
       absl::Status status;
       if (scene.by_handle) status = engine.Submit(&request);
       if (status.ok()) status = scene.by_handle ? engine.Wait(&request) : engine.Run(&request);
-      problems.Expect(Says(status, "called shutdown"), status.ToString());
+      problems.Expect(Says(status, "shutdown"), status.ToString());
     });
     while (engine.world().activity().pending.load() == 0) std::this_thread::yield();
     is_blocked.store(true);

@@ -1,4 +1,6 @@
 // What the parts of errors ask hvd for, and what they want of its answers.
+#include <deque>
+
 #include "tests/system/programs/errors.h"
 
 hvd_status_t Allreduce(Ask* ask, const char* dtype, std::vector<int64_t> shape) {
@@ -38,8 +40,12 @@ hvd_status_t Broadcast(Ask* ask, std::vector<int64_t> shape) {
 }
 
 hvd_status_t Grouped(Ask* ask, int tensors, int64_t elements) {
-  const Array array(*bench::FindDtype("float32"), {elements});
-  const std::vector<hvd_tensor_t> inputs(static_cast<size_t>(tensors), *array.tensor());
+  std::deque<Array> arrays;
+  std::vector<hvd_tensor_t> inputs;
+  for (int i = 0; i < tensors; ++i) {
+    arrays.emplace_back(*bench::FindDtype("float32"), std::vector<int64_t>{elements});
+    inputs.push_back(*arrays.back().tensor());
+  }
   return hvd_grouped_allreduce(inputs.data(), nullptr, tensors, &ask->options);
 }
 
