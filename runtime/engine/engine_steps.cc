@@ -7,6 +7,9 @@
 namespace hvd {
 namespace {
 
+// Short enough to be a string without memory.
+constexpr char kNoMemory[] = "out of memory";
+
 // Errors about the request itself leave the epoch whole; anything else means that ranks have lost
 // one another.
 bool BreaksEpoch(const absl::Status& status) {
@@ -39,8 +42,8 @@ void Engine::PollDirect() {
 void Engine::BreakThrown(const std::exception& error) {
   world_->board().AbortThrown(error, at_work_ != nullptr ? *at_work_ : std::string_view());
   at_work_ = nullptr;
-  const absl::Status cause = world_->waiter().Check();
-  Break(cause.ok() ? OutOfMemory() : cause);
+  // Another's abort may be half written: its words are the cause.
+  Break(world_->waiter().EndEpoch(kNoMemory));
 }
 
 void Engine::Execute(absl::FunctionRef<bool()> stop) {

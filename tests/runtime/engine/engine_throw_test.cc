@@ -1,5 +1,8 @@
 // Memory that runs out while the executor works: what is thrown must not get out of it.
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <cstring>
+#include <thread>
 
 #include "tests/runtime/engine/engine_world.h"
 
@@ -65,6 +68,29 @@ TEST_CASE("a rank without memory for a result ends the epoch at once and says wh
             problems.Expect(Tells(status), status.ToString());
           }) == "");
   }
+}
+
+// Two run out at once: the second finds the first's words not yet there.
+TEST_CASE(
+    "a rank that runs out of memory while another's abort is written says the other's cause") {
+  CHECK(RunWorld({{"a", 1}}, [&](Engine& engine, Problems& problems) {
+          HostPage& page = *engine.world().page();
+          page.abort_claim.store(1);
+          std::atomic<bool> is_told{false};
+          std::thread other([&] {
+            while (page.bell.futex_sleepers.load() == 0 && !is_told) std::this_thread::yield();
+            std::strcpy(page.abort_text, "rank 7 cannot go on in 'huge'");
+            page.aborted.store(1);
+            Ring(&page.bell, nullptr, 1);
+          });
+          std::vector<float> x(10, 1.0f);
+          Request huge;
+          FillTooLarge(&huge, &x);
+          const absl::Status status = engine.Run(&huge);
+          is_told = true;
+          problems.Expect(Tells(status) && status.message().find("rank 7") == 0, status.ToString());
+          other.join();
+        }) == "");
 }
 
 }  // namespace
