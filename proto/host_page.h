@@ -90,8 +90,8 @@ void Ring(Doorbell* bell, const int* event_fds, int local_size);
 // Why an epoch ends.
 struct AbortCause {
   const char* text = "";
-  int leaver =
-      -1;  // the rank that has left in order, by hvd_shutdown, while others need it; or none
+  // The rank that has left in order, by hvd_shutdown, while others need it; -1: none.
+  int leaver = -1;
 };
 
 // Marks the epoch aborted with `cause` (first caller wins) and rings. Returns false if it was

@@ -73,9 +73,8 @@ struct TraceSpan {
 };
 
 // Adds a span; with a name (not empty), says first what its tensor is called from now on, and in
-// which set. Wait-free
-// but for the race for the next slots; any thread. False: the ring was full, and the span is
-// counted as lost.
+// which set. Wait-free but for the race for the next slots; any thread. False: the ring was full,
+// and the span is counted as lost.
 bool PutSpan(TraceRing* ring, const TraceSpan& span, std::string_view name);
 
 // hvdd's place in a ring. Trusts nothing that the ring says but the slots' contents.

@@ -67,9 +67,8 @@ absl::Status Engine::WithdrawLocked(Request* request, const std::exception& erro
   if (!told) return OutOfMemory();
   world_->board().AbortThrown(error, *name->name);
   try {
-    // Another's abort may be half written: its words are the cause. The symptom needs no memory.
-    return world_->waiter().EndEpoch("out of memory");
-  } catch (const std::bad_alloc&) {  // not even for the words; later calls say them
+    return world_->waiter().EndEpoch(kNoMemory);  // as BreakThrown
+  } catch (const std::bad_alloc&) {               // not even for the words; later calls say them
   }
   return OutOfMemory();
 }

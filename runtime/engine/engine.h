@@ -38,6 +38,8 @@ namespace hvd {
 // There was no memory for a request: it was not submitted, and everything is as before. Internal;
 // copies need no memory.
 const absl::Status& OutOfMemory();
+// The symptom of that: short enough to be a string without memory.
+inline constexpr char kNoMemory[] = "out of memory";
 
 class Engine {
  public:

@@ -7,9 +7,6 @@
 namespace hvd {
 namespace {
 
-// Short enough to be a string without memory.
-constexpr char kNoMemory[] = "out of memory";
-
 // Errors about the request itself leave the epoch whole; anything else means that ranks have lost
 // one another.
 bool BreaksEpoch(const absl::Status& status) {
