@@ -95,10 +95,7 @@ absl::StatusOr<uint32_t> Board::MarkNew(std::string_view name, const MarkValue& 
 absl::StatusOr<uint32_t> Board::MarkLocked(std::string_view name, const MarkValue& value,
                                            int* run) {
   const uint32_t number = FindOrCreate(name);
-  if (number == 0) {
-    return absl::ResourceExhaustedError("more than " + std::to_string(place_.entries) +
-                                        " tensors are pending at once; wait for some of them");
-  }
+  if (number == 0) return NoRoom();
   Remember(number, name);
   BoardEntry& entry = memory_.entry(number);
   *run = MarkWord(entry.word.load(std::memory_order_relaxed)).run();

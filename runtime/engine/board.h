@@ -9,9 +9,9 @@
 // lock guards only names, changed requests, joining and leaving. It is never held across a system
 // call, and a holder that is killed traps nobody: whoever spins finds the epoch aborted.
 //
-// Threads: Mark, Join and NoteLeft of one rank are called by one thread at a time, NextBatch and
-// Advance too; the two groups may meet. TakeOutbox, Append and Adopt: one thread of the leader's
-// rank. The rest: any thread. Ranks (processes) never need to be kept apart.
+// Threads: Mark, Keep, Join and NoteLeft of one rank are called by one thread at a time, NextBatch
+// and Advance too; the two groups may meet. TakeOutbox, Append and Adopt: one thread of the
+// leader's rank. The rest: any thread. Ranks (processes) never need to be kept apart.
 #pragma once
 
 #include <exception>
@@ -78,6 +78,9 @@ class Board {
   // FailedPrecondition between Join and its execution; Aborted when the epoch is or becomes broken
   // (a peer has left and can never answer).
   absl::StatusOr<uint32_t> Mark(std::string_view name, const MarkValue& value);
+  // From now on there is room for this name, whatever else is outstanding. ResourceExhausted when
+  // there is none now.
+  absl::Status Keep(std::string_view name);
 
   // This rank is ready for whatever the others ask for, with neutral values, until all have joined:
   // then an entry of kind kJoin comes through the log, with the number returned. Entries come
@@ -144,7 +147,8 @@ class Board {
 
   // Names (board_names.cc); under the lock.
   uint32_t Find(std::string_view name, uint64_t hash, uint64_t hash_b) const;
-  uint32_t FindOrCreate(std::string_view name);  // 0: all entries are outstanding
+  uint32_t FindOrCreate(std::string_view name);  // 0: all entries are outstanding or kept
+  absl::Status NoRoom() const;
   uint32_t TakeIdleEntry();
   bool IsIdle(const BoardEntry& entry, MarkWord word) const;
   void Unlink(uint32_t number);

@@ -30,6 +30,7 @@ struct BoardHeader {
   uint32_t used;           // entries ever taken, 1..used
   uint32_t clock_hand;     // where the search for an idle entry goes on
   uint32_t tenants;        // names ever given a number
+  uint32_t kept;           // entries that stay their names'
   uint32_t joined_count;   // ranks that have joined in this round, and which; under the lock
   int32_t last_joined;     // local rank
   uint32_t join_number;    // the join's entry
@@ -55,6 +56,7 @@ struct BoardEntry {
   uint64_t hash_b;  // second hash of the whole name: stands for what exceeds kNameKept
   uint32_t name_length;
   uint32_t tenant;  // which name this is, of all ever given
+  bool kept;        // its name's for good
   // What those who changed their request ask for: written under the lock; whoever claims the
   // completion owns it until the entry is in the log.
   int32_t proposed_rank, other_rank;  // local

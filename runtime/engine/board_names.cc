@@ -33,6 +33,23 @@ std::string Board::Name(uint32_t number) const {
   return name;
 }
 
+absl::Status Board::Keep(std::string_view name) {
+  Lock lock(*this);
+  if (!lock.held()) return absl::AbortedError(place_.page->abort_text);
+  const uint32_t number = FindOrCreate(name);
+  if (number == 0) return NoRoom();
+  BoardEntry& entry = memory_.entry(number);
+  if (!entry.kept) ++memory_.header().kept;
+  entry.kept = true;
+  return absl::OkStatus();
+}
+
+absl::Status Board::NoRoom() const {
+  return absl::ResourceExhaustedError("more than " +
+                                      std::to_string(place_.entries - memory_.header().kept) +
+                                      " tensors are pending at once; wait for some of them");
+}
+
 // Nobody wants it, and everybody is done with it.
 bool Board::IsIdle(const BoardEntry& entry, MarkWord word) const {
   if (word.asked() != 0 || word.in_flight()) return false;
@@ -63,7 +80,7 @@ uint32_t Board::TakeIdleEntry() {
     header.clock_hand = header.clock_hand % place_.entries + 1;
     BoardEntry& entry = memory_.entry(header.clock_hand);
     uint64_t seen = entry.word.load(std::memory_order_acquire);
-    if (IsIdle(entry, MarkWord(seen)) &&
+    if (!entry.kept && IsIdle(entry, MarkWord(seen)) &&
         entry.word.compare_exchange_strong(seen, MarkWord(seen).Renamed(ready).bits())) {
       Unlink(header.clock_hand);
       return header.clock_hand;
@@ -94,6 +111,7 @@ uint32_t Board::FindOrCreate(std::string_view name) {
   made.name_length = static_cast<uint32_t>(name.size());
   std::memcpy(made.name, name.data(), std::min<size_t>(name.size(), BoardEntry::kNameKept));
   made.tenant = ++memory_.header().tenants;
+  made.kept = false;
   made.registered = false;
   made.mismatch = false;
   made.changed = {};

@@ -81,6 +81,12 @@ void Engine::MakeRoomLocked() {
 absl::Status Engine::EnterLocked(Request* request) {
   LocalName* name = names_.FindFor(*request);
   request->local = name;
+  if (!name->prepared) {
+    if (absl::Status prepared = PrepareLocked(name, *request); !prepared.ok()) {
+      if (request->unnamed && request->name.empty()) names_.GiveTurnBack();
+      return prepared;
+    }
+  }
   request->sequence = ++submissions_;
   request->submitted_ns = timeline_.Stamp();
   if (request->unnamed && (name->pending != nullptr || !deferred_.empty())) {

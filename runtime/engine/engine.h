@@ -101,6 +101,7 @@ class Engine {
   bool MustListen() const;
 
   // engine_marks.cc: the two ways in.
+  absl::Status PrepareLocked(LocalName* name, const Request& request);
   absl::Status MarkLocked(LocalName* name);
   bool MarkDirectly(LocalName* name);
   void MarkInPlace(LocalName* name);

@@ -98,7 +98,8 @@ bool Engine::EndAtOnceLocked(Request* request) {
   return true;
 }
 
-// Not all ranks can go directly: this one asks the board like them.
+// Not all ranks can go directly: this one asks the board like them, where there is room
+// (PrepareLocked). Should it be refused all the same, the others would wait for it.
 void Engine::FallBack(LocalName* name) {
   absl::Status marked;
   {
@@ -106,10 +107,8 @@ void Engine::FallBack(LocalName* name) {
     marked = MarkOnBoard(name);
   }
   world_->waiter().Ring();
-  if (marked.ok() || BreakIfBroken(marked)) return;
-  Request* request = name->pending;
-  request->status = marked;
-  Complete({&request, 1});
+  if (marked.ok()) return;
+  (void)BreakIfBroken(absl::IsAborted(marked) ? marked : absl::InternalError(marked.message()));
 }
 
 }  // namespace hvd

@@ -18,6 +18,21 @@ bool IsUsers(RequestKind kind) {
 
 }  // namespace
 
+// Once a name. What this rank has marked directly others count on, and so they do on a turn that it
+// has taken: when it must go to the board, now or later, there must be room.
+absl::Status Engine::PrepareLocked(LocalName* name, const Request& request) {
+  if (!IsUsers(request.signature.kind)) return absl::OkStatus();
+  if (world_->direct() != nullptr) {
+    name->ticket.number = world_->direct()->Number(*name->name);
+    name->ticket.round = rounds_ - 1;  // not used in this one
+  }
+  if (name->ticket.number != 0 || request.unnamed) {
+    if (absl::Status kept = world_->board().Keep(*name->name); !kept.ok()) return kept;
+  }
+  name->prepared = true;
+  return absl::OkStatus();
+}
+
 absl::Status Engine::MarkLocked(LocalName* name) {
   if (name->pending->signature.kind == RequestKind::kJoin) return JoinLocked(name);
   // A rank that has joined has told the others that it is away: they would not all see its mark.
@@ -31,16 +46,13 @@ bool Engine::MarkDirectly(LocalName* name) {
   Direct& direct = *world_->direct();
   const Request& request = *name->pending;
   if (!IsUsers(request.signature.kind)) return false;
-  if (!name->asked_direct) {
-    name->asked_direct = true;
-    name->ticket = {direct.Number(*name->name), rounds_, 0};
-  } else if (name->ticket.round != rounds_) {
+  if (name->ticket.number == 0) return false;
+  if (name->ticket.round != rounds_) {
     name->ticket.round = rounds_;
     name->ticket.count = 0;
   } else {
     ++name->ticket.count;
   }
-  if (name->ticket.number == 0) return false;
   name->word = DirectWord(request, direct.size());
   name->in_place = name->staged = name->summed = false;
   if (name->word == Direct::kThroughBoard) MarkInPlace(name);

@@ -6,41 +6,14 @@
 #include <memory>
 #include <thread>
 
+#include "tests/runtime/engine/test_board.h"
+
 namespace hvd {
 namespace {
 
-// The board of one host; its ranks look at the same memory.
-struct TestBoard {
-  explicit TestBoard(int local_size, bool several_hosts = false)
-      : page(std::make_unique<HostPage>()),
-        memory(static_cast<std::byte*>(calloc(1, Board::Bytes(local_size, local_size)))) {
-    page->local_size = local_size;
-    for (int r = 0; r < local_size; ++r) {
-      BoardPlace place;
-      place.page = page.get();
-      place.memory = memory;
-      place.local_rank = r;
-      place.local_size = local_size;
-      place.world_size = local_size;
-      place.several_hosts = several_hosts;
-      ranks.push_back(std::make_unique<Board>(place));
-    }
-  }
-  ~TestBoard() { free(memory); }
-  std::unique_ptr<HostPage> page;
-  std::byte* memory;
-  std::vector<std::unique_ptr<Board>> ranks;
-};
-
-Signature Sum(int64_t n) {
-  Signature s;
-  s.kind = RequestKind::kAllreduce;
-  s.dtype = HVD_FLOAT32;
-  s.op = HVD_SUM;
-  s.ndim = 1;
-  s.shape[0] = n;
-  return s;
-}
+using test::ExecuteAll;
+using test::Sum;
+using test::TestBoard;
 
 TEST_CASE("an entry is agreed when the last rank has marked it, in the order of completion") {
   TestBoard board(2);
@@ -192,7 +165,7 @@ TEST_CASE("a lock whose holder died is no trap: the abort frees those who spin")
 
 TEST_CASE(
     "with several hosts a completed entry goes to the outbox, and the leader's append runs it") {
-  TestBoard board(2, true);
+  TestBoard board(2, {.several_hosts = true});
   for (auto& rank : board.ranks) REQUIRE(rank->Mark("x", {Sum(4)}).ok());
   CHECK_FALSE(board.ranks[0]->HasNext());
   const auto out = board.ranks[0]->TakeOutbox();
@@ -207,77 +180,6 @@ TEST_CASE(
   board.ranks[0]->Append({entry});
   REQUIRE(board.ranks[1]->HasNext());
   CHECK(board.ranks[1]->NextBatch().at(0).number == out->number);
-}
-
-// Executes all that can be executed on all ranks; returns what rank 0 saw.
-std::vector<LogEntry> ExecuteAll(TestBoard* board) {
-  std::vector<LogEntry> seen;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (auto& rank : board->ranks) {
-      if (!rank->HasNext()) rank->Close();
-      if (!rank->HasNext()) continue;
-      moved = true;
-      if (rank == board->ranks[0]) {
-        for (LogEntry& entry : rank->NextBatch()) seen.push_back(std::move(entry));
-      }
-      rank->Advance();
-    }
-  }
-  return seen;
-}
-
-TEST_CASE("ranks that have joined take part in what the others ask for, until all have") {
-  TestBoard board(3);
-  REQUIRE(board.ranks[1]->Mark("before", {Sum(4)}).ok());
-  REQUIRE(board.ranks[1]->Join().ok());
-  CHECK(absl::IsFailedPrecondition(board.ranks[1]->Mark("y", {Sum(4)}).status()));
-  CHECK(absl::IsFailedPrecondition(board.ranks[1]->Join().status()));
-  for (const char* name : {"x", "before", "x"}) {
-    REQUIRE(board.ranks[0]->Mark(name, {Sum(4)}).ok());
-    REQUIRE(board.ranks[2]->Mark(name, {Sum(4)}).ok());
-    const std::vector<LogEntry> seen = ExecuteAll(&board);
-    REQUIRE(seen.size() == 1);
-    CHECK(seen[0].error.empty());
-    CHECK(seen[0].contributors == (std::string(name) == "before" ? 3 : 2));
-    CHECK(seen[0].signature.shape[0] == 4);
-  }
-  REQUIRE(board.ranks[2]->Mark("z", {Sum(9)}).ok());
-  REQUIRE(board.ranks[2]->Join().ok());
-  CHECK(ExecuteAll(&board).empty());
-  REQUIRE(board.ranks[0]->Join().ok());
-  const std::vector<LogEntry> seen = ExecuteAll(&board);
-  REQUIRE(seen.size() == 2);
-  CHECK(seen[0].signature.shape[0] == 9);
-  CHECK(seen[0].contributors == 1);
-  CHECK(seen[1].signature.kind == RequestKind::kJoin);
-  CHECK(seen[1].result == 0);
-  // The next round starts clean: nobody is ready by himself any more.
-  REQUIRE(board.ranks[0]->Mark("x", {Sum(4)}).ok());
-  REQUIRE(board.ranks[1]->Mark("x", {Sum(4)}).ok());
-  CHECK_FALSE(board.ranks[0]->HasOpen());
-  REQUIRE(board.ranks[2]->Mark("x", {Sum(4)}).ok());
-  CHECK(ExecuteAll(&board).at(0).contributors == 3);
-}
-
-TEST_CASE("an allgather has no rows of a rank that has joined; a broadcast says which rank it is") {
-  TestBoard board(3);
-  REQUIRE(board.ranks[1]->Join().ok());
-  for (const RequestKind kind : {RequestKind::kAllgather, RequestKind::kBroadcast}) {
-    for (const int r : {0, 2}) {
-      Signature signature = Sum(4 + (kind == RequestKind::kAllgather ? r : 0));
-      signature.kind = kind;
-      REQUIRE(board.ranks[r]->Mark("g", {signature}).ok());
-    }
-    const LogEntry entry = ExecuteAll(&board).at(0);
-    if (kind == RequestKind::kAllgather) {
-      CHECK(entry.rows == std::vector<int64_t>{4, 0, 6});
-      continue;
-    }
-    CHECK(entry.error.find("rank 1 among them") != std::string::npos);
-    CHECK(entry.error.find("1 of 3 ranks have joined") != std::string::npos);
-    CHECK(entry.error.find("asked for broadcast") != std::string::npos);
-  }
 }
 
 TEST_CASE("a known name with a new shape is agreed when all change it, else it is a mismatch") {
@@ -320,6 +222,20 @@ TEST_CASE("what is open says who has submitted it and who is missing") {
   CHECK(open[0].submitted == std::vector<int>{2});
   CHECK(open[0].missing == std::vector<int>{1});
   CHECK(open[1].submitted == std::vector<int>{0});
+}
+
+TEST_CASE("a name for which room is kept has it when all other entries are outstanding") {
+  TestBoard board(2, {.entries = 4});
+  REQUIRE(board.ranks[0]->Keep("kept").ok());
+  REQUIRE(board.ranks[1]->Keep("kept").ok());
+  for (const char* name : {"a", "b", "c"}) REQUIRE(board.ranks[0]->Mark(name, {Sum(4)}).ok());
+  for (const absl::Status& status :
+       {board.ranks[0]->Mark("d", {Sum(4)}).status(), board.ranks[0]->Keep("d")}) {
+    CHECK(absl::IsResourceExhausted(status));
+    CHECK(status.message() == "more than 3 tensors are pending at once; wait for some of them");
+  }
+  for (auto& rank : board.ranks) REQUIRE(rank->Mark("kept", {Sum(4)}).ok());
+  CHECK(ExecuteAll(&board).at(0).contributors == 2);
 }
 
 // A measurement, which a noisy machine would fail: asked for by its tag.
