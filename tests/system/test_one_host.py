@@ -156,6 +156,14 @@ def test_a_rank_that_runs_out_of_memory_is_named_to_all():
         here.must_be_clean()
 
 
+def test_a_rank_that_cannot_go_on_is_the_culprit_though_its_victims_end_first():
+    with world.hosts() as here:
+        outcome = here.hvdrun("-np", 2, VICTIM, "give-up", 3, 1).must(3, "rank 1 on", "exited with code 3",
+                                                                      "exited with code 1 afterwards")
+        assert "hvdrun: rank 1" in outcome.err, outcome
+        here.must_be_clean()
+
+
 def test_a_rank_without_memory_for_a_result_is_named_to_all_at_once():
     with world.hosts() as here:
         outcome = here.hvdrun("-np", 3, VICTIM, "out-of-memory", 1, "result")
