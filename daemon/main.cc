@@ -92,6 +92,7 @@ void RaiseFileLimit() {
 
 int Serve(const Arguments& arguments) {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a limit of files' sizes is an error of a write, and told
   signal(SIGCHLD, SIG_DFL);  // ignored by our starter, it would be so here, and no end be told
   RaiseFileLimit();
   syscall(SYS_close_range, 3, ~0U, 0);  // whatever the starter forgot

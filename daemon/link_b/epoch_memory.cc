@@ -18,7 +18,8 @@ namespace {
 absl::Status Failed(const EpochShape& shape, absl::string_view what) {
   return absl::ResourceExhaustedError(
       absl::StrCat("hvdd cannot make the host memory of epoch ", shape.epoch, " (", shape.bytes,
-                   " bytes): ", what, ": ", strerrordesc_np(errno)));
+                   " bytes): ", what, ": ", strerrordesc_np(errno),
+                   errno == EFBIG ? "; raise the limit of files' sizes there (ulimit -f)" : ""));
 }
 
 }  // namespace
