@@ -290,6 +290,15 @@ def test_a_limit_of_files_sizes_kills_neither_hvdrun_nor_hvdd():
         here.must_be_clean()
 
 
+def test_few_processes_are_told_as_such():
+    with world.hosts() as here:
+        for most in range(4, 40, 3):
+            outcome = here.run("sh", "-c", f"ulimit -u {most}; exec {world.HVDRUN} -np 2 true", user=12345)
+            assert "terminate called" not in outcome.err, outcome
+            assert outcome.code == 0 or "limit" in outcome.err or "driver process" in outcome.err or "fork" in outcome.err, outcome
+            here.must_be_clean()
+
+
 def test_no_line_of_a_flood_is_lost():
     with world.hosts() as here:
         lines = 200000
