@@ -92,6 +92,10 @@ absl::StatusOr<NormalisedArgs> NormaliseArgs(absl::Span<const std::string> args,
       }
       word.value = args[++at];
     }
+    // No option has a use for an empty value, and an empty variable in a script is easily typed.
+    if (word.value.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("the value of ", option.typed, " is empty"));
+    }
     result.options.push_back(std::move(word.value));
   }
   result.command.assign(args.begin() + at, args.end());

@@ -17,8 +17,8 @@ constexpr double kForever = std::numeric_limits<double>::infinity();
 constexpr double kDetailPatienceS = 0.04;  // for the exit status of a lost host's ssh
 constexpr double kTellAfterS = 0.3;        // a stop that takes longer is announced
 constexpr double kStopMarginS = 3;  // beyond the grace: a host that has not stopped by then is left
-// A rank that leaves by an exception still has to unwind, say so and end.
-constexpr double kMissedPatienceS = 1;
+// A rank that leaves by an exception, or cannot go on, still has to unwind, say so and end.
+constexpr double kCausePatienceS = 1;
 constexpr double kDrainS = 2;           // output after the last clean exit
 constexpr double kDrainStoppedS = 0.3;  // output after a stop
 
@@ -77,11 +77,11 @@ void JobState::Stop(const std::string& cause, bool kill, double now) {
   Settle(now);
 }
 
-// A rank has failed for want of another that left its epoch and still runs: how that one ends says
-// more, so it is not stopped at once.
+// A rank has failed because of another, which aborted their epoch and still runs: how that one ends
+// says more, so it is not stopped at once.
 void JobState::StopForVictim(const std::string& cause, double now) {
   if (victim_until_ == 0) {
-    victim_until_ = now + kMissedPatienceS;
+    victim_until_ = now + kCausePatienceS;
     victim_cause_ = cause;
   }
   Settle(now);

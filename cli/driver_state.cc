@@ -190,13 +190,13 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
   if (exit.pid() != 0) fact.pid = exit.pid();
   --running_;
   last_output_ = now;
-  if (exit.has_leaver()) NoteMissed(exit.leaver());
+  if (exit.has_abort_rank()) NoteCause(exit.abort_rank());
   if (exit.signal() != 0 || exit.exit_code() != 0) {
     const std::string cause = absl::StrCat(NameRank(facts_, exit.rank()), " ", DescribeExit(exit));
-    const bool victim = exit.after_abort() && !fact.missed && MissedRankRuns();
+    const bool victim = exit.after_abort() && !fact.cause && CauseRuns();
     return victim ? StopForVictim(cause, now) : Stop(cause, false, now);
   }
-  if (victim_until_ > 0 && !MissedRankRuns()) return Stop(victim_cause_, false, now);
+  if (victim_until_ > 0 && !CauseRuns()) return Stop(victim_cause_, false, now);
   if (!stopping_ && !exit.left() && OthersNeeded(exit.rank())) {
     fact.early = exit.joined() || epochs_.newest() != 0;
     OnEarlyExit(fact);
@@ -218,10 +218,10 @@ void JobState::OnBroke(const v1::RankBroke& broke, double now) {
   Stop(absl::StrCat(NameRank(facts_, broke.rank()), ": ", broke.message()), false, now);
 }
 
-// Ranks abort an epoch themselves when one leaves while others wait for it. Those that are inside a
-// collective on other hosts hear of it only here.
+// Ranks abort an epoch themselves when one leaves while others wait for it, or cannot go on. Those
+// that are inside a collective on other hosts hear of it only here.
 void JobState::OnLeft(int host, const v1::RankLeft& left) {
-  if (left.has_leaver()) NoteMissed(left.leaver());
+  if (left.has_abort_rank()) NoteCause(left.abort_rank());
   if (stopping_ || left.aborted().empty() || left.epoch() <= told_aborted_) return;
   told_aborted_ = left.epoch();
   for (size_t other = 0; other < facts_.hosts.size(); ++other) {
@@ -234,18 +234,18 @@ void JobState::OnLeft(int host, const v1::RankLeft& left) {
 }
 
 // By a worker's word.
-void JobState::NoteMissed(uint32_t rank) {
-  if (rank < facts_.ranks.size()) facts_.ranks[rank].missed = true;
+void JobState::NoteCause(uint32_t rank) {
+  if (rank < facts_.ranks.size()) facts_.ranks[rank].cause = true;
 }
 
-bool JobState::MissedRankRuns() const {
+bool JobState::CauseRuns() const {
   return std::any_of(facts_.ranks.begin(), facts_.ranks.end(), [](const RankFact& fact) {
-    return fact.missed && fact.phase == RankFact::kRunning;
+    return fact.cause && fact.phase == RankFact::kRunning;
   });
 }
 
 void JobState::OnJoined(const v1::RankJoined& joined, double now) {
-  if (joined.rank() < facts_.ranks.size()) facts_.ranks[joined.rank()].missed = false;
+  if (joined.rank() < facts_.ranks.size()) facts_.ranks[joined.rank()].cause = false;
   epochs_.Joined(static_cast<int>(joined.rank()), joined.epoch(), now);
   Settle(now);
 }

@@ -74,8 +74,8 @@ class JobState {
   void OnAddresses(int host, const v1::HostAddresses& addresses, double now);
   void OnEarlyExit(const RankFact& fact);
   void OnLeft(int host, const v1::RankLeft& left);
-  void NoteMissed(uint32_t rank);
-  bool MissedRankRuns() const;
+  void NoteCause(uint32_t rank);
+  bool CauseRuns() const;
   // driver_stall.cc
   void OnStallDue(double now);
   void OnPending(int host, const v1::HostPending& pending, double now);
@@ -107,7 +107,7 @@ class JobState {
   bool stopping_ = false;
   bool told_ = false;  // the person knows that we are stopping
   bool finished_ = false;
-  std::string victim_cause_;  // to stop for, unless the rank that was missed ends by itself…
+  std::string victim_cause_;  // to stop for, unless the rank that is the cause ends by itself…
   double victim_until_ = 0;   // … until then; 0: no victim yet
   std::string stop_cause_;
   double stop_since_ = 0;

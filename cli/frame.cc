@@ -88,9 +88,11 @@ FrameResult ReceiveFrame(int fd, Frame* frame) {
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   ssize_t got;
+  // The end of a peer that has not read all of ours comes as an error, once and before what it sent
+  // last.
   do {
     got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
+  } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
   if (got < 0 && errno == EAGAIN) return FrameResult::kWouldBlock;
   if (got < static_cast<ssize_t>(sizeof header)) return FrameResult::kGone;
   *frame = Frame();

@@ -52,6 +52,11 @@ FrontOutcome Plan(const TypedOptions& typed, const FrontWorld& world) {
   if (typed.run.command.empty() && typed.ask == Ask::kRun) {
     return Refuse(absl::InvalidArgumentError("which command should the ranks run?"), kSeeHelp);
   }
+  if (!typed.run.command.empty() && typed.run.command[0].empty()) {
+    return Refuse(
+        absl::InvalidArgumentError("the command is empty; is a variable in its place not set?"),
+        kSeeHelp);
+  }
   absl::StatusOr<RunOptions> options = PlanRun(typed, world);
   if (!options.ok()) return Refuse(options.status(), "");
   FrontOutcome outcome;

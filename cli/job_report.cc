@@ -151,6 +151,9 @@ absl::Status WriteJobReport(const std::string& directory, const std::string& rep
   std::filesystem::create_directories(directory, made);
   std::string path = absl::StrCat(directory, "/.job.json.XXXXXX");
   Descriptor file(mkostemp(path.data(), O_CLOEXEC));
+  if (!file && made) {
+    return absl::UnavailableError(absl::StrCat("cannot make ", directory, ": ", made.message()));
+  }
   if (!file) return Failure("write in", directory);
   for (size_t at = 0; at < report.size();) {
     const ssize_t written = write(file.get(), report.data() + at, report.size() - at);

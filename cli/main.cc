@@ -139,6 +139,7 @@ int Run(const RunOptions& options) {
 int Main(int argc, char** argv) {
   // Ignored by who started us, it would be so here, and the kernel keep the ends of our children.
   signal(SIGCHLD, SIG_DFL);
+  signal(SIGXFSZ, SIG_IGN);  // a limit of files' sizes is an error of a write, and told
   const FrontOutcome outcome = DecideRun(argc, argv, ThisMachine());
   fwrite(outcome.err.data(), 1, outcome.err.size(), stderr);
   if (outcome.exit_code < 0) return Run(outcome.options);

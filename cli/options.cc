@@ -182,13 +182,6 @@ absl::StatusOr<TypedOptions> ParseOptions(absl::Span<const std::string> args) {
   OptionTable table;
   absl::StatusOr<NormalisedArgs> words = NormaliseArgs(args, table.Spellings());
   if (!words.ok()) return words.status();
-  // No option has a use for an empty value, and an empty variable in a script is easily typed.
-  for (size_t i = 1; i < words->options.size(); ++i) {
-    if (words->options[i].empty()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the value of ", words->options[i - 1], " is empty"));
-    }
-  }
   const absl::StatusOr<OptionTexts> texts = table.Read(words->options);
   if (!texts.ok()) return texts.status();
   TypedOptions typed;

@@ -43,7 +43,12 @@ absl::Status ChooseHosts(const TypedOptions& typed, const FrontWorld& world, Run
   }
   if (typed.has_hostfile) return ReadHostfile(typed.hostfile, world, run);
   const std::string variable = Variable(world, kHostfileVariable);
-  if (!variable.empty()) return ReadHostfile(variable, world, run);
+  if (!variable.empty()) {
+    const absl::Status read = ReadHostfile(variable, world, run);
+    if (read.ok()) return read;
+    return absl::InvalidArgumentError(
+        absl::StrCat(read.message(), "\n  $", kHostfileVariable, " names this file"));
+  }
   if (typed.np == 0) {
     return absl::InvalidArgumentError(
         "how many ranks? Give -np N, or hosts with their slots by -H or --hostfile");

@@ -42,9 +42,9 @@ void AddRank(int rank, const RankFact& fact, std::vector<Candidate>* candidates)
                      : fact.early              ? kEarly
                      : fact.exit.signal() != 0 ? kDeath
                                                : kAppError;
-  // The abort of those who missed it is its own doing, however late it ends itself: its exception
-  // may take longer to the end of its process than theirs.
-  const bool late = fact.exit.after_abort() && (!fact.missed || type == kStoppedByUs);
+  // The abort is its own doing, however late it ends itself: its exception may take longer to the
+  // end of its process than the others'.
+  const bool late = fact.exit.after_abort() && (!fact.cause || type == kStoppedByUs);
   candidates->push_back({late, type, fact.ended_s, {Verdict::kRank, rank, code == 0 ? 1 : code}});
 }
 

@@ -16,8 +16,9 @@ struct RankFact {
   v1::RankExited exit;  // when kExited
   double ended_s = 0;
   bool during_stop = false;  // we had asked its host to stop it
-  bool missed =
-      false;           // it left its epoch in good order, but others waited for it and got an error
+  // The others' error is its doing: it left their epoch in good order while they waited for it, or
+  // could not go on.
+  bool cause = false;
   bool early = false;  // left with code 0 while others were still running and might wait for it
   std::string broke;   // a process that had joined as this rank broke its link: how
   double broke_s = 0;

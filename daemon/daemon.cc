@@ -153,7 +153,7 @@ void Daemon::TellEnd(int rank) {
   // The kernel ends ranks before hvdd hears of the end of the shim that takes them along.
   exited.set_after_abort(end->link.after_abort || shim_lost_);
   exited.set_aborted(end->link.aborted.cause);
-  if (end->link.aborted.leaver >= 0) exited.set_leaver(end->link.aborted.leaver);
+  if (end->link.aborted.rank >= 0) exited.set_abort_rank(end->link.aborted.rank);
   for (const std::string& line : end->last_lines) exited.add_last_lines(line);
   exited.set_activity(end->link.activity);
   exited.set_joined(end->link.joined);

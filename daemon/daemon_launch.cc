@@ -160,9 +160,7 @@ void Daemon::StartRelay(const v1::Launch& launch) {
     event.mutable_stdin_credit()->set_bytes(bytes);
     Emit(std::move(event));
   };
-  options.on_notice = [this, host = plan_->host_name](const std::string& text) {
-    Notify(absl::StrCat(host, ": ", text));
-  };
+  options.on_notice = [this](std::string text) { Notify(std::move(text)); };
   relay_ = std::make_unique<Relay>(std::move(options), &output_);
 }
 
@@ -222,12 +220,12 @@ void Daemon::WarnOfLimits(const v1::Launch& launch) {
     rlimit here{};
     if (limit.resource() != RLIMIT_MEMLOCK || getrlimit(RLIMIT_MEMLOCK, &here) != 0) continue;
     if (limit.soft() <= here.rlim_max) continue;
-    Notify(absl::StrCat(plan_->host_name, ": the hard limit of locked memory (", here.rlim_max,
+    Notify(absl::StrCat("the hard limit of locked memory (", here.rlim_max,
                         " bytes) is below the launcher's; raise memlock there for RDMA"));
   }
   const std::string& why = supervisor_->shim().weaker_why;
   if (launch.verbose() && !why.empty()) {
-    Notify(absl::StrCat(plan_->host_name, ": containment by ", LevelName(supervisor_->level()),
+    Notify(absl::StrCat("containment by ", LevelName(supervisor_->level()),
                         ", because stronger ones fail (", why, ")"));
   }
 }

@@ -10,7 +10,11 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -90,8 +94,28 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
+// Threads or memory that this host does not give end hvdd, in words and not as a crash.
+[[noreturn]] void EndForWant() {
+  const char* what = nullptr;
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::resource_unavailable_try_again) {
+      what = "hvdd: this host gives no more threads; raise the limit of processes (ulimit -u)\n";
+    }
+  } catch (const std::bad_alloc&) {
+    what = "hvdd: this host gives no more memory; raise its limit (ulimit -v)\n";
+  } catch (...) {
+  }
+  if (what == nullptr) std::abort();
+  fputs(what, stderr);
+  _exit(kFailure);
+}
+
 int Serve(const Arguments& arguments) {
+  std::set_terminate(EndForWant);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a limit of files' sizes is an error of a write, and told
   signal(SIGCHLD, SIG_DFL);  // ignored by our starter, it would be so here, and no end be told
   RaiseFileLimit();
   syscall(SYS_close_range, 3, ~0U, 0);  // whatever the starter forgot

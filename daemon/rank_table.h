@@ -13,7 +13,7 @@ namespace hvd {
 // Why an epoch was aborted, as its ranks told one another.
 struct AbortWord {
   std::string cause;  // empty: it was not
-  int leaver = -1;    // the rank that had left while others needed it; a worker's word
+  int rank = -1;      // the rank whose doing it was (AbortCause); a worker's word
 };
 
 // Link B's word on a rank whose process has ended.

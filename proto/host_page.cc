@@ -33,7 +33,7 @@ bool AbortEpoch(HostPage* page, const AbortCause& cause, const int* event_fds) {
   uint32_t unclaimed = 0;
   if (!page->abort_claim.compare_exchange_strong(unclaimed, 1)) return false;
   snprintf(page->abort_text, sizeof(page->abort_text), "%s", cause.text);
-  page->abort_leaver.store(cause.leaver, std::memory_order_relaxed);
+  page->abort_rank.store(cause.rank, std::memory_order_relaxed);
   page->aborted.store(1, std::memory_order_seq_cst);
   Ring(&page->bell, event_fds, static_cast<int>(page->local_size));
   return true;

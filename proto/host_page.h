@@ -42,7 +42,7 @@ struct HostPage {
   uint32_t local_size = 0;
   uint64_t bytes = 0;  // of the whole mapping
   uint64_t epoch = 0;
-  // 0 while the epoch lives. Set once, after abort_text and abort_leaver are complete, by the
+  // 0 while the epoch lives. Set once, after abort_text and abort_rank are complete, by the
   // daemon (or by a rank that found the epoch broken: claim by abort_claim first).
   alignas(64) std::atomic<uint32_t> aborted{0};
   std::atomic<uint32_t> abort_claim{0};
@@ -51,7 +51,7 @@ struct HostPage {
   // Grows when the daemon wants to know what the ranks have pending (pending_list.h); then it
   // rings.
   std::atomic<uint32_t> question{0};
-  std::atomic<int32_t> abort_leaver{-1};  // AbortCause::leaver
+  std::atomic<int32_t> abort_rank{-1};  // AbortCause::rank
   char abort_text[1024] = {};
   Doorbell bell;
   RankActivity activity[kMaxLocalRanks];
@@ -89,9 +89,10 @@ void Ring(Doorbell* bell, const int* event_fds, int local_size);
 
 // Why an epoch ends.
 struct AbortCause {
-  const char* text = "";
-  // The rank that has left in order, by hvd_shutdown, while others need it; -1: none.
-  int leaver = -1;
+  const char* text = "";  // for people; nobody decides anything by it
+  // The rank whose doing it is although it lives on: it has left in order, by hvd_shutdown, while
+  // others need it, or cannot go on. -1: none that is known.
+  int rank = -1;
 };
 
 // Marks the epoch aborted with `cause` (first caller wins) and rings. Returns false if it was

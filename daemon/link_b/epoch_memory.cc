@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -17,7 +18,8 @@ namespace {
 absl::Status Failed(const EpochShape& shape, absl::string_view what) {
   return absl::ResourceExhaustedError(
       absl::StrCat("hvdd cannot make the host memory of epoch ", shape.epoch, " (", shape.bytes,
-                   " bytes): ", what, ": ", strerrordesc_np(errno)));
+                   " bytes): ", what, ": ", strerrordesc_np(errno),
+                   errno == EFBIG ? "; raise the limit of files' sizes there (ulimit -f)" : ""));
 }
 
 }  // namespace
@@ -62,8 +64,9 @@ void EpochMemory::Abort(const std::string& cause) {
 
 AbortWord EpochMemory::aborted() const {
   if (page_->aborted.load(std::memory_order_acquire) == 0) return {};
-  return {std::string(page_->abort_text, strnlen(page_->abort_text, sizeof(page_->abort_text))),
-          page_->abort_leaver.load(std::memory_order_relaxed)};
+  std::string cause(page_->abort_text, strnlen(page_->abort_text, sizeof(page_->abort_text)));
+  if (cause.empty()) cause = "the epoch was aborted";  // an empty one would mean that it was not
+  return {std::move(cause), page_->abort_rank.load(std::memory_order_relaxed)};
 }
 
 std::string EpochMemory::Activity(int local_rank) const {

@@ -70,7 +70,7 @@ void LinkServer::TellLeft(const EpochAction& action) {
   left.set_epoch(action.epoch);
   left.set_rank(options_.first_rank + action.rank);
   left.set_aborted(aborted.cause);
-  if (aborted.leaver >= 0) left.set_leaver(aborted.leaver);
+  if (aborted.rank >= 0) left.set_abort_rank(aborted.rank);
   options_.on_event(std::move(event));
 }
 

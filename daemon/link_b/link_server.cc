@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "daemon/descriptor_mail.h"
@@ -77,9 +76,8 @@ void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFac
     Rank& ended = ranks_[rank];
     LinkFacts facts;
     facts.aborted = AbortHeardBy(rank);
-    const std::string own = absl::StrCat("rank ", options_.first_rank + rank, " ");
-    const std::string& cause = facts.aborted.cause;
-    const bool by_another = !cause.empty() && !absl::StartsWith(cause, own);
+    const bool by_another =
+        !facts.aborted.cause.empty() && facts.aborted.rank != options_.first_rank + rank;
     facts.after_abort = (book_.after_abort(rank) || by_another) && !ended.broke;
     facts.joined = book_.joined_ever(rank);
     facts.left = book_.left(rank);

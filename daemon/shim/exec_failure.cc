@@ -27,10 +27,12 @@ std::string Resolved(const std::string& file, const SpawnOrder& order) {
   return file[0] == '/' ? file : absl::StrCat(order.directory, "/", file);
 }
 
-bool IsFile(const std::string& path) {
+mode_t KindOf(const std::string& path) {
   struct stat about;
-  return stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
+  return stat(path.c_str(), &about) == 0 ? about.st_mode & S_IFMT : 0;
 }
+
+bool IsFile(const std::string& path) { return KindOf(path) == S_IFREG; }
 
 // What stands behind "#!" in the first line; empty: it is no such script.
 std::string ScriptLine(const std::string& path) {
@@ -55,21 +57,35 @@ std::string DescribeInterpreter(const std::string& file, const std::string& line
                       "', which is not there: ", strerrordesc_np(ENOENT));
 }
 
+// The command names this path, and exec says that something is not there.
+std::string DescribeMissing(const std::string& command, const std::string& path,
+                            const SpawnOrder& order) {
+  const std::string line = ScriptLine(path);
+  if (!line.empty()) return DescribeInterpreter(command, line);
+  if (IsFile(path)) {
+    return absl::StrCat("it is there, but not the loader that it asks for; next: file ", command);
+  }
+  return absl::StrCat(strerrordesc_np(ENOENT),
+                      command[0] == '/' ? "" : absl::StrCat(" in '", order.directory, "'"),
+                      "; it must be there on every host");
+}
+
 std::string DescribeCommand(int error, const SpawnOrder& order) {
   const std::string& command = order.argv[0];
-  const bool is_path = absl::StrContains(command, '/');
+  const bool is_path = absl::StrContains(command, '/') || command == "." || command == "..";
   const std::string path = Resolved(command, order);
   if (error == ENOENT && !is_path) {
     return absl::StrCat(
         "command '", command, "' not found on PATH (", PathOf(order), ")",
         IsFile(path) ? absl::StrCat("; there is ./", command, " here: write ./", command) : "");
   }
-  const std::string line = error == ENOENT ? ScriptLine(path) : "";
-  if (!line.empty()) {
-    return absl::StrCat("cannot run '", command, "': ", DescribeInterpreter(command, line));
+  const std::string cannot = absl::StrCat("cannot run '", command, "': ");
+  if (error == ENOENT) return cannot + DescribeMissing(command, path, order);
+  if (error == EACCES && is_path && KindOf(path) == S_IFDIR) {
+    return absl::StrCat(cannot, "it is a directory; name a program in it");
   }
   const bool plain = error == EACCES && is_path && IsFile(path) && access(path.c_str(), X_OK) != 0;
-  return absl::StrCat("cannot run '", command, "': ", strerrordesc_np(error),
+  return absl::StrCat(cannot, strerrordesc_np(error),
                       plain ? absl::StrCat("; next: chmod +x ", command) : "");
 }
 

@@ -17,7 +17,7 @@ enum MessageField {
   kDecision = 7,
   kRetired = 8,
   kAborted = 9,
-  kLeaver = 10,
+  kAbortRank = 10,
 };
 enum ItemField {
   kId = 1,
@@ -199,8 +199,8 @@ bool DecodeField(const WireReader& reader, AgreementMessage* message) {
     case kAborted:
       message->aborted = std::string(reader.bytes());
       return !message->aborted.empty();
-    case kLeaver:
-      message->leaver = static_cast<int>(reader.number());
+    case kAbortRank:
+      message->abort_rank = static_cast<int>(reader.number());
       return true;
     default:
       return true;  // of a later version
@@ -223,7 +223,7 @@ std::string EncodeAgreement(const AgreementMessage& message) {
     words.Packed(kRetired, Ids(message.retired.begin(), message.retired.end()));
   }
   if (!message.aborted.empty()) words.Bytes(kAborted, message.aborted);
-  if (message.leaver >= 0) words.Number(kLeaver, static_cast<uint64_t>(message.leaver));
+  if (message.abort_rank >= 0) words.Number(kAbortRank, static_cast<uint64_t>(message.abort_rank));
   return words.bytes();
 }
 

@@ -51,7 +51,7 @@ struct AgreementMessage {
   std::vector<uint32_t> retired;
   // Both: the epoch is broken, and this is why.
   std::string aborted;
-  int leaver = -1;  // AbortCause::leaver
+  int abort_rank = -1;  // AbortCause::rank
 
   bool empty() const {
     return same_ids.empty() && reports.empty() && lefts.empty() && !has_retired && !bye &&

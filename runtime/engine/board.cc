@@ -154,11 +154,12 @@ absl::Status Board::AbortLeft(int left_rank, std::string_view waiting_for) const
 void Board::AbortThrown(const std::exception& error, std::string_view name) const {
   const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
   const auto length = static_cast<int>(std::min<size_t>(name.size(), 80));
+  const int rank = RankHere(place_.local_rank);
   char text[sizeof(HostPage::abort_text)];
-  snprintf(text, sizeof(text), "rank %d cannot go on%s%.*s%s: %s", RankHere(place_.local_rank),
-           length > 0 ? " in '" : "", length, name.data(), length > 0 ? "'" : "",
+  snprintf(text, sizeof(text), "rank %d cannot go on%s%.*s%s: %s", rank, length > 0 ? " in '" : "",
+           length, name.data(), length > 0 ? "'" : "",
            memory ? "out of memory; it needs more, or smaller tensors" : error.what());
-  AbortEpoch(place_.page, text, place_.event_fds);
+  AbortEpoch(place_.page, {text, rank}, place_.event_fds);
 }
 
 absl::Status Board::NoteLeft() {

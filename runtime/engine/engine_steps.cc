@@ -255,7 +255,7 @@ void Engine::Break(const absl::Status& status) {
   const HostPage& page = *world_->page();
   const bool aborted = page.aborted.load(std::memory_order_acquire) != 0;
   if (aborted && world_->leader() != nullptr) {
-    world_->leader()->SpreadAbort({page.abort_text, page.abort_leaver.load()});
+    world_->leader()->SpreadAbort({page.abort_text, page.abort_rank.load()});
   }
 }
 

@@ -51,7 +51,7 @@ absl::Status Leader::Hear(Neighbour* neighbour) {
     if (!bytes->has_value()) return absl::OkStatus();
     const auto message = DecodeAgreement(**bytes);
     if (!message.ok()) return message.status();
-    if (!message->aborted.empty()) SpreadAbort({message->aborted.c_str(), message->leaver});
+    if (!message->aborted.empty()) SpreadAbort({message->aborted.c_str(), message->abort_rank});
     absl::Status taken = core_.OnMessage(neighbour->host, *message);
     if (!taken.ok()) return taken;
   }
@@ -71,7 +71,7 @@ void Leader::SpreadAbort(const AbortCause& cause) {
   abort_spread_ = true;
   AgreementMessage message;
   message.aborted = *cause.text == 0 ? "the epoch was aborted" : cause.text;
-  message.leaver = cause.leaver;
+  message.abort_rank = cause.rank;
   const std::string bytes = EncodeAgreement(message);
   for (auto& neighbour : neighbours_) {
     if (!neighbour->channel.Send(bytes).ok()) return;

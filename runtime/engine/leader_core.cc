@@ -46,7 +46,7 @@ int LeaderCore::SourceRank(int source) const {
 
 absl::Status LeaderCore::OnMessage(int from_host, const AgreementMessage& message) {
   if (!message.aborted.empty()) {
-    return parts_.board->Abort({message.aborted.c_str(), message.leaver});
+    return parts_.board->Abort({message.aborted.c_str(), message.abort_rank});
   }
   if (!is_root() && from_host == parent()) return FromAbove(message);
   const int source = SourceOf(from_host);

@@ -47,6 +47,20 @@ TEST_CASE("a full socket says so, and the end is seen on both sides") {
   CHECK(SendFrame(other.get(), frame) == FrameResult::kGone);
 }
 
+TEST_CASE("the last words of a peer that ends without reading ours arrive") {
+  Descriptor one, other;
+  REQUIRE(MakeFramePair(&one, &other));
+  Frame frame;
+  REQUIRE(SendFrame(other.get(), frame) == FrameResult::kDone);
+  frame.text = "last words";
+  REQUIRE(SendFrame(one.get(), frame) == FrameResult::kDone);
+  one.Reset();
+  Frame got;
+  REQUIRE(ReceiveFrame(other.get(), &got) == FrameResult::kDone);
+  CHECK(got.text == "last words");
+  CHECK(ReceiveFrame(other.get(), &got) == FrameResult::kGone);
+}
+
 TEST_CASE("bytes that are no frame end the talk") {
   Descriptor one, other;
   REQUIRE(MakeFramePair(&one, &other));

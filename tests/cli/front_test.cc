@@ -57,6 +57,14 @@ TEST_CASE("settings are checked before anything starts, and listed when asked") 
   CHECK_THAT(said.err, Contains("hvdrun: setting HVD_AUTOTUNE 1\n"));
 }
 
+TEST_CASE("an empty command is none") {
+  for (const char* const option : {"--verbose", "--dry-run"}) {
+    const FrontOutcome outcome = Decide({"-np", "1", option, "", "argument"});
+    CHECK(outcome.exit_code == kExitUsage);
+    CHECK_THAT(outcome.err, StartsWith("hvdrun: the command is empty; is a variable"));
+  }
+}
+
 TEST_CASE("nothing wrong ever ends with exit code 0") {
   const std::vector<std::vector<std::string>> wrong = {
       {},

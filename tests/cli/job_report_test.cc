@@ -61,6 +61,9 @@ TEST_CASE("the file appears whole, in a directory made for it") {
   CHECK(text == "{}");
   CHECK(std::distance(std::filesystem::directory_iterator(root + "/a/b"), {}) == 1);
   CHECK_FALSE(WriteJobReport("/proc/nowhere", "{}").ok());
+  std::ofstream(root + "/file") << "no directory";
+  CHECK(WriteJobReport(root + "/file/b", "{}").message() ==
+        "cannot make " + root + "/file/b: Not a directory");
   std::filesystem::remove_all(root);
 }
 

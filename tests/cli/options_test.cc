@@ -140,6 +140,8 @@ TEST_CASE("values that make no sense are refused by name") {
   CHECK_THAT(Refusal({"--start-timeout", "0"}), Contains("must be at least 0.001s"));
   CHECK_THAT(Refusal({"--lease", "100ms"}), Contains("--lease must be at least 1s, not 100ms"));
   CHECK(Refusal({"--prefix", ""}) == "the value of --prefix is empty");
+  CHECK(Refusal({"-np", ""}) == "the value of -np is empty");
+  CHECK(Refusal({"-H="}) == "the value of -H is empty");
 }
 
 TEST_CASE("an error of a value points at it and shows how to write one") {

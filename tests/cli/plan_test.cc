@@ -71,6 +71,8 @@ TEST_CASE("hosts come from -H, then --hostfile, then HVD_HOSTFILE") {
   const auto variable = Plan({}, world);
   CHECK(variable->hosts_source == "/etc/g");
   CHECK(variable->np == 3);
+  world.environment.back() = "HVD_HOSTFILE=nope";
+  CHECK(Refusal({}, world) == "the hostfile is not there\n  $HVD_HOSTFILE names this file");
   world.environment.back() = "HVD_HOSTFILE=";
   CHECK(Plan({"-np", "1"}, world)->hosts_source == "localhost");
 }

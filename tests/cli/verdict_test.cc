@@ -60,12 +60,12 @@ TEST_CASE("then the class decides: a death beats an error code, and time only th
   CHECK(Judge(facts).exit_code == 137);
 }
 
-TEST_CASE("a rank that others missed comes before them, unless we ended it") {
+TEST_CASE("a rank whose doing the abort is comes before the others, unless we ended it") {
   JobFacts facts = Facts();
   Exit(&facts, 0, 1.0, 0, SIGABRT, true);
   Exit(&facts, 4, 1.5, 3, 0, true);
   CHECK(Judge(facts).index == 0);
-  facts.ranks[4].missed = true;
+  facts.ranks[4].cause = true;
   CHECK(Judge(facts).index == 4);
   CHECK(Judge(facts).exit_code == 3);
   Exit(&facts, 4, 1.5, 0, SIGTERM, true);

@@ -226,15 +226,19 @@ TEST_CASE("whoever leaves an epoch that the ranks have aborted says why") {
   const auto left = job.hvdd.Await(Kind::kRankLeft);
   REQUIRE(left.has_value());
   CHECK(left->rank_left().aborted() == "rank 3 has left the job");
-  REQUIRE(left->rank_left().has_leaver());
-  CHECK(left->rank_left().leaver() == 3);
+  REQUIRE(left->rank_left().has_abort_rank());
+  CHECK(left->rank_left().abort_rank() == 3);
   munmap(page, kHostPageBytes);
 }
 
-TEST_CASE("who ends after an abort that only the page tells of: all but the rank that it names") {
-  for (const auto& [cause, after] :
-       {std::pair("rank 3 on host2 exited with code 7", true), {"rank 0 has left", false}}) {
-    CAPTURE(cause);
+TEST_CASE(
+    "who ends after an abort that only the page tells of: all but the rank whose doing it is") {
+  for (const auto& [cause, after] : {std::pair(AbortCause{"rank 0 has left", 3}, true),
+                                     {AbortCause{"rank 0 is said to have left"}, true},
+                                     {AbortCause{""}, true},
+                                     {AbortCause{"rank 3 waits in vain", 0}, false},
+                                     {AbortCause{"no memory", 0}, false}}) {
+    CAPTURE(cause.text, cause.rank);
     Job job(1);
     std::vector<Worker> workers;
     workers.push_back(job.ComeBack());
@@ -246,7 +250,7 @@ TEST_CASE("who ends after an abort that only the page tells of: all but the rank
     const auto exited = job.hvdd.AwaitExit(0);
     REQUIRE(exited.has_value());
     CHECK(exited->after_abort() == after);
-    CHECK_FALSE(exited->has_leaver());
+    CHECK(exited->has_abort_rank() == (cause.rank >= 0));
     munmap(page, kHostPageBytes);
   }
 }
@@ -267,7 +271,7 @@ TEST_CASE("whoever has left an aborted epoch ends after its abort, though its pa
   CHECK(exited->left());
   CHECK(exited->after_abort());
   CHECK(exited->aborted() == "rank 3 has left the job");
-  CHECK(exited->leaver() == 3);
+  CHECK(exited->abort_rank() == 3);
   munmap(page, kHostPageBytes);
 }
 

@@ -97,7 +97,11 @@ TEST_CASE("a command that cannot run says what to do") {
       ": its first line asks for '/no/such/python', which is not there: No such file or directory";
   CHECK(told("./train", ENOENT, train) == "cannot run './train'" + no_python);
   CHECK(told(train.path.c_str(), ENOENT, train) == "cannot run '" + train.path + "'" + no_python);
-  CHECK(told("./other", ENOENT, train) == "cannot run './other': No such file or directory");
+  CHECK(told("./other", ENOENT, train) ==
+        std::string("cannot run './other': No such file or directory in '") + train.directory +
+            "'; it must be there on every host");
+  CHECK(told("/no/such", ENOENT, train) ==
+        "cannot run '/no/such': No such file or directory; it must be there on every host");
   CHECK(told("./train", EACCES, train) == "cannot run './train': Permission denied");
 
   const OneFile dos("train", "#! /bin/sh\r\n", 0755);
@@ -108,7 +112,17 @@ TEST_CASE("a command that cannot run says what to do") {
   CHECK(told("./train", EACCES, plain) ==
         "cannot run './train': Permission denied; next: chmod +x ./train");
   CHECK(told("train", EACCES, plain) == "cannot run 'train': Permission denied");
-  CHECK(told("./", EACCES, plain) == "cannot run './': Permission denied");
+  for (const char* const directory : {"./", ".", "..", plain.directory}) {
+    CHECK(told(directory, EACCES, plain) ==
+          std::string("cannot run '") + directory + "': it is a directory; name a program in it");
+  }
+  CHECK(
+      told("./train", ENOENT,
+           OneFile("train",
+                   "\x7f"
+                   "ELF",
+                   0755)) ==
+      "cannot run './train': it is there, but not the loader that it asks for; next: file ./train");
 }
 
 TEST_CASE("a process that cannot be made is no matter of descriptors") {

@@ -46,14 +46,14 @@ TEST_CASE("the first abort wins and its text stays") {
   CHECK_FALSE(AbortEpoch(page.get(), {"rank 4 has left", 4}, nullptr));
   CHECK(page->aborted.load() == 1);
   CHECK(std::string(page->abort_text) == "rank 3 died");
-  CHECK(page->abort_leaver.load() == -1);
+  CHECK(page->abort_rank.load() == -1);
 }
 
 TEST_CASE("an abort says which rank has left") {
   auto page = std::make_unique<HostPage>();
   CHECK(AbortEpoch(page.get(), {"it is gone", 4}, nullptr));
   CHECK_FALSE(AbortEpoch(page.get(), "rank 3 died", nullptr));
-  CHECK(page->abort_leaver.load() == 4);
+  CHECK(page->abort_rank.load() == 4);
 }
 
 }  // namespace

@@ -69,9 +69,9 @@ void World::BreakHost(int world_host) {
   if (cause.find("rank ") != 0) Fail("aborted without a name: " + cause);
   AgreementMessage aborted;
   aborted.aborted = cause;
-  aborted.leaver = pages_[world_host]->abort_leaver.load();
-  if (cause.find("rank " + std::to_string(aborted.leaver) + " ") != 0) {
-    Fail("rank " + std::to_string(aborted.leaver) + " left, and it says: " + cause);
+  aborted.abort_rank = pages_[world_host]->abort_rank.load();
+  if (cause.find("rank " + std::to_string(aborted.abort_rank) + " ") != 0) {
+    Fail("rank " + std::to_string(aborted.abort_rank) + " left, and it says: " + cause);
   }
   for (const auto& set : sets_) {
     for (Host& host : set->hosts) {

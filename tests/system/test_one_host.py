@@ -110,6 +110,7 @@ def test_missing_and_unusable_commands():
         here.hvdrun("-np", 2, "/no/such/program").must(127, "/no/such/program")
         here.hvdrun("-np", 2, "no-such-program").must(127, "no-such-program")
         here.hvdrun("-np", 2, "/etc/hosts").must(126, "/etc/hosts", "chmod +x /etc/hosts")
+        here.hvdrun("-np", 2, "/etc").must(126, "'/etc': it is a directory")
         here.must_be_clean()
 
 
@@ -153,6 +154,14 @@ def test_a_rank_that_runs_out_of_memory_is_named_to_all():
     with world.hosts() as here:
         outcome = here.hvdrun("-np", 3, VICTIM, "out-of-memory", 1)
         assert outcome.out.count("rank 1 cannot go on in 'large': out of memory") == 3 * 2, outcome
+        here.must_be_clean()
+
+
+def test_a_rank_that_cannot_go_on_is_the_culprit_though_its_victims_end_first():
+    with world.hosts() as here:
+        outcome = here.hvdrun("-np", 2, VICTIM, "give-up", 3, 1).must(3, "rank 1 on", "exited with code 3",
+                                                                      "exited with code 1 afterwards")
+        assert "hvdrun: rank 1" in outcome.err, outcome
         here.must_be_clean()
 
 
@@ -267,6 +276,27 @@ def test_output_files():
         assert json.loads((place / "job.json").read_text())["exit_code"] == 0
         here.hvdrun("-np", 2, "--output-filename", place, "sh", "-c", "exit 3").must(3)
         assert json.loads((place / "job.json").read_text())["exit_code"] == 3
+
+
+def test_a_limit_of_files_sizes_kills_neither_hvdrun_nor_hvdd():
+    with world.hosts() as here:
+        limited = f"ulimit -f 64; exec {world.HVDRUN} -np 1"
+        place, place2 = here.place("files"), here.place("out")
+        flood = here.run("sh", "-c", f"{limited} --output-filename {place} seq 100000").must(0, "stdout: File too large")
+        assert flood.out.endswith(":100000\n"), flood
+        here.run("sh", "-c", f"{limited} seq 100000 >{place2}").must(0, "cannot write to stdout: File too large")
+        here.run("sh", "-c", f"{limited} {VICTIM} wait").must(1, "rank 0", "File too large", "ulimit -f")
+        here.run("rm", "-r", place, place2).must(0)
+        here.must_be_clean()
+
+
+def test_few_processes_are_told_as_such():
+    with world.hosts() as here:
+        for most in range(4, 40, 3):
+            outcome = here.run("sh", "-c", f"ulimit -u {most}; exec {world.HVDRUN} -np 2 true", user=12345)
+            assert "terminate called" not in outcome.err, outcome
+            assert outcome.code == 0 or "limit" in outcome.err or "driver process" in outcome.err or "fork" in outcome.err, outcome
+            here.must_be_clean()
 
 
 def test_no_line_of_a_flood_is_lost():

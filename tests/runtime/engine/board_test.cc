@@ -152,7 +152,7 @@ TEST_CASE("a rank that has left ends the epoch for those who wait for it") {
   }
   CHECK(std::string(board.page->abort_text).find("rank 1 has left the job") == 0);
   CHECK(std::string(board.page->abort_text).find("'x'") != std::string::npos);
-  CHECK(board.page->abort_leaver.load() == 1);
+  CHECK(board.page->abort_rank.load() == 1);
 }
 
 TEST_CASE("a lock whose holder died is no trap: the abort frees those who spin") {

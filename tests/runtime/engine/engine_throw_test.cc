@@ -66,6 +66,8 @@ TEST_CASE("a rank without memory for a result ends the epoch at once and says wh
             FillTooManyRows(&huge, &x, engine.world().rank() == 0);
             const absl::Status status = engine.Run(&huge);
             problems.Expect(Tells(status), status.ToString());
+            const int cause = engine.world().page()->abort_rank.load();
+            problems.Expect(cause == 0, "the abort is rank " + std::to_string(cause) + "'s");
           }) == "");
   }
 }

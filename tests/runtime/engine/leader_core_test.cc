@@ -176,7 +176,7 @@ TEST_CASE("a rank that has left and is waited for ends the epoch with its name, 
   const auto& told = std::find_if(tree.pages.begin(), tree.pages.end(),
                                   [](const auto& page) { return page->aborted.load() != 0; });
   REQUIRE(told != tree.pages.end());
-  CHECK((*told)->abort_leaver.load() == 5);
+  CHECK((*told)->abort_rank.load() == 5);
 }
 
 TEST_CASE("the root forgets names that are not used any more, and all others with it") {

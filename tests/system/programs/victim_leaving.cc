@@ -1,8 +1,6 @@
 // The modes in which a rank leaves the job: by its exit, a signal, an exception or a shutdown,
 // while others wait for it.
-#include <poll.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -66,8 +64,7 @@ int Throw(const Arguments& arguments) {
     if (hvd::rank() == Number(arguments, 1, 1)) throw std::out_of_range("out of cheese");
     while (true) Sum();
   } catch (const std::out_of_range& error) {
-    pollfd ended{static_cast<int>(syscall(SYS_pidfd_open, first, 0)), POLLIN, 0};
-    if (ended.fd >= 0) poll(&ended, 1, 5000);  // else it has gone, or is on another host
+    AwaitEnd(first);
     std::fprintf(stderr, "%s\n", error.what());
     return Number(arguments, 0, 3);
   }

@@ -1,5 +1,7 @@
 #include "tests/system/programs/victim_modes.h"
 
+#include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +32,13 @@ void Join() {
   hvd::init();
   Sum();
   Say("joined");
+}
+
+void AwaitEnd(pid_t pid) {
+  pollfd ended{static_cast<int>(syscall(SYS_pidfd_open, pid, 0)), POLLIN, 0};
+  if (ended.fd < 0) return;  // it has gone, or is on another host
+  poll(&ended, 1, 5000);
+  close(ended.fd);
 }
 
 namespace {

@@ -1,6 +1,8 @@
 // Ways for a worker to behave, for tests of what becomes of its job.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <map>
 #include <string>
@@ -23,5 +25,7 @@ void Say(const std::string& text);
 void Sum();
 // Joins, and tells the test that all have.
 void Join();
+// Waits for the end of a process of this host, but not for ever.
+void AwaitEnd(pid_t pid);
 
 }  // namespace victim

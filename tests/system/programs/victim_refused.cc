@@ -1,4 +1,4 @@
-// The modes in which a call fails, and the rank goes on.
+// The modes in which a call fails, and the rank decides how to go on.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -41,6 +41,24 @@ int OutOfMemory(const Arguments& arguments) {
   }
   hvd::shutdown();
   return 0;
+}
+
+// give-up CODE RANK: one rank has no memory for a sum, and ends with CODE, but only some time after
+// rank 0, which that call has failed for it, has ended.
+int GiveUp(const Arguments& arguments) {
+  Join();
+  const pid_t first = hvd::allgather(std::vector<int>{getpid()})[0];
+  std::vector<float> data(8 << 20, 1);
+  const bool gives_up = hvd::rank() == Number(arguments, 1, 1);
+  if (gives_up) LimitMemory();
+  try {
+    hvd::allreduce(data, hvd::Op::kAdasum, "large");
+  } catch (const hvd::Error&) {
+    if (!gives_up) throw;
+  }
+  AwaitEnd(first);
+  usleep(300000);
+  return Number(arguments, 0, 3);
 }
 
 // retry-init FILE: a rank whose hvd_init fails removes the file that it failed for, and tries
@@ -130,10 +148,8 @@ int Duplicate(const Arguments&) {
 
 const std::map<std::string, Mode>& RefusedModes() {
   static const std::map<std::string, Mode> modes = {
-      {"out-of-memory", OutOfMemory},
-      {"retry-init", RetryInit},
-      {"mismatch", Mismatch},
-      {"duplicate", Duplicate},
+      {"out-of-memory", OutOfMemory}, {"give-up", GiveUp},      {"retry-init", RetryInit},
+      {"mismatch", Mismatch},         {"duplicate", Duplicate},
   };
   return modes;
 }

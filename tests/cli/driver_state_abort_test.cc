@@ -1,0 +1,152 @@
+// What the job's state table makes of ranks that leave or abort an epoch while others are in it.
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+
+#include "tests/cli/driver_table.h"
+
+namespace hvd {
+namespace {
+
+TEST_CASE("an epoch that ranks of one host have aborted is aborted on the others, once") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_left()->set_epoch(2);
+  table.state.Heard(0, event, 1);
+  CHECK(table.Wants().empty());
+  event.mutable_rank_left()->set_aborted("rank 0 has left");
+  table.state.Heard(0, event, 1);
+  const std::vector<Action> actions = table.state.TakeActions();
+  REQUIRE(actions.size() == 1);
+  CHECK(actions[0].host == 1);
+  CHECK(actions[0].command.epoch_abort().epoch() == 2);
+  CHECK(actions[0].command.epoch_abort().cause() == "rank 0 has left");
+  table.state.Heard(1, event, 1);
+  CHECK(table.Wants().empty());
+  CHECK_FALSE(table.state.finished());
+}
+
+// Rank 1 has aborted its epoch, and rank 0 has ended with an error for that.
+void EndForRank1(DriverTable* table) {
+  v1::Event event;
+  v1::RankExited* exit = event.mutable_rank_exited();
+  exit->set_exit_code(1);
+  exit->set_after_abort(true);
+  exit->set_aborted("somebody cannot go on");
+  exit->set_abort_rank(1);
+  table->state.Heard(0, event, table->now);
+}
+
+TEST_CASE("the rank whose doing an abort is may end by itself before the rest is stopped") {
+  DriverTable table;
+  table.Start();
+  EndForRank1(&table);
+  CHECK(table.Wants().empty());
+  CHECK(table.state.deadline() == Approx(table.now + 1));
+  SECTION("and is the culprit if it fails") {
+    table.now = 1.5;
+    table.Exit(1, {.code = 3, .after_abort = true});
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().index == 1);
+    CHECK(table.Judged().exit_code == 3);
+  }
+  SECTION("and is not if it does not") {
+    table.Exit(1);
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().index == 0);
+  }
+  SECTION("but not for ever") {
+    table.state.Tick(1.9);
+    CHECK(table.Wants().empty());
+    table.state.Tick(2);
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().index == 0);
+  }
+  SECTION("other failures stop the job as always") {
+    table.Exit(2, {.signal = SIGKILL});
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().index == 2);
+  }
+}
+
+TEST_CASE(
+    "a rank that ends for what it has done itself is not waited for, whatever its abort says") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  v1::RankExited* exit = event.mutable_rank_exited();
+  exit->set_rank(1);
+  exit->set_exit_code(3);
+  exit->set_after_abort(true);
+  exit->set_aborted("rank 0 is named here");
+  exit->set_abort_rank(1);
+  table.state.Heard(0, event, 1);
+  CHECK(table.Wants() == "abort stop");
+  table.Exit(0, {.code = 1, .after_abort = true});
+  CHECK(table.Judged().index == 1);
+  CHECK(table.Judged().exit_code == 3);
+}
+
+TEST_CASE("a rank that comes back is the cause no more") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_left()->set_epoch(1);
+  event.mutable_rank_left()->set_aborted("somebody cannot go on");
+  event.mutable_rank_left()->set_abort_rank(1);
+  table.state.Heard(0, event, 1);
+  CHECK(table.state.facts().ranks[1].cause);
+  event.mutable_rank_joined()->set_rank(1);
+  event.mutable_rank_joined()->set_epoch(2);
+  table.state.Heard(0, event, 1);
+  CHECK_FALSE(table.state.facts().ranks[1].cause);
+}
+
+TEST_CASE("words name nobody, and neither does a number that no rank has") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_left()->set_epoch(1);
+  event.mutable_rank_left()->set_aborted("rank 1 has left the job (shutdown) while others");
+  table.state.Heard(0, event, 1);
+  for (const uint32_t none : {3u, 0x7fffffffu, 0xffffffffu}) {
+    event.mutable_rank_left()->set_abort_rank(none);
+    table.state.Heard(0, event, 1);
+  }
+  for (const RankFact& fact : table.state.facts().ranks) CHECK_FALSE(fact.cause);
+}
+
+TEST_CASE("a rank that exits 0 without leaving: the others are told, not stopped") {
+  DriverTable table;
+  table.Start();
+  table.Exit(0, {.left = false});
+  CHECK(table.Wants() == "abort");
+  SECTION("nobody needed it") {
+    table.Exit(1);
+    table.Exit(2);
+    CHECK(table.state.finished());
+    CHECK(table.Judged().exit_code == 0);
+  }
+  SECTION("somebody did: the one who left is the culprit") {
+    table.Exit(1, {.code = 3, .after_abort = true});
+    CHECK(table.Wants() == "abort stop");
+    table.Exit(2, {.signal = SIGTERM, .after_abort = true});
+    table.Stopped(0);
+    table.Stopped(1);
+    CHECK(table.state.finished());
+    CHECK(table.Judged().index == 0);
+    CHECK(table.Judged().exit_code == 1);
+  }
+}
+
+TEST_CASE("a program that knows nothing of hvd may end rank by rank") {
+  DriverTable table;
+  table.Start();
+  for (const int rank : {2, 0, 1}) table.Exit(rank, {.joined = false, .left = false});
+  CHECK(table.state.finished());
+  CHECK(table.Judged().exit_code == 0);
+}
+
+}  // namespace
+}  // namespace hvd
