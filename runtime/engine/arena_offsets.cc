@@ -4,16 +4,32 @@
 
 namespace hvd {
 
+namespace {
+
+size_t Bytes(const Signature& s) {
+  return s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype));
+}
+
+bool IsOneOnCpu(const Signature& s) { return s.group_count == 0 && s.device_type == HVD_CPU; }
+
+}  // namespace
+
 ArenaOffsets OffsetsInArena(const Request& request, const HostArenas* arenas) {
   const Signature& s = request.signature;
-  if (arenas == nullptr || s.kind != RequestKind::kAllreduce || s.group_count > 0 ||
-      s.device_type != HVD_CPU) {
-    return {};
-  }
-  const size_t bytes = s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype));
-  const ArenaOffsets offsets{arenas->Offer(request.input, bytes),
-                             arenas->Offer(request.output, bytes)};
+  const bool writes = s.kind == RequestKind::kAllreduce || s.kind == RequestKind::kBroadcast;
+  if (arenas == nullptr || !writes || !IsOneOnCpu(s)) return {};
+  const ArenaOffsets offsets{arenas->Offer(request.input, Bytes(s)),
+                             arenas->Offer(request.output, Bytes(s))};
   return offsets.input >= 0 && offsets.output >= 0 ? offsets : ArenaOffsets{};
+}
+
+int64_t InputInArena(const Request& request, const HostArenas* arenas) {
+  if (arenas == nullptr || !IsOneOnCpu(request.signature)) return -1;
+  return arenas->Offer(request.input, Bytes(request.signature));
+}
+
+absl::Status OutsideArena() {
+  return absl::InternalError("a tensor of another rank of this host lies outside its arena");
 }
 
 }  // namespace hvd

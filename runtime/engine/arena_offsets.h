@@ -15,8 +15,13 @@ struct ArenaOffsets {
   int64_t output = -1;
 };
 
-// Of a single allreduce on the CPU; other kinds have no way that reads the peers' tensors in place.
-// `arenas` may be null.
+// Of a single allreduce or broadcast on the CPU, where ranks write to the others' tensors, both or
+// none. `arenas` may be null.
 ArenaOffsets OffsetsInArena(const Request& request, const HostArenas* arenas);
+// Of a single tensor on the CPU that the others only read; -1 as above.
+int64_t InputInArena(const Request& request, const HostArenas* arenas);
+
+// Another rank's mark says nonsense.
+absl::Status OutsideArena();
 
 }  // namespace hvd

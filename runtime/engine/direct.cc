@@ -15,7 +15,6 @@ constexpr uint32_t kBuckets = 4 * Direct::kNames;
 constexpr uint32_t kPlaces = 4;  // see DirectTicket::line
 // Of a tensor in the line of its mark, and in the line that the processor fetches along with it.
 constexpr size_t kBytesInLine = 112;
-constexpr uint64_t kOffsetBytes = 16;
 constexpr size_t kDoneBytes = 128;  // apart from neighbours
 
 size_t RoundUp(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
@@ -29,26 +28,6 @@ uint64_t HashText(std::string_view text, uint64_t seed) {
   uint64_t hash = Mix(seed, text.size());
   for (const char c : text) hash = Mix(hash, static_cast<unsigned char>(c));
   return hash;
-}
-
-bool GoesDirectly(const Signature& s) {
-  if (s.group_count != 0 || s.compression != 0 || s.device_type != HVD_CPU) return false;
-  if (s.prescale != 1.0 || s.postscale != 1.0) return false;
-  switch (s.kind) {
-    case RequestKind::kBarrier:
-      return true;
-    case RequestKind::kAllreduce:
-      return s.op != HVD_ADASUM && !(s.dtype == HVD_BOOL && s.op == HVD_AVERAGE);
-    case RequestKind::kBroadcast:
-      return true;
-    case RequestKind::kReduceScatter:
-      return !(s.dtype == HVD_BOOL && s.op == HVD_AVERAGE);
-    case RequestKind::kAllgather:
-    case RequestKind::kAlltoall:
-      return s.row_elements() != 0;  // else the rows cannot be told from the bytes
-    default:
-      return false;
-  }
 }
 
 // Never 0 in its low 48 bits.
@@ -134,8 +113,28 @@ uint32_t Direct::NumberLocked(std::string_view name) {
   }
 }
 
+bool Direct::MayGoDirectly(const Signature& s) {
+  if (s.group_count != 0 || s.compression != 0 || s.device_type != HVD_CPU) return false;
+  if (s.prescale != 1.0 || s.postscale != 1.0) return false;
+  switch (s.kind) {
+    case RequestKind::kBarrier:
+      return true;
+    case RequestKind::kAllreduce:
+      return s.op != HVD_ADASUM && !(s.dtype == HVD_BOOL && s.op == HVD_AVERAGE);
+    case RequestKind::kBroadcast:
+      return true;
+    case RequestKind::kReduceScatter:
+      return !(s.dtype == HVD_BOOL && s.op == HVD_AVERAGE);
+    case RequestKind::kAllgather:
+    case RequestKind::kAlltoall:
+      return s.row_elements() != 0;  // else the rows cannot be told from the bytes
+    default:
+      return false;
+  }
+}
+
 uint64_t Direct::WordOf(const Signature& s) {
-  if (!GoesDirectly(s)) return kThroughBoard;
+  if (!MayGoDirectly(s)) return kThroughBoard;
   size_t bytes = 0;
   if (s.kind != RequestKind::kBarrier) {
     const size_t width = DtypeBytes(static_cast<hvd_dtype_t>(s.dtype));
@@ -147,11 +146,11 @@ uint64_t Direct::WordOf(const Signature& s) {
   return (HashOf(s) << 16) | bytes;
 }
 
-uint64_t Direct::WordInPlace(const Signature& s, bool staged) {
+uint64_t Direct::WordInPlace(const Signature& s, bool staged, size_t bytes) {
   uint64_t hash = Mix(HashOf(s), staged ? 0xbe5466cf34e90c6cull : 0x452821e638d01377ull);
   hash = Mix(hash, std::bit_cast<uint64_t>(s.prescale));
   hash = Mix(hash, std::bit_cast<uint64_t>(s.postscale));
-  return ((hash | 1) << 16) | kOffsetBytes;
+  return ((hash | 1) << 16) | bytes;
 }
 
 void Direct::PublishDone(const DirectTicket& ticket) {

@@ -5,6 +5,7 @@
 
 #include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
+#include "runtime/collective/kernels/stream_copy.h"
 #include "runtime/engine/execute.h"
 
 namespace hvd {
@@ -20,13 +21,6 @@ const std::byte* InputOf(const Request& request) {
 
 void Copy(void* to, const void* from, size_t bytes) {
   if (to != from) CopyBytes(to, from, bytes);
-}
-
-// Of an alltoall, to rank `peer`.
-size_t PieceFor(const Request& request, int size, int peer) {
-  const int64_t rows =
-      request.splits.empty() ? request.signature.rows() / size : request.splits[peer];
-  return static_cast<size_t>(rows) * RowBytes(request.signature);
 }
 
 // All but a range of the input, in its place.
@@ -49,12 +43,48 @@ void WriteAlltoall(const Request& request, const Direct& direct, std::byte* room
   }
 }
 
-// Everyone's marks of one request.
+// Out of the marks of a small request. Of its own input only this rank knows the place.
+class SmallInputs {
+ public:
+  SmallInputs(const Direct& direct, const DirectTicket& ticket, const Request& request)
+      : direct_(direct), ticket_(ticket), request_(request) {}
+
+  const std::byte* At(int peer) const {
+    return peer == direct_.index() ? InputOf(request_) : direct_.TensorAt(ticket_, peer);
+  }
+  ShownInput Of(int peer) const {
+    if (request_.signature.kind == RequestKind::kAlltoall) return Piece(peer);
+    return {At(peer), Direct::BytesOf(direct_.WordAt(ticket_, peer))};
+  }
+  bool streams() const { return false; }
+
+ private:
+  // What `peer` sends this rank.
+  ShownInput Piece(int peer) const {
+    const int me = direct_.index(), size = direct_.size();
+    const std::byte* at = At(peer);
+    if (peer == me) {
+      for (int to = 0; to < me; ++to) at += PieceFor(request_, size, to);
+      return {at, PieceFor(request_, size, me)};
+    }
+    PieceBytes all[kMaxLocalRanks];
+    memcpy(all, at, (me + 1) * sizeof(PieceBytes));
+    at += size * sizeof(PieceBytes);
+    for (int to = 0; to < me; ++to) at += all[to];
+    return {at, all[me]};
+  }
+
+  const Direct& direct_;
+  const DirectTicket& ticket_;
+  const Request& request_;
+};
+
+// One request, with everyone's inputs.
+template <class Inputs>
 class DirectExecution {
  public:
-  DirectExecution(const Direct& direct, const DirectTicket& ticket, Request* request)
-      : direct_(direct),
-        ticket_(ticket),
+  DirectExecution(const Direct& direct, const Inputs& shown, Request* request)
+      : shown_(shown),
         request_(request),
         signature_(request->signature),
         me_(direct.index()),
@@ -71,8 +101,8 @@ class DirectExecution {
       case RequestKind::kAlltoall:
         return Alltoall();
       case RequestKind::kBroadcast:
-        Copy(request_->output, OfPeer(request_->root_index),
-             signature_.elements() * Width(signature_));
+        Fetch(request_->output,
+              {shown_.At(request_->root_index), signature_.elements() * Width(signature_)});
         return absl::OkStatus();
       default:
         return absl::OkStatus();  // a barrier: that all have marked is all there is to it
@@ -80,10 +110,6 @@ class DirectExecution {
   }
 
  private:
-  const std::byte* OfPeer(int peer) const {
-    return peer == me_ ? InputOf(*request_) : direct_.TensorAt(ticket_, peer);
-  }
-
   absl::Status Reduce(size_t begin, size_t count, void* output) const {
     const bool averages = signature_.op == HVD_AVERAGE || signature_.op == kAverageOfContributors;
     const ReduceKernel kernel = FindReduceKernel(
@@ -92,7 +118,7 @@ class DirectExecution {
     if (kernel == nullptr) return absl::InvalidArgumentError("bool has no average; use MIN or MAX");
     const void* sources[kMaxLocalRanks];
     for (int peer = 0; peer < size_; ++peer)
-      sources[peer] = OfPeer(peer) + begin * Width(signature_);
+      sources[peer] = shown_.At(peer) + begin * Width(signature_);
     kernel({sources, size_, &output, 1, count, averages ? size_ : 1});
     return absl::OkStatus();
   }
@@ -108,61 +134,43 @@ class DirectExecution {
 
   absl::Status Allgather() {
     size_t all = 0;
-    for (int peer = 0; peer < size_; ++peer) all += BytesOf(peer);
-    void* output = nullptr;
-    absl::Status placed = Place(static_cast<int64_t>(all / RowBytes(signature_)), all, &output);
-    if (absl::IsInternal(placed)) return placed;
-    auto* to = static_cast<std::byte*>(output);
-    for (int peer = 0; peer < size_; ++peer) {
-      // Not from the input, which may lie in the output.
-      if (to != request_->input) Copy(to, direct_.TensorAt(ticket_, peer), BytesOf(peer));
-      to += BytesOf(peer);
-    }
-    return placed;
+    for (int peer = 0; peer < size_; ++peer) all += shown_.Of(peer).bytes;
+    return FetchAll(static_cast<int64_t>(all / RowBytes(signature_)));
   }
 
   absl::Status Alltoall() {
-    const std::byte* pieces[kMaxLocalRanks];
     int64_t rows_of[kMaxLocalRanks];
-    const size_t row_bytes = RowBytes(signature_);
     int64_t rows = 0;
     for (int peer = 0; peer < size_; ++peer) {
-      size_t bytes = 0;
-      pieces[peer] = PieceOf(peer, &bytes);
-      rows_of[peer] = static_cast<int64_t>(bytes / row_bytes);
+      rows_of[peer] = static_cast<int64_t>(shown_.Of(peer).bytes / RowBytes(signature_));
       rows += rows_of[peer];
     }
     if (request_->wants_received_splits) request_->received_splits.assign(rows_of, rows_of + size_);
+    return FetchAll(rows);
+  }
+
+  // One after the other, by rank.
+  absl::Status FetchAll(int64_t rows) {
     void* output = nullptr;
-    absl::Status placed = Place(rows, rows * row_bytes, &output);
+    absl::Status placed = Place(rows, rows * RowBytes(signature_), &output);
     if (absl::IsInternal(placed)) return placed;
     auto* to = static_cast<std::byte*>(output);
     for (int peer = 0; peer < size_; ++peer) {
-      const size_t bytes = static_cast<size_t>(rows_of[peer]) * row_bytes;
-      Copy(to, pieces[peer], bytes);
-      to += bytes;
+      const ShownInput input = shown_.Of(peer);
+      Fetch(to, input);
+      to += input.bytes;
     }
     return placed;
   }
 
-  // What `peer` sends this rank.
-  const std::byte* PieceOf(int peer, size_t* bytes) const {
-    if (peer == me_) {
-      const std::byte* at = InputOf(*request_);
-      for (int to = 0; to < me_; ++to) at += PieceFor(*request_, size_, to);
-      *bytes = PieceFor(*request_, size_, me_);
-      return at;
+  void Fetch(void* to, const ShownInput& input) const {
+    if (to == input.at) return;
+    if (shown_.streams()) {
+      StreamCopy(to, input.at, input.bytes);
+    } else {
+      CopyBytes(to, input.at, input.bytes);
     }
-    const std::byte* theirs = direct_.TensorAt(ticket_, peer);
-    PieceBytes all[kMaxLocalRanks];
-    memcpy(all, theirs, (me_ + 1) * sizeof(PieceBytes));
-    const std::byte* at = theirs + size_ * sizeof(PieceBytes);
-    for (int to = 0; to < me_; ++to) at += all[to];
-    *bytes = all[me_];
-    return at;
   }
-
-  size_t BytesOf(int peer) const { return Direct::BytesOf(direct_.WordAt(ticket_, peer)); }
 
   absl::Status Place(int64_t rows, size_t bytes, void** output) {
     ResultSize size;
@@ -172,14 +180,19 @@ class DirectExecution {
     return PlaceResult([this] { return NameOf(*request_); }, PlaceOf(request_), size, output);
   }
 
-  const Direct& direct_;
-  const DirectTicket& ticket_;
+  const Inputs& shown_;
   Request* request_;
   const Signature& signature_;
   const int me_, size_;
 };
 
 }  // namespace
+
+size_t PieceFor(const Request& request, int size, int peer) {
+  const int64_t rows =
+      request.splits.empty() ? request.signature.rows() / size : request.splits[peer];
+  return static_cast<size_t>(rows) * RowBytes(request.signature);
+}
 
 uint64_t DirectWord(const Request& request, int size) {
   const uint64_t word = Direct::WordOf(request.signature);
@@ -208,7 +221,12 @@ void WriteDirect(const Request& request, const Direct& direct, std::byte* room) 
 }
 
 absl::Status ExecuteDirect(const Direct& direct, const DirectTicket& ticket, Request* request) {
-  return DirectExecution(direct, ticket, request).Run();
+  const SmallInputs inputs(direct, ticket, *request);
+  return DirectExecution(direct, inputs, request).Run();
+}
+
+absl::Status ExecuteShown(const Direct& direct, const ShownInputs& inputs, Request* request) {
+  return DirectExecution(direct, inputs, request).Run();
 }
 
 }  // namespace hvd

@@ -41,6 +41,8 @@ const absl::Status& OutOfMemory();
 // The symptom of that: short enough to be a string without memory.
 inline constexpr char kNoMemory[] = "out of memory";
 
+struct ShownInput;
+
 class Engine {
  public:
   // `tuner`: searches for better settings meanwhile; null: no.
@@ -124,17 +126,26 @@ class Engine {
   bool StepLog();
   bool DirectIsReady() const;
   Direct::Seen LookAt(const LocalName& name) const;
-  // engine_in_place.cc: allreduces whose marks say where the tensors lie.
+  // engine_in_place.cc: requests whose marks say where the tensors lie.
+  bool MayStage(const Request& request) const;
+  void WorkInPlace(LocalName* name);
+  void FinishInPlace(LocalName* name);
+  // engine_buffers.cc: where ranks write to the others' tensors too.
   struct InPlaceBuffers {
     const void* inputs[kMaxLocalRanks];
     void* outputs[kMaxLocalRanks];
   };
-  bool MayStage(const Request& request) const;
+  void MarkBuffers(LocalName* name);
   void StageOthersSlices(const Request& request);
   void CollectOthersSlices(const Request& request);
-  bool FindInPlace(const LocalName& name, ReducePart* part, InPlaceBuffers* buffers);
-  void SumInPlace(LocalName* name);
-  void FinishInPlace(LocalName* name);
+  bool FindBuffers(const LocalName& name, InPlaceBuffers* buffers);
+  absl::Status SumInPlace(const LocalName& name);
+  absl::Status BroadcastInPlace(const LocalName& name);
+  // engine_inputs.cc: where they only read them.
+  void MarkInput(LocalName* name);
+  void StageForOthers(const Request& request);
+  ShownInput FindInput(const LocalName& name, int peer) const;
+  absl::Status FetchInPlace(const LocalName& name);
   void ExecuteDirectly(LocalName* name);
   void FinishDirect(LocalName* name);
   void FallBack(LocalName* name);

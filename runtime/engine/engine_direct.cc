@@ -14,7 +14,7 @@ constexpr int kLooksAtOnce = 200;
 
 Direct::Seen Engine::LookAt(const LocalName& name) const {
   const Direct& direct = *world_->direct();
-  if (!name.summed) return direct.Look(name.ticket, name.word);
+  if (!name.worked) return direct.Look(name.ticket, name.word);
   return direct.AllDone(name.ticket) ? Direct::Seen::kAllSame : Direct::Seen::kNotYet;
 }
 
@@ -42,8 +42,8 @@ bool Engine::StepDirect() {
     const Direct::Seen seen = LookAt(*name);
     if (seen == Direct::Seen::kNotYet) continue;
     const bool all_same = seen == Direct::Seen::kAllSame;
-    if (all_same && name->in_place && !name->summed) {
-      SumInPlace(name);
+    if (all_same && name->in_place && !name->worked) {
+      WorkInPlace(name);
       return true;
     }
     watched_.erase(watched_.begin() + static_cast<ptrdiff_t>(i));

@@ -1,11 +1,9 @@
 // How a request enters: directly, or on the board.
-#include <cstring>
 #include <new>
 
 #include "runtime/engine/arena_offsets.h"
 #include "runtime/engine/direct_execute.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/fusion.h"
 
 namespace hvd {
 namespace {
@@ -54,7 +52,7 @@ bool Engine::MarkDirectly(LocalName* name) {
     ++name->ticket.count;
   }
   name->word = DirectWord(request, direct.size());
-  name->in_place = name->staged = name->summed = false;
+  name->in_place = name->staged = name->worked = false;
   if (name->word == Direct::kThroughBoard) MarkInPlace(name);
   if (!name->in_place && name->word != Direct::kThroughBoard) {
     WriteDirect(request, direct, direct.Room(name->ticket, name->word));
@@ -68,21 +66,17 @@ bool Engine::MarkDirectly(LocalName* name) {
 
 // A larger tensor goes directly when the others can reach it.
 void Engine::MarkInPlace(LocalName* name) {
-  const Request& request = *name->pending;
-  if (!ReducesInPlace(request.signature)) return;
-  const ArenaOffsets offsets = OffsetsInArena(request, world_->arenas());
-  name->staged = offsets.input < 0;
-  if (name->staged && !MayStage(request)) return;
-  name->in_place = true;
-  name->word = Direct::WordInPlace(request.signature, name->staged);
-  std::byte* const room = world_->direct()->Room(name->ticket, name->word);
-  if (!name->staged) {
-    memcpy(room, &offsets, sizeof(offsets));
-    return;
+  switch (name->pending->signature.kind) {
+    case RequestKind::kAllreduce:
+    case RequestKind::kBroadcast:
+      return MarkBuffers(name);
+    case RequestKind::kAllgather:
+    case RequestKind::kReduceScatter:
+    case RequestKind::kAlltoall:
+      return MarkInput(name);
+    default:
+      return;
   }
-  const uint64_t skew = Direct::SkewOf(request.input);
-  memcpy(room, &skew, sizeof(skew));
-  StageOthersSlices(request);
 }
 
 absl::Status Engine::MarkOnBoard(LocalName* name) {

@@ -25,7 +25,7 @@ struct LocalName {
   bool in_place = false;      // the mark says where the tensors lie
   bool staged = false;        // in this rank's stage
   int64_t begin_ns = 0;       // when it began to, while the timeline is on
-  bool summed = false;        // this rank has done its part of them
+  bool worked = false;        // this rank has done its part of them
   // "allreduce 'grad.3'", for the host's page; of the latest kind.
   RequestKind described = RequestKind::kLeave;
   std::array<char, sizeof(RankActivity::last)> description{};

@@ -20,6 +20,15 @@ def test_all_ops_are_right_on_any_number_of_ranks():
         here.must_be_clean()
 
 
+@world.bound(180)
+def test_all_ops_are_right_in_memory_that_the_ranks_share():
+    with world.hosts() as here:
+        for np, memory in ((2, "arena"), (3, "mixed"), (5, "arena")):
+            outcome = here.hvdrun("-np", np, ALL_OPS, memory, seconds=120).must(0)
+            assert outcome.out.count("all ops right") == np, outcome
+        here.must_be_clean()
+
+
 def test_losses_do_not_depend_on_the_number_of_ranks():
     def train(here, np):
         out = here.hvdrun("-np", np, BIN / "train_digits", "--json", "--epochs", 20).must(0).out

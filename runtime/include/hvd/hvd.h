@@ -300,8 +300,8 @@ HVD_EXPORT void hvd_free_result(hvd_tensor_t* result);
 
 /* ---- memory that all ranks of a host see ----
  *
- * Tensors in it are reduced in place, without copies between processes. Any tensor, or part of one,
- * may lie in it. */
+ * Ranks of a host reduce tensors in it where they lie, and fetch each other's from there, without
+ * copies in between. Any tensor, or part of one, may lie in it. */
 
 /* *memory gets `bytes` (64-byte aligned) that stay valid until hvd_free, also across hvd_shutdown
  * and hvd_init. HVD_ERR_UNSUPPORTED when there is no room: ordinary memory works as well. */

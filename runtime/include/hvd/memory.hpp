@@ -1,5 +1,5 @@
-// Memory that all ranks of a host see, for hvd.hpp, which includes it: tensors in it are reduced in
-// place, without copies between processes.
+// Memory that all ranks of a host see, for hvd.hpp, which includes it: tensors in it are reduced
+// where they lie, and fetched from there, without copies in between.
 #pragma once
 
 #include <atomic>

@@ -37,10 +37,32 @@ TEST_CASE("a request is offered when its input and its output lie in the arena a
   CHECK(OffsetsInArena(beyond, arenas.get()).input == -1);
   Fill(&other_kind, inside, inside, 1024);
   other_kind.signature.kind = RequestKind::kBroadcast;
+  CHECK(OffsetsInArena(other_kind, arenas.get()).input == at);
+  other_kind.signature.kind = RequestKind::kAllgather;
   CHECK(OffsetsInArena(other_kind, arenas.get()).input == -1);
   Fill(&group, inside, inside, 1024);
   group.signature.group_count = 1;
   CHECK(OffsetsInArena(group, arenas.get()).input == -1);
+}
+
+TEST_CASE("an input that is only read is offered wherever the output lies") {
+  Arena arena;
+  auto memory = arena.Allocate(4096);
+  REQUIRE(memory.ok());
+  auto* inside = static_cast<float*>(*memory);
+  const auto arenas = HostArenas::Map({{}}, 0, &arena);
+  std::vector<float> outside(1024);
+  Request gather, device, group;
+  Fill(&gather, inside + 1, outside.data(), 512);
+  gather.signature.kind = RequestKind::kAllgather;
+  CHECK(InputInArena(gather, arenas.get()) == arena.At(inside + 1, 4));
+  CHECK(InputInArena(gather, nullptr) == -1);
+  Fill(&device, inside, inside, 512);
+  device.signature.device_type = HVD_CUDA;
+  CHECK(InputInArena(device, arenas.get()) == -1);
+  Fill(&group, inside, inside, 512);
+  group.signature.group_count = 2;
+  CHECK(InputInArena(group, arenas.get()) == -1);
 }
 
 }  // namespace

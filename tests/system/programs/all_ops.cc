@@ -1,5 +1,6 @@
-// Checks every operation, reduction and type against its closed form, on every rank; prints "all
-// ops right" on each when they are.
+// all_ops [arena|mixed]: checks every operation, reduction and type against its closed form, on
+// every rank, with all tensors or some in memory of hvd_alloc; prints "all ops right" on each when
+// they are.
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -118,7 +119,10 @@ void CheckDtype(const Dtype& dtype) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const std::string memory = argc > 1 ? argv[1] : "";
+  if (memory == "arena") array_memory = ArrayMemory::kArena;
+  if (memory == "mixed") array_memory = ArrayMemory::kMixed;
   try {
     hvd::Session session;
     for (const Dtype& dtype : bench::Dtypes()) CheckDtype(dtype);
@@ -126,6 +130,8 @@ int main() {
     for (const bool in_place : {true, false}) {
       CheckAllreduce(bench::Dtypes().front(), kReductions[0], 3000003, in_place);
     }
+    for (const size_t count : {3000003, 6000001}) CheckBroadcast(bench::Dtypes().front(), 0, count);
+    CheckAllgather(bench::Dtypes().front(), 1000003);
     CheckAsync();
     CheckGroups();
     CheckOptions();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "hvd/hvd.hpp"
+#include "tests/system/programs/arena_moves.h"
 
 namespace {
 
@@ -116,6 +117,7 @@ int Check() {
     Sum(kept.data(), kept.data(), kept.size(), session, "kept");
     CheckSums();
     CheckGradients();
+    CheckMoves();
     CheckFork(&kept);
     if (session == 1) std::printf("rank %d: arena right\n", hvd::rank());
   }

@@ -24,13 +24,30 @@ inline void Must(hvd_status_t status, const std::string& what) {
   if (status != HVD_OK) Fail(what + ": " + hvd_last_error());
 }
 
+// Where the next arrays of this rank lie: some in memory of hvd_alloc, by turns.
+enum class ArrayMemory { kPrivate, kArena, kMixed };
+inline ArrayMemory array_memory = ArrayMemory::kPrivate;
+
+inline bool NextIsInArena() {
+  static int turn = hvd::rank();
+  return array_memory == ArrayMemory::kArena ||
+         (array_memory == ArrayMemory::kMixed && ++turn % 3 != 0);
+}
+
 class Array {
  public:
   Array(const Dtype& dtype, std::vector<int64_t> shape)
       : dtype_(dtype), shape_(std::move(shape)), count_(1) {
     for (const int64_t extent : shape_) count_ *= static_cast<size_t>(extent);
-    bytes_.resize(count_ * dtype.bytes);
-    tensor_.data = bytes_.data();
+    const size_t bytes = count_ * dtype.bytes;
+    if (NextIsInArena()) {
+      shared_ = hvd::Buffer<unsigned char>(bytes);
+      bytes_ = shared_.data();
+    } else {
+      private_.resize(bytes);
+      bytes_ = private_.data();
+    }
+    tensor_.data = bytes_;
     tensor_.shape = shape_.data();
     tensor_.ndim = static_cast<int32_t>(shape_.size());
     tensor_.dtype = dtype.code;
@@ -47,7 +64,9 @@ class Array {
   Dtype dtype_;
   std::vector<int64_t> shape_;
   size_t count_;
-  std::vector<unsigned char> bytes_;
+  std::vector<unsigned char> private_;
+  hvd::Buffer<unsigned char> shared_;
+  unsigned char* bytes_;
   hvd_tensor_t tensor_ = HVD_TENSOR_INIT;
 };
 
