@@ -8,6 +8,15 @@
 
 namespace hvd {
 
+// How a rank ends.
+struct RankEnding {
+  int code = 0;
+  int signal = 0;
+  bool after_abort = false;
+  bool joined = true;
+  bool left = true;
+};
+
 // The table with two hosts (a: ranks 0-1, b: rank 2) and what it wants done, as words.
 struct DriverTable {
   explicit DriverTable(JobPolicy policy = {}) : state(Topology({{"a", 2}, {"b", 1}}), policy, 0) {}
@@ -45,14 +54,7 @@ struct DriverTable {
     REQUIRE(Wants().empty());
   }
 
-  struct End {
-    int code = 0;
-    int signal = 0;
-    bool after_abort = false;
-    bool joined = true;
-    bool left = true;
-  };
-  void Exit(int rank, const End& end = {}) {
+  void Exit(int rank, const RankEnding& end = {}) {
     v1::Event event;
     v1::RankExited* exit = event.mutable_rank_exited();
     exit->set_rank(rank);
