@@ -15,6 +15,7 @@ struct RankEnding {
   bool after_abort = false;
   bool joined = true;
   bool left = true;
+  double told_after_s = 0;
 };
 
 // The table with two hosts (a: ranks 0-1, b: rank 2) and what it wants done, as words.
@@ -63,6 +64,7 @@ struct DriverTable {
     exit->set_after_abort(end.after_abort);
     exit->set_joined(end.joined);
     exit->set_left(end.left);
+    exit->set_told_after_us(static_cast<uint64_t>(end.told_after_s * 1e6));
     state.Heard(rank / 2, event, now);
     for (int stream = 0; stream < 2; ++stream) state.StreamMoved(rank, true, now);
   }

@@ -295,6 +295,7 @@ TEST_CASE("a grandchild that holds the pipes delays a rank's end by about a seco
   const auto exited = hvdd.AwaitExit(0, 3);
   REQUIRE(exited.has_value());
   CHECK(exited->exit_code() == 0);
+  CHECK(exited->told_after_us() > 900000);
   CHECK(hvdd.AwaitOutput(0) == "bye\n");
   hvdd.Stop();
   CHECK(hvdd.Await(Kind::kStopped, 1, 3).has_value());
