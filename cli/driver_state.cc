@@ -185,7 +185,7 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
   if (fact.phase == RankFact::kPlanned) open_streams_ += 2 - streams_ended_[exit.rank()];
   fact.phase = RankFact::kExited;
   fact.exit = exit;
-  fact.ended_s = Since(now);
+  fact.ended_s = std::max(0.0, Since(now) - static_cast<double>(exit.told_after_us()) * 1e-6);
   fact.during_stop = stopping_;
   if (exit.pid() != 0) fact.pid = exit.pid();
   --running_;

@@ -103,7 +103,9 @@ absl::StatusOr<std::vector<std::string>> DaemonArgv(const RunOptions& options,
     argv = SshArgv(options, target);
   } else {
     absl::StatusOr<std::vector<std::string>> words = SplitShellWords(options.rsh_agent);
-    if (!words.ok()) return words.status();
+    if (!words.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--rsh-agent: ", words.status().message()));
+    }
     if (words->empty()) return absl::InvalidArgumentError("--rsh-agent names no command");
     argv = *std::move(words);
     argv.push_back(SshDestination(target));

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "cli/ssh_failure.h"
 
 namespace hvd {
@@ -41,7 +42,9 @@ std::string Fate(const JobFacts& facts, int rank, const Verdict& verdict) {
   }
   const v1::RankExited& exit = fact.exit;
   if (EndedByStop(fact)) return absl::StrCat("stopped by hvdrun", because);
-  return absl::StrCat(DescribeExit(exit), exit.after_abort() ? " afterwards" : "");
+  // Of one or of several.
+  return absl::StrCat(absl::StripPrefix(DescribeExit(exit), "was "),
+                      exit.after_abort() ? " afterwards" : "");
 }
 
 // "  ranks 0-2,4: stopped by hvdrun because of rank 3", one line a fate; quiet about clean exits.

@@ -119,7 +119,6 @@ void Daemon::OnReport(const ShimReport& report) {
 
 void Daemon::OnStarted(int rank, int pid) {
   table_->Started(rank, pid);
-  pids_[rank] = pid;
   links_->RankStarted(rank, pid);
   v1::Event event;
   event.mutable_rank_started()->set_rank(plan_->first_rank + rank);
@@ -130,6 +129,7 @@ void Daemon::OnStarted(int rank, int pid) {
 // Link B first: it aborts the epoch at once. The rest of the rank's end comes from it and the
 // relay.
 void Daemon::OnEnded(int rank, const std::string& how) {
+  ended_[rank] = Clock::now();
   links_->RankEnded(rank, how, [this, rank](const LinkFacts& facts) {
     loop_.Post([this, rank, facts] {
       table_->LinkSpoke(rank, facts);
@@ -159,6 +159,8 @@ void Daemon::TellEnd(int rank) {
   exited.set_joined(end->link.joined);
   exited.set_left(end->link.left);
   exited.set_exec_error(end->exec_error);
+  exited.set_told_after_us(
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - ended_[rank]).count());
   const RankTotals& counts = end->link.counts;
   exited.mutable_counts()->set_calls(counts.all_calls());
   exited.mutable_counts()->set_bytes(counts.all_bytes());

@@ -95,7 +95,7 @@ class Daemon {
   std::atomic<int> first_rank_{0};
   std::atomic<int> local_size_{0};
   std::optional<RankTable> table_;
-  std::vector<int> pids_;
+  std::vector<TimePoint> ended_;  // by rank
   std::unique_ptr<LinkServer> links_;
   std::unique_ptr<Relay> relay_;
   std::optional<OomWatch> oom_;

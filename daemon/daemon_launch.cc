@@ -107,7 +107,7 @@ void Daemon::Launch(const v1::Launch& launch) {
   first_rank_ = plan_->first_rank;
   local_size_ = plan_->local_size;
   table_.emplace(plan_->local_size);
-  pids_.assign(plan_->local_size, -1);
+  ended_.assign(plan_->local_size, TimePoint());
   oom_.emplace();
   grace_ = std::chrono::duration<double>(launch.grace_s());
   const double lease = launch.lease_s() > 0 ? launch.lease_s() : kDefaultLease;

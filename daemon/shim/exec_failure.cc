@@ -27,6 +27,19 @@ std::string Resolved(const std::string& file, const SpawnOrder& order) {
   return file[0] == '/' ? file : absl::StrCat(order.directory, "/", file);
 }
 
+// A carriage return at its end, from a script saved under DOS, would hide what is said of it.
+std::string Shown(const std::string& word) {
+  std::string shown;
+  for (const char byte : word) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(byte))) {
+      absl::StrAppend(&shown, "\\x", absl::Hex(byte, absl::kZeroPad2));
+    } else {
+      shown += byte;
+    }
+  }
+  return shown;
+}
+
 mode_t KindOf(const std::string& path) {
   struct stat about;
   return stat(path.c_str(), &about) == 0 ? about.st_mode & S_IFMT : 0;
@@ -76,10 +89,10 @@ std::string DescribeCommand(int error, const SpawnOrder& order) {
   const std::string path = Resolved(command, order);
   if (error == ENOENT && !is_path) {
     return absl::StrCat(
-        "command '", command, "' not found on PATH (", PathOf(order), ")",
+        "command '", Shown(command), "' not found on PATH (", PathOf(order), ")",
         IsFile(path) ? absl::StrCat("; there is ./", command, " here: write ./", command) : "");
   }
-  const std::string cannot = absl::StrCat("cannot run '", command, "': ");
+  const std::string cannot = absl::StrCat("cannot run '", Shown(command), "': ");
   if (error == ENOENT) return cannot + DescribeMissing(command, path, order);
   if (error == EACCES && is_path && KindOf(path) == S_IFDIR) {
     return absl::StrCat(cannot, "it is a directory; name a program in it");

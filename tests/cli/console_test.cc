@@ -16,6 +16,7 @@
 #include <string>
 
 #include "cli/frame.h"
+#include "tests/support/patience.h"
 
 namespace hvd {
 namespace {
@@ -83,7 +84,7 @@ class ConsoleProcess {
 
   static bool Readable(int fd) {
     pollfd wait = {fd, POLLIN, 0};
-    return poll(&wait, 1, 5000) == 1;
+    return poll(&wait, 1, PatientMs(5000)) == 1;
   }
   Frame Next() {
     Frame frame;

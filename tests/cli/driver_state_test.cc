@@ -74,6 +74,18 @@ TEST_CASE("the first failure aborts and stops everywhere, once") {
   CHECK(table.Judged().index == 1);
 }
 
+TEST_CASE(
+    "of two failures the first is blamed, though something held its output and it is told later") {
+  DriverTable table;
+  table.Start();
+  table.Exit(2, {.code = 3});
+  table.now = 1.5;
+  table.Exit(0, {.code = 7, .told_after_s = 0.8});
+  CHECK(table.state.facts().ranks[0].ended_s == Approx(0.7));
+  CHECK(table.Judged().index == 0);
+  CHECK(table.Judged().exit_code == 7);
+}
+
 TEST_CASE("a stop that takes long is announced, and one that never ends is left") {
   DriverTable table({.grace_s = 5});
   table.Start();

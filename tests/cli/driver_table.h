@@ -8,6 +8,16 @@
 
 namespace hvd {
 
+// How a rank ends.
+struct RankEnding {
+  int code = 0;
+  int signal = 0;
+  bool after_abort = false;
+  bool joined = true;
+  bool left = true;
+  double told_after_s = 0;
+};
+
 // The table with two hosts (a: ranks 0-1, b: rank 2) and what it wants done, as words.
 struct DriverTable {
   explicit DriverTable(JobPolicy policy = {}) : state(Topology({{"a", 2}, {"b", 1}}), policy, 0) {}
@@ -45,14 +55,7 @@ struct DriverTable {
     REQUIRE(Wants().empty());
   }
 
-  struct End {
-    int code = 0;
-    int signal = 0;
-    bool after_abort = false;
-    bool joined = true;
-    bool left = true;
-  };
-  void Exit(int rank, const End& end = {}) {
+  void Exit(int rank, const RankEnding& end = {}) {
     v1::Event event;
     v1::RankExited* exit = event.mutable_rank_exited();
     exit->set_rank(rank);
@@ -61,6 +64,7 @@ struct DriverTable {
     exit->set_after_abort(end.after_abort);
     exit->set_joined(end.joined);
     exit->set_left(end.left);
+    exit->set_told_after_us(static_cast<uint64_t>(end.told_after_s * 1e6));
     state.Heard(rank / 2, event, now);
     for (int stream = 0; stream < 2; ++stream) state.StreamMoved(rank, true, now);
   }

@@ -16,6 +16,7 @@
 
 #include "cli/driver.h"
 #include "cli/spawner.h"
+#include "tests/support/patience.h"
 
 namespace hvd {
 namespace {
@@ -130,14 +131,14 @@ bool FakeJob::TakeOne(double until) {
 }
 
 JobOutcome FakeJob::Wait(double seconds) {
-  const double until = Now() + seconds;
+  const double until = Now() + Patient(seconds);
   while (!outcome_.finished && TakeOne(until)) continue;
   outcome_.seconds = Now() - began_;
   return outcome_;
 }
 
 bool FakeJob::WaitFor(const std::string& text) {
-  const double until = Now() + 10;
+  const double until = Now() + Patient(10);
   while (pending_text().find(text) == std::string::npos) {
     if (!TakeOne(until)) return false;
   }
@@ -147,7 +148,7 @@ bool FakeJob::WaitFor(const std::string& text) {
 void FakeJob::Send(Frame frame) { SendFrame(console_.get(), frame); }
 
 bool FakeJob::AllGone(double seconds) {
-  const double until = Now() + seconds;
+  const double until = Now() + Patient(seconds);
   while (true) {
     for (pid_t* pid : {&driver_, &spawner_}) {
       if (*pid > 0 && waitpid(*pid, nullptr, WNOHANG) == *pid) *pid = -1;

@@ -29,7 +29,8 @@ class FakeJob {
   FakeJob(RunOptions options, std::vector<std::string> environment = {});
   ~FakeJob();  // kills what is left of it
 
-  // Plays the console until the verdict comes or the driver is gone; at most `seconds`.
+  // Plays the console until the verdict comes or the driver is gone; at most
+  // Patient(`seconds`).
   JobOutcome Wait(double seconds = 20);
   // Reads frames until a notice or output holds `text`. False: the driver ended before.
   bool WaitFor(const std::string& text);
@@ -38,7 +39,7 @@ class FakeJob {
 
   pid_t driver() const { return driver_; }
   pid_t spawner() const { return spawner_; }
-  // Whether both helpers and all their children end within `seconds`.
+  // Whether both helpers and all their children end within Patient(`seconds`).
   bool AllGone(double seconds);
 
  private:

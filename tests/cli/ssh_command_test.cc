@@ -67,7 +67,8 @@ TEST_CASE("the user's own remote shell gets its words, the host and the command"
   CHECK(argv[2] == "4 2");
   CHECK(argv[4] == "ann@n1");
   options.rsh_agent = "bad 'quote";
-  CHECK_FALSE(DaemonArgv(options, kStart, 0).ok());
+  CHECK(DaemonArgv(options, kStart, 0).status().message() ==
+        "--rsh-agent: unbalanced quote or trailing backslash in: bad 'quote");
 }
 
 TEST_CASE("a local host starts hvdd itself, with the containment when one is asked for") {

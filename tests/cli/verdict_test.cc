@@ -174,6 +174,17 @@ TEST_CASE("the screen: who, how, what it was doing, its last lines, who was stop
   CHECK(text.substr(text.size() - 16) == "  exit code 137\n");
 }
 
+TEST_CASE("what became of others reads well of one and of several") {
+  JobFacts facts = Facts();
+  Exit(&facts, 3, 1, 7, 0, false);
+  for (const int rank : {0, 1}) Exit(&facts, rank, 2, 0, SIGHUP, false);
+  Exit(&facts, 2, 2, 0, SIGSEGV, true);
+  facts.ranks[2].during_stop = false;
+  const std::string text = RenderVerdict(facts, {Verdict::kRank, 3, 7});
+  Has(text, "  ranks 0,1: killed by signal 1 (Hangup)\n");
+  Has(text, "  rank 2: killed by signal 11 (Segmentation fault) afterwards\n");
+}
+
 TEST_CASE("equal faults of hosts are one entry, others follow") {
   JobFacts facts = Facts();
   facts.topology = Topology({{"a", 1}, {"b", 1}, {"c", 1}});

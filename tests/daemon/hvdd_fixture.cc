@@ -20,6 +20,7 @@
 
 #include "daemon/shim/process_tree.h"
 #include "hvd/v1/link_a.grpc.pb.h"
+#include "tests/support/patience.h"
 
 namespace hvd {
 namespace {
@@ -73,7 +74,7 @@ int SpawnHvdd(const HvddOptions& options, int in, int out) {
 }  // namespace
 
 bool Eventually(double seconds, const std::function<bool()>& holds) {
-  const auto end = std::chrono::steady_clock::now() + Seconds(seconds);
+  const auto end = std::chrono::steady_clock::now() + Seconds(Patient(seconds));
   while (!holds()) {
     if (std::chrono::steady_clock::now() > end) return false;
     poll(nullptr, 0, 2);
@@ -250,7 +251,7 @@ void Hvdd::Stop(bool kill) {
 std::optional<v1::Event> Hvdd::Await(v1::Event::KindCase kind, int nth, double seconds) {
   std::unique_lock lock(inside_->mutex);
   std::optional<v1::Event> found;
-  inside_->changed.wait_for(lock, Seconds(seconds), [&] {
+  inside_->changed.wait_for(lock, Seconds(Patient(seconds)), [&] {
     int seen = 0;
     for (const v1::Event& event : inside_->events) {
       if (event.kind_case() == kind && ++seen == nth) found = event;
@@ -263,7 +264,7 @@ std::optional<v1::Event> Hvdd::Await(v1::Event::KindCase kind, int nth, double s
 std::optional<v1::RankExited> Hvdd::AwaitExit(int rank, double seconds) {
   std::unique_lock lock(inside_->mutex);
   std::optional<v1::RankExited> found;
-  inside_->changed.wait_for(lock, Seconds(seconds), [&] {
+  inside_->changed.wait_for(lock, Seconds(Patient(seconds)), [&] {
     for (const v1::Event& event : inside_->events) {
       if (event.has_rank_exited() && static_cast<int>(event.rank_exited().rank()) == rank) {
         found = event.rank_exited();
@@ -284,7 +285,7 @@ int Hvdd::Count(v1::Event::KindCase kind) {
 std::string Hvdd::AwaitOutput(int rank, bool is_stderr, double seconds) {
   std::unique_lock lock(inside_->mutex);
   const auto key = std::make_pair(rank, is_stderr);
-  const bool ended = inside_->changed.wait_for(lock, Seconds(seconds),
+  const bool ended = inside_->changed.wait_for(lock, Seconds(Patient(seconds)),
                                                [&] { return inside_->ended.count(key) != 0; });
   return ended ? inside_->text[key] : inside_->text[key] + "[the stream has not ended]";
 }

@@ -38,7 +38,7 @@ class Hvdd {
   void Launch(int ranks, std::vector<std::string> argv) { Launch(MakeLaunch(ranks, argv)); }
   void Stop(bool kill = false);
 
-  // Waits up to `seconds` for an event of the kind (the n-th).
+  // Waits up to Patient(`seconds`), as all that follows, for an event of the kind (the n-th).
   std::optional<v1::Event> Await(v1::Event::KindCase kind, int nth = 1, double seconds = 10);
   // … for the exit of a rank.
   std::optional<v1::RankExited> AwaitExit(int rank, double seconds = 10);
@@ -68,7 +68,7 @@ class Hvdd {
   std::string job_, hello_;
 };
 
-// Polls until `holds` or the time is over.
+// Polls until `holds` or Patient(`seconds`) are over.
 bool Eventually(double seconds, const std::function<bool()>& holds);
 
 // Containment levels that work here for this kind of user.

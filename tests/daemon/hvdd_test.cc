@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "tests/daemon/hvdd_fixture.h"
+#include "tests/support/patience.h"
 
 namespace hvd {
 namespace {
@@ -146,7 +147,7 @@ TEST_CASE("output comes whole, and a flood delays no beat") {
   for (int i = 1; i <= 300000; ++i) numbers += std::to_string(i) + "\n";
   for (int rank : {0, 1}) CHECK(hvdd.AwaitOutput(rank) == numbers);
   CHECK(hvdd.AwaitOutput(1, true).size() == 3893);
-  CHECK(hvdd.longest_beat_gap() < 1);
+  CHECK(hvdd.longest_beat_gap() < Patient(1));
 }
 
 TEST_CASE("a stopped console holds the worker, not the beats nor the end") {
@@ -156,7 +157,7 @@ TEST_CASE("a stopped console holds the worker, not the beats nor the end") {
   REQUIRE(hvdd.Await(Kind::kRankStarted).has_value());
   // Two beats at least pass while the worker's pipe is full.
   CHECK(!hvdd.AwaitExit(0, 0.7).has_value());
-  CHECK(hvdd.longest_beat_gap() < 0.6);
+  CHECK(hvdd.longest_beat_gap() < Patient(0.6));
   hvdd.Stop(true);
   CHECK(hvdd.AwaitExit(0).has_value());
   CHECK(hvdd.Await(Kind::kStopped).has_value());
@@ -294,6 +295,7 @@ TEST_CASE("a grandchild that holds the pipes delays a rank's end by about a seco
   const auto exited = hvdd.AwaitExit(0, 3);
   REQUIRE(exited.has_value());
   CHECK(exited->exit_code() == 0);
+  CHECK(exited->told_after_us() > 900000);
   CHECK(hvdd.AwaitOutput(0) == "bye\n");
   hvdd.Stop();
   CHECK(hvdd.Await(Kind::kStopped, 1, 3).has_value());

@@ -21,6 +21,7 @@
 #include "proto/hello.h"
 #include "proto/host_page.h"
 #include "tests/daemon/hvdd_fixture.h"
+#include "tests/support/patience.h"
 
 namespace hvd {
 
@@ -38,7 +39,7 @@ class Worker {
   // Whether hvdd leaves this link within 10 s; nothing is read meanwhile.
   bool AwaitLeft() const {
     pollfd left{socket_.get(), 0, 0};
-    return poll(&left, 1, 10000) == 1 && (left.revents & POLLHUP) != 0;
+    return poll(&left, 1, PatientMs(10000)) == 1 && (left.revents & POLLHUP) != 0;
   }
   // The next message; KIND_NOT_SET: none within 5 s, or the link has ended.
   v1::ToWorker Receive() {
@@ -47,7 +48,7 @@ class Worker {
     pollfd ready{socket_.get(), POLLIN, 0};
     while (!cutter_.Next(&bytes)) {
       char buffer[4096];
-      if (poll(&ready, 1, 5000) != 1) return message;
+      if (poll(&ready, 1, PatientMs(5000)) != 1) return message;
       const ssize_t n = ReceiveMail(socket_.get(), buffer, sizeof(buffer), &fds);
       if (n <= 0) return message;
       cutter_.Take({buffer, static_cast<size_t>(n)});

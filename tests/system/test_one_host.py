@@ -291,8 +291,7 @@ def test_a_limit_of_files_sizes_kills_neither_hvdrun_nor_hvdd():
     with world.hosts() as here:
         limited = f"ulimit -f 64; exec {world.HVDRUN} -np 1"
         place, place2 = here.place("files"), here.place("out")
-        flood = here.run("sh", "-c", f"{limited} --output-filename {place} seq 100000").must(0, "stdout: File too large")
-        assert flood.out.endswith(":100000\n"), flood
+        here.run("sh", "-c", f"{limited} --output-filename {place} seq 100000 >/dev/null").must(0, "stdout: File too large")
         here.run("sh", "-c", f"{limited} seq 100000 >{place2}").must(0, "cannot write to stdout: File too large")
         here.run("sh", "-c", f"{limited} {VICTIM} wait").must(1, "rank 0", "File too large", "ulimit -f")
         here.run("rm", "-r", place, place2).must(0)
