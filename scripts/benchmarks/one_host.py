@@ -55,7 +55,8 @@ def oversubscribed(report, rounds):
     sizes = [8, MB, 16 * MB]
     for np in (4, 8):
         runs = {
-            "user": sides.hvd_sizes(np, "allreduce", sizes),
+            "user": sides.hvd_sizes(np, "allreduce", sizes, "--buffers", "user"),
+            "arena": sides.hvd_sizes(np, "allreduce", sizes, "--buffers", "arena"),
             "openmpi": sides.openmpi(np, "allreduce", sizes),
             "mpich": sides.mpich(np, "allreduce", sizes),
             "gloo": sides.gloo(np, "allreduce", sizes),
@@ -64,8 +65,10 @@ def oversubscribed(report, rounds):
         report.note(f"{np} ranks")
         sides.table(report, times, runs, sizes)
         report.at_most(f"{np} ranks, 8 B: times Open MPI's with yield", times.ratio("user", "openmpi", 8), 0.8)
-        for size in sizes[1:]:
-            report.at_least(f"{np} ranks, {words(size)}: times the best peer", times.ratio(PEERS, "user", size), 4)
+        for buffers in ("arena", "user"):
+            for size in sizes[1:]:
+                ratio = times.ratio(PEERS, buffers, size)
+                report.at_least(f"{np} ranks, {buffers} buffers, {words(size)}: times the best peer", ratio, 4)
 
 
 def types(report, rounds):
@@ -86,13 +89,16 @@ def operations(report, rounds):
     sizes = [KB, 64 * KB, MB, 64 * MB]
     for op in ("allgather", "broadcast", "reducescatter", "alltoall"):
         runs = {
-            "hvd": sides.hvd_sizes(2, op, sizes),
+            "arena": sides.hvd_sizes(2, op, sizes, "--buffers", "arena"),
+            "user": sides.hvd_sizes(2, op, sizes, "--buffers", "user"),
             "openmpi": sides.openmpi(2, op, sizes),
             "mpich": sides.mpich(2, op, sizes),
         }
         times = sides.take_turns(report, runs, rounds)
         report.note(op)
         sides.table(report, times, runs, sizes)
-        for size in sizes:
-            ratio = times.ratio(("openmpi", "mpich"), "hvd", size)
-            report.at_least(f"{op}, {words(size)}: times the best MPI", ratio, 2 if size >= MB else 1)
+        for buffers in ("arena", "user"):
+            for size in sizes:
+                ratio = times.ratio(("openmpi", "mpich"), buffers, size)
+                wanted = 2 if size >= MB else 1
+                report.at_least(f"{op}, {buffers} buffers, {words(size)}: times the best MPI", ratio, wanted)
