@@ -39,7 +39,7 @@ constexpr std::array kSettings = {
     Setting{Id::kRingBytes, "HVD_RING_BYTES", nullptr, Kind::kBytes, nullptr,
             "from this size hosts reduce along a ring", 0, 4 * kGiB},
     Setting{Id::kSegmentBytes, "HVD_SEGMENT_BYTES", nullptr, Kind::kBytes, nullptr,
-            "bytes of one send between hosts", 4 * kKiB, 64 * kMiB},
+            "bytes of one send between hosts; up to four times as many of large tensors", 4 * kKiB, 64 * kMiB},
     Setting{Id::kDeterministic, "HVD_DETERMINISTIC", nullptr, Kind::kFlag, "0",
             "sums between hosts in host order, the same bits whatever was fused"},
     Setting{Id::kDynamicProcessSets, "HVD_DYNAMIC_PROCESS_SETS", "HOROVOD_DYNAMIC_PROCESS_SETS",

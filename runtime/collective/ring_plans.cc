@@ -15,9 +15,12 @@ Extent Segment(Extent slice, size_t index, size_t segments) {
   return {slice.begin + skipped, std::min(each, slice.count - skipped)};
 }
 
-// At least two where it is worth it: one travels while the other is reduced.
-size_t SegmentsOf(size_t largest_slice_bytes, size_t segment_bytes) {
+// At least two where it is worth it: one travels while the other is reduced. Where there is more
+// than a window of them they may be larger: fewer calls of the system for the same bytes.
+size_t SegmentsOf(size_t largest_slice_bytes, const RingPace& pace) {
   constexpr size_t kWorthTwo = size_t{32} << 10;
+  const size_t segment_bytes =
+      std::clamp(largest_slice_bytes / pace.window, pace.segment_bytes, 4 * pace.segment_bytes);
   const size_t segments = (largest_slice_bytes + segment_bytes - 1) / segment_bytes;
   return std::max<size_t>(segments, largest_slice_bytes >= kWorthTwo ? 2 : 1);
 }
@@ -163,7 +166,7 @@ std::unique_ptr<MessageRun> RingAllreduce(MessageGroup* group, const MessageRedu
   const std::vector<size_t> bounds = EvenSlices(reduce.count, group->size());
   std::vector<Extent> slices;
   for (int i = 0; i < group->size(); ++i) slices.push_back({bounds[i], bounds[i + 1] - bounds[i]});
-  const size_t segments = SegmentsOf(Largest(slices) * reduce.width, pace.segment_bytes);
+  const size_t segments = SegmentsOf(Largest(slices) * reduce.width, pace);
   return std::make_unique<RingRun>(
       group,
       std::make_unique<AllreducePlan>(*group, reduce, std::move(slices), segments, pace.window),
@@ -172,7 +175,7 @@ std::unique_ptr<MessageRun> RingAllreduce(MessageGroup* group, const MessageRedu
 
 std::unique_ptr<MessageRun> RingReduceScatter(MessageGroup* group, const MessageReduce& reduce,
                                               std::vector<Extent> slices, const RingPace& pace) {
-  const size_t segments = SegmentsOf(Largest(slices) * reduce.width, pace.segment_bytes);
+  const size_t segments = SegmentsOf(Largest(slices) * reduce.width, pace);
   return std::make_unique<RingRun>(
       group, std::make_unique<ReduceScatterPlan>(*group, reduce, std::move(slices), segments),
       pace.window);
@@ -180,7 +183,7 @@ std::unique_ptr<MessageRun> RingReduceScatter(MessageGroup* group, const Message
 
 std::unique_ptr<MessageRun> RingAllgather(MessageGroup* group, std::byte* buffer,
                                           std::vector<Extent> parts, const RingPace& pace) {
-  const size_t segments = SegmentsOf(Largest(parts), pace.segment_bytes);
+  const size_t segments = SegmentsOf(Largest(parts), pace);
   return std::make_unique<RingRun>(
       group, std::make_unique<AllgatherPlan>(*group, buffer, std::move(parts), segments),
       pace.window);

@@ -34,7 +34,8 @@ uint64_t TagOf(uint64_t token, int source, MessageTag tag) {
 // Over TCP messages up to this are sent at once. A rendezvous asks the receiver first, and its
 // answer queues behind all that the receiver sends itself, so that a full-duplex link is half idle.
 constexpr char kTcpRendezvous[] = "1m";
-// Of UCX's buffers: what goes into one call of the kernel. Its own 8 KB cut messages into as many.
+// Of UCX's buffers: what goes into one call of the kernel. Its own 8 KB cut messages into as many;
+// here the largest segment of a ring fits in, with UCX's header.
 constexpr char kTcpSegment[] = "256k";
 
 // The one place where UCX's errors become ours.
