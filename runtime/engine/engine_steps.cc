@@ -125,7 +125,7 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
   std::vector<Request*> finished;
   const int64_t batch_ns = Timeline::Now();
   const FusionRules rules = {static_cast<size_t>(config_.fusion_threshold),
-                             config_.disable_group_fusion};
+                             config_.disable_group_fusion, world_->transport() != nullptr};
   for (const std::vector<size_t>& run : PlanFusion(batch, rules)) {
     absl::Status status;
     const RunTimes times = {batch_ns, finished.empty() ? batch_ns : Timeline::Now()};
