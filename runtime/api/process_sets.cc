@@ -80,10 +80,8 @@ std::vector<ProcessSets::SetPointer> ProcessSets::AsMember() const {
 // waits. When all ranks of the job have joined, so have all members of each set. No set comes or
 // goes meanwhile.
 absl::Status ProcessSets::Join(int32_t* last_rank) {
-  std::vector<SetPointer> sets = AsMember();
-  for (const SetPointer& set : sets) set->engine->Drain();
   std::unique_lock<std::mutex> change(change_mutex_);
-  sets = AsMember();
+  const std::vector<SetPointer> sets = AsMember();
   if (sets.empty()) return NotInitialized();
   std::deque<Request> joins(sets.size());  // all before the first is submitted
   for (Request& join : joins) {

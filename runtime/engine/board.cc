@@ -26,11 +26,7 @@ Board::Board(const BoardPlace& place)
     : place_(place), memory_(place.memory, {place.local_size, place.world_size, place.entries}) {}
 
 absl::StatusOr<uint32_t> Board::Mark(std::string_view name, const MarkValue& value) {
-  if (joined_.load(std::memory_order_relaxed)) {
-    return absl::FailedPreconditionError("'" + std::string(name) +
-                                         "': this rank has joined; it submits again when its join "
-                                         "has returned");
-  }
+  if (joined_.load(std::memory_order_relaxed)) return MarkNew(name, value);
   const auto at = numbers_.find(name);
   if (at != numbers_.end()) {
     const uint32_t number = at->second;
@@ -83,7 +79,15 @@ absl::StatusOr<uint32_t> Board::MarkNew(std::string_view name, const MarkValue& 
   {
     Lock lock(*this);
     if (!lock.held()) return Aborted(place_.page);
+    const bool joined = joined_.load(std::memory_order_relaxed);
+    if (joined && !Owes(name)) {
+      return absl::FailedPreconditionError(
+          "'" + std::string(name) +
+          "': this rank has joined; it submits again when its join "
+          "has returned");
+    }
     number = MarkLocked(name, value, &run);
+    if (joined && number.ok()) Settle(*number);
   }
   if (!number.ok() || memory_.header().left_count.load() == 0) return number;
   if (absl::Status left = CheckLeft(*number, run, name); !left.ok()) return left;

@@ -75,8 +75,8 @@ class Board {
 
   // Says that this rank has submitted `name`. Returns the entry's number. REQUIRES: this rank has
   // executed its last request of that name. ResourceExhausted when all entries are outstanding;
-  // FailedPrecondition between Join and its execution; Aborted when the epoch is or becomes broken
-  // (a peer has left and can never answer).
+  // FailedPrecondition between Join and its execution, unless it owes that mark; Aborted when the
+  // epoch is or becomes broken (a peer has left and can never answer).
   absl::StatusOr<uint32_t> Mark(std::string_view name, const MarkValue& value);
   // From now on there is room for this name, whatever else is outstanding. ResourceExhausted when
   // there is none now.
@@ -85,7 +85,13 @@ class Board {
   // This rank is ready for whatever the others ask for, with neutral values, until all have joined:
   // then an entry of kind kJoin comes through the log, with the number returned. Entries come
   // meanwhile that this rank has not marked; their signature says what to take part in.
-  absl::StatusOr<uint32_t> Join();
+  //
+  // `owed`: what this rank has submitted before and may still have to mark, each name as often. It
+  // is not ready for these until it has marked them or given them up, and the join waits for that.
+  // REQUIRES: Keep of each.
+  absl::StatusOr<uint32_t> Join(absl::Span<const std::string_view> owed = {});
+  // This rank has joined and marks `name` once less than it owes.
+  void GiveUp(std::string_view name);
 
   // The next batch for this rank to execute, if one has been closed. Every rank sees the same
   // batches.
@@ -146,6 +152,7 @@ class Board {
   };
 
   // Names (board_names.cc); under the lock.
+  uint32_t Find(std::string_view name) const;
   uint32_t Find(std::string_view name, uint64_t hash, uint64_t hash_b) const;
   uint32_t FindOrCreate(std::string_view name);  // 0: all entries are outstanding or kept
   absl::Status NoRoom() const;
@@ -160,7 +167,9 @@ class Board {
   absl::StatusOr<uint32_t> MarkNew(std::string_view name, const MarkValue& value);
   absl::StatusOr<uint32_t> MarkLocked(std::string_view name, const MarkValue& value, int* run);
   void Propose(BoardEntry* entry, const Signature& signature);
-  absl::StatusOr<uint32_t> JoinLocked(int* run);
+  absl::StatusOr<uint32_t> JoinLocked(absl::Span<const std::string_view> owed, int* run);
+  bool Owes(std::string_view name) const;
+  bool Settle(uint32_t number);
   bool MarkNeutral(uint32_t number);
   bool FinishJoin();
   void ClearNeutral();
@@ -190,8 +199,11 @@ class Board {
   std::unordered_map<std::string, uint32_t, NameHash, std::equal_to<>> numbers_;
   std::vector<Known> known_;  // by number
   std::atomic<bool> joined_{false};
-  std::atomic<uint64_t> next_batch_{0};  // batches executed
-  uint64_t outbox_begin_ = 0;            // the leader's
+  // Of the latest join; under the lock.
+  std::unordered_map<uint32_t, int> owed_;  // by number
+  uint64_t joined_at_ = 0;                  // log entries that this rank had executed
+  std::atomic<uint64_t> next_batch_{0};     // batches executed
+  uint64_t outbox_begin_ = 0;               // the leader's
 };
 
 }  // namespace hvd

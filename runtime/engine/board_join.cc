@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "runtime/engine/board_lock.h"
 
 namespace hvd {
@@ -12,7 +14,7 @@ constexpr char kJoinName[] = "\x03join";
 // has executed one; whoever makes a new entry marks it for those who have joined. So the others'
 // marks need not know. When all have joined these marks are taken away again, before any rank can
 // submit.
-absl::StatusOr<uint32_t> Board::Join() {
+absl::StatusOr<uint32_t> Board::Join(absl::Span<const std::string_view> owed) {
   if (joined_.load(std::memory_order_relaxed)) {
     return absl::FailedPreconditionError("this rank has joined already; its join has not returned");
   }
@@ -21,25 +23,34 @@ absl::StatusOr<uint32_t> Board::Join() {
   {
     Lock lock(*this);
     if (!lock.held()) return absl::AbortedError(place_.page->abort_text);
-    number = JoinLocked(&run);
+    number = JoinLocked(owed, &run);
   }
   if (!number.ok() || memory_.header().left_count.load() == 0) return number;
   if (absl::Status left = CheckLeft(*number, run, "join"); !left.ok()) return left;
   return number;
 }
 
-absl::StatusOr<uint32_t> Board::JoinLocked(int* run) {
+absl::StatusOr<uint32_t> Board::JoinLocked(absl::Span<const std::string_view> owed, int* run) {
   MarkValue join;
   join.signature.kind = RequestKind::kJoin;
   const uint32_t number = FindOrCreate(kJoinName);           // before this rank is among the joined
   if (number == 0) return MarkLocked(kJoinName, join, run);  // says why
   BoardHeader& header = memory_.header();
+  for (const std::string_view name : owed) ++owed_[Find(name)];
+  header.owed += static_cast<uint32_t>(owed.size());
   joined_.store(true);
+  // Only now: an Advance at this moment either has come to its end, or finds that this rank has
+  // joined, and marks what it has executed.
+  joined_at_ = memory_.position(place_.local_rank).executed.load();
+  for (const auto& [n, times] : owed_) memory_.outstanding(place_.local_rank, n).store(1);
   header.joined.Add(place_.local_rank);
   ++header.joined_count;
   header.last_joined = place_.local_rank;
   for (uint32_t n = 1; n <= header.used; ++n) {
-    if (n != number && memory_.outstanding(place_.local_rank, n).load() == 0) MarkNeutral(n);
+    const bool mine = n == number || owed_.count(n) > 0 ||
+                      memory_.outstanding(place_.local_rank, n).load() != 0 ||
+                      memory_.entry(n).last_log_end.load() > joined_at_;
+    if (!mine) MarkNeutral(n);
   }
   const absl::StatusOr<uint32_t> marked = MarkLocked(kJoinName, join, run);
   header.join_number = number;
@@ -48,12 +59,43 @@ absl::StatusOr<uint32_t> Board::JoinLocked(int* run) {
   return marked;
 }
 
-// Under the lock. The join is complete here when all have joined and have executed what was in the
-// log then: a rank that is behind has yet to mark what it will find there, and others may have
-// asked for that again before they joined. True if this completed it.
+// Under the lock.
+bool Board::Owes(std::string_view name) const {
+  return !owed_.empty() && owed_.count(Find(name)) > 0;
+}
+
+// Under the lock: this rank owes one mark less. True if that completed the join.
+bool Board::Settle(uint32_t number) {
+  const auto owed = owed_.find(number);
+  if (--owed->second == 0) owed_.erase(owed);
+  BoardHeader& header = memory_.header();
+  --header.owed;
+  header.join_position = header.log_end.load(std::memory_order_acquire);
+  return FinishJoin();
+}
+
+void Board::GiveUp(std::string_view name) {
+  bool completed = false;
+  {
+    Lock lock(*this);
+    if (!lock.held()) return;
+    const uint32_t number = Find(name);
+    if (owed_.at(number) == 1) {
+      memory_.outstanding(place_.local_rank, number).store(0);
+      completed = MarkNeutral(number);
+    }
+    if (Settle(number)) completed = true;
+  }
+  if (completed) RingHost();
+}
+
+// Under the lock. The join is complete here when all have joined, have marked what they owe and
+// have executed what was in the log then: a rank that is behind has yet to mark what it will find
+// there, and others may have asked for that again before they joined. True if this completed it.
 bool Board::FinishJoin() {
   const BoardHeader& header = memory_.header();
   if (header.joined_count < static_cast<uint32_t>(place_.local_size)) return false;
+  if (header.owed > 0) return false;
   for (int r = 0; r < place_.local_size; ++r) {
     if (memory_.position(r).executed.load(std::memory_order_acquire) < header.join_position) {
       return false;
@@ -105,11 +147,14 @@ void Board::AdvanceJoined(uint64_t begin, uint64_t end) {
     Lock lock(*this);
     if (!lock.held()) return;
     const bool joined = memory_.header().joined.Has(place_.local_rank);
-    for (uint64_t seq = begin; seq < end; ++seq) {
+    // What Join has found done it has marked.
+    for (uint64_t seq = std::max(begin, joined_at_); seq < end; ++seq) {
       const LogSlot& slot = memory_.slot(seq);
       is_over = is_over || slot.is_join;
-      memory_.outstanding(place_.local_rank, slot.number).store(0, std::memory_order_release);
-      if (joined && MarkNeutral(slot.number)) completed = true;
+      const bool owed = owed_.count(slot.number) > 0;
+      memory_.outstanding(place_.local_rank, slot.number)
+          .store(owed ? 1 : 0, std::memory_order_release);
+      if (joined && !owed && MarkNeutral(slot.number)) completed = true;
     }
     memory_.position(place_.local_rank).executed.store(end, std::memory_order_release);
     if (FinishJoin()) completed = true;

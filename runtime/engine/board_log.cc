@@ -182,9 +182,9 @@ void Board::Advance() {
     for (uint64_t seq = begin; seq < end; ++seq) {
       memory_.outstanding(place_.local_rank, memory_.slot(seq).number).store(0);
     }
-    memory_.position(place_.local_rank).executed.store(end, std::memory_order_release);
+    memory_.position(place_.local_rank).executed.store(end);
   }
-  // Also when another thread has joined at this moment and may have found the above unfinished.
+  // Also when another thread has joined at this moment and has found the above unfinished.
   if (joined_.load()) AdvanceJoined(begin, end);
   next_batch_.store(batch + 1, std::memory_order_release);
   std::atomic<uint32_t>& wanted = memory_.header().room_wanted;

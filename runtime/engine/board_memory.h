@@ -34,7 +34,8 @@ struct BoardHeader {
   uint32_t joined_count;   // ranks that have joined in this round, and which; under the lock
   int32_t last_joined;     // local rank
   uint32_t join_number;    // the join's entry
-  uint64_t join_position;  // the log's end when the last rank joined
+  uint64_t join_position;  // the log's end when the last rank joined, and owed nothing more
+  uint32_t owed;           // by those who have joined: Board::Join
   RankSet joined;
   RankSet left;                                  // under the lock
   alignas(64) std::atomic<uint32_t> left_count;  // of `left`; every mark looks at it

@@ -89,6 +89,10 @@ uint32_t Board::TakeIdleEntry() {
   return kNone;
 }
 
+uint32_t Board::Find(std::string_view name) const {
+  return Find(name, HashName(name, kSeedA), HashName(name, kSeedB));
+}
+
 uint32_t Board::Find(std::string_view name, uint64_t hash, uint64_t hash_b) const {
   const std::string_view kept = name.substr(0, BoardEntry::kNameKept);
   for (uint32_t n = memory_.bucket(hash); n != kNone; n = memory_.entry(n).next) {

@@ -79,6 +79,7 @@ void Engine::MakeRoomLocked() {
 }
 
 absl::Status Engine::EnterLocked(Request* request) {
+  if (joining_ != nullptr) return RefuseJoinedLocked(*request);
   LocalName* name = names_.FindFor(*request);
   request->local = name;
   if (!name->prepared) {

@@ -108,8 +108,11 @@ class Engine {
   bool MarkDirectly(LocalName* name);
   void MarkInPlace(LocalName* name);
   absl::Status MarkOnBoard(LocalName* name);
-  absl::Status JoinLocked(LocalName* name);
   void SubmitDeferredLocked();
+  // engine_join.cc
+  absl::Status RefuseJoinedLocked(const Request& request) const;
+  absl::Status JoinLocked(LocalName* name);
+  void CompleteJoinedLocked(const Request& request);
 
   // engine_steps.cc: the executor's work. REQUIRES: this thread has the role.
   // `stop` is asked often and from inside waits: it must be cheap.
@@ -217,6 +220,7 @@ class Engine {
   std::vector<LocalName*> watched_;
   uint32_t rounds_ = 0;                       // joins completed
   Request* joining_ = nullptr;                // this rank's join
+  bool leaving_ = false;                      // its leave is marked
   std::vector<std::byte> neutral_, dropped_;  // what a joined rank brings, and where results go
   std::thread thread_;
 };

@@ -104,6 +104,7 @@ void Engine::FallBack(LocalName* name) {
   absl::Status marked;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    name->direct = false;
     marked = MarkOnBoard(name);
   }
   world_->waiter().Ring();

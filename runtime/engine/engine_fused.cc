@@ -1,4 +1,6 @@
 // Allreduces of a batch, run as one.
+#include <algorithm>
+
 #include "runtime/engine/engine.h"
 #include "runtime/engine/reduction.h"
 
@@ -62,6 +64,8 @@ absl::Status Engine::ExecuteFused(const std::vector<LogEntry>& batch,
   PrepareAbsent(batch, requests, run);
   const LogEntry& first = batch[run[0]];
   SharedBuffers buffers(world_.get());
+  const bool shared =
+      std::all_of(run.begin(), run.end(), [&](size_t i) { return !batch[i].host_buffers.empty(); });
   std::vector<ReducePart> parts;
   for (const size_t i : run) {
     if (requests[i] != nullptr) {
@@ -73,7 +77,7 @@ absl::Status Engine::ExecuteFused(const std::vector<LogEntry>& batch,
       part.count = batch[i].signature.elements();
     }
     // The others count on this rank to read and write their tensors.
-    if (!first.host_buffers.empty() && !buffers.Add(batch[i])) {
+    if (shared && !buffers.Add(batch[i])) {
       return absl::InternalError("a tensor of another rank of this host lies outside its arena");
     }
   }

@@ -25,6 +25,7 @@ void Engine::BeginLeave(Leave* leave) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     leave->submitted = SubmitLocked(&leave->request);
+    leaving_ = leave->submitted.ok();
     if (world_->direct() != nullptr) world_->direct()->Leave(rounds_ + 1);
   }
   if (!leave->submitted.ok()) {

@@ -34,9 +34,8 @@ absl::Status Engine::PrepareLocked(LocalName* name, const Request& request) {
 absl::Status Engine::MarkLocked(LocalName* name) {
   if (name->pending->signature.kind == RequestKind::kJoin) return JoinLocked(name);
   // A rank that has joined has told the others that it is away: they would not all see its mark.
-  const bool direct = world_->direct() != nullptr && joining_ == nullptr;
-  if (direct && MarkDirectly(name)) return absl::OkStatus();
-  return MarkOnBoard(name);
+  name->direct = world_->direct() != nullptr && joining_ == nullptr && MarkDirectly(name);
+  return name->direct ? absl::OkStatus() : MarkOnBoard(name);
 }
 
 // A rank that cannot go directly says so there all the same: others may wait for its mark.
@@ -89,16 +88,6 @@ absl::Status Engine::MarkOnBoard(LocalName* name) {
   if (!number.ok()) return number.status();
   name->board_number = *number;
   by_number_[*number] = name;
-  return absl::OkStatus();
-}
-
-absl::Status Engine::JoinLocked(LocalName* name) {
-  const absl::StatusOr<uint32_t> number = world_->board().Join();
-  if (!number.ok()) return number.status();
-  if (world_->direct() != nullptr) world_->direct()->Leave(rounds_ + 1);
-  name->board_number = *number;
-  by_number_[*number] = name;
-  joining_ = name->pending;
   return absl::OkStatus();
 }
 

@@ -112,10 +112,6 @@ bool Engine::FindRequests(const std::vector<LogEntry>& batch, std::vector<Reques
     requests->push_back(name != nullptr ? name->pending : nullptr);
     if (name == nullptr && joining_ == nullptr) return false;
     name = nullptr;
-    if (entry.signature.kind != RequestKind::kJoin) continue;
-    joining_ = nullptr;
-    ++rounds_;
-    names_.RestartUnnamed();
   }
   return true;
 }
@@ -125,7 +121,7 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
   std::vector<Request*> finished;
   const int64_t batch_ns = Timeline::Now();
   const FusionRules rules = {static_cast<size_t>(config_.fusion_threshold),
-                             config_.disable_group_fusion};
+                             config_.disable_group_fusion, world_->transport() != nullptr};
   for (const std::vector<size_t>& run : PlanFusion(batch, rules)) {
     absl::Status status;
     const RunTimes times = {batch_ns, finished.empty() ? batch_ns : Timeline::Now()};
@@ -194,6 +190,7 @@ bool Engine::BreakIfBroken(const absl::Status& status) {
 void Engine::CompleteLocked(Request* request) {
   request->local->pending = nullptr;
   AddPending(-1);
+  if (joining_ != nullptr) CompleteJoinedLocked(*request);
   RankActivity& activity = world_->activity();
   activity.calls.store(activity.calls.load(std::memory_order_relaxed) + 1,
                        std::memory_order_relaxed);

@@ -17,12 +17,12 @@ bool MayFuse(const LogEntry& entry, const FusionRules& rules) {
   return ReducesPlainly(entry) && (!entry.signature.is_group() || !rules.groups_alone);
 }
 
-bool RunTogether(const LogEntry& a, const LogEntry& b) {
+bool RunTogether(const LogEntry& a, const LogEntry& b, const FusionRules& rules) {
   return a.signature.dtype == b.signature.dtype && a.signature.op == b.signature.op &&
          a.signature.prescale == b.signature.prescale &&
          a.signature.postscale == b.signature.postscale &&
          a.signature.compression == b.signature.compression && a.contributors == b.contributors &&
-         a.host_buffers.empty() == b.host_buffers.empty();
+         (rules.several_hosts || a.host_buffers.empty() == b.host_buffers.empty());
 }
 
 struct OpenRun {
@@ -57,7 +57,7 @@ std::vector<std::vector<size_t>> PlanFusion(const std::vector<LogEntry>& batch,
     }
     OpenRun* run = nullptr;
     for (OpenRun& candidate : open) {
-      if (RunTogether(batch[plan[candidate.index][0]], batch[i])) run = &candidate;
+      if (RunTogether(batch[plan[candidate.index][0]], batch[i], rules)) run = &candidate;
     }
     if (run != nullptr && run->bytes + bytes <= rules.threshold) {
       plan[run->index].push_back(i);

@@ -19,6 +19,7 @@ struct LocalName {
   Request* pending = nullptr;
   uint32_t board_number = 0;  // of the pending request, once it is on the board
   bool unnamed = false;       // one of those that unnamed calls take turns in, or of their groups
+  bool direct = false;        // the pending request is marked directly, and not on the board
   bool prepared = false;      // whether `ticket.number` is known, and room is kept for it
   DirectTicket ticket;        // of the latest request
   uint64_t word = 0;          // its mark

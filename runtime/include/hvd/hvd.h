@@ -81,7 +81,8 @@ typedef enum hvd_compression_t {
 } hvd_compression_t;
 
 typedef enum hvd_flags_t {
-  /* HVD_AVERAGE divides by the number of ranks that have not joined (hvd_join), not by all. */
+  /* HVD_AVERAGE divides by the number of ranks that have submitted the tensor, not by all: those
+   * that have joined (hvd_join) may have not. */
   HVD_AVERAGE_OVER_CONTRIBUTORS = 1
 } hvd_flags_t;
 
@@ -281,9 +282,10 @@ HVD_EXPORT hvd_status_t hvd_barrier(const hvd_options_t* options);
 /* This rank has no more work: until every rank of the job has joined, it takes part, in all its
  * process sets, in the others' barriers, allreduces with neutral values (HVD_AVERAGE divides by all
  * ranks, unless HVD_AVERAGE_OVER_CONTRIBUTORS) and allgathers with no rows; their other collectives
- * are HVD_ERR_MISMATCH. Returns when all have joined; *last_rank (may be NULL) gets the rank that
- * did last. First waits for what this rank has submitted before: two ranks that have each submitted
- * something that the other never will, and then join, wait until the stall shutdown. */
+ * are HVD_ERR_MISMATCH. What this rank has submitted before goes on and counts as any other's: it
+ * is done when every other rank has submitted it or has joined. Until the join returns this rank's
+ * other threads can submit nothing (HVD_ERR_MISMATCH). Returns when all ranks have joined, and all
+ * that they had submitted is done; *last_rank (may be NULL) gets the rank that did last. */
 HVD_EXPORT hvd_status_t hvd_join(int32_t* last_rank);
 
 /* *done becomes 1 when hvd_wait would not block. The handle stays valid. */

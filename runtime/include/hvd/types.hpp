@@ -67,7 +67,7 @@ struct Options {
   double prescale = 1;
   double postscale = 1;
   Compression compression = Compression::kNone;
-  bool average_over_contributors = false;  // not over ranks that have joined
+  bool average_over_contributors = false;  // not over ranks that have joined without it
 };
 
 // 16-bit floats as bits: they travel and are summed (in float32); arithmetic is the caller's

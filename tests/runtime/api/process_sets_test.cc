@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <deque>
 #include <thread>
 
 #include "tests/runtime/engine/engine_world.h"
@@ -111,6 +112,39 @@ TEST_CASE("a rank that has joined takes part in the work of all its sets") {
                 if (sets.Find(set)->engine == nullptr) continue;  // no member
                 const absl::Status status = Sum(sets, set);
                 problems.Expect(status.ok(), status.ToString());
+              }
+            }
+          }) == "");
+  }
+}
+
+// Each rank in another set than those that it would wait for.
+TEST_CASE("what a rank has pending in any set when it joins is done with neutral values") {
+  for (const std::vector<HostShape>& hosts : kWorlds) {
+    CAPTURE(hosts.size(), hosts[0].ranks);
+    CHECK(RunSets(hosts, [](ProcessSets& sets, int rank, Problems& problems) {
+            Add(sets, {0, 1}, problems);
+            Add(sets, {1, 2}, problems);
+            for (int round = 0; round < 5; ++round) {
+              std::vector<std::vector<float>> data;
+              std::deque<Request> sums;
+              for (int set = 0; set < 3; ++set) {
+                Engine* const engine = sets.Find(set)->engine.get();
+                if (engine == nullptr) continue;  // no member
+                for (const size_t count : {10u, 5000u}) {
+                  data.emplace_back(count, rank + 1.0f);
+                  test::FillSum(&sums.emplace_back(),
+                                std::to_string(rank) + " of " + std::to_string(count),
+                                &data.back());
+                  problems.Expect(engine->Submit(&sums.back()).ok(), "submit");
+                }
+              }
+              Join(sets, problems);
+              for (const Request& sum : sums) {
+                problems.Expect(sum.done.load() && sum.status.ok(), sum.status.ToString());
+              }
+              for (const std::vector<float>& x : data) {
+                problems.Expect(x.back() == rank + 1.0f, "sum " + std::to_string(x.back()));
               }
             }
           }) == "");

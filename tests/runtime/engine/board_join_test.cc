@@ -10,6 +10,8 @@ using test::ExecuteAll;
 using test::Sum;
 using test::TestBoard;
 
+using Names = std::vector<std::string_view>;
+
 TEST_CASE("ranks that have joined take part in what the others ask for, until all have") {
   TestBoard board(3);
   REQUIRE(board.ranks[1]->Mark("before", {Sum(4)}).ok());
@@ -61,6 +63,75 @@ TEST_CASE("an allgather has no rows of a rank that has joined; a broadcast says 
     CHECK(entry.error.find("1 of 3 ranks have joined") != std::string::npos);
     CHECK(entry.error.find("asked for broadcast") != std::string::npos);
   }
+}
+
+// Ranks 1 and 2 ask for it; what comes of that.
+std::vector<LogEntry> AskTheRest(TestBoard* board, const char* name) {
+  for (const int r : {1, 2}) REQUIRE(board->ranks[r]->Mark(name, {Sum(4)}).ok());
+  return ExecuteAll(board);
+}
+
+TEST_CASE("a rank that has joined is ready for all but what it owes, until it marks that or not") {
+  TestBoard board(3);
+  Board& joined = *board.ranks[0];
+  for (const char* name : {"x", "y"}) REQUIRE(joined.Keep(name).ok());
+  REQUIRE(joined.Join(Names{"x", "y"}).ok());
+  CHECK(AskTheRest(&board, "other").at(0).contributors == 2);
+  CHECK(absl::IsFailedPrecondition(joined.Mark("other", {Sum(4)}).status()));
+  CHECK(AskTheRest(&board, "x").empty());
+  CHECK(AskTheRest(&board, "y").empty());
+  REQUIRE(joined.Mark("x", {Sum(4)}).ok());
+  CHECK(absl::IsFailedPrecondition(joined.Mark("x", {Sum(4)}).status()));
+  CHECK(ExecuteAll(&board).at(0).contributors == 3);
+  joined.GiveUp("y");
+  CHECK(ExecuteAll(&board).at(0).contributors == 2);
+  CHECK(AskTheRest(&board, "x").at(0).contributors == 2);
+  CHECK(AskTheRest(&board, "y").at(0).contributors == 2);
+  for (const int r : {1, 2}) REQUIRE(board.ranks[r]->Join().ok());
+  CHECK(ExecuteAll(&board).at(0).signature.kind == RequestKind::kJoin);
+}
+
+TEST_CASE("what is owed more than once is marked as often, also when it is outstanding already") {
+  TestBoard board(3);
+  Board& joined = *board.ranks[0];
+  REQUIRE(joined.Keep("x").ok());
+  REQUIRE(joined.Mark("x", {Sum(4)}).ok());
+  REQUIRE(joined.Join(Names{"x", "x"}).ok());
+  CHECK(AskTheRest(&board, "x").at(0).contributors == 3);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(AskTheRest(&board, "x").empty());
+    REQUIRE(joined.Mark("x", {Sum(4)}).ok());
+    CHECK(ExecuteAll(&board).at(0).contributors == 3);
+  }
+  CHECK(AskTheRest(&board, "x").at(0).contributors == 2);
+}
+
+TEST_CASE("a join waits for what is owed, and comes after it") {
+  TestBoard board(2);
+  for (auto& rank : board.ranks) {
+    REQUIRE(rank->Keep("x").ok());
+    REQUIRE(rank->Join(Names{"x"}).ok());
+  }
+  CHECK(ExecuteAll(&board).empty());
+  SECTION("marked") {
+    REQUIRE(board.ranks[0]->Mark("x", {Sum(4)}).ok());
+    CHECK(ExecuteAll(&board).empty());
+    bool marks = false;
+    SECTION("by both") { marks = true; }
+    SECTION("by one") {}
+    if (marks) REQUIRE(board.ranks[1]->Mark("x", {Sum(4)}).ok());
+    if (!marks) board.ranks[1]->GiveUp("x");
+    const std::vector<LogEntry> seen = ExecuteAll(&board);
+    REQUIRE(seen.size() == 2);
+    CHECK(seen[0].contributors == (marks ? 2 : 1));
+    CHECK(seen[1].signature.kind == RequestKind::kJoin);
+  }
+  SECTION("given up") {
+    for (auto& rank : board.ranks) rank->GiveUp("x");
+    CHECK(ExecuteAll(&board).at(0).signature.kind == RequestKind::kJoin);
+  }
+  for (auto& rank : board.ranks) REQUIRE(rank->Mark("x", {Sum(4)}).ok());
+  CHECK(ExecuteAll(&board).at(0).contributors == 2);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ absl::Status Join(Engine& engine) {
   return engine.Run(&join);
 }
 
-TEST_CASE("unnamed calls that wait for their turn count, before a barrier and before a join") {
+TEST_CASE("unnamed calls that wait for their turn count, before a barrier") {
   std::atomic<bool> drains{false};
   CHECK(RunWorld({{"a", 2}}, [&](Engine& engine, Problems& problems) {
           const bool late = engine.world().rank() == 1;

@@ -48,6 +48,12 @@ TEST_CASE("what differs runs apart") {
   CHECK(PlanFusion({Sum(1), other, Sum(1)}, {1000}) == Plan{{0, 2}, {1}});
 }
 
+TEST_CASE("with several hosts the plan does not depend on what one of them has in shared memory") {
+  LogEntry shared = Sum(1);
+  shared.host_buffers.resize(2);
+  CHECK(PlanFusion({Sum(1), shared, Sum(1)}, {1000, false, true}) == Plan{{0, 1, 2}});
+}
+
 TEST_CASE("other operations and errors run by themselves, in their place") {
   LogEntry gather = Sum(4);
   gather.signature.kind = RequestKind::kAllgather;

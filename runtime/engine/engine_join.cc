@@ -1,0 +1,47 @@
+// How a rank joins: at once, whatever of its own is pending. What of that it has marked directly,
+// or has not marked because its turn is taken, may still have to go to the board: it owes that
+// there, and is ready with neutral values for everything else.
+#include "runtime/engine/engine.h"
+
+namespace hvd {
+
+// What it has submitted before goes on; nothing more comes until the join has returned.
+absl::Status Engine::RefuseJoinedLocked(const Request& request) const {
+  if (request.signature.kind == RequestKind::kJoin) {
+    return absl::FailedPreconditionError("this rank has joined already; its join has not returned");
+  }
+  const bool named = !request.name.empty();
+  return absl::FailedPreconditionError(
+      (named ? "'" + request.name + "'"
+             : "unnamed " + std::string(KindName(request.signature.kind))) +
+      ": this rank has joined; it submits again when its join has returned");
+}
+
+absl::Status Engine::JoinLocked(LocalName* name) {
+  if (leaving_) return absl::AbortedError("this rank has called shutdown");
+  std::vector<std::string_view> owed;
+  name->direct = false;
+  for (const LocalName* pending : names_.Pending()) {
+    if (pending->direct) owed.push_back(*pending->name);
+  }
+  for (const Request* request : deferred_) owed.push_back(*request->local->name);
+  const absl::StatusOr<uint32_t> number = world_->board().Join(owed);
+  if (!number.ok()) return number.status();
+  // What this rank has marked directly stays marked.
+  if (world_->direct() != nullptr) world_->direct()->Leave(rounds_ + 1);
+  name->board_number = *number;
+  by_number_[*number] = name;
+  joining_ = name->pending;
+  return absl::OkStatus();
+}
+
+// One of those that were pending when this rank joined, or the join itself.
+void Engine::CompleteJoinedLocked(const Request& request) {
+  if (request.local->direct) world_->board().GiveUp(*request.local->name);
+  if (&request != joining_) return;
+  joining_ = nullptr;
+  ++rounds_;
+  names_.RestartUnnamed();
+}
+
+}  // namespace hvd
