@@ -101,7 +101,7 @@ def test_bytes_that_are_no_utf8():
         place = here.directory / "files"
         outcome = here.hvdrun("-np", 2, "--output-filename", place, "sh", "-c", 'printf "$0$ODD\\n"; exit $RANK', "\udcff",
                               env={"ODD": "\udce9t\udce9"}).must(1, "rank 1", "exited with code 1", "| \ufffd\ufffdt\ufffd\n")
-        assert outcome.out.count("<stdout>:\ufffd\ufffdt\ufffd\n") == 2, outcome
+        assert "[1]<stdout>:\ufffd\ufffdt\ufffd\n" in outcome.out, outcome  # rank 0 may be stopped before its own
         assert (place / "rank.0001" / "stdout").read_bytes() == b"\xff\xe9t\xe9\n"
         assert json.loads((place / "job.json").read_text())["ranks"][1]["last_lines"] == ["\ufffd\ufffdt\ufffd"]
         here.hvdrun("-np", 1, "head", "-c", "100000", "/dev/urandom").must(0)

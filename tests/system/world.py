@@ -151,8 +151,11 @@ class Host:
         return files | sockets | mounts | groups
 
     def left(self):
-        """What is there now and was not at first."""
-        return [repr(process) for process in self.processes()] + sorted(self.belongings() - self.clean)
+        """What is there now and was not at first; nothing of a host that is off, or is going off."""
+        try:
+            return [repr(process) for process in self.processes()] + sorted(self.belongings() - self.clean)
+        except (FileNotFoundError, ProcessLookupError):
+            return []
 
 
 class World:
