@@ -143,6 +143,10 @@ absl::Status Board::CheckLeft(uint32_t number, int run, std::string_view name) {
 
 absl::Status Board::Abort(const AbortCause& cause) const {
   AbortEpoch(place_.page, cause, place_.event_fds);
+  // Another's cause may have come first and its words still be under way.
+  if (place_.page->aborted.load(std::memory_order_acquire) == 0) {
+    return absl::AbortedError(cause.text);
+  }
   return Aborted(place_.page);
 }
 

@@ -155,6 +155,15 @@ TEST_CASE("a rank that has left ends the epoch for those who wait for it") {
   CHECK(board.page->abort_rank.load() == 1);
 }
 
+TEST_CASE("an abort beside another whose words are still under way says its own") {
+  TestBoard board(2);
+  board.page->abort_claim = 1;
+  CHECK(board.ranks[0]->Abort({"mine", 0}).message() == "mine");
+  snprintf(board.page->abort_text, sizeof(board.page->abort_text), "the first");
+  board.page->aborted = 1;
+  CHECK(board.ranks[0]->Abort({"mine", 0}).message() == "the first");
+}
+
 TEST_CASE("a lock whose holder died is no trap: the abort frees those who spin") {
   TestBoard board(2);
   *reinterpret_cast<std::atomic<uint32_t>*>(board.memory) = 1;  // the header begins with the lock
