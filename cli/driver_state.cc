@@ -58,7 +58,7 @@ void JobState::HostLost(int host, const std::string& cause, double now) {
   fact.fault_code = 125;
   fact.cause = cause;
   fact.fault_s = Since(now);
-  fact.fault_late = stopping_;
+  fact.fault_late = stopping_ && host != broke_host_;
   last_fault_ = now;
   const int first = facts_.topology.first_rank(host);
   for (int rank = first; rank < first + facts_.topology.hosts()[host].ranks; ++rank) {
@@ -166,7 +166,7 @@ void JobState::OnLaunchFailed(int host, const v1::LaunchFailed& failed, double n
   fact.cause = std::string(absl::StripPrefix(failed.message(), prefix));
   detail_known_[host] = true;
   fact.fault_s = Since(now);
-  fact.fault_late = stopping_ && faults_until_ == 0;
+  fact.fault_late = stopping_ && faults_until_ == 0 && host != broke_host_;
   if (faults_until_ == 0) faults_until_ = now + kFaultSettlingS;
   Stop(absl::StrCat("host ", facts_.topology.hosts()[host].name, ": ", fact.cause), false, now);
 }
@@ -215,6 +215,7 @@ void JobState::OnBroke(const v1::RankBroke& broke, double now) {
   RankFact& fact = facts_.ranks[broke.rank()];
   fact.broke = broke.message();
   fact.broke_s = Since(now);
+  broke_host_ = facts_.topology.place(static_cast<int>(broke.rank())).host;
   Stop(absl::StrCat(NameRank(facts_, broke.rank()), ": ", broke.message()), false, now);
 }
 

@@ -105,6 +105,8 @@ class JobState {
   bool launch_sent_ = false;
   bool launched_all_ = false;
   bool stopping_ = false;
+  // Whose rank's broken link began the stop; a fault of this host explains it. -1: none.
+  int broke_host_ = -1;
   bool told_ = false;  // the person knows that we are stopping
   bool finished_ = false;
   std::string victim_cause_;  // to stop for, unless the rank that is the cause ends by itself…

@@ -117,6 +117,32 @@ TEST_CASE("words name nobody, and neither does a number that no rank has") {
   for (const RankFact& fact : table.state.facts().ranks) CHECK_FALSE(fact.cause);
 }
 
+TEST_CASE("a broken link that began the stop is explained by the loss of its host, told later") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_broke()->set_rank(1);
+  event.mutable_rank_broke()->set_message("rank 1 on a died");
+  table.state.Heard(0, event, 1);
+  CHECK(table.Wants() == "abort stop");
+  SECTION("by its hvdd, which goes on") {
+    event.mutable_launch_failed()->set_message("the shim was killed");
+    table.state.Heard(0, event, 1.1);
+    CHECK(table.Judged().kind == Verdict::kHost);
+    CHECK(table.Judged().index == 0);
+  }
+  SECTION("by its connection") {
+    table.state.HostLost(0, "the connection closed", 1.1);
+    CHECK(table.Judged().kind == Verdict::kHost);
+    CHECK(table.Judged().index == 0);
+  }
+  SECTION("another host's loss is a consequence") {
+    table.state.HostLost(1, "the connection closed", 1.1);
+    CHECK(table.Judged().kind == Verdict::kRank);
+    CHECK(table.Judged().index == 1);
+  }
+}
+
 TEST_CASE("a rank that exits 0 without leaving: the others are told, not stopped") {
   DriverTable table;
   table.Start();
