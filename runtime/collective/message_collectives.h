@@ -24,7 +24,7 @@ struct MessageThresholds {
   // everyone.
   size_t one_shot_bytes = size_t{2} << 10;
   int one_shot_ranks = 8;
-  size_t ring_bytes = size_t{128} << 10;    // allreduce: from this, a ring
+  size_t ring_bytes = size_t{128} << 10;  // allreduce: from this, a ring
   // Of one send; a ring of large slices takes up to four times as many.
   size_t segment_bytes = size_t{60} << 10;
   // Segments that a ring has on the wire; a quarter in a pipeline, where several share the link.

@@ -40,7 +40,7 @@ class RingPlan {
 // How much of a ring is on the wire at a time.
 struct RingPace {
   size_t segment_bytes = 0;  // up to four times as many where slices are large
-  size_t window = 1;  // segments; at most kMaxRingWindow
+  size_t window = 1;         // segments; at most kMaxRingWindow
 };
 inline constexpr size_t kMaxRingWindow = 16;
 
