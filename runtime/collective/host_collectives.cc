@@ -165,7 +165,9 @@ absl::Status HostCollectives::Broadcast(const BroadcastArgs& args) {
   }
   // In quarters: the others copy out one piece while the root copies in the next.
   if (args.bytes <= thresholds_.one_shot_bytes / 4) return OneShotBroadcast(*group_, args);
-  return StagedBroadcast(*group_, args, {CopyPiece(thresholds_, args.bytes / 2) / 4});
+  return StagedBroadcast(
+      *group_, args,
+      {CopyPiece(thresholds_, args.bytes / 2) / 4, args.bytes >= thresholds_.stream_bytes});
 }
 
 absl::Status HostCollectives::Barrier() {
