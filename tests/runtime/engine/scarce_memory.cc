@@ -17,6 +17,14 @@ void* operator new(size_t bytes) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
+// Else a sanitizer's own, whose memory may not end in the delete below.
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* memory) noexcept { free(memory); }
 void operator delete(void* memory, size_t) noexcept { free(memory); }
 
