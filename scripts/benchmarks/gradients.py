@@ -55,4 +55,5 @@ def gradients(report, rounds):
         report.at_least(f"gradients, {name}: share of one contiguous call's speed", statistics.median(ratios[name]), wanted)
     peers = [name for name in runs if name not in ratios]
     best = min(peers, key=lambda name: times[name, BYTES])
-    report.at_least(f"gradients, user buffers: times the best peer ({best})", times.ratio(best, "user", BYTES), 3)
+    for name in ("user", "arena", "views"):
+        report.at_least(f"gradients, {name}: times the best peer ({best})", times.ratio(best, name, BYTES), 3)
