@@ -1,14 +1,10 @@
 #include "runtime/engine/arena_offsets.h"
 
-#include "runtime/collective/collectives.h"
+#include "runtime/engine/tensor_bytes.h"
 
 namespace hvd {
 
 namespace {
-
-size_t Bytes(const Signature& s) {
-  return s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype));
-}
 
 bool IsOneOnCpu(const Signature& s) { return s.group_count == 0 && s.device_type == HVD_CPU; }
 
@@ -18,14 +14,14 @@ ArenaOffsets OffsetsInArena(const Request& request, const HostArenas* arenas) {
   const Signature& s = request.signature;
   const bool writes = s.kind == RequestKind::kAllreduce || s.kind == RequestKind::kBroadcast;
   if (arenas == nullptr || !writes || !IsOneOnCpu(s)) return {};
-  const ArenaOffsets offsets{arenas->Offer(request.input, Bytes(s)),
-                             arenas->Offer(request.output, Bytes(s))};
+  const ArenaOffsets offsets{arenas->Offer(request.input, TensorBytes(s)),
+                             arenas->Offer(request.output, TensorBytes(s))};
   return offsets.input >= 0 && offsets.output >= 0 ? offsets : ArenaOffsets{};
 }
 
 int64_t InputInArena(const Request& request, const HostArenas* arenas) {
   if (arenas == nullptr || !IsOneOnCpu(request.signature)) return -1;
-  return arenas->Offer(request.input, Bytes(request.signature));
+  return arenas->Offer(request.input, TensorBytes(request.signature));
 }
 
 absl::Status OutsideArena() {

@@ -7,14 +7,13 @@
 #include "runtime/collective/kernels/reduce_kernels.h"
 #include "runtime/collective/kernels/stream_copy.h"
 #include "runtime/engine/execute.h"
+#include "runtime/engine/tensor_bytes.h"
 
 namespace hvd {
 namespace {
 
 using PieceBytes = uint32_t;  // of what an alltoall sends one rank
 
-size_t Width(const Signature& s) { return DtypeBytes(static_cast<hvd_dtype_t>(s.dtype)); }
-size_t RowBytes(const Signature& s) { return s.row_elements() * Width(s); }
 const std::byte* InputOf(const Request& request) {
   return static_cast<const std::byte*>(request.input);
 }
@@ -101,8 +100,7 @@ class DirectExecution {
       case RequestKind::kAlltoall:
         return Alltoall();
       case RequestKind::kBroadcast:
-        Fetch(request_->output,
-              {shown_.At(request_->root_index), signature_.elements() * Width(signature_)});
+        Fetch(request_->output, {shown_.At(request_->root_index), TensorBytes(signature_)});
         return absl::OkStatus();
       default:
         return absl::OkStatus();  // a barrier: that all have marked is all there is to it
@@ -118,7 +116,7 @@ class DirectExecution {
     if (kernel == nullptr) return absl::InvalidArgumentError("bool has no average; use MIN or MAX");
     const void* sources[kMaxLocalRanks];
     for (int peer = 0; peer < size_; ++peer)
-      sources[peer] = shown_.At(peer) + begin * Width(signature_);
+      sources[peer] = shown_.At(peer) + begin * ElementBytes(signature_);
     kernel({sources, size_, &output, 1, count, averages ? size_ : 1});
     return absl::OkStatus();
   }
@@ -213,7 +211,7 @@ void WriteDirect(const Request& request, const Direct& direct, std::byte* room) 
       [[fallthrough]];
     case RequestKind::kAllreduce:
     case RequestKind::kAllgather:
-      return Copy(room, request.input, s.elements() * Width(s));
+      return Copy(room, request.input, TensorBytes(s));
     case RequestKind::kReduceScatter:
       return WriteAllBut(request, ScatteredRows(s.rows(), direct.size(), direct.index()), room);
     case RequestKind::kAlltoall:

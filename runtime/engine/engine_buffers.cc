@@ -11,6 +11,7 @@
 #include "runtime/engine/engine.h"
 #include "runtime/engine/fusion.h"
 #include "runtime/engine/reduction.h"
+#include "runtime/engine/tensor_bytes.h"
 
 namespace hvd {
 namespace {
@@ -18,12 +19,10 @@ namespace {
 // Between two looks at the epoch: when it ends, a rank soon leaves the others' tensors alone.
 constexpr size_t kUncheckedBytes = size_t{1} << 20;
 
-size_t WidthOf(const Signature& s) { return DtypeBytes(static_cast<hvd_dtype_t>(s.dtype)); }
-
 // Calls f(first byte, bytes) for what is before and what is behind the slice of rank `index`.
 template <class F>
 void ForOthersSlices(const Direct& direct, const Signature& signature, const F& f) {
-  const size_t width = WidthOf(signature);
+  const size_t width = ElementBytes(signature);
   const size_t count = signature.elements();
   const size_t begin = EvenBound(count, direct.size(), direct.index()) * width;
   const size_t end = EvenBound(count, direct.size(), direct.index() + 1) * width;
@@ -73,7 +72,7 @@ void Engine::CollectOthersSlices(const Request& request) {
 bool Engine::FindBuffers(const LocalName& name, InPlaceBuffers* buffers) {
   const Direct& direct = *world_->direct();
   const Request& request = *name.pending;
-  const size_t bytes = request.signature.elements() * WidthOf(request.signature);
+  const size_t bytes = TensorBytes(request.signature);
   for (int peer = 0; peer < direct.size(); ++peer) {
     const void*& input = buffers->inputs[peer];
     void*& output = buffers->outputs[peer];
@@ -119,7 +118,7 @@ absl::Status Engine::BroadcastInPlace(const LocalName& name) {
   InPlaceBuffers buffers;
   if (!FindBuffers(name, &buffers)) return OutsideArena();
   const auto* source = static_cast<const std::byte*>(buffers.inputs[request.root_index]);
-  const size_t bytes = request.signature.elements() * WidthOf(request.signature);
+  const size_t bytes = TensorBytes(request.signature);
   const bool streams = bytes >= config_.thresholds.host.stream_bytes;
   const size_t end = EvenBound(bytes, direct.size(), direct.index() + 1);
   size_t at = EvenBound(bytes, direct.size(), direct.index());

@@ -3,6 +3,7 @@
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/reduction.h"
+#include "runtime/engine/tensor_bytes.h"
 
 namespace hvd {
 namespace {
@@ -16,7 +17,7 @@ class SharedBuffers {
   // False when a tensor lies outside its arena.
   bool Add(const LogEntry& entry) {
     const Signature& s = entry.signature;
-    const size_t bytes = s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype));
+    const size_t bytes = TensorBytes(s);
     for (size_t local = 0; local < locals_; ++local) {
       const int in_job = world_->LocalRankInJob(static_cast<int>(local));
       const HostBuffers& at = entry.host_buffers[local];

@@ -1,16 +1,15 @@
 // Requests on one host whose marks say where the tensors lie: in the arenas, or, for a tensor in
 // private memory, in its rank's stage. Each rank does its part out of everyone's and says so; when
 // all have, it is over for all. Nothing here waits.
-#include "runtime/collective/collectives.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/tensor_bytes.h"
 
 namespace hvd {
 
 // One at a time: a rank's stage is free when nothing of its is pending.
 bool Engine::MayStage(const Request& request) const {
   if (!request.alone) return false;
-  const Signature& s = request.signature;
-  return s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype)) <= Direct::kStageBytes;
+  return TensorBytes(request.signature) <= Direct::kStageBytes;
 }
 
 // The others see when it is done. FailedPrecondition is of this rank alone (its output does not

@@ -6,6 +6,7 @@
 #include "runtime/engine/arena_offsets.h"
 #include "runtime/engine/direct_execute.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/tensor_bytes.h"
 
 namespace hvd {
 namespace {
@@ -15,10 +16,6 @@ struct PlacedInput {
   int64_t at = -1;  // in the arena; with a stage: where in a cache line it begins
   uint64_t bytes = 0;
 };
-
-size_t InputBytesOf(const Signature& s) {
-  return s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype));
-}
 
 size_t PlacedBytes(const Signature& s, int ranks) {
   const bool pieces = s.kind == RequestKind::kAlltoall;
@@ -43,9 +40,8 @@ Range OnlyForItself(const Request& request, const Direct& direct) {
   if (s.kind == RequestKind::kAllgather) return {};
   if (s.kind == RequestKind::kReduceScatter) {
     const ScatteredRows mine(s.rows(), ranks, me);
-    const size_t row_bytes = s.rows() > 0 ? InputBytesOf(s) / static_cast<size_t>(s.rows()) : 0;
-    const size_t begin = static_cast<size_t>(mine.begin) * row_bytes;
-    return {begin, begin + static_cast<size_t>(mine.count) * row_bytes};
+    const size_t begin = static_cast<size_t>(mine.begin) * RowBytes(s);
+    return {begin, begin + static_cast<size_t>(mine.count) * RowBytes(s)};
   }
   size_t begin = 0;
   for (int peer = 0; peer < me; ++peer) begin += PieceFor(request, ranks, peer);
@@ -58,7 +54,7 @@ void Engine::MarkInput(LocalName* name) {
   const Request& request = *name->pending;
   const Signature& s = request.signature;
   if (!Direct::MayGoDirectly(s)) return;
-  PlacedInput mine = {InputInArena(request, world_->arenas()), InputBytesOf(s)};
+  PlacedInput mine = {InputInArena(request, world_->arenas()), TensorBytes(s)};
   name->staged = mine.at < 0;
   if (name->staged && !MayStage(request)) return;
   Direct& direct = *world_->direct();
@@ -77,7 +73,7 @@ void Engine::StageForOthers(const Request& request) {
   std::byte* stage = direct.Stage(direct.index(), Direct::SkewOf(request.input));
   const Range mine = OnlyForItself(request, direct);
   CopyBytes(stage, input, mine.begin);
-  CopyBytes(stage + mine.end, input + mine.end, InputBytesOf(request.signature) - mine.end);
+  CopyBytes(stage + mine.end, input + mine.end, TensorBytes(request.signature) - mine.end);
 }
 
 // What this rank needs of the input that `peer` has placed; nothing when it lies outside its arena.
@@ -106,7 +102,7 @@ ShownInput Engine::FindInput(const LocalName& name, int peer) const {
 absl::Status Engine::FetchInPlace(const LocalName& name) {
   const Signature& s = name.pending->signature;
   const int ranks = world_->direct()->size();
-  const size_t about = InputBytesOf(s) * (s.kind == RequestKind::kAllgather ? ranks : 1);
+  const size_t about = TensorBytes(s) * (s.kind == RequestKind::kAllgather ? ranks : 1);
   ShownInputs inputs(about >= config_.thresholds.host.stream_bytes);
   for (int peer = 0; peer < ranks; ++peer) {
     const ShownInput input = FindInput(name, peer);

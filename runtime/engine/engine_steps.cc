@@ -3,6 +3,7 @@
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/fusion.h"
+#include "runtime/engine/tensor_bytes.h"
 
 namespace hvd {
 namespace {
@@ -165,8 +166,7 @@ void Engine::EndAll() {
 void Engine::Tune(const std::vector<LogEntry>& batch) {
   int64_t bytes = 0;
   for (const LogEntry& entry : batch) {
-    const Signature& s = entry.signature;
-    bytes += static_cast<int64_t>(s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype)));
+    bytes += static_cast<int64_t>(TensorBytes(entry.signature));
   }
   if (!tuner_->CountBatch(bytes)) return;
   TuneDecision decision = tuner_->Decide();

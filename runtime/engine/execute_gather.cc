@@ -2,13 +2,10 @@
 #include <numeric>
 
 #include "runtime/engine/execute.h"
+#include "runtime/engine/tensor_bytes.h"
 
 namespace hvd {
 namespace {
-
-size_t ElementBytes(const Signature& signature) {
-  return DtypeBytes(static_cast<hvd_dtype_t>(signature.dtype));
-}
 
 // One tensor's gather into its place.
 absl::Status Gather(absl::FunctionRef<std::string()> what, const ResultPlace& place,
@@ -24,7 +21,7 @@ absl::Status Gather(absl::FunctionRef<std::string()> what, const ResultPlace& pl
 absl::Status ExecuteAllgather(const Execution& work) {
   Request* request = work.request;
   const Signature& signature = request->signature;
-  const size_t row_bytes = signature.row_elements() * ElementBytes(signature);
+  const size_t row_bytes = RowBytes(signature);
   std::vector<size_t> bytes_by_rank;
   ResultSize size;
   for (const int64_t rows : work.entry.rows) {

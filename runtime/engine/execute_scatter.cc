@@ -3,6 +3,7 @@
 
 #include "runtime/engine/execute.h"
 #include "runtime/engine/reduction.h"
+#include "runtime/engine/tensor_bytes.h"
 
 namespace hvd {
 namespace {
@@ -75,8 +76,7 @@ absl::Status ExecuteAlltoall(const Execution& work) {
   Request* request = work.request;
   const Signature& signature = request->signature;
   const int ranks = work.collectives->size();
-  const size_t row_bytes =
-      signature.row_elements() * DtypeBytes(static_cast<hvd_dtype_t>(signature.dtype));
+  const size_t row_bytes = RowBytes(signature);
   const std::vector<int64_t> splits = SplitsOf(*request, ranks);
   const auto all = ExchangeSplits(splits, work.collectives);
   if (!all.ok()) return all.status();

@@ -1,6 +1,7 @@
 #include "runtime/engine/fusion.h"
 
 #include "runtime/collective/collectives.h"
+#include "runtime/engine/tensor_bytes.h"
 
 namespace hvd {
 
@@ -49,8 +50,7 @@ std::vector<std::vector<size_t>> PlanFusion(const std::vector<LogEntry>& batch,
   std::vector<OpenRun> open;  // one a kind of run
   for (size_t i = 0; i < batch.size(); ++i) {
     const Signature& s = batch[i].signature;
-    const size_t bytes =
-        MayFuse(batch[i], rules) ? s.elements() * DtypeBytes(static_cast<hvd_dtype_t>(s.dtype)) : 0;
+    const size_t bytes = MayFuse(batch[i], rules) ? TensorBytes(s) : 0;
     if (!MayFuse(batch[i], rules) || bytes >= rules.threshold) {
       plan.push_back({i});
       continue;
