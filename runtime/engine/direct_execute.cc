@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/types/span.h"
 #include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
 #include "runtime/collective/kernels/stream_copy.h"
@@ -96,9 +97,8 @@ class DirectExecution {
       case RequestKind::kReduceScatter:
         return ReduceScatter();
       case RequestKind::kAllgather:
-        return Allgather();
       case RequestKind::kAlltoall:
-        return Alltoall();
+        return FetchAll();
       case RequestKind::kBroadcast:
         Fetch(request_->output, {shown_.At(request_->root_index), TensorBytes(signature_)});
         return absl::OkStatus();
@@ -130,35 +130,33 @@ class DirectExecution {
     return Reduce(mine.begin * elements, mine.count * elements, output);
   }
 
-  absl::Status Allgather() {
-    size_t all = 0;
-    for (int peer = 0; peer < size_; ++peer) all += shown_.Of(peer).bytes;
-    return FetchAll(static_cast<int64_t>(all / RowBytes(signature_)));
-  }
-
-  absl::Status Alltoall() {
-    int64_t rows_of[kMaxLocalRanks];
-    int64_t rows = 0;
+  // An allgather or alltoall: everyone's, one after the other by rank. Each begins with its right
+  // neighbour's: where two read the same at once, each hinders the other.
+  absl::Status FetchAll() {
+    ShownInput inputs[kMaxLocalRanks];
+    size_t bytes = 0, first_bytes = 0;  // of all; up to this rank's own
     for (int peer = 0; peer < size_; ++peer) {
-      rows_of[peer] = static_cast<int64_t>(shown_.Of(peer).bytes / RowBytes(signature_));
-      rows += rows_of[peer];
+      inputs[peer] = shown_.Of(peer);
+      bytes += inputs[peer].bytes;
+      if (peer <= me_) first_bytes = bytes;
     }
-    if (request_->wants_received_splits) request_->received_splits.assign(rows_of, rows_of + size_);
-    return FetchAll(rows);
+    if (request_->wants_received_splits && signature_.kind == RequestKind::kAlltoall) {
+      NoteSplits({inputs, static_cast<size_t>(size_)});
+    }
+    void* output = nullptr;
+    absl::Status placed = Place(static_cast<int64_t>(bytes / RowBytes(signature_)), bytes, &output);
+    auto* to = static_cast<std::byte*>(output);
+    std::byte* rest = to + first_bytes;
+    for (int peer = me_ + 1; peer < size_; ++peer) rest = Fetch(rest, inputs[peer]);
+    for (int peer = 0; peer <= me_; ++peer) to = Fetch(to, inputs[peer]);
+    return placed;
   }
 
-  // One after the other, by rank. Each begins with its right neighbour's: where two read the same
-  // at once, each hinders the other.
-  absl::Status FetchAll(int64_t rows) {
-    void* output = nullptr;
-    absl::Status placed = Place(rows, rows * RowBytes(signature_), &output);
-    if (absl::IsInternal(placed)) return placed;
-    auto* to = static_cast<std::byte*>(output);
-    std::byte* rest = to;
-    for (int peer = 0; peer <= me_; ++peer) rest += shown_.Of(peer).bytes;
-    for (int peer = me_ + 1; peer < size_; ++peer) rest = Fetch(rest, shown_.Of(peer));
-    for (int peer = 0; peer <= me_; ++peer) to = Fetch(to, shown_.Of(peer));
-    return placed;
+  void NoteSplits(absl::Span<const ShownInput> inputs) {
+    request_->received_splits.clear();
+    for (const ShownInput& input : inputs) {
+      request_->received_splits.push_back(static_cast<int64_t>(input.bytes / RowBytes(signature_)));
+    }
   }
 
   // Returns where the next one goes.

@@ -20,8 +20,8 @@ absl::Status ExecuteDirect(const Direct& direct, const DirectTicket& ticket, Req
 
 // What this rank needs of a rank's input. The bytes: of an allgather or alltoall.
 struct ShownInput {
-  const std::byte* at = nullptr;
-  size_t bytes = 0;
+  const std::byte* at;
+  size_t bytes;
 };
 // Of everyone's.
 class ShownInputs {
