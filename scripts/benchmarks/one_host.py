@@ -32,6 +32,21 @@ def allreduce(report, rounds):
         report.at_least(f"user buffers, {words(size)}: times the best peer", ratio, 2.5 if size >= 16 * MB else 1.6)
 
 
+def private(report, rounds):
+    """No promise: what user buffers could reach at most, since no rank sees another's. Two ranks, float32."""
+    sizes = [64 * KB, 256 * KB, MB, 4 * MB]
+    runs = {
+        "limit": sides.limit(2, sizes),
+        "private": sides.limit(2, sizes, "private"),
+        "user": sides.hvd_sizes(2, "allreduce", sizes, "--buffers", "user"),
+    }
+    times = sides.take_turns(report, runs, rounds)
+    sides.table(report, times, runs, sizes)
+    for size in sizes:
+        report.note(f"{words(size):>6}: the limit of private memory is {times.ratio('limit', 'private', size):.2f} of the limit; "
+                    f"user buffers reach {times.ratio('private', 'user', size):.2f} of it")
+
+
 def small(report, rounds):
     """Two ranks, a few bytes: blocking by name, and submitted and waited for."""
     sizes = [4, 8, 16, 48, KB]

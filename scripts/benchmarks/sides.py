@@ -70,8 +70,8 @@ def hvd_sizes(np, op, sizes, *options):
     return hvd(np, op, "--sizes", sizes_text(sizes), *options)
 
 
-def limit(np, sizes):
-    return lambda: run([PEERS / "limit", np, sizes_text(sizes)])
+def limit(np, sizes, *kind):
+    return lambda: run([PEERS / "limit", np, sizes_text(sizes), *kind])
 
 
 def openmpi(np, op, sizes):

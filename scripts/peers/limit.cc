@@ -1,12 +1,17 @@
-// The floor: all buffers lie in memory that every rank maps, each rank sums its own slice of all of
-// them and writes the sum into all; nothing is copied. No user's buffer lies so; it shows what is
-// left to win. Usage: limit NP SIZES
+// What the machine's memory lets an allreduce be, with next to nothing around it.
+// shared: all buffers lie in memory that every rank maps, each rank sums its own slice of all of
+// them and writes the sum into all; nothing is copied. Only hvd_alloc's buffers lie so. private: no
+// rank sees another's buffer, so each copies what the others sum to where they see it, sums its own
+// slice out of everyone's and into everyone's, and copies the others' slices back. (Of copying all
+// and summing all, of a result beside the input, of pieces of 16 KB to 256 KB and of places by
+// turns, none was faster, from 64 KB to 4 MB.) Usage: limit NP SIZES [private]
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <new>
 
 #include "scripts/peers/timing.h"
@@ -53,6 +58,17 @@ void SumSliceOfTwo(float* __restrict a, float* __restrict b, size_t begin, size_
   for (size_t i = begin; i < end; ++i) a[i] = b[i] = a[i] + b[i];
 }
 
+void Sum(const std::vector<float*>& buffers, size_t begin, size_t end) {
+  buffers.size() == 2 ? SumSliceOfTwo(buffers[0], buffers[1], begin, end)
+                      : SumSlice(buffers, begin, end);
+}
+
+// Copies all but [begin, end) of `count` elements.
+void CopyAround(float* to, const float* from, size_t begin, size_t end, size_t count) {
+  std::memcpy(to, from, begin * sizeof(float));
+  std::memcpy(to + end, from + end, (count - end) * sizeof(float));
+}
+
 void PinTo(int rank) {
   cpu_set_t mine;
   CPU_ZERO(&mine);
@@ -62,9 +78,10 @@ void PinTo(int rank) {
 
 }  // namespace
 
-int main(int, char** argv) {
+int main(int argc, char** argv) {
   peers::Peer peer;
-  peer.name = "limit";
+  const bool is_private = argc > 3 && std::strcmp(argv[3], "private") == 0;
+  peer.name = is_private ? "limit of private memory" : "limit";
   peer.size = std::atoi(argv[1]);
   if (peer.size < 1 || peer.size > kMaxRanks) return 2;
   const std::vector<size_t> sizes = peers::ParseSizes(argv[2]);
@@ -78,15 +95,20 @@ int main(int, char** argv) {
   PinTo(peer.rank);
 
   peer.barrier = [&] { Barrier(shared, peer.size); };
-  const auto sum = [&](float*, size_t count) {
-    Barrier(shared, peer.size);
+  // Like the shared ones at the begin of a cache line, and not at that of a page: see CopyBytes.
+  auto* const own = static_cast<float*>(std::aligned_alloc(64, (most + 63) / 64 * 64));
+  const auto sum = [&](float* data, size_t count) {
     const size_t begin = count * peer.rank / peer.size, end = count * (peer.rank + 1) / peer.size;
-    peer.size == 2 ? SumSliceOfTwo(buffers[0], buffers[1], begin, end)
-                   : SumSlice(buffers, begin, end);
+    std::vector<float*> seen = buffers;  // where this rank sees everyone's
+    seen[peer.rank] = data;
+    if (is_private) CopyAround(buffers[peer.rank], data, begin, end, count);
     Barrier(shared, peer.size);
+    Sum(seen, begin, end);
+    Barrier(shared, peer.size);
+    if (is_private) CopyAround(data, buffers[peer.rank], begin, end, count);
   };
   peers::SumInPlace(
-      &peer, [&](size_t) { return buffers[peer.rank]; }, sum);
+      &peer, [&](size_t) { return is_private ? own : buffers[peer.rank]; }, sum);
   peer.max = [&](double mine) {
     shared->times[peer.rank] = mine;
     Barrier(shared, peer.size);
