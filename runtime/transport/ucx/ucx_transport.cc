@@ -6,13 +6,13 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "runtime/transport/ucx/net_devices.h"
 #include "runtime/transport/ucx/ucx_library.h"
+#include "runtime/transport/ucx/ucx_requests.h"
+#include "runtime/transport/ucx/ucx_settings.h"
 
 namespace hvd {
 namespace {
@@ -30,104 +30,6 @@ uint64_t TagOf(uint64_t token, int source, MessageTag tag) {
   bits = (bits << kChannelBits) | tag.channel;
   return (bits << kStepBits) | (tag.step & ((1u << kStepBits) - 1));
 }
-
-// Over TCP messages up to this are sent at once. A rendezvous asks the receiver first, and its
-// answer queues behind all that the receiver sends itself, so that a full-duplex link is half idle.
-constexpr char kTcpRendezvous[] = "1m";
-// Of UCX's buffers: what goes into one call of the kernel. Its own 8 KB cut messages into as many;
-// here the largest segment of a ring fits in, with UCX's header.
-constexpr char kTcpSegment[] = "256k";
-
-// The one place where UCX's errors become ours.
-absl::Status UcxError(const UcxLibrary& ucx, ucs_status_t status, const std::string& doing) {
-  const std::string text = doing + ": " + ucx.status_string(status);
-  switch (status) {
-    case UCS_ERR_CANCELED:
-      return absl::AbortedError(text);
-    case UCS_ERR_CONNECTION_RESET:
-    case UCS_ERR_ENDPOINT_TIMEOUT:
-    case UCS_ERR_UNREACHABLE:
-    case UCS_ERR_NOT_CONNECTED:
-    case UCS_ERR_REJECTED:
-      return absl::UnavailableError(text);
-    default:
-      return absl::InternalError(text);
-  }
-}
-
-// UCX is called by one thread at a time: every call that touches a worker, its requests included,
-// holds its mutex. Nothing waits while it holds it.
-struct UcxWorker {
-  const UcxLibrary* ucx = nullptr;
-  ucp_worker_h handle = nullptr;
-  std::mutex mutex;
-};
-
-// Owns a UCX request that was not done at once.
-class UcxRequest : public TransportRequest {
- public:
-  UcxRequest(UcxWorker* worker, void* request)
-      : ucx_(worker->ucx), worker_(worker), request_(request) {}
-  ~UcxRequest() override {
-    if (request_ == nullptr) return;
-    const std::lock_guard lock(worker_->mutex);
-    Drop();
-  }
-
- protected:
-  // REQUIRES: the mutex.
-  void Drop() {
-    if (request_ == nullptr) return;
-    if (ucx_->request_check_status(request_) == UCS_INPROGRESS && cancels_) {
-      ucx_->request_cancel(worker_->handle, request_);
-    }
-    ucx_->request_free(std::exchange(request_, nullptr));
-  }
-
-  const UcxLibrary* const ucx_;
-  UcxWorker* const worker_;
-  void* request_;
-  bool cancels_ = false;  // UCX can cancel receives only
-};
-
-class UcxSend : public UcxRequest {
- public:
-  using UcxRequest::UcxRequest;
-  absl::StatusOr<bool> Test() override {
-    if (request_ == nullptr) return true;
-    const std::lock_guard lock(worker_->mutex);
-    const ucs_status_t status = ucx_->request_check_status(request_);
-    if (status == UCS_INPROGRESS) return false;
-    if (status != UCS_OK) return UcxError(*ucx_, status, "sending");
-    Drop();
-    return true;
-  }
-};
-
-class UcxReceive : public UcxRequest {
- public:
-  UcxReceive(UcxWorker* worker, void* request, size_t bytes)
-      : UcxRequest(worker, request), bytes_(bytes) {
-    cancels_ = true;
-  }
-  absl::StatusOr<bool> Test() override {
-    if (request_ == nullptr) return true;
-    const std::lock_guard lock(worker_->mutex);
-    ucp_tag_recv_info_t info;
-    const ucs_status_t status = ucx_->tag_recv_request_test(request_, &info);
-    if (status == UCS_INPROGRESS) return false;
-    if (status != UCS_OK) return UcxError(*ucx_, status, "receiving");
-    if (info.length != bytes_) {
-      return absl::InternalError(absl::StrFormat(
-          "a message of %d bytes came where %d were expected", info.length, bytes_));
-    }
-    Drop();
-    return true;
-  }
-
- private:
-  const size_t bytes_;
-};
 
 // An address as it travels: who and which epoch, then UCX's own bytes.
 struct AddressHead {
@@ -194,34 +96,13 @@ UcxTransport::~UcxTransport() {
   if (context_ != nullptr) ucx_->cleanup(context_);
 }
 
-// UCX guesses speeds (100 Mbit/s for lo) and picks lanes and thresholds by them, so these are said.
 absl::Status UcxTransport::Configure(ucp_config_t* config) {
-  const std::vector<std::string> rdma = ListRdmaPorts();
-  std::vector<std::string> devices = ChooseInterfaces(ListNetInterfaces());
-  devices.insert(devices.end(), rdma.begin(), rdma.end());
-  const std::string chosen =
-      options_.net_devices.empty() ? absl::StrJoin(devices, ",") : options_.net_devices;
-  const std::string tls =
-      !options_.tls.empty() ? options_.tls : (rdma.empty() ? "tcp,self" : "rc,ud,tcp,self");
-  devices_ = absl::StrFormat("over %s with %s", chosen, tls);
-  const std::pair<const char*, std::string> settings[] = {
-      {"NET_DEVICES", chosen},
-      {"TLS", tls},
-      {"RNDV_THRESH", rdma.empty() ? kTcpRendezvous : "32k"},
-      {"TX_SEG_SIZE", kTcpSegment},  // TCP's; UCX 1.13 knows it by this name here,
-      {"RX_SEG_SIZE", kTcpSegment},
-      {"TCP_TX_SEG_SIZE", kTcpSegment},  // newer ones by this
-      {"TCP_RX_SEG_SIZE", kTcpSegment},
-      {"MAX_EAGER_RAILS", "1"},
-      {"TCP_MAX_NUM_EPS", "inf"},
-      {"ADDRESS_VERSION", "v2"},
-      // Else an interface without endpoints is watched by UCX's own thread alone, which does not
-      // wake a sleeper on the event descriptor: a rank that only receives would sleep on.
-      {"ADAPTIVE_PROGRESS", "n"},
-  };
-  for (const auto& [name, value] : settings) {
-    const ucs_status_t status = ucx_->config_modify(config, name, value.c_str());
-    if (status != UCS_OK) return UcxError(*ucx_, status, absl::StrFormat("UCX_%s=%s", name, value));
+  const UcxSettings settings = ChooseUcxSettings({options_.net_devices, options_.tls},
+                                                 {ListNetInterfaces(), ListRdmaPorts()});
+  devices_ = settings.devices;
+  for (const auto& [name, value] : settings.values) {
+    const ucs_status_t status = ucx_->config_modify(config, name.c_str(), value.c_str());
+    if (status != UCS_OK) return UcxError(*ucx_, status, "UCX_" + name + "=" + value);
   }
   return absl::OkStatus();
 }

@@ -1,0 +1,69 @@
+#include "runtime/transport/ucx/ucx_requests.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+
+namespace hvd {
+
+absl::Status UcxError(const UcxLibrary& ucx, ucs_status_t status, const std::string& doing) {
+  const std::string text = doing + ": " + ucx.status_string(status);
+  switch (status) {
+    case UCS_ERR_CANCELED:
+      return absl::AbortedError(text);
+    case UCS_ERR_CONNECTION_RESET:
+    case UCS_ERR_ENDPOINT_TIMEOUT:
+    case UCS_ERR_UNREACHABLE:
+    case UCS_ERR_NOT_CONNECTED:
+    case UCS_ERR_REJECTED:
+      return absl::UnavailableError(text);
+    default:
+      return absl::InternalError(text);
+  }
+}
+
+UcxRequest::~UcxRequest() {
+  if (request_ == nullptr) return;
+  const std::lock_guard lock(worker_->mutex);
+  Drop();
+}
+
+void UcxRequest::Drop() {
+  if (request_ == nullptr) return;
+  if (ucx_->request_check_status(request_) == UCS_INPROGRESS && cancels_) {
+    ucx_->request_cancel(worker_->handle, request_);
+  }
+  ucx_->request_free(std::exchange(request_, nullptr));
+}
+
+absl::StatusOr<bool> UcxSend::Test() {
+  if (request_ == nullptr) return true;
+  const std::lock_guard lock(worker_->mutex);
+  const ucs_status_t status = ucx_->request_check_status(request_);
+  if (status == UCS_INPROGRESS) return false;
+  if (status != UCS_OK) return UcxError(*ucx_, status, "sending");
+  Drop();
+  return true;
+}
+
+UcxReceive::UcxReceive(UcxWorker* worker, void* request, size_t bytes)
+    : UcxRequest(worker, request), bytes_(bytes) {
+  cancels_ = true;
+}
+
+absl::StatusOr<bool> UcxReceive::Test() {
+  if (request_ == nullptr) return true;
+  const std::lock_guard lock(worker_->mutex);
+  ucp_tag_recv_info_t info;
+  const ucs_status_t status = ucx_->tag_recv_request_test(request_, &info);
+  if (status == UCS_INPROGRESS) return false;
+  if (status != UCS_OK) return UcxError(*ucx_, status, "receiving");
+  if (info.length != bytes_) {
+    return absl::InternalError(
+        absl::StrFormat("a message of %d bytes came where %d were expected", info.length, bytes_));
+  }
+  Drop();
+  return true;
+}
+
+}  // namespace hvd

@@ -1,0 +1,59 @@
+// Sends and receives under way over UCX, and what UCX's errors are to us.
+//
+// UCX is called by one thread at a time: every call that touches a worker, its requests included,
+// holds its mutex. Nothing waits while it holds it.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/transport/transport.h"
+#include "runtime/transport/ucx/ucx_library.h"
+
+namespace hvd {
+
+// Unavailable: the peer cannot be reached any more. Aborted: it was cancelled.
+absl::Status UcxError(const UcxLibrary& ucx, ucs_status_t status, const std::string& doing);
+
+struct UcxWorker {
+  const UcxLibrary* ucx = nullptr;
+  ucp_worker_h handle = nullptr;
+  std::mutex mutex;
+};
+
+// Owns a UCX request that was not done at once.
+class UcxRequest : public TransportRequest {
+ public:
+  UcxRequest(UcxWorker* worker, void* request)
+      : ucx_(worker->ucx), worker_(worker), request_(request) {}
+  ~UcxRequest() override;
+
+ protected:
+  // REQUIRES: the mutex.
+  void Drop();
+
+  const UcxLibrary* const ucx_;
+  UcxWorker* const worker_;
+  void* request_;
+  bool cancels_ = false;  // UCX can cancel receives only
+};
+
+class UcxSend : public UcxRequest {
+ public:
+  using UcxRequest::UcxRequest;
+  absl::StatusOr<bool> Test() override;
+};
+
+class UcxReceive : public UcxRequest {
+ public:
+  UcxReceive(UcxWorker* worker, void* request, size_t bytes);
+  absl::StatusOr<bool> Test() override;
+
+ private:
+  const size_t bytes_;
+};
+
+}  // namespace hvd

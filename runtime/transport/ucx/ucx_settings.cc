@@ -1,0 +1,58 @@
+#include "runtime/transport/ucx/ucx_settings.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace hvd {
+namespace {
+
+// Over TCP messages up to this are sent at once. A rendezvous asks the receiver first, and its
+// answer queues behind all that the receiver sends itself, so that a full-duplex link is half idle.
+constexpr char kTcpRendezvous[] = "1m";
+constexpr char kRdmaRendezvous[] = "32k";
+// Of UCX's buffers: what goes into one call of the kernel. Its own 8 KB cut messages into as many;
+// here the largest segment of a ring fits in, with UCX's header.
+constexpr char kTcpSegment[] = "256k";
+
+// UCX names RDMA ports with their number, "mlx5_0:1", and network interfaces without.
+bool HasRdmaPort(const std::string& devices) { return absl::StrContains(devices, ':'); }
+
+bool IsTcpOnly(const std::string& tls) {
+  for (const absl::string_view one : absl::StrSplit(tls, ',', absl::SkipWhitespace())) {
+    if (one != "tcp" && one != "self") return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+UcxSettings ChooseUcxSettings(const UcxChoices& choices, const UcxDevices& has) {
+  std::vector<std::string> found = ChooseInterfaces(has.interfaces);
+  found.insert(found.end(), has.rdma_ports.begin(), has.rdma_ports.end());
+  const std::string devices =
+      choices.net_devices.empty() ? absl::StrJoin(found, ",") : choices.net_devices;
+  const std::string tls =
+      !choices.tls.empty() ? choices.tls : (HasRdmaPort(devices) ? "rc,ud,tcp,self" : "tcp,self");
+  const bool rdma = HasRdmaPort(devices) && !IsTcpOnly(tls);
+  UcxSettings settings;
+  settings.devices = "over " + devices + " with " + tls;
+  settings.values = {
+      {"NET_DEVICES", devices},
+      {"TLS", tls},
+      {"RNDV_THRESH", rdma ? kRdmaRendezvous : kTcpRendezvous},
+      {"TX_SEG_SIZE", kTcpSegment},  // TCP's; UCX 1.13 knows it by this name here,
+      {"RX_SEG_SIZE", kTcpSegment},
+      {"TCP_TX_SEG_SIZE", kTcpSegment},  // newer ones by this
+      {"TCP_RX_SEG_SIZE", kTcpSegment},
+      {"MAX_EAGER_RAILS", "1"},
+      {"TCP_MAX_NUM_EPS", "inf"},
+      {"ADDRESS_VERSION", "v2"},
+      // Else an interface without endpoints is watched by UCX's own thread alone, which does not
+      // wake a sleeper on the event descriptor: a rank that only receives would sleep on.
+      {"ADAPTIVE_PROGRESS", "n"},
+  };
+  return settings;
+}
+
+}  // namespace hvd

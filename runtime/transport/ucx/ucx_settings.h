@@ -1,0 +1,32 @@
+// What UCX is told: it guesses speeds (100 Mbit/s for lo) and picks lanes and thresholds by them.
+// Pure.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/transport/ucx/net_devices.h"
+
+namespace hvd {
+
+// What the user chose; empty: chosen here.
+struct UcxChoices {
+  std::string net_devices;  // "eth0,mlx5_0:1"
+  std::string tls;          // UCX's transports
+};
+
+// What this host has.
+struct UcxDevices {
+  std::vector<NetInterface> interfaces;
+  std::vector<std::string> rdma_ports;  // active ones
+};
+
+struct UcxSettings {
+  std::vector<std::pair<std::string, std::string>> values;  // by UCX's names without UCX_
+  std::string devices;  // "over eth0 with tcp,self", for messages
+};
+
+UcxSettings ChooseUcxSettings(const UcxChoices& choices, const UcxDevices& has);
+
+}  // namespace hvd
