@@ -46,7 +46,8 @@ struct ReduceArgs {
   double postscale = 1.0;
   int divisor = 0;  // for AVERAGE, instead of the group's size; 0: the group's size
   // Several tensors fused: reduced as if they lay one after the other. input, output and
-  // count are not used then.
+  // count are not used then. As many on all ranks, for the way may depend on that; where one ends
+  // and the next begins may differ.
   absl::Span<const ReducePart> parts = {};
 };
 

@@ -26,7 +26,9 @@ Board::Board(const BoardPlace& place)
     : place_(place), memory_(place.memory, {place.local_size, place.world_size, place.entries}) {}
 
 absl::StatusOr<uint32_t> Board::Mark(std::string_view name, const MarkValue& value) {
-  if (joined_.load(std::memory_order_relaxed)) return MarkNew(name, value);
+  if (joined_.load(std::memory_order_relaxed) || left_.load(std::memory_order_relaxed)) {
+    return MarkNew(name, value);
+  }
   const auto at = numbers_.find(name);
   if (at != numbers_.end()) {
     const uint32_t number = at->second;
@@ -88,6 +90,7 @@ absl::StatusOr<uint32_t> Board::MarkNew(std::string_view name, const MarkValue& 
     }
     number = MarkLocked(name, value, &run);
     if (joined && number.ok()) Settle(*number);
+    if (!joined && number.ok()) OweLess(*number);
   }
   if (!number.ok() || memory_.header().left_count.load() == 0) return number;
   if (absl::Status left = CheckLeft(*number, run, name); !left.ok()) return left;
@@ -170,20 +173,48 @@ void Board::AbortThrown(const std::exception& error, std::string_view name) cons
   AbortEpoch(place_.page, {text, rank}, place_.event_fds);
 }
 
-absl::Status Board::NoteLeft() {
+absl::Status Board::NoteLeft(absl::Span<const std::string_view> owed) {
   Lock lock(*this);
   if (!lock.held()) return Aborted(place_.page);
   BoardHeader& header = memory_.header();
+  // First: an Advance at this moment either has come to its end, or looks who waits (AdvanceLeft).
+  left_.store(true);
+  for (const std::string_view name : owed) {
+    const uint32_t number = Find(name);
+    ++owed_[number];
+    memory_.outstanding(place_.local_rank, number).store(1);
+  }
   header.left.Add(place_.local_rank);
   header.left_count.fetch_add(1);
   for (uint32_t n = 1; n <= header.used; ++n) {
-    const MarkWord word(memory_.entry(n).word.load());
-    if (word.asked() > 0 && memory_.outstanding(place_.local_rank, n).load() == 0) {
-      return AbortLeft(RankHere(place_.local_rank), KeptName(memory_.entry(n)));
-    }
+    if (absl::Status ended = EndIfAwaited(n); !ended.ok()) return ended;
   }
   if (place_.several_hosts) PushOutbox(kLeftFlag | static_cast<uint32_t>(place_.local_rank));
   return absl::OkStatus();
+}
+
+// Under the lock, by a rank that has left: others may have asked for what it does not bring.
+absl::Status Board::EndIfAwaited(uint32_t number) const {
+  const MarkWord word(memory_.entry(number).word.load());
+  const bool brings = memory_.outstanding(place_.local_rank, number).load() != 0;
+  if (word.asked() == 0 || brings) return absl::OkStatus();
+  return AbortLeft(RankHere(place_.local_rank), KeptName(memory_.entry(number)));
+}
+
+// This rank has left, and has executed [begin, end) of the log. A peer that was faster may have
+// asked for some of it again, when it could not know yet that this rank never will.
+void Board::AdvanceLeft(uint64_t begin, uint64_t end) {
+  Lock lock(*this);
+  if (!lock.held()) return;
+  for (uint64_t seq = begin; seq < end; ++seq) {
+    const uint32_t number = memory_.slot(seq).number;
+    memory_.outstanding(place_.local_rank, number).store(owed_.count(number) > 0 ? 1 : 0);
+  }
+  memory_.position(place_.local_rank).executed.store(end);
+  for (uint64_t seq = begin; seq < end; ++seq) {
+    // Every wait says it.
+    if (!EndIfAwaited(memory_.slot(seq).number).ok()) return;
+  }
 }
 
 std::vector<OpenName> Board::Open(size_t at_most) const {

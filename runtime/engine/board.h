@@ -90,7 +90,7 @@ class Board {
   // is not ready for these until it has marked them or given them up, and the join waits for that.
   // REQUIRES: Keep of each.
   absl::StatusOr<uint32_t> Join(absl::Span<const std::string_view> owed = {});
-  // This rank has joined and marks `name` once less than it owes.
+  // This rank has joined, or left, and marks `name` once less than it owes.
   void GiveUp(std::string_view name);
 
   // The next batch for this rank to execute, if one has been closed. Every rank sees the same
@@ -123,8 +123,11 @@ class Board {
   }
 
   // This rank will submit nothing more (its kLeave has been marked). Aborts the epoch when a peer
-  // on this host waits for it. With several hosts the leader passes it on.
-  absl::Status NoteLeft();
+  // on this host waits for it, now or later. With several hosts the leader passes it on.
+  //
+  // `owed`: what it has submitted before and may still have to mark, as in Join: whoever waits for
+  // that waits for what comes.
+  absl::Status NoteLeft(absl::Span<const std::string_view> owed = {});
   // Aborts the epoch, for a cause that is known; returns it.
   absl::Status Abort(const AbortCause& cause) const;
   // … what was thrown: this rank cannot do its part of `name` (empty: of anything). Needs no
@@ -170,10 +173,12 @@ class Board {
   absl::StatusOr<uint32_t> JoinLocked(absl::Span<const std::string_view> owed, int* run);
   bool Owes(std::string_view name) const;
   bool Settle(uint32_t number);
+  void OweLess(uint32_t number);
   bool MarkNeutral(uint32_t number);
   bool FinishJoin();
   void ClearNeutral();
   absl::Status CheckLeft(uint32_t number, int run, std::string_view name);
+  absl::Status EndIfAwaited(uint32_t number) const;
 
   // Decisions and the log (board_log.cc).
   void Complete(uint32_t number, MarkWord claimed);
@@ -189,6 +194,7 @@ class Board {
   uint64_t BatchBegin(uint64_t batch) const;
   void CloseAll();
   void AdvanceJoined(uint64_t begin, uint64_t end);
+  void AdvanceLeft(uint64_t begin, uint64_t end);
   // All ranks of the host: the bell is not the set's.
   void RingHost() const {
     Ring(&place_.page->bell, place_.event_fds, static_cast<int>(place_.page->local_size));
@@ -198,8 +204,8 @@ class Board {
   const BoardMemory memory_;
   std::unordered_map<std::string, uint32_t, NameHash, std::equal_to<>> numbers_;
   std::vector<Known> known_;  // by number
-  std::atomic<bool> joined_{false};
-  // Of the latest join; under the lock.
+  std::atomic<bool> joined_{false}, left_{false};
+  // Of the latest join, or of the leave; under the lock.
   std::unordered_map<uint32_t, int> owed_;  // by number
   uint64_t joined_at_ = 0;                  // log entries that this rank had executed
   std::atomic<uint64_t> next_batch_{0};     // batches executed

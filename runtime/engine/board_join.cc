@@ -64,10 +64,15 @@ bool Board::Owes(std::string_view name) const {
   return !owed_.empty() && owed_.count(Find(name)) > 0;
 }
 
-// Under the lock: this rank owes one mark less. True if that completed the join.
-bool Board::Settle(uint32_t number) {
+// Under the lock.
+void Board::OweLess(uint32_t number) {
   const auto owed = owed_.find(number);
-  if (--owed->second == 0) owed_.erase(owed);
+  if (owed != owed_.end() && --owed->second == 0) owed_.erase(owed);
+}
+
+// Under the lock: this rank, which has joined, owes one mark less. True if that completed the join.
+bool Board::Settle(uint32_t number) {
+  OweLess(number);
   BoardHeader& header = memory_.header();
   --header.owed;
   header.join_position = header.log_end.load(std::memory_order_acquire);
@@ -80,10 +85,15 @@ void Board::GiveUp(std::string_view name) {
     Lock lock(*this);
     if (!lock.held()) return;
     const uint32_t number = Find(name);
-    if (owed_.at(number) == 1) {
-      memory_.outstanding(place_.local_rank, number).store(0);
-      completed = MarkNeutral(number);
+    const auto owed = owed_.find(number);
+    if (owed == owed_.end()) return;  // the epoch has ended before this rank could say what it owes
+    const bool last = owed->second == 1;
+    if (last) memory_.outstanding(place_.local_rank, number).store(0);
+    if (left_.load(std::memory_order_relaxed)) {
+      OweLess(number);
+      return (void)EndIfAwaited(number).ok();  // every wait says it
     }
+    if (last) completed = MarkNeutral(number);
     if (Settle(number)) completed = true;
   }
   if (completed) RingHost();

@@ -38,6 +38,9 @@ std::optional<OutboxEntry> Board::TakeOutbox() {
   taken.left_rank = RankHere(local_rank);
   Lock lock(*this);
   for (uint32_t n = 1; lock.held() && n <= memory_.header().used; ++n) {
+    // What is in the log is answered, though this rank may not have executed it yet.
+    const MarkWord entry(memory_.entry(n).word.load());
+    if (entry.asked() == 0 && !entry.in_flight()) continue;
     if (memory_.outstanding(local_rank, n).load() != 0) taken.left_names.push_back(Name(n));
   }
   return taken;

@@ -178,14 +178,20 @@ void Board::Advance() {
   const uint64_t batch = next_batch_.load(std::memory_order_relaxed);
   const uint64_t begin = BatchBegin(batch);
   const uint64_t end = memory_.batch_end(batch).load(std::memory_order_acquire);
-  if (!joined_.load(std::memory_order_relaxed)) {
+  const bool away =
+      joined_.load(std::memory_order_relaxed) || left_.load(std::memory_order_relaxed);
+  if (!away) {
     for (uint64_t seq = begin; seq < end; ++seq) {
       memory_.outstanding(place_.local_rank, memory_.slot(seq).number).store(0);
     }
     memory_.position(place_.local_rank).executed.store(end);
   }
-  // Also when another thread has joined at this moment and has found the above unfinished.
-  if (joined_.load()) AdvanceJoined(begin, end);
+  // Also when another thread has joined or left at this moment and has found the above unfinished.
+  if (joined_.load()) {
+    AdvanceJoined(begin, end);
+  } else if (left_.load()) {
+    AdvanceLeft(begin, end);
+  }
   next_batch_.store(batch + 1, std::memory_order_release);
   std::atomic<uint32_t>& wanted = memory_.header().room_wanted;
   if (place_.several_hosts && wanted.load() != 0 && wanted.exchange(0) != 0) {

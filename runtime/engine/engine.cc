@@ -7,6 +7,7 @@
 
 #include "runtime/engine/engine_role.h"
 #include "runtime/transport/short_slices.h"
+#include "runtime/transport/signals_blocked.h"
 
 namespace hvd {
 
@@ -24,6 +25,7 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
   (void)OutOfMemory();  // while there is some
   world_->SetThresholds(config_.thresholds);
   world_->activity().state.store(RankState::kIdle);
+  const SignalsBlocked inherited;
   thread_ = std::thread([this] { ThreadBody(); });
   pthread_setname_np(thread_.native_handle(), "hvd-engine");
 }

@@ -112,7 +112,8 @@ class Engine {
   // engine_join.cc
   absl::Status RefuseJoinedLocked(const Request& request) const;
   absl::Status JoinLocked(LocalName* name);
-  void CompleteJoinedLocked(const Request& request);
+  std::vector<std::string_view> OwedLocked();
+  void CompleteAwayLocked(const Request& request);
 
   // engine_steps.cc: the executor's work. REQUIRES: this thread has the role.
   // `stop` is asked often and from inside waits: it must be cheap.
@@ -183,6 +184,7 @@ class Engine {
   void EndAll();
 
   // engine_leave.cc
+  void NoteLeftLocked();
   void EndUnleft(const absl::Status& why);
   void AwaitRole(std::unique_lock<std::mutex>* lock);
   void SayBye();

@@ -42,6 +42,13 @@ class SharedBuffers {
   std::vector<void*> outputs_;
 };
 
+// All that a joined rank has for one entry, in as many parts as the others bring.
+void AppendAbsent(ReducePart part, int group_count, std::vector<ReducePart>* parts) {
+  parts->push_back(part);
+  part.count = 0;
+  for (int more = 1; more < group_count; ++more) parts->push_back(part);
+}
+
 }  // namespace
 
 // What this rank, having joined, has not: neutral values, and a place to drop results.
@@ -72,10 +79,11 @@ absl::Status Engine::ExecuteFused(const std::vector<LogEntry>& batch,
     if (requests[i] != nullptr) {
       AppendParts(*requests[i], &parts);
     } else {
-      ReducePart& part = parts.emplace_back();
+      ReducePart part;
       part.input = neutral_.data();
       part.output = dropped_.data();
       part.count = batch[i].signature.elements();
+      AppendAbsent(part, batch[i].signature.group_count, &parts);
     }
     // The others count on this rank to read and write their tensors.
     if (shared && !buffers.Add(batch[i])) {

@@ -17,15 +17,20 @@ absl::Status Engine::RefuseJoinedLocked(const Request& request) const {
       ": this rank has joined; it submits again when its join has returned");
 }
 
-absl::Status Engine::JoinLocked(LocalName* name) {
-  if (leaving_) return absl::AbortedError("this rank has called shutdown");
+// What this rank has submitted and may still have to mark on the board, each name as often.
+std::vector<std::string_view> Engine::OwedLocked() {
   std::vector<std::string_view> owed;
-  name->direct = false;
   for (const LocalName* pending : names_.Pending()) {
     if (pending->direct) owed.push_back(*pending->name);
   }
   for (const Request* request : deferred_) owed.push_back(*request->local->name);
-  const absl::StatusOr<uint32_t> number = world_->board().Join(owed);
+  return owed;
+}
+
+absl::Status Engine::JoinLocked(LocalName* name) {
+  if (leaving_) return absl::AbortedError("this rank has called shutdown");
+  name->direct = false;
+  const absl::StatusOr<uint32_t> number = world_->board().Join(OwedLocked());
   if (!number.ok()) return number.status();
   // What this rank has marked directly stays marked.
   if (world_->direct() != nullptr) world_->direct()->Leave(rounds_ + 1);
@@ -35,8 +40,8 @@ absl::Status Engine::JoinLocked(LocalName* name) {
   return absl::OkStatus();
 }
 
-// One of those that were pending when this rank joined, or the join itself.
-void Engine::CompleteJoinedLocked(const Request& request) {
+// One of those that were pending when this rank joined or left, or the join itself.
+void Engine::CompleteAwayLocked(const Request& request) {
   if (request.local->direct) world_->board().GiveUp(*request.local->name);
   if (&request != joining_) return;
   joining_ = nullptr;

@@ -1,5 +1,6 @@
 // How a rank leaves: in order with all others, or not.
 #include <chrono>
+#include <new>
 
 #include "runtime/engine/engine_role.h"
 
@@ -26,14 +27,24 @@ void Engine::BeginLeave(Leave* leave) {
     std::lock_guard<std::mutex> lock(mutex_);
     leave->submitted = SubmitLocked(&leave->request);
     leaving_ = leave->submitted.ok();
+    // What this rank has marked directly stays marked.
     if (world_->direct() != nullptr) world_->direct()->Leave(rounds_ + 1);
+    if (leaving_) NoteLeftLocked();
   }
   if (!leave->submitted.ok()) {
     if (!absl::IsAborted(leave->submitted)) EndUnleft(leave->submitted);
     return;
   }
-  (void)world_->board().NoteLeft().ok();  // the epoch is aborted now: the wait says so
   world_->waiter().Ring();
+}
+
+// What goes wrong ends the epoch: the wait says so.
+void Engine::NoteLeftLocked() {
+  try {
+    (void)world_->board().NoteLeft(OwedLocked()).ok();
+  } catch (const std::bad_alloc& error) {
+    world_->board().AbortThrown(error, {});
+  }
 }
 
 void Engine::FinishLeave(Leave* leave) {

@@ -33,8 +33,10 @@ absl::Status Engine::PrepareLocked(LocalName* name, const Request& request) {
 
 absl::Status Engine::MarkLocked(LocalName* name) {
   if (name->pending->signature.kind == RequestKind::kJoin) return JoinLocked(name);
-  // A rank that has joined has told the others that it is away: they would not all see its mark.
-  name->direct = world_->direct() != nullptr && joining_ == nullptr && MarkDirectly(name);
+  // A rank that has joined or left has told the others that it is away: they would not all see its
+  // mark.
+  const bool away = joining_ != nullptr || leaving_;
+  name->direct = world_->direct() != nullptr && !away && MarkDirectly(name);
   return name->direct ? absl::OkStatus() : MarkOnBoard(name);
 }
 

@@ -190,7 +190,7 @@ bool Engine::BreakIfBroken(const absl::Status& status) {
 void Engine::CompleteLocked(Request* request) {
   request->local->pending = nullptr;
   AddPending(-1);
-  if (joining_ != nullptr) CompleteJoinedLocked(*request);
+  if (joining_ != nullptr || leaving_) CompleteAwayLocked(*request);
   RankActivity& activity = world_->activity();
   activity.calls.store(activity.calls.load(std::memory_order_relaxed) + 1,
                        std::memory_order_relaxed);

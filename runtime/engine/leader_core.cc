@@ -206,7 +206,15 @@ void LeaderCore::ReportUp(LeaderTensor* tensor) {
 // A rank that has left answers what it has asked for before, and nothing else.
 absl::Status LeaderCore::OnLeft(int source, const LeftNote& note) {
   lefts_.push_back({source, note.rank, note.names});
-  if (!is_root()) up_.lefts.push_back(note);
+  if (!is_root()) {
+    // What has been reported already may be decided up there by now, and that was all of it.
+    LeftNote to_come = note;
+    std::erase_if(to_come.names, [this](const std::string& name) {
+      const LeaderTensor* tensor = tensors_.FindName(name);
+      return tensor != nullptr && tensor->pending;
+    });
+    up_.lefts.push_back(std::move(to_come));
+  }
   absl::Status status;
   tensors_.ForEach([&](LeaderTensor* tensor) {
     if (status.ok() && tensor->present != 0) status = CheckLeft(*tensor);

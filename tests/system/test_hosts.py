@@ -25,6 +25,14 @@ def test_all_ops_are_right_over_uneven_hosts():
         here.must_be_clean()
 
 
+def test_the_programs_signals_come_to_its_own_threads():
+    with world.hosts(2) as here:
+        for hosts in ("host0:2", "host0:1,host1:1"):
+            outcome = here.hvdrun("-np", 2, "-H", hosts, PROGRAMS / "signals").must(0)
+            assert outcome.out.count("signals taken") == 2, outcome
+        here.must_be_clean()
+
+
 def test_two_by_two_trains_to_the_same_loss():
     def losses(outcome):
         return json.loads(outcome.must(0).out.strip().splitlines()[-1].partition("<stdout>:")[2])["losses"]

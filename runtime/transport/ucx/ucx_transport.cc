@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "runtime/transport/signals_blocked.h"
 #include "runtime/transport/ucx/net_devices.h"
 #include "runtime/transport/ucx/ucx_library.h"
 #include "runtime/transport/ucx/ucx_requests.h"
@@ -108,6 +109,7 @@ absl::Status UcxTransport::Configure(ucp_config_t* config) {
 }
 
 absl::Status UcxTransport::Open() {
+  const SignalsBlocked inherited;  // by UCX's thread
   const std::string level = options_.log_level.empty() ? "fatal" : options_.log_level;
   ucx_->global_opts_set_value("LOG_LEVEL", level.c_str());
 

@@ -220,6 +220,48 @@ TEST_CASE("a rank that has left still answers what it has submitted before") {
   CHECK(absl::IsAborted(board.ranks[0]->Mark("x", {Sum(1)}).status()));
 }
 
+// Rank 1 leaves.
+void Leave(TestBoard* board, absl::Span<const std::string_view> owed = {}) {
+  Signature leave;
+  leave.kind = RequestKind::kLeave;
+  REQUIRE(board->ranks[1]->Mark("leave", {leave}).ok());
+  REQUIRE(board->ranks[1]->NoteLeft(owed).ok());
+}
+
+TEST_CASE("a rank that has left and executes late ends the epoch for those who ask again") {
+  TestBoard board(2);
+  REQUIRE(board.ranks[1]->Mark("x", {Sum(1)}).ok());
+  Leave(&board);
+  REQUIRE(board.ranks[0]->Mark("x", {Sum(1)}).ok());
+  board.ranks[0]->Close();
+  board.ranks[0]->Advance();
+  REQUIRE(board.ranks[0]->Mark("x", {Sum(1)}).ok());
+  CHECK(board.page->aborted.load() == 0);
+  board.ranks[1]->Advance();
+  CHECK(board.page->aborted.load() == 1);
+  CHECK(std::string(board.page->abort_text).find("rank 1 has left the job") == 0);
+}
+
+TEST_CASE("a rank that has left answers what it owes, as often as it does") {
+  TestBoard board(2);
+  const std::vector<std::string_view> owed = {"x", "x"};
+  REQUIRE(board.ranks[1]->Keep("x").ok());
+  bool marks = false;
+  SECTION("marked") { marks = true; }
+  SECTION("given up") {}
+  Leave(&board, owed);
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(board.ranks[0]->Mark("x", {Sum(1)}).ok());
+    if (i == 1 && !marks) break;
+    REQUIRE(board.ranks[1]->Mark("x", {Sum(1)}).ok());
+    CHECK(ExecuteAll(&board).size() == 1);
+  }
+  CHECK(board.page->aborted.load() == 0);
+  if (!marks) board.ranks[1]->GiveUp("x");
+  if (marks) CHECK(absl::IsAborted(board.ranks[0]->Mark("x", {Sum(1)}).status()));
+  CHECK(std::string(board.page->abort_text).find("rank 1 has left the job") == 0);
+}
+
 TEST_CASE("what is open says who has submitted it and who is missing") {
   TestBoard board(3);
   REQUIRE(board.ranks[2]->Mark("x", {Sum(4)}).ok());

@@ -172,6 +172,41 @@ TEST_CASE("unnamed calls that wait for their turn count, too") {
   }
 }
 
+// Of three tensors, the second without elements; of any number of bytes.
+absl::Status SumGroup(Engine& engine, size_t count, std::vector<float>* data) {
+  data->assign(2 * count, 1.0f);
+  Request request;
+  FillSum(&request, "group", data);
+  request.signature.group_count = request.signature.ndim = 3;
+  request.signature.shape = {static_cast<int64_t>(count), 0, static_cast<int64_t>(count)};
+  for (const size_t at : {size_t{0}, count, count}) {
+    RequestPart part;
+    part.input = part.output = data->data() + at;
+    part.shape = {request.parts.size() == 1 ? 0 : static_cast<int64_t>(count)};
+    part.position = static_cast<int>(request.parts.size());
+    request.parts.push_back(part);
+  }
+  return engine.Run(&request);
+}
+
+TEST_CASE("a rank that has joined takes part in groups, whatever ways the hosts have") {
+  for (const auto& hosts : kWorlds) {
+    const auto others = static_cast<float>(Topology(hosts).size() - 1);
+    CAPTURE(hosts.size(), hosts[0].ranks);
+    CHECK(RunWorld(hosts, [&](Engine& engine, Problems& problems) {
+            for (const size_t count : {10u, 3000u, 400000u}) {
+              std::vector<float> x;
+              if (engine.world().rank() != 0) {
+                const absl::Status status = SumGroup(engine, count, &x);
+                problems.Expect(status.ok() && x.front() == others && x.back() == others,
+                                status.ToString());
+              }
+              problems.Expect(Join(engine).ok(), "join");
+            }
+          }) == "");
+  }
+}
+
 unsigned Draw(int round, int rank, int name) {
   unsigned seed = static_cast<unsigned>(round * 10007 + rank * 101 + name + 1);
   for (int i = 0; i < 3; ++i) (void)rand_r(&seed);

@@ -91,5 +91,68 @@ TEST_CASE("a shutdown ends what the rank's other threads wait for") {
   }
 }
 
+// The rank that leaves has marked it directly, and the others cannot go that way: it is larger than
+// a mark holds, and they do not wait for it alone.
+TEST_CASE("what a rank has marked directly before it leaves goes the others' way") {
+  for (const int size : {2, 3}) {
+    std::atomic<bool> is_left{false};
+    CHECK(RunWorld({{"a", size}}, [&](Engine& engine, Problems& problems) {
+            std::vector<float> x(5000, 1.0f);
+            const auto wanted = static_cast<float>(size);
+            if (engine.world().rank() != 0) {
+              while (!is_left.load()) std::this_thread::yield();
+              Request request;
+              FillSum(&request, "x", &x);
+              problems.Expect(engine.Submit(&request).ok(), "submit");
+              const absl::Status status = engine.Wait(&request);
+              problems.Expect(status.ok() && x.back() == wanted, status.ToString());
+              return;
+            }
+            std::thread blocked([&] {
+              const absl::Status status = Sum(engine, "x", &x);
+              problems.Expect(status.ok() && x.back() == wanted, status.ToString());
+            });
+            while (engine.world().activity().pending.load() == 0) std::this_thread::yield();
+            Engine::Leave leave;
+            engine.BeginLeave(&leave);
+            is_left.store(true);
+            engine.FinishLeave(&leave);
+            blocked.join();
+          }) == "");
+  }
+}
+
+// More than there are turns for.
+TEST_CASE("unnamed calls that wait for their turn when a rank leaves are answered") {
+  constexpr size_t kCalls = 2500;
+  for (int round = 0; round < 5; ++round) {
+    std::atomic<bool> is_left{false};
+    CHECK(RunWorld({{"a", 2}}, [&](Engine& engine, Problems& problems) {
+            const bool leaves = engine.world().rank() == 0;
+            while (!leaves && !is_left.load()) std::this_thread::yield();
+            std::vector<std::vector<float>> data(kCalls, std::vector<float>(4, 1.0f));
+            std::vector<Request> requests(kCalls);
+            for (size_t i = 0; i < kCalls; ++i) {
+              FillSum(&requests[i], "", &data[i]);
+              problems.Expect(engine.Submit(&requests[i]).ok(), "submit");
+            }
+            Engine::Leave leave;
+            if (leaves) engine.BeginLeave(&leave);
+            is_left.store(true);
+            std::string first;
+            for (size_t i = 0; i < kCalls && !leaves; ++i) {
+              const absl::Status status = engine.Wait(&requests[i]);
+              if (first.empty() && !status.ok()) first = status.ToString();
+              if (status.ok() && data[i][3] != 2.0f) first = "wrong sum";
+            }
+            if (leaves) engine.FinishLeave(&leave);
+            for (const Request& request : requests) {
+              if (first.empty() && !request.status.ok()) first = request.status.ToString();
+            }
+            problems.Expect(first.empty(), first);
+          }) == "");
+  }
+}
+
 }  // namespace
 }  // namespace hvd

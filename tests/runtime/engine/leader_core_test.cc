@@ -179,6 +179,29 @@ TEST_CASE("a rank that has left and is waited for ends the epoch with its name, 
   CHECK((*told)->abort_rank.load() == 5);
 }
 
+// Host 1 leaves while its last tensor is decided, and hears of that late or has not executed it.
+TEST_CASE("a rank that leaves does not answer again what was decided meanwhile") {
+  const bool hears_late = GENERATE(true, false);
+  TestTree tree(3, 2);
+  Signature leave;
+  leave.kind = RequestKind::kLeave;
+  for (auto& board : tree.boards) REQUIRE(board->Mark("x", {Sum(4)}).ok());
+  for (const int h : {1, 2}) REQUIRE(tree.Send(h, 0, *tree.leaders[h]->TakeTurn()->up).ok());
+  const AgreementMessage decision = tree.leaders[0]->TakeTurn()->down.at(0);
+  REQUIRE(tree.Send(0, 2, decision).ok());
+  if (!hears_late) REQUIRE(tree.Send(0, 1, decision).ok());
+  if (!hears_late) REQUIRE(tree.leaders[1]->TakeTurn()->appended);
+  REQUIRE(tree.boards[1]->Mark("leave", {leave}).ok());
+  REQUIRE(tree.boards[1]->NoteLeft().ok());
+  REQUIRE(tree.Send(1, 0, *tree.leaders[1]->TakeTurn()->up).ok());
+  if (hears_late) REQUIRE(tree.Send(0, 1, decision).ok());
+  REQUIRE(tree.Run().ok());
+  for (const int h : {0, 1, 2}) CHECK(tree.Next(h).signature.shape[0] == 4);
+  REQUIRE(tree.boards[2]->Mark("x", {Sum(4)}).ok());
+  const absl::Status ended = tree.Run();
+  CHECK(std::string(ended.message()).find("rank 1 has left the job") == 0);
+}
+
 TEST_CASE("the root forgets names that are not used any more, and all others with it") {
   TestTree tree(4, 2, 8);
   for (int i = 0; i < 200; ++i) {
