@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/driver_loop.h"
+#include "cli/driver_want.h"
 #include "cli/file_limit.h"
 #include "cli/job_report.h"
 #include "cli/job_summary.h"
@@ -194,6 +195,7 @@ void Driver::Finish() {
 
 void RunDriver(DriverSetup setup) {
   RaiseFileLimit();
+  EndInWordsForWant(setup.console.get());
   Driver driver(std::move(setup));
   driver.Run();
   _exit(0);

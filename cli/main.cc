@@ -125,7 +125,11 @@ int Run(const RunOptions& options) {
   if (spawner == 0) BecomeSpawner(plan, std::move(ends));
   const pid_t driver = spawner < 0 ? -1 : fork();
   if (driver == 0) BecomeDriver(options, std::move(setup), std::move(ends));
-  if (driver < 0) return Fail(std::string("cannot fork: ") + strerror(errno), kExitLauncher);
+  if (driver < 0) {
+    return Fail(std::string("cannot make its own processes: ") + strerror(errno) +
+                    "; look at the limit of processes (ulimit -u, the cgroup's pids.max)",
+                kExitLauncher);
+  }
   ends.driver_console.Reset();
   ends.driver_spawner.Reset();
   ends.spawner_driver.Reset();

@@ -74,10 +74,34 @@ def test_a_limit_of_files_sizes_kills_neither_hvdrun_nor_hvdd():
         here.must_be_clean()
 
 
+def must_name_the_limit(here, letter, values):
+    """A job under `ulimit -LETTER` of each of the values, as an ordinary user, ends well or says which limit it was. Returns the codes."""
+    codes = []
+    for value in values:
+        outcome = here.run("bash", "-c", f"ulimit -{letter} {value}; exec {world.HVDRUN} -np 2 true", user=12345)
+        named = f"(ulimit -{letter}" in outcome.err or f"(ulimit -H{letter}" in outcome.err
+        assert outcome.code == 0 or outcome.code == 125 and named, f"{value}: {outcome}"
+        codes.append(outcome.code)
+        here.must_be_clean()
+    return codes
+
+
+@world.bound(90)
 def test_few_processes_are_told_as_such():
     with world.hosts() as here:
-        for most in range(4, 40, 3):
-            outcome = here.run("sh", "-c", f"ulimit -u {most}; exec {world.HVDRUN} -np 2 true", user=12345)
-            assert "terminate called" not in outcome.err, outcome
-            assert outcome.code == 0 or "limit" in outcome.err or "driver process" in outcome.err or "fork" in outcome.err, outcome
-            here.must_be_clean()
+        codes = must_name_the_limit(here, "u", range(1, 50, 2))
+        assert codes[0] == 125 and codes[-1] == 0, codes
+
+
+@world.bound(90)
+def test_few_open_files_are_told_as_such():
+    with world.hosts() as here:
+        codes = must_name_the_limit(here, "n", [*range(4, 40, 3), 100, 197, 250])
+        assert codes[0] == 125 and codes[-1] == 0, codes
+
+
+@world.bound(90)
+def test_little_memory_is_told_as_such():
+    with world.hosts() as here:
+        codes = must_name_the_limit(here, "v", [20000, 40000, 60000, 80000, 100000, 250000, "unlimited"])
+        assert codes[0] == 125 and codes[-1] == 0, codes
