@@ -147,9 +147,12 @@ int Main(int argc, char** argv) {
   const FrontOutcome outcome = DecideRun(argc, argv, ThisMachine());
   fwrite(outcome.err.data(), 1, outcome.err.size(), stderr);
   if (outcome.exit_code < 0) return Run(outcome.options);
-  fwrite(outcome.out.data(), 1, outcome.out.size(), stdout);
-  const bool written = fflush(stdout) == 0;
-  return written || outcome.exit_code != 0 ? outcome.exit_code : 1;
+  const std::string& answer = outcome.out;
+  if (fwrite(answer.data(), 1, answer.size(), stdout) == answer.size() && fflush(stdout) == 0) {
+    return outcome.exit_code;
+  }
+  const int code = Fail(std::string("cannot write to stdout: ") + strerror(errno), 1);
+  return outcome.exit_code == 0 ? code : outcome.exit_code;
 }
 
 }  // namespace

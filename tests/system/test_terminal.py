@@ -25,6 +25,12 @@ def test_closed_standard_descriptors_are_as_good_as_dev_null():
         here.must_be_clean()
 
 
+def test_an_answer_that_cannot_be_written_is_told():
+    with world.hosts() as here:
+        for asked in ("--help", "--version", "-np 1 --dry-run true", "--check-build"):
+            here.run("sh", "-c", f"exec {world.HVDRUN} {asked} >/dev/full").must(1, "cannot write to stdout: No space left on device")
+
+
 def test_a_prompt_is_shown_before_its_answer():
     with world.hosts() as here:
         stdin, keyboard = os.pipe()
