@@ -105,8 +105,10 @@ void Driver::TickClocks() {
       HostFact fault;
       fault.cause = absl::StrFormat("no word from hvdd within --start-timeout %g s",
                                     options_.start_timeout_s);
-      fault.remedy = absl::StrCat("does a login work, and does it end quickly? ", ShellName(host),
-                                  ShellName(host).empty() ? "" : " ", HostName(host), " true");
+      fault.remedy = ShellName(host).empty()
+                         ? "give it longer (--start-timeout), or find what holds this machine up"
+                         : absl::StrCat("does a login work, and does it end quickly? ",
+                                        ShellName(host), " ", HostName(host), " true");
       NotStarted(host, std::move(fault));
     }
   }

@@ -39,6 +39,12 @@ def test_the_commands_own_options_are_left_alone():
         assert "-np 7 --verbose" in outcome.out, outcome
 
 
+def test_a_start_that_takes_too_long_names_what_can_help():
+    with world.hosts() as here:
+        here.hvdrun("-np", 1, "--start-timeout", "1ms", "true").must(125, "within --start-timeout 0.001 s", "next: give it longer (--start-timeout")
+        here.must_be_clean()
+
+
 def test_missing_and_unusable_commands():
     with world.hosts() as here:
         here.hvdrun("-np", 2, "/no/such/program").must(127, "/no/such/program")
