@@ -45,6 +45,16 @@ def test_a_start_that_takes_too_long_names_what_can_help():
         here.must_be_clean()
 
 
+def test_a_flood_of_words_from_a_login_is_cut():
+    with world.hosts() as here:
+        agent = here.place("agent")
+        here.run("sh", "-c", f"printf '#!/bin/sh\\nseq 5000 >&2 &\\nexec sh -c \"$2; wait\"\\n' >{agent}; chmod +x {agent}").must(0)
+        outcome = here.hvdrun("-np", 1, "-H", "far", "--verbose", "--rsh-agent", agent, "sleep", 1).must(0, "host far: 1\n", "host far: more words")
+        assert outcome.err.count("host far: ") < 1200, outcome.err.count("host far: ")
+        here.run("rm", agent).must(0)
+        here.must_be_clean()
+
+
 def test_missing_and_unusable_commands():
     with world.hosts() as here:
         here.hvdrun("-np", 2, "/no/such/program").must(127, "/no/such/program")
