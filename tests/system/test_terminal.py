@@ -85,6 +85,30 @@ def test_term():
         here.must_be_clean()
 
 
+def hang_up(here, command):
+    """Runs a shell's command on a terminal of its own, and closes that when both ranks have joined."""
+    job = here.start("script", "-qfec", command, "/dev/null").wait_for("joined", 2)
+    next(process for process in here.hosts[0].processes() if process.name == "script").kill()
+    job.wait(10)
+
+
+def test_a_hang_up_ends_the_job():
+    with world.hosts() as here:
+        hang_up(here, f"exec {world.HVDRUN} -np 2 {VICTIM} loop")
+        here.must_be_clean()
+        hang_up(here, f"{world.HVDRUN} -np 2 --grace 1 {VICTIM} term-proof; true")
+        here.must_be_clean(within=4)
+
+
+def test_nohup_outlives_the_terminal():
+    with world.hosts() as here:
+        told = here.place("told")
+        hang_up(here, f"trap '' HUP; {world.HVDRUN} -np 2 {VICTIM} steps 20 50 | tee {told}")
+        world.wait_until(lambda: here.run("cat", told).out.count("stepped") == 2, 10, "the end of the job")
+        here.run("rm", told).must(0)
+        here.must_be_clean()
+
+
 @world.bound(90)
 def test_ctrl_z_pauses_the_console_only():
     with world.hosts() as here:
