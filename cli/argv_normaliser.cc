@@ -59,7 +59,12 @@ absl::Status UnknownOption(absl::Span<const OptionSpelling> spellings, const std
     return absl::InvalidArgumentError(
         absl::StrCat(name, " is Horovod's, but not in this version of hvdrun"));
   }
-  const absl::string_view nearest = Meant(spellings, name);
+  // "-np4": only the options of one letter take a number without a blank.
+  const size_t digits = name.find_last_not_of("0123456789") + 1;
+  const OptionSpelling* counted = Find(spellings, name.substr(0, digits));
+  const std::string nearest = counted != nullptr && counted->is_number && digits < name.size()
+                                  ? absl::StrCat(counted->typed, " ", name.substr(digits))
+                                  : std::string(Meant(spellings, name));
   return absl::InvalidArgumentError(absl::StrCat(
       "unknown option ", Quoted(name),
       nearest.empty() ? std::string() : absl::StrCat("; did you mean ", nearest, "?")));

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/driver_loop.h"
+#include "cli/driver_want.h"
 #include "cli/file_limit.h"
 #include "cli/job_report.h"
 #include "cli/job_summary.h"
@@ -104,8 +105,10 @@ void Driver::TickClocks() {
       HostFact fault;
       fault.cause = absl::StrFormat("no word from hvdd within --start-timeout %g s",
                                     options_.start_timeout_s);
-      fault.remedy = absl::StrCat("does a login work, and does it end quickly? ", ShellName(host),
-                                  ShellName(host).empty() ? "" : " ", HostName(host), " true");
+      fault.remedy = ShellName(host).empty()
+                         ? "give it longer (--start-timeout), or find what holds this machine up"
+                         : absl::StrCat("does a login work, and does it end quickly? ",
+                                        ShellName(host), " ", HostName(host), " true");
       NotStarted(host, std::move(fault));
     }
   }
@@ -194,6 +197,7 @@ void Driver::Finish() {
 
 void RunDriver(DriverSetup setup) {
   RaiseFileLimit();
+  EndInWordsForWant(setup.console.get());
   Driver driver(std::move(setup));
   driver.Run();
   _exit(0);

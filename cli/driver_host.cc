@@ -12,6 +12,8 @@ namespace hvd {
 namespace {
 
 constexpr size_t kMaxErrorLine = 4096;
+// Of one look: more than a pipe holds, so that it has all last words, and no flood holds us up.
+constexpr size_t kMostErrors = 128 * 1024;
 
 // Takes `bytes` that have been looked at already.
 void Discard(int fd, size_t bytes) {
@@ -67,8 +69,9 @@ Greeting HostPort::Greet(const std::string& marker, const std::string& host) {
               absl::StrCat("make them silent for logins without a terminal on ", host)};
     }
     if (scan.state == HelloScan::kMore) {
+      if (scan.noise == 0) return {};
       Discard(socket_.get(), scan.noise);
-      return {};
+      continue;  // what lies behind it makes no edge
     }
     Discard(socket_.get(), scan.consume);
     hello_done_ = true;
@@ -82,11 +85,12 @@ Greeting HostPort::Greet(const std::string& marker, const std::string& host) {
 std::string HostPort::TakeErrors() {
   std::array<char, 4096> taken;
   std::string lines;
-  for (;;) {
+  for (size_t all = 0; all < kMostErrors;) {
     const ssize_t got = read(errors_.get(), taken.data(), taken.size());
     if (got < 0 && errno == EINTR) continue;
     if (got == 0) errors_.Reset();
     if (got <= 0) break;
+    all += got;
     error_text_.append(taken.data(), got);
     error_line_.append(taken.data(), got);
     const size_t end = error_line_.rfind('\n');

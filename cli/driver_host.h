@@ -40,6 +40,7 @@ class HostPort {
   bool greeted = false;
   double restart_at = 0;  // 0: not waiting for another attempt
   std::string ended;      // how its command ended, in words; empty while it runs
+  int words_shown = 0;    // lines of its stderr
   uint64_t output_received = 0;
   uint64_t output_acknowledged = 0;
   uint64_t stdin_taken = 0;

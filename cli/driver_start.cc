@@ -15,6 +15,9 @@ namespace hvd {
 namespace {
 
 constexpr int kMaxAttempts = 4;  // the first and three more
+// Lines of one host's stderr. A background job of a login may print without end, and our queue for
+// a slow terminal has none either.
+constexpr int kMostWords = 1000;
 
 }  // namespace
 
@@ -119,7 +122,10 @@ void Driver::OnErrors(int host) {
   // Before the hello they are evidence of a failure, or a login's usual words.
   if (lines.empty() || !(port.greeted || options_.verbose)) return;
   for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
-    Say(absl::StrCat("host ", HostName(host), ": ", line));
+    if (port.words_shown > kMostWords) return;
+    const bool last = port.words_shown++ == kMostWords;
+    Say(absl::StrCat("host ", HostName(host), ": ",
+                     last ? "more words of its remote shell or hvdd are left out" : line));
   }
 }
 

@@ -22,9 +22,9 @@ absl::Status CheckFileLimit(size_t hosts) {
   rlimit limit = {};
   const rlim_t needed = hosts * kFilesPerHost + kOtherFiles;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= needed) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("a job of ", hosts, " hosts needs ", needed, " open files, and ", limit.rlim_max,
-                   " are allowed here; raise the hard limit (ulimit -Hn)"));
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "a job of ", hosts, hosts == 1 ? " host" : " hosts", " needs ", needed, " open files, and ",
+      limit.rlim_max, " are allowed here; raise the hard limit (ulimit -Hn)"));
 }
 
 }  // namespace hvd

@@ -1,11 +1,14 @@
 #include "cli/front.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "cli/check_build.h"
 #include "cli/dry_run.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
 #include "cli/plan.h"
+#include "hostfile/source_error.h"
 #include "proto/setting_values.h"
 
 namespace hvd {
@@ -48,10 +51,17 @@ absl::Status CheckSettings(const RunOptions& options, std::string* said) {
   return absl::OkStatus();
 }
 
-FrontOutcome Plan(const TypedOptions& typed, const FrontWorld& world) {
-  if (typed.run.command.empty() && typed.ask == Ask::kRun) {
-    return Refuse(absl::InvalidArgumentError("which command should the ranks run?"), kSeeHelp);
+// The command may stand where the last option took it as its value.
+FrontOutcome RefuseNoCommand(absl::Span<const std::string> args) {
+  std::string text = "which command should the ranks run?";
+  if (args.size() > 1 && !absl::StartsWith(args.back(), "-") &&
+      args.back().find_first_not_of("0123456789") != std::string::npos) {
+    absl::StrAppend(&text, " ", Quoted(args.back()), " is the value of ", args[args.size() - 2]);
   }
+  return Refuse(absl::InvalidArgumentError(text), kSeeHelp);
+}
+
+FrontOutcome Plan(const TypedOptions& typed, const FrontWorld& world) {
   if (!typed.run.command.empty() && typed.run.command[0].empty()) {
     return Refuse(
         absl::InvalidArgumentError("the command is empty; is a variable in its place not set?"),
@@ -84,8 +94,10 @@ FrontOutcome DecideRun(int argc, const char* const* argv, const FrontWorld& worl
       return Print(absl::StrCat("hvdrun ", HVD_VERSION, "\n"));
     case Ask::kCheckBuild:
       return CheckBuild(world.probe_library());
-    case Ask::kDryRun:
     case Ask::kRun:
+      if (typed->run.command.empty()) return RefuseNoCommand(args);
+      break;
+    case Ask::kDryRun:
       break;
   }
   return Plan(*typed, world);

@@ -125,7 +125,11 @@ int Run(const RunOptions& options) {
   if (spawner == 0) BecomeSpawner(plan, std::move(ends));
   const pid_t driver = spawner < 0 ? -1 : fork();
   if (driver == 0) BecomeDriver(options, std::move(setup), std::move(ends));
-  if (driver < 0) return Fail(std::string("cannot fork: ") + strerror(errno), kExitLauncher);
+  if (driver < 0) {
+    return Fail(std::string("cannot make its own processes: ") + strerror(errno) +
+                    "; look at the limit of processes (ulimit -u, the cgroup's pids.max)",
+                kExitLauncher);
+  }
   ends.driver_console.Reset();
   ends.driver_spawner.Reset();
   ends.spawner_driver.Reset();
@@ -143,9 +147,12 @@ int Main(int argc, char** argv) {
   const FrontOutcome outcome = DecideRun(argc, argv, ThisMachine());
   fwrite(outcome.err.data(), 1, outcome.err.size(), stderr);
   if (outcome.exit_code < 0) return Run(outcome.options);
-  fwrite(outcome.out.data(), 1, outcome.out.size(), stdout);
-  const bool written = fflush(stdout) == 0;
-  return written || outcome.exit_code != 0 ? outcome.exit_code : 1;
+  const std::string& answer = outcome.out;
+  if (fwrite(answer.data(), 1, answer.size(), stdout) == answer.size() && fflush(stdout) == 0) {
+    return outcome.exit_code;
+  }
+  const int code = Fail(std::string("cannot write to stdout: ") + strerror(errno), 1);
+  return outcome.exit_code == 0 ? code : outcome.exit_code;
 }
 
 }  // namespace

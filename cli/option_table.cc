@@ -115,7 +115,9 @@ void OptionTable::Parser::DeclareHosts() {
   Text("-i,--ssh-identity-file", &texts.ssh_identity, "FILE", "ssh's key")->group(group);
   Text("--rsh-agent", &texts.rsh_agent, "CMD", "instead of ssh; gets the host and the command")
       ->group(group);
-  Text("--prefix", &texts.prefix, "DIR", "where hvd is installed on the hosts")->group(group);
+  Text("--prefix", &texts.prefix, "DIR",
+       "where hvd is on hosts that have it neither at this path nor on their PATH")
+      ->group(group);
 }
 
 void OptionTable::Parser::DeclareTimes() {

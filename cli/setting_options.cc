@@ -22,7 +22,7 @@ constexpr std::array kOptions = {
     SettingOption{"--stall-check-warning-time-seconds", "TIME", Id::kStallWarn, "",
                   "after this time (60)", "60"},
     SettingOption{"--stall-check-shutdown-time-seconds", "TIME", Id::kStallAbort, "",
-                  "and end the epoch after this time; 0: never (0)", "600"},
+                  "and end the job, exit code 124, after this time; 0: never (0)", "600"},
     SettingOption{"--autotune", nullptr, Id::kAutotune, "1",
                   "search for better settings while the program runs"},
     SettingOption{"--no-autotune", nullptr, Id::kAutotune, "0", "do not (the default)"},

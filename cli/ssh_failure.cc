@@ -61,7 +61,8 @@ constexpr Row kRows[] = {
      "raise MaxStartups in its sshd_config, or see its log for a denied address"},
     {"Connection reset by", StartFault::kOverloaded, "sshd dropped the connection",
      "raise MaxStartups in its sshd_config, or see its log for a denied address"},
-    {"hvdd-not-found:", StartFault::kHvddMissing, "hvdd is not installed there",
+    // Within a line they are our own command, shown by an agent that does not understand it.
+    {"\nhvdd-not-found:", StartFault::kHvddMissing, "hvdd is not installed there",
      "looked for it at SOUGHT; install hvd at the same place as here, or name it with --prefix "
      "DIR"},
     {"This account is currently not available", StartFault::kRestrictedShell,
@@ -121,9 +122,13 @@ StartFailure ExplainStartFailure(const StartEnd& end) {
                     ? "install the OpenSSH client, or name another remote shell with --rsh-agent"
                     : "is it on the PATH? --rsh-agent names it");
   }
+  const std::string errors = absl::StrCat("\n", end.errors);
   for (const Row& row : kRows) {
-    if (absl::StrContains(end.errors, row.words))
+    const bool said_at_login =  // nologin says it on stdout
+        row.fault == StartFault::kRestrictedShell && absl::StrContains(end.noise, row.words);
+    if (said_at_login || absl::StrContains(errors, row.words)) {
       return Fill(end, row.fault, row.cause, row.remedy);
+    }
   }
   if (code == 127) {
     return Fill(end, StartFault::kHvddMissing, "a command was not found there",

@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "daemon/daemon.h"
 #include "daemon/nvml.h"
+#include "daemon/remedy.h"
 #include "proto/hello.h"
 
 namespace hvd {
@@ -40,7 +41,8 @@ HostFacts ReadHostFacts() {
 }
 
 absl::Status Failed(absl::string_view what) {
-  return absl::ResourceExhaustedError(absl::StrCat(what, ": ", strerrordesc_np(errno)));
+  return absl::ResourceExhaustedError(
+      absl::StrCat(what, ": ", strerrordesc_np(errno), RemedyFor(errno)));
 }
 
 struct Pipe {

@@ -101,7 +101,9 @@ void RaiseFileLimit() {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::system_error& error) {
     if (error.code() == std::errc::resource_unavailable_try_again) {
-      what = "hvdd: this host gives no more threads; raise the limit of processes (ulimit -u)\n";
+      what =
+          "hvdd: this host gives no more threads; raise the limit of processes (ulimit -u, the "
+          "cgroup's pids.max) or of memory (ulimit -v)\n";
     }
   } catch (const std::bad_alloc&) {
     what = "hvdd: this host gives no more memory; raise its limit (ulimit -v)\n";

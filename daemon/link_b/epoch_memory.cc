@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "daemon/remedy.h"
 
 namespace hvd {
 namespace {
@@ -18,8 +19,7 @@ namespace {
 absl::Status Failed(const EpochShape& shape, absl::string_view what) {
   return absl::ResourceExhaustedError(
       absl::StrCat("hvdd cannot make the host memory of epoch ", shape.epoch, " (", shape.bytes,
-                   " bytes): ", what, ": ", strerrordesc_np(errno),
-                   errno == EFBIG ? "; raise the limit of files' sizes there (ulimit -f)" : ""));
+                   " bytes): ", what, ": ", strerrordesc_np(errno), RemedyFor(errno)));
 }
 
 }  // namespace

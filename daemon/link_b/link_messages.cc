@@ -23,8 +23,9 @@ bool SameSecret(const std::string& a, const std::string& b) {
 
 void LinkServer::Handle(LinkPeer* peer, const std::string& bytes) {
   v1::ToDaemon message;
-  if (!message.ParseFromString(bytes)) return Close(peer->fd());
-  if (message.has_claim() != (peer->rank < 0)) return Close(peer->fd());
+  if (!message.ParseFromString(bytes) || message.has_claim() != (peer->rank < 0)) {
+    return TurnAway(*peer, kSentNoMessage);
+  }
   switch (message.kind_case()) {
     case v1::ToDaemon::kClaim:
       return Claim(peer, message.claim().token(), message.claim().protocol(),
@@ -46,7 +47,7 @@ void LinkServer::Handle(LinkPeer* peer, const std::string& bytes) {
       return options_.on_event(std::move(event));
     }
     case v1::ToDaemon::KIND_NOT_SET:
-      return Close(peer->fd());
+      return TurnAway(*peer, kSentNoMessage);
   }
 }
 
@@ -89,7 +90,10 @@ void LinkServer::Claim(LinkPeer* peer, const std::string& token, uint32_t protoc
                                      "; install the same version of both"));
   }
   const int rank = FindToken(token);
-  if (rank < 0) return Refuse(peer, "HVD_LINK does not belong to this job (wrong token)");
+  if (rank < 0) {
+    TellOfStranger(*peer, "has a wrong token in its HVD_LINK");
+    return Refuse(peer, "HVD_LINK does not belong to this job (wrong token)");
+  }
   const auto former = peers_.find(ranks_[rank].peer);
   if (former != peers_.end()) {
     if (!former->second->Ended(0)) {
@@ -99,6 +103,7 @@ void LinkServer::Claim(LinkPeer* peer, const std::string& token, uint32_t protoc
     }
     Close(former->first);
   }
+  NoLongerUnclaimed(peer->fd());
   peer->rank = rank;
   ranks_[rank].peer = peer->fd();
   book_.Back(rank);

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -14,7 +15,8 @@
 namespace hvd {
 namespace {
 
-constexpr size_t kMostPeers = 4096;  // claimed or not
+// More than the ranks of a host that may come at once; two descriptors each.
+constexpr size_t kMostUnclaimed = 256;
 constexpr auto kClaimTime = std::chrono::seconds(5);
 // A dying process closes its sockets just before its pidfd speaks.
 constexpr int kDeathMilliseconds = 5;
@@ -142,17 +144,36 @@ void LinkServer::OnListener() {
 }
 
 void LinkServer::Adopt(UniqueFd socket) {
-  if (peers_.size() >= kMostPeers) return;
   auto peer = std::make_unique<LinkPeer>(std::move(socket));
-  if (!peer->trusted()) return;
+  if (!peer->trusted()) return TellOfStranger(*peer, "belongs to another user");
   const int fd = peer->fd();
-  LinkPeer* const raw = peer.get();
   peers_[fd] = std::move(peer);
   loop_.Watch(fd, EPOLLIN, [this, fd](uint32_t events) { OnPeer(fd, events); });
-  loop_.At(Clock::now() + kClaimTime, [this, fd, raw] {
-    const auto found = peers_.find(fd);
-    if (found != peers_.end() && found->second.get() == raw && raw->rank < 0) Close(fd);
-  });
+  AwaitClaim(fd);
+}
+
+// A rank says at once who it is, so the oldest of many silent ones is none.
+void LinkServer::AwaitClaim(int fd) {
+  if (unclaimed_.size() >= kMostUnclaimed) {
+    TurnAway(*peers_[unclaimed_.front().first], "said nothing, and many more came");
+  }
+  unclaimed_.emplace_back(fd, Clock::now() + kClaimTime);
+  if (unclaimed_.size() == 1) LookForClaims();
+}
+
+void LinkServer::LookForClaims() {
+  while (!unclaimed_.empty() && unclaimed_.front().second <= Clock::now()) {
+    TurnAway(*peers_[unclaimed_.front().first], "did not say which rank it is");
+  }
+  loop_.Cancel(claim_timer_);
+  if (unclaimed_.empty()) return;
+  claim_timer_ = loop_.At(unclaimed_.front().second, [this] { LookForClaims(); });
+}
+
+void LinkServer::NoLongerUnclaimed(int fd) {
+  const auto found = std::find_if(unclaimed_.begin(), unclaimed_.end(),
+                                  [fd](const auto& waiting) { return waiting.first == fd; });
+  if (found != unclaimed_.end()) unclaimed_.erase(found);
 }
 
 void LinkServer::OnPeer(int fd, uint32_t events) {
@@ -164,7 +185,7 @@ void LinkServer::OnPeer(int fd, uint32_t events) {
     if (peers_.count(fd) == 0) return;
   }
   if (peer->deaf()) return Close(fd, "asks hvdd again and again and reads no answer");
-  if (peer->broken()) alive = false;
+  if (peer->broken()) return TurnAway(*peer, kSentNoMessage);
   if ((events & EPOLLOUT) != 0 && alive) alive = peer->Flush();
   if (!alive) return Close(fd);
   WatchPeer(*peer);
@@ -176,12 +197,28 @@ void LinkServer::Close(int fd, const char* how) {
   const std::unique_ptr<LinkPeer> peer = std::move(found->second);
   peers_.erase(found);
   loop_.Forget(fd);
+  NoLongerUnclaimed(fd);
   if (peer->rank < 0 || ranks_[peer->rank].peer != fd) return;
   ranks_[peer->rank].peer = -1;
   if (!book_.in_epoch(peer->rank)) return;
   if (book_.in_live_epoch(peer->rank)) return Lost(peer->rank, *peer, how);
   // An aborted epoch may be left without a word.
   Carry(book_.Gone(peer->rank, absl::StrCat(Name(peer->rank), " has left the job")));
+}
+
+void LinkServer::TurnAway(const LinkPeer& peer, const char* how) {
+  if (peer.rank < 0) TellOfStranger(peer, how);
+  Close(peer.fd(), how);
+}
+
+// Once a job: there may be any number of them, and they must not fill the terminal.
+void LinkServer::TellOfStranger(const LinkPeer& peer, const char* how) {
+  if (std::exchange(told_of_stranger_, true)) return;
+  v1::Event event;
+  event.mutable_notice()->set_text(
+      absl::StrCat("process ", peer.pid(), " came to hvdd and is no rank of this job: it ", how,
+                   "; it was turned away, and any other will be without a word"));
+  options_.on_event(std::move(event));
 }
 
 void LinkServer::Lost(int rank, const LinkPeer& peer, const char* how) {

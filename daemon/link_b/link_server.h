@@ -2,11 +2,13 @@
 // on a thread of its own ("hvdd-links"), so that an abort waits for nobody.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "daemon/link_b/arena_box.h"
@@ -40,6 +42,9 @@ struct LinkServerOptions {
   std::function<void()> on_trace_off;  // recording has ended; what was recorded has been given
   std::function<void()> on_trace_end;
 };
+
+// Behind the name of a process, or of the rank that it speaks for.
+inline constexpr const char* kSentNoMessage = "sent hvdd what is no message of libhvd's";
 
 class LinkServer {
  public:
@@ -78,9 +83,15 @@ class LinkServer {
   void OnDoor(int rank);
   void OnListener();
   void Adopt(UniqueFd socket);
+  void AwaitClaim(int fd);
+  void LookForClaims();
+  void NoLongerUnclaimed(int fd);
   void OnPeer(int fd, uint32_t events);
   // `how` a living process has lost its link: words behind the rank's name.
   void Close(int fd, const char* how = "closed its link to hvdd");
+  // The same for one whose words are no libhvd's, or do not come.
+  void TurnAway(const LinkPeer& peer, const char* how);
+  void TellOfStranger(const LinkPeer& peer, const char* how);
   void Lost(int rank, const LinkPeer& peer, const char* how);
   void Broke(int rank, const std::string& how);
 
@@ -126,6 +137,10 @@ class LinkServer {
   EpochBook book_;
   std::vector<Rank> ranks_;
   std::map<int, std::unique_ptr<LinkPeer>> peers_;  // by descriptor
+  // Those of them that speak for no rank yet, the oldest first, and until when they may be silent.
+  std::deque<std::pair<int, TimePoint>> unclaimed_;
+  Loop::TimerId claim_timer_;
+  bool told_of_stranger_ = false;
   std::map<uint64_t, std::shared_ptr<EpochMemory>> memories_;
   std::map<uint64_t, v1::EpochTable> tables_;
   std::map<uint64_t, std::shared_ptr<ArenaBox>> arenas_;  // of epochs whose table has not come

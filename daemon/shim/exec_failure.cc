@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "daemon/remedy.h"
 #include "daemon/shim/spawn.h"
 
 namespace hvd {
@@ -112,10 +113,11 @@ std::string DescribeExecFailure(const ExecFailure& failure, const SpawnOrder& or
                           "; it must exist on every host");
     case Step::kDescriptors:
       return absl::StrCat("cannot arrange the descriptors of '", order.argv[0], "': ", why,
-                          "; look at the limit of open files");
+                          "; a rank has descriptor ", order.door_fd,
+                          ": look at the hard limit of open files there (ulimit -Hn)");
     case Step::kProcess:
       return absl::StrCat("cannot make a process for '", order.argv[0], "': ", why,
-                          "; look at the limit of processes (ulimit -u, the cgroup's pids.max)");
+                          RemedyFor(failure.error));
     case Step::kCommand:
       break;
   }

@@ -52,6 +52,7 @@ TEST_CASE("unknown options are refused with the nearest known") {
   CHECK(Normalised("--contain x") == "unknown option \"--contain\"; did you mean --containment?");
   CHECK(Normalised("--containmnet=x") ==
         "unknown option \"--containmnet\"; did you mean --containment?");
+  CHECK(Normalised("-np4 prog") == "unknown option \"-np4\"; did you mean -np 4?");
   CHECK(Normalised("--banana") == "unknown option \"--banana\"");
   CHECK(Normalised("-npx 2").find("unknown option \"-npx\"") == 0);
   CHECK(Normalised("-Hosts").find("unknown option \"-Hosts\"") == 0);

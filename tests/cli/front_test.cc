@@ -57,6 +57,16 @@ TEST_CASE("settings are checked before anything starts, and listed when asked") 
   CHECK_THAT(said.err, Contains("hvdrun: setting HVD_AUTOTUNE 1\n"));
 }
 
+TEST_CASE("a command that an option has taken as its value is named") {
+  CHECK_THAT(
+      Decide({"-np", "2", "--hostfile", "./train"}).err,
+      Contains("which command should the ranks run? \"./train\" is the value of --hostfile"));
+  CHECK_THAT(Decide({"-np", "2"}).err, StartsWith("hvdrun: which command should the ranks run?\n"));
+  CHECK_THAT(Decide({"--verbose"}).err,
+             StartsWith("hvdrun: which command should the ranks run?\n"));
+  CHECK_THAT(Decide({}).err, StartsWith("hvdrun: which command should the ranks run?\n"));
+}
+
 TEST_CASE("an empty command is none") {
   for (const char* const option : {"--verbose", "--dry-run"}) {
     const FrontOutcome outcome = Decide({"-np", "1", option, "", "argument"});

@@ -43,6 +43,10 @@ const Case kCases[] = {
     {Exited(255), "Connection closed by 10.0.0.1 port 22\r\n", StartFault::kOverloaded},
     {Exited(127), "hvdd-not-found: PATH=/usr/bin:/bin\n", StartFault::kHvddMissing},
     {Exited(127), "sh: 1: exec: not found\n", StartFault::kHvddMissing},
+    // An agent that does not understand the command shows it.
+    {Exited(1), "sleep: invalid: 'exec /bin/sh -c 'echo \"hvdd-not-found: PATH=$PATH\" >&2'\n",
+     StartFault::kHvddFailed},
+    {Exited(127), "Welcome\nhvdd-not-found: PATH=/bin\n", StartFault::kHvddMissing},
     {Exited(1), "rbash: exec: restricted\n", StartFault::kRestrictedShell},
     {Exited(1), "bash: /bin/sh: restricted: cannot specify `/' in command names\n",
      StartFault::kRestrictedShell},
@@ -72,6 +76,12 @@ TEST_CASE("each way to fail has its cause and its remedy") {
       CHECK((failure.cause + failure.remedy).find(word) == std::string::npos);
     }
   }
+}
+
+TEST_CASE("a login shell may say on stdout that it lets nobody in") {
+  const StartFailure failure = ExplainStartFailure(
+      {Exited(1), "", "This account is currently not available.\n", "ssh", "n1", "/x"});
+  CHECK(failure.fault == StartFault::kRestrictedShell);
 }
 
 TEST_CASE("the words name the host and the places that were searched") {

@@ -134,8 +134,7 @@ class Job {
 
   // Through /proc/PID/fd of the shim, as seen from here.
   Worker ComeBack() {
-    std::string path = links[0].path;
-    path = "/proc/" + std::to_string(hvdd.shim_pid()) + path.substr(path.find("/fd/"));
+    const std::string& path = WayBack();
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     memcpy(address.sun_path, path.data(), path.size());
@@ -182,6 +181,17 @@ class Job {
   Hvdd hvdd;
   std::vector<LinkName> links;
   std::vector<int> pids;
+
+ private:
+  const std::string& WayBack() {
+    if (way_back_.empty()) {
+      const std::string& path = links[0].path;
+      way_back_ = "/proc/" + std::to_string(hvdd.shim_pid()) + path.substr(path.find("/fd/"));
+    }
+    return way_back_;
+  }
+
+  std::string way_back_;
 };
 
 }  // namespace hvd

@@ -53,40 +53,6 @@ def test_localhost_with_more_slots_than_ranks():
         here.must_be_clean()
 
 
-def test_spellings_as_typed():
-    with world.hosts() as here:
-        hosts = here.directory / "typed"
-        hosts.write_text("# two ways to write it\r\n\r\nlocalhost slots=1\r\nlocalhost:1\r\n")
-        outcome = here.hvdrun("-hostfile", hosts, "-np", 2, BIN / "hello").must(0)
-        assert "rank 1 of 2" in outcome.out, outcome
-
-
-def test_hostfile_with_a_typo_shows_the_place():
-    with world.hosts() as here:
-        bad = here.directory / "bad"
-        bad.write_text("host0 slots=2\nhost1 slotz=2\n")
-        outcome = here.hvdrun("-np", 2, "--hostfile", bad, BIN / "hello").must(2, f"{bad}:2:7", "host1 slotz=2", "slots")
-        lines = outcome.err.splitlines()
-        shown = next(i for i, line in enumerate(lines) if "host1 slotz=2" in line)
-        assert lines[shown + 1].index("^") == lines[shown].index("slotz"), outcome
-
-
-def test_too_many_ranks_shows_the_slots():
-    with world.hosts() as here:
-        here.hvdrun("-np", 5, "-H", "host0:2,host1:1", BIN / "hello").must(2, "host0", "host1")
-
-
-def test_unknown_option_names_the_nearest():
-    with world.hosts() as here:
-        here.hvdrun("-np", 2, "--hostfil", "x", BIN / "hello").must(2, "--hostfile")
-
-
-def test_the_commands_own_options_are_left_alone():
-    with world.hosts() as here:
-        outcome = here.hvdrun("-np", 1, "echo", "-np", "7", "--verbose").must(0)
-        assert "-np 7 --verbose" in outcome.out, outcome
-
-
 def test_exit_code_is_the_culprits():
     with world.hosts() as here:
         here.hvdrun("-np", 3, VICTIM, "exit", 7, 1).must(7, "rank 1", "7")
@@ -111,15 +77,6 @@ def test_bytes_that_are_no_utf8():
 def test_segfault():
     with world.hosts() as here:
         here.hvdrun("-np", 3, VICTIM, "segv", 2).must(139, "rank 2", "Segmentation fault")
-        here.must_be_clean()
-
-
-def test_missing_and_unusable_commands():
-    with world.hosts() as here:
-        here.hvdrun("-np", 2, "/no/such/program").must(127, "/no/such/program")
-        here.hvdrun("-np", 2, "no-such-program").must(127, "no-such-program")
-        here.hvdrun("-np", 2, "/etc/hosts").must(126, "/etc/hosts", "chmod +x /etc/hosts")
-        here.hvdrun("-np", 2, "/etc").must(126, "'/etc': it is a directory")
         here.must_be_clean()
 
 
@@ -159,26 +116,11 @@ def test_a_rank_that_throws_is_the_culprit_though_its_victims_end_first():
         here.must_be_clean()
 
 
-def test_a_rank_that_runs_out_of_memory_is_named_to_all():
-    with world.hosts() as here:
-        outcome = here.hvdrun("-np", 3, VICTIM, "out-of-memory", 1)
-        assert outcome.out.count("rank 1 cannot go on in 'large': out of memory") == 3 * 2, outcome
-        here.must_be_clean()
-
-
 def test_a_rank_that_cannot_go_on_is_the_culprit_though_its_victims_end_first():
     with world.hosts() as here:
         outcome = here.hvdrun("-np", 2, VICTIM, "give-up", 3, 1).must(3, "rank 1 on", "exited with code 3",
                                                                       "exited with code 1 afterwards")
         assert "hvdrun: rank 1" in outcome.err, outcome
-        here.must_be_clean()
-
-
-def test_a_rank_without_memory_for_a_result_is_named_to_all_at_once():
-    with world.hosts() as here:
-        outcome = here.hvdrun("-np", 3, VICTIM, "out-of-memory", 1, "result")
-        assert outcome.out.count("rank 1 cannot go on in 'large': out of memory") == 3 * 2, outcome
-        assert outcome.seconds < 2.5, outcome
         here.must_be_clean()
 
 
@@ -246,35 +188,6 @@ def test_ranks_that_share_cores_can_yield_to_one_another():
         assert len({pair[0] for pair in words if not pair[0].isdigit()}) <= 1, lines
 
 
-def test_stdin_goes_to_rank_0():
-    with world.hosts() as here:
-        given = here.directory / "given"
-        given.write_text("one\ntwo\n")
-        with open(given, "rb") as stdin:
-            outcome = here.hvdrun("-np", 2, "sh", "-c", "wc -l", stdin=stdin).must(0)
-        assert sorted(outcome.out.splitlines()) == ["[0]<stdout>:2", "[1]<stdout>:0"], outcome
-
-
-def test_closed_standard_descriptors_are_as_good_as_dev_null():
-    with world.hosts() as here:
-        for closed in ("<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"):
-            here.run("sh", "-c", f"exec {world.HVDRUN} -np 1 cat {closed}", seconds=10).must(0)
-        here.must_be_clean()
-
-
-def test_a_prompt_is_shown_before_its_answer():
-    with world.hosts() as here:
-        stdin, keyboard = os.pipe()
-        job = here.start_hvdrun("-np", 2, "python3", "-c", "import os\nif os.environ['RANK'] == '0': print('hello', input('name? '))", stdin=stdin)
-        os.close(stdin)
-        job.wait_for("[0]<stdout>:name? ")
-        os.write(keyboard, b"you\n")
-        os.close(keyboard)
-        outcome = job.wait().must(0)
-        assert outcome.out == "[0]<stdout>:name? hello you\n", outcome
-        here.must_be_clean()
-
-
 def test_output_files():
     with world.hosts() as here:
         place = here.directory / "files"
@@ -287,109 +200,9 @@ def test_output_files():
         assert json.loads((place / "job.json").read_text())["exit_code"] == 3
 
 
-def test_a_limit_of_files_sizes_kills_neither_hvdrun_nor_hvdd():
-    with world.hosts() as here:
-        limited = f"ulimit -f 64; exec {world.HVDRUN} -np 1"
-        place, place2 = here.place("files"), here.place("out")
-        here.run("sh", "-c", f"{limited} --output-filename {place} seq 100000 >/dev/null").must(0, "stdout: File too large")
-        here.run("sh", "-c", f"{limited} seq 100000 >{place2}").must(0, "cannot write to stdout: File too large")
-        here.run("sh", "-c", f"{limited} {VICTIM} wait").must(1, "rank 0", "File too large", "ulimit -f")
-        here.run("rm", "-r", place, place2).must(0)
-        here.must_be_clean()
-
-
-def test_few_processes_are_told_as_such():
-    with world.hosts() as here:
-        for most in range(4, 40, 3):
-            outcome = here.run("sh", "-c", f"ulimit -u {most}; exec {world.HVDRUN} -np 2 true", user=12345)
-            assert "terminate called" not in outcome.err, outcome
-            assert outcome.code == 0 or "limit" in outcome.err or "driver process" in outcome.err or "fork" in outcome.err, outcome
-            here.must_be_clean()
-
-
-def test_no_line_of_a_flood_is_lost():
-    with world.hosts() as here:
-        lines = 200000
-        outcome = here.hvdrun("-np", 2, VICTIM, "flood", lines, seconds=60).must(0)
-        for rank in (0, 1):
-            found = [line for line in outcome.out.splitlines() if line.startswith(f"[{rank}]<stdout>:line ")]
-            assert len(found) == lines, f"{len(found)} of {lines} lines of rank {rank}"
-            assert found[-1].startswith(f"[{rank}]<stdout>:line {lines - 1:07}"), found[-1]
-        here.must_be_clean()
-
-
-def console_of(here):
-    return world.wait_until(lambda: world.roles(here.hosts[0]).get("console"), 10, "hvdrun")[0]
-
-
-def test_ctrl_c():
-    with world.hosts() as here:
-        job = here.start_hvdrun("-np", 2, VICTIM, "loop").wait_for("joined", 2)
-        console_of(here).kill(signal.SIGINT)
-        outcome = job.wait(8)
-        assert outcome.code == 130, outcome
-        here.must_be_clean()
-
-
-def test_ctrl_c_twice_does_not_wait_for_the_grace():
-    with world.hosts() as here:
-        job = here.start_hvdrun("-np", 2, "--grace", 30, VICTIM, "term-proof").wait_for("joined", 2)
-        console = console_of(here)
-        console.kill(signal.SIGINT)
-        time.sleep(0.5)  # a person's second thought
-        console.kill(signal.SIGINT)
-        outcome = job.wait(8)
-        assert outcome.code == 130, outcome
-        here.must_be_clean()
-
-
-def test_term():
-    with world.hosts() as here:
-        job = here.start_hvdrun("-np", 2, VICTIM, "loop").wait_for("joined", 2)
-        console_of(here).kill(signal.SIGTERM)
-        outcome = job.wait(8)
-        assert outcome.code == 143, outcome
-        here.must_be_clean()
-
-
 def test_time_is_up():
     with world.hosts() as here:
         here.hvdrun("-np", 2, "--timeout", "1s", VICTIM, "loop").must(124)
-        here.must_be_clean()
-
-
-@world.bound(90)
-def test_ctrl_z_pauses_the_console_only():
-    with world.hosts() as here:
-        job = here.start_hvdrun("-np", 2, VICTIM, "steps", 170, 100).wait_for("joined", 2)
-        console = console_of(here)
-        console.kill(signal.SIGTSTP)
-        time.sleep(15)  # longer than the lease
-        console.kill(signal.SIGCONT)
-        outcome = job.wait(30)
-        assert outcome.code == 0 and outcome.out.count("stepped") == 2, outcome
-        here.must_be_clean()
-
-
-def test_other_signals_go_to_the_ranks():
-    names = ("HUP", "QUIT", "USR1", "USR2", "WINCH", "CONT")
-    ways = "".join(f"trap 'echo got {name}' {name}; " for name in names)
-    with world.hosts() as here:
-        job = here.start_hvdrun("-np", 2, "sh", "-c", f"{ways} trap 'exit 7' TERM; echo up; while :; do sleep 0.05; done")
-        job.wait_for("up", 2)
-        console = console_of(here)
-        for name in names:
-            console.kill(getattr(signal, f"SIG{name}"))
-            job.wait_for(f"got {name}", 2)
-        console.kill(signal.SIGTERM)
-        job.wait(8).must(143, "stopped by SIGTERM")
-        here.must_be_clean()
-
-
-def test_a_closed_stdout_ends_the_job():
-    with world.hosts() as here:
-        outcome = here.run("sh", "-c", f"{world.HVDRUN} -np 2 yes | head -1", seconds=10)
-        assert outcome.out.count("\n") == 1 and "<stdout>:y" in outcome.out, outcome
         here.must_be_clean()
 
 
@@ -429,5 +242,5 @@ def test_an_idle_rank_costs_nothing():
         time.sleep(1)
         spent = (ticks() - before) / os.sysconf("SC_CLK_TCK")
         assert spent <= 0.02, f"two waiting ranks used {spent} s of CPU in 1 s"
-        console_of(here).kill(signal.SIGINT)
+        world.console_of(here).kill(signal.SIGINT)
         job.wait(8)

@@ -241,6 +241,11 @@ def roles(host):
     return found
 
 
+def console_of(here):
+    """The hvdrun that the shell of host 0 sees."""
+    return wait_until(lambda: roles(here.hosts[0]).get("console"), 10, "hvdrun")[0]
+
+
 @contextlib.contextmanager
 def hosts(count=1, slots=2, rate=None):
     """A World of fresh simulated hosts."""
