@@ -206,20 +206,29 @@ void LeaderCore::ReportUp(LeaderTensor* tensor) {
 // A rank that has left answers what it has asked for before, and nothing else.
 absl::Status LeaderCore::OnLeft(int source, const LeftNote& note) {
   lefts_.push_back({source, note.rank, note.names});
-  if (!is_root()) {
-    // What has been reported already may be decided up there by now, and that was all of it.
-    LeftNote to_come = note;
-    std::erase_if(to_come.names, [this](const std::string& name) {
-      const LeaderTensor* tensor = tensors_.FindName(name);
-      return tensor != nullptr && tensor->pending;
-    });
-    up_.lefts.push_back(std::move(to_come));
-  }
+  if (!is_root()) up_.lefts.push_back({note.rank, StillToReport(source, note.names)});
   absl::Status status;
   tensors_.ForEach([&](LeaderTensor* tensor) {
     if (status.ok() && tensor->present != 0) status = CheckLeft(*tensor);
   });
   return status;
+}
+
+// Of what a rank below `source` that has left is still to answer, what the parent has not heard:
+// also what was reported to this leader and waits here for others, but not what was reported
+// upwards, which may be decided there by now, and that was all of it. `names`: the same as the
+// source says it, which leaves out what it has reported to this leader.
+std::vector<std::string> LeaderCore::StillToReport(int source, std::vector<std::string> names) {
+  std::erase_if(names, [this](const std::string& name) {
+    const LeaderTensor* tensor = tensors_.FindName(name);
+    return tensor != nullptr && tensor->pending;
+  });
+  tensors_.ForEach([&](LeaderTensor* tensor) {
+    if ((tensor->present >> source & 1) == 0) return;
+    if (std::find(names.begin(), names.end(), tensor->name) != names.end()) return;
+    names.push_back(tensor->name);
+  });
+  return names;
 }
 
 absl::Status LeaderCore::CheckLeft(const LeaderTensor& tensor) const {

@@ -86,6 +86,7 @@ class LeaderCore {
   void Merge(LeaderTensor* tensor, UpReport* report);
   absl::Status OnJoined(int source);
   absl::Status OnLeft(int source, const LeftNote& left);
+  std::vector<std::string> StillToReport(int source, std::vector<std::string> names);
   absl::Status CheckLeft(const LeaderTensor& tensor) const;
   void FinishIfAll(LeaderTensor* tensor);
   void ReportUp(LeaderTensor* tensor);

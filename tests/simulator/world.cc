@@ -183,9 +183,14 @@ std::string World::DescribeOpen() const {
 // Nothing moves any more.
 void World::CheckEnd() {
   bool aborted = false;
-  for (const auto& page : pages_) aborted = aborted || page->aborted.load() != 0;
+  std::string cause;
+  for (const auto& page : pages_) {
+    if (page->aborted.load() == 0) continue;
+    aborted = true;
+    cause = page->abort_text;
+  }
   stats_.aborted_worlds = aborted ? 1 : 0;
-  if (aborted && plan_.leaver < 0) Fail("aborted, and nobody had left");
+  if (aborted && plan_.leaver < 0) Fail("aborted, and nobody had left: " + cause);
   for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) {
     if (ranks_[r].finished || pages_[host_of_[r]]->aborted.load() != 0) continue;
     return Fail("deadlock: rank " + std::to_string(r) + " waits in round " +

@@ -179,6 +179,24 @@ TEST_CASE("a rank that has left and is waited for ends the epoch with its name, 
   CHECK((*told)->abort_rank.load() == 5);
 }
 
+// Host 5's answer waits at host 2, which lacks its own, when the root hears that 5 has left.
+TEST_CASE("what a rank that has left has answered counts, also where it waits halfway") {
+  TestTree tree(7, 2);
+  Signature leave;
+  leave.kind = RequestKind::kLeave;
+  REQUIRE(tree.boards[5]->Mark("x", {Sum(4)}).ok());
+  const bool with_the_answer = GENERATE(true, false);
+  if (!with_the_answer) REQUIRE(tree.Run().ok());
+  REQUIRE(tree.boards[5]->Mark("leave", {leave}).ok());
+  REQUIRE(tree.boards[5]->NoteLeft().ok());
+  REQUIRE(tree.Run().ok());
+  REQUIRE(tree.boards[0]->Mark("x", {Sum(4)}).ok());
+  REQUIRE(tree.Run().ok());
+  for (const int h : {1, 2, 3, 4, 6}) REQUIRE(tree.boards[h]->Mark("x", {Sum(4)}).ok());
+  REQUIRE(tree.Run().ok());
+  for (int h = 0; h < 7; ++h) CHECK(tree.Next(h).signature.shape[0] == 4);
+}
+
 // Host 1 leaves while its last tensor is decided, and hears of that late or has not executed it.
 TEST_CASE("a rank that leaves does not answer again what was decided meanwhile") {
   const bool hears_late = GENERATE(true, false);
