@@ -114,7 +114,7 @@ def must_name_the_limit(here, letter, values):
     codes = []
     for value in values:
         outcome = here.run("bash", "-c", f"ulimit -{letter} {value}; exec {world.HVDRUN} -np 2 true", user=12345)
-        named = f"(ulimit -{letter}" in outcome.err or f"(ulimit -H{letter}" in outcome.err
+        named = f"ulimit -{letter}" in outcome.err or f"ulimit -H{letter}" in outcome.err
         assert outcome.code == 0 or outcome.code == 125 and named, f"{value}: {outcome}"
         codes.append(outcome.code)
         here.must_be_clean()
