@@ -12,6 +12,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// Longer than a busy machine lets a thread wait.
+const milliseconds kPatience(PatientMs(1000));
+
 // A daemon without a shim, that nobody gives a launch to, on a thread of its own.
 struct Waiting {
   Waiting() {
@@ -30,7 +33,7 @@ struct Waiting {
     return over;
   }
 
-  Daemon daemon{absl::UnavailableError("none here"), [](const v1::Event&) {}, milliseconds(200)};
+  Daemon daemon{absl::UnavailableError("none here"), [](const v1::Event&) {}, kPatience};
   std::atomic<bool> over{false};
   std::thread thread;
 };
@@ -42,7 +45,7 @@ TEST_CASE("who is neither launched nor heard of ends") {
 
 TEST_CASE("a driver that is heard waits for its other hosts as long as it likes") {
   Waiting waiting;
-  const TimePoint end = Clock::now() + milliseconds(600);
+  const TimePoint end = Clock::now() + kPatience + kPatience / 2;
   while (Clock::now() < end) {
     waiting.daemon.Echoed(Clock::now());
     REQUIRE_FALSE(waiting.EndsWithin(milliseconds(5)));
