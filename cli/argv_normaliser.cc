@@ -44,10 +44,13 @@ Word Split(absl::Span<const OptionSpelling> spellings, const std::string& word) 
 // What the word begins ("--contain"), or else what it may be a typo of; empty when nothing is near.
 absl::string_view Meant(absl::Span<const OptionSpelling> spellings, const std::string& name) {
   static constexpr size_t kLeastPrefix = 4;
+  static constexpr size_t kOneLetter = 2;
   std::vector<absl::string_view> known;
   for (const OptionSpelling& spelling : spellings) {
     if (name.size() >= kLeastPrefix && absl::StartsWith(spelling.typed, name))
       return spelling.typed;
+    // Any letter is near any other.
+    if (name.size() <= kOneLetter && !absl::EqualsIgnoreCase(name, spelling.typed)) continue;
     known.push_back(spelling.typed);
   }
   return Nearest(name, known);
@@ -65,9 +68,12 @@ absl::Status UnknownOption(absl::Span<const OptionSpelling> spellings, const std
   const std::string nearest = counted != nullptr && counted->is_number && digits < name.size()
                                   ? absl::StrCat(counted->typed, " ", name.substr(digits))
                                   : std::string(Meant(spellings, name));
-  return absl::InvalidArgumentError(absl::StrCat(
-      "unknown option ", Quoted(name),
-      nearest.empty() ? std::string() : absl::StrCat("; did you mean ", nearest, "?")));
+  const absl::string_view advice = AdviceFor(name);
+  return absl::InvalidArgumentError(absl::StrCat("unknown option ", Quoted(name), "; ",
+                                                 !advice.empty() ? std::string(advice)
+                                                 : !nearest.empty()
+                                                     ? absl::StrCat("did you mean ", nearest, "?")
+                                                     : "hvdrun --help lists them"));
 }
 
 }  // namespace

@@ -10,14 +10,13 @@
 namespace hvd {
 namespace {
 
-// A daemon that nobody gives a launch to, on a link that stays silent, must end too.
-constexpr auto kLaunchPatience = std::chrono::minutes(5);
 constexpr auto kFilePatience = std::chrono::seconds(2);
 
 }  // namespace
 
-Daemon::Daemon(absl::StatusOr<ShimProcess> shim, std::function<void(v1::Event)> emit)
-    : emit_(std::move(emit)) {
+Daemon::Daemon(absl::StatusOr<ShimProcess> shim, std::function<void(v1::Event)> emit,
+               Clock::duration launch_patience)
+    : emit_(std::move(emit)), launch_patience_(launch_patience) {
   if (shim.ok()) {
     lease_.emplace(shim->lease.get());
     supervisor_ = std::make_unique<Supervisor>(
@@ -27,9 +26,15 @@ Daemon::Daemon(absl::StatusOr<ShimProcess> shim, std::function<void(v1::Event)> 
   } else {
     no_shim_ = shim.status();
   }
-  loop_.At(Clock::now() + kLaunchPatience, [this] {
-    if (!plan_.has_value()) LoseDriver("no launch came");
-  });
+  AwaitLaunch();
+}
+
+// A driver that is there may wait for its other hosts for as long as its --start-timeout says.
+void Daemon::AwaitLaunch() {
+  if (plan_.has_value()) return;
+  const TimePoint until = heard_.load() + launch_patience_;
+  if (until <= Clock::now()) return LoseDriver("no launch came, nor any other word of hvdrun's");
+  loop_.At(until, [this] { AwaitLaunch(); });
 }
 
 // ---- from other threads ----
@@ -43,6 +48,7 @@ void Daemon::DriverGone(std::string why) {
 }
 
 void Daemon::Echoed(TimePoint sent) {
+  heard_ = sent;
   if (lease_.has_value()) lease_->Renew(sent);
 }
 

@@ -26,9 +26,13 @@ namespace hvd {
 
 class Daemon {
  public:
+  // How long nothing may be heard from a driver that has not launched its job yet.
+  static constexpr Clock::duration kLaunchPatience = std::chrono::minutes(1);
+
   // `shim` may be an error: then every launch fails with it. `emit` takes events for the driver; it
   // is called from several threads.
-  Daemon(absl::StatusOr<ShimProcess> shim, std::function<void(v1::Event)> emit);
+  Daemon(absl::StatusOr<ShimProcess> shim, std::function<void(v1::Event)> emit,
+         Clock::duration launch_patience = kLaunchPatience);
 
   // Any thread.
   void Receive(v1::Command command);
@@ -48,6 +52,7 @@ class Daemon {
   Loop* loop() { return &loop_; }
 
  private:
+  void AwaitLaunch();
   void Handle(const v1::Command& command);
 
   // daemon_launch.cc
@@ -84,6 +89,8 @@ class Daemon {
 
   Loop loop_;
   const std::function<void(v1::Event)> emit_;
+  const Clock::duration launch_patience_;
+  std::atomic<TimePoint> heard_{Clock::now()};  // when a beat that the driver has echoed was sent
   OutputQueue output_;
   absl::Status no_shim_;
   std::unique_ptr<Supervisor> supervisor_;  // null: no_shim_ says why

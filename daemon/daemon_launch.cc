@@ -225,6 +225,11 @@ void Daemon::WarnOfLimits(const v1::Launch& launch) {
     Notify(absl::StrCat("the hard limit of locked memory (", here.rlim_max,
                         " bytes) is below the launcher's; raise memlock there for RDMA"));
   }
+  if (!supervisor_->shim().listener.valid()) {
+    Notify(
+        "no directory for hvdd's socket can be written to ($TMPDIR, /tmp, /dev/shm, /var/tmp): a "
+        "rank that starts hvd in a process of its own making may not find its job");
+  }
   const std::string& why = supervisor_->shim().weaker_why;
   if (launch.verbose() && !why.empty()) {
     Notify(absl::StrCat("containment by ", LevelName(supervisor_->level()),

@@ -110,7 +110,8 @@ std::string DescribeExecFailure(const ExecFailure& failure, const SpawnOrder& or
   switch (failure.step) {
     case Step::kDirectory:
       return absl::StrCat("cannot enter the working directory '", order.directory, "': ", why,
-                          "; it must exist on every host");
+                          failure.error == EACCES ? "; the user there may not enter it"
+                                                  : "; it must exist on every host");
     case Step::kDescriptors:
       return absl::StrCat("cannot arrange the descriptors of '", order.argv[0], "': ", why,
                           "; a rank has descriptor ", order.door_fd,

@@ -8,6 +8,8 @@
 namespace hvd {
 namespace {
 
+using Catch::Matchers::Contains;
+
 const std::vector<OptionSpelling> kSpellings = {
     {"-n", "--num-proc", true, true},
     {"-np", "--num-proc", true, true},
@@ -53,7 +55,9 @@ TEST_CASE("unknown options are refused with the nearest known") {
   CHECK(Normalised("--containmnet=x") ==
         "unknown option \"--containmnet\"; did you mean --containment?");
   CHECK(Normalised("-np4 prog") == "unknown option \"-np4\"; did you mean -np 4?");
-  CHECK(Normalised("--banana") == "unknown option \"--banana\"");
+  CHECK(Normalised("--banana") == "unknown option \"--banana\"; hvdrun --help lists them");
+  CHECK(Normalised("-c 2 prog") == "unknown option \"-c\"; hvdrun --help lists them");
+  CHECK(Normalised("-N 2 prog") == "unknown option \"-N\"; did you mean -n?");
   CHECK(Normalised("-npx 2").find("unknown option \"-npx\"") == 0);
   CHECK(Normalised("-Hosts").find("unknown option \"-Hosts\"") == 0);
   CHECK(Normalised("-h2").find("unknown option \"-h2\"") == 0);
@@ -64,6 +68,15 @@ TEST_CASE("Horovod's options are known by name") {
   CHECK(Normalised("--jsrun prog") == "--jsrun is Horovod's, but not in this version of hvdrun");
   CHECK(Normalised("--cache-capacity=32 prog") ==
         "--cache-capacity is Horovod's, but not in this version of hvdrun");
+}
+
+TEST_CASE("who comes from another launcher is told how it is said here") {
+  CHECK(Normalised("--allow-run-as-root prog") ==
+        "unknown option \"--allow-run-as-root\"; root needs no permission here: leave it out");
+  CHECK_THAT(Normalised("-oversubscribe prog"), Contains("-H host1:8"));
+  CHECK_THAT(Normalised("--nproc_per_node=2 prog"), Contains("-H host1:2,host2:2"));
+  CHECK_THAT(Normalised("-ppn 2 prog"), Contains("-H host1:2,host2:2"));
+  CHECK_THAT(Normalised("--mca btl tcp prog"), Contains("HVD_"));
 }
 
 TEST_CASE("values are neither missing nor superfluous") {

@@ -64,6 +64,25 @@ def test_missing_and_unusable_commands():
         here.must_be_clean()
 
 
+def test_a_directory_that_may_not_be_entered_is_told_as_such():
+    with world.hosts() as here:
+        other = "setpriv --reuid=12345 --regid=12345 --clear-groups"
+        here.run("sh", "-c", f"cd /root && exec {other} {world.HVDRUN} -np 1 true").must(125, "'/root': Permission denied; the user there may not enter it")
+        here.must_be_clean()
+
+
+def test_no_place_for_a_socket_is_told():
+    """Of use to ranks that are not the processes which hvdd started."""
+    with world.hosts() as here:
+        places = ("/tmp", "/dev/shm", "/var/tmp")
+        before = " && ".join(f"mount -t tmpfs -o ro none {place}" for place in places)
+        after = " ".join(f"umount {place};" for place in places)
+        outcome = here.run("sh", "-c", f"{before} && {world.HVDRUN} -np 2 {BIN}/hello; code=$?; {after} exit $code")
+        outcome.must(0, "no directory for hvdd's socket", "TMPDIR")
+        assert "rank 1 of 2" in outcome.out, outcome
+        here.must_be_clean()
+
+
 def test_a_rank_that_runs_out_of_memory_is_named_to_all():
     with world.hosts() as here:
         outcome = here.hvdrun("-np", 3, VICTIM, "out-of-memory", 1)
@@ -95,7 +114,7 @@ def must_name_the_limit(here, letter, values):
     codes = []
     for value in values:
         outcome = here.run("bash", "-c", f"ulimit -{letter} {value}; exec {world.HVDRUN} -np 2 true", user=12345)
-        named = f"(ulimit -{letter}" in outcome.err or f"(ulimit -H{letter}" in outcome.err
+        named = f"ulimit -{letter}" in outcome.err or f"ulimit -H{letter}" in outcome.err
         assert outcome.code == 0 or outcome.code == 125 and named, f"{value}: {outcome}"
         codes.append(outcome.code)
         here.must_be_clean()

@@ -103,8 +103,8 @@ def test_a_hang_up_ends_the_job():
 def test_nohup_outlives_the_terminal():
     with world.hosts() as here:
         told = here.place("told")
-        hang_up(here, f"trap '' HUP; {world.HVDRUN} -np 2 {VICTIM} steps 20 50 | tee {told}")
-        world.wait_until(lambda: here.run("cat", told).out.count("stepped") == 2, 10, "the end of the job")
+        hang_up(here, f"trap '' HUP; {world.HVDRUN} -np 2 {VICTIM} steps 60 50 | tee {told}")
+        world.wait_until(lambda: here.run("cat", told).out.count("stepped") == 2, 20, "the end of the job")
         here.run("rm", told).must(0)
         here.must_be_clean()
 
