@@ -38,7 +38,8 @@ bool LinkPeer::Read() {
   char buffer[64 << 10];
   const ssize_t n = ReceiveMail(socket_.get(), buffer, sizeof(buffer), &came_);
   if (n < 0) return errno == EAGAIN || errno == EINTR;
-  if (n == 0 || came_.size() > kMostDescriptors) return false;
+  laden_ = came_.size() > kMostDescriptors;
+  if (n == 0 || laden_) return false;
   cutter_.Take({buffer, static_cast<size_t>(n)});
   return true;
 }

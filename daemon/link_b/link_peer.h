@@ -28,7 +28,8 @@ class LinkPeer {
   // message takes.
   bool Read();
   bool NextMessage(std::string* message) { return cutter_.Next(message); }
-  bool broken() const { return cutter_.broken(); }
+  // What came is none of ours: a message too long, or more descriptors than any takes.
+  bool broken() const { return cutter_.broken() || laden_; }
   // The descriptors that came with what was read.
   std::vector<UniqueFd> TakeDescriptors() { return std::exchange(came_, {}); }
 
@@ -58,6 +59,7 @@ class LinkPeer {
   bool trusted_ = false;
   FrameCutter cutter_;
   std::vector<UniqueFd> came_;
+  bool laden_ = false;
   bool crowded_ = false;
   std::deque<Waiting> out_;
 };

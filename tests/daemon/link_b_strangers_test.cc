@@ -74,5 +74,16 @@ TEST_CASE("a rank that sends rubbish is told as that") {
   }
 }
 
+TEST_CASE("a rank that sends more descriptors than any message takes is told as that") {
+  Job job(2);
+  std::vector<Worker> workers;
+  for (int rank = 0; rank < 2; ++rank) workers.push_back(job.ComeBack());
+  job.Run(&workers);
+  workers[0].AddressWithArena(4096, {0, 1, 2});
+  const auto broke = job.hvdd.Await(Kind::kRankBroke);
+  REQUIRE(broke.has_value());
+  CHECK_THAT(broke->rank_broke().message(), Contains("sent hvdd what is no message"));
+}
+
 }  // namespace
 }  // namespace hvd
