@@ -96,10 +96,11 @@ bool Engine::StepLog() {
   }
   const std::vector<LogEntry> batch = board.NextBatch();
   std::vector<Request*> requests;
+  // So it is, too, when this rank's mark was refused because the epoch ends.
   if (!FindRequests(batch, &requests)) {
-    AbortEpoch(world_->page(), "the schedule names a tensor that this rank has not submitted",
-               world_->event_fds());
-    return false;
+    Break(
+        world_->waiter().EndEpoch("the schedule names a tensor that this rank has not submitted"));
+    return true;
   }
   return ExecuteBatch(batch, requests);
 }

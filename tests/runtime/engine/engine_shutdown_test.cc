@@ -122,6 +122,40 @@ TEST_CASE("what a rank has marked directly before it leaves goes the others' way
   }
 }
 
+// Rank 1 leaves, so rank 0 is refused what it asks for then; and another thread of rank 1 asks for
+// the same after all, if it has not heard yet that the epoch has ended.
+void AskAfterAll(Engine& engine, Problems& problems, std::atomic<int>* stage) {
+  const auto await = [stage](int wanted) {
+    while (stage->load() < wanted) std::this_thread::yield();
+  };
+  std::vector<float> data(5000, 1.0f);
+  Request request;
+  FillSum(&request, "x", &data);
+  if (engine.world().rank() == 0) {
+    await(1);
+    problems.Expect(absl::IsAborted(engine.Submit(&request)), "not refused");
+    stage->store(2);
+    return await(3);
+  }
+  Engine::Leave leave;
+  engine.BeginLeave(&leave);
+  stage->store(1);
+  await(2);
+  const bool submitted = engine.Submit(&request).ok();
+  stage->store(3);
+  if (submitted) problems.Expect(absl::IsAborted(engine.Wait(&request)), "not ended");
+  engine.FinishLeave(&leave);
+}
+
+TEST_CASE("a shutdown ends although the schedule names what was refused to this rank") {
+  for (int round = 0; round < 10; ++round) {
+    std::atomic<int> stage{0};
+    CHECK(RunWorld({{"a", 2}}, [&](Engine& engine, Problems& problems) {
+            AskAfterAll(engine, problems, &stage);
+          }) == "");
+  }
+}
+
 // More than there are turns for.
 TEST_CASE("unnamed calls that wait for their turn when a rank leaves are answered") {
   constexpr size_t kCalls = 2500;
