@@ -33,6 +33,13 @@ def test_the_programs_signals_come_to_its_own_threads():
         here.must_be_clean()
 
 
+def test_a_network_interface_that_no_host_has():
+    with world.hosts(2) as here:
+        outcome = here.hvdrun("-np", 2, "-H", "host0:1,host1:1", "--network-interfaces", "nope0", PROGRAMS / "all_ops").must(1)
+        assert "network devices nope0 (--network-interfaces" in outcome.err and "it has lo, eth0" in outcome.err, outcome
+        here.must_be_clean()
+
+
 def test_two_by_two_trains_to_the_same_loss():
     def losses(outcome):
         return json.loads(outcome.must(0).out.strip().splitlines()[-1].partition("<stdout>:")[2])["losses"]

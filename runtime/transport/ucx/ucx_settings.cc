@@ -1,6 +1,9 @@
 #include "runtime/transport/ucx/ucx_settings.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
@@ -25,13 +28,42 @@ bool IsTcpOnly(const std::string& tls) {
   return true;
 }
 
+std::vector<std::string> DevicesOf(const UcxDevices& has) {
+  std::vector<std::string> names;
+  for (const NetInterface& one : has.interfaces) names.push_back(one.name);
+  names.insert(names.end(), has.rdma_ports.begin(), has.rdma_ports.end());
+  return names;
+}
+
+// One list serves all hosts, whose devices may have other names: one that is here is enough.
+absl::Status CheckChosen(const std::vector<std::string>& chosen, const UcxDevices& has) {
+  const std::vector<std::string> here = DevicesOf(has);
+  for (const std::string& one : chosen) {
+    const bool is_pattern = one == "all" || one[0] == '^';  // UCX's own words
+    if (is_pattern || std::find(here.begin(), here.end(), one) != here.end()) {
+      return absl::OkStatus();
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("network devices ", absl::StrJoin(chosen, ","),
+                   " (--network-interfaces, HVD_NET_DEVICES or UCX_NET_DEVICES): this host has "
+                   "none of them that "
+                   "is up and has an address; it has ",
+                   here.empty() ? "no device at all" : absl::StrJoin(here, ", ")));
+}
+
 }  // namespace
 
-UcxSettings ChooseUcxSettings(const UcxChoices& choices, const UcxDevices& has) {
-  std::vector<std::string> found = ChooseInterfaces(has.interfaces);
-  found.insert(found.end(), has.rdma_ports.begin(), has.rdma_ports.end());
-  const std::string devices =
-      choices.net_devices.empty() ? absl::StrJoin(found, ",") : choices.net_devices;
+absl::StatusOr<UcxSettings> ChooseUcxSettings(const UcxChoices& choices, const UcxDevices& has) {
+  std::vector<std::string> chosen =
+      absl::StrSplit(choices.net_devices, absl::ByAnyChar(", "), absl::SkipEmpty());
+  if (chosen.empty()) {
+    chosen = ChooseInterfaces(has.interfaces);
+    chosen.insert(chosen.end(), has.rdma_ports.begin(), has.rdma_ports.end());
+  } else if (absl::Status known = CheckChosen(chosen, has); !known.ok()) {
+    return known;
+  }
+  const std::string devices = absl::StrJoin(chosen, ",");
   const std::string tls =
       !choices.tls.empty() ? choices.tls : (HasRdmaPort(devices) ? "rc,ud,tcp,self" : "tcp,self");
   const bool rdma = HasRdmaPort(devices) && !IsTcpOnly(tls);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "runtime/transport/ucx/net_devices.h"
 
 namespace hvd {
@@ -27,6 +28,8 @@ struct UcxSettings {
   std::string devices;  // "over eth0 with tcp,self", for messages
 };
 
-UcxSettings ChooseUcxSettings(const UcxChoices& choices, const UcxDevices& has);
+// InvalidArgument when this host has none of the devices that the user chose: UCX would find that
+// no peer can be reached.
+absl::StatusOr<UcxSettings> ChooseUcxSettings(const UcxChoices& choices, const UcxDevices& has);
 
 }  // namespace hvd

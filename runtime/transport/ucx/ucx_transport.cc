@@ -98,10 +98,11 @@ UcxTransport::~UcxTransport() {
 }
 
 absl::Status UcxTransport::Configure(ucp_config_t* config) {
-  const UcxSettings settings = ChooseUcxSettings({options_.net_devices, options_.tls},
-                                                 {ListNetInterfaces(), ListRdmaPorts()});
-  devices_ = settings.devices;
-  for (const auto& [name, value] : settings.values) {
+  const absl::StatusOr<UcxSettings> settings = ChooseUcxSettings(
+      {options_.net_devices, options_.tls}, {ListNetInterfaces(), ListRdmaPorts()});
+  if (!settings.ok()) return settings.status();
+  devices_ = settings->devices;
+  for (const auto& [name, value] : settings->values) {
     const ucs_status_t status = ucx_->config_modify(config, name.c_str(), value.c_str());
     if (status != UCS_OK) return UcxError(*ucx_, status, "UCX_" + name + "=" + value);
   }
