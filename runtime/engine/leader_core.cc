@@ -206,20 +206,24 @@ void LeaderCore::ReportUp(LeaderTensor* tensor) {
 // A rank that has left answers what it has asked for before, and nothing else.
 absl::Status LeaderCore::OnLeft(int source, const LeftNote& note) {
   lefts_.push_back({source, note.rank, note.names});
-  if (!is_root()) {
-    // What has been reported already may be decided up there by now, and that was all of it.
-    LeftNote to_come = note;
-    std::erase_if(to_come.names, [this](const std::string& name) {
-      const LeaderTensor* tensor = tensors_.FindName(name);
-      return tensor != nullptr && tensor->pending;
-    });
-    up_.lefts.push_back(std::move(to_come));
-  }
+  if (!is_root()) up_.lefts.push_back(StillToCome(source, note));
   absl::Status status;
   tensors_.ForEach([&](LeaderTensor* tensor) {
     if (status.ok() && tensor->present != 0) status = CheckLeft(*tensor);
   });
   return status;
+}
+
+// What is still to come from here, as the leader above sees it: what its source has reported and
+// this leader has not; but nothing that this one has reported, for that may be decided up there by
+// now, and it was all of it.
+LeftNote LeaderCore::StillToCome(int source, const LeftNote& note) {
+  LeftNote above = note;
+  tensors_.ForEach([&](LeaderTensor* tensor) {
+    if (tensor->pending) std::erase(above.names, tensor->name);
+    if ((tensor->present >> source & 1) != 0) above.names.push_back(tensor->name);
+  });
+  return above;
 }
 
 absl::Status LeaderCore::CheckLeft(const LeaderTensor& tensor) const {

@@ -86,6 +86,7 @@ class LeaderCore {
   void Merge(LeaderTensor* tensor, UpReport* report);
   absl::Status OnJoined(int source);
   absl::Status OnLeft(int source, const LeftNote& left);
+  LeftNote StillToCome(int source, const LeftNote& note);
   absl::Status CheckLeft(const LeaderTensor& tensor) const;
   void FinishIfAll(LeaderTensor* tensor);
   void ReportUp(LeaderTensor* tensor);

@@ -202,6 +202,21 @@ TEST_CASE("a rank that leaves does not answer again what was decided meanwhile")
   CHECK(std::string(ended.message()).find("rank 1 has left the job") == 0);
 }
 
+TEST_CASE("what a rank's host has reported before it leaves is waited for far above") {
+  TestTree tree(5, 2);
+  Signature leave;
+  leave.kind = RequestKind::kLeave;
+  REQUIRE(tree.boards[3]->Mark("x", {Sum(4)}).ok());
+  REQUIRE(tree.Run().ok());
+  REQUIRE(tree.boards[3]->Mark("leave", {leave}).ok());
+  REQUIRE(tree.boards[3]->NoteLeft().ok());
+  for (const int h : {0, 1, 2}) REQUIRE(tree.boards[h]->Mark("x", {Sum(4)}).ok());
+  REQUIRE(tree.Run().ok());
+  REQUIRE(tree.boards[4]->Mark("x", {Sum(4)}).ok());
+  REQUIRE(tree.Run().ok());
+  CHECK(tree.Next(3).signature.shape[0] == 4);
+}
+
 TEST_CASE("the root forgets names that are not used any more, and all others with it") {
   TestTree tree(4, 2, 8);
   for (int i = 0; i < 200; ++i) {
