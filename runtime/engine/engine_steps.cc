@@ -157,6 +157,11 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
 
 // All ranks have left: what has not been asked for by all of them never will be.
 void Engine::EndAll() {
+  {
+    // Whose request completes in the following keeps the role until all is over.
+    std::lock_guard<std::mutex> lock(mutex_);
+    runner_ = nullptr;
+  }
   while (StepDirect()) {
   }
   CompleteAll(absl::AbortedError("this rank has called shutdown"));
