@@ -1,8 +1,8 @@
 #include "daemon/daemon.h"
 
-#include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <future>
 #include <thread>
 
 #include "tests/support/patience.h"
@@ -20,21 +20,18 @@ struct Waiting {
   Waiting() {
     thread = std::thread([this] {
       daemon.Run();
-      over = true;
+      over.set_value();
     });
   }
   ~Waiting() {
     daemon.DriverGone("the test is over");
     thread.join();
   }
-  bool EndsWithin(milliseconds time) {
-    const TimePoint end = Clock::now() + time;
-    while (!over && Clock::now() < end) std::this_thread::sleep_for(milliseconds(2));
-    return over;
-  }
+  bool EndsWithin(milliseconds time) { return ended.wait_for(time) == std::future_status::ready; }
 
   Daemon daemon{absl::UnavailableError("none here"), [](const v1::Event&) {}, kPatience};
-  std::atomic<bool> over{false};
+  std::promise<void> over;
+  std::future<void> ended = over.get_future();
   std::thread thread;
 };
 

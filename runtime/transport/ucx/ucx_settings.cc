@@ -47,8 +47,7 @@ absl::Status CheckChosen(const std::vector<std::string>& chosen, const UcxDevice
   return absl::InvalidArgumentError(
       absl::StrCat("network devices ", absl::StrJoin(chosen, ","),
                    " (--network-interfaces, HVD_NET_DEVICES or UCX_NET_DEVICES): this host has "
-                   "none of them that "
-                   "is up and has an address; it has ",
+                   "none of them that is up and has an address; it has ",
                    here.empty() ? "no device at all" : absl::StrJoin(here, ", ")));
 }
 

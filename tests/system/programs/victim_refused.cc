@@ -57,7 +57,7 @@ int GiveUp(const Arguments& arguments) {
     if (!gives_up) throw;
   }
   AwaitEnd(first);
-  usleep(300000);
+  usleep(300000);  // so that whoever goes by the order of ends blames rank 0
   return Number(arguments, 0, 3);
 }
 
