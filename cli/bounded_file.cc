@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "hostfile/host_slots.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
@@ -18,7 +19,7 @@ constexpr int kPatienceMs = 10000;
 
 absl::Status Unreadable(const std::string& path, const char* reason) {
   return absl::InvalidArgumentError(
-      absl::StrCat("the hostfile ", path, " cannot be read: ", reason));
+      absl::StrCat("the hostfile ", Printable(path), " cannot be read: ", reason));
 }
 
 class Descriptor {

@@ -55,6 +55,7 @@ std::string FormatCheckBuild(const LibraryReport& library) {
                                            {"MXNet", false}}),
                       Group("Controllers", {{"gRPC", true}}),
                       Group("Tensor Operations", {{"shared memory", loaded},
+                                                  {"TCP", !Found(library, "tcp").empty()},
                                                   {"UCX", !Found(library, "ucx").empty()},
                                                   {"NCCL", !Found(library, "nccl").empty()},
                                                   {"CUDA", !Found(library, "cuda").empty()}}),

@@ -1,8 +1,8 @@
 #include "cli/console_outputs.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,21 +13,21 @@ OutputStyle StyleOf(int fd, bool timestamps) {
   style.terminal = isatty(fd) != 0;
   const char* no_color = getenv("NO_COLOR");
   const char* terminal = getenv("TERM");
-  style.color = style.terminal && (no_color == nullptr || *no_color == 0) &&
-                (terminal == nullptr || strcmp(terminal, "dumb") != 0);
+  style.redraws = style.terminal && (terminal == nullptr || strcmp(terminal, "dumb") != 0);
+  style.color = style.redraws && (no_color == nullptr || *no_color == 0);
   style.timestamps = timestamps;
   return style;
+}
+
+int ColumnsOf(int fd) {
+  winsize size = {};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
 bool OutputsAreOne() {
   struct stat out, err;
   return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
          out.st_dev == err.st_dev && out.st_ino == err.st_ino;
-}
-
-bool IsWritable(int fd) {
-  pollfd now = {fd, POLLOUT, 0};
-  return poll(&now, 1, 0) == 1;
 }
 
 }  // namespace hvd

@@ -7,10 +7,10 @@ namespace hvd {
 
 OutputStyle StyleOf(int fd, bool timestamps);
 
+// How wide a terminal is; 80 where it does not say.
+int ColumnsOf(int fd);
+
 // Whether stdout and stderr are the same file, pipe or terminal (2>&1).
 bool OutputsAreOne();
-
-// Whether a page may be written without waiting, as of now.
-bool IsWritable(int fd);
 
 }  // namespace hvd

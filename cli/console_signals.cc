@@ -22,7 +22,8 @@ bool IsIgnored(int signal) {
 ConsoleSignals::ConsoleSignals() : had_terminal_(HasTerminal()) {
   sigset_t taken;
   sigemptyset(&taken);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH}) {
+  for (const int signal :
+       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH, SIGCHLD}) {
     // A blocked signal is queued even if it is ignored, so these stay unblocked.
     if (!IsIgnored(signal)) sigaddset(&taken, signal);
   }

@@ -7,9 +7,9 @@
 
 namespace hvd {
 
-// Takes INT, TERM, HUP, QUIT, USR1, USR2, CONT and WINCH, unless they were ignored when we began
-// (nohup, a shell's background job). TSTP keeps its default: Ctrl-Z stops this process. PIPE, TTIN
-// and TTOU are ignored: a closed pipe is an error to read, and the background never stops us.
+// Takes INT, TERM, HUP, QUIT, USR1, USR2, CONT, WINCH and CHLD, unless they were ignored when we
+// began (nohup, a shell's background job). TSTP keeps its default: Ctrl-Z stops this process. PIPE,
+// TTIN and TTOU are ignored: a closed pipe is an error to read, and the background never stops us.
 class ConsoleSignals {
  public:
   ConsoleSignals();

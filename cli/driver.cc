@@ -1,6 +1,7 @@
 #include "cli/driver.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <time.h>
 
@@ -20,6 +21,7 @@ namespace hvd {
 namespace {
 
 constexpr double kLongestLookS = 5;
+constexpr double kAfterPauseS = 1;
 constexpr double kReportS = 2;  // for job.json; the verdict comes after it
 
 }  // namespace
@@ -53,7 +55,8 @@ void Driver::Run() {
 }
 
 double Driver::NextDeadline() const {
-  double next = std::min({state_.deadline(), next_look_, give_up_at_, timeline_.deadline()});
+  double next =
+      std::min({state_.deadline(), next_look_, give_up_at_, timeline_.deadline(), status_at_});
   if (state_.starting()) next = std::min(next, state_.start_deadline());
   for (const HostPort& port : ports_) {
     if (port.restart_at > 0) next = std::min(next, port.restart_at);
@@ -66,6 +69,7 @@ void Driver::Turn() {
   epoll_event events[32];
   const int timeout = static_cast<int>(std::ceil(std::min(left, 3600.0) * 1000));
   const int count = epoll_wait(epoll_.get(), events, std::size(events), timeout);
+  NotePause(left);
   for (int i = 0; i < count; ++i) {
     const auto source = static_cast<DriverSource>(events[i].data.u64 >> 32);
     const int host = static_cast<int>(events[i].data.u64 & 0xffffffff);
@@ -91,6 +95,16 @@ void Driver::Turn() {
     }
   }
   TickClocks();
+}
+
+// The loop should have been awake `meant` seconds after its last turn, at the latest.
+void Driver::NotePause(double meant) {
+  const double now = MonotonicSeconds();
+  const double late = now - std::exchange(turned_at_, now) - meant;
+  if (late < options_.lease_s / 2) return;
+  state_.Paused(late, now);
+  // What the hosts have said meanwhile comes first.
+  next_look_ = now + kAfterPauseS;
 }
 
 void Driver::TickClocks() {
@@ -136,7 +150,7 @@ void Driver::LookAtLeases(double now) {
                                     "or remote shell is stuck",
                                     now - links_.proven(host), options_.lease_s),
                     now);
-    state_.HostDetail(host, "its ranks end with the lease", now);
+    state_.HostDetail(host, {"its ranks end with the lease", ""}, now);
     AskSpawner(FrameKind::kKill, host);  // it may be stopped, and would outlive us
   }
 }
@@ -165,34 +179,67 @@ void Driver::CarryOut() {
         break;
     }
   }
+  if (state_.ending() && !std::exchange(ending_told_, true)) {
+    Frame ending;
+    ending.kind = FrameKind::kEnding;
+    console_.Put(std::move(ending));
+    SendConsole();
+  }
   const bool paused = console_.is_slow();
   state_.OutputPaused(paused, MonotonicSeconds());
   if (!paused) Acknowledge();
+  TellStatus(MonotonicSeconds());
+}
+
+// The verdict, and job.json. Once more when output is lost after it.
+Frame Driver::Report() {
+  const JobFacts& facts = state_.facts();
+  const Verdict verdict = Judge(facts);
+  Frame final;
+  final.kind = FrameKind::kFinal;
+  final.number = verdict.exit_code;
+  final.text = RenderVerdict(facts, verdict);
+  if (!options_.output_directory.empty()) {
+    const absl::Status written =
+        WriteJobReportWithin(kReportS, options_.output_directory, RenderJobReport(facts, verdict));
+    if (!written.ok()) {
+      absl::StrAppend(&final.text, "hvdrun: job.json: ", std::string(written.message()), "\n");
+    }
+  }
+  return final;
+}
+
+// Until the console has written what it got, or given it up. It may be stopped for hours.
+void Driver::Drain() {
+  Frame drain;
+  drain.kind = FrameKind::kDrain;
+  console_.PutInOrder(std::move(drain));
+  for (SendConsole(); !drained_ && console_.fd() >= 0; SendConsole()) {
+    pollfd wait = {console_.fd(), POLLIN, 0};
+    if (console_.wants_room()) wait.events |= POLLOUT;
+    poll(&wait, 1, -1);
+    TakeConsole();
+  }
 }
 
 // The verdict, then nothing: whatever is left ends with our descriptors.
 void Driver::Finish() {
   CarryOut();
   EndLogins();
+  ExplainLinks();
   const JobFacts& facts = state_.facts();
-  const Verdict verdict = Judge(facts);
-  const std::string summary = options_.verbose ? RenderSummary(facts) : "";
-  if (!summary.empty()) Say(summary);
-  std::string text = RenderVerdict(facts, verdict);
-  if (!options_.output_directory.empty()) {
-    const absl::Status written =
-        WriteJobReportWithin(kReportS, options_.output_directory, RenderJobReport(facts, verdict));
-    if (!written.ok()) {
-      absl::StrAppend(&text, "hvdrun: job.json: ", std::string(written.message()), "\n");
-    }
-  }
-  if (facts.ending == Ending::kOutputGone) console_.Forget();
-  Frame final;
-  final.kind = FrameKind::kFinal;
-  final.number = verdict.exit_code;
-  final.text = std::move(text);
+  const std::string summary = options_.verbose > 0 ? RenderSummary(facts) : "";
+  if (!summary.empty()) console_.PutInOrder(NoticeOf(summary));
+  const size_t known_losses = facts.lost_output.size();
+  Frame final = Report();
+  if (facts.ending == Ending::kOutputGone) console_.ForgetOutput();
+  Drain();
+  if (facts.lost_output.size() > known_losses) final = Report();
   console_.Put(std::move(final));
-  console_.FlushAll();
+  for (SendConsole(); !console_.empty(); SendConsole()) {
+    pollfd wait = {console_.fd(), POLLOUT, 0};
+    poll(&wait, 1, -1);
+  }
 }
 
 void RunDriver(DriverSetup setup) {

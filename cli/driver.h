@@ -14,6 +14,7 @@ struct DriverSetup {
   JobSecrets secrets;
   LauncherLimits limits;
   DaemonStart start;
+  bool shows_status = false;  // the console has a terminal for it
   Descriptor console;
   Descriptor spawner;
 };

@@ -1,39 +1,68 @@
 #include "cli/driver_console.h"
 
-#include <poll.h>
+#include <algorithm>
+#include <utility>
 
 namespace hvd {
+namespace {
+
+// Output under way to the console: what it has not taken may hold nothing else up.
+constexpr uint64_t kWindow = 128 * 1024;
+
+size_t OutputBytes(const Frame& frame) {
+  return frame.kind == FrameKind::kOutput ? frame.text.size() : 0;
+}
+
+}  // namespace
 
 void DriverConsole::Put(Frame frame) {
+  if (socket_) urgent_.push_back(std::move(frame));
+}
+
+void DriverConsole::PutInOrder(Frame frame) {
   if (!socket_) return;
-  queued_bytes_ += frame.text.size();
-  queue_.push_back(std::move(frame));
+  queued_bytes_ += OutputBytes(frame);
+  in_order_.push_back(std::move(frame));
+}
+
+bool DriverConsole::MaySendInOrder() const {
+  if (in_order_.empty()) return false;
+  return OutputBytes(in_order_.front()) == 0 || sent_ < taken_ + kWindow;
+}
+
+// False: no more can be sent now.
+bool DriverConsole::SendFirst(std::deque<Frame>* queue) {
+  const FrameResult result = SendFrame(socket_.get(), queue->front());
+  if (result == FrameResult::kWouldBlock) return false;
+  if (result == FrameResult::kGone) {
+    urgent_.clear();
+    in_order_.clear();
+    queued_bytes_ = 0;
+    return false;
+  }
+  const size_t bytes = OutputBytes(queue->front());
+  queue->pop_front();
+  sent_ += bytes;
+  queued_bytes_ -= bytes;
+  return true;
 }
 
 void DriverConsole::Flush() {
-  while (!queue_.empty()) {
-    const FrameResult result = SendFrame(socket_.get(), queue_.front());
-    if (result == FrameResult::kWouldBlock) return;
-    if (result == FrameResult::kGone) return Forget();
-    queued_bytes_ -= queue_.front().text.size();
-    queue_.pop_front();
+  while (wants_room()) {
+    if (!SendFirst(urgent_.empty() ? &in_order_ : &urgent_)) return;
   }
 }
 
-void DriverConsole::FlushAll() {
-  for (Flush(); !queue_.empty(); Flush()) {
-    pollfd wait = {socket_.get(), POLLOUT, 0};
-    poll(&wait, 1, -1);
-  }
-}
-
-void DriverConsole::Forget() {
-  queue_.clear();
+void DriverConsole::ForgetOutput() {
+  const auto is_output = [](const Frame& frame) { return frame.kind == FrameKind::kOutput; };
+  in_order_.erase(std::remove_if(in_order_.begin(), in_order_.end(), is_output), in_order_.end());
   queued_bytes_ = 0;
 }
 
 void DriverConsole::Close() {
-  Forget();
+  urgent_.clear();
+  in_order_.clear();
+  queued_bytes_ = 0;
   socket_.Reset();
 }
 

@@ -17,9 +17,7 @@ constexpr double kForever = std::numeric_limits<double>::infinity();
 constexpr double kDetailPatienceS = 0.04;  // for the exit status of a lost host's ssh
 constexpr double kTellAfterS = 0.3;        // a stop that takes longer is announced
 constexpr double kStopMarginS = 3;  // beyond the grace: a host that has not stopped by then is left
-// A rank that leaves by an exception, or cannot go on, still has to unwind, say so and end.
-constexpr double kCausePatienceS = 1;
-constexpr double kDrainS = 2;           // output after the last clean exit
+constexpr double kDrainS = 2;       // output after the last clean exit
 constexpr double kDrainStoppedS = 0.3;  // output after a stop
 
 }  // namespace
@@ -41,6 +39,33 @@ void JobState::Signalled(int signal, double now) {
                       running_, policy_.grace_s, RenderStates(facts_)));
   told_ = true;
   End(Ending::kInterrupted, "interrupted by Ctrl-C", now);
+}
+
+// A host that does not hear us for the length of its lease ends its ranks; that is no fault of its.
+void JobState::Paused(double seconds, double now) {
+  paused_s_ = seconds;
+  paused_until_ = now;
+  if (launch_sent_ && seconds >= policy_.lease_s) EndPaused(now);
+}
+
+void JobState::EndPaused(double now) {
+  End(Ending::kPaused,
+      absl::StrFormat("hvdrun itself was paused for %.1f s (stopped, or given no time by this "
+                      "machine), longer than its hosts wait (--lease %g s): they ended their "
+                      "ranks",
+                      paused_s_, policy_.lease_s),
+      now);
+}
+
+void JobState::LeaseEnded(int host, double now) {
+  if (paused_s_ > policy_.lease_s / 2 && now < paused_until_ + policy_.lease_s) {
+    return EndPaused(now);
+  }
+  HostLost(host,
+           absl::StrFormat("its hvdd did not hear hvdrun for %g s (--lease): the network or the "
+                           "remote shell was stuck; it ended its ranks",
+                           policy_.lease_s),
+           now);
 }
 
 void JobState::ProcessLost(Ending ending, const std::string& text, double now) {
@@ -79,9 +104,9 @@ void JobState::Stop(const std::string& cause, bool kill, double now) {
 
 // A rank has failed because of another, which aborted their epoch and still runs: how that one ends
 // says more, so it is not stopped at once.
-void JobState::StopForVictim(const std::string& cause, double now) {
+void JobState::StopForVictim(const std::string& cause, double patience_s, double now) {
   if (victim_until_ == 0) {
-    victim_until_ = now + kCausePatienceS;
+    victim_until_ = now + patience_s;
     victim_cause_ = cause;
   }
   Settle(now);
@@ -116,8 +141,8 @@ void JobState::Tick(double now) {
     return End(
         Ending::kNotJoined,
         absl::StrFormat("still without hvd's init after --start-timeout %g s, while the other "
-                        "ranks wait: %s",
-                        policy_.start_timeout_s, epochs_.Missing()),
+                        "ranks wait: %s%s",
+                        policy_.start_timeout_s, epochs_.Missing(), InitFailures()),
         now);
   }
   if (stalls_.asking() && now >= stall_deadline_) TellStall(now);
@@ -147,7 +172,9 @@ void JobState::Settle(double now) {
 }
 
 bool JobState::StopDone(double now) {
-  if (now >= stop_deadline_) return true;
+  // Hosts are not waited for any longer. What they have sent is the person's, as fast as its reader
+  // takes it: the console knows when that one is stuck.
+  if (now >= stop_deadline_) return StreamsDone(kDrainStoppedS, now);
   WakeAt(stop_deadline_);
   if (now < faults_until_) {
     // Nothing runs yet: what we wait for is the same fault on other hosts.

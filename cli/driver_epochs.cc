@@ -1,7 +1,7 @@
 #include "cli/driver_epochs.h"
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -10,11 +10,17 @@
 namespace hvd {
 
 void EpochBook::Joined(int rank, uint64_t epoch, double now) {
-  if (epoch < newest_ && gathering_.count(epoch) == 0) return;  // it has started already
+  if (epoch <= latest_[rank]) return;
+  const uint64_t before = std::exchange(latest_[rank], epoch);
+  if (!WaitedIn(before)) gathering_.erase(before);
   newest_ = std::max(newest_, epoch);
   Gathering& gathering = gathering_[epoch];
   if (gathering.joined.empty()) gathering.since = now;
   gathering.joined.insert(rank);
+}
+
+bool EpochBook::WaitedIn(uint64_t epoch) const {
+  return std::find(latest_.begin(), latest_.end(), epoch) != latest_.end();
 }
 
 std::optional<v1::EpochTable> EpochBook::Collect(int host, const v1::HostAddresses& addresses) {
@@ -39,9 +45,17 @@ bool EpochBook::Ready(int host, uint64_t epoch) {
   return true;
 }
 
+std::vector<uint64_t> EpochBook::WaitingFor(int rank) const {
+  std::vector<uint64_t> numbers;
+  for (const auto& [number, epoch] : gathering_) {
+    if (number > latest_[rank] && WaitedIn(number)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
 double EpochBook::waiting_since() const {
   const auto first = gathering_.find(1);
-  if (first == gathering_.end()) return 0;
+  if (first == gathering_.end() || newest_ > 1) return 0;
   const bool complete = static_cast<int>(first->second.joined.size()) == topology_->size();
   return complete ? 0 : first->second.since;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
@@ -16,7 +17,8 @@ namespace hvd {
 
 class EpochBook {
  public:
-  explicit EpochBook(const Topology* topology) : topology_(topology) {}
+  explicit EpochBook(const Topology* topology)
+      : topology_(topology), latest_(static_cast<size_t>(topology->size())) {}
 
   void Joined(int rank, uint64_t epoch, double now);
   // Returns the table when the last host has spoken.
@@ -24,9 +26,13 @@ class EpochBook {
   // True when the last host is ready.
   bool Ready(int host, uint64_t epoch);
 
+  // The epochs that have not started, in which others wait and this rank has not come to.
+  std::vector<uint64_t> WaitingFor(int rank) const;
+
   // The newest epoch that a host has joined; 0 before the first.
   uint64_t newest() const { return newest_; }
-  // Since when some ranks are in epoch 1 while others are not; 0 if it is not so.
+  // Since when some ranks are in epoch 1 while others are not; 0 if it is not so, or if some are in
+  // a later one.
   double waiting_since() const;
   // The ranks that epoch 1 waits for, as "host1 (rank 3), host2 (ranks 4-7)".
   std::string Missing() const;
@@ -38,9 +44,14 @@ class EpochBook {
     std::map<int, v1::HostAddresses> addresses;  // by host
     std::set<int> ready;
   };
+  bool WaitedIn(uint64_t epoch) const;
+
   const Topology* topology_;
   uint64_t newest_ = 0;
-  std::map<uint64_t, Gathering> gathering_;  // epochs not started yet
+  std::vector<uint64_t> latest_;  // by rank: the epoch that it has joined last; 0: none
+  // Epochs not started yet, in which some rank still is: one that was aborted is over for a rank
+  // when it joins the next.
+  std::map<uint64_t, Gathering> gathering_;
 };
 
 }  // namespace hvd

@@ -7,11 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/ssh_failure.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
 
 constexpr size_t kMaxErrorLine = 4096;
+constexpr std::string_view kLoggedInLine = "hvdrun-is-logged-in\n";  // see ssh_command
 // Of one look: more than a pipe holds, so that it has all last words, and no flood holds us up.
 constexpr size_t kMostErrors = 128 * 1024;
 
@@ -26,7 +28,7 @@ void Discard(int fd, size_t bytes) {
 }
 
 std::string ProtocolWords(const std::string& host, const Hello& hello) {
-  return absl::StrCat("hvdd ", hello.version, " on ", host, " speaks link protocol ",
+  return absl::StrCat("hvdd ", Printable(hello.version), " on ", host, " speaks link protocol ",
                       hello.protocol, ", hvdrun ", HVD_VERSION, " needs ", kLinkAProtocol);
 }
 
@@ -36,10 +38,11 @@ void HostPort::Begin(Descriptor socket, Descriptor errors) {
   socket_ = std::move(socket);
   errors_ = std::move(errors);
   hello_done_ = false;
+  logged_in_ = false;
   noise_.clear();
   error_text_.clear();
   error_line_.clear();
-  ended.clear();
+  ended = LinkEnd();
   ++attempts;
 }
 
@@ -58,7 +61,7 @@ Greeting HostPort::Greet(const std::string& marker, const std::string& host) {
                            "; the bytes: \n", QuoteLines(std::string(seen.substr(0, 200)), 3))};
     }
     const HelloScan scan = ScanHello(seen, marker);
-    noise_.append(seen.substr(0, scan.noise));
+    TakeNoise(seen.substr(0, scan.noise));
     if (scan.state == HelloScan::kGarbled) {
       return {Greeting::kWrong, "hvdd's hello line is garbled",
               "do the versions of hvdrun and hvdd fit? a start-up file may write to stdout at the "
@@ -75,11 +78,20 @@ Greeting HostPort::Greet(const std::string& marker, const std::string& host) {
     }
     Discard(socket_.get(), scan.consume);
     hello_done_ = true;
+    identity_ = scan.hello.host;
     if (scan.hello.protocol != kLinkAProtocol) {
       return {Greeting::kWrong, ProtocolWords(host, scan.hello),
               "install the same version of hvd on all hosts, or name it with --prefix"};
     }
   }
+}
+
+void HostPort::TakeNoise(std::string_view noise) {
+  noise_.append(noise);
+  const size_t at = noise_.find(kLoggedInLine);
+  if (at == noise_.npos) return;
+  logged_in_ = true;
+  noise_.erase(at, kLoggedInLine.size());
 }
 
 std::string HostPort::TakeErrors() {

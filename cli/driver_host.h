@@ -6,6 +6,7 @@
 
 #include "cli/descriptor.h"
 #include "cli/driver_hello.h"
+#include "cli/ssh_failure.h"
 
 namespace hvd {
 
@@ -32,15 +33,19 @@ class HostPort {
   Descriptor TakeSocket() { return std::move(socket_); }
   void CloseErrors() { errors_.Reset(); }
 
-  const std::string& noise() const { return noise_; }
+  const std::string& noise() const { return noise_; }  // without our own command's word
+  // Our own command has run there: what goes wrong now is no login's fault.
+  bool logged_in() const { return logged_in_; }
   const std::string& error_text() const { return error_text_; }
-  std::string Evidence() const;  // both, quoted
+  std::string Evidence() const;                              // both, quoted
+  const std::string& identity() const { return identity_; }  // of the host that has greeted
 
   int attempts = 0;
   bool greeted = false;
-  double restart_at = 0;  // 0: not waiting for another attempt
-  std::string ended;      // how its command ended, in words; empty while it runs
-  int words_shown = 0;    // lines of its stderr
+  double restart_at = 0;    // 0: not waiting for another attempt
+  LinkEnd ended;            // how its command ended; no cause while it runs
+  bool link_ended = false;  // gRPC's
+  int words_shown = 0;      // lines of its stderr
   uint64_t output_received = 0;
   uint64_t output_acknowledged = 0;
   uint64_t stdin_taken = 0;
@@ -48,7 +53,11 @@ class HostPort {
  private:
   Descriptor socket_;
   Descriptor errors_;
+  void TakeNoise(std::string_view noise);
+
   bool hello_done_ = false;
+  bool logged_in_ = false;
+  std::string identity_;
   std::string noise_;
   std::string error_text_;  // the last kMaxHelloNoise bytes
   std::string error_line_;  // not yet complete

@@ -57,7 +57,7 @@ v1::Launch MakeLaunch(const RunOptions& options, const JobSecrets& secrets,
   launch.set_stdin_rank(options.stdin_rank);
   launch.set_unbound(!options.binds_cores);
   for (const std::string& name : options.own_environment) launch.add_own_environment(name);
-  launch.set_verbose(options.verbose);
+  launch.set_verbose(options.verbose > 0);
   launch.set_stall_warn_s(options.stall_warn_s);
   launch.set_stall_abort_s(options.stall_abort_s);
   launch.set_timeline(!options.timeline_path.empty());

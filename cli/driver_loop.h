@@ -3,9 +3,12 @@
 // the hosts until their link is open, driver_talk.cc the console and the open links.
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <limits>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "cli/driver.h"
@@ -15,11 +18,15 @@
 #include "cli/driver_state.h"
 #include "cli/driver_timeline.h"
 #include "cli/spawner.h"
+#include "cli/start_status.h"
 
 namespace hvd {
 
 // Seconds of the monotonic clock.
 double MonotonicSeconds();
+
+// hvdrun's own words, as the console shows them.
+Frame NoticeOf(const std::string& text);
 
 // Who an epoll event is for.
 enum class DriverSource : uint32_t { kConsole, kSpawner, kLinks, kHello, kErrors, kTimeline };
@@ -31,16 +38,18 @@ class Driver {
         options_(*setup_.options),
         console_(std::move(setup_.console)),
         spawner_(std::move(setup_.spawner)),
-        state_(options_.topology,
-               {options_.start_timeout_s, options_.run_timeout_s, options_.grace_s,
-                options_.verbose, options_.stall_warn_s, options_.stall_abort_s},
-               MonotonicSeconds()),
+        state_(
+            options_.topology,
+            {options_.start_timeout_s, options_.lease_s, options_.run_timeout_s, options_.grace_s,
+             options_.verbose > 0, options_.stall_warn_s, options_.stall_abort_s},
+            MonotonicSeconds()),
         ports_(options_.topology.hosts().size()),
         links_(static_cast<int>(ports_.size()), options_.lease_s),
         timeline_(options_.topology),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
         next_start_(std::min<int>(ports_.size(), kStartsAtOnce)) {
     state_.mutable_facts()->job = setup_.secrets.job;
+    if (setup_.shows_status) status_at_ = MonotonicSeconds() + kStatusAfterS;
   }
 
   void Run();
@@ -50,16 +59,20 @@ class Driver {
   void Watch(int fd, uint32_t events, DriverSource source, int host = 0);
   void Turn();
   double NextDeadline() const;
+  void NotePause(double meant);
   void TickClocks();
   void LookAtLeases(double now);
   void CarryOut();
   void Finish();
+  Frame Report();
+  void Drain();
 
   // The console.
   void TakeConsole();
   void OnConsoleFrame(Frame* frame);
   void Say(const std::string& text);
   void SendConsole();
+  void TellStatus(double now);  // driver_status.cc
 
   // The spawner and the hosts that it starts.
   void TakeSpawner();
@@ -69,6 +82,8 @@ class Driver {
   void OnHello(int host);
   void OnErrors(int host);
   void NotStarted(int host, HostFact fault);
+  void RefuseTwin(int host, int twin);
+  void SayCommand(int host);
   void StartNext();
   void EndLogins();
   std::string ShellName(int host) const;
@@ -79,6 +94,7 @@ class Driver {
   void OnEvent(int host, const v1::Event& event);
   void OnOutput(int host, v1::OutputChunk* chunk);
   void OnLinkEnded(int host);
+  void ExplainLinks();
   void Acknowledge();
   void GiveStdinRoom();
 
@@ -104,15 +120,21 @@ class Driver {
   std::vector<HostPort> ports_;
   DaemonLinks links_;
   DriverTimeline timeline_;
-  std::optional<TimelineAsk> timeline_asker_;  // of the file that is being begun; none: hvdrun
-  std::vector<TimelineAsk> timeline_asks_;     // that came meanwhile
-  std::vector<uint32_t> timeline_enders_;      // ranks that wait for its end
+  std::optional<TimelineAsk> timeline_asker_;     // of the file that is being begun; none: hvdrun
+  std::vector<TimelineAsk> timeline_asks_;        // that came meanwhile
+  std::vector<uint32_t> timeline_enders_;         // ranks that wait for its end
+  std::unordered_map<std::string, int> greeted_;  // hosts by what their hvdd says they are
   Descriptor epoll_;
-  int next_start_;        // the first host that the spawner has not been asked for
-  double next_look_ = 0;  // at the leases
+  int next_start_;                         // the first host that the spawner has not been asked for
+  double next_look_ = 0;                   // at the leases
+  double turned_at_ = MonotonicSeconds();  // when the loop last was awake
   double give_up_at_ = std::numeric_limits<double>::infinity();  // waiting for what is left
+  std::string status_;                                           // as told
+  double status_at_ = std::numeric_limits<double>::infinity();   // when to look again
   bool launched_ = false;
   bool console_writable_watched_ = false;
+  bool ending_told_ = false;  // to the console
+  bool drained_ = false;      // the console has written all output, or lost it
 };
 
 }  // namespace hvd

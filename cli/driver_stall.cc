@@ -1,6 +1,7 @@
 // JobState's part for stalled tensors: a host says that it is time, all are asked, the person is
 // told who is missing.
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -13,9 +14,11 @@ constexpr double kAnswerS = 1;
 
 }  // namespace
 
-// Hosts notice a stall one after the other; one question is enough for all.
+// Hosts notice a stall one after the other; one question is enough for all that tells of it.
 void JobState::OnStallDue(double now) {
-  if (stopping_ || stalls_.asking()) return;
+  if (stopping_) return;
+  stall_due_again_ = stalls_.asking();
+  if (stall_due_again_) return;
   stalls_.Begin();
   stall_deadline_ = now + kAnswerS;
   v1::Command command;
@@ -39,7 +42,9 @@ void JobState::TellStall(double now) {
   const double least_s =
       ends ? std::min(policy_.stall_warn_s, policy_.stall_abort_s) : policy_.stall_warn_s;
   const StallBook::Report report = stalls_.End(least_s);
-  if (stopping_ || report.text.empty()) return Settle(now);
+  const bool again = std::exchange(stall_due_again_, false);
+  if (stopping_) return Settle(now);
+  if (report.text.empty()) return again ? OnStallDue(now) : Settle(now);
   if (ends && report.waited_s >= policy_.stall_abort_s) {
     return End(Ending::kStalled, report.text, now);
   }

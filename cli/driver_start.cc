@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "cli/ssh_failure.h"
 #include "cli/ssh_words.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
@@ -40,7 +41,7 @@ void Driver::TakeSpawner() {
     if (frame.kind == FrameKind::kExited) OnChildExited(host, static_cast<int>(frame.number));
     if (frame.kind == FrameKind::kFailed) {
       HostFact fault;
-      fault.cause = absl::StrCat("hvdrun cannot start a process here: ", frame.text);
+      fault.cause = absl::StrCat("hvdrun cannot start a process here: ", Printable(frame.text));
       fault.remedy = "raise this machine's limits (ulimit -n, ulimit -u)";
       NotStarted(host, std::move(fault));
     }
@@ -65,20 +66,26 @@ void Driver::OnStarted(int host, Frame* frame) {
   }
   HostPort& port = ports_[host];
   port.Begin(std::move(frame->fds[0]), std::move(frame->fds[1]));
-  if (options_.verbose) {
-    const auto argv = DaemonArgv(options_, setup_.start, host);
-    if (argv.ok()) Say(absl::StrCat("host ", HostName(host), ": ", absl::StrJoin(*argv, " ")));
-  }
+  if (options_.verbose > 0) SayCommand(host);
   // Edges: bytes that are only looked at would wake us for ever.
   Watch(port.socket(), EPOLLIN | EPOLLET, DriverSource::kHello, host);
   Watch(port.errors(), EPOLLIN, DriverSource::kErrors, host);
+}
+
+void Driver::SayCommand(int host) {
+  std::string command = ShortCommand(options_, host);
+  if (options_.verbose > 1) {
+    const auto argv = DaemonArgv(options_, setup_.start, host);
+    if (argv.ok()) command = absl::StrJoin(*argv, " ");
+  }
+  Say(absl::StrCat("host ", HostName(host), ": ", Printable(command)));
 }
 
 std::string Driver::ShellName(int host) const {
   if (options_.is_local[host]) return "";
   if (options_.rsh_agent.empty()) return "ssh";
   const auto words = SplitShellWords(options_.rsh_agent);
-  return words.ok() && !words->empty() ? words->front() : "the remote shell";
+  return words.ok() && !words->empty() ? Printable(words->front()) : "the remote shell";
 }
 
 void Driver::OnHello(int host) {
@@ -93,13 +100,27 @@ void Driver::OnHello(int host) {
     return NotStarted(host, std::move(fault));
   }
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, port.socket(), nullptr);
+  const std::string& identity = port.identity();
+  if (!identity.empty() && !greeted_.emplace(identity, host).second) {
+    return RefuseTwin(host, greeted_[identity]);
+  }
   port.greeted = true;
   links_.Open({host, port.TakeSocket(), !options_.is_local[host]});
-  if (options_.verbose && !port.noise().empty()) {
+  if (options_.verbose > 0 && !port.noise().empty()) {
     Say(absl::StrCat("host ", HostName(host), ": noise at login:\n", QuoteLines(port.noise(), 12)));
   }
   StartNext();
   state_.HostGreeted(host, MonotonicSeconds());
+}
+
+// Its ranks would be given the same cores and local ranks twice.
+void Driver::RefuseTwin(int host, int twin) {
+  const auto& shapes = options_.topology.hosts();
+  HostFact fault;
+  fault.cause = absl::StrCat("it is the same host as ", HostName(twin));
+  fault.remedy = absl::StrCat("name it once, with the slots of both: ", HostName(twin), ":",
+                              shapes[twin].ranks + shapes[host].ranks);
+  NotStarted(host, std::move(fault));
 }
 
 void Driver::StartNext() {
@@ -120,12 +141,13 @@ void Driver::OnErrors(int host) {
   if (port.errors() < 0) return;
   const std::string lines = port.TakeErrors();
   // Before the hello they are evidence of a failure, or a login's usual words.
-  if (lines.empty() || !(port.greeted || options_.verbose)) return;
+  if (lines.empty() || !(port.greeted || options_.verbose > 0)) return;
   for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
     if (port.words_shown > kMostWords) return;
     const bool last = port.words_shown++ == kMostWords;
     Say(absl::StrCat("host ", HostName(host), ": ",
-                     last ? "more words of its remote shell or hvdd are left out" : line));
+                     last ? "more words of its remote shell or hvdd are left out"
+                          : Printable({line.data(), line.size()})));
   }
 }
 
@@ -135,12 +157,7 @@ void Driver::OnChildExited(int host, int wait_status) {
   port.CloseErrors();
   const std::string shell = ShellName(host);
   if (port.greeted) {
-    const char* name = WIFSIGNALED(wait_status) ? sigdescr_np(WTERMSIG(wait_status)) : nullptr;
-    port.ended = absl::StrCat(shell.empty() ? "hvdd" : shell,
-                              WIFSIGNALED(wait_status)
-                                  ? absl::StrCat(" was killed by signal ", WTERMSIG(wait_status),
-                                                 " (", name ? name : "?", ")")
-                                  : absl::StrCat(" exited with code ", WEXITSTATUS(wait_status)));
+    port.ended = ExplainLinkEnd(wait_status, shell, HostName(host));
     if (state_.facts().hosts[host].fault == HostFact::kLost) {
       state_.HostDetail(host, port.ended, MonotonicSeconds());
     }
@@ -150,7 +167,7 @@ void Driver::OnChildExited(int host, int wait_status) {
   if (port.greeted || state_.facts().hosts[host].phase == HostFact::kGone) return;
   const StartFailure failure =
       ExplainStartFailure({wait_status, port.error_text(), port.noise(), shell, HostName(host),
-                           WhereHvddIsSought(options_, setup_.start)});
+                           WhereHvddIsSought(options_, setup_.start), port.logged_in()});
   if (failure.fault == StartFault::kOverloaded && port.attempts < kMaxAttempts &&
       state_.starting()) {
     // Spread, so that the hosts behind one sshd do not come back together.

@@ -5,11 +5,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "cli/verdict_text.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
 
 constexpr double kFaultSettlingS = 0.2;  // for the same fault on other hosts
+// A rank that leaves by an exception, or cannot go on, still has to unwind, say so and end.
+constexpr double kCausePatienceS = 1;
+constexpr double kWrapperPatienceS = 0.2;  // for the end of what a dead worker was started by
 
 }  // namespace
 
@@ -74,11 +78,14 @@ void JobState::HostLost(int host, const std::string& cause, double now) {
   Stop(absl::StrCat("lost host ", facts_.topology.hosts()[host].name, ": ", cause), false, now);
 }
 
-void JobState::HostDetail(int host, const std::string& detail, double now) {
+void JobState::HostDetail(int host, const LinkEnd& end, double now) {
   HostFact& fact = facts_.hosts[host];
   if (detail_known_[host]) return;
   detail_known_[host] = true;
-  if (fact.fault == HostFact::kLost) absl::StrAppend(&fact.cause, "; ", detail);
+  if (fact.fault == HostFact::kLost) {
+    absl::StrAppend(&fact.cause, "; ", end.cause);
+    if (fact.remedy.empty()) fact.remedy = end.remedy;
+  }
   Settle(now);
 }
 
@@ -115,10 +122,12 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
       detail_known_[host] = true;
       return Settle(now);
     case v1::Event::kNotice:
-      return Say(
-          absl::StrCat("host ", facts_.topology.hosts()[host].name, ": ", event.notice().text()));
+      return Say(absl::StrCat("host ", facts_.topology.hosts()[host].name, ": ",
+                              Printable(event.notice().text())));
     case v1::Event::kRankBroke:
       return OnBroke(event.rank_broke(), now);
+    case v1::Event::kRankInitFailed:
+      return OnInitFailed(event.rank_init_failed(), now);
     case v1::Event::kRankJoined:
       return OnJoined(event.rank_joined(), now);
     case v1::Event::kStallDue:
@@ -127,6 +136,8 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
       return OnPending(host, event.host_pending(), now);
     case v1::Event::kRankLeft:
       return OnLeft(host, event.rank_left());
+    case v1::Event::kLeaseEnded:
+      return LeaseEnded(host, now);
     case v1::Event::kStdinCredit:  // the driver's own, and so is the next
     case v1::Event::kTimelineAsked:
     case v1::Event::KIND_NOT_SET:
@@ -163,7 +174,7 @@ void JobState::OnLaunchFailed(int host, const v1::LaunchFailed& failed, double n
   fact.fault = running ? HostFact::kLost : HostFact::kLaunchFailed;
   fact.fault_code = failed.exit_code() != 0 ? failed.exit_code() : 125;
   const std::string prefix = absl::StrCat(facts_.topology.hosts()[host].name, ": ");
-  fact.cause = std::string(absl::StripPrefix(failed.message(), prefix));
+  fact.cause = Printable(std::string(absl::StripPrefix(failed.message(), prefix)));
   detail_known_[host] = true;
   fact.fault_s = Since(now);
   fact.fault_late = stopping_ && faults_until_ == 0 && host != broke_host_;
@@ -171,11 +182,13 @@ void JobState::OnLaunchFailed(int host, const v1::LaunchFailed& failed, double n
   Stop(absl::StrCat("host ", facts_.topology.hosts()[host].name, ": ", fact.cause), false, now);
 }
 
-// Whether ranks besides `rank` are still there and might wait for it.
+// Whether ranks besides `rank`, which has ended, outlived it and might have waited for it.
 bool JobState::OthersNeeded(int rank) const {
-  const bool itself_counts = facts_.ranks[rank].phase == RankFact::kRunning ||
-                             facts_.ranks[rank].phase == RankFact::kPlanned;
-  return running_ > (itself_counts ? 1 : 0);
+  const double ended_s = facts_.ranks[rank].ended_s;
+  return std::any_of(facts_.ranks.begin(), facts_.ranks.end(), [ended_s](const RankFact& other) {
+    return other.phase == RankFact::kPlanned || other.phase == RankFact::kRunning ||
+           (other.phase == RankFact::kExited && other.ended_s > ended_s);
+  });
 }
 
 void JobState::OnExited(const v1::RankExited& exit, double now) {
@@ -185,6 +198,8 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
   if (fact.phase == RankFact::kPlanned) open_streams_ += 2 - streams_ended_[exit.rank()];
   fact.phase = RankFact::kExited;
   fact.exit = exit;
+  const std::string& host = facts_.topology.hosts()[facts_.topology.place(exit.rank()).host].name;
+  fact.exit.set_exec_error(std::string(absl::StripPrefix(exit.exec_error(), host + ": ")));
   fact.ended_s = std::max(0.0, Since(now) - static_cast<double>(exit.told_after_us()) * 1e-6);
   fact.during_stop = stopping_;
   if (exit.pid() != 0) fact.pid = exit.pid();
@@ -192,16 +207,31 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
   last_output_ = now;
   if (exit.has_abort_rank()) NoteCause(exit.abort_rank());
   if (exit.signal() != 0 || exit.exit_code() != 0) {
-    const std::string cause = absl::StrCat(NameRank(facts_, exit.rank()), " ", DescribeExit(exit));
+    const std::string cause =
+        absl::StrCat(NameRank(facts_, exit.rank()), " ", DescribeExit(fact.exit));
     const bool victim = exit.after_abort() && !fact.cause && CauseRuns();
-    return victim ? StopForVictim(cause, now) : Stop(cause, false, now);
+    return victim ? StopForVictim(cause, kCausePatienceS, now) : Stop(cause, false, now);
   }
   if (victim_until_ > 0 && !CauseRuns()) return Stop(victim_cause_, false, now);
-  if (!stopping_ && !exit.left() && OthersNeeded(exit.rank())) {
-    fact.early = exit.joined() || epochs_.newest() != 0;
-    OnEarlyExit(fact);
+  if (!exit.left() && !exit.refused() && OthersNeeded(exit.rank())) {
+    // Those who failed for it may have been told first.
+    fact.early = !stopping_ || started_ + fact.ended_s <= stop_since_;
+    if (!stopping_) OnEarlyExit(fact);
   }
+  EndUnstartable(static_cast<int>(exit.rank()));
   Settle(now);
+}
+
+// A rank that has shut down and exited comes to no later epoch: whoever waits for it there in
+// hvd_init is told. (On its own host hvdd says so.)
+void JobState::EndUnstartable(int exited) {
+  const RankFact& fact = facts_.ranks[exited];
+  if (stopping_ || fact.phase != RankFact::kExited || !fact.exit.left()) return;
+  for (const uint64_t epoch : epochs_.WaitingFor(exited)) {
+    Abort(absl::StrCat(NameRank(facts_, fact.exit.rank()),
+                       " exited (code 0) after hvd's shutdown; it comes to no other hvd_init"),
+          epoch);
+  }
 }
 
 // Whoever waits for the rank gets an error that names it; whoever does not goes on undisturbed.
@@ -215,8 +245,40 @@ void JobState::OnBroke(const v1::RankBroke& broke, double now) {
   RankFact& fact = facts_.ranks[broke.rank()];
   fact.broke = broke.message();
   fact.broke_s = Since(now);
+  fact.worker = broke.worker();
   broke_host_ = facts_.topology.place(static_cast<int>(broke.rank())).host;
-  Stop(absl::StrCat(NameRank(facts_, broke.rank()), ": ", broke.message()), false, now);
+  const std::string cause = Printable(broke.message());
+  if (fact.worker.pid() == 0) return Stop(cause, false, now);
+  // Its wrapper may be about to end by itself, with a code that says more.
+  fact.cause = true;
+  Abort(cause);
+  StopForVictim(cause, kWrapperPatienceS, now);
+}
+
+// It may still say more by how it ends. Ranks of other hosts that wait for it hear of it only here.
+void JobState::OnInitFailed(const v1::RankInitFailed& failed, double now) {
+  if (failed.rank() >= facts_.ranks.size() || stopping_) return;
+  RankFact& fact = facts_.ranks[failed.rank()];
+  fact.init_failure = Printable(failed.message());
+  if (!failed.joined()) return;  // others are not there yet, or wait until --start-timeout
+  fact.cause = true;
+  fact.init_failed_s = Since(now);
+  const std::string cause =
+      absl::StrCat("hvd_init of ", NameRank(facts_, failed.rank()), " failed: ", fact.init_failure);
+  Abort(cause);
+  StopForVictim(cause, kCausePatienceS, now);
+}
+
+// "; hvd_init of rank 1 on host0 failed: …" of those that still run.
+std::string JobState::InitFailures() const {
+  std::string text;
+  for (size_t rank = 0; rank < facts_.ranks.size(); ++rank) {
+    const RankFact& fact = facts_.ranks[rank];
+    if (fact.init_failure.empty() || fact.phase != RankFact::kRunning) continue;
+    absl::StrAppend(&text, "; hvd_init of ", NameRank(facts_, static_cast<int>(rank)),
+                    " failed: ", fact.init_failure);
+  }
+  return text;
 }
 
 // Ranks abort an epoch themselves when one leaves while others wait for it, or cannot go on. Those
@@ -246,8 +308,12 @@ bool JobState::CauseRuns() const {
 }
 
 void JobState::OnJoined(const v1::RankJoined& joined, double now) {
-  if (joined.rank() < facts_.ranks.size()) facts_.ranks[joined.rank()].cause = false;
+  if (joined.rank() >= facts_.ranks.size()) return;
+  RankFact& fact = facts_.ranks[joined.rank()];
+  fact.cause = false;
+  fact.init_failure.clear();  // another try
   epochs_.Joined(static_cast<int>(joined.rank()), joined.epoch(), now);
+  for (int rank = 0; rank < facts_.topology.size(); ++rank) EndUnstartable(rank);
   Settle(now);
 }
 
@@ -272,8 +338,8 @@ void JobState::StreamMoved(int rank, bool end, double now) {
 }
 
 void JobState::OutputPaused(bool paused, double now) {
+  if (paused || output_paused_) last_output_ = now;
   output_paused_ = paused;
-  last_output_ = now;
   Settle(now);
 }
 
@@ -285,8 +351,9 @@ void JobState::Say(std::string text) {
   actions_.push_back({Action::kSay, kAllHosts, {}, std::move(text)});
 }
 
-void JobState::Abort(const std::string& cause) {
+void JobState::Abort(const std::string& cause, uint64_t epoch) {
   v1::Command command;
+  command.mutable_epoch_abort()->set_epoch(epoch);
   command.mutable_epoch_abort()->set_cause(cause);
   Send(kAllHosts, std::move(command));
 }

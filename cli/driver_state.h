@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/driver_epochs.h"
+#include "cli/ssh_failure.h"
 #include "cli/stall_book.h"
 #include "cli/verdict.h"
 #include "hvd/v1/link_a.pb.h"
@@ -14,6 +15,7 @@ namespace hvd {
 
 struct JobPolicy {
   double start_timeout_s = 30;
+  double lease_s = 10;
   double run_timeout_s = 0;  // 0: none
   double grace_s = 5;
   bool verbose = false;
@@ -44,7 +46,7 @@ class JobState {
   void HostNotStarted(int host, const HostFact& fault, double now);
   void HostLost(int host, const std::string& cause, double now);
   // How the lost host's daemon (or its ssh) ended, learned after the loss.
-  void HostDetail(int host, const std::string& detail, double now);
+  void HostDetail(int host, const LinkEnd& end, double now);
   void Heard(int host, const v1::Event& event, double now);
 
   // Output. A stream ends once; while paused the console is not taking any.
@@ -55,11 +57,16 @@ class JobState {
   void Signalled(int signal, double now);
   void ProcessLost(Ending ending, const std::string& text, double now);
 
+  // hvdrun stood still for so long, until now.
+  void Paused(double seconds, double now);
+
   void Tick(double now);
   double deadline() const;        // when Tick is due
   double start_deadline() const;  // hosts that have not spoken by then are to be reported
   bool starting() const { return !launched_all_ && !stopping_; }
   bool finished() const { return finished_; }
+  // Every rank has ended, or is being stopped.
+  bool ending() const { return stopping_ || running_ == 0; }
 
   std::vector<Action> TakeActions();
   const JobFacts& facts() const { return facts_; }
@@ -70,6 +77,8 @@ class JobState {
   void OnLaunchFailed(int host, const v1::LaunchFailed& failed, double now);
   void OnExited(const v1::RankExited& exit, double now);
   void OnBroke(const v1::RankBroke& broke, double now);
+  void OnInitFailed(const v1::RankInitFailed& failed, double now);
+  std::string InitFailures() const;
   void OnJoined(const v1::RankJoined& joined, double now);
   void OnAddresses(int host, const v1::HostAddresses& addresses, double now);
   void OnEarlyExit(const RankFact& fact);
@@ -84,10 +93,14 @@ class JobState {
 
   void Send(int host, v1::Command command);
   void Say(std::string text);
-  void Abort(const std::string& cause);
+  // `epoch`: only this one; 0: all.
+  void Abort(const std::string& cause, uint64_t epoch = 0);
+  void EndUnstartable(int exited);
   // driver_end.cc, with Signalled, ProcessLost and Tick
   void Stop(const std::string& cause, bool kill, double now);
-  void StopForVictim(const std::string& cause, double now);
+  void StopForVictim(const std::string& cause, double patience_s, double now);
+  void LeaseEnded(int host, double now);
+  void EndPaused(double now);
   void End(Ending ending, const std::string& text, double now);
   void Settle(double now);
   bool StopDone(double now);
@@ -99,7 +112,8 @@ class JobState {
   JobFacts facts_;
   EpochBook epochs_;
   StallBook stalls_;
-  double stall_deadline_ = 0;  // for the hosts' answers
+  double stall_deadline_ = 0;     // for the hosts' answers
+  bool stall_due_again_ = false;  // another host has noticed one meanwhile
   const double started_;
   uint64_t told_aborted_ = 0;  // the newest epoch that ranks have aborted
   bool launch_sent_ = false;
@@ -116,6 +130,8 @@ class JobState {
   double stop_deadline_ = 0;
   double faults_until_ = 0;  // other hosts' launch faults are gathered until then
   double last_fault_ = 0;    // when the newest host was lost
+  double paused_s_ = 0;      // hvdrun stood still for so long …
+  double paused_until_ = 0;  // … until then
   int interrupts_ = 0;
   int running_ = 0;         // ranks that have not ended
   int open_streams_ = 0;    // of started ranks

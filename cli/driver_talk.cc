@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/driver_loop.h"
+#include "cli/ssh_failure.h"
 
 namespace hvd {
 namespace {
@@ -38,6 +39,15 @@ void Driver::OnConsoleFrame(Frame* frame) {
     return state_.ProcessLost(Ending::kOutputGone, "nobody reads hvdrun's stdout any more",
                               MonotonicSeconds());
   }
+  if (frame->kind == FrameKind::kOutputTaken) {
+    console_.Taken(frame->number);
+    return SendConsole();
+  }
+  if (frame->kind == FrameKind::kOutputLost) {
+    state_.mutable_facts()->lost_output.push_back(std::move(frame->text));
+    return;
+  }
+  if (frame->kind == FrameKind::kDrained) drained_ = true;
   if (frame->kind != FrameKind::kStdin) return;
   v1::Command command;
   command.mutable_stdin_chunk()->set_data(std::move(frame->text));
@@ -51,25 +61,32 @@ void Driver::OnConsoleFrame(Frame* frame) {
   }
 }
 
-void Driver::Say(const std::string& text) {
+Frame NoticeOf(const std::string& text) {
   Frame frame;
   frame.kind = FrameKind::kNotice;
   frame.text = absl::StrCat("hvdrun: ", text.substr(0, kMaxFrameText - 16),
                             !text.empty() && text.back() == '\n' ? "" : "\n");
-  console_.Put(std::move(frame));
+  return frame;
+}
+
+void Driver::Say(const std::string& text) {
+  console_.Put(NoticeOf(text));
   SendConsole();
 }
 
 void Driver::SendConsole() {
   console_.Flush();
-  const bool want = !console_.empty();
+  const bool want = console_.wants_room();
   if (want == console_writable_watched_ || console_.fd() < 0) return;
   console_writable_watched_ = want;
   Watch(console_.fd(), want ? EPOLLIN | EPOLLOUT : EPOLLIN, DriverSource::kConsole);
 }
 
 void Driver::TakeArrivals() {
-  for (Arrival& arrival : links_.Take()) {
+  auto arrivals = links_.Take();
+  // What hosts have said while hvdrun was paused is judged by that pause, wherever it fell.
+  NotePause(0);
+  for (Arrival& arrival : arrivals) {
     switch (arrival.kind) {
       case Arrival::kBeat:
         timeline_.Heard(arrival.host, arrival.trip);
@@ -115,18 +132,31 @@ void Driver::OnOutput(int host, v1::OutputChunk* taken) {
     const bool last = at >= chunk.data().size();
     frame.number = last ? chunk.skipped_lines() : 0;
     frame.end = last && chunk.end();
-    console_.Put(std::move(frame));
+    console_.PutInOrder(std::move(frame));
   } while (at < chunk.data().size());
   SendConsole();
   state_.StreamMoved(rank, chunk.end(), MonotonicSeconds());
 }
 
 void Driver::OnLinkEnded(int host) {
+  ports_[host].link_ended = true;
   TakeSpawner();  // its death comes before that of its children
   timeline_.HostEnded(host);
   if (state_.facts().hosts[host].phase == HostFact::kGone) return;
   state_.HostLost(host, "the connection to its hvdd closed", MonotonicSeconds());
-  if (!ports_[host].ended.empty()) state_.HostDetail(host, ports_[host].ended, MonotonicSeconds());
+  if (!ports_[host].ended.cause.empty()) {
+    state_.HostDetail(host, ports_[host].ended, MonotonicSeconds());
+  }
+}
+
+// Hosts whose link has ended while its remote shell lives on.
+void Driver::ExplainLinks() {
+  for (size_t host = 0; host < ports_.size(); ++host) {
+    if (!ports_[host].greeted || !ports_[host].ended.cause.empty()) continue;
+    if (!ports_[host].link_ended || ShellName(host).empty()) continue;
+    state_.HostDetail(host, ExplainForeignBytes(ShellName(host), HostName(host)),
+                      MonotonicSeconds());
+  }
 }
 
 void Driver::Acknowledge() {

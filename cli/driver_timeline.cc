@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
@@ -31,7 +32,7 @@ std::optional<absl::Status> DriverTimeline::TakeBegun(double now) {
   const std::string path = std::exchange(beginning_, "");
   begin_until_ = std::numeric_limits<double>::infinity();
   if (!begun) {
-    return absl::DeadlineExceededError(absl::StrCat("cannot write the timeline ", path,
+    return absl::DeadlineExceededError(absl::StrCat("cannot write the timeline ", Printable(path),
                                                     ": its file system has not answered for ",
                                                     kPatienceS, " s"));
   }
@@ -62,7 +63,7 @@ std::optional<absl::Status> DriverTimeline::TakeEnded(double now) {
   on_ = ending_ = all_marked_ = false;
   if (ended) return ended;
   return absl::DeadlineExceededError(
-      absl::StrCat("the timeline ", path_,
+      absl::StrCat("the timeline ", Printable(path_),
                    " is not complete: its file system has not answered for ", kPatienceS, " s"));
 }
 

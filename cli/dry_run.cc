@@ -5,7 +5,9 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "hostfile/core_plan.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
@@ -24,9 +26,9 @@ std::string Heading(const RunOptions& options) {
   int64_t slots = 0;
   for (const HostSlots& host : options.hosts) slots += host.slots;
   return absl::StrCat(Counted(options.np, "rank"), " on ",
-                      Counted(options.topology.hosts().size(), "host"), " (", options.hosts_source,
-                      ": ", Counted(options.hosts.size(), "host"), ", ", Counted(slots, "slot"),
-                      ")\n");
+                      Counted(options.topology.hosts().size(), "host"), " (",
+                      Printable(options.hosts_source), ": ", Counted(options.hosts.size(), "host"),
+                      ", ", Counted(slots, "slot"), ")\n");
 }
 
 std::string FormatTable(const std::vector<Row>& rows) {
@@ -52,6 +54,10 @@ std::string ShellWord(const std::string& word) {
   static constexpr char kPlain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,";
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  if (Printable(word) != word) {
+    return absl::StrCat("$'", Printable(absl::StrReplaceAll(word, {{"\\", "\\\\"}, {"'", "\\'"}})),
+                        "'");
+  }
   std::string quoted = "'";
   for (const char byte : word) quoted += byte == '\'' ? std::string("'\\''") : std::string(1, byte);
   return quoted + "'";
@@ -78,7 +84,9 @@ std::string FormatPlan(const RunOptions& options, const FrontWorld& world) {
   }
   std::string command;
   for (const std::string& word : options.command) command += " " + ShellWord(word);
-  return Heading(options) + FormatTable(rows) +
+  std::string notes;
+  for (const std::string& note : options.notes) notes += note + "\n";
+  return Heading(options) + notes + FormatTable(rows) +
          (command.empty() ? "" : "command:" + command + "\n");
 }
 

@@ -16,10 +16,16 @@ enum class FrameKind : uint32_t {
   kNotice,      // text, for stderr
   kStdinRoom,   // number: how many bytes of stdin may have been read in total
   kFinal,       // number: exit code; text: the verdict
+  kEnding,      // the job ends: a reader that takes nothing for the grace is stuck from now on
+  kDrain,       // after the last output: answered by kDrained
+  kStatus,      // text: what is being started (start_status.h); empty: nothing any more
   // console → driver
-  kStdin,       // text: bytes; end
-  kSignal,      // number: the signal that hvdrun got
-  kOutputGone,  // nobody reads our stdout any more
+  kStdin,        // text: bytes; end
+  kSignal,       // number: the signal that hvdrun got
+  kOutputGone,   // nobody reads our stdout any more
+  kOutputTaken,  // number: bytes of kOutput's texts in total, after which there is room for more
+  kOutputLost,   // text: what was lost of our stdout or stderr, and why
+  kDrained,      // all output is written, or lost
   // spawner → driver
   kStarted,  // index: host; fds: the child's stdin and stdout, its stderr
   kExited,   // index: host; number: wait status

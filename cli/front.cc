@@ -37,14 +37,16 @@ FrontOutcome Refuse(const absl::Status& status, const char* after) {
   return outcome;
 }
 
-// What the workers' settings are, or are not; InvalidArgument for a wrong value.
+// What the workers' settings are, or are not, and what became of the hosts; InvalidArgument for a
+// wrong value.
 absl::Status CheckSettings(const RunOptions& options, std::string* said) {
   const auto values = SettingValues::Read(options.environment);
   if (!values.ok()) return values.status();
   for (const std::string& warning : values->warnings()) {
     absl::StrAppend(said, "hvdrun: ", warning, "\n");
   }
-  if (!options.verbose) return absl::OkStatus();
+  if (options.verbose == 0) return absl::OkStatus();
+  for (const std::string& note : options.notes) absl::StrAppend(said, "hvdrun: ", note, "\n");
   for (const std::string& line : values->Describe()) {
     absl::StrAppend(said, "hvdrun: setting ", line, "\n");
   }

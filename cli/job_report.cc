@@ -2,12 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <thread>
@@ -17,32 +15,18 @@
 #include "absl/strings/str_format.h"
 #include "cli/descriptor.h"
 #include "cli/job_summary.h"
+#include "hostfile/printable.h"
+#include "proto/own_file.h"
 
 namespace hvd {
 namespace {
-
-// Length of the well-formed UTF-8 sequence that `bytes` begins with; 0 if there is none.
-size_t SequenceLength(std::string_view bytes) {
-  const auto byte = [&bytes](size_t i) { return static_cast<unsigned char>(bytes[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || bytes.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned second = byte(1);
-  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool beyond = (first == 0xed && second > 0x9f) || (first == 0xf4 && second > 0x8f);
-  return overlong || beyond ? 0 : length;
-}
 
 const char* Bool(bool value) { return value ? "true" : "false"; }
 
 const char* EndingName(Ending ending) {
   static constexpr const char* kNames[] = {
-      "none",    "interrupted", "terminated",   "hung_up",     "timed_out",
-      "stalled", "not_joined",  "console_lost", "output_gone", "spawner_lost"};
+      "none",       "interrupted",  "terminated",  "hung_up",      "timed_out", "stalled",
+      "not_joined", "console_lost", "output_gone", "spawner_lost", "paused"};
   return kNames[static_cast<int>(ending)];
 }
 
@@ -69,6 +53,11 @@ std::string RankJson(const JobFacts& facts, int rank) {
     if (exit.counts().calls() != 0) absl::StrAppend(&json, ",\"counts\":", exit.counts().json());
   }
   if (!fact.broke.empty()) absl::StrAppend(&json, ",\"broke\":", JsonString(fact.broke));
+  if (fact.worker.pid() != 0) {
+    absl::StrAppendFormat(&json, R"(,"worker":{"pid":%d,"description":%s,"wrapper":%s})",
+                          fact.worker.pid(), JsonString(DescribeWorkerEnd(fact.worker)),
+                          JsonString(fact.worker.wrapper()));
+  }
   return json + "}";
 }
 
@@ -99,11 +88,12 @@ std::string CulpritJson(const JobFacts& facts, const Verdict& verdict) {
     return absl::StrCat(R"({"ending":")", EndingName(facts.ending),
                         "\",\"text\":", JsonString(facts.ending_text), "}");
   }
+  if (verdict.kind == Verdict::kLostOutput) return R"({"ending":"output_lost"})";
   return "null";
 }
 
 absl::Status Failure(const char* what, const std::string& path) {
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot ", what, " ", path));
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot ", what, " ", Printable(path)));
 }
 
 }  // namespace
@@ -111,21 +101,17 @@ absl::Status Failure(const char* what, const std::string& path) {
 std::string JsonString(std::string_view bytes) {
   std::string json = "\"";
   while (!bytes.empty()) {
-    const size_t length = SequenceLength(bytes);
-    const auto first = static_cast<unsigned char>(bytes[0]);
-    if (length == 0) {
+    const Character one = TakeCharacter(&bytes);
+    if (!one.well_formed) {
       json += "\\ufffd";
-    } else if (first == '"' || first == '\\') {
-      json += '\\';
-      json += bytes[0];
-    } else if (first == '\n') {
+    } else if (one.code == '\n') {
       json += "\\n";
-    } else if (first < 0x20 || first == 0x7f) {
-      absl::StrAppendFormat(&json, "\\u%04x", first);
+    } else if (!one.printable) {
+      absl::StrAppendFormat(&json, "\\u%04x", one.code);
     } else {
-      json += bytes.substr(0, length);
+      if (one.code == '"' || one.code == '\\') json += '\\';
+      json += one.bytes;
     }
-    bytes.remove_prefix(std::max<size_t>(length, 1));
   }
   return json + "\"";
 }
@@ -139,6 +125,10 @@ std::string RenderJobReport(const JobFacts& facts, const Verdict& verdict) {
   for (size_t i = 0; i < facts.hosts.size(); ++i) {
     absl::StrAppend(&json, i ? ",\n" : "\n", HostJson(facts, i));
   }
+  json += "],\n\"lost_output\":[";
+  for (size_t i = 0; i < facts.lost_output.size(); ++i) {
+    absl::StrAppend(&json, i ? "," : "", JsonString(facts.lost_output[i]));
+  }
   json += "],\n\"ranks\":[";
   for (size_t i = 0; i < facts.ranks.size(); ++i) {
     absl::StrAppend(&json, i ? ",\n" : "\n", RankJson(facts, i));
@@ -147,30 +137,31 @@ std::string RenderJobReport(const JobFacts& facts, const Verdict& verdict) {
 }
 
 absl::Status WriteJobReport(const std::string& directory, const std::string& report) {
-  std::error_code made;
-  std::filesystem::create_directories(directory, made);
-  std::string path = absl::StrCat(directory, "/.job.json.XXXXXX");
-  Descriptor file(mkostemp(path.data(), O_CLOEXEC));
-  if (!file && made) {
-    return absl::UnavailableError(absl::StrCat("cannot make ", directory, ": ", made.message()));
+  const absl::StatusOr<int> opened = OpenOwnDirectory(directory, true);
+  if (!opened.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot make ", Printable(directory), ": ", opened.status().message()));
   }
+  const Descriptor place(*opened);
+  // Under a name of its own until it is whole.
+  const std::string name = absl::StrCat(".job.json.", getpid());
+  unlinkat(place.get(), name.c_str(), 0);  // of a process that had our number and was killed
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  Descriptor file(openat(place.get(), name.c_str(), kFlags, 0600));
   if (!file) return Failure("write in", directory);
   for (size_t at = 0; at < report.size();) {
     const ssize_t written = write(file.get(), report.data() + at, report.size() - at);
     if (written <= 0) {
-      const absl::Status failure = Failure("write", path);
-      unlink(path.c_str());
+      const absl::Status failure = Failure("write in", directory);
+      unlinkat(place.get(), name.c_str(), 0);
       return failure;
     }
     at += written;
   }
-  fchmod(file.get(), 0644);
-  if (rename(path.c_str(), absl::StrCat(directory, "/job.json").c_str()) != 0) {
-    const absl::Status failure = Failure("rename", path);
-    unlink(path.c_str());
-    return failure;
-  }
-  return absl::OkStatus();
+  if (renameat(place.get(), name.c_str(), place.get(), "job.json") == 0) return absl::OkStatus();
+  const absl::Status failure = Failure("replace job.json in", directory);
+  unlinkat(place.get(), name.c_str(), 0);
+  return failure;
 }
 
 absl::Status WriteJobReportWithin(double seconds, std::string directory, std::string report) {
@@ -182,8 +173,9 @@ absl::Status WriteJobReportWithin(double seconds, std::string directory, std::st
   if (written.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready) {
     return written.get();
   }
-  return absl::DeadlineExceededError(absl::StrCat(
-      "cannot write in ", directory, ": its file system has not answered for ", seconds, " s"));
+  return absl::DeadlineExceededError(absl::StrCat("cannot write in ", Printable(directory),
+                                                  ": its file system has not answered for ",
+                                                  seconds, " s"));
 }
 
 }  // namespace hvd

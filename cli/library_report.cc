@@ -13,6 +13,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "hostfile/printable.h"
+
 namespace hvd {
 namespace {
 
@@ -83,7 +85,7 @@ LibraryReport ProbeLibrary(const std::string& path) {
   LibraryReport report;
   report.path = path;
   if (access(path.c_str(), R_OK) != 0) {
-    report.problem = "missing at " + path + "; is the installation complete?";
+    report.problem = "missing at " + Printable(path) + "; is the installation complete?";
     return report;
   }
   int ends[2];

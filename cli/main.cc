@@ -16,19 +16,30 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "cli/console.h"
+#include "cli/console_outputs.h"
 #include "cli/driver.h"
 #include "cli/exit_code.h"
 #include "cli/file_limit.h"
 #include "cli/frame.h"
 #include "cli/front.h"
 #include "cli/spawner.h"
+#include "cli/word_colors.h"
+#include "hostfile/printable.h"
+#include "proto/own_rights.h"
 
 namespace hvd {
 namespace {
 
+void Show(const std::string& lines, Tone tone) {
+  const std::string shown = PrintableLines(lines);
+  const bool color = StyleOf(STDERR_FILENO, false).color;
+  fputs(color ? ColorWords(shown, tone).c_str() : shown.c_str(), stderr);
+}
+
 int Fail(const std::string& text, int code) {
-  fprintf(stderr, "hvdrun: %s\n", text.c_str());
+  Show("hvdrun: " + text + "\n", Tone::kError);
   return code;
 }
 
@@ -53,6 +64,7 @@ void LeaveTerminal(std::vector<int> kept) {
   close(null);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGHUP, SIG_IGN);
+  prctl(PR_SET_PDEATHSIG, SIGCONT);  // one that is stopped could not see that its time is over
 }
 
 DaemonStart FindDaemon(const JobSecrets& secrets) {
@@ -96,6 +108,7 @@ Descriptor OpenPidfd(pid_t pid) {
 // A helper ends with its last child. So that the shell finds nothing of the job when we return, we
 // wait for that; not long, since what is stuck is being dealt with.
 void AwaitEnd(const Descriptor& helper) {
+  syscall(SYS_pidfd_send_signal, helper.get(), SIGCONT, nullptr, 0);
   pollfd wait = {helper.get(), POLLIN, 0};
   poll(&wait, 1, 250);
 }
@@ -107,6 +120,7 @@ int Run(const RunOptions& options) {
   if (!MakeJobSecrets(&setup.secrets))
     return Fail("the kernel gives no random bytes", kExitLauncher);
   setup.start = FindDaemon(setup.secrets);
+  setup.shows_status = StyleOf(STDERR_FILENO, false).redraws;
   SpawnerPlan plan;
   // The daemons' own stop, and a second for the way.
   plan.patience_s = options.grace_s + 1.5;
@@ -141,13 +155,14 @@ int Run(const RunOptions& options) {
 }
 
 int Main(int argc, char** argv) {
+  if (HasBorrowedRights()) return Fail(absl::StrCat("it ", kBorrowedRightsWords), kExitLauncher);
   // Ignored by who started us, it would be so here, and the kernel keep the ends of our children.
   signal(SIGCHLD, SIG_DFL);
   signal(SIGXFSZ, SIG_IGN);  // a limit of files' sizes is an error of a write, and told
   const FrontOutcome outcome = DecideRun(argc, argv, ThisMachine());
-  fwrite(outcome.err.data(), 1, outcome.err.size(), stderr);
+  Show(outcome.err, outcome.exit_code > 0 ? Tone::kError : Tone::kNotice);
   if (outcome.exit_code < 0) return Run(outcome.options);
-  const std::string& answer = outcome.out;
+  const std::string answer = PrintableLines(outcome.out);
   if (fwrite(answer.data(), 1, answer.size(), stdout) == answer.size() && fflush(stdout) == 0) {
     return outcome.exit_code;
   }

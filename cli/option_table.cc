@@ -148,7 +148,8 @@ void OptionTable::Parser::DeclareWorkers() {
       ->group(group);
   Flag("--prefix-timestamp,--prefix-output-with-timestamp", &texts.timestamps,
        "the time before each line", group);
-  Flag("--verbose", &texts.verbose, "say what hvdrun does", group);
+  app.add_flag("--verbose", texts.verbose, "say what hvdrun does; twice: with whole command lines")
+      ->group(group);
 }
 
 void OptionTable::Parser::DeclareSettings() {

@@ -26,7 +26,8 @@ struct OptionTexts {
   std::string containment, bind, stdin_target, output;
   std::vector<std::string> forwarded;
   std::vector<SettingText> settings;
-  bool verbose = false, timestamps = false;
+  int verbose = 0;  // mentions
+  bool timestamps = false;
   bool dry_run = false, help = false, version = false, check_build = false;
 };
 

@@ -7,6 +7,7 @@
 #include "cli/duration.h"
 #include "cli/option_table.h"
 #include "hostfile/host_item.h"
+#include "hostfile/printable.h"
 #include "hostfile/source_error.h"
 #include "proto/setting_text.h"
 
@@ -56,7 +57,8 @@ absl::Status ReadTime(const Given& given, double least, double* field) {
                       absl::StrCat(example, "30s"));
   }
   if (*seconds < least) {
-    return WrongValue(given, absl::StrCat(" must be at least ", least, "s, not ", given.value),
+    return WrongValue(given,
+                      absl::StrCat(" must be at least ", least, "s, not ", Printable(given.value)),
                       absl::StrCat(example, *field, "s"));
   }
   *field = *seconds;

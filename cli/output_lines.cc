@@ -24,8 +24,9 @@ void LineAssembler::Emit(std::string_view line, std::string* out) {
 void LineAssembler::Feed(std::string_view data, std::string* out) {
   if (after_return_ && !data.empty()) {
     after_return_ = false;
+    const bool ended = std::exchange(return_ended_, false);
     if (data[0] == '\n') {
-      *out += '\n';
+      if (!ended) *out += '\n';
       data.remove_prefix(1);
     }
   }
@@ -40,6 +41,12 @@ void LineAssembler::Feed(std::string_view data, std::string* out) {
       Emit(data.substr(0, room), out);
       out->append(kSplitMark);
       data.remove_prefix(room);
+      continue;
+    }
+    // Where a bar begins, and nothing stands that it would go back over.
+    if (end == 0 && data[0] == '\r' && pending_.empty() && shown_ == 0 && !cut_ &&
+        (data.size() == 1 || data[1] != '\n')) {
+      data.remove_prefix(1);
       continue;
     }
     const bool pair = data[end] == '\r' && end + 1 < data.size() && data[end + 1] == '\n';
@@ -66,8 +73,12 @@ void LineAssembler::Cut() {
 void LineAssembler::EndedByOthers() { shown_ = 0; }
 
 void LineAssembler::Finish(std::string* out) {
-  if (!pending_.empty() || shown_ > 0) Emit("\n", out);
-  after_return_ = false;
+  if (!pending_.empty() || shown_ > 0) {
+    Emit("\n", out);
+  } else if (after_return_ && !return_ended_) {
+    *out += '\n';
+  }
+  after_return_ = return_ended_ = false;
 }
 
 }  // namespace hvd

@@ -9,8 +9,9 @@ namespace hvd {
 
 inline constexpr size_t kMaxLine = 64 * 1024;
 
-// Lines end with \n or \r (progress bars); "\r\n" is one end. A line over kMaxLine is split, each
-// part but the last marked. Bytes pass unchanged otherwise.
+// Lines end with \n or \r (progress bars); "\r\n" is one end. A \r at the beginning of a line,
+// where a bar begins, is left out. A line over kMaxLine is split, each part but the last marked. A
+// \r before anything else of a line is left out. Other bytes pass unchanged otherwise.
 class LineAssembler {
  public:
   // Appends the prefix of the line that begins now: it may hold the time.
@@ -27,7 +28,10 @@ class LineAssembler {
   // person's Enter): what follows begins another, with a prefix.
   void Cut();
   void EndedByOthers();
-  // The stream has ended: appends the unfinished line, with a newline.
+  // The last line, which ended with \r, has got a newline from the caller.
+  void ReturnEnded() { return_ended_ = after_return_; }
+  // The stream has ended: appends the unfinished line, with a newline; a progress bar gets one,
+  // too.
   void Finish(std::string* out);
 
  private:
@@ -38,6 +42,7 @@ class LineAssembler {
   size_t shown_ = 0;           // … and how many bytes were
   bool cut_ = false;           // its newline was given out in its stead: its own would be one more
   bool after_return_ = false;  // the last byte given out was \r: a \n that follows belongs to it
+  bool return_ended_ = false;  // … and has been given out in its stead
 };
 
 }  // namespace hvd

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
 
 constexpr double kNotSeen = -1;
+constexpr std::string_view kEraseLine = "\r\033[K";
 
 // Local time as "2026-11-21 04:05:06.789 ".
 std::string TimeWords() {
@@ -49,7 +52,11 @@ LineAssembler& OutputPrinter::Stream(StreamId id) {
 }
 
 void OutputPrinter::LeaveLine(StreamId next) {
-  if (style_.terminal && open_line_ && last_ != next) pending_ += '\n';
+  if (std::exchange(status_drawn_, false)) pending_ += kEraseLine;
+  if (open_line_ && last_ != next) {
+    pending_ += '\n';
+    if (last_.first >= 0) Stream(last_).ReturnEnded();
+  }
   open_line_ = false;
   last_ = next;
 }
@@ -90,11 +97,22 @@ void OutputPrinter::Skipped(int rank, bool is_stderr, uint64_t lines) {
   absl::StrAppend(&pending_, "[", lines, " lines are only in this rank's file]\n");
 }
 
-void OutputPrinter::Say(std::string_view lines) {
+void OutputPrinter::Say(std::string_view lines, Tone tone) {
   if (lines.empty()) return;
   CutLine();
   LeaveLine({-1, true});
-  pending_ += lines;
+  const std::string shown = PrintableLines(lines);
+  pending_ += style_.color ? ColorWords(shown, tone) : shown;
+}
+
+void OutputPrinter::ShowStatus(std::string_view line) {
+  const bool drawable = style_.redraws && !line.empty() && !open_line_ && !shown_;
+  if (!drawable) {
+    if (std::exchange(status_drawn_, false)) pending_ += kEraseLine;
+    return;
+  }
+  absl::StrAppend(&pending_, "\r", std::string(line), "\033[K");
+  status_drawn_ = true;
 }
 
 double OutputPrinter::ShowUnfinished(double now) {

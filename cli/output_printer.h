@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/output_lines.h"
+#include "cli/word_colors.h"
 #include "hostfile/topology.h"
 
 namespace hvd {
@@ -16,6 +17,7 @@ namespace hvd {
 struct OutputStyle {
   bool terminal = false;  // "host:rank|" instead of "[rank]<stdout>:"
   bool color = false;
+  bool redraws = false;  // a line can be drawn anew
   bool timestamps = false;
 };
 
@@ -32,7 +34,10 @@ class OutputPrinter {
   // Lines that only the rank's file has.
   void Skipped(int rank, bool is_stderr, uint64_t lines);
   // hvdrun's own words, whole lines.
-  void Say(std::string_view lines);
+  void Say(std::string_view lines, Tone tone = Tone::kNotice);
+  // A line that stays below all else until it is another or, empty, none. Where it cannot be drawn
+  // anew, or another's line is not complete, it is not drawn.
+  void ShowStatus(std::string_view line);
 
   // Gives out the lines that have waited kShowAfterS for their end; a prompt has none. `now` is
   // seconds of any monotonic clock. Returns when to ask again; infinity: nothing waits.
@@ -50,8 +55,8 @@ class OutputPrinter {
 
   LineAssembler& Stream(StreamId id);
   void AppendPrefix(StreamId id, std::string* out) const;
-  // On a terminal a progress bar of another stream would be overwritten in part: it gets a line of
-  // its own.
+  // A progress bar of another stream would be overwritten in part on a terminal, and be one line
+  // with ours in a file: it gets a line of its own.
   void LeaveLine(StreamId next);
   // Before anybody else's bytes: ends the unfinished line that was shown.
   void CutLine();
@@ -63,6 +68,7 @@ class OutputPrinter {
   size_t written_ = 0;           // bytes of pending_ that are out
   StreamId last_ = {-1, false};  // whose bytes were last
   bool open_line_ = false;       // the last byte was \r
+  bool status_drawn_ = false;
   std::map<StreamId, double>
       unfinished_;                 // not shown, and since when; kNotSeen: since the last look
   std::optional<StreamId> shown_;  // whose unfinished line stands last

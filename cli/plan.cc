@@ -6,8 +6,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/local_host.h"
+#include "cli/own_names.h"
 #include "cli/worker_environment.h"
 #include "hostfile/host_item.h"
+#include "hostfile/printable.h"
 #include "proto/host_page.h"
 #include "proto/setting_values.h"
 
@@ -71,6 +73,13 @@ absl::Status CheckRanksOfHosts(const Topology& topology) {
   return absl::OkStatus();
 }
 
+absl::Status MergeNames(const FrontWorld& world, RunOptions* run) {
+  absl::StatusOr<std::vector<std::string>> merged = MergeOwnNames(world, &run->hosts);
+  if (!merged.ok()) return merged.status();
+  run->notes = *std::move(merged);
+  return absl::OkStatus();
+}
+
 absl::Status PlaceRanks(const TypedOptions& typed, const FrontWorld& world, RunOptions* run) {
   int64_t slots = 0;
   for (const HostSlots& host : run->hosts) slots += host.slots;
@@ -98,13 +107,18 @@ std::string Absolute(const std::string& path, const FrontWorld& world) {
 }
 
 absl::Status ResolvePaths(const FrontWorld& world, RunOptions* run) {
+  if (world.directory.empty()) {
+    return absl::InvalidArgumentError(
+        "the working directory is gone (deleted or renamed away, or its file system is); cd to one "
+        "that is there");
+  }
   run->directory = world.directory;
   run->output_directory = Absolute(run->output_directory, world);
   run->prefix = Absolute(run->prefix, world);
   run->ssh_identity = Absolute(run->ssh_identity, world);
   if (run->ssh_identity.empty() || world.file_exists(run->ssh_identity)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("--ssh-identity-file: there is no file ", run->ssh_identity));
+      absl::StrCat("--ssh-identity-file: there is no file ", Printable(run->ssh_identity)));
 }
 
 // Of the workers' settings, those that hvdrun and hvdd carry out.
@@ -124,6 +138,7 @@ absl::Status ReadSettings(const FrontWorld& world, RunOptions* run) {
 absl::StatusOr<RunOptions> PlanRun(const TypedOptions& typed, const FrontWorld& world) {
   RunOptions run = typed.run;
   absl::Status status = ChooseHosts(typed, world, &run);
+  if (status.ok()) status = MergeNames(world, &run);
   if (status.ok()) status = PlaceRanks(typed, world, &run);
   if (status.ok()) status = ResolvePaths(world, &run);
   if (!status.ok()) return status;

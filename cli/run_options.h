@@ -17,6 +17,7 @@ struct RunOptions {
   std::vector<HostSlots> hosts;  // of the chosen source, merged
   std::string hosts_source;      // "-H", a hostfile's path, or "localhost"
   Topology topology;  // np ranks placed on `hosts`; its hosts are a prefix-ordered subset of them
+  std::vector<std::string> notes;  // what became of the hosts as written, a line each
   // For each topology host: its HostSlots (user, port) and whether it is this machine (plain fork).
   std::vector<HostSlots> host_of;
   std::vector<bool> is_local;
@@ -42,7 +43,7 @@ struct RunOptions {
   bool binds_cores = true;
 
   // What the user sees.
-  bool verbose = false;
+  int verbose = 0;               // 1: what hvdrun does; 2: with whole command lines
   std::string output_directory;  // absolute; empty none
   bool timestamps = false;
   std::string timeline_path;  // absolute; empty none

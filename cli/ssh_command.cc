@@ -14,7 +14,7 @@ namespace {
 // Holds no single quote, backslash, exclamation mark or newline, so that every login shell passes
 // it on.
 constexpr const char* kFindAndRun =
-    "a=$1; b=$2; shift 2; "
+    "a=$1; b=$2; shift 2; echo hvdrun-is-logged-in; "
     "if [ -n \"$a\" ] && [ -x \"$a\" ]; then exec \"$a\" \"$@\"; fi; "
     "c=$(command -v hvdd) && exec \"$c\" \"$@\"; "
     "if [ -n \"$b\" ] && [ -x \"$b\" ]; then exec \"$b\" \"$@\"; fi; "
@@ -92,6 +92,16 @@ std::string RemoteCommand(const RunOptions& options, const DaemonStart& start) {
   for (std::string& word : words) word = QuoteForAnyShell(word);
   return absl::StrCat("exec /bin/sh -c ", QuoteForAnyShell(kFindAndRun), " hvdrun ",
                       absl::StrJoin(words, " "));
+}
+
+std::string ShortCommand(const RunOptions& options, int host) {
+  if (options.is_local[host]) return "hvdd";
+  const HostSlots& target = options.host_of[host];
+  const int port = target.port != 0 ? target.port : options.ssh_port;
+  const bool is_ssh = options.rsh_agent.empty();
+  return absl::StrCat(is_ssh ? "ssh" : options.rsh_agent,
+                      is_ssh && port != 0 ? absl::StrCat(" -p ", port) : "", " ",
+                      SshDestination(target), " hvdd");
 }
 
 absl::StatusOr<std::vector<std::string>> DaemonArgv(const RunOptions& options,

@@ -21,6 +21,9 @@ std::string WhereHvddIsSought(const RunOptions& options, const DaemonStart& star
 // The command string for a host's login shell, whichever that is.
 std::string RemoteCommand(const RunOptions& options, const DaemonStart& start);
 
+// How host `host` is reached, as one would say it: "ssh -p 2222 me@host1 hvdd", "hvdd" here.
+std::string ShortCommand(const RunOptions& options, int host);
+
 // argv for host `host` (index into options.topology.hosts()).
 absl::StatusOr<std::vector<std::string>> DaemonArgv(const RunOptions& options,
                                                     const DaemonStart& start, int host);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
@@ -22,6 +23,8 @@ struct Row {
   const char* cause;
   const char* remedy;
 };
+
+constexpr size_t kMostOfLine = 400;
 
 constexpr const char* kKeyRemedy =
     "put your public key there (ssh-copy-id HOST), load it into an agent, or name it with -i; "
@@ -61,6 +64,10 @@ constexpr Row kRows[] = {
      "raise MaxStartups in its sshd_config, or see its log for a denied address"},
     {"Connection reset by", StartFault::kOverloaded, "sshd dropped the connection",
      "raise MaxStartups in its sshd_config, or see its log for a denied address"},
+    {"\nhvdd: this host lets it open only", StartFault::kFewFiles,
+     "its limit of open files is too low for hvdd",
+     "raise its hard limit (ulimit -Hn: /etc/security/limits.conf, or a line of a start-up file "
+     "there)"},
     // Within a line they are our own command, shown by an agent that does not understand it.
     {"\nhvdd-not-found:", StartFault::kHvddMissing, "hvdd is not installed there",
      "looked for it at SOUGHT; install hvd at the same place as here, or name it with --prefix "
@@ -86,8 +93,9 @@ std::string StatusWords(int wait_status) {
 StartFailure Fill(const StartEnd& end, StartFault fault, absl::string_view cause,
                   absl::string_view remedy) {
   const auto fill = [&end](absl::string_view text) {
-    return absl::StrReplaceAll(text,
-                               {{"HOST", end.host}, {"SHELL", end.shell}, {"SOUGHT", end.sought}});
+    return absl::StrReplaceAll(text, {{"HOST", Printable(end.host)},
+                                      {"SHELL", Printable(end.shell)},
+                                      {"SOUGHT", Printable(end.sought)}});
   };
   return {fault, fill(cause), fill(remedy)};
 }
@@ -100,14 +108,29 @@ std::string QuoteLines(absl::string_view text, int lines) {
   std::string quoted;
   if (text.empty()) return quoted;
   for (size_t i = first; i < all.size(); ++i) {
-    std::string line(absl::StripSuffix(all[i], "\r").substr(0, 400));
-    for (char& c : line) {
-      const auto byte = static_cast<unsigned char>(c);
-      if ((byte < 0x20 && byte != '\t') || byte == 0x7f) c = '?';
-    }
-    absl::StrAppend(&quoted, "    | ", line, "\n");
+    const absl::string_view line = absl::StripSuffix(all[i], "\r");
+    absl::StrAppend(&quoted, "    | ", PrintableLines({line.data(), line.size()}, kMostOfLine),
+                    "\n");
   }
   return quoted;
+}
+
+LinkEnd ExplainForeignBytes(const std::string& shell, const std::string& host) {
+  return {absl::StrCat("what came over ", shell,
+                       " was not hvdd's: something else there prints to the login's stdout"),
+          absl::StrCat("look for a background job in the shell start-up files of ", host,
+                       " (.bashrc), and give it an output of its own (>/dev/null 2>&1)")};
+}
+
+LinkEnd ExplainLinkEnd(int wait_status, const std::string& shell, const std::string& host) {
+  const std::string words =
+      absl::StrCat(shell.empty() ? "hvdd" : shell, " ", StatusWords(wait_status));
+  if (shell.empty() || !WIFEXITED(wait_status)) return {words, ""};
+  // hvdd has seen our end, which was none: gRPC broke the link because of what came over it.
+  if (WEXITSTATUS(wait_status) == 0) return ExplainForeignBytes(shell, host);
+  if (WEXITSTATUS(wait_status) != 255) return {words, ""};
+  return {absl::StrCat(words, ": the connection broke, or hvdd was killed there"),
+          absl::StrCat("is ", host, " up? who kills there? see its kernel's log (dmesg)")};
 }
 
 StartFailure ExplainStartFailure(const StartEnd& end) {
@@ -126,6 +149,8 @@ StartFailure ExplainStartFailure(const StartEnd& end) {
   for (const Row& row : kRows) {
     const bool said_at_login =  // nologin says it on stdout
         row.fault == StartFault::kRestrictedShell && absl::StrContains(end.noise, row.words);
+    // sshd drops nobody whose command runs.
+    if (end.logged_in && row.fault == StartFault::kOverloaded) continue;
     if (said_at_login || absl::StrContains(errors, row.words)) {
       return Fill(end, row.fault, row.cause, row.remedy);
     }
@@ -133,6 +158,13 @@ StartFailure ExplainStartFailure(const StartEnd& end) {
   if (code == 127) {
     return Fill(end, StartFault::kHvddMissing, "a command was not found there",
                 "does `SHELL HOST /bin/sh -c true` work?");
+  }
+  if (end.logged_in && (code == 255 || code >= 128 || code < 0)) {
+    return Fill(end, StartFault::kHvddKilled,
+                "the login worked, but hvdd was killed there, or the connection broke, before its "
+                "first word",
+                "who kills there? see its kernel's log (dmesg: out of memory?) and the limits of a "
+                "login: SHELL HOST 'ulimit -a'");
   }
   if (!end.shell.empty() && code == 255) {
     return Fill(end, StartFault::kUnknown, "SHELL could not log in",
@@ -144,7 +176,7 @@ StartFailure ExplainStartFailure(const StartEnd& end) {
   }
   const bool silent = end.errors.empty() && end.noise.empty();
   return Fill(end, StartFault::kHvddFailed,
-              absl::StrCat(end.shell.empty() ? "hvdd" : end.shell, " ",
+              absl::StrCat(end.shell.empty() || end.logged_in ? "hvdd" : Printable(end.shell), " ",
                            StatusWords(end.wait_status), " before hvdd's first word"),
               !silent             ? "its last words are above; run with --verbose for more"
               : end.shell.empty() ? "it said nothing; does `hvdd --version` work here?"

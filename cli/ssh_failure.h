@@ -22,6 +22,8 @@ enum class StartFault {
   kHvddMissing,
   kRestrictedShell,
   kShellMissing,  // the remote shell's own command does not exist here
+  kHvddKilled,    // it started, and was killed before its hello, or the connection broke
+  kFewFiles,      // its limit of open files is too low
   kHvddFailed,    // it started and ended before its hello
 };
 
@@ -32,7 +34,8 @@ struct StartEnd {
   absl::string_view noise;   // what came on stdout before the marker
   std::string shell;         // "ssh" or the agent's first word; empty: a local daemon
   std::string host;
-  std::string sought;  // places where hvdd was looked for
+  std::string sought;      // places where hvdd was looked for
+  bool logged_in = false;  // our command ran there
 };
 
 struct StartFailure {
@@ -40,6 +43,16 @@ struct StartFailure {
   std::string cause;   // "connection refused", without the host's name: equal causes are folded
   std::string remedy;  // the next step, with the host's name
 };
+
+// Why a host was lost, as far as the end of its daemon's command tells.
+struct LinkEnd {
+  std::string cause;
+  std::string remedy;  // may be empty
+};
+// `shell` as in StartEnd.
+LinkEnd ExplainLinkEnd(int wait_status, const std::string& shell, const std::string& host);
+// The link broke although neither side left it.
+LinkEnd ExplainForeignBytes(const std::string& shell, const std::string& host);
 
 StartFailure ExplainStartFailure(const StartEnd& end);
 

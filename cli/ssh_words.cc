@@ -1,13 +1,16 @@
 #include "cli/ssh_words.h"
 
 #include "absl/strings/str_cat.h"
+#include "hostfile/source_error.h"
 
 namespace hvd {
 namespace {
 
-// Reads one word at `at`, which is no blank. False: a quote is not closed, or a backslash is last.
-bool ReadWord(std::string_view line, size_t* at, std::string* word) {
+// Reads one word at `at`, which is no blank. Returns what is not finished at the line's end: the
+// place of a quote that is not closed, or of a backslash with nothing behind it; npos: all is.
+size_t ReadWord(std::string_view line, size_t* at, std::string* word) {
   char quote = 0;
+  size_t opened = line.npos;
   for (; *at < line.size(); ++*at) {
     const char c = line[*at];
     if (quote == '\'') {
@@ -17,7 +20,7 @@ bool ReadWord(std::string_view line, size_t* at, std::string* word) {
         *word += c;
       }
     } else if (c == '\\') {
-      if (++*at == line.size()) return false;
+      if (++*at == line.size()) return quote == 0 ? *at - 1 : opened;
       const char next = line[*at];
       const bool kept = quote == '"' && std::string_view("\"\\$`").find(next) == line.npos;
       if (kept) *word += '\\';
@@ -26,13 +29,14 @@ bool ReadWord(std::string_view line, size_t* at, std::string* word) {
       quote = 0;
     } else if (quote == 0 && (c == '\'' || c == '"')) {
       quote = c;
+      opened = *at;
     } else if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
-      return true;
+      break;
     } else {
       *word += c;
     }
   }
-  return quote == 0;
+  return quote == 0 ? line.npos : opened;
 }
 
 }  // namespace
@@ -43,9 +47,12 @@ absl::StatusOr<std::vector<std::string>> SplitShellWords(std::string_view line) 
     at = line.find_first_not_of(" \t\n", at);
     if (at == line.npos) return words;
     std::string word;
-    if (!ReadWord(line, &at, &word)) {
+    const size_t unfinished = ReadWord(line, &at, &word);
+    if (unfinished != line.npos) {
       return absl::InvalidArgumentError(
-          absl::StrCat("unbalanced quote or trailing backslash in: ", std::string(line)));
+          absl::StrCat(line[unfinished] == '\\' ? "nothing stands behind this backslash\n"
+                                                : "this quote is never closed\n",
+                       ShowWithCaret({line.data(), line.size()}, unfinished)));
     }
     words.push_back(std::move(word));
   }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "cli/stuck_work.h"
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 
@@ -22,7 +24,7 @@ class StallBook {
   bool Complete(const std::vector<int>& hosts) const;
 
   struct Report {
-    std::string text;     // empty: nobody is missing
+    std::string text;     // empty: nobody is missing, and nothing stands still
     double waited_s = 0;  // the longest
   };
   // Ends the question. A host that has not answered is said so. Tensors that have waited for less
@@ -38,13 +40,28 @@ class StallBook {
   };
   using Key = std::pair<int, std::string>;  // set, name
 
+  // What is told, as it grows.
+  struct Telling {
+    Report report;
+    std::vector<int> ranks;  // to tell more of
+  };
+  // Tensors that wait for the same ranks, by these.
+  struct Group;
+  using Groups = std::map<std::vector<int>, Group>;
+
   std::map<Key, Tensor> Merge() const;
+  bool IsExecuting(int host, uint32_t rank, int set) const;
+  std::set<int> SetsWithMissing(double least_s) const;
+  Groups GroupMissing(double least_s, const std::set<int>& but_sets) const;
+  void TellMissing(const Groups& groups, Telling* telling) const;
+  void TellStuck(const StuckWork& stuck, Telling* telling) const;
+  std::string Links(const StuckWork& stuck) const;
   std::vector<int> Missing(const Tensor& tensor) const;
   std::string Doing(int rank) const;
 
   const Topology* const topology_;
   bool asking_ = false;
-  std::map<int, v1::HostPending> answers_;  // by host
+  PendingByHost answers_;
 };
 
 }  // namespace hvd

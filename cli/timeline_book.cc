@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
@@ -91,7 +92,7 @@ void TimelineBook::TakeName(int index, const TraceRecord& record) {
   if (!name.empty() && static_cast<unsigned char>(name[0]) < ' ')
     name = absl::StrCat("(", name.substr(1), ")");
   if (record.span.set != 0) absl::StrAppend(&name, " (process set ", record.span.set, ")");
-  rank->rows[Key(record.span)] = RowOf(rank, name);
+  rank->rows[Key(record.span)] = RowOf(rank, Printable(name));
 }
 
 int TimelineBook::RowOf(Rank* rank, const std::string& name) {

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +12,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "hostfile/printable.h"
+#include "proto/own_file.h"
 
 namespace hvd {
 namespace {
@@ -27,21 +29,21 @@ int64_t Nanoseconds(clockid_t clock) {
   return now.tv_sec * 1000000000LL + now.tv_nsec;
 }
 
-absl::Status CannotWrite(const std::string& path, const char* reason) {
-  return absl::InvalidArgumentError(absl::StrCat("cannot write the timeline ", path, ": ", reason));
+absl::Status CannotWrite(const std::string& path, absl::string_view reason) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot write the timeline ", Printable(path), ": ", reason));
 }
 
 // Opens what bytes can be written over. What lies there already is not touched yet.
 absl::StatusOr<Descriptor> OpenRegular(const std::string& path) {
-  static constexpr char kNoFile[] = "it is no regular file";
-  // Without waiting: a FIFO that nobody reads would hold the thread for ever.
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  Descriptor file(open(path.c_str(), kFlags, 0644));
-  if (!file) return CannotWrite(path, errno == ENXIO ? kNoFile : strerror(errno));
-  struct stat found;
-  if (fstat(file.get(), &found) != 0) return CannotWrite(path, strerror(errno));
-  if (!S_ISREG(found.st_mode)) return CannotWrite(path, kNoFile);
-  return file;
+  const size_t slash = path.rfind('/');
+  const std::string parent = slash == path.npos ? "." : path.substr(0, slash + 1);
+  const absl::StatusOr<int> directory = OpenOwnDirectory(parent, false);
+  if (!directory.ok()) return CannotWrite(path, directory.status().message());
+  const Descriptor place(*directory);
+  const absl::StatusOr<int> file = OpenOwnFile(place.get(), path.substr(slash + 1));
+  if (!file.ok()) return CannotWrite(path, file.status().message());
+  return Descriptor(*file);
 }
 
 }  // namespace
@@ -180,7 +182,7 @@ void TimelineFile::Inside::Write(std::string* bytes) {
 
 // errno says what went wrong. Nothing more is written to this file.
 void TimelineFile::Inside::Fail() {
-  wrong = absl::StrCat("the timeline ", path, " is incomplete: ", strerror(errno));
+  wrong = absl::StrCat("the timeline ", Printable(path), " is incomplete: ", strerror(errno));
   file.Reset();
   const std::lock_guard<std::mutex> lock(mutex);
   failure = wrong;

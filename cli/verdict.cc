@@ -7,6 +7,8 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "cli/exit_code.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
@@ -25,14 +27,34 @@ int CodeOf(const v1::RankExited& exit) {
   return exit.signal() != 0 ? 128 + exit.signal() : exit.exit_code();
 }
 
+struct BrokenLink {
+  Class type;
+  int exit_code;
+};
+
+// Its own process may say more than the broken link does; else its worker's death does, if that is
+// known; if not, the link is the reason.
+BrokenLink ReasonOf(const RankFact& fact) {
+  if (OwnEndSaysMore(fact)) {
+    return {fact.exit.signal() != 0 ? kDeath : kAppError, CodeOf(fact.exit)};
+  }
+  if (fact.worker.pid() == 0) return {kBrokenLink, 1};
+  if (fact.worker.signal() != 0) return {kDeath, 128 + fact.worker.signal()};
+  return {kAppError, std::max(fact.worker.exit_code(), 1)};
+}
+
 void AddRank(int rank, const RankFact& fact, std::vector<Candidate>* candidates) {
   const bool exited = fact.phase == RankFact::kExited;
   if (!fact.broke.empty()) {
-    // Its own process may say more than the broken link does; if not, the link is the reason.
-    const bool says_more = exited && CodeOf(fact.exit) != 0 && !EndedByStop(fact);
-    const Class type = !says_more ? kBrokenLink : fact.exit.signal() != 0 ? kDeath : kAppError;
+    const BrokenLink reason = ReasonOf(fact);
     candidates->push_back(
-        {false, type, fact.broke_s, {Verdict::kRank, rank, says_more ? CodeOf(fact.exit) : 1}});
+        {false, reason.type, fact.broke_s, {Verdict::kRank, rank, reason.exit_code}});
+    return;
+  }
+  if (fact.init_failed_s > 0) {
+    const int code = exited && !EndedByStop(fact) ? CodeOf(fact.exit) : 1;
+    candidates->push_back(
+        {false, kAppError, fact.init_failed_s, {Verdict::kRank, rank, code != 0 ? code : 1}});
     return;
   }
   if (!exited) return;
@@ -73,6 +95,7 @@ int EndingCode(Ending ending) {
     case Ending::kNotJoined:
     case Ending::kConsoleLost:
     case Ending::kSpawnerLost:
+    case Ending::kPaused:
       return 125;
   }
   return 125;
@@ -88,16 +111,40 @@ Verdict Judge(const JobFacts& facts) {
   const auto first = std::min_element(
       candidates.begin(), candidates.end(),
       [](const Candidate& a, const Candidate& b) { return a.Order() < b.Order(); });
-  // A rank that left early with code 0 is a fault only if somebody else failed for it.
+  // A rank that left early with code 0 is a fault only if somebody else failed for it, or was
+  // refused an epoch for it, whatever it made of that.
   const bool all_early = std::all_of(candidates.begin(), candidates.end(),
                                      [](const Candidate& c) { return c.type == kEarly; });
-  if (candidates.empty() || all_early) return {};
+  const bool any_refused = std::any_of(facts.ranks.begin(), facts.ranks.end(),
+                                       [](const RankFact& rank) { return rank.exit.refused(); });
+  if (candidates.empty() || (all_early && !any_refused)) {
+    if (facts.lost_output.empty()) return {};
+    return {Verdict::kLostOutput, -1, kExitBroken};
+  }
   return first->verdict;
+}
+
+std::string DescribeWorkerEnd(const v1::WorkerEnd& worker) {
+  if (!worker.known()) return "died";
+  v1::RankExited end;
+  end.set_exit_code(worker.exit_code());
+  end.set_signal(worker.signal());
+  end.set_core_dumped(worker.core_dumped());
+  const bool silent = worker.signal() == 0 && worker.exit_code() == 0;
+  return absl::StrCat(DescribeExit(end), silent ? " without hvd's shutdown" : "");
+}
+
+bool OwnEndSaysMore(const RankFact& fact) {
+  if (fact.phase != RankFact::kExited || CodeOf(fact.exit) == 0 || EndedByStop(fact)) return false;
+  if (!fact.during_stop || fact.exit.out_of_memory()) return true;
+  // It is not known to have heard of the abort, since its link was gone. A wrapper may also answer
+  // our TERM by an exit code of its own.
+  return fact.worker.pid() == 0 && fact.exit.signal() != SIGTERM && fact.exit.signal() != SIGKILL;
 }
 
 std::string DescribeExit(const v1::RankExited& exit) {
   if (!exit.exec_error().empty()) {
-    return absl::StrCat("could not be started: ", exit.exec_error());
+    return absl::StrCat("could not be started: ", Printable(exit.exec_error()));
   }
   if (exit.signal() == 0) return absl::StrCat("exited with code ", exit.exit_code());
   const char* name = sigdescr_np(exit.signal());
@@ -108,7 +155,8 @@ std::string DescribeExit(const v1::RankExited& exit) {
 
 bool EndedByStop(const RankFact& fact) {
   const v1::RankExited& exit = fact.exit;
-  return fact.during_stop && exit.after_abort() && !exit.out_of_memory() &&
+  const bool after_abort = exit.after_abort() || fact.init_failed_s > 0;
+  return fact.during_stop && after_abort && !exit.out_of_memory() &&
          (exit.signal() == SIGTERM || exit.signal() == SIGKILL);
 }
 

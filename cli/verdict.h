@@ -22,6 +22,10 @@ struct RankFact {
   bool early = false;  // left with code 0 while others were still running and might wait for it
   std::string broke;   // a process that had joined as this rank broke its link: how
   double broke_s = 0;
+  v1::WorkerEnd worker;  // with `broke`, where its pid is set: it died, and its wrapper lived on
+  std::string init_failure;  // why hvd_init failed in it, the last time that it was called
+  // Others had met it in an epoch before that: since when. 0: none had.
+  double init_failed_s = 0;
 };
 
 struct HostFact {
@@ -49,6 +53,7 @@ enum class Ending {
   kConsoleLost,
   kOutputGone,  // nobody reads our stdout
   kSpawnerLost,
+  kPaused,  // hvdrun itself stood still for longer than its hosts wait
 };
 
 struct JobFacts {
@@ -58,11 +63,19 @@ struct JobFacts {
   std::vector<HostFact> hosts;
   Ending ending = Ending::kNone;
   std::string ending_text;
+  // What our stdout or stderr did not get, and why: "cannot write to stdout: …".
+  std::vector<std::string> lost_output;
   double duration_s = 0;
 };
 
 struct Verdict {
-  enum Kind { kSuccess, kRank, kHost, kEnding } kind = kSuccess;
+  enum Kind {
+    kSuccess,
+    kRank,
+    kHost,
+    kEnding,
+    kLostOutput,  // nothing else went wrong
+  } kind = kSuccess;
   int index = -1;  // the rank or host to blame
   int exit_code = 0;
 };
@@ -71,6 +84,12 @@ Verdict Judge(const JobFacts& facts);
 
 // "was killed by signal 9 (Killed)", "exited with code 7", …
 std::string DescribeExit(const v1::RankExited& exit);
+
+// The same of a worker behind a wrapper.
+std::string DescribeWorkerEnd(const v1::WorkerEnd& worker);
+
+// Of a rank whose link broke: its own process ended by itself, badly, and so says what happened.
+bool OwnEndSaysMore(const RankFact& fact);
 
 // Whether the exit is what our stop brings about.
 bool EndedByStop(const RankFact& fact);

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "cli/ssh_failure.h"
+#include "cli/verdict_advice.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
@@ -25,70 +28,110 @@ std::string Ranks(const std::vector<int>& ranks) {
   return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ", FoldNumbers(ranks));
 }
 
-// What became of a rank that is not the culprit.
-std::string Fate(const JobFacts& facts, int rank, const Verdict& verdict) {
+// What became of ranks that are not the culprit, behind their numbers: "were stopped", "has
+// exited".
+std::string Fate(const JobFacts& facts, int rank, const Verdict& verdict, bool several) {
   const RankFact& fact = facts.ranks[rank];
-  const std::string because =
-      verdict.kind == Verdict::kRank ? absl::StrCat(" because of rank ", verdict.index) : "";
+  const char* was = several ? "were " : "was ";
   switch (fact.phase) {
     case RankFact::kPlanned:
       return "never started";
     case RankFact::kRunning:
-      return "not known to have ended";
+      return several ? "are not known to have ended" : "is not known to have ended";
     case RankFact::kLost:
-      return absl::StrCat("lost with host ", HostName(facts, facts.topology.place(rank).host));
+      return absl::StrCat(was, "lost with host ", HostName(facts, facts.topology.place(rank).host));
     case RankFact::kExited:
       break;
   }
   const v1::RankExited& exit = fact.exit;
-  if (EndedByStop(fact)) return absl::StrCat("stopped by hvdrun", because);
-  // Of one or of several.
-  return absl::StrCat(absl::StripPrefix(DescribeExit(exit), "was "),
-                      exit.after_abort() ? " afterwards" : "");
+  if (EndedByStop(fact)) {
+    return absl::StrCat(was, "stopped",
+                        verdict.kind == Verdict::kRank
+                            ? absl::StrCat(" because rank ", verdict.index, " failed")
+                            : "");
+  }
+  std::string text = DescribeExit(exit);
+  if (absl::StartsWith(text, "was ")) text = absl::StrCat(was, text.substr(4));
+  return absl::StrCat(text, exit.after_abort() ? " afterwards" : "");
 }
 
-// "  ranks 0-2,4: stopped by hvdrun because of rank 3", one line a fate; quiet about clean exits.
+// "  ranks 0-2,4 were stopped because rank 3 failed", one line a fate; quiet about clean exits.
 std::string Others(const JobFacts& facts, const Verdict& verdict) {
-  std::map<std::string, std::vector<int>> fates;
+  std::map<std::string, std::vector<int>> fates;  // in words of one rank
   std::map<std::string, std::vector<int>> waits;
   for (int rank = 0; rank < static_cast<int>(facts.ranks.size()); ++rank) {
     if (verdict.kind == Verdict::kRank && rank == verdict.index) continue;
     // The host's own text has said it.
     const std::string& exec_error = facts.ranks[rank].exit.exec_error();
     if (verdict.kind == Verdict::kHost && !exec_error.empty()) continue;
-    fates[Fate(facts, rank, verdict)].push_back(rank);
+    fates[Fate(facts, rank, verdict, false)].push_back(rank);
     const v1::RankExited& exit = facts.ranks[rank].exit;
-    if (!exit.activity().empty() && exit.after_abort()) waits[exit.activity()].push_back(rank);
+    if (!exit.activity().empty() && exit.after_abort()) {
+      waits[Printable(exit.activity())].push_back(rank);
+    }
   }
   std::string text;
   for (const auto& [activity, ranks] : waits) {
     absl::StrAppend(&text, "  meanwhile ", Ranks(ranks), ": ", activity, "\n");
   }
   for (const auto& [fate, ranks] : fates) {
-    absl::StrAppend(&text, "  ", Ranks(ranks), ": ", fate, "\n");
+    absl::StrAppend(&text, "  ", Ranks(ranks), " ",
+                    Fate(facts, ranks.front(), verdict, ranks.size() > 1), "\n");
   }
   return text;
+}
+
+// Of a worker that is not the process which was started, and died first.
+std::string WorkerText(const RankFact& fact) {
+  const std::string wrapper = Printable(fact.worker.wrapper());
+  return absl::StrCat("its worker (pid ", fact.worker.pid(), ") ", DescribeWorkerEnd(fact.worker),
+                      "; its wrapper ", wrapper, wrapper.empty() ? "" : " ", "(pid ", fact.pid,
+                      ") lived on");
+}
+
+// "  it was pid 142 there, waiting in allreduce 'x'; 3 collectives done"
+std::string WhatItWas(const RankFact& fact) {
+  const std::string activity = Printable(fact.exit.activity());
+  if (fact.pid == 0 && activity.empty()) return "";
+  return absl::StrCat("  it was ", fact.pid != 0 ? absl::StrCat("pid ", fact.pid, " there") : "",
+                      fact.pid != 0 && !activity.empty() ? ", " : "", activity, "\n");
+}
+
+// Seconds after the start.
+double WhenIt(const RankFact& fact, bool own_end) {
+  if (fact.init_failed_s > 0) return fact.init_failed_s;
+  return own_end && fact.phase == RankFact::kExited ? fact.ended_s : fact.broke_s;
 }
 
 std::string RankText(const JobFacts& facts, const Verdict& verdict) {
   const RankFact& fact = facts.ranks[verdict.index];
   const v1::RankExited& exit = fact.exit;
-  std::string text = absl::StrCat("hvdrun: ", NameRank(facts, verdict.index), " ");
-  const bool own_words = fact.broke.empty() || (fact.phase == RankFact::kExited &&
-                                                verdict.exit_code != 1 && exit.exit_code() != 1);
-  if (fact.early) {
-    absl::StrAppend(&text, "exited (code 0) without ",
+  const std::string name = NameRank(facts, verdict.index);
+  const bool own_end = fact.broke.empty() || OwnEndSaysMore(fact);
+  std::string text = absl::StrCat("hvdrun: ", name);
+  if (fact.init_failed_s > 0 && (fact.phase != RankFact::kExited || EndedByStop(fact))) {
+    absl::StrAppend(&text, " could not initialise hvd");
+  } else if (fact.early) {
+    absl::StrAppend(&text, " exited (code 0) without ",
                     exit.joined() ? "hvd's shutdown" : "hvd's init",
                     " while others still needed it");
-  } else if (own_words || fact.broke.empty()) {
-    absl::StrAppend(&text, DescribeExit(exit));
+  } else if (own_end) {
+    absl::StrAppend(&text, " ", DescribeExit(exit));
+  } else if (fact.worker.pid() != 0) {
+    absl::StrAppend(&text, ": ", WorkerText(fact));
   } else {
-    absl::StrAppend(&text, "broke its link: ", fact.broke);
+    absl::StrAppend(&text, " ",
+                    Printable(std::string(absl::StripPrefix(fact.broke, absl::StrCat(name, " ")))));
   }
-  absl::StrAppendFormat(&text, ", %.1f s after the start\n",
-                        fact.phase == RankFact::kExited ? fact.ended_s : fact.broke_s);
-  if (fact.pid != 0) absl::StrAppend(&text, "  process: pid ", fact.pid, "\n");
-  if (!exit.activity().empty()) absl::StrAppend(&text, "  doing: ", exit.activity(), "\n");
+  absl::StrAppendFormat(&text, ", %.1f s after the start\n", WhenIt(fact, own_end));
+  if (!fact.init_failure.empty()) {
+    absl::StrAppend(&text, "  its hvd_init failed: ", Printable(fact.init_failure), "\n");
+  }
+  text += WhatItWas(fact);
+  if (own_end && fact.worker.pid() != 0) {
+    absl::StrAppend(&text, "  its worker (pid ", fact.worker.pid(), ") ",
+                    DescribeWorkerEnd(fact.worker), " before\n");
+  }
   if (exit.last_lines_size() > 0) {
     absl::StrAppend(&text, "  its last lines:\n",
                     QuoteLines(absl::StrJoin(exit.last_lines(), "\n"), 20));
@@ -174,13 +217,19 @@ std::string RenderVerdict(const JobFacts& facts, const Verdict& verdict) {
       if (facts.ending == Ending::kOutputGone) return "";
       text = absl::StrCat("hvdrun: ", facts.ending_text, "\n");
       break;
+    case Verdict::kLostOutput:
+      break;
   }
-  if (AnyRankStarted(facts)) text += Others(facts, verdict);
+  if (verdict.kind != Verdict::kLostOutput && AnyRankStarted(facts)) text += Others(facts, verdict);
+  for (const std::string& lost : facts.lost_output)
+    absl::StrAppend(&text, text.empty() ? "hvdrun: " : "  also: ", lost, "\n");
   text += SurvivorText(facts);
   if (text.size() > kMaxVerdictBytes) {
     text.resize(kMaxVerdictBytes);
     text += "…\n";
   }
+  const std::string next = NextStep(facts, verdict);
+  if (!next.empty()) absl::StrAppend(&text, "  next: ", next, "\n");
   absl::StrAppend(&text, "  exit code ", verdict.exit_code, "\n");
   return text;
 }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "hostfile/printable.h"
 #include "hostfile/source_error.h"
 
 namespace hvd {
@@ -97,8 +98,8 @@ absl::Status CheckName(const std::string& name) {
         absl::StrCat("-x: ", Quoted(name), " is not a variable's name; write NAME or NAME=VALUE"));
   }
   if (MatchesAny(name, kOfTheWorker)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("-x ", name, ": hvdrun gives each worker its own ", name));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "-x ", Printable(name), ": hvdrun gives each worker its own ", Printable(name)));
   }
   return absl::OkStatus();
 }
@@ -124,8 +125,8 @@ absl::Status AddWish(const std::string& wish, const Variables& here, Variables* 
   }
   const auto found = here.find(name);
   if (found == here.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("-x ", name, ": it is not set here; write -x ", name, "=VALUE"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "-x ", Printable(name), ": it is not set here; write -x ", Printable(name), "=VALUE"));
   }
   (*own)[name] = found->second;
   return absl::OkStatus();

@@ -164,6 +164,7 @@ void Daemon::TellEnd(int rank) {
   exited.set_activity(end->link.activity);
   exited.set_joined(end->link.joined);
   exited.set_left(end->link.left);
+  exited.set_refused(end->link.refused);
   exited.set_exec_error(end->exec_error);
   exited.set_told_after_us(
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - ended_[rank]).count());

@@ -162,6 +162,7 @@ void Daemon::StartRelay(const v1::Launch& launch) {
     event.mutable_stdin_credit()->set_bytes(bytes);
     Emit(std::move(event));
   };
+  options.on_files_ended = [this] { loop_.Post([this] { MaybeFinish(); }); };
   options.on_notice = [this](std::string text) { Notify(std::move(text)); };
   relay_ = std::make_unique<Relay>(std::move(options), &output_);
 }
@@ -231,9 +232,12 @@ void Daemon::WarnOfLimits(const v1::Launch& launch) {
         "rank that starts hvd in a process of its own making may not find its job");
   }
   const std::string& why = supervisor_->shim().weaker_why;
-  if (launch.verbose() && !why.empty()) {
-    Notify(absl::StrCat("containment by ", LevelName(supervisor_->level()),
-                        ", because stronger ones fail (", why, ")"));
+  if (supervisor_->level() != ContainmentLevel::kNamespace) {
+    Notify(absl::StrCat(
+        "containment by ", LevelName(supervisor_->level()), " only, ",
+        why.empty() ? "as --containment says"
+                    : absl::StrCat("because stronger ones fail (", why, ")"),
+        ": should hvdd and its shim both be killed at once, the ranks there would live on"));
   }
 }
 

@@ -38,6 +38,9 @@ void Daemon::BeginLease(std::chrono::duration<double> length) {
 void Daemon::WatchLease() {
   const TimePoint until = lease_->until();
   if (until <= Clock::now()) {
+    v1::Event event;
+    event.mutable_lease_ended();  // heard by one that was only paused
+    Emit(std::move(event));
     return LoseDriver("hvdrun has not been heard for the length of the lease");
   }
   loop_.At(until, [this] { WatchLease(); });
@@ -133,6 +136,9 @@ void Daemon::MaybeFinish() {
       ends_told_ < plan_->local_size) {
     return;
   }
+  // A word about a file that hangs must come before the last one.
+  const bool all_told = plan_.has_value() && ends_told_ >= plan_->local_size;
+  if (all_told && relay_ != nullptr && relay_->open_files() > 0) return;
   stopped_told_ = true;
   v1::Event event;
   event.mutable_stopped()->set_survivors(*survivors_);

@@ -1,4 +1,6 @@
-// The word that every data-plane message of an epoch carries. Every host derives the same one.
+// The secret of an epoch's data plane: ranks that know it belong together. Every host derives the
+// same one from the job's secret; it travels over links A and B alone, and no word of it over the
+// data plane.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +9,9 @@
 
 namespace hvd {
 
-inline constexpr size_t kEpochSecretBytes = 16;  // at least; more is folded in
+inline constexpr size_t kEpochSecretBytes = 32;  // of the job's secret, at least
 
-// SipHash-2-4 of the epoch's number, keyed by the job's secret; 8 bytes.
+// HMAC-SHA256 of the epoch's number, keyed by the job's secret; 32 bytes.
 std::string EpochToken(std::string_view secret, uint64_t epoch);
-
-// SipHash-2-4 with a 16-byte key.
-uint64_t SipHash(std::string_view key, std::string_view data);
 
 }  // namespace hvd

@@ -57,6 +57,8 @@ class Loop {
   UniqueFd epoll_;
   UniqueFd wake_;
   std::unordered_map<int, std::shared_ptr<Watched>> watched_;
+  // May wrap: it tells a descriptor from the one before it of the same number, within what one wait
+  // of the loop has returned.
   uint32_t generation_ = 0;
   std::map<TimerId, Call> timers_;
   uint64_t timer_number_ = 0;

@@ -19,16 +19,20 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "daemon/daemon.h"
+#include "daemon/host_identity.h"
 #include "daemon/link_a_channel.h"
 #include "daemon/link_a_service.h"
 #include "daemon/shim/shim_start.h"
+#include "hostfile/source_error.h"
 #include "proto/hello.h"
+#include "proto/own_rights.h"
 
 namespace hvd {
 namespace {
 
 constexpr int kUsage = 2;
 constexpr int kFailure = 125;
+constexpr rlim_t kLeastFiles = 64;  // its own; gRPC aborts where it gets none. A rank's come on top
 
 constexpr absl::string_view kHelp =
     "usage: hvdd --marker HEX [--containment auto|namespace|cgroup|subreaper]\n"
@@ -60,14 +64,14 @@ int Parse(int argc, char** argv, Arguments* arguments) {
     if (word == "--help") return fputs(kHelp.data(), stdout), 0;
     if (word == "--version") return puts("hvdd " HVD_VERSION), 0;
     if (word != "--marker" && word != "--containment") {
-      return Complain(absl::StrCat("unknown argument '", word, "'"));
+      return Complain(absl::StrCat("unknown argument ", Quoted(word)));
     }
     if (next == argc) return Complain(absl::StrCat(word, " needs a value"));
     const char* const value = argv[next++];
     if (word == "--marker") arguments->marker = value;
     if (word == "--containment" && !ParseLevel(value, &arguments->containment)) {
-      return Complain(absl::StrCat("--containment '", value,
-                                   "' is none of auto, namespace, cgroup, subreaper"));
+      return Complain(absl::StrCat("--containment ", Quoted(value),
+                                   " is none of auto, namespace, cgroup, subreaper"));
     }
   }
   if (arguments->marker.empty()) {
@@ -87,11 +91,13 @@ int OpenSignals() {
 
 // Many ranks have many pipes, and their doors have a high number. The ranks get the limits that the
 // launch tells.
-void RaiseFileLimit() {
+// Returns how many files this process may open.
+rlim_t RaiseFileLimit() {
   rlimit files;
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return RLIM_INFINITY;
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
+  return files.rlim_max;
 }
 
 // Threads or memory that this host does not give end hvdd, in words and not as a crash.
@@ -115,17 +121,26 @@ void RaiseFileLimit() {
 }
 
 int Serve(const Arguments& arguments) {
+  if (HasBorrowedRights()) {
+    fprintf(stderr, "hvdd: it %s\n", kBorrowedRightsWords);
+    return kFailure;
+  }
   std::set_terminate(EndForWant);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a limit of files' sizes is an error of a write, and told
   signal(SIGCHLD, SIG_DFL);  // ignored by our starter, it would be so here, and no end be told
-  RaiseFileLimit();
+  const rlim_t files = RaiseFileLimit();
+  if (files < kLeastFiles) {
+    fprintf(stderr, "hvdd: this host lets it open only %llu files, and it needs %llu\n",
+            static_cast<unsigned long long>(files), static_cast<unsigned long long>(kLeastFiles));
+    return kFailure;
+  }
   syscall(SYS_close_range, 3, ~0U, 0);  // whatever the starter forgot
   // First of all, while this process has one thread and no gRPC.
   absl::StatusOr<ShimProcess> shim = StartShim(arguments.containment);
   const int signals = OpenSignals();
   absl::StatusOr<UniqueFd> connection =
-      TakeConnection(FormatHello(arguments.marker, {kLinkAProtocol, HVD_VERSION}));
+      TakeConnection(FormatHello(arguments.marker, {kLinkAProtocol, HVD_VERSION, HostIdentity()}));
   if (!connection.ok()) {
     fprintf(stderr, "hvdd: %s\n", std::string(connection.status().message()).c_str());
     return kFailure;

@@ -20,6 +20,7 @@ struct AbortWord {
 struct LinkFacts {
   bool joined = false;
   bool left = false;
+  bool refused = false;  // asked for an epoch that it did not get
   bool after_abort = false;
   AbortWord aborted;  // of its newest epoch
   std::string activity;

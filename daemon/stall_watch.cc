@@ -1,6 +1,7 @@
 #include "daemon/stall_watch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace hvd {
@@ -44,14 +45,15 @@ std::vector<WaitingTensor> StallWatch::Take(const std::vector<RankPending>& answ
   return sorted;
 }
 
-bool StallWatch::Due(const std::vector<WaitingTensor>& waiting) {
-  const double longest = waiting.empty() ? 0 : waiting[0].waited_s;
-  if (longest < told_s_) told_s_ = 0;  // that one has gone on
-  const bool warn = longest >= told_s_ + policy_.warn_s;
-  const bool abort = policy_.abort_s > 0 && longest >= policy_.abort_s && told_s_ < policy_.abort_s;
-  if (longest == 0 || (!warn && !abort)) return false;
-  told_s_ = longest;
-  return true;
+bool StallWatch::Due(const std::vector<double>& waits_s, TimePoint now) {
+  const double since_s = Seconds(now - std::exchange(looked_, now));
+  return std::any_of(waits_s.begin(), waits_s.end(), [&](double wait_s) {
+    const double before_s = std::max(0.0, wait_s - since_s);
+    const bool warn = std::floor(wait_s / policy_.warn_s) > std::floor(before_s / policy_.warn_s);
+    const bool abort =
+        policy_.abort_s > 0 && wait_s >= policy_.abort_s && before_s < policy_.abort_s;
+    return warn || abort;
+  });
 }
 
 }  // namespace hvd

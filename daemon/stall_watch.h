@@ -41,15 +41,16 @@ class StallWatch {
   Clock::duration period() const;
   // Longest first.
   std::vector<WaitingTensor> Take(const std::vector<RankPending>& answers, TimePoint now);
-  // True when the longest wait is to be told: at warn_s, each warn_s after that, and at abort_s.
-  bool Due(const std::vector<WaitingTensor>& waiting);
+  // True when one of these waits is to be told: it has lasted for warn_s, a multiple of that, or
+  // abort_s since the last call.
+  bool Due(const std::vector<double>& waits_s, TimePoint now);
 
  private:
   using Key = std::tuple<int, int, uint64_t>;  // local rank, set, sequence
 
   const StallPolicy policy_;
   std::map<Key, TimePoint> since_;
-  double told_s_ = 0;  // how long the longest had waited when it was told last
+  TimePoint looked_;
 };
 
 }  // namespace hvd

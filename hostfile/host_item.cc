@@ -2,31 +2,14 @@
 
 #include <arpa/inet.h>
 
-#include <array>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "hostfile/foreign_forms.h"
 #include "hostfile/nodeset.h"
-#include "hostfile/number.h"
 
 namespace hvd {
 namespace {
-
-constexpr NumberRule kSlotsRule = {"slots", kMaxRanks};
-
-// What other launchers allow at the start of a host and this grammar does not.
-struct ForeignForm {
-  char first;
-  absl::string_view message;
-  absl::string_view hint;
-};
-constexpr std::array<ForeignForm, 4> kForeignForms = {{
-    {'^', "excluding hosts with ^ is not supported", "leave the host out of the list"},
-    {'+', "relative hosts (+n0, +e) are not supported", "write the host's name"},
-    {'@', "the user before @ is missing", "write user@host; host groups (@name) are not supported"},
-    {'-', "a host name does not begin with -", ""},
-}};
 
 bool IsNameByte(char byte) {
   return absl::ascii_isalnum(static_cast<unsigned char>(byte)) || byte == '.' || byte == '-' ||
@@ -46,7 +29,10 @@ bool IsIpv6(absl::string_view text) {
 std::string HintForByte(char byte) {
   if (byte == '=') return "a line begins with the host's name: host1 slots=4";
   if (byte == ',') return "in a hostfile every host has a line of its own";
-  if (byte == ';' || byte == '|') return "hosts are separated by commas";
+  if (byte == ';' || byte == '|') {
+    return "hosts are separated by commas in -H, and by the ends of lines in a hostfile";
+  }
+  if (byte == '"' || byte == '\'') return "no quotes stand around hosts; take them away";
   return "host names are made of letters, digits, '.', '-' and '_'";
 }
 
@@ -62,12 +48,26 @@ absl::Status TakeUser(const SourceLine& line, absl::string_view* rest, std::stri
   return absl::OkStatus();
 }
 
+// What a nodeset has between its brackets.
+bool IsNumbers(absl::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789-,/") == absl::string_view::npos;
+}
+
+// A '[' at the front of `rest` without its ']': a nodeset or an IPv6 address was meant.
+absl::Status NeverClosed(const SourceLine& line, absl::string_view rest) {
+  const absl::string_view numbers = rest.substr(1, rest.find(':') - 1);
+  if (!IsNumbers(numbers)) {
+    return line.ErrorAt(rest, "this [ is never closed", "write [fe80::1]:4 or node[1-4]:4");
+  }
+  return line.ErrorAt(
+      rest.substr(1 + numbers.size()), "a ] is missing here",
+      absl::StrCat("write the hosts' common name and close the brackets: node[", numbers, "]:4"));
+}
+
 // "[address%zone]" at the front of `rest`; the brackets are not part of the name.
 absl::Status TakeIpv6(const SourceLine& line, absl::string_view* rest, std::string* name) {
   const size_t close = rest->find(']');
-  if (close == absl::string_view::npos) {
-    return line.ErrorAt(*rest, "this [ is never closed", "write [fe80::1]:4 or node[1-4]:4");
-  }
+  if (close == absl::string_view::npos) return NeverClosed(line, *rest);
   const absl::string_view inside = rest->substr(1, close - 1);
   const size_t percent = inside.find('%');
   const absl::string_view zone =
@@ -76,8 +76,11 @@ absl::Status TakeIpv6(const SourceLine& line, absl::string_view* rest, std::stri
     if (!IsNameByte(byte)) return line.ErrorAt(zone, "this is not a network interface's name", "");
   }
   if (zone.empty() || !IsIpv6(inside)) {
-    return line.ErrorAt(inside, absl::StrCat(Quoted(inside), " is not an IPv6 address"),
-                        "write [fe80::1%eth0], or for a nodeset node[1-4]");
+    return line.ErrorAt(
+        inside, absl::StrCat(Quoted(inside), " is not an IPv6 address"),
+        IsNumbers(inside)
+            ? absl::StrCat("write the hosts' common name before it: node[", inside, "]")
+            : "write [fe80::1%eth0], or for a nodeset node[1-4]");
   }
   *name = std::string(inside);
   rest->remove_prefix(close + 1);
@@ -108,8 +111,13 @@ absl::Status CheckName(const SourceLine& line, absl::string_view name) {
 absl::Status TakeNames(const SourceLine& line, absl::string_view* rest,
                        std::vector<std::string>* names) {
   if (IsIpv6(*rest)) {
+    const size_t last = rest->rfind(':');
+    const bool both = IsIpv6(rest->substr(0, last));
     return line.ErrorAt(*rest, "an IPv6 address stands in brackets",
-                        absl::StrCat("write [", *rest, "]"));
+                        absl::StrCat("write [", *rest, "]",
+                                     both ? absl::StrCat(", or [", rest->substr(0, last), "]",
+                                                         rest->substr(last), " with its slots")
+                                          : ""));
   }
   const absl::string_view name = TakeName(rest);
   if (absl::Status status = CheckName(line, name); !status.ok()) return status;
@@ -130,7 +138,10 @@ absl::Status CheckUser(const SourceLine& line, absl::string_view name) {
   for (size_t i = 0; i < name.size(); ++i) {
     // At the front ssh would take a '-' for an option.
     if (!IsUserByte(name[i]) || (i == 0 && name[i] == '-')) {
-      return line.ErrorAt(name.substr(i), "this cannot stand in a user's name", "");
+      return line.ErrorAt(name.substr(i), "this cannot stand in a user's name",
+                          name[i] == ':' ? "a port is stated by port=22, or for all hosts by "
+                                           "--ssh-port"
+                                         : "");
     }
   }
   return absl::OkStatus();
@@ -139,13 +150,10 @@ absl::Status CheckUser(const SourceLine& line, absl::string_view name) {
 absl::StatusOr<HostItem> ParseHostItem(const SourceLine& line, absl::string_view word) {
   HostItem item;
   item.word = word;
-  for (const ForeignForm& form : kForeignForms) {
-    if (absl::StartsWith(word, absl::string_view(&form.first, 1))) {
-      return line.ErrorAt(word, form.message, form.hint);
-    }
-  }
+  absl::Status status = RefuseForeignForm(line, word);
+  if (!status.ok()) return status;
   absl::string_view rest = word;
-  absl::Status status = TakeUser(line, &rest, &item.user);
+  status = TakeUser(line, &rest, &item.user);
   if (!status.ok()) return status;
   if (absl::StartsWith(rest, "[")) {
     status = TakeIpv6(line, &rest, &item.names.emplace_back());
@@ -160,7 +168,8 @@ absl::StatusOr<HostItem> ParseHostItem(const SourceLine& line, absl::string_view
   if (rest.front() != ':') {
     return line.ErrorAt(rest, "only :slots can follow here", "write [fe80::1]:4");
   }
-  const absl::StatusOr<int> slots = ParseNumber(line, rest.substr(1), kSlotsRule);
+  const absl::string_view mention = word.substr(0, word.size() - rest.size());
+  const absl::StatusOr<int> slots = ParseColonSlots(line, mention, rest.substr(1));
   if (!slots.ok()) return slots.status();
   item.slots = *slots;
   return item;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "hostfile/foreign_forms.h"
 #include "hostfile/host_item.h"
 #include "hostfile/nearest.h"
 #include "hostfile/number.h"
@@ -46,13 +47,17 @@ void SkipBlanks(absl::string_view* rest) {
   rest->remove_prefix(std::min(rest->find_first_not_of(kBlanks), rest->size()));
 }
 
-absl::Status NotAPair(const SourceLine& line, absl::string_view word) {
+// `behind` is what follows the word.
+absl::Status NotAPair(const SourceLine& line, absl::string_view word, absl::string_view behind) {
   const bool number = word.find_first_not_of("0123456789") == absl::string_view::npos;
   const size_t colon = word.find(':');
   std::string hint = "every host has a line of its own: host1 slots=4";
   if (number) hint = absl::StrCat("write slots=", word);
   if (colon != absl::string_view::npos && word.substr(0, colon) == "slots") {
     hint = absl::StrCat("write slots=", word.substr(colon + 1));
+  }
+  if (absl::EqualsIgnoreCase(word, "slots") && !behind.empty()) {
+    hint = absl::StrCat("write slots=", TakeWord(&behind, kBlanks));
   }
   return line.ErrorAt(word, "after the host come pairs like slots=4", hint);
 }
@@ -63,7 +68,7 @@ absl::StatusOr<Pair> TakePair(const SourceLine& line, absl::string_view* rest) {
   Pair pair;
   pair.key = TakeWord(rest, kKeyEnds);
   SkipBlanks(rest);
-  if (rest->empty() || rest->front() != '=') return NotAPair(line, pair.key);
+  if (rest->empty() || rest->front() != '=') return NotAPair(line, pair.key, *rest);
   rest->remove_prefix(1);
   SkipBlanks(rest);
   pair.value = TakeWord(rest, kBlanks);
@@ -76,10 +81,12 @@ absl::StatusOr<Field> FindField(const SourceLine& line, absl::string_view word) 
     if (absl::EqualsIgnoreCase(key.name, word)) return key.field;
     names.push_back(key.name);
   }
+  const absl::string_view advice = AdviceForKey(word);
   const absl::string_view nearest = Nearest(word, names);
   return line.ErrorAt(word, absl::StrCat("unknown key ", Quoted(word)),
-                      nearest.empty() ? std::string("known are slots, max_slots, port and user")
-                                      : absl::StrCat("did you mean ", nearest, "=?"));
+                      !advice.empty()    ? std::string(advice)
+                      : !nearest.empty() ? absl::StrCat("did you mean ", nearest, "=?")
+                                         : "known are slots, max_slots, port and user");
 }
 
 absl::Status SetNumber(const SourceLine& line, const Pair& pair, NumberRule rule, int* field) {

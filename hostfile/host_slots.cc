@@ -8,6 +8,7 @@
 #include "hostfile/comments.h"
 #include "hostfile/host_item.h"
 #include "hostfile/host_merger.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
@@ -115,7 +116,8 @@ absl::StatusOr<std::vector<HostSlots>> ParseHostList(std::string_view list,
 
 absl::StatusOr<std::vector<HostSlots>> ParseHostfile(std::string_view file, std::string_view path) {
   absl::string_view text = FromStd(file);
-  const absl::string_view source = FromStd(path);
+  const std::string shown_path = Printable(path);
+  const absl::string_view source = shown_path;
   if (absl::Status status = CheckSize(text, source); !status.ok()) return status;
   if (absl::Status status = CheckEncoding(text, source); !status.ok()) return status;
   absl::ConsumePrefix(&text, "\xEF\xBB\xBF");

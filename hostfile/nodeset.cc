@@ -139,7 +139,8 @@ absl::StatusOr<std::vector<std::string>> ExpandNodeset(const SourceLine& line,
     if (rest.front() == ']') return line.ErrorAt(rest, "this ] closes nothing", "");
     const size_t close = rest.find(']');
     if (close == absl::string_view::npos) {
-      return line.ErrorAt(rest, "this [ is never closed", "write node[1-4]");
+      return line.ErrorAt(rest.substr(rest.size()), "a ] is missing here",
+                          "write node[1-4], and the slots behind it: node[1-4]:2");
     }
     const auto texts = ExpandBracket(line, rest.substr(1, close - 1));
     if (!texts.ok()) return texts.status();

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
@@ -15,17 +16,18 @@ constexpr size_t kQuotedLength = 60;
 
 bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
 
-bool IsControl(char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F; }
-
 // How many characters (UTF-8) the bytes make, so that the caret stands under the right one.
 size_t CountCharacters(absl::string_view bytes) {
   return bytes.size() - std::count_if(bytes.begin(), bytes.end(), IsContinuation);
 }
 
-std::string Printable(absl::string_view bytes) {
-  std::string out(bytes);
-  std::replace_if(
-      out.begin(), out.end(), [](char byte) { return IsControl(byte) && byte != '\t'; }, '?');
+// Tabs stay, since the caret follows them.
+std::string PrintableWithTabs(absl::string_view bytes) {
+  std::string out;
+  for (const absl::string_view piece : absl::StrSplit(bytes, '\t')) {
+    absl::StrAppend(&out, piece.data() == bytes.data() ? "" : "\t",
+                    Printable({piece.data(), piece.size()}));
+  }
   return out;
 }
 
@@ -36,13 +38,13 @@ std::string ShowWithCaret(absl::string_view line, size_t offset) {
   while (from > 0 && from < line.size() && IsContinuation(line[from])) --from;
   size_t to = std::min(line.size(), offset + kShownAfter);
   while (to < line.size() && IsContinuation(line[to])) ++to;
-  const std::string before = Printable(line.substr(from, offset - from));
+  const std::string before = PrintableWithTabs(line.substr(from, offset - from));
   std::string padding;
   for (const char byte : before) {
     if (!IsContinuation(byte)) padding += byte == '\t' ? '\t' : ' ';
   }
   const absl::string_view head = from > 0 ? "..." : "";
-  return absl::StrCat("  ", head, before, Printable(line.substr(offset, to - offset)),
+  return absl::StrCat("  ", head, before, PrintableWithTabs(line.substr(offset, to - offset)),
                       to < line.size() ? "..." : "", "\n  ", std::string(head.size(), ' '), padding,
                       "^");
 }
@@ -66,15 +68,7 @@ absl::Status SourceLine::ErrorAt(absl::string_view piece, absl::string_view mess
 }
 
 std::string Quoted(absl::string_view text) {
-  std::string out = "\"";
-  for (const char byte : text.substr(0, kQuotedLength)) {
-    if (IsControl(byte) || static_cast<unsigned char>(byte) >= 0x80) {
-      absl::StrAppendFormat(&out, "\\x%02x", static_cast<unsigned char>(byte));
-    } else {
-      out += byte;
-    }
-  }
-  return out + (text.size() > kQuotedLength ? "...\"" : "\"");
+  return absl::StrCat("\"", Printable({text.data(), text.size()}, kQuotedLength), "\"");
 }
 
 }  // namespace hvd

@@ -9,7 +9,7 @@
 namespace hvd {
 
 // A line of the user's text. `text` is what is parsed: the same bytes as `shown`, except that
-// comments have become blanks. Both outlive it.
+// comments have become blanks. `source`, its place in messages, is printable. All outlive it.
 class SourceLine {
  public:
   SourceLine(absl::string_view source, int number, absl::string_view shown, absl::string_view text)
@@ -38,8 +38,7 @@ class SourceLine {
 // The line and, below it, a caret under the byte at `offset`; of a long line a window around it.
 std::string ShowWithCaret(absl::string_view line, size_t offset);
 
-// `text` in double quotes and on one line: control bytes and what is not ASCII shown as \xNN, long
-// ones cut.
+// `text` made printable, in double quotes; long ones cut.
 std::string Quoted(absl::string_view text);
 
 }  // namespace hvd

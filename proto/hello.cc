@@ -22,14 +22,16 @@ std::string_view Cut(std::string_view* text, char separator) {
 }  // namespace
 
 std::string FormatHello(std::string_view marker, const Hello& hello) {
-  return std::string(marker) + " " + std::to_string(hello.protocol) + " " + hello.version + "\n";
+  return std::string(marker) + " " + std::to_string(hello.protocol) + " " + hello.version +
+         (hello.host.empty() ? "" : " " + hello.host) + "\n";
 }
 
 bool ParseHello(std::string_view rest_of_line, Hello* hello) {
   if (rest_of_line.empty() || rest_of_line.front() != ' ') return false;
   rest_of_line.remove_prefix(1);
   if (!ParseNumber(Cut(&rest_of_line, ' '), &hello->protocol)) return false;
-  hello->version = std::string(rest_of_line);
+  hello->version = std::string(Cut(&rest_of_line, ' '));
+  hello->host = std::string(rest_of_line);
   return !hello->version.empty();
 }
 

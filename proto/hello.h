@@ -10,13 +10,15 @@ namespace hvd {
 
 // Raised when the two sides of a link can no longer understand each other.
 inline constexpr uint32_t kLinkAProtocol = 1;
-inline constexpr uint32_t kLinkBProtocol = 1;
+inline constexpr uint32_t kLinkBProtocol = 3;
 
-// The daemon's first line on stdout, before gRPC: "<marker> <protocol> <version>\n". The marker is
-// a random word given on its command line, so that a login shell's noise cannot contain it.
+// The daemon's first line on stdout, before gRPC: "<marker> <protocol> <version>[ <host>]\n". The
+// marker is a random word given on its command line, so that a login shell's noise cannot contain
+// it.
 struct Hello {
   uint32_t protocol = 0;
   std::string version;
+  std::string host = {};  // which one this is, the same for all its names; empty: not known
 };
 std::string FormatHello(std::string_view marker, const Hello& hello);
 // Parses what follows the marker, up to and without the newline. False: not a hello.

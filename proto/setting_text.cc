@@ -90,16 +90,16 @@ absl::StatusOr<SettingValue> ParseFlag(absl::string_view text) {
       absl::StrCat("must be 1 or 0 (or true, false, yes, no, on, off), not ", Quoted(text)));
 }
 
-absl::StatusOr<SettingValue> ParseChoice(absl::string_view text) {
-  const auto levels = LogLevels();
-  for (size_t level = 0; level < levels.size(); ++level) {
-    if (absl::EqualsIgnoreCase(text, levels[level])) {
-      return SettingValue{static_cast<double>(level), ""};
+absl::StatusOr<SettingValue> ParseChoice(const Setting& setting, absl::string_view text) {
+  const auto words = setting.choices;
+  for (size_t word = 0; word < words.size(); ++word) {
+    if (absl::EqualsIgnoreCase(text, words[word])) {
+      return SettingValue{static_cast<double>(word), std::string(words[word])};
     }
   }
-  const absl::string_view nearest = Nearest(text, levels);
+  const absl::string_view nearest = Nearest(text, words);
   return absl::InvalidArgumentError(absl::StrCat(
-      "must be one of ", absl::StrJoin(levels, ", "), ", not ", Quoted(text),
+      "must be one of ", absl::StrJoin(words, ", "), ", not ", Quoted(text),
       nearest.empty() ? std::string() : absl::StrCat("; did you mean ", nearest, "?")));
 }
 
@@ -125,7 +125,7 @@ absl::StatusOr<SettingValue> ParseScaled(const Setting& setting, absl::string_vi
                                          double scale) {
   if (setting.kind == SettingKind::kText) return SettingValue{0, std::string(text)};
   if (setting.kind == SettingKind::kFlag) return ParseFlag(text);
-  if (setting.kind == SettingKind::kChoice) return ParseChoice(text);
+  if (setting.kind == SettingKind::kChoice) return ParseChoice(setting, text);
   double number = 0;
   // An alias of another unit is a bare number in that unit.
   const Grammar grammar = scale == 1 ? GrammarOf(setting.kind) : Grammar{kNoUnits};

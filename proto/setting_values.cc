@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "hostfile/nearest.h"
+#include "hostfile/printable.h"
 #include "hostfile/source_error.h"
 
 namespace hvd {
@@ -37,7 +38,7 @@ bool Same(const SettingValue& a, const SettingValue& b) {
 std::string Show(const Setting& setting, const SettingValue& value) {
   if (setting.kind == SettingKind::kText) return Quoted(value.text);
   if (setting.kind == SettingKind::kChoice) {
-    return std::string(LogLevels()[static_cast<size_t>(value.number)]);
+    return std::string(setting.choices[static_cast<size_t>(value.number)]);
   }
   return ShowNumber(setting.kind, value.number);
 }
@@ -55,7 +56,7 @@ std::string WarningOf(const std::string& name) {
   for (absl::string_view& each : known) each.remove_prefix(4);
   const absl::string_view nearest = Nearest(absl::string_view(name).substr(4), known);
   if (nearest.empty()) return "";
-  return absl::StrCat(name, " is no setting; did you mean HVD_", nearest, "?");
+  return absl::StrCat(Printable(name), " is no setting; did you mean HVD_", nearest, "?");
 }
 
 }  // namespace
@@ -97,6 +98,10 @@ absl::StatusOr<SettingValues> SettingValues::Read(absl::Span<const std::string> 
   return values;
 }
 
+std::string SettingValues::Show(SettingId id) const {
+  return hvd::Show(Settings()[static_cast<size_t>(id)], Of(id).value);
+}
+
 void SettingValues::WarnOfIdleAutotune() {
   if (Flag(SettingId::kAutotune)) return;
   for (const SettingId id : {SettingId::kAutotuneLog, SettingId::kAutotuneFile}) {
@@ -111,7 +116,7 @@ std::vector<std::string> SettingValues::Describe() const {
   for (const Setting& setting : Settings()) {
     const Effective& effective = Of(setting.id);
     if (effective.from.empty()) continue;
-    std::string line = absl::StrCat(setting.name, " ", Show(setting, effective.value));
+    std::string line = absl::StrCat(setting.name, " ", Show(setting.id));
     if (effective.from != setting.name) absl::StrAppend(&line, " (from ", effective.from, ")");
     if (!effective.overridden.empty()) {
       absl::StrAppend(&line, " (", effective.overridden, " says otherwise and does not count)");

@@ -23,6 +23,9 @@ class SettingValues {
   bool Flag(SettingId id) const { return Of(id).value.number != 0; }
   const std::string& Text(SettingId id) const { return Of(id).value.text; }
 
+  // The value as one would write it.
+  std::string Show(SettingId id) const;
+
   // A line for everything that the environment sets: "HVD_FUSION_THRESHOLD 32M (from
   // HOROVOD_FUSION_THRESHOLD)", and for what of Horovod's has no effect, with the reason.
   std::vector<std::string> Describe() const;

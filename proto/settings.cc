@@ -13,7 +13,11 @@ constexpr double kYear = 366.0 * 24 * 3600;
 using Id = SettingId;
 using Kind = SettingKind;
 
-// id, name, Horovod's name, kind, default, help, least, most, units in one of the alias's
+constexpr std::array<absl::string_view, 6> kLogLevels = {"trace",   "debug", "info",
+                                                         "warning", "error", "fatal"};
+constexpr std::array<absl::string_view, 3> kTransports = {"auto", "tcp", "ucx"};
+
+// id, name, Horovod's name, kind, default, help, least, most, units in one of the alias's, choices
 constexpr std::array kSettings = {
     Setting{Id::kFusionThreshold, "HVD_FUSION_THRESHOLD", "HOROVOD_FUSION_THRESHOLD", Kind::kBytes,
             "64M", "tensors of one batch are reduced together up to this size; 0: each alone", 0,
@@ -70,13 +74,14 @@ constexpr std::array kSettings = {
             "HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES", Kind::kCount, "40",
             "samples after which the search ends at the latest", 6, 10000},
     Setting{Id::kLogLevel, "HVD_LOG_LEVEL", "HOROVOD_LOG_LEVEL", Kind::kChoice, "warning",
-            "what the library says on stderr"},
+            "what the library says on stderr", 0, 0, 1, kLogLevels},
     Setting{Id::kNetDevices, "HVD_NET_DEVICES", "HOROVOD_GLOO_IFACE", Kind::kText, "",
             "network interfaces between hosts, separated by commas"},
+    Setting{Id::kTransport, "HVD_TRANSPORT", nullptr, Kind::kChoice, "auto",
+            "what carries tensors between hosts: tcp, ucx, or auto: ucx where an RDMA port is "
+            "active and UCX installed, else tcp",
+            0, 0, 1, kTransports},
 };
-
-constexpr std::array<absl::string_view, 6> kLogLevels = {"trace",   "debug", "info",
-                                                         "warning", "error", "fatal"};
 
 constexpr const char* kNoCache = "known tensors are remembered always, there is no cache to size";
 constexpr const char* kAlwaysHierarchical =
@@ -123,8 +128,43 @@ constexpr std::array<absl::string_view, 12> kOthers = {
 
 }  // namespace
 
+// Without a default, so that a new setting is thought of here.
+SettingScope ScopeOf(SettingId id) {
+  switch (id) {
+    case Id::kFusionThreshold:
+    case Id::kDisableGroupFusion:
+    case Id::kBucketBytes:
+    case Id::kOneShotBytes:
+    case Id::kPieceBytes:
+    case Id::kPeerReadBytes:
+    case Id::kRailsBytes:
+    case Id::kRingBytes:
+    case Id::kSegmentBytes:
+    case Id::kDeterministic:
+    case Id::kDynamicProcessSets:
+    case Id::kAutotune:
+    case Id::kTransport:
+    case Id::kAutotuneSteps:  // all count the batches of a sample
+      return SettingScope::kJob;
+    case Id::kBatchWait:  // a batch is closed by whoever opened it
+    case Id::kLogLevel:
+    case Id::kNetDevices:
+      return SettingScope::kRank;
+    case Id::kTimeline:
+    case Id::kAutotuneLog:
+    case Id::kAutotuneFile:
+    case Id::kAutotuneWarmup:
+    case Id::kAutotuneSamples:
+      return SettingScope::kFirst;
+    case Id::kStallCheckDisable:
+    case Id::kStallWarn:
+    case Id::kStallAbort:
+      return SettingScope::kLauncher;
+  }
+  return SettingScope::kJob;
+}
+
 absl::Span<const Setting> Settings() { return kSettings; }
-absl::Span<const absl::string_view> LogLevels() { return kLogLevels; }
 absl::Span<const ForeignSetting> ForeignSettings() { return kForeign; }
 absl::Span<const absl::string_view> OtherVariables() { return kOthers; }
 

@@ -33,6 +33,7 @@ enum class SettingId {
   kAutotuneSamples,
   kLogLevel,
   kNetDevices,
+  kTransport,
 };
 
 enum class SettingKind {
@@ -55,12 +56,19 @@ struct Setting {
   double least = 0;      // of bytes, seconds, microseconds, counts
   double most = 0;
   double alias_scale = 1;  // units of this setting in one of the alias's
+  absl::Span<const absl::string_view> choices = {};
 };
 
 absl::Span<const Setting> Settings();
 
-// The words of the only choice, HVD_LOG_LEVEL.
-absl::Span<const absl::string_view> LogLevels();
+// Of whom a setting is.
+enum class SettingScope {
+  kJob,    // all ranks' alike: results, or who waits for whom, depend on it. Compared at hvd_init
+  kRank,   // each rank's own
+  kFirst,  // rank 0's counts
+  kLauncher,  // hvdrun's, which tells whoever needs it
+};
+SettingScope ScopeOf(SettingId id);
 
 // A variable of Horovod that has nothing to set here, and why.
 struct ForeignSetting {

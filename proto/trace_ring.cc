@@ -20,7 +20,8 @@ struct FrameHeader {
   uint64_t lost;
 };
 
-// 1 to 65535, so that zeroed memory is no published slot.
+// 1 to 65535, so that zeroed memory is no published slot. It wraps: a slot that has not been
+// written in this lap holds the lap before, since writers never pass the reader.
 uint64_t Lap(uint64_t place) { return place / kTraceSlots % 65535 + 1; }
 
 uint64_t Tag(const TraceSpan& span, TraceActivity activity) {

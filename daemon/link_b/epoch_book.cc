@@ -190,6 +190,7 @@ void EpochBook::AbortOne(uint64_t number, const std::string& cause, EpochActions
     const Stage stage = epoch.stages[rank];
     if (stage == Stage::kJoined || stage == Stage::kAddressed || stage == Stage::kReady) {
       actions->push_back({Kind::kRefuse, number, rank, 0, epoch.aborted});
+      refused_[rank] = true;
     }
   }
 }

@@ -64,6 +64,8 @@ class EpochBook {
   // An abort or a stop had reached `rank`: of its newest epoch, or by a refused join. Of an epoch
   // that it never asked for it knows nothing.
   bool after_abort(int rank) const;
+  // It asked for an epoch, or waited for its start, and was told that there will be none.
+  bool refused(int rank) const { return refused_[rank]; }
 
  private:
   enum class Stage { kOutside, kJoined, kAddressed, kReady, kRunning, kLeft, kGone };
@@ -88,7 +90,7 @@ class EpochBook {
   std::vector<uint64_t> last_epoch_;  // by rank
   std::vector<std::string> gone_;     // by rank: why; empty: it is there
   std::vector<bool> broke_;           // by rank: went away inside an epoch
-  std::vector<bool> refused_;         // by rank: asked for an epoch that had been aborted
+  std::vector<bool> refused_;         // by rank: of the newest epoch that it asked for
   std::string stopped_;
 };
 

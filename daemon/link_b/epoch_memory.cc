@@ -4,92 +4,146 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "daemon/remedy.h"
+#include "hostfile/printable.h"
+#include "proto/memory_limits.h"
 
 namespace hvd {
 namespace {
 
-absl::Status Failed(const EpochShape& shape, absl::string_view what) {
+absl::Status Failed(const EpochShape& shape, absl::string_view what, uint64_t bytes) {
+  const int error = errno;
   return absl::ResourceExhaustedError(
       absl::StrCat("hvdd cannot make the host memory of epoch ", shape.epoch, " (", shape.bytes,
-                   " bytes): ", what, ": ", strerrordesc_np(errno), RemedyFor(errno)));
+                   " bytes): ", what, ": ", WhyRefused(bytes, ReadMemoryLimits(error))));
+}
+
+// What it has asked for last; torn at worst.
+std::string LastOf(const RankActivity& activity) {
+  return Printable(std::string_view(activity.last, strnlen(activity.last, sizeof(activity.last))));
+}
+
+// Empty: it has nothing under way in this process set.
+std::string Doing(const RankActivity& activity) {
+  const int set = activity.set.load(std::memory_order_relaxed);
+  const std::string where = set == 0 ? "" : absl::StrCat(" (process set ", set, ")");
+  const WorkSeen work = ReadWork(activity);
+  if (work.number != 0) return absl::StrCat("in ", Printable(work.text), where);
+  const uint64_t pending = activity.pending.load(std::memory_order_relaxed);
+  if (pending == 0) return "";  // it may listen for its host
+  const std::string last = LastOf(activity);
+  const std::string what = last.empty() ? "a collective" : last;
+  // Something else of the program runs, with collectives under way beside it.
+  if (activity.callers.load(std::memory_order_relaxed) == 0) {
+    return absl::StrCat("outside any call, last ", what, where, ", which is under way");
+  }
+  const bool waits = activity.state.load(std::memory_order_relaxed) == RankState::kWaiting;
+  return absl::StrCat(waits ? "waiting in " : "in ", what, where);
 }
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<EpochMemory>> EpochMemory::Create(const EpochShape& shape) {
-  if (shape.bytes < kHostPageBytes || shape.bytes > INT64_MAX) {
+  const size_t page_bytes = HostPageBytes(shape.local_size);
+  if (shape.bytes < page_bytes || shape.bytes > kHostFileBytes) {
     return absl::InvalidArgumentError(absl::StrCat("a rank asks for ", shape.bytes,
-                                                   " bytes of host memory; at least ",
-                                                   kHostPageBytes, " are needed"));
+                                                   " bytes of host memory; ", page_bytes, " to ",
+                                                   kHostFileBytes, " can be had"));
   }
   std::shared_ptr<EpochMemory> memory(new EpochMemory);
   memory->memory_.Reset(memfd_create("hvd-epoch", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const int fd = memory->memory_.get();
-  if (fd < 0 || ftruncate(fd, static_cast<off_t>(shape.bytes)) != 0) return Failed(shape, "memfd");
+  const uint64_t file_bytes = std::max(HostFileBytes(), shape.bytes);
+  if (fd < 0 || ftruncate(fd, static_cast<off_t>(file_bytes)) != 0) {
+    return Failed(shape, "memfd", shape.bytes);
+  }
   // A worker that shrank it would kill the others with SIGBUS.
   fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-  void* address = mmap(nullptr, kHostPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (address == MAP_FAILED) return Failed(shape, "mmap");
-  memory->page_ = new (address) HostPage;
-  memory->page_->local_size = shape.local_size;
-  memory->page_->bytes = shape.bytes;
-  memory->page_->epoch = shape.epoch;
+  void* address = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (address == MAP_FAILED) return Failed(shape, "mmap", page_bytes);
+  madvise(address, page_bytes, MADV_DONTDUMP);
+  const uint64_t taken = (shape.bytes + 4095) / 4096 * 4096;
+  memory->page_ = MakeHostPage(address, {shape.epoch, shape.local_size, file_bytes, taken});
   memory->traces_.resize(shape.local_size);
   for (int rank = 0; shape.several_hosts && rank < shape.local_size; ++rank) {
     const int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (event < 0) return Failed(shape, "eventfd");
+    if (event < 0) return Failed(shape, "eventfd", 0);
     memory->event_fds_.push_back(event);
   }
   return memory;
 }
 
 EpochMemory::~EpochMemory() {
-  if (page_ != nullptr) munmap(page_, kHostPageBytes);
+  if (page_ != nullptr) munmap(page_, HostPageBytes(static_cast<int>(traces_.size())));
   for (const int fd : event_fds_) close(fd);
 }
 
 void EpochMemory::Abort(const std::string& cause) {
   // The doorbell trusts the page's size; a worker may have scribbled over it.
   if (!event_fds_.empty()) page_->local_size = static_cast<uint32_t>(event_fds_.size());
-  AbortEpoch(page_, cause.c_str(), event_fds_.empty() ? nullptr : event_fds_.data());
+  AbortEpochAsDaemon(page_, {cause.c_str()}, event_fds_.empty() ? nullptr : event_fds_.data());
 }
 
 AbortWord EpochMemory::aborted() const {
   if (page_->aborted.load(std::memory_order_acquire) == 0) return {};
-  std::string cause(page_->abort_text, strnlen(page_->abort_text, sizeof(page_->abort_text)));
+  const AbortCause told = CauseOf(*page_);
+  std::string cause(told.text, strnlen(told.text, sizeof(AbortNote::text)));
   if (cause.empty()) cause = "the epoch was aborted";  // an empty one would mean that it was not
-  return {std::move(cause), page_->abort_rank.load(std::memory_order_relaxed)};
+  return {Printable(cause), told.rank};
 }
 
 std::string EpochMemory::Activity(int local_rank) const {
-  const RankActivity& activity = page_->activity[local_rank];
-  char last[sizeof(activity.last) + 1] = {};
-  memcpy(last, activity.last, sizeof(activity.last));  // torn at worst
-  const uint64_t calls = activity.calls.load(std::memory_order_relaxed);
-  const uint64_t pending = activity.pending.load(std::memory_order_relaxed);
-  const std::string done = absl::StrCat(calls, " collectives done");
-  const std::string what = last[0] == '\0' ? "" : last;
-  switch (activity.state.load(std::memory_order_relaxed)) {
-    case RankState::kWaiting:
-      if (pending == 0) break;  // it listens for its host, and waits for nothing of its own
-      return absl::StrCat("waiting in ", what.empty() ? "a collective" : what, "; ", done,
-                          pending > 1 ? absl::StrCat(", ", pending, " pending") : "");
-    case RankState::kLeft:
-      return absl::StrCat("had left the epoch; ", done);
-    case RankState::kIdle:
-    case RankState::kOutside:
-      break;
+  const RankActivity& whole = page_->activity[local_rank];
+  const uint64_t calls = whole.calls.load(std::memory_order_relaxed);
+  const std::string done = absl::StrCat("; ", calls, " collectives done");
+  if (whole.state.load(std::memory_order_relaxed) == RankState::kLeft) {
+    return "had left the epoch" + done;
   }
-  if (what.empty()) return "had joined; no collective yet";
-  return absl::StrCat("outside any collective, last ", what, "; ", done);
+  for (int region = 0; region < kWatchedSets; ++region) {
+    const RankActivity& activity = ActivityAt({page_, local_rank, region});
+    const std::string doing = Doing(activity);
+    if (doing.empty()) continue;
+    const uint64_t pending = activity.pending.load(std::memory_order_relaxed);
+    return absl::StrCat(doing, done, pending > 1 ? absl::StrCat(", ", pending, " pending") : "");
+  }
+  const std::string last = LastOf(whole);
+  return last.empty() ? "had joined; no collective yet"
+                      : absl::StrCat("outside any collective, last ", last, done);
+}
+
+std::vector<RankProgress> EpochMemory::Progress() const {
+  std::vector<RankProgress> ranks;
+  for (int rank = 0; rank < static_cast<int>(traces_.size()); ++rank) {
+    for (int region = 0; region < kWatchedSets; ++region) {
+      const RankActivity& activity = ActivityAt({page_, rank, region});
+      if (activity.pending.load(std::memory_order_relaxed) == 0) continue;
+      const WorkSeen work = ReadWork(activity);
+      RankProgress progress;
+      progress.local_rank = rank;
+      progress.set = activity.set.load(std::memory_order_relaxed);
+      progress.what = work.number != 0 ? Printable(work.text) : LastOf(activity);
+      progress.work = work.number;
+      progress.moves = activity.moves.load(std::memory_order_relaxed);
+      progress.calls = activity.calls.load(std::memory_order_relaxed);
+      ranks.push_back(std::move(progress));
+    }
+  }
+  return ranks;
+}
+
+std::vector<EpochMemory::SetMessages> EpochMemory::Messages(int local_rank) const {
+  std::vector<SetMessages> messages;
+  for (int region = 0; region < kWatchedSets; ++region) {
+    const int set = ActivityAt({page_, local_rank, region}).set.load(std::memory_order_relaxed);
+    messages.push_back({set, WatchOf(page_, local_rank).messages[region].Read()});
+  }
+  return messages;
 }
 
 void EpochMemory::SetTracing(bool on) { page_->tracing.store(on ? 1 : 0); }
@@ -99,7 +153,8 @@ void EpochMemory::TakeTrace(int local_rank, size_t room, std::string* out) {
 }
 
 uint32_t EpochMemory::Ask() {
-  const uint32_t question = page_->question.fetch_add(1) + 1;
+  uint32_t question = page_->question.fetch_add(1) + 1;
+  if (question == 0) question = page_->question.fetch_add(1) + 1;  // 0 is no question
   Ring(&page_->bell, event_fds_.empty() ? nullptr : event_fds_.data(),
        static_cast<int>(traces_.size()));
   return question;

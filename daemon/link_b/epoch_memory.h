@@ -1,6 +1,6 @@
-// An epoch's host memory: a memfd with the HostPage at its front, and the event fds of the
-// doorbell. Made here, mapped by the workers; it ends with its last descriptor, so nothing can be
-// left behind.
+// An epoch's host memory: a sparse memfd with the HostPage at its front, in which the ranks take
+// what they need, and the event fds of the doorbell. Made here, mapped by the workers; it ends with
+// its last descriptor, so nothing can be left behind.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "daemon/progress_watch.h"
 #include "daemon/rank_table.h"
 #include "daemon/unique_fd.h"
 #include "proto/host_page.h"
@@ -16,7 +17,7 @@ namespace hvd {
 
 struct EpochShape {
   uint64_t epoch = 0;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;  // that the ranks map at first, with the page
   int local_size = 0;
   bool several_hosts = false;  // then each local rank sleeps on an event fd
 };
@@ -28,7 +29,7 @@ class EpochMemory {
   EpochMemory(const EpochMemory&) = delete;
   EpochMemory& operator=(const EpochMemory&) = delete;
 
-  // Safe from any thread; the first cause sticks.
+  // By one thread; the first cause sticks, whatever a rank has begun to say.
   void Abort(const std::string& cause);
   AbortWord aborted() const;  // empty while the epoch lives
   // "waiting in allreduce 'grad.3' …; 12 collectives done".
@@ -42,6 +43,13 @@ class EpochMemory {
   uint32_t Ask();
   bool AnyPending() const;
   bool HasPending(int local_rank) const;
+  // Of all ranks that have something under way, in each process set.
+  std::vector<RankProgress> Progress() const;
+  struct SetMessages {
+    int set = 0;
+    std::vector<MessageCount> counts;
+  };
+  std::vector<SetMessages> Messages(int local_rank) const;
   bool Answer(int local_rank, int region, uint32_t question, PendingList* list) const;
   // What a rank has counted in this epoch, over all process sets.
   RankTotals Counts(int local_rank) const;

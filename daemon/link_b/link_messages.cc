@@ -40,6 +40,8 @@ void LinkServer::Handle(LinkPeer* peer, const std::string& bytes) {
     case v1::ToDaemon::kLeave:
       ranks_[peer->rank].activity = ActivityOf(peer->rank);
       return Carry(book_.Leave(peer->rank, message.leave().epoch()));
+    case v1::ToDaemon::kInitFailed:
+      return NoteInitFailed(peer->rank, message.init_failed().message());
     case v1::ToDaemon::kAskTimeline: {
       v1::Event event;
       event.mutable_timeline_asked()->set_rank(options_.first_rank + peer->rank);
@@ -49,6 +51,23 @@ void LinkServer::Handle(LinkPeer* peer, const std::string& bytes) {
     case v1::ToDaemon::KIND_NOT_SET:
       return TurnAway(*peer, kSentNoMessage);
   }
+}
+
+// Unless others have ended its epoch, which is no fault of its own. Those who have met it in an
+// epoch wait for it.
+void LinkServer::NoteInitFailed(int rank, const std::string& why) {
+  if (book_.after_abort(rank) || !AbortHeardBy(rank).cause.empty()) return;
+  v1::Event event;
+  v1::RankInitFailed& failed = *event.mutable_rank_init_failed();
+  failed.set_rank(options_.first_rank + rank);
+  failed.set_message(why);
+  failed.set_joined(book_.in_live_epoch(rank));
+  if (failed.joined()) {
+    ranks_[rank].broke = true;
+    ranks_[rank].activity = ActivityOf(rank);
+    Carry(book_.Gone(rank, absl::StrCat("hvd_init of ", Name(rank), " failed: ", why)));
+  }
+  options_.on_event(std::move(event));
 }
 
 void LinkServer::TakeAddress(LinkPeer* peer, const v1::Address& address) {

@@ -3,11 +3,13 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "daemon/link_b/frames.h"
+#include "daemon/link_b/process_end.h"
 #include "daemon/unique_fd.h"
 
 namespace hvd {
@@ -23,6 +25,8 @@ class LinkPeer {
   bool trusted() const { return trusted_; }
   // Waits up to `milliseconds` for the process to end.
   bool Ended(int milliseconds) const;
+  // How, if that can be known; see process_end.h.
+  std::optional<int> end_status() const { return EndStatus(pidfd_.get(), pid_); }
 
   // Reads what is there. False: the link is closed or broken, or holds more descriptors than any
   // message takes.

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "daemon/descriptor_mail.h"
+#include "daemon/process_state.h"
 
 namespace hvd {
 namespace {
@@ -18,9 +20,8 @@ namespace {
 // More than the ranks of a host that may come at once; two descriptors each.
 constexpr size_t kMostUnclaimed = 256;
 constexpr auto kClaimTime = std::chrono::seconds(5);
-// A dying process closes its sockets just before its pidfd speaks.
-constexpr int kDeathMilliseconds = 5;
-// … and its parent's word on how it ended comes right after.
+// A dying process closes its sockets before its pidfd speaks; its parent's word on how it ended
+// comes right after.
 constexpr auto kWordOfShim = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -76,6 +77,8 @@ AbortWord LinkServer::AbortHeardBy(int rank) const {
 void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFacts)> reply) {
   loop_.Post([this, rank, how = std::move(how), reply = std::move(reply)] {
     Rank& ended = ranks_[rank];
+    // What it said at its end comes another way than the word of its end, and may be later.
+    if (peers_.count(ended.peer) > 0) OnPeer(ended.peer, 0);
     LinkFacts facts;
     facts.aborted = AbortHeardBy(rank);
     const bool by_another =
@@ -83,6 +86,7 @@ void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFac
     facts.after_abort = (book_.after_abort(rank) || by_another) && !ended.broke;
     facts.joined = book_.joined_ever(rank);
     facts.left = book_.left(rank);
+    facts.refused = book_.refused(rank);
     facts.activity = ActivityOf(rank);
     facts.counts = CountsOf(rank);
     // A wrapper may end before the process that speaks for its rank.
@@ -222,9 +226,12 @@ void LinkServer::TellOfStranger(const LinkPeer& peer, const char* how) {
 }
 
 void LinkServer::Lost(int rank, const LinkPeer& peer, const char* how) {
-  if (!peer.Ended(kDeathMilliseconds)) return Broke(rank, how);
+  // While it is on its way out, the kernel tells anybody how; its parent may take that away.
+  std::optional<int> status = peer.end_status();
+  if (!peer.Ended(0) && !StateOf(peer.pid()).exiting) return Broke(rank, how);
   if (peer.pid() != ranks_[rank].pid) {
-    return Broke(rank, absl::StrCat("lost process ", peer.pid(), ", which spoke for it"));
+    if (!status.has_value()) status = peer.end_status();
+    return LostWorker(rank, peer, status);
   }
   // How it ended comes from the shim at once; without that word this is all there is to say.
   loop_.At(Clock::now() + kWordOfShim, [this, rank] {
@@ -233,13 +240,33 @@ void LinkServer::Lost(int rank, const LinkPeer& peer, const char* how) {
 }
 
 void LinkServer::Broke(int rank, const std::string& how) {
+  v1::RankBroke broke;
+  broke.set_message(absl::StrCat(Name(rank), " ", how));
+  TellBroke(rank, std::move(broke));
+}
+
+// The process that spoke for the rank is none that the shim started: nobody else says how it ended.
+void LinkServer::LostWorker(int rank, const LinkPeer& peer, std::optional<int> status) {
+  v1::RankBroke broke;
+  v1::WorkerEnd& worker = *broke.mutable_worker();
+  worker.set_pid(peer.pid());
+  worker.set_known(status.has_value());
+  if (status.has_value() && WIFSIGNALED(*status)) worker.set_signal(WTERMSIG(*status));
+  if (status.has_value() && WIFSIGNALED(*status)) worker.set_core_dumped(WCOREDUMP(*status));
+  if (status.has_value() && WIFEXITED(*status)) worker.set_exit_code(WEXITSTATUS(*status));
+  worker.set_wrapper(ProcessName(ranks_[rank].pid));
+  broke.set_message(absl::StrCat(Name(rank), ": its worker (pid ", peer.pid(), ") ",
+                                 status.has_value() ? DescribeEnd(*status) : "died"));
+  TellBroke(rank, std::move(broke));
+}
+
+void LinkServer::TellBroke(int rank, v1::RankBroke broke) {
   ranks_[rank].broke = true;
   ranks_[rank].activity = ActivityOf(rank);
-  const std::string cause = absl::StrCat(Name(rank), " ", how);
-  Carry(book_.Gone(rank, cause));
+  Carry(book_.Gone(rank, broke.message()));
+  broke.set_rank(options_.first_rank + rank);
   v1::Event event;
-  event.mutable_rank_broke()->set_rank(options_.first_rank + rank);
-  event.mutable_rank_broke()->set_message(cause);
+  *event.mutable_rank_broke() = std::move(broke);
   options_.on_event(std::move(event));
 }
 

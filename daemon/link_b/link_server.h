@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "daemon/link_b/epoch_memory.h"
 #include "daemon/link_b/link_peer.h"
 #include "daemon/loop.h"
+#include "daemon/progress_watch.h"
 #include "daemon/rank_table.h"
 #include "daemon/stall_watch.h"
 #include "hostfile/topology.h"
@@ -94,11 +96,14 @@ class LinkServer {
   void TellOfStranger(const LinkPeer& peer, const char* how);
   void Lost(int rank, const LinkPeer& peer, const char* how);
   void Broke(int rank, const std::string& how);
+  void LostWorker(int rank, const LinkPeer& peer, std::optional<int> status);
+  void TellBroke(int rank, v1::RankBroke broke);
 
   // What workers say (link_messages.cc).
   void Handle(LinkPeer* peer, const std::string& message);
   void TakeAddress(LinkPeer* peer, const v1::Address& address);
   int FindToken(const std::string& token) const;
+  void NoteInitFailed(int rank, const std::string& why);
   void Claim(LinkPeer* peer, const std::string& token, uint32_t protocol,
              const std::string& version);
   void Welcome(LinkPeer* peer);
@@ -127,10 +132,18 @@ class LinkServer {
 
   // Who waits for whom (link_stall.cc).
   void LookForStalls();
+  // The newest epoch's, while it lives; else null.
+  const EpochMemory* Watched() const;
+  std::vector<RankProgress> Progress();
+  int PidOf(int rank) const;
+  std::string DoingOf(int rank) const;
   using OnAnswers = std::function<void(const std::vector<RankPending>& answers)>;
   void Ask(OnAnswers then);
   std::vector<RankPending> Answers(uint64_t epoch, uint32_t question);
   void TellPending(const std::vector<RankPending>& answers);
+  void AddTensors(const std::vector<RankPending>& answers, v1::HostPending* host);
+  void AddWork(v1::HostPending* host);
+  void AddMessages(v1::HostPending* host) const;
 
   LinkServerOptions options_;
   Loop loop_;
@@ -145,6 +158,7 @@ class LinkServer {
   std::map<uint64_t, v1::EpochTable> tables_;
   std::map<uint64_t, std::shared_ptr<ArenaBox>> arenas_;  // of epochs whose table has not come
   StallWatch stalls_;
+  ProgressWatch progress_;
   std::vector<int> silent_;  // local ranks that had something pending but did not answer last
   bool tracing_ = false;
   bool looking_ = false;  // a timer for LookAtTraces is set

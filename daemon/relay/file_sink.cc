@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,18 +10,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "hostfile/printable.h"
+#include "proto/own_file.h"
 
 namespace hvd {
 namespace {
-
-// mkdir -p with 0700.
-bool MakeDirectories(const std::string& path) {
-  for (size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
-    const std::string part = path.substr(0, at);
-    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) return false;
-    if (at == std::string::npos) return true;
-  }
-}
 
 bool WriteAll(int fd, std::string_view data) {
   while (!data.empty()) {
@@ -68,6 +60,16 @@ bool FileSink::healthy() const {
   return !failed_;
 }
 
+void FileSink::Close() {
+  const std::lock_guard lock(mutex_);
+  finishing_ = true;
+  changed_.notify_all();
+}
+
+std::string FileSink::path() const {
+  return absl::StrCat(options_.base, "/", options_.directory, "/", options_.name);
+}
+
 bool FileSink::Finish(TimePoint deadline) {
   std::unique_lock lock(mutex_);
   finishing_ = true;
@@ -80,7 +82,9 @@ bool FileSink::Finish(TimePoint deadline) {
 
 void FileSink::Write() {
   pthread_setname_np(pthread_self(), "hvdd-sink");
-  const UniqueFd file(Open());
+  const absl::StatusOr<int> opened = Open();
+  const UniqueFd file(opened.ok() ? *opened : -1);
+  if (!opened.ok()) Fail("opening", opened.status().message());
   std::unique_lock lock(mutex_);
   while (!failed_) {
     changed_.wait(lock, [this] { return !queue_.empty() || finishing_; });
@@ -88,27 +92,34 @@ void FileSink::Write() {
     const std::string batch = std::exchange(queue_, {});
     const bool call_room = std::exchange(wants_room_, false);
     lock.unlock();
-    if (!WriteAll(file.get(), batch)) Fail("writing");
+    if (!WriteAll(file.get(), batch)) Fail("writing", strerrordesc_np(errno));
     if (call_room) options_.on_room();
     lock.lock();
   }
   finished_ = true;
   changed_.notify_all();
+  lock.unlock();
+  if (options_.on_finished) options_.on_finished();
 }
 
-int FileSink::Open() {
-  const std::string path = options_.directory + "/" + options_.name;
-  int fd = -1;
-  if (MakeDirectories(options_.directory)) {
-    fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+absl::StatusOr<int> FileSink::Open() const {
+  const absl::StatusOr<int> base = OpenOwnDirectory(options_.base, true);
+  if (!base.ok()) return base.status();
+  const UniqueFd base_held(*base);
+  const absl::StatusOr<int> directory = OpenOwnSubdirectory(*base, options_.directory);
+  if (!directory.ok()) return directory.status();
+  const UniqueFd directory_held(*directory);
+  absl::StatusOr<int> file = OpenOwnFile(*directory, options_.name);
+  if (file.ok() && ftruncate(*file, 0) != 0) {
+    const UniqueFd held(*file);
+    return absl::UnavailableError(strerrordesc_np(errno));
   }
-  if (fd < 0) Fail("opening");
-  return fd;
+  return file;
 }
 
-void FileSink::Fail(const std::string& what) {
+void FileSink::Fail(absl::string_view what, absl::string_view reason) {
   const std::string why =
-      absl::StrCat(what, " ", options_.directory, "/", options_.name, ": ", strerrordesc_np(errno),
+      absl::StrCat(what, " ", Printable(path()), ": ", Printable(std::string(reason)),
                    "; the rest of this stream goes to the console only");
   bool call_room = false;
   {

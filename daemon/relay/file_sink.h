@@ -9,15 +9,20 @@
 #include <string_view>
 #include <thread>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "daemon/loop.h"
 
 namespace hvd {
 
 struct FileSinkOptions {
-  std::string directory;  // made with its parents, 0700
+  std::string base;       // made with its parents, for this user alone, as is …
+  std::string directory;  // … the one below it, and the file in that
   std::string name;
   std::function<void()> on_room;             // writer thread: a full queue has room again
   std::function<void(std::string)> on_fail;  // writer thread, once: the file is given up, and why
+  // Writer thread, once, after Close or Finish: all is written, or given up. May be empty.
+  std::function<void()> on_finished = {};
 };
 
 // Thread-safe.
@@ -35,13 +40,16 @@ class FileSink {
   void Append(std::string_view data);
   // Every byte so far is or will be in the file.
   bool healthy() const;
+  // No more comes; on_finished tells when that is written.
+  void Close();
+  std::string path() const;
   // No more comes. False: not all was written by `deadline`. One thread at a time.
   bool Finish(TimePoint deadline);
 
  private:
   void Write();
-  int Open();
-  void Fail(const std::string& what);
+  absl::StatusOr<int> Open() const;
+  void Fail(absl::string_view what, absl::string_view reason);
 
   const FileSinkOptions options_;
   mutable std::mutex mutex_;

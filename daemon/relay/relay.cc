@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "hostfile/printable.h"
+
 namespace hvd {
 namespace {
 
@@ -18,10 +20,12 @@ constexpr auto kIdleEnd = std::chrono::seconds(1);  // a descendant holds the pi
 constexpr auto kGiveUp = std::chrono::seconds(3);   // … or does not stop saying
 constexpr auto kLook = std::chrono::milliseconds(100);
 
-std::string RankDirectory(const std::string& base, int rank) {
+constexpr auto kFilePatience = std::chrono::milliseconds(1500);  // for the end of a file
+
+std::string RankDirectory(int rank) {
   char name[32];
   snprintf(name, sizeof(name), "rank.%04d", rank);
-  return base + "/" + name;
+  return name;
 }
 
 }  // namespace
@@ -67,16 +71,22 @@ void Relay::Open(int index, UniqueFd pipe) {
   fcntl(pipe.get(), F_SETPIPE_SZ, kPipeBytes);  // best effort: an ordinary user has a budget
   fcntl(pipe.get(), F_SETFL, O_NONBLOCK);
   stream.pipe = std::move(pipe);
-  if (!options_.directory.empty()) stream.sink = std::make_unique<FileSink>(SinkOptions(index));
+  if (!options_.directory.empty()) {
+    ++open_files_;
+    stream.file_open = true;
+    stream.sink = std::make_unique<FileSink>(SinkOptions(index));
+  }
   loop_.Watch(stream.pipe.get(), EPOLLIN, [this, index](uint32_t) { OnReadable(index); });
 }
 
 FileSinkOptions Relay::SinkOptions(int index) {
   FileSinkOptions sink;
-  sink.directory = RankDirectory(options_.directory, options_.first_rank + index / 2);
+  sink.base = options_.directory;
+  sink.directory = RankDirectory(options_.first_rank + index / 2);
   sink.name = index % 2 == 0 ? "stdout" : "stderr";
   sink.on_room = [this, index] { loop_.Post([this, index] { Resume(index); }); };
   sink.on_fail = [this](std::string why) { options_.on_notice(std::move(why)); };
+  sink.on_finished = [this, index] { loop_.Post([this, index] { FileEnded(index); }); };
   return sink;
 }
 
@@ -167,8 +177,25 @@ void Relay::End(int index) {
   loop_.Forget(stream.pipe.get());
   stream.pipe.Reset();
   if (stream.skipping) queue_->Skip(index, stream.skipped + (stream.at_line_start ? 0 : 1));
-  queue_->PushEnd(index);
+  if (stream.file_open) {
+    stream.sink->Close();
+    loop_.At(Clock::now() + kFilePatience, [this, index] {
+      if (!streams_[index].file_open) return;
+      options_.on_notice(Printable(streams_[index].sink->path()) +
+                         ": its file system does not answer; the end of this file is missing");
+      FileEnded(index);
+    });
+  } else {
+    queue_->PushEnd(index);
+  }
   CheckDrained(index / 2);
+}
+
+// The stream's end is told when its file has everything, or is given up.
+void Relay::FileEnded(int index) {
+  if (!std::exchange(streams_[index].file_open, false)) return;
+  queue_->PushEnd(index);
+  if (--open_files_ == 0) options_.on_files_ended();
 }
 
 void Relay::RankGone(int local_rank) {
@@ -210,8 +237,7 @@ void Relay::FeedStdin(std::string data, bool end) {
 void Relay::FinishFiles(TimePoint deadline) {
   StopReading();  // from here on the streams are the caller's
   for (Stream& stream : streams_) {
-    if (stream.sink == nullptr || stream.sink->Finish(deadline)) continue;
-    options_.on_notice("an output file could not be written in time; its end is missing");
+    if (stream.sink != nullptr) stream.sink->Finish(deadline);  // what is late has been told
   }
 }
 

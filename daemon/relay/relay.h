@@ -2,6 +2,7 @@
 // per-rank file first, then to the OutputQueue; keeps the last lines for the verdict.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,6 +26,7 @@ struct RelayOptions {
   // Relay thread.
   std::function<void(int local_rank, std::vector<std::string> last_lines)> on_drained;
   std::function<void(uint64_t bytes)> on_stdin_credit;
+  std::function<void()> on_files_ended;        // no file is being written any more
   std::function<void(std::string)> on_notice;  // also from a sink's thread
 };
 
@@ -39,6 +41,8 @@ class Relay {
   // The rank's process is gone: what its pipes still hold is read, then on_drained is called.
   void RankGone(int local_rank);
   void FeedStdin(std::string data, bool end);
+  // Any thread. Once every rank's end has been told, it only falls.
+  int open_files() const { return open_files_; }
   // Stops reading and writes out the files, at most until `deadline`. The last call.
   void FinishFiles(TimePoint deadline);
 
@@ -46,8 +50,9 @@ class Relay {
   struct Stream {
     UniqueFd pipe;
     std::unique_ptr<FileSink> sink;
-    bool reading = true;    // watched for input
-    bool skipping = false;  // the console is behind; the file has everything
+    bool file_open = false;  // not all of it is known to be written
+    bool reading = true;     // watched for input
+    bool skipping = false;   // the console is behind; the file has everything
     bool at_line_start = true;
     uint64_t skipped = 0;  // newlines left out since `skipping`
   };
@@ -68,6 +73,7 @@ class Relay {
   void Resume(int index);
   void Pause(int index);
   void End(int index);
+  void FileEnded(int index);
   void CheckDrained(int local_rank);
   FileSinkOptions SinkOptions(int index);
 
@@ -76,6 +82,7 @@ class Relay {
   OutputQueue* const queue_;
   std::vector<Stream> streams_;  // 2 * local rank, + 1 for stderr
   std::vector<Rank> ranks_;
+  std::atomic<int> open_files_{0};  // of streams
   StdinFeed stdin_;
   std::thread thread_;
 };

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/remedy.h"
 #include "daemon/shim/spawn.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
@@ -26,19 +27,6 @@ std::string PathOf(const SpawnOrder& order) {
 // `file` as the rank sees it, which is in its working directory.
 std::string Resolved(const std::string& file, const SpawnOrder& order) {
   return file[0] == '/' ? file : absl::StrCat(order.directory, "/", file);
-}
-
-// A carriage return at its end, from a script saved under DOS, would hide what is said of it.
-std::string Shown(const std::string& word) {
-  std::string shown;
-  for (const char byte : word) {
-    if (absl::ascii_iscntrl(static_cast<unsigned char>(byte))) {
-      absl::StrAppend(&shown, "\\x", absl::Hex(byte, absl::kZeroPad2));
-    } else {
-      shown += byte;
-    }
-  }
-  return shown;
 }
 
 mode_t KindOf(const std::string& path) {
@@ -64,10 +52,11 @@ std::string DescribeInterpreter(const std::string& file, const std::string& line
   if (line.back() == '\r') {
     return absl::StrCat(
         "its first line ends in a carriage return, as in a DOS file; next: sed -i 's/\\r$//' ",
-        file);
+        Printable(file));
   }
-  const absl::string_view words = absl::StripLeadingAsciiWhitespace(line);
-  return absl::StrCat("its first line asks for '", words.substr(0, words.find_first_of(" \t")),
+  const std::string words(absl::StripLeadingAsciiWhitespace(line));
+  return absl::StrCat("its first line asks for '",
+                      Printable(words.substr(0, words.find_first_of(" \t"))),
                       "', which is not there: ", strerrordesc_np(ENOENT));
 }
 
@@ -77,11 +66,13 @@ std::string DescribeMissing(const std::string& command, const std::string& path,
   const std::string line = ScriptLine(path);
   if (!line.empty()) return DescribeInterpreter(command, line);
   if (IsFile(path)) {
-    return absl::StrCat("it is there, but not the loader that it asks for; next: file ", command);
+    return absl::StrCat("it is there, but not the loader that it asks for; next: file ",
+                        Printable(command));
   }
-  return absl::StrCat(strerrordesc_np(ENOENT),
-                      command[0] == '/' ? "" : absl::StrCat(" in '", order.directory, "'"),
-                      "; it must be there on every host");
+  return absl::StrCat(
+      strerrordesc_np(ENOENT),
+      command[0] == '/' ? "" : absl::StrCat(" in '", Printable(order.directory), "'"),
+      "; it must be there on every host");
 }
 
 std::string DescribeCommand(int error, const SpawnOrder& order) {
@@ -89,18 +80,20 @@ std::string DescribeCommand(int error, const SpawnOrder& order) {
   const bool is_path = absl::StrContains(command, '/') || command == "." || command == "..";
   const std::string path = Resolved(command, order);
   if (error == ENOENT && !is_path) {
-    return absl::StrCat(
-        "command '", Shown(command), "' not found on PATH (", PathOf(order), ")",
-        IsFile(path) ? absl::StrCat("; there is ./", command, " here: write ./", command) : "");
+    return absl::StrCat("command '", Printable(command), "' not found on PATH (",
+                        Printable(PathOf(order)), ")",
+                        IsFile(path) ? absl::StrCat("; there is ./", Printable(command),
+                                                    " here: write ./", Printable(command))
+                                     : "");
   }
-  const std::string cannot = absl::StrCat("cannot run '", Shown(command), "': ");
+  const std::string cannot = absl::StrCat("cannot run '", Printable(command), "': ");
   if (error == ENOENT) return cannot + DescribeMissing(command, path, order);
   if (error == EACCES && is_path && KindOf(path) == S_IFDIR) {
     return absl::StrCat(cannot, "it is a directory; name a program in it");
   }
   const bool plain = error == EACCES && is_path && IsFile(path) && access(path.c_str(), X_OK) != 0;
   return absl::StrCat(cannot, strerrordesc_np(error),
-                      plain ? absl::StrCat("; next: chmod +x ", command) : "");
+                      plain ? absl::StrCat("; next: chmod +x ", Printable(command)) : "");
 }
 
 }  // namespace
@@ -109,15 +102,16 @@ std::string DescribeExecFailure(const ExecFailure& failure, const SpawnOrder& or
   const std::string why = strerrordesc_np(failure.error);
   switch (failure.step) {
     case Step::kDirectory:
-      return absl::StrCat("cannot enter the working directory '", order.directory, "': ", why,
+      return absl::StrCat("cannot enter the working directory '", Printable(order.directory),
+                          "': ", why,
                           failure.error == EACCES ? "; the user there may not enter it"
                                                   : "; it must exist on every host");
     case Step::kDescriptors:
-      return absl::StrCat("cannot arrange the descriptors of '", order.argv[0], "': ", why,
-                          "; a rank has descriptor ", order.door_fd,
+      return absl::StrCat("cannot arrange the descriptors of '", Printable(order.argv[0]),
+                          "': ", why, "; a rank has descriptor ", order.door_fd,
                           ": look at the hard limit of open files there (ulimit -Hn)");
     case Step::kProcess:
-      return absl::StrCat("cannot make a process for '", order.argv[0], "': ", why,
+      return absl::StrCat("cannot make a process for '", Printable(order.argv[0]), "': ", why,
                           RemedyFor(failure.error));
     case Step::kCommand:
       break;

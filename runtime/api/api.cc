@@ -52,7 +52,7 @@ hvd_status_t hvd_init(const hvd_init_options_t* options) {
   return hvd::Guarded([&]() -> hvd_status_t {
     hvd::StaticSets sets;
     if (const hvd_status_t code = hvd::ReadInitOptions(options, &sets); code != HVD_OK) return code;
-    const absl::Status status = hvd::Process::Get().Init();
+    const absl::Status status = hvd::Process::Get().Init(sets);
     if (!status.ok() && !absl::IsAborted(status)) {
       return hvd::Fail(HVD_ERR_LAUNCH, std::string(status.message()));
     }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "hostfile/printable.h"
 #include "runtime/api/errors.h"
 #include "runtime/api/process.h"
 #include "runtime/collective/collectives.h"
@@ -28,8 +29,9 @@ Bucket::Bucket(BucketPlan plan, Options options)
 absl::StatusOr<std::unique_ptr<Bucket>> Bucket::Create(BucketPlan plan, Options options) {
   std::unique_ptr<Bucket> bucket(new Bucket(std::move(plan), std::move(options)));
   if (bucket->Allocate()) return bucket;
-  return absl::ResourceExhaustedError("bucket '" + bucket->options_.name + "': no memory for its " +
-                                      std::to_string(bucket->plan_.bytes) + " bytes");
+  return absl::ResourceExhaustedError("bucket " + ShownName(bucket->options_.name) +
+                                      ": no memory for its " + std::to_string(bucket->plan_.bytes) +
+                                      " bytes");
 }
 
 // In the arena, else where there is room: then the tensors are reduced as any others are.
@@ -86,15 +88,15 @@ hvd_status_t Bucket::SubmitLocked(size_t index) {
 hvd_status_t Bucket::Ready(int32_t index) {
   if (Process::forked()) return NotInitialized();  // mutex_ may be held for ever
   if (View(index) == nullptr) {
-    return Fail(HVD_ERR_INVALID, "bucket '" + options_.name + "' has no tensor " +
+    return Fail(HVD_ERR_INVALID, "bucket " + ShownName(options_.name) + " has no tensor " +
                                      std::to_string(index) + "; it has " +
                                      std::to_string(plan_.views.size()));
   }
   std::lock_guard<std::mutex> lock(mutex_);
   if (ready_[index]) {
-    return Fail(HVD_ERR_INVALID, "tensor " + std::to_string(index) + " of bucket '" +
-                                     options_.name +
-                                     "' is ready already; wait for the bucket before its next use");
+    return Fail(HVD_ERR_INVALID, "tensor " + std::to_string(index) + " of bucket " +
+                                     ShownName(options_.name) +
+                                     " is ready already; wait for the bucket before its next use");
   }
   Chunk& chunk = chunks_[plan_.views[index].chunk];
   if (chunk.missing == 1) {
@@ -125,8 +127,8 @@ hvd_status_t Bucket::Wait() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (const std::string missing = MissingLocked(); !missing.empty()) {
-      return Fail(HVD_ERR_INVALID,
-                  "bucket '" + options_.name + "' cannot be waited for: not ready are " + missing);
+      return Fail(HVD_ERR_INVALID, "bucket " + ShownName(options_.name) +
+                                       " cannot be waited for: not ready are " + missing);
     }
     // Another rank's may have tensors.
     const hvd_status_t empty = plan_.views.empty() ? agreement_.Ask() : HVD_OK;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/api/bucket.h"
+#include "runtime/api/check_tensor.h"
 #include "runtime/api/errors.h"
 #include "runtime/api/process.h"
 #include "runtime/collective/collectives.h"
@@ -23,7 +24,7 @@ bool IsDtype(int32_t dtype) {
 
 // Buckets without a name are told apart by the order in which they are made.
 std::string NextName() {
-  static std::atomic<int> made{0};
+  static std::atomic<uint64_t> made{0};
   return "bucket " + std::to_string(++made);
 }
 
@@ -44,6 +45,7 @@ absl::StatusOr<Bucket::Options> MakeOptions(int32_t dtype, const hvd_options_t* 
     made.reduction.struct_size = sizeof(hvd_options_t);
   }
   const char* name = made.reduction.name;
+  if (absl::Status named = CheckName(name); !named.ok()) return named;
   made.name = name != nullptr && *name != '\0' ? name : NextName();
   made.reduction.name = nullptr;
   return made;

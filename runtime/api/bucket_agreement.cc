@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "hostfile/printable.h"
 #include "runtime/api/bucket_layout.h"
 #include "runtime/api/errors.h"
 #include "runtime/api/process.h"
@@ -41,8 +42,8 @@ hvd_status_t BucketAgreement::Wait(hvd_handle_t asked, size_t* most_chunks) {
   hvd_free_result(&rows);
   if (!all.difference.empty()) {
     *most_chunks = all.most_chunks;
-    return Fail(HVD_ERR_MISMATCH, "bucket '" + side_.bucket +
-                                      "' is not the same on all ranks: " + all.difference +
+    return Fail(HVD_ERR_MISMATCH, "bucket " + ShownName(side_.bucket) +
+                                      " is not the same on all ranks: " + all.difference +
                                       ". What it holds now is undefined; make it with the same "
                                       "tensors, in the same order, on all ranks");
   }

@@ -19,6 +19,7 @@ const char* FoundLibrary(const char* name) {
 std::string BuildInfo() {
   std::string info = "version=" HVD_VERSION "\n";
   info += "kernels=" + std::string(hvd::KernelLevelName(hvd::BestKernelLevel())) + "\n";
+  info += "tcp=built in\n";
   info += "ucx=" + hvd::UcxVersion() + "\n";
   info += std::string("cuda=") + FoundLibrary("libcuda.so.1") + "\n";
   info += std::string("nccl=") + FoundLibrary("libnccl.so.2") + "\n";

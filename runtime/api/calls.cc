@@ -60,39 +60,6 @@ void GiveGroupResults(const Pending& pending, hvd_tensor_t* results) {
   }
 }
 
-// A request that never came to the engine: it is done, with the reason.
-void EndUnsubmitted(Request* request, const absl::Status& status) {
-  request->status = status;
-  request->done.store(true, std::memory_order_release);
-}
-
-// A group's request after its first, which is submitted.
-absl::Status NameLater(const Request& first, Request* request) {
-  try {
-    request->name = NamePart(AgreedName(first), request->signature.dtype);
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory();
-  }
-  request->unnamed = first.unnamed;
-  return absl::OkStatus();
-}
-
-// All of a group's requests. When the first is refused, nothing was submitted. Should a later one
-// be, the group is in flight with that error as a part of its outcome: what was submitted cannot be
-// taken back. An unnamed group's other requests are named by the turn of its first.
-absl::Status SubmitGroup(Engine* engine, const Pending& pending) {
-  absl::Status refused;
-  for (const auto& request : pending.requests) {
-    const bool is_first = request == pending.requests.front();
-    if (!is_first && refused.ok()) refused = NameLater(*pending.requests.front(), request.get());
-    if (refused.ok()) refused = engine->Submit(request.get());
-    if (refused.ok()) continue;
-    if (is_first) return refused;
-    EndUnsubmitted(request.get(), refused);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status WaitFor(const Pending& pending) {
   const std::shared_ptr<Engine> engine = pending.engine.lock();
   absl::Status status;
@@ -208,7 +175,7 @@ hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_t
     if (pending.requests.size() == 1) {
       status = engine.Run(pending.requests[0].get());
     } else {
-      status = SubmitGroup(&engine, pending);
+      status = engine.SubmitGroup(pending.requests);
       if (!status.ok()) return Return(status);
       status = WaitFor(pending);
     }
@@ -229,7 +196,7 @@ hvd_status_t CallGroupAsync(GroupCall call, const hvd_options_t* given, hvd_hand
       return code;
     }
     return SubmitAs(std::move(pending), handle, [&](const Pending& submitted) {
-      return SubmitGroup(set->engine.get(), submitted);
+      return set->engine->SubmitGroup(submitted.requests);
     });
   });
 }

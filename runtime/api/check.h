@@ -46,7 +46,4 @@ struct GroupCall {
 // unnamed); the others' names still lack it: see NamePart.
 absl::StatusOr<std::vector<std::unique_ptr<Request>>> CheckGroup(const GroupCall& call,
                                                                  const Membership& set);
-// The name of the request of a group that holds its tensors of `dtype`, if it is not the first.
-std::string NamePart(const std::string& group_name, uint32_t dtype);
-
 }  // namespace hvd

@@ -67,10 +67,6 @@ std::unique_ptr<Request> StartRequest(const Request& checked) {
 
 }  // namespace
 
-std::string NamePart(const std::string& group_name, uint32_t dtype) {
-  return group_name + " (" + DtypeName(static_cast<hvd_dtype_t>(dtype)) + ")";
-}
-
 absl::StatusOr<std::vector<std::unique_ptr<Request>>> CheckGroup(const GroupCall& call,
                                                                  const Membership& set) {
   if (call.inputs == nullptr) return absl::InvalidArgumentError("inputs is NULL");

@@ -134,14 +134,23 @@ bool SameShape(const hvd_tensor_t& a, const hvd_tensor_t& b, int from) {
   return true;
 }
 
+absl::Status CheckName(const char* name) {
+  if (name == nullptr) return absl::OkStatus();
+  if (strnlen(name, kMaxName + 1) > kMaxName) {
+    return absl::InvalidArgumentError("options.name is longer than 4095 bytes");
+  }
+  if (!IsReserved(name)) return absl::OkStatus();
+  return absl::InvalidArgumentError("options.name begins with the byte " +
+                                    std::to_string(static_cast<int>(*name)) +
+                                    ": such names are hvd's own; begin it with another");
+}
+
 absl::Status CheckOptions(const hvd_options_t& options, RequestKind kind) {
   if (options.reserved != 0) return absl::InvalidArgumentError("options.reserved is not 0");
   if (kind != RequestKind::kBroadcast && options.root != 0) {
     return absl::InvalidArgumentError("options.root is for broadcast only");
   }
-  if (options.name != nullptr && strnlen(options.name, kMaxName + 1) > kMaxName) {
-    return absl::InvalidArgumentError("options.name is longer than 4095 bytes");
-  }
+  if (absl::Status named = CheckName(options.name); !named.ok()) return named;
   if (IsReduction(kind)) return CheckReductionOptions(options, kind);
   if (options.op != HVD_AVERAGE) return ForReductionsOnly("op");
   if (options.prescale != 1) return ForReductionsOnly("prescale");

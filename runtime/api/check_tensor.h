@@ -20,6 +20,8 @@ bool SameShape(const hvd_tensor_t& a, const hvd_tensor_t& b, int from);
 // writes.
 absl::Status CheckGroupMemory(const GroupCall& call);
 
+// Null is none. Not too long, and not one of hvd's own (IsReserved).
+absl::Status CheckName(const char* name);
 // The fields that fit `kind`; and each value by itself.
 absl::Status CheckOptions(const hvd_options_t& options, RequestKind kind);
 // What the options say about a reduction of this type.

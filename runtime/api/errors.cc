@@ -1,5 +1,6 @@
 #include "runtime/api/errors.h"
 
+#include "hostfile/printable.h"
 #include "runtime/api/process.h"
 
 namespace hvd {
@@ -32,7 +33,7 @@ hvd_status_t Code(const absl::Status& status) {
 }  // namespace
 
 hvd_status_t Fail(hvd_status_t code, std::string message) {
-  last_error = std::move(message);
+  last_error = PrintableLines(message);  // whoever named what it speaks of
   return code;
 }
 

@@ -2,11 +2,15 @@
 
 #include <pthread.h>
 
-#include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 
+#include "proto/hmac_sha256.h"
+#include "runtime/collective/kernels/float_rules.h"
 #include "runtime/engine/config.h"
+#include "runtime/transport/tcp/tcp_transport.h"
+#include "runtime/transport/transport_choice.h"
 #include "runtime/transport/ucx/ucx_transport.h"
 
 namespace hvd {
@@ -17,18 +21,37 @@ namespace {
 std::atomic<bool> forked_child{false};
 Process* the_process = nullptr;  // for the child of a fork, where Get's static may be locked
 
-TransportFactory UcxFactory(const EngineConfig& config) {
-  return [config](const TransportPlace& place) {
-    UcxOptions options;
-    std::memcpy(&options.token, place.token.data(),
-                std::min(sizeof(options.token), place.token.size()));
-    options.rank = place.rank;
-    options.size = place.size;
-    options.net_devices = config.net_devices;
-    options.tls = config.tls;
-    options.log_level = config.ucx_log_level;
-    return MakeUcxTransport(options);
-  };
+absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(const EngineConfig& config,
+                                                         const TransportPlace& place) {
+  const std::vector<std::string> ports = ListRdmaPorts();
+  // UCX is not even looked for where nothing could need it.
+  const bool has_ucx = config.transport.empty() && !ports.empty() && !UcxVersion().empty();
+  const TransportChoice choice =
+      ChooseTransport({config.transport, config.net_devices}, {{}, ports}, has_ucx);
+  if (place.rank == 0 && config.log_level <= LogLevel::kInfo) {
+    fprintf(stderr, "hvd: transport between hosts: %s (%s)\n", choice.kind.c_str(),
+            choice.reason.c_str());
+  }
+  if (choice.kind == "tcp") {
+    return MakeTcpTransport({.secret = place.token,
+                             .rank = place.rank,
+                             .size = place.size,
+                             .net_devices = config.net_devices});
+  }
+  UcxOptions options;
+  // UCX sends it in the clear, so it must not be the secret.
+  const Sha256Digest token = HmacSha256(place.token, "hvd ucx: the token of messages");
+  std::memcpy(&options.token, token.data(), sizeof(options.token));
+  options.rank = place.rank;
+  options.size = place.size;
+  options.net_devices = config.net_devices;
+  options.tls = config.tls;
+  options.log_level = config.ucx_log_level;
+  return MakeUcxTransport(options);
+}
+
+TransportFactory FactoryFor(const EngineConfig& config) {
+  return [config](const TransportPlace& place) { return MakeTransport(config, place); };
 }
 
 }  // namespace
@@ -55,14 +78,28 @@ std::shared_ptr<Engine> Process::engine() const {
   return engine_;
 }
 
-absl::Status Process::Init() {
+absl::Status Process::Init(const StaticSets& sets) {
   if (forked_child.load()) {
     return absl::FailedPreconditionError(
         "this process was forked from one that has used hvd; start it with exec instead");
   }
   std::lock_guard<std::mutex> lock(life_mutex_);
   if (engine() != nullptr) return absl::OkStatus();
-  return InitLocked();
+  const absl::Status status = InitLocked(sets);
+  // What others have broken they know.
+  if (!status.ok() && !absl::IsAborted(status)) TellInitFailed(std::string(status.message()));
+  if (!status.ok() && joining_) session_ = nullptr;  // a broken link is of no use for another try
+  joining_ = false;
+  return status;
+}
+
+// The program may go on without hvd, or say nothing of its own when it ends.
+void Process::TellInitFailed(const std::string& why) {
+  if (session_ == nullptr) {
+    const auto link = ReadLink();
+    if (!link.ok() || !link->has_value() || !OpenSession(**link).ok()) return;
+  }
+  (void)session_->TellInitFailed(why).ok();
 }
 
 absl::Status Process::OpenSession(const LinkName& link) {
@@ -72,9 +109,22 @@ absl::Status Process::OpenSession(const LinkName& link) {
   return session.status();
 }
 
+absl::StatusOr<std::unique_ptr<EpochWorld>> Process::JoinEpoch(const EngineConfig& config,
+                                                               const StaticSets& sets) {
+  JoinOptions options;
+  options.after_epoch = last_epoch_;
+  options.host_cores = config.host_cores;
+  options.make_transport = FactoryFor(config);
+  options.arena = &arena_;
+  options.terms = config.terms;
+  options.terms.push_back(ProcessSetsTerm(sets));
+  return EpochWorld::Join(session_.get(), options);
+}
+
 // What can be wrong about this rank alone is looked at before it joins: it would leave the others
 // behind in an epoch that it is no part of.
-absl::Status Process::InitLocked() {
+absl::Status Process::InitLocked(const StaticSets& sets) {
+  const FloatRules inherited;  // by the threads that the transport makes
   const absl::StatusOr<EngineConfig> config = ReadConfig();
   if (!config.ok()) return config.status();
   Tuner::Place place;
@@ -84,13 +134,9 @@ absl::Status Process::InitLocked() {
   }
   auto tuner = Tuner::Make(place, *config);
   if (!tuner.ok()) return tuner.status();
-  auto world = config->link ? EpochWorld::Join(session_.get(), {last_epoch_, config->host_cores,
-                                                                UcxFactory(*config), &arena_})
-                            : EpochWorld::Alone();
-  if (!world.ok()) {
-    session_ = nullptr;  // a broken link is of no use for another try
-    return world.status();
-  }
+  joining_ = true;
+  auto world = config->link ? JoinEpoch(*config, sets) : EpochWorld::Alone();
+  if (!world.ok()) return world.status();
   last_epoch_ = (*world)->epoch();
   if ((*world)->rank() == 0) SaySettings(*config);
   auto engine = std::make_shared<Engine>(std::move(*world), *config, std::move(*tuner));

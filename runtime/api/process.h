@@ -21,7 +21,8 @@ class Process {
  public:
   static Process& Get();
 
-  absl::Status Init();
+  // `sets`: what AddStaticSets will be given; compared with the other ranks'.
+  absl::Status Init(const StaticSets& sets);
   // After the first Init of an epoch only; collective. Nothing when it has been called already.
   // After an error this rank has left the epoch.
   absl::Status AddStaticSets(const StaticSets& sets);
@@ -42,11 +43,15 @@ class Process {
   Process();
   // REQUIRES: life_mutex_.
   absl::Status OpenSession(const LinkName& link);
-  absl::Status InitLocked();
+  void TellInitFailed(const std::string& why);
+  absl::Status InitLocked(const StaticSets& sets);
+  absl::StatusOr<std::unique_ptr<EpochWorld>> JoinEpoch(const EngineConfig& config,
+                                                        const StaticSets& sets);
   void BeginTimelineOf(const EngineConfig& config, const EpochWorld& world);
   void ShutdownLocked();
 
   std::mutex life_mutex_;             // held during Init and Shutdown
+  bool joining_ = false;              // guarded by life_mutex_; hvd_init has come as far as that
   std::unique_ptr<Session> session_;  // guarded by life_mutex_; outlives epochs
   uint64_t last_epoch_ = 0;           // guarded by life_mutex_
   bool static_sets_added_ = false;    // guarded by life_mutex_; in this epoch

@@ -8,8 +8,10 @@ namespace hvd {
 namespace {
 
 // Horovod's jobs may say that their sets are fixed; then a stray change is an error on every rank.
-hvd_status_t CheckDynamic(const Engine& engine) {
-  if (engine.config().dynamic_process_sets) return HVD_OK;
+hvd_status_t CheckChange() {
+  const auto engine = Process::Get().engine();  // not kept: a shutdown ends it
+  if (engine == nullptr) return NotInitialized();
+  if (engine->config().dynamic_process_sets) return HVD_OK;
   return Fail(HVD_ERR_UNSUPPORTED,
               "HVD_DYNAMIC_PROCESS_SETS=0 forbids to add or remove process sets; give them to "
               "hvd_init, or unset it");
@@ -30,21 +32,15 @@ hvd_status_t hvd_add_process_set(const int32_t* ranks, int32_t n, int32_t* set) 
     if (set == nullptr) return hvd::Fail(HVD_ERR_INVALID, "set is NULL");
     if (ranks == nullptr) return hvd::Fail(HVD_ERR_INVALID, "ranks is NULL");
     if (n < 1) return hvd::Fail(HVD_ERR_INVALID, "n is " + std::to_string(n) + "; at least one");
-    hvd::Process& process = hvd::Process::Get();
-    const auto engine = process.engine();
-    if (engine == nullptr) return hvd::NotInitialized();
-    if (const hvd_status_t code = hvd::CheckDynamic(*engine); code != HVD_OK) return code;
-    return hvd::Return(process.sets().Add({ranks, static_cast<size_t>(n)}, set));
+    if (const hvd_status_t code = hvd::CheckChange(); code != HVD_OK) return code;
+    return hvd::Return(hvd::Process::Get().sets().Add({ranks, static_cast<size_t>(n)}, set));
   });
 }
 
 hvd_status_t hvd_remove_process_set(int32_t set) {
   return hvd::Guarded([&]() -> hvd_status_t {
-    hvd::Process& process = hvd::Process::Get();
-    const auto engine = process.engine();
-    if (engine == nullptr) return hvd::NotInitialized();
-    if (const hvd_status_t code = hvd::CheckDynamic(*engine); code != HVD_OK) return code;
-    return hvd::Return(process.sets().Remove(set));
+    if (const hvd_status_t code = hvd::CheckChange(); code != HVD_OK) return code;
+    return hvd::Return(hvd::Process::Get().sets().Remove(set));
   });
 }
 

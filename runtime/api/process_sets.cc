@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <deque>
+#include <exception>
+#include <limits>
 
 namespace hvd {
 namespace {
 
-// All changes go under one name, so that ranks that ask for different ones get a mismatch.
-constexpr char kChangeName[] = "hvd: process sets";
-constexpr char kJoinName[] = "hvd: join";
-constexpr char kRemovedName[] = "hvd: process set removed";
+// As kOwnName. All changes go under one name, so that ranks that ask for different ones get a
+// mismatch.
+constexpr char kChangeName[] = "\x01hvd: process sets";
+constexpr char kJoinName[] = "\x01hvd: join";
+constexpr char kRemovedName[] = "\x01hvd: process set removed";
 
 std::string Numbers(const std::vector<int>& ranks) {
   std::string text = "[";
@@ -64,6 +67,7 @@ void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& conf
   global_.store(set.get());
   sets_ = {{HVD_GLOBAL_PROCESS_SET, std::move(set)}};
   last_id_ = 0;
+  stopping_.store(false);
 }
 
 // Those that this rank is a member of; the global one first, if there are any.
@@ -106,13 +110,19 @@ absl::Status ProcessSets::Join(int32_t* last_rank) {
 // A rank that leaves waits for the others, who may wait for it in another set: so it says in all of
 // them that it leaves, the global one first, before it waits. That it does in the order of their
 // numbers on every rank, the global one last.
+//
+// A change that another thread has under way is agreed on the global set: once this rank has left
+// that, the change is agreed on all ranks or ends with an error, and then this rank makes it like
+// all others, who count on it. Only then is it known which sets there are.
 void ProcessSets::Stop() {
+  stopping_.store(true);
+  for (const SetPointer& set : AsMember()) set->engine->BeginLeave();
+  std::lock_guard<std::mutex> change(change_mutex_);
   const std::vector<SetPointer> sets = AsMember();
-  std::vector<Engine::Leave> leaves(sets.size());
-  for (size_t i = 0; i < sets.size(); ++i) sets[i]->engine->BeginLeave(&leaves[i]);
+  for (const SetPointer& set : sets) set->engine->BeginLeave();
   // Other threads still see the sets until all their requests are done.
-  for (size_t i = 1; i < sets.size(); ++i) sets[i]->engine->FinishLeave(&leaves[i]);
-  if (!sets.empty()) sets[0]->engine->FinishLeave(&leaves[0]);
+  for (size_t i = 1; i < sets.size(); ++i) sets[i]->engine->FinishLeave();
+  if (!sets.empty()) sets[0]->engine->FinishLeave();
   global_.store(nullptr);
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -219,17 +229,46 @@ int ProcessSets::FreeRegion() const {
   return -1;
 }
 
-absl::Status ProcessSets::Publish(const std::shared_ptr<ProcessSet>& set) {
+// Of a change: aborted when there is none, or not for long.
+absl::StatusOr<ProcessSets::SetPointer> ProcessSets::Global() const {
+  SetPointer global = stopping_.load() ? nullptr : Find(HVD_GLOBAL_PROCESS_SET);
+  if (global == nullptr) return NotInitialized();
+  return global;
+}
+
+absl::StatusOr<int32_t> ProcessSets::NextId() {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (sets_.empty()) return NotInitialized();  // stopped on another thread
-  sets_.emplace(set->id, set);
-  return absl::OkStatus();
+  if (last_id_ == std::numeric_limits<int32_t>::max()) {
+    return absl::ResourceExhaustedError(
+        "all numbers of process sets have been used; shut down and init again to begin anew");
+  }
+  return ++last_id_;
+}
+
+// The set's own engine. What goes wrong here ends the epoch: the other members count on this rank.
+absl::Status ProcessSets::Make(ProcessSet* set) const {
+  EpochWorld& job = set->global_engine->world();
+  try {
+    auto world = EpochWorld::ForSet(&job, {set->region, set->ranks, set->id});
+    if (world.ok()) {
+      set->engine = std::make_shared<Engine>(*std::move(world), config_);
+      return absl::OkStatus();
+    }
+    if (absl::IsAborted(world.status())) return world.status();
+    return job.waiter().EndEpoch("rank " + std::to_string(set->global_engine->world().rank()) +
+                                 " cannot make " + Describe(*set) + ": " +
+                                 std::string(world.status().message()));
+  } catch (const std::exception& error) {
+    job.board().AbortThrown(error, kChangeName);
+    throw;
+  }
 }
 
 absl::Status ProcessSets::Add(absl::Span<const int32_t> ranks, int32_t* id) {
   std::lock_guard<std::mutex> change(change_mutex_);
-  const SetPointer global = Find(HVD_GLOBAL_PROCESS_SET);
-  if (global == nullptr) return NotInitialized();
+  const absl::StatusOr<SetPointer> found = Global();
+  if (!found.ok()) return found.status();
+  const SetPointer& global = *found;
   auto sorted = CheckRanks(ranks, static_cast<int>(global->ranks.size()));
   if (!sorted.ok()) return sorted.status();
   absl::Status agreed = AgreeOnAdding(*sorted, global->engine.get());
@@ -247,10 +286,9 @@ absl::Status ProcessSets::Add(absl::Span<const int32_t> ranks, int32_t* id) {
                                         " process sets besides the global one already, and room "
                                         "for no more; remove one first");
   }
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    set->id = ++last_id_;
-  }
+  const absl::StatusOr<int32_t> next = NextId();
+  if (!next.ok()) return next.status();
+  set->id = *next;
   set->ranks = *std::move(sorted);
   set->global_engine = global->engine;
   const auto at = std::lower_bound(set->ranks.begin(), set->ranks.end(), global->index);
@@ -258,12 +296,12 @@ absl::Status ProcessSets::Add(absl::Span<const int32_t> ranks, int32_t* id) {
     set->index = static_cast<int>(at - set->ranks.begin());
     const WatchPlace job = global->engine->world().watch();
     set->counted_before.Add(WatchOf(job.page, job.local_rank).metrics[set->region]);
-    auto world = EpochWorld::ForSet(&global->engine->world(), {set->region, set->ranks, set->id});
-    if (!world.ok()) return world.status();
-    set->engine = std::make_shared<Engine>(*std::move(world), config_);
+    if (absl::Status made = Make(set.get()); !made.ok()) return made;
   }
   *id = set->id;
-  return Publish(set);
+  std::lock_guard<std::mutex> lock(mutex_);
+  sets_.emplace(set->id, std::move(set));
+  return absl::OkStatus();
 }
 
 absl::Status ProcessSets::Remove(int32_t id) {
@@ -271,8 +309,9 @@ absl::Status ProcessSets::Remove(int32_t id) {
   if (id == HVD_GLOBAL_PROCESS_SET) {
     return absl::InvalidArgumentError("process set 0 is all ranks and cannot be removed");
   }
-  const SetPointer global = Find(HVD_GLOBAL_PROCESS_SET);
-  if (global == nullptr) return NotInitialized();
+  const absl::StatusOr<SetPointer> found = Global();
+  if (!found.ok()) return found.status();
+  const SetPointer& global = *found;
   SetPointer set = Find(id);
   if (set == nullptr) return absl::InvalidArgumentError(Unknown(id));
   absl::Status agreed = AgreeOnRemoving(id, kChangeName, global->engine.get());
@@ -286,7 +325,7 @@ absl::Status ProcessSets::Remove(int32_t id) {
   // another.
   absl::Status left = AgreeOnRemoving(id, kRemovedName, global->engine.get());
   if (!left.ok()) return AsMismatch(left);
-  if (set->engine != nullptr) set->engine->world().ClearMemory();
+  if (set->engine != nullptr) set->engine->world().GiveMemoryBack();
   return absl::OkStatus();
 }
 

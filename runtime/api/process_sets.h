@@ -45,7 +45,8 @@ class ProcessSets {
   // This rank has no more work in any set until all ranks of the job have joined; *last_rank gets
   // the one that did last.
   absl::Status Join(int32_t* last_rank);
-  // Leaves every set, and waits until all its members do. Afterwards there are none.
+  // Leaves every set, and waits until all its members do. Afterwards there are none. A change that
+  // is under way on another thread comes to its end first; later ones are refused.
   void Stop();
 
   // Collective over all ranks. AlreadyExists when a set of these ranks exists; *id is its number
@@ -69,12 +70,15 @@ class ProcessSets {
   absl::StatusOr<std::vector<int>> CheckRanks(absl::Span<const int32_t> ranks, int world) const;
   SetPointer FindByRanks(const std::vector<int>& ranks) const;
   int FreeRegion() const;  // -1: none
-  absl::Status Publish(const std::shared_ptr<ProcessSet>& set);
+  absl::StatusOr<SetPointer> Global() const;
+  absl::Status Make(ProcessSet* set) const;
+  absl::StatusOr<int32_t> NextId();
   std::string Unknown(int32_t id) const;
   void DropStopped() const;
 
   EngineConfig config_;      // of this epoch
-  std::mutex change_mutex_;  // held while a change is agreed and made
+  std::mutex change_mutex_;  // held while a change is agreed and made, and while all sets go
+  std::atomic<bool> stopping_{false};  // from Stop to the next Start
   mutable std::mutex mutex_;
   std::map<int32_t, SetPointer> sets_;  // guarded by mutex_
   int32_t last_id_ = 0;                 // guarded by mutex_; never goes back within an epoch

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "runtime/collective/kernels/float_rules.h"
 #include "runtime/collective/narrow.h"
 #include "runtime/collective/slices.h"
 
@@ -170,6 +171,7 @@ class AdasumRun {
 }  // namespace
 
 absl::Status Adasum(const AdasumArgs& args, Collectives* collectives) {
+  const FloatRules rules;
   if (args.dtype == HVD_FLOAT64) return AdasumRun<double>(args, collectives).Run();
   return AdasumRun<float>(args, collectives).Run();
 }

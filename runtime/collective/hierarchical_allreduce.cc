@@ -12,7 +12,7 @@ absl::Status HierarchicalCollectives::AllreduceOnFirstRail(const ReduceArgs& arg
   const size_t bytes = view.count() * view.element_bytes();
   if (bytes == 0) return absl::OkStatus();
   const bool is_packed = view.parts().size() > 1;
-  ReduceArgs within = WithinHost(args);
+  ReduceArgs within = WithinHost(args, size());
   within.parts = {};
   within.input = view.parts()[0].input;
   within.output = view.parts()[0].output;
@@ -27,8 +27,8 @@ absl::Status HierarchicalCollectives::AllreduceOnFirstRail(const ReduceArgs& arg
     across.op = args.op;
     across.input = within.output;
     across.prescale = 1.0;
-    across.postscale = args.postscale;
-    across.divisor = args.divisor != 0 ? args.divisor : size();
+    across.postscale = args.postscale / within.postscale;
+    across.divisor = DivisorOf(args, size());
     if (absl::Status crossed = rail_->Allreduce(across); !crossed.ok()) return crossed;
   }
   absl::Status passed = host_->Broadcast({within.output, within.output, bytes, 0});
@@ -76,7 +76,7 @@ absl::Status HierarchicalCollectives::AllreduceOnRails(const ReduceArgs& args,
     Chunk& chunk = chunk_at(k);
     chunk = {chunks.begin(k), chunks.count(k), RailBounds(chunks.count(k))};
     const TensorView::Piece sole = sole_piece(chunk);
-    ReduceArgs within = WithinHost(args);
+    ReduceArgs within = WithinHost(args, size());
     within.parts = {};
     within.count = chunk.count;
     within.output = slice_room(k);

@@ -6,6 +6,7 @@
 #include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/pipeline.h"
 #include "runtime/collective/slices.h"
+#include "runtime/collective/wide_average.h"
 #include "runtime/collective/within_host.h"
 
 namespace hvd {
@@ -99,7 +100,7 @@ class HierarchicalReduceScatter {
   absl::Status Before(size_t k) {
     const Chunk chunk = ChunkAt(k);
     const std::byte* input = Packed(chunk, k);
-    const ReduceScatterArgs within = WithinHost(args_);
+    const ReduceScatterArgs within = WithinHost(args_, group_.size());
     for (int h = 0; h < group_.hosts(); ++h) {
       absl::Status summed = group_.host_->ReduceScatter(
           ReduceArgs{.input = input + chunk.blocks[h] * width_,
@@ -107,7 +108,8 @@ class HierarchicalReduceScatter {
                      .count = chunk.blocks[h + 1] - chunk.blocks[h],
                      .dtype = within.dtype,
                      .op = within.op,
-                     .prescale = within.prescale},
+                     .prescale = within.prescale,
+                     .postscale = within.postscale},
           chunk.rails[h]);
       if (!summed.ok()) return summed;
     }
@@ -155,6 +157,7 @@ class HierarchicalReduceScatter {
 
 absl::Status HierarchicalCollectives::ReduceScatter(const ReduceScatterArgs& args) {
   if (hosts() == 1) return host_->ReduceScatter(args);
+  if (AveragesIntegers(args.op, args.dtype)) return AverageIntegers(args, this);
   if (flat()) return rail_->ReduceScatter(args);
   absl::StatusOr<MessageReduce> across = AcrossHosts(args, size());
   if (!across.ok()) return across.status();

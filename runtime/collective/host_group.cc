@@ -4,10 +4,17 @@
 
 namespace hvd {
 
+template <class Done>
+absl::Status HostGroup::Until(const Done& done) {
+  absl::Status waited = waiter_->Until(done);
+  if (waited.ok()) waiter_->NoteMove();
+  return waited;
+}
+
 template <class Reached>
 absl::Status HostGroup::AwaitPeers(const Reached& reached) {
   int next = 0;
-  return waiter_->Until([&] {
+  return Until([&] {
     while (next < size_ && (next == rank_ || reached(next))) ++next;
     return next == size_;
   });
@@ -46,7 +53,7 @@ void HostGroup::PublishMark(absl::Span<const std::byte> payload) {
 
 absl::Status HostGroup::AwaitMark(int peer) {
   const std::atomic<uint64_t>& theirs = MarkOf(peer).operation;
-  return waiter_->Until([&] { return theirs.load(std::memory_order_acquire) >= operation_; });
+  return Until([&] { return theirs.load(std::memory_order_acquire) >= operation_; });
 }
 
 absl::Status HostGroup::AwaitMarks() {
@@ -78,7 +85,7 @@ void HostGroup::Advance(Counter counter, uint64_t rounds) {
 
 absl::Status HostGroup::Await(Counter counter, int peer, uint64_t rounds) {
   const std::atomic<uint64_t>& theirs = CounterOf(peer, counter);
-  return waiter_->Until([&] { return theirs.load(std::memory_order_acquire) >= rounds; });
+  return Until([&] { return theirs.load(std::memory_order_acquire) >= rounds; });
 }
 
 absl::Status HostGroup::AwaitAll(Counter counter, uint64_t rounds) {

@@ -74,6 +74,9 @@ class HostGroup {
   absl::Status AwaitStage(uint64_t round, uint64_t stages);
   const Mark& MarkOf(int peer) const { return region_.board(peer).marks[operation_ % 2]; }
   std::atomic<uint64_t>& CounterOf(int peer, Counter counter) const;
+  // A wait of an operation: that it is over is seen from outside.
+  template <class Done>
+  absl::Status Until(const Done& done);
   // Waits until reached(peer) for all peers.
   template <class Reached>
   absl::Status AwaitPeers(const Reached& reached);

@@ -9,6 +9,7 @@
 #include "runtime/collective/pipeline.h"
 #include "runtime/collective/slices.h"
 #include "runtime/collective/tensor_view.h"
+#include "runtime/collective/wide_average.h"
 
 namespace hvd {
 namespace {
@@ -33,6 +34,7 @@ void ReduceAlone(const MessageReduce& reduce) {
 
 absl::Status MessageCollectives::Allreduce(const ReduceArgs& args) {
   if (absl::Status alive = group_.waiter()->Check(); !alive.ok()) return alive;
+  if (size() > 1 && AveragesIntegers(args.op, args.dtype)) return AverageIntegers(args, this);
   absl::StatusOr<MessageReduce> reduce = ReductionOf(args, size());
   if (!reduce.ok()) return reduce.status();
   const TensorView view(args);
@@ -51,12 +53,11 @@ absl::Status MessageCollectives::Allreduce(const ReduceArgs& args) {
   return done;
 }
 
-absl::Status MessageCollectives::AllreduceBuffer(MessageReduce reduce) {
+absl::Status MessageCollectives::AllreduceBuffer(const MessageReduce& reduce) {
   if (size() == 1) {
     ReduceAlone(reduce);
     return absl::OkStatus();
   }
-  ApplyPrescale(&reduce);
   const bool one_shot =
       reduce.bytes() <= thresholds_.one_shot_bytes && size() <= thresholds_.one_shot_ranks;
   if (!one_shot && !thresholds_.deterministic && reduce.bytes() < thresholds_.ring_bytes) {
@@ -92,6 +93,7 @@ MessageCollectives::Started MessageCollectives::StartAllreduce(const MessageRedu
 
 absl::Status MessageCollectives::ReduceScatter(const ReduceScatterArgs& args) {
   if (absl::Status alive = group_.waiter()->Check(); !alive.ok()) return alive;
+  if (size() > 1 && AveragesIntegers(args.op, args.dtype)) return AverageIntegers(args, this);
   absl::StatusOr<MessageReduce> reduce = ReductionOf(args, size());
   if (!reduce.ok()) return reduce.status();
   std::vector<Extent> slices;
@@ -105,12 +107,6 @@ absl::Status MessageCollectives::ReduceScatter(const ReduceScatterArgs& args) {
   if (size() == 1) {
     ReduceAlone(*reduce);
     return absl::OkStatus();
-  }
-  if (reduce->prescale != 1.0) {
-    packed_.resize(reduce->bytes());
-    std::byte* output = std::exchange(reduce->output, packed_.data());
-    ApplyPrescale(&*reduce);
-    reduce->output = output;
   }
   auto run = StartReduceScatter(*reduce, std::move(slices), Company::kAlone);
   return run.ok() ? Finish(group_.waiter(), run->get()) : run.status();

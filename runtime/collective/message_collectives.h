@@ -30,7 +30,7 @@ struct MessageThresholds {
   // Segments that a ring has on the wire; a quarter in a pipeline, where several share the link.
   size_t window = 16;
   size_t chain_bytes = size_t{256} << 10;  // broadcast: from this, a chain
-  size_t chunk_bytes = size_t{2} << 20;    // what goes through a pipeline at a time
+  size_t chunk_bytes = size_t{1} << 20;    // what goes through a pipeline at a time
   // Sums are in rank order wherever an element lies, and so do not depend on the fusion.
   bool deterministic = false;
 };
@@ -55,7 +55,7 @@ class MessageCollectives : public Collectives {
   // buffers must live until the run is finished or destroyed.
   using Started = absl::StatusOr<std::unique_ptr<MessageRun>>;
   enum class Company { kAlone, kPiped };
-  // REQUIRES for the reductions: size() > 1, no prescale.
+  // REQUIRES for the reductions: size() > 1.
   Started StartAllreduce(const MessageReduce& reduce, Company company);
   Started StartReduceScatter(const MessageReduce& reduce, std::vector<Extent> slices,
                              Company company);
@@ -70,13 +70,13 @@ class MessageCollectives : public Collectives {
     return {std::max<size_t>(1, thresholds_.segment_bytes),
             std::max<size_t>(1, thresholds_.window / share)};
   }
-  absl::Status AllreduceBuffer(MessageReduce reduce);
+  absl::Status AllreduceBuffer(const MessageReduce& reduce);
   absl::Status AllreduceInChunks(const MessageReduce& reduce);
 
   MessageGroup group_;
   MessageThresholds thresholds_;
   std::vector<std::byte> room_;    // what a peer sent, while doubling
-  std::vector<std::byte> packed_;  // several tensors one after the other, or a scaled input
+  std::vector<std::byte> packed_;  // several tensors one after the other
 };
 
 }  // namespace hvd

@@ -55,7 +55,7 @@ class Doubling {
   void Add(bool lower_first, SumKind kind) {
     const void* sources[2] = {reduce_.output, room_};
     if (!lower_first) std::swap(sources[0], sources[1]);
-    Combine(reduce_, sources, reduce_.output, reduce_.count, kind);
+    Combine(reduce_, {sources}, reduce_.output, reduce_.count, kind);
   }
 
   MessageGroup* const group_;
@@ -70,8 +70,10 @@ class Doubling {
 absl::Status DoublingAllreduce(MessageGroup* group, const MessageReduce& reduce,
                                std::vector<std::byte>* room) {
   room->resize(reduce.bytes());
-  if (reduce.output != reduce.input) CopyBytes(reduce.output, reduce.input, reduce.bytes());
-  return Doubling(group, reduce, room->data()).Run();
+  MessageReduce scaled = reduce;
+  ApplyPrescale(&scaled);
+  if (scaled.output != scaled.input) CopyBytes(scaled.output, scaled.input, scaled.bytes());
+  return Doubling(group, scaled, room->data()).Run();
 }
 
 }  // namespace hvd

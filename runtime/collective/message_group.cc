@@ -22,28 +22,31 @@ absl::Status MessageGroup::EndEpoch(const absl::Status& cause, int peer) {
 }
 
 absl::Status MessageGroup::Send(Route route, const void* data, size_t bytes, Request* request) {
-  auto sent = options_.transport->Send(options_.ranks[route.peer], {options_.channel, route.step},
-                                       data, bytes);
+  const MessageTag tag = {options_.channel, route.step};
+  auto sent = options_.transport->Send(options_.ranks[route.peer], tag, data, bytes);
   if (!sent.ok()) return EndEpoch(sent.status(), route.peer);
-  *request = *std::move(sent);
+  options_.transport->notes().Sent(options_.ranks[route.peer], tag);
+  *request = {*std::move(sent), false, route};
   return absl::OkStatus();
 }
 
 absl::Status MessageGroup::Receive(Route route, void* data, size_t bytes, Request* request) {
-  auto posted = options_.transport->Receive(options_.ranks[route.peer],
-                                            {options_.channel, route.step}, data, bytes);
+  const MessageTag tag = {options_.channel, route.step};
+  auto posted = options_.transport->Receive(options_.ranks[route.peer], tag, data, bytes);
   if (!posted.ok()) return EndEpoch(posted.status(), route.peer);
-  *request = *std::move(posted);
+  options_.transport->notes().Asked(options_.ranks[route.peer], tag);
+  *request = {*std::move(posted), true, route};
   return absl::OkStatus();
 }
 
 absl::Status MessageGroup::Await(Request* request) {
   absl::StatusOr<bool> done = false;
   absl::Status waited = options_.waiter->Until([&] {
-    done = *request == nullptr ? true : (*request)->Test();
+    done = request->message == nullptr ? true : request->message->Test();
     return !done.ok() || *done;
   });
-  request->reset();
+  if (done.ok() && *done) Take(request);
+  request->message = nullptr;
   return done.ok() ? waited : EndEpoch(done.status(), -1);
 }
 
@@ -55,11 +58,20 @@ absl::Status MessageGroup::AwaitAll(std::vector<Request>* requests) {
 }
 
 absl::StatusOr<bool> MessageGroup::TakeIfDone(Request* request) {
-  if (*request == nullptr) return true;
-  const absl::StatusOr<bool> done = (*request)->Test();
+  if (request->message == nullptr) return true;
+  const absl::StatusOr<bool> done = request->message->Test();
   if (!done.ok()) return EndEpoch(done.status(), -1);
-  if (*done) request->reset();
+  if (*done) Take(request);
   return *done;
+}
+
+void MessageGroup::Take(Request* request) {
+  if (request->message == nullptr) return;
+  request->message = nullptr;
+  options_.waiter->NoteMove();
+  if (!request->receives) return;
+  options_.transport->notes().Came(options_.ranks[request->route.peer],
+                                   {options_.channel, request->route.step});
 }
 
 }  // namespace hvd

@@ -31,11 +31,16 @@ struct MessageGroupOptions {
 
 class MessageGroup {
  public:
-  using Request = std::unique_ptr<TransportRequest>;
   // Whom to, and in which operation.
   struct Route {
     int peer = 0;
     uint32_t step = 0;
+  };
+  // A message under way, or none.
+  struct Request {
+    std::unique_ptr<TransportRequest> message;
+    bool receives = false;
+    Route route = {};
   };
 
   explicit MessageGroup(MessageGroupOptions options) : options_(std::move(options)) {}
@@ -66,6 +71,8 @@ class MessageGroup {
 
  private:
   absl::Status EndEpoch(const absl::Status& cause, int peer);
+  // Drops it: it is done.
+  void Take(Request* request);
 
   const MessageGroupOptions options_;
   uint32_t step_ = 0;

@@ -91,7 +91,7 @@ class OwnerRun : public MessageRun {
       sources[peer] = peer == me ? reduce_.input + BeginOf(me) * reduce_.width
                                  : rooms_.get() + peer * room_bytes_;
     }
-    Combine(reduce_, sources, ResultOf(me), CountOf(me), SumKind::kLast);
+    Combine(reduce_, {sources}, ResultOf(me), CountOf(me), SumKind::kLast);
   }
 
   // In place, a result overwrites what this rank sent to its owner: the owner has it by then.

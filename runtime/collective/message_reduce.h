@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "runtime/collective/collectives.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
+#include "runtime/collective/wire_scale.h"
 
 namespace hvd {
 
@@ -17,9 +18,8 @@ struct MessageReduce {
   size_t count = 0;             // elements
   size_t width = 0;             // bytes of one
   ReduceKernel kernel = nullptr;
-  // With the last sum. `prescale` is for each rank's own input, before anything is summed.
-  double prescale = 1.0;
-  double postscale = 1.0;
+  double prescale = 1.0;   // of each rank's own input, before it is summed
+  double postscale = 1.0;  // this and the divisor: with the last sum
   int divisor = 1;
 
   size_t bytes() const { return count * width; }
@@ -38,20 +38,30 @@ absl::StatusOr<MessageReduce> ReductionOf(const Args& args, int size) {
     return absl::InvalidArgumentError("bool cannot be scaled; leave prescale and postscale at 1");
   }
   reduce.width = DtypeBytes(args.dtype);
-  reduce.prescale = args.prescale;
-  reduce.postscale = args.postscale;
-  if (args.op == HVD_AVERAGE) reduce.divisor = args.divisor != 0 ? args.divisor : size;
+  const double shrink = WireScale(args, size);
+  reduce.prescale = args.prescale * shrink;
+  reduce.postscale = args.postscale / shrink;
+  if (args.op == HVD_AVERAGE) reduce.divisor = DivisorOf(args, size);
   return reduce;
 }
 
 enum class SumKind { kPartial, kLast };
 
-// Combines in the sources' order; the last sum is divided and scaled.
-inline void Combine(const MessageReduce& reduce, absl::Span<const void* const> sources,
-                    void* destination, size_t count, SumKind kind) {
+// What is combined, in its order: first `prescaled` sources that have been scaled, then ranks' own
+// inputs.
+struct Addends {
+  absl::Span<const void* const> sources;
+  int prescaled = 0;
+};
+
+// The last sum is divided and scaled.
+inline void Combine(const MessageReduce& reduce, const Addends& addends, void* destination,
+                    size_t count, SumKind kind) {
   ReduceTask task;
-  task.sources = sources.data();
-  task.source_count = static_cast<int>(sources.size());
+  task.sources = addends.sources.data();
+  task.source_count = static_cast<int>(addends.sources.size());
+  task.prescale = reduce.prescale;
+  task.prescaled = addends.prescaled;
   task.destinations = &destination;
   task.destination_count = 1;
   task.count = count;
@@ -62,7 +72,8 @@ inline void Combine(const MessageReduce& reduce, absl::Span<const void* const> s
   if (count > 0) reduce.kernel(task);
 }
 
-// Scales the own input, where that is asked for, into the output, which is the input from then on.
+// Scales the own input, where that is asked for, into the output, which is the input from then on:
+// for algorithms in which inputs and sums meet in any order.
 void ApplyPrescale(MessageReduce* reduce);
 
 }  // namespace hvd

@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "runtime/collective/kernels/float_rules.h"
+
 namespace hvd {
 namespace {
 
@@ -54,37 +56,51 @@ struct Float16 {
 };
 
 template <class Wide, class Format>
-void NarrowLoop(const void* wide, uint16_t* narrow, size_t count) {
+void NarrowLoop(const void* wide, uint16_t* narrow, size_t count, double scale) {
   const auto* source = static_cast<const Wide*>(wide);
-  for (size_t i = 0; i < count; ++i) narrow[i] = Format::FromFloat(static_cast<float>(source[i]));
+  if (scale == 1) {
+    for (size_t i = 0; i < count; ++i) narrow[i] = Format::FromFloat(static_cast<float>(source[i]));
+  } else {
+    for (size_t i = 0; i < count; ++i) {
+      narrow[i] = Format::FromFloat(static_cast<float>(source[i] * scale));
+    }
+  }
 }
 
 template <class Wide, class Format>
-void WidenLoop(const uint16_t* narrow, void* wide, size_t count) {
+void WidenLoop(const uint16_t* narrow, void* wide, size_t count, double scale) {
   auto* result = static_cast<Wide*>(wide);
-  for (size_t i = 0; i < count; ++i) result[i] = static_cast<Wide>(Format::ToFloat(narrow[i]));
+  if (scale == 1) {
+    for (size_t i = 0; i < count; ++i) result[i] = static_cast<Wide>(Format::ToFloat(narrow[i]));
+  } else {
+    for (size_t i = 0; i < count; ++i) {
+      result[i] = static_cast<Wide>(Format::ToFloat(narrow[i]) * scale);
+    }
+  }
 }
 
 }  // namespace
 
-void Narrow(NarrowPair types, const void* wide, uint16_t* narrow, size_t count) {
+void Narrow(NarrowPair types, const void* wide, uint16_t* narrow, size_t count, double scale) {
+  const FloatRules rules;
   const bool half = types.narrow == HVD_FLOAT16;
   if (types.wide == HVD_FLOAT64) {
-    return half ? NarrowLoop<double, Float16>(wide, narrow, count)
-                : NarrowLoop<double, Bfloat16>(wide, narrow, count);
+    return half ? NarrowLoop<double, Float16>(wide, narrow, count, scale)
+                : NarrowLoop<double, Bfloat16>(wide, narrow, count, scale);
   }
-  return half ? NarrowLoop<float, Float16>(wide, narrow, count)
-              : NarrowLoop<float, Bfloat16>(wide, narrow, count);
+  return half ? NarrowLoop<float, Float16>(wide, narrow, count, scale)
+              : NarrowLoop<float, Bfloat16>(wide, narrow, count, scale);
 }
 
-void Widen(NarrowPair types, const uint16_t* narrow, void* wide, size_t count) {
+void Widen(NarrowPair types, const uint16_t* narrow, void* wide, size_t count, double scale) {
+  const FloatRules rules;
   const bool half = types.narrow == HVD_FLOAT16;
   if (types.wide == HVD_FLOAT64) {
-    return half ? WidenLoop<double, Float16>(narrow, wide, count)
-                : WidenLoop<double, Bfloat16>(narrow, wide, count);
+    return half ? WidenLoop<double, Float16>(narrow, wide, count, scale)
+                : WidenLoop<double, Bfloat16>(narrow, wide, count, scale);
   }
-  return half ? WidenLoop<float, Float16>(narrow, wide, count)
-              : WidenLoop<float, Bfloat16>(narrow, wide, count);
+  return half ? WidenLoop<float, Float16>(narrow, wide, count, scale)
+              : WidenLoop<float, Bfloat16>(narrow, wide, count, scale);
 }
 
 }  // namespace hvd

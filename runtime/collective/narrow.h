@@ -1,5 +1,5 @@
 // float32 and float64 ↔ float16 and bfloat16, rounded to nearest even; a NaN stays one. A float64
-// is rounded to float32 first.
+// is rounded to float32 first. What a program has set for float arithmetic does not matter.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@ struct NarrowPair {
   hvd_dtype_t wide = HVD_FLOAT32;
   hvd_dtype_t narrow = HVD_FLOAT16;
 };
-void Narrow(NarrowPair types, const void* wide, uint16_t* narrow, size_t count);
-void Widen(NarrowPair types, const uint16_t* narrow, void* wide, size_t count);
+// `scale`: multiplies what is wide, before or after.
+void Narrow(NarrowPair types, const void* wide, uint16_t* narrow, size_t count, double scale = 1);
+void Widen(NarrowPair types, const uint16_t* narrow, void* wide, size_t count, double scale = 1);
 
 }  // namespace hvd

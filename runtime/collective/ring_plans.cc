@@ -46,6 +46,9 @@ class SlicedPlan : public RingPlan {
     return Segment(slices_[slice], transfer % segments_, segments_);
   }
   size_t StepTransfers() const { return (size_ - 1) * segments_; }
+  // In the first step what comes is a rank's own input, and later a sum, whose addends have been
+  // scaled.
+  int SumsAmong(size_t transfer) const { return transfer < segments_ ? 0 : 1; }
 
   int rank_;  // by which slices are counted
   const int size_;
@@ -95,7 +98,7 @@ class AllreducePlan : public SlicedPlan {
     const size_t offset = extent.begin * reduce_.width;
     const bool is_last = transfer + segments_ >= StepTransfers();
     const void* sources[2] = {rooms_.at(transfer % window_), reduce_.input + offset};
-    Combine(reduce_, sources, reduce_.output + offset, extent.count,
+    Combine(reduce_, {sources, SumsAmong(transfer)}, reduce_.output + offset, extent.count,
             is_last ? SumKind::kLast : SumKind::kPartial);
   }
 
@@ -134,7 +137,8 @@ class ReduceScatterPlan : public SlicedPlan {
     const int own = (rank_ + 1) % size_;
     std::byte* to = is_last ? reduce_.output + (extent.begin - slices_[own].begin) * reduce_.width
                             : rooms_.at(transfer);
-    Combine(reduce_, sources, to, extent.count, is_last ? SumKind::kLast : SumKind::kPartial);
+    Combine(reduce_, {sources, SumsAmong(transfer)}, to, extent.count,
+            is_last ? SumKind::kLast : SumKind::kPartial);
   }
 
  private:

@@ -2,15 +2,16 @@
 #pragma once
 
 #include "runtime/collective/message_reduce.h"
+#include "runtime/collective/wire_scale.h"
 
 namespace hvd {
 
-// The host's half: what comes with the last sum is left for later. `Args`: ReduceArgs or
-// ReduceScatterArgs.
+// The host's half: what comes with the last sum is left for later, but for what makes the host's
+// sum fit the wire. `Args`: ReduceArgs or ReduceScatterArgs, of a group of `size`.
 template <class Args>
-Args WithinHost(Args args) {
+Args WithinHost(Args args, int size) {
+  args.postscale = WireScale(args, size);
   if (args.op == HVD_AVERAGE) args.op = HVD_SUM;
-  args.postscale = 1.0;
   args.divisor = 0;
   return args;
 }
@@ -19,6 +20,7 @@ Args WithinHost(Args args) {
 template <class Args>
 absl::StatusOr<MessageReduce> AcrossHosts(Args args, int size) {
   args.prescale = 1.0;
+  args.postscale /= WireScale(args, size);
   return ReductionOf(args, size);
 }
 

@@ -37,7 +37,7 @@ enum ItemField {
 
 using Ids = std::vector<int64_t>;
 
-bool ReadIds(const WireReader& reader, std::vector<uint32_t>* ids) {
+bool ReadIds(const WireReader& reader, std::vector<uint64_t>* ids) {
   Ids read;
   if (!reader.Packed(&read)) return false;
   ids->insert(ids->end(), read.begin(), read.end());
@@ -75,7 +75,7 @@ bool Decode(std::string_view bytes, UpReport* up) {
   while (fine && reader.Next()) {
     const uint64_t number = reader.number();
     const int field = reader.field();
-    if (field == kId) up->id = static_cast<uint32_t>(number);
+    if (field == kId) up->id = number;
     if (field == kName) up->name = std::string(reader.bytes());
     if (field == kSame) up->same = true;
     if (field == kRank) report.first.rank = ToRank(number);
@@ -118,7 +118,7 @@ bool Decode(std::string_view bytes, Decision* decision) {
   bool fine = true;
   while (fine && reader.Next()) {
     const int field = reader.field();
-    if (field == kId) decision->id = static_cast<uint32_t>(reader.number());
+    if (field == kId) decision->id = reader.number();
     if (field == kName) decision->name = std::string(reader.bytes());
     if (field == kError) decision->error = std::string(reader.bytes());
     if (field == kRows) fine = reader.Packed(&decision->rows);
@@ -157,7 +157,7 @@ void EncodeDecisions(const std::vector<Decision>& decisions, WireWriter* words) 
   };
   for (const Decision& decision : decisions) {
     if (IsPlain(decision)) {
-      plain.push_back(decision.id);
+      plain.push_back(static_cast<int64_t>(decision.id));
       continue;
     }
     flush();
@@ -167,9 +167,9 @@ void EncodeDecisions(const std::vector<Decision>& decisions, WireWriter* words) 
 }
 
 bool DecodePlain(const WireReader& reader, std::vector<Decision>* decisions) {
-  std::vector<uint32_t> ids;
+  std::vector<uint64_t> ids;
   if (!ReadIds(reader, &ids)) return false;
-  for (const uint32_t id : ids) {
+  for (const uint64_t id : ids) {
     if (id == 0) return false;
     decisions->emplace_back().id = id;
   }

@@ -14,7 +14,7 @@ namespace hvd {
 // Up: all ranks below have asked for this. Tensors that the root has decided before have an id, and
 // then usually nothing but that travels.
 struct UpReport {
-  uint32_t id = 0;    // 0: it goes by its name
+  uint64_t id = 0;    // 0: it goes by its name
   std::string name;   // only without an id
   bool same = false;  // as agreed the last time: the report has no signature then
   Report report;
@@ -22,7 +22,7 @@ struct UpReport {
 
 // Down: run it, or fail it with this text.
 struct Decision {
-  uint32_t id = 0;
+  uint64_t id = 0;
   std::string name;            // with a new id, or without one
   bool has_signature = false;  // else as agreed the last time
   Signature signature;
@@ -41,14 +41,14 @@ struct LeftNote {
 // All that one host has to tell its parent or its children at one time.
 struct AgreementMessage {
   // Up: reports that are `same`, of all ranks below, and have no rows; then all others.
-  std::vector<uint32_t> same_ids;
+  std::vector<uint64_t> same_ids;
   std::vector<UpReport> reports;
   std::vector<LeftNote> lefts;
   bool has_retired = false;  // answers `retired`: no earlier id comes from below any more
   bool bye = false;          // all below have read the last decision
   // Down: a batch. Ids that are not used again: whatever is known of them is forgotten.
   std::vector<Decision> decisions;
-  std::vector<uint32_t> retired;
+  std::vector<uint64_t> retired;
   // Both: the epoch is broken, and this is why.
   std::string aborted;
   int abort_rank = -1;  // AbortCause::rank

@@ -4,12 +4,37 @@
 #include <cstdio>
 #include <new>
 
+#include "hostfile/printable.h"
 #include "runtime/engine/board_lock.h"
 
 namespace hvd {
 namespace {
 
-absl::Status Aborted(const HostPage* page) { return absl::AbortedError(page->abort_text); }
+// " in 'name'"; nothing where there is no name. Takes no memory: what may not be shown is a
+// question mark.
+class PlaceText {
+ public:
+  explicit PlaceText(std::string_view name) {
+    if (name.empty()) return;
+    Append(" in '");
+    while (!name.empty() && length_ < kMost) {
+      const Character next = TakeCharacter(&name);
+      Append(next.well_formed && next.printable ? next.bytes : "?");
+    }
+    Append("'");
+  }
+  const char* c_str() const { return text_; }
+
+ private:
+  static constexpr size_t kMost = 85;  // then a character of up to 4 bytes, and the quote
+
+  void Append(std::string_view more) { length_ += more.copy(text_ + length_, more.size()); }
+
+  char text_[kMost + 8] = {};
+  size_t length_ = 0;
+};
+
+absl::Status Aborted(const HostPage* page) { return absl::AbortedError(CauseOf(*page).text); }
 
 uint64_t CountsFor(const MarkValue& value) {
   const bool buffered = value.input_at >= 0 && value.output_at >= 0;
@@ -65,7 +90,8 @@ bool Board::TryMark(uint32_t number, const MarkValue& value, uint64_t counts) {
     const bool complete =
         next.IsComplete(place_.local_size) && value.signature.kind != RequestKind::kJoin;
     if (entry.word.compare_exchange_weak(seen, complete ? next.Claimed().bits() : next.bits())) {
-      if (complete) Complete(number, next);
+      if (complete)
+        Complete(number, next, value.wants_number ? std::string_view(known_[number].name) : "");
       return true;
     }
     if (MarkWord(seen).version() != version) {
@@ -83,10 +109,9 @@ absl::StatusOr<uint32_t> Board::MarkNew(std::string_view name, const MarkValue& 
     if (!lock.held()) return Aborted(place_.page);
     const bool joined = joined_.load(std::memory_order_relaxed);
     if (joined && !Owes(name)) {
-      return absl::FailedPreconditionError(
-          "'" + std::string(name) +
-          "': this rank has joined; it submits again when its join "
-          "has returned");
+      return absl::FailedPreconditionError(ShownName(name) +
+                                           ": this rank has joined; it submits again when its join "
+                                           "has returned");
     }
     number = MarkLocked(name, value, &run);
     if (joined && number.ok()) Settle(*number);
@@ -146,7 +171,7 @@ absl::Status Board::CheckLeft(uint32_t number, int run, std::string_view name) {
 
 absl::Status Board::Abort(const AbortCause& cause) const {
   AbortEpoch(place_.page, cause, place_.event_fds);
-  // Another's cause may have come first and its words still be under way.
+  // There may have been no note left for it.
   if (place_.page->aborted.load(std::memory_order_acquire) == 0) {
     return absl::AbortedError(cause.text);
   }
@@ -155,20 +180,19 @@ absl::Status Board::Abort(const AbortCause& cause) const {
 
 // Under the lock, or after the epoch is broken anyway.
 absl::Status Board::AbortLeft(int left_rank, std::string_view waiting_for) const {
-  char text[sizeof(HostPage::abort_text)];
+  char text[sizeof(AbortNote::text)];
   snprintf(text, sizeof(text),
-           "rank %d has left the job (shutdown) while other ranks wait for it in '%.*s'", left_rank,
-           static_cast<int>(waiting_for.size()), waiting_for.data());
+           "rank %d has left the job (shutdown) while other ranks wait for it in %s", left_rank,
+           ShownName(waiting_for).c_str());
   return Abort({text, left_rank});
 }
 
 void Board::AbortThrown(const std::exception& error, std::string_view name) const {
   const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
-  const auto length = static_cast<int>(std::min<size_t>(name.size(), 80));
   const int rank = RankHere(place_.local_rank);
-  char text[sizeof(HostPage::abort_text)];
-  snprintf(text, sizeof(text), "rank %d cannot go on%s%.*s%s: %s", rank, length > 0 ? " in '" : "",
-           length, name.data(), length > 0 ? "'" : "",
+  char text[sizeof(AbortNote::text)];
+  snprintf(text, sizeof(text), "rank %d cannot go on%s: %s", rank,
+           PlaceText(PlainName(name)).c_str(),
            memory ? "out of memory; it needs more, or smaller tensors" : error.what());
   AbortEpoch(place_.page, {text, rank}, place_.event_fds);
 }

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,8 @@ struct BoardPlace {
   int host = 0;
   bool several_hosts = false;
   const int* global_ranks = nullptr;  // by rank of a process set: the job's; null: the same
+  // Gives a name a direct number, where all ranks have used it; 0: there is none left.
+  std::function<uint32_t(std::string_view)> bind = nullptr;
   // Names outstanding or remembered, and the log's length: a power of two, the same on all ranks.
   uint32_t entries = 8192;
 };
@@ -47,7 +50,7 @@ struct BoardPlace {
 // A completed entry on its way to the leader.
 struct OutboxEntry {
   uint32_t number = 0;
-  uint32_t tenant = 0;  // tells the names apart that have had this number
+  uint64_t tenant = 0;  // tells the names apart that have had this number
   Report report;
   bool is_left = false;                 // instead of the above: `left_rank` has left
   int left_rank = 0;                    // global
@@ -81,6 +84,8 @@ class Board {
   // From now on there is room for this name, whatever else is outstanding. ResourceExhausted when
   // there is none now.
   absl::Status Keep(std::string_view name);
+  // … no more. REQUIRES: no rank has it pending.
+  void Release(std::string_view name);
 
   // This rank is ready for whatever the others ask for, with neutral values, until all have joined:
   // then an entry of kind kJoin comes through the log, with the number returned. Entries come
@@ -136,6 +141,8 @@ class Board {
   // … `left_rank` (global) can never answer `waiting_for`.
   absl::Status AbortLeft(int left_rank, std::string_view waiting_for) const;
 
+  // Whether what this rank has marked is in the log, and it has not executed it yet. Any thread.
+  bool IsAgreed(uint32_t number) const;
   // What is marked by some and not complete, at most so many.
   std::vector<OpenName> Open(size_t at_most) const;
 
@@ -181,7 +188,7 @@ class Board {
   absl::Status EndIfAwaited(uint32_t number) const;
 
   // Decisions and the log (board_log.cc).
-  void Complete(uint32_t number, MarkWord claimed);
+  void Complete(uint32_t number, MarkWord claimed, std::string_view wants_number = {});
   LogEntry DecideHere(uint32_t number, MarkWord claimed) const;
   Report ReadReport(uint32_t number) const;
   int RankHere(int local_rank) const { return GlobalRank(place_.first_rank + local_rank); }

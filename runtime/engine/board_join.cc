@@ -5,8 +5,7 @@
 namespace hvd {
 namespace {
 
-// The first byte keeps it apart from what users call their tensors.
-constexpr char kJoinName[] = "\x03join";
+constexpr char kJoinName[] = "\x01join";  // as kOwnName
 
 }  // namespace
 
@@ -22,7 +21,7 @@ absl::StatusOr<uint32_t> Board::Join(absl::Span<const std::string_view> owed) {
   absl::StatusOr<uint32_t> number;
   {
     Lock lock(*this);
-    if (!lock.held()) return absl::AbortedError(place_.page->abort_text);
+    if (!lock.held()) return absl::AbortedError(CauseOf(*place_.page).text);
     number = JoinLocked(owed, &run);
   }
   if (!number.ok() || memory_.header().left_count.load() == 0) return number;
@@ -36,6 +35,9 @@ absl::StatusOr<uint32_t> Board::JoinLocked(absl::Span<const std::string_view> ow
   const uint32_t number = FindOrCreate(kJoinName);           // before this rank is among the joined
   if (number == 0) return MarkLocked(kJoinName, join, run);  // says why
   BoardHeader& header = memory_.header();
+  // What changes until the others have joined this rank does not follow (MarkWord::kVersion).
+  numbers_.clear();
+  known_.clear();
   for (const std::string_view name : owed) ++owed_[Find(name)];
   header.owed += static_cast<uint32_t>(owed.size());
   joined_.store(true);

@@ -1,11 +1,14 @@
 #include <algorithm>
 
+#include "hostfile/printable.h"
 #include "runtime/engine/board_lock.h"
 
 namespace hvd {
 namespace {
 
-// An outbox word: a tag that says whose turn of the ring it is, and a number or a local rank.
+// An outbox word: a tag that says whose turn of the ring it is, and a number or a local rank. The
+// tag is the low half of the word's place in the outbox, and may wrap: what else can lie there is
+// from the ring's last turn, so it differs by the ring's length, which is less than 2^32.
 constexpr int kTagShift = 32;
 
 }  // namespace
@@ -58,7 +61,7 @@ void Board::Append(absl::Span<const LogEntry> batch) {
 
 absl::StatusOr<std::optional<uint32_t>> Board::Adopt(std::string_view name) {
   Lock lock(*this);
-  if (!lock.held()) return absl::AbortedError(place_.page->abort_text);
+  if (!lock.held()) return absl::AbortedError(CauseOf(*place_.page).text);
   memory_.header().room_wanted.store(1);
   const uint32_t number = FindOrCreate(name);
   if (number == 0) return std::optional<uint32_t>();
@@ -66,8 +69,8 @@ absl::StatusOr<std::optional<uint32_t>> Board::Adopt(std::string_view name) {
   const MarkWord word(entry.word.load(std::memory_order_acquire));
   const bool all_joined = memory_.header().joined_count == static_cast<uint32_t>(place_.local_size);
   if (word.asked() > 0 || !all_joined) {
-    return absl::InternalError("the root decided '" + std::string(name) +
-                               "', which no rank of this host has submitted");
+    return absl::InternalError("the root decided " + ShownName(name) +
+                               ", which no rank of this host has submitted");
   }
   if (word.neutral() < place_.local_size || !IsIdle(entry, word)) return std::optional<uint32_t>();
   memory_.header().room_wanted.store(0);

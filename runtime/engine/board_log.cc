@@ -16,12 +16,17 @@ uint64_t TensorBytes(const Signature& signature) {
 }  // namespace
 
 // Whoever claimed the completion calls this; nobody else touches the entry until it is in the log.
-// So it must come there, or the epoch ends.
-void Board::Complete(uint32_t number, MarkWord claimed) {
+// So it must come there, or the epoch ends. `wants_number`: the name, if it shall have a direct
+// one.
+void Board::Complete(uint32_t number, MarkWord claimed, std::string_view wants_number) {
   memory_.entry(number).claimed = claimed.bits();
   if (place_.several_hosts) return PushOutbox(number);
   try {
-    AppendEntry(DecideHere(number, claimed));
+    LogEntry agreed = DecideHere(number, claimed);
+    // A rank that has joined would not hear of it.
+    const bool all_hear = agreed.error.empty() && claimed.neutral() == 0 && place_.bind;
+    if (all_hear && !wants_number.empty()) agreed.direct_number = place_.bind(wants_number);
+    AppendEntry(agreed);
   } catch (const std::bad_alloc& error) {
     AbortThrown(error, KeptName(memory_.entry(number)));
   }
@@ -120,6 +125,7 @@ void Board::WriteSlot(LogSlot* slot, const LogEntry& entry, MarkWord claimed) {
   slot->is_join = entry.error.empty() && entry.signature.kind == RequestKind::kJoin;
   slot->contributors = entry.contributors;
   slot->result = entry.result;
+  slot->direct_number = entry.direct_number;
   slot->bytes = slot->has_error ? 0 : TensorBytes(entry.signature);
   if (slot->has_error) {
     char* text = memory_.text(entry.number);
@@ -139,6 +145,7 @@ LogEntry Board::ReadSlot(uint64_t seq) const {
   agreed.number = slot.number;
   agreed.contributors = slot.contributors;
   agreed.result = slot.result;
+  agreed.direct_number = slot.direct_number;
   if (slot.has_error) {
     agreed.error = memory_.text(slot.number);
     return agreed;
@@ -197,6 +204,11 @@ void Board::Advance() {
   if (place_.several_hosts && wanted.load() != 0 && wanted.exchange(0) != 0) {
     RingHost();
   }
+}
+
+bool Board::IsAgreed(uint32_t number) const {
+  const uint64_t executed = BatchBegin(next_batch_.load(std::memory_order_acquire));
+  return memory_.entry(number).last_log_end.load(std::memory_order_acquire) > executed;
 }
 
 // Where the open batch begins; `batch` becomes its index. Ends grow along the ring, so one that

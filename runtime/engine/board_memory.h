@@ -29,11 +29,11 @@ struct BoardHeader {
   alignas(64) std::atomic<uint32_t> lock;
   uint32_t used;           // entries ever taken, 1..used
   uint32_t clock_hand;     // where the search for an idle entry goes on
-  uint32_t tenants;        // names ever given a number
   uint32_t kept;           // entries that stay their names'
   uint32_t joined_count;   // ranks that have joined in this round, and which; under the lock
   int32_t last_joined;     // local rank
   uint32_t join_number;    // the join's entry
+  uint64_t tenants;        // names ever given a number
   uint64_t join_position;  // the log's end when the last rank joined, and owed nothing more
   uint32_t owed;           // by those who have joined: Board::Join
   RankSet joined;
@@ -55,9 +55,9 @@ struct BoardEntry {
   uint32_t next;  // in its bucket
   uint32_t bucket;
   uint64_t hash_b;  // second hash of the whole name: stands for what exceeds kNameKept
+  uint64_t tenant;  // which name this is, of all ever given
   uint32_t name_length;
-  uint32_t tenant;  // which name this is, of all ever given
-  bool kept;        // its name's for good
+  bool kept;  // its name's for good
   // What those who changed their request ask for: written under the lock; whoever claims the
   // completion owns it until the entry is in the log.
   int32_t proposed_rank, other_rank;  // local
@@ -85,6 +85,7 @@ struct alignas(64) LogSlot {
   uint8_t run;
   bool has_error, has_rows, has_buffers, is_join;
   int32_t contributors;
+  uint32_t direct_number;
   int64_t result;
   uint64_t bytes;
 };

@@ -35,13 +35,22 @@ std::string Board::Name(uint32_t number) const {
 
 absl::Status Board::Keep(std::string_view name) {
   Lock lock(*this);
-  if (!lock.held()) return absl::AbortedError(place_.page->abort_text);
+  if (!lock.held()) return absl::AbortedError(CauseOf(*place_.page).text);
   const uint32_t number = FindOrCreate(name);
   if (number == 0) return NoRoom();
   BoardEntry& entry = memory_.entry(number);
   if (!entry.kept) ++memory_.header().kept;
   entry.kept = true;
   return absl::OkStatus();
+}
+
+void Board::Release(std::string_view name) {
+  Lock lock(*this);
+  if (!lock.held()) return;
+  const uint32_t number = Find(name);
+  if (number == kNone || !memory_.entry(number).kept) return;
+  memory_.entry(number).kept = false;
+  --memory_.header().kept;
 }
 
 absl::Status Board::NoRoom() const {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "absl/strings/match.h"
+#include "hostfile/source_error.h"
 #include "proto/setting_values.h"
 #include "runtime/session/identity.h"
 
@@ -29,8 +30,8 @@ absl::Status ReadHostCores(const char* cores, int* field) {
   if (cores == nullptr) return absl::OkStatus();
   const auto [end, error] = std::from_chars(cores, cores + strlen(cores), *field);
   if (error == std::errc() && *end == 0 && *field >= 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(std::string("HVD_HOST_CORES is '") + cores +
-                                    "'; it must be a number of cores, at least 1");
+  return absl::InvalidArgumentError(std::string("HVD_HOST_CORES is ") + Quoted(cores) +
+                                    "; it must be a number of cores, at least 1");
 }
 
 int64_t Whole(const SettingValues& values, Id id) {
@@ -67,6 +68,39 @@ void TakeWatching(const SettingValues& values, EngineConfig* config) {
   config->autotune_samples = static_cast<int>(values.Number(Id::kAutotuneSamples));
 }
 
+// What counts where nothing is set, of a setting whose default the algorithms have.
+double MeasuredDefault(Id id) {
+  const HierarchicalThresholds measured;
+  switch (id) {
+    case Id::kOneShotBytes:
+      return static_cast<double>(measured.host.one_shot_bytes);
+    case Id::kPieceBytes:
+      return static_cast<double>(measured.host.staged_piece_bytes);
+    case Id::kRailsBytes:
+      return static_cast<double>(measured.rails_bytes);
+    case Id::kRingBytes:
+      return static_cast<double>(measured.message.ring_bytes);
+    case Id::kSegmentBytes:
+      return static_cast<double>(measured.message.segment_bytes);
+    default:
+      return 0;
+  }
+}
+
+// Of the values that count, whether they are set or not.
+std::vector<Term> TermsOf(const SettingValues& values) {
+  std::vector<Term> terms;
+  for (const Setting& setting : Settings()) {
+    if (ScopeOf(setting.id) != SettingScope::kJob) continue;
+    const bool measured = setting.fallback == nullptr && !values.IsSet(setting.id);
+    terms.push_back(
+        {setting.name,
+         measured ? ShowNumber(setting.kind, MeasuredDefault(setting.id)) : values.Show(setting.id),
+         std::string("set it alike, for instance with hvdrun -x ") + setting.name});
+  }
+  return terms;
+}
+
 }  // namespace
 
 absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environment) {
@@ -83,12 +117,14 @@ absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environmen
   TakeWatching(*values, &config);
   config.set = values->Describe();
   config.doubts = values->warnings();
+  config.terms = TermsOf(*values);
   const auto text = [&](const char* name) {
     const char* value = lookup(name);
     return std::string(value != nullptr ? value : "");
   };
   config.net_devices = values->Text(Id::kNetDevices);
   if (config.net_devices.empty()) config.net_devices = text("UCX_NET_DEVICES");
+  if (Whole(*values, Id::kTransport) != 0) config.transport = values->Text(Id::kTransport);
   config.tls = text("UCX_TLS");
   config.ucx_log_level = text("UCX_LOG_LEVEL");
   return config;
@@ -100,6 +136,10 @@ absl::StatusOr<EngineConfig> ReadConfig() {
     environment.emplace_back(*entry);
   }
   return MakeConfig(environment);
+}
+
+absl::StatusOr<std::optional<LinkName>> ReadLink() {
+  return FindLink([](const char* name) { return getenv(name); });
 }
 
 void SaySettings(const EngineConfig& config) {

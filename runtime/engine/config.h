@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "proto/hello.h"
 #include "runtime/collective/hierarchical_collectives.h"
+#include "runtime/engine/terms.h"
 
 namespace hvd {
 
@@ -19,6 +20,7 @@ enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError, kFatal };
 struct EngineConfig {
   std::optional<LinkName> link;  // nothing: a job of one rank
   int host_cores = 0;            // cores that the ranks of this host share; 0: not said, count them
+  std::string transport;         // "tcp", "ucx"; empty: chosen
   // HVD_NET_DEVICES, else UCX_NET_DEVICES; UCX_TLS; UCX_LOG_LEVEL. Empty: chosen.
   std::string net_devices, tls, ucx_log_level;
 
@@ -38,6 +40,9 @@ struct EngineConfig {
   // What is set and where it came from, and names that look misspelt; a line each.
   std::vector<std::string> set, doubts;
 
+  // What of all this every rank must have alike.
+  std::vector<Term> terms;
+
   bool autotune = false;
   std::string autotune_log, autotune_file;  // empty: none
   int autotune_warmup = 3;                  // samples thrown away
@@ -49,6 +54,8 @@ struct EngineConfig {
 absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environment);
 // Of this process's environment.
 absl::StatusOr<EngineConfig> ReadConfig();
+// Only its link, which may be fine where something else is not.
+absl::StatusOr<std::optional<LinkName>> ReadLink();
 // Rank 0 says on stderr what HVD_LOG_LEVEL lets it: `set` for information; `doubts` as a warning,
 // unless hvdrun has said them.
 void SaySettings(const EngineConfig& config);

@@ -11,8 +11,9 @@
 namespace hvd {
 namespace {
 
-constexpr uint32_t kBuckets = 4 * Direct::kNames;
-constexpr uint32_t kPlaces = 4;  // see DirectTicket::line
+constexpr uint32_t kBuckets = 1024;
+constexpr size_t kNumbers = Direct::kNames + Direct::kTurns + 1;  // from one on
+constexpr uint32_t kPlaces = 4;                                   // see DirectTicket::line
 // Of a tensor in the line of its mark, and in the line that the processor fetches along with it.
 constexpr size_t kBytesInLine = 112;
 constexpr size_t kDoneBytes = 128;  // apart from neighbours
@@ -51,19 +52,30 @@ struct Direct::Line {
 
 struct Direct::Header {
   alignas(64) std::atomic<uint32_t> lock;
-  uint32_t used;
+  uint32_t used;                // numbers that names have ever had
+  uint32_t first_free;          // of those, by Name::next; 0: none
+  std::atomic<uint32_t> bound;  // to names, now; changes under the lock
+  std::atomic<bool> was_full;   // stays
   struct Name {
     uint64_t hash_a, hash_b;
-    uint32_t number;
-  } names[kBuckets];
+    uint32_t next;        // in its bucket, or of those that are free
+    uint32_t user_count;  // ranks that have asked for it and have not given it up, and which
+    uint64_t users[kMaxLocalRanks / 64];
+    void Add(int rank) {
+      const uint64_t bit = uint64_t{1} << (rank % 64);
+      if ((users[rank / 64] & bit) == 0) ++user_count;
+      users[rank / 64] |= bit;
+    }
+  } names[kNames + 1];
+  uint32_t buckets[kBuckets];
   // How many rounds each rank marks no more in: joins it has called.
   struct alignas(64) Away {
-    std::atomic<uint32_t> before_round;
+    std::atomic<uint64_t> before_round;
   } away[kMaxLocalRanks];
 };
 
 size_t Direct::Bytes(int size) {
-  const size_t places = size_t{kNames + 1} * kPlaces * size;
+  const size_t places = kNumbers * kPlaces * size;
   return RoundUp(sizeof(Header)) + RoundUp(sizeof(Line) * places) + RoundUp(kDoneBytes * places) +
          kMaxBytes * places + kStageStride * size;
 }
@@ -72,7 +84,7 @@ Direct::Direct(const DirectPlace& place) : place_(place) {
   auto* at = static_cast<std::byte*>(place.memory);
   header_ = reinterpret_cast<Header*>(at);
   lines_ = at + RoundUp(sizeof(Header));
-  const size_t places = size_t{kNames + 1} * kPlaces * place.size;
+  const size_t places = kNumbers * kPlaces * place.size;
   done_ = lines_ + RoundUp(sizeof(Line) * places);
   slots_ = done_ + RoundUp(kDoneBytes * places);
   stages_ = slots_ + kMaxBytes * places;
@@ -94,23 +106,92 @@ std::byte* Direct::slot(const DirectTicket& ticket, int peer) const {
   return slots_ + (place * place_.size + peer) * kMaxBytes;
 }
 
-uint32_t Direct::Number(std::string_view name) {
-  SharedLock lock(&header_->lock, place_.page);
-  return lock.held() ? NumberLocked(name) : 0;
+Direct::Hashes Direct::HashesOf(std::string_view name) {
+  return {HashText(name, 0x243f6a8885a308d3ull), HashText(name, 0x13198a2e03707344ull)};
 }
 
-// A name is its two hashes; the table never forgets one, so that all ranks find the same.
-uint32_t Direct::NumberLocked(std::string_view name) {
-  const uint64_t hash_a = HashText(name, 0x243f6a8885a308d3ull) | 1;  // 0: an empty place
-  const uint64_t hash_b = HashText(name, 0x13198a2e03707344ull);
-  for (uint32_t at = hash_a % kBuckets;; at = (at + 1) % kBuckets) {
-    Header::Name& found = header_->names[at];
-    if (found.hash_a == hash_a && found.hash_b == hash_b) return found.number;
-    if (found.hash_a != 0) continue;
-    if (header_->used == kNames) return 0;
-    found = {hash_a, hash_b, ++header_->used};
-    return found.number;
+// A name is its two hashes.
+uint32_t Direct::FindLocked(const Hashes& name) const {
+  uint32_t number = header_->buckets[name.a % kBuckets];
+  while (number != 0) {
+    const Header::Name& found = header_->names[number];
+    if (found.hash_a == name.a && found.hash_b == name.b) break;
+    number = found.next;
   }
+  return number;
+}
+
+uint32_t Direct::BindLocked(const Hashes& name) {
+  uint32_t number = header_->first_free;
+  if (number != 0) {
+    header_->first_free = header_->names[number].next;
+  } else if (header_->used < kNames) {
+    number = ++header_->used;
+  } else {
+    return 0;
+  }
+  uint32_t& bucket = header_->buckets[name.a % kBuckets];
+  header_->names[number] = {name.a, name.b, bucket, 0, {}};
+  bucket = number;
+  header_->bound.fetch_add(1, std::memory_order_relaxed);
+  return number;
+}
+
+uint32_t Direct::Number(std::string_view name) {
+  const Hashes hashes = HashesOf(name);
+  SharedLock lock(&header_->lock, place_.page);
+  if (!lock.held()) return 0;
+  uint32_t number = FindLocked(hashes);
+  if (number == 0 && !header_->was_full.load(std::memory_order_relaxed)) {
+    number = BindLocked(hashes);
+    if (number == 0) header_->was_full.store(true, std::memory_order_relaxed);
+  }
+  if (number != 0) header_->names[number].Add(place_.index);
+  return number;
+}
+
+uint32_t Direct::Bind(std::string_view name) {
+  if (header_->bound.load(std::memory_order_relaxed) == kNames) return 0;
+  const Hashes hashes = HashesOf(name);
+  SharedLock lock(&header_->lock, place_.page);
+  if (!lock.held()) return 0;
+  uint32_t number = FindLocked(hashes);
+  if (number == 0) number = BindLocked(hashes);
+  for (int rank = 0; number != 0 && rank < place_.size; ++rank) header_->names[number].Add(rank);
+  return number;
+}
+
+bool Direct::GiveUp(uint32_t number) {
+  SharedLock lock(&header_->lock, place_.page);
+  if (!lock.held()) return false;
+  Header::Name& name = header_->names[number];
+  name.users[place_.index / 64] &= ~(uint64_t{1} << (place_.index % 64));
+  if (--name.user_count > 0) return false;
+  FreeLocked(number);
+  return true;
+}
+
+// Nobody uses it, so nobody looks at its marks: the next name begins with none.
+void Direct::FreeLocked(uint32_t number) {
+  Header::Name& name = header_->names[number];
+  uint32_t* link = &header_->buckets[name.hash_a % kBuckets];
+  while (*link != number) link = &header_->names[*link].next;
+  *link = name.next;
+  name.next = header_->first_free;
+  header_->first_free = number;
+  header_->bound.fetch_sub(1, std::memory_order_relaxed);
+  for (int peer = 0; peer < place_.size; ++peer) {
+    for (const uint64_t round : {0, 1}) ClearMarks(number, round, peer);
+  }
+}
+
+DirectTicket Direct::Latest(uint32_t number, uint64_t round) const {
+  uint64_t uses = 0;
+  for (const uint64_t count : {0, 1}) {
+    const Line& mine = line({number, round, count}, place_.index);
+    uses = std::max(uses, mine.stamp.load(std::memory_order_relaxed));
+  }
+  return uses == 0 ? DirectTicket{number, round - 1, 0} : DirectTicket{number, round, uses - 1};
 }
 
 bool Direct::MayGoDirectly(const Signature& s) {
@@ -185,8 +266,30 @@ void Direct::OwnNext(const DirectTicket& ticket, uint64_t word) const {
   if (!in_line) OwnLines(slot(next, place_.index), bytes);
 }
 
-void Direct::Leave(uint32_t round) {
+void Direct::Leave(uint64_t round) {
   header_->away[place_.index].before_round.store(round, std::memory_order_release);
+}
+
+// What was never used is never touched.
+void Direct::ClearMarks(uint32_t number, uint64_t round, int peer) {
+  for (const uint64_t count : {0, 1}) {
+    const DirectTicket ticket = {number, round, count};
+    std::atomic<uint64_t>& stamp = line(ticket, peer).stamp;
+    if (stamp.load(std::memory_order_relaxed) == 0) continue;
+    stamp.store(0, std::memory_order_relaxed);
+    done(ticket, peer).store(0, std::memory_order_relaxed);
+  }
+}
+
+void Direct::BeginRound(uint64_t round, uint32_t turns) {
+  for (uint32_t turn = 1; turn <= turns; ++turn) {
+    ClearMarks(NumberOfTurn(turn), round, place_.index);
+  }
+  SharedLock lock(&header_->lock, place_.page);
+  if (!lock.held()) return;  // there will be no such round
+  for (uint32_t number = 1; number <= header_->used; ++number) {
+    ClearMarks(number, round, place_.index);
+  }
 }
 
 Direct::Seen Direct::Look(const DirectTicket& ticket, uint64_t word) const {

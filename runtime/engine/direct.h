@@ -14,7 +14,9 @@
 //
 // A generation's marks lie in a place of their own until every rank has seen them: a rank marks
 // generation g + 2 only after all have marked g + 1, and nobody marks g + 1 before it has read all
-// of g. Where joins make ranks skip generations they begin anew, in other places: see `Ticket`.
+// of g. Where joins make ranks skip generations they begin anew, in places of their own that hold
+// no mark yet: see BeginRound. So a generation is a plain count of 64 bits, and no mark is ever
+// older than it looks.
 //
 // Threads: Number from any; the rest from whoever runs the engine, or under its mutex.
 #pragma once
@@ -39,23 +41,40 @@ struct DirectPlace {
 // A rank's place for one use of a name.
 struct DirectTicket {
   uint32_t number = 0;
-  uint32_t round = 0;  // joins completed
-  uint32_t count = 0;  // uses in this round
-  uint64_t stamp() const { return (static_cast<uint64_t>(round) << 32 | count) + 1; }
-  uint32_t line() const { return (round % 2) * 2 + count % 2; }
+  uint64_t round = 0;  // joins completed
+  uint64_t count = 0;  // uses in this round
+  uint64_t stamp() const { return count + 1; }
+  uint32_t line() const { return static_cast<uint32_t>((round % 2) * 2 + count % 2); }
 };
 
 class Direct {
  public:
   static constexpr size_t kMaxBytes = 4096;
-  static constexpr uint32_t kNames = 1024;
+  static constexpr uint32_t kNames = 768;  // that have a number at one time
+  static constexpr uint32_t kTurns = 256;  // of unnamed calls, which have theirs for good
   static constexpr uint64_t kThroughBoard = 0;
 
   static size_t Bytes(int size);
   explicit Direct(const DirectPlace& place);
 
-  // The same for a name on every rank. 0 when there are too many names: on every rank too.
-  uint32_t Number(std::string_view name);
+  // A name has the same number on all ranks, or none on any. As long as there are free ones,
+  // whoever asks first gives it one. Once there were none, ranks ask at different times, so names
+  // get one only where all agree on it: with a use that goes by the board, by whoever completes
+  // that (Bind, for all). A name loses its number when all ranks that have it have given it up. A
+  // rank asks before its first use, and again after it has given the number up: then it has it
+  // still, unless all had.
+  //
+  // So all ranks find the same for each use. It has been given up by all only when nobody has a use
+  // pending, so when all have made as many; and then nobody gets it back but by a use of all.
+  uint32_t Number(std::string_view name);  // 0: none
+  uint32_t Bind(std::string_view name);    // 0: all are taken
+  // REQUIRES: this rank has the number, and no use of it pending. True: it was the last; the number
+  // may be another's from now on.
+  bool GiveUp(uint32_t number);
+  // A turn's, counted from one.
+  static uint32_t NumberOfTurn(uint32_t turn) { return kNames + turn; }
+  // Of this rank's latest use of it in `round`; one of another round when there was none.
+  DirectTicket Latest(uint32_t number, uint64_t round) const;
 
   // What a mark says of a request: its signature's hash and the bytes it brings, or kThroughBoard
   // when such a request cannot go this way.
@@ -85,7 +104,12 @@ class Direct {
   // Takes the lines of this name's next mark, if that will be like this one, ahead of time.
   void OwnNext(const DirectTicket& ticket, uint64_t word) const;
   // This rank marks nothing more until `round` joins are completed.
-  void Leave(uint32_t round);
+  void Leave(uint64_t round);
+  // Takes this rank's marks of the round before the last away from where those of `round` will be.
+  // `turns`: so many were ever used. REQUIRES: this rank has not joined yet to end the round before
+  // `round`: so nobody is in `round`, and all are through with the one that ended two joins
+  // earlier.
+  void BeginRound(uint64_t round, uint32_t turns);
 
   enum class Seen { kNotYet, kAllSame, kThroughBoard };
   Seen Look(const DirectTicket& ticket, uint64_t word) const;
@@ -104,10 +128,17 @@ class Direct {
   static constexpr size_t kLine = 64;
   struct Line;
   struct Header;
+  void ClearMarks(uint32_t number, uint64_t round, int peer);
   std::atomic<uint64_t>& done(const DirectTicket& ticket, int peer) const;
   Line& line(const DirectTicket& ticket, int peer) const;
   std::byte* slot(const DirectTicket& ticket, int peer) const;
-  uint32_t NumberLocked(std::string_view name);
+  struct Hashes {
+    uint64_t a, b;
+  };
+  static Hashes HashesOf(std::string_view name);
+  uint32_t FindLocked(const Hashes& name) const;
+  uint32_t BindLocked(const Hashes& name);
+  void FreeLocked(uint32_t number);
 
   const DirectPlace place_;
   Header* header_;

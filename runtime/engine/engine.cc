@@ -2,14 +2,40 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <new>
 
+#include "hostfile/printable.h"
+#include "runtime/collective/kernels/float_rules.h"
 #include "runtime/engine/engine_role.h"
 #include "runtime/transport/short_slices.h"
 #include "runtime/transport/signals_blocked.h"
 
 namespace hvd {
+namespace {
+
+absl::Status StillPending(const Request& request) {
+  return absl::AlreadyExistsError("tensor " + ShownName(request.name) +
+                                  " is already pending on this rank; wait for it before "
+                                  "submitting the same name again");
+}
+
+// Needs no memory.
+class PartRefused : public std::exception {
+ public:
+  explicit PartRefused(absl::string_view why) {
+    snprintf(text_, sizeof(text_), "only a part of the group could be submitted: %.*s",
+             static_cast<int>(why.size()), why.data());
+  }
+  const char* what() const noexcept override { return text_; }
+
+ private:
+  char text_[400];
+};
+
+}  // namespace
 
 Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
                std::unique_ptr<Tuner> tuner)
@@ -24,8 +50,10 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
       by_number_(Board::kEntries + 1) {
   (void)OutOfMemory();  // while there is some
   world_->SetThresholds(config_.thresholds);
+  world_->waiter().set_on_question([this] { AnswerHvdd(); });
   world_->activity().state.store(RankState::kIdle);
   const SignalsBlocked inherited;
+  const FloatRules inherited_too;  // not what the program traps
   thread_ = std::thread([this] { ThreadBody(); });
   pthread_setname_np(thread_.native_handle(), "hvd-engine");
 }
@@ -38,6 +66,7 @@ Engine::~Engine() {
   timer_.ArmNow();
   world_->waiter().Ring();  // it may sleep as executor
   thread_.join();
+  world_->waiter().set_on_question(nullptr);
   world_->activity().pending.store(0);
   world_->activity().state.store(RankState::kLeft);
 }
@@ -48,11 +77,11 @@ const absl::Status& OutOfMemory() {
   return *status;
 }
 
-absl::Status Engine::SubmitLocked(Request* request) {
+absl::Status Engine::SubmitLocked(Request* request, bool caller_waits) {
   if (!broken_.ok()) return broken_;
   request->local = nullptr;
   try {
-    return EnterLocked(request);
+    return EnterLocked(request, caller_waits);
   } catch (const std::bad_alloc& error) {
     return WithdrawLocked(request, error);
   }
@@ -62,9 +91,10 @@ absl::Status Engine::SubmitLocked(Request* request) {
 absl::Status Engine::WithdrawLocked(Request* request, const std::exception& error) {
   LocalName* name = request->local;
   if (name == nullptr) return OutOfMemory();
-  if (request->unnamed && request->name.empty()) names_.GiveTurnBack();
+  if (request->takes_turn()) names_.GiveTurnBack();
   if (name->pending != request) return OutOfMemory();
   name->pending = nullptr;
+  UnnoteActivity();
   const bool told = request->signature.kind == RequestKind::kJoin || name->ticket.number != 0;
   if (!told) return OutOfMemory();
   world_->board().AbortThrown(error, *name->name);
@@ -80,17 +110,21 @@ void Engine::MakeRoomLocked() {
   if (marked_.size() == marked_.capacity()) marked_.reserve(2 * marked_.size() + 16);
 }
 
-absl::Status Engine::EnterLocked(Request* request) {
+absl::Status Engine::EnterLocked(Request* request, bool caller_waits) {
   if (joining_ != nullptr) return RefuseJoinedLocked(*request);
+  // The others know already that nothing more comes.
+  if (leaving_) return absl::AbortedError(kHasLeft);
   LocalName* name = names_.FindFor(*request);
   request->local = name;
   if (!name->prepared) {
     if (absl::Status prepared = PrepareLocked(name, *request); !prepared.ok()) {
-      if (request->unnamed && request->name.empty()) names_.GiveTurnBack();
+      if (request->takes_turn()) names_.GiveTurnBack();
       return prepared;
     }
   }
   request->sequence = ++submissions_;
+  name->distance = submissions_ - name->last_use;
+  name->last_use = submissions_;
   request->submitted_ns = timeline_.Stamp();
   if (request->unnamed && (name->pending != nullptr || !deferred_.empty())) {
     deferred_.push_back(request);  // never past one that came before it
@@ -98,18 +132,17 @@ absl::Status Engine::EnterLocked(Request* request) {
     return absl::OkStatus();
   }
   if (name->pending != nullptr) {
-    return absl::AlreadyExistsError("tensor '" + request->name +
-                                    "' is already pending on this rank; wait for it before "
-                                    "submitting the same name again");
+    return StillPending(*request);
   }
   MakeRoomLocked();
   name->pending = request;
+  NoteActivity(*request, caller_waits);
   if (absl::Status marked = MarkLocked(name); !marked.ok()) {
     name->pending = nullptr;
+    UnnoteActivity();
     return marked;
   }
   AddPending(1);
-  NoteActivity(*request);
   return absl::OkStatus();
 }
 
@@ -117,12 +150,67 @@ absl::Status Engine::Submit(Request* request) {
   bool arm = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (absl::Status status = SubmitLocked(request); !status.ok()) return status;
+    if (absl::Status status = SubmitLocked(request, false); !status.ok()) return status;
     arm = !executing_;
   }
   world_->waiter().Ring();
   if (arm) ArmTimer();
   return absl::OkStatus();
+}
+
+absl::Status Engine::SubmitGroup(absl::Span<const std::unique_ptr<Request>> requests) {
+  bool arm = false;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (absl::Status status = SubmitGroupLocked(requests); !status.ok()) return status;
+    arm = !executing_;
+  }
+  world_->waiter().Ring();
+  if (arm) ArmTimer();
+  return absl::OkStatus();
+}
+
+// Nothing that can be known before keeps a later one out. What still does, the others must hear of:
+// they wait for it.
+absl::Status Engine::SubmitGroupLocked(absl::Span<const std::unique_ptr<Request>> requests) {
+  Request& first = *requests.front();
+  try {
+    for (const auto& request : requests.subspan(1)) {
+      request->unnamed = first.unnamed;
+      if (first.unnamed) continue;  // these wait in order for as long as they must
+      request->name = NamePart(first.name, request->signature.dtype);
+      if (names_.Find(request->name)->pending != nullptr) return StillPending(*request);
+    }
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
+  }
+  if (absl::Status status = SubmitLocked(&first, false); !status.ok()) return status;
+  absl::Status refused;
+  for (const auto& request : requests.subspan(1)) {
+    if (refused.ok()) refused = SubmitPartLocked(first, request.get());
+    if (refused.ok()) continue;
+    request->status = refused;
+    request->done.store(true, std::memory_order_release);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Engine::SubmitPartLocked(const Request& first, Request* request) {
+  absl::Status refused;
+  try {
+    if (first.unnamed) request->name = NamePart(AgreedName(first), request->signature.dtype);
+    refused = SubmitLocked(request, false);
+    if (refused.ok() || absl::IsAborted(refused)) return refused;
+  } catch (const std::bad_alloc&) {
+    refused = OutOfMemory();
+  }
+  const PartRefused error(refused == OutOfMemory() ? kNoMemory : refused.message());
+  world_->board().AbortThrown(error, AgreedName(first));
+  try {
+    return world_->waiter().EndEpoch(kNoMemory);  // as BreakThrown
+  } catch (const std::bad_alloc&) {
+    return refused;
+  }
 }
 
 // At once when a batch is full.
@@ -138,7 +226,7 @@ void Engine::ArmTimer() {
 absl::Status Engine::Run(Request* request) {
   std::unique_lock<std::mutex> lock(mutex_);
   request->alone = pending_.load(std::memory_order_relaxed) == 0;
-  if (absl::Status status = SubmitLocked(request); !status.ok()) return status;
+  if (absl::Status status = SubmitLocked(request, true); !status.ok()) return status;
   if (executing_) {
     // Before the ring, so that an executor of ours which sleeps gives the role up.
     waiting_.fetch_add(1, std::memory_order_relaxed);
@@ -184,7 +272,7 @@ bool Engine::BeginRunLocked(Request* request, std::unique_lock<std::mutex>* lock
 }
 
 absl::Status Engine::Wait(Request* request) {
-  waiting_.fetch_add(1);
+  NoteCallers(waiting_.fetch_add(1) + 1);
   std::unique_lock<std::mutex> lock(mutex_);
   return WaitLocked(request, &lock);
 }
@@ -210,6 +298,7 @@ void Engine::ExecuteOrWait(absl::FunctionRef<bool()> done, std::unique_lock<std:
 // To a thread that waits, else to the engine thread when there is something left to do.
 void Engine::HandOver(std::unique_lock<std::mutex>* lock) {
   const int others = waiting_.fetch_sub(1) - 1;
+  if (broken_.ok()) NoteCallers(others);  // else it stays to be read what this rank was in
   const bool free = !executing_;
   lock->unlock();
   OfferRole(others, free);
@@ -269,7 +358,7 @@ void Engine::Drain() {
   std::unique_lock<std::mutex> lock(mutex_);
   Draining earlier{submissions_, {pending_.load()}};
   draining_.push_back(&earlier);
-  waiting_.fetch_add(1);
+  NoteCallers(waiting_.fetch_add(1) + 1);
   ExecuteOrWait([&] { return earlier.left.load(std::memory_order_acquire) <= 0; }, &lock);
   std::erase(draining_, &earlier);
   HandOver(&lock);

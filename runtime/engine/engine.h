@@ -40,6 +40,8 @@ namespace hvd {
 const absl::Status& OutOfMemory();
 // The symptom of that: short enough to be a string without memory.
 inline constexpr char kNoMemory[] = "out of memory";
+// What ends, and what is asked for, after this rank's leave.
+inline constexpr char kHasLeft[] = "this rank has called shutdown";
 
 struct ShownInput;
 
@@ -54,6 +56,10 @@ class Engine {
   // Borrows `request` until it is done. An error means it was not submitted: AlreadyExists for a
   // name that is pending, OutOfMemory, Aborted when the epoch is broken.
   absl::Status Submit(Request* request);
+  // The requests of one call, all or none; those after the first get names of its (NamePart). Where
+  // one of these cannot be submitted, though others know of the first, the epoch ends and says so:
+  // then that request is done, with why.
+  absl::Status SubmitGroup(absl::Span<const std::unique_ptr<Request>> requests);
   // Submits nothing; returns when `request` is done, with its status.
   absl::Status Wait(Request* request);
   // Submit and Wait, without arming the engine thread.
@@ -66,13 +72,10 @@ class Engine {
   // is broken.
   void Shutdown();
   // The same in two parts, for a rank that leaves several sets: it says so in all of them before it
-  // waits for anybody in one. `leave` lives until FinishLeave returns.
-  struct Leave {
-    Request request;
-    absl::Status submitted;
-  };
-  void BeginLeave(Leave* leave);
-  void FinishLeave(Leave* leave);
+  // waits for anybody in one. Any threads, each once or more: the first says it, and all of them
+  // wait. From BeginLeave on nothing more is taken.
+  void BeginLeave();
+  void FinishLeave();
 
   const EpochWorld& world() const { return *world_; }
   EpochWorld& world() { return *world_; }
@@ -82,8 +85,10 @@ class Engine {
   class Role;  // engine_role.h
 
   // engine.cc: requests and the role.
-  absl::Status SubmitLocked(Request* request);
-  absl::Status EnterLocked(Request* request);
+  absl::Status SubmitLocked(Request* request, bool caller_waits);
+  absl::Status SubmitGroupLocked(absl::Span<const std::unique_ptr<Request>> requests);
+  absl::Status SubmitPartLocked(const Request& first, Request* request);
+  absl::Status EnterLocked(Request* request, bool caller_waits);
   absl::Status WithdrawLocked(Request* request, const std::exception& error);
   void MakeRoomLocked();
   bool BeginRunLocked(Request* request, std::unique_lock<std::mutex>* lock);
@@ -109,6 +114,11 @@ class Engine {
   void MarkInPlace(LocalName* name);
   absl::Status MarkOnBoard(LocalName* name);
   void SubmitDeferredLocked();
+  // engine_numbers.cc: who goes directly.
+  void FindNumberLocked(LocalName* name);
+  bool WantsNumber(const LocalName& name) const;
+  void TakeNumberLocked(const LogEntry& entry, LocalName* name);
+  void GiveUpIdleLocked(uint64_t distance);
   // engine_join.cc
   absl::Status RefuseJoinedLocked(const Request& request) const;
   absl::Status JoinLocked(LocalName* name);
@@ -166,7 +176,12 @@ class Engine {
     int64_t batch_ns;  // when its batch came
     int64_t begin_ns;
   };
-  void NoteActivity(const Request& request);
+  // Before it is marked: others may see that this rank takes part before it goes on here.
+  void NoteActivity(const Request& request, bool caller_waits);
+  void UnnoteActivity();
+  // A rank that waits in the program's call is in it, one that only has something under way is not.
+  void NoteCallers(int callers);
+  void NoteWork(const LogEntry& entry, const Request* first, size_t tensors);
   void NoteDirect(const Request& request, int64_t begin_ns);
   void NoteRun(const RunTimes& times, absl::Span<Request* const> requests);
   absl::Status WaitForOthers(absl::FunctionRef<bool()> ready);
@@ -184,6 +199,13 @@ class Engine {
   void EndAll();
 
   // engine_leave.cc
+  // What the first BeginLeave has submitted.
+  struct Leave {
+    Request request;
+    absl::Status submitted;
+    bool begun = false;
+  };
+  absl::Status BeginLeaveLocked();
   void NoteLeftLocked();
   void EndUnleft(const absl::Status& why);
   void AwaitRole(std::unique_lock<std::mutex>* lock);
@@ -198,6 +220,13 @@ class Engine {
   bool waited_ = false;           // the executor's: for others, since it last had work
   // The executor's: what it executes out of a batch; null: nothing, or only others have it.
   const std::string* at_work_ = nullptr;
+  // The executor's: what the host's page says that it executes.
+  struct NotedWork {
+    uint64_t number = 0;
+    const LocalName* first = nullptr;
+    RequestKind kind = RequestKind::kLeave;
+    size_t tensors = 0;
+  } noted_work_;
 
   std::mutex mutex_;
   std::condition_variable changed_;  // a request is done, or the role is free
@@ -206,6 +235,8 @@ class Engine {
   std::atomic<int64_t> batch_wait_us_, fusion_threshold_;
   Names names_;
   std::vector<LocalName*> by_number_;  // what is pending under each number of the board
+  std::vector<LocalName*> numbered_;   // names with a direct number, but turns
+  uint64_t oldest_use_ = 0;            // none of those was used last before this one
   uint64_t submissions_ = 0;
   const LocalName* last_noted_ = nullptr;  // what the host's page says was asked for last
   std::deque<Request*> deferred_;          // unnamed ones whose turn is taken, and later ones
@@ -220,9 +251,12 @@ class Engine {
   std::vector<LocalName*> marked_;
   std::atomic<size_t> marked_count_{0};
   std::vector<LocalName*> watched_;
-  uint32_t rounds_ = 0;                       // joins completed
-  Request* joining_ = nullptr;                // this rank's join
-  bool leaving_ = false;                      // its leave is marked
+  uint64_t rounds_ = 0;         // joins completed
+  Request* joining_ = nullptr;  // this rank's join
+  bool leaving_ = false;        // its leave is marked
+  Leave leave_;
+  std::mutex finish_mutex_;                   // held during FinishLeave; not under mutex_
+  bool has_left_ = false;                     // guarded by finish_mutex_
   std::vector<std::byte> neutral_, dropped_;  // what a joined rank brings, and where results go
   std::thread thread_;
 };

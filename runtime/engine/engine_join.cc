@@ -1,6 +1,7 @@
 // How a rank joins: at once, whatever of its own is pending. What of that it has marked directly,
 // or has not marked because its turn is taken, may still have to go to the board: it owes that
 // there, and is ready with neutral values for everything else.
+#include "hostfile/printable.h"
 #include "runtime/engine/engine.h"
 
 namespace hvd {
@@ -12,7 +13,7 @@ absl::Status Engine::RefuseJoinedLocked(const Request& request) const {
   }
   const bool named = !request.name.empty();
   return absl::FailedPreconditionError(
-      (named ? "'" + request.name + "'"
+      (named ? ShownName(request.name)
              : "unnamed " + std::string(KindName(request.signature.kind))) +
       ": this rank has joined; it submits again when its join has returned");
 }
@@ -28,8 +29,9 @@ std::vector<std::string_view> Engine::OwedLocked() {
 }
 
 absl::Status Engine::JoinLocked(LocalName* name) {
-  if (leaving_) return absl::AbortedError("this rank has called shutdown");
+  if (leaving_) return absl::AbortedError(kHasLeft);
   name->direct = false;
+  if (world_->direct() != nullptr) world_->direct()->BeginRound(rounds_ + 1, names_.turns());
   const absl::StatusOr<uint32_t> number = world_->board().Join(OwedLocked());
   if (!number.ok()) return number.status();
   // What this rank has marked directly stays marked.

@@ -7,35 +7,42 @@
 namespace hvd {
 namespace {
 
-constexpr char kLeaveName[] = "\x02shutdown";
+constexpr char kLeaveName[] = "\x01shutdown";  // as kOwnName
 // How long a leader waits at the end for the others' byes; they are on the way when nothing is
-// wrong.
+// wrong. One that comes later is nobody's: FrameChannel's generations.
 constexpr auto kByeTime = std::chrono::seconds(2);
 
 }  // namespace
 
 void Engine::Shutdown() {
-  Leave leave;
-  BeginLeave(&leave);
-  FinishLeave(&leave);
+  BeginLeave();
+  FinishLeave();
 }
 
-void Engine::BeginLeave(Leave* leave) {
-  leave->request.name = kLeaveName;
-  leave->request.signature.kind = RequestKind::kLeave;
+void Engine::BeginLeave() {
+  absl::Status submitted;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    leave->submitted = SubmitLocked(&leave->request);
-    leaving_ = leave->submitted.ok();
-    // What this rank has marked directly stays marked.
-    if (world_->direct() != nullptr) world_->direct()->Leave(rounds_ + 1);
-    if (leaving_) NoteLeftLocked();
+    if (leave_.begun) return;
+    leave_.begun = true;
+    submitted = BeginLeaveLocked();
   }
-  if (!leave->submitted.ok()) {
-    if (!absl::IsAborted(leave->submitted)) EndUnleft(leave->submitted);
+  if (!submitted.ok()) {
+    if (!absl::IsAborted(submitted)) EndUnleft(submitted);
     return;
   }
   world_->waiter().Ring();
+}
+
+absl::Status Engine::BeginLeaveLocked() {
+  leave_.request.name = kLeaveName;
+  leave_.request.signature.kind = RequestKind::kLeave;
+  leave_.submitted = SubmitLocked(&leave_.request, false);
+  leaving_ = leave_.submitted.ok();
+  // What this rank has marked directly stays marked.
+  if (world_->direct() != nullptr) world_->direct()->Leave(rounds_ + 1);
+  if (leaving_) NoteLeftLocked();
+  return leave_.submitted;
 }
 
 // What goes wrong ends the epoch: the wait says so.
@@ -47,8 +54,11 @@ void Engine::NoteLeftLocked() {
   }
 }
 
-void Engine::FinishLeave(Leave* leave) {
-  const absl::Status left = leave->submitted.ok() ? Wait(&leave->request) : leave->submitted;
+void Engine::FinishLeave() {
+  std::lock_guard<std::mutex> finish(finish_mutex_);
+  if (has_left_) return;
+  has_left_ = true;
+  const absl::Status left = leave_.submitted.ok() ? Wait(&leave_.request) : leave_.submitted;
   if (left.ok() && world_->leader() != nullptr) SayBye();
   // No other thread may be about to finish what ends here.
   std::unique_lock<std::mutex> lock(mutex_);

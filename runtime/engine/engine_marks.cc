@@ -16,14 +16,14 @@ bool IsUsers(RequestKind kind) {
 
 }  // namespace
 
-// Once a name. What this rank has marked directly others count on, and so they do on a turn that it
-// has taken: when it must go to the board, now or later, there must be room.
+// Once a name, and again after its number was given up. What this rank has marked directly others
+// count on, and so they do on a turn that it has taken: when it must go to the board, now or later,
+// there must be room.
 absl::Status Engine::PrepareLocked(LocalName* name, const Request& request) {
   if (!IsUsers(request.signature.kind)) return absl::OkStatus();
-  if (world_->direct() != nullptr) {
-    name->ticket.number = world_->direct()->Number(*name->name);
-    name->ticket.round = rounds_ - 1;  // not used in this one
-  }
+  // Groups never go directly; and where a name is only theirs, nobody else's call can meet it.
+  const bool only_groups = request.unnamed && !request.takes_turn();
+  if (world_->direct() != nullptr && !only_groups) FindNumberLocked(name);
   if (name->ticket.number != 0 || request.unnamed) {
     if (absl::Status kept = world_->board().Keep(*name->name); !kept.ok()) return kept;
   }
@@ -86,6 +86,7 @@ absl::Status Engine::MarkOnBoard(LocalName* name) {
   const ArenaOffsets offsets = OffsetsInArena(*name->pending, world_->arenas());
   value.input_at = offsets.input;
   value.output_at = offsets.output;
+  value.wants_number = name->wants_number = WantsNumber(*name);
   const absl::StatusOr<uint32_t> number = world_->board().Mark(*name->name, value);
   if (!number.ok()) return number.status();
   name->board_number = *number;

@@ -20,19 +20,20 @@ TraceActivity WorkOf(RequestKind kind, bool several_hosts) {
   return sums ? TraceActivity::kHostReduce : TraceActivity::kHostCopy;
 }
 
+bool IsNamed(RequestKind kind) { return kind != RequestKind::kLeave && kind != RequestKind::kJoin; }
+
 // Into the request's name.
 void Describe(const Request& request) {
   LocalName& name = *request.local;
   const RequestKind kind = request.signature.kind;
-  const bool named = kind != RequestKind::kLeave && kind != RequestKind::kJoin;
   name.described = kind;
-  snprintf(name.description.data(), name.description.size(), named ? "%s '%.60s'" : "%s",
-           KindName(kind), name.name->c_str());
+  snprintf(name.description.data(), name.description.size(), IsNamed(kind) ? "%s '%.60s'" : "%s",
+           KindName(kind), PlainName(*name.name).data());
 }
 
 }  // namespace
 
-void Engine::NoteActivity(const Request& request) {
+void Engine::NoteActivity(const Request& request, bool caller_waits) {
   RankActivity& activity = world_->activity();
   LocalName* name = request.local;
   const bool described = name->described == request.signature.kind && name->description[0] != 0;
@@ -41,8 +42,45 @@ void Engine::NoteActivity(const Request& request) {
     std::memcpy(activity.last, name->description.data(), sizeof(activity.last));
     last_noted_ = name;
   }
+  activity.pending.store(static_cast<uint64_t>(pending_.load(std::memory_order_relaxed)) + 1,
+                         std::memory_order_relaxed);
+  if (caller_waits) NoteCallers(waiting_.load(std::memory_order_relaxed) + 1);
+}
+
+void Engine::UnnoteActivity() {
+  RankActivity& activity = world_->activity();
   activity.pending.store(static_cast<uint64_t>(pending_.load(std::memory_order_relaxed)),
                          std::memory_order_relaxed);
+  NoteCallers(waiting_.load(std::memory_order_relaxed));
+}
+
+void Engine::NoteCallers(int callers) {
+  world_->activity().callers.store(static_cast<uint32_t>(callers), std::memory_order_relaxed);
+}
+
+void Engine::NoteWork(const LogEntry& entry, const Request* first, size_t tensors) {
+  NotedWork& noted = noted_work_;
+  RankActivity& activity = world_->activity();
+  const LocalName* name = first != nullptr ? first->local : nullptr;
+  const RequestKind kind = entry.signature.kind;
+  ++noted.number;
+  if (name != nullptr && noted.first == name && noted.kind == kind && noted.tensors == tensors) {
+    activity.work.store(noted.number, std::memory_order_release);
+    return;
+  }
+  noted = {noted.number, name, kind, tensors};
+  char text[sizeof(activity.at_work)];
+  char more[32] = "";
+  if (tensors > 1) snprintf(more, sizeof(more), " and %zu more", tensors - 1);
+  if (name != nullptr && IsNamed(kind)) {
+    snprintf(text, sizeof(text), "%s '%.60s'%s", KindName(kind), PlainName(*name->name).data(),
+             more);
+  } else if (name != nullptr) {
+    snprintf(text, sizeof(text), "%s%s", KindName(kind), more);
+  } else {
+    snprintf(text, sizeof(text), "%s of other ranks%s", KindName(kind), more);
+  }
+  BeginWork(&activity, noted.number, text);
 }
 
 // Time with nothing of ours under way is no waiting, and neither are a few looks.
@@ -60,18 +98,25 @@ absl::Status Engine::WaitForOthers(absl::FunctionRef<bool()> ready) {
   return waited;
 }
 
-void Engine::AnswerHvdd() {
+// Without memory there is no answer, and nothing is lost by it.
+void Engine::AnswerHvdd() try {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<PendingRequest> pending;
-  for (const LocalName* name : names_.Pending()) pending.push_back({name->name, name->pending});
+  for (const LocalName* name : names_.Pending()) {
+    // What has been agreed on waits for nobody to ask for it.
+    const bool agreed =
+        name->board_number != 0 && !name->direct && world_->board().IsAgreed(name->board_number);
+    if (!agreed) pending.push_back({name->name, name->pending});
+  }
   for (const Request* request : deferred_) pending.push_back({&AgreedName(*request), request});
   stall_.Give(std::move(pending));
+} catch (const std::bad_alloc&) {
 }
 
 void Engine::NoteDirect(const Request& request, int64_t begin_ns) {
   const Signature& signature = request.signature;
-  const TracedTensor tensor = {Board::kEntries + request.local->ticket.number, *request.local->name,
-                               InputBytes(request)};
+  const TracedTensor tensor = {Board::kEntries + request.local->ticket.number,
+                               PlainName(*request.local->name), InputBytes(request)};
   metrics_.Done(signature.kind, tensor.bytes);
   if (!std::exchange(waited_, false)) metrics_.CameLast();
   if (!request.status.ok()) metrics_.Failed();
@@ -85,7 +130,7 @@ void Engine::NoteRun(const RunTimes& times, absl::Span<Request* const> requests)
   uint64_t bytes = 0;
   for (const Request* request : requests) {
     const RequestKind kind = request->signature.kind;
-    const TracedTensor tensor = {request->local->board_number, *request->local->name,
+    const TracedTensor tensor = {request->local->board_number, PlainName(*request->local->name),
                                  InputBytes(*request)};
     bytes += tensor.bytes;
     metrics_.Done(kind, tensor.bytes);

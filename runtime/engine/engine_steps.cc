@@ -55,11 +55,10 @@ void Engine::Execute(absl::FunctionRef<bool()> stop) {
     }
     if (stopping_.load()) return;
     if (broken) return Break(absl::OkStatus());
-    if (stall_.asked()) AnswerHvdd();
     activity.state.store(RankState::kWaiting, std::memory_order_relaxed);
     const absl::Status waited = WaitForOthers([&] {
       return DirectIsReady() || stop() || world_->board().HasNext() || world_->board().HasOpen() ||
-             (world_->leader() != nullptr && StepAgreement()) || stall_.asked() ||
+             (world_->leader() != nullptr && StepAgreement()) ||
              stopping_.load(std::memory_order_relaxed);
     });
     activity.state.store(RankState::kIdle, std::memory_order_relaxed);
@@ -113,6 +112,7 @@ bool Engine::FindRequests(const std::vector<LogEntry>& batch, std::vector<Reques
     LocalName*& name = by_number_[entry.number];
     requests->push_back(name != nullptr ? name->pending : nullptr);
     if (name == nullptr && joining_ == nullptr) return false;
+    if (name != nullptr) TakeNumberLocked(entry, name);
     name = nullptr;
   }
   return true;
@@ -129,6 +129,7 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
     const RunTimes times = {batch_ns, finished.empty() ? batch_ns : Timeline::Now()};
     const size_t before = finished.size();
     at_work_ = requests[run[0]] != nullptr ? requests[run[0]]->local->name : nullptr;
+    NoteWork(batch[run[0]], requests[run[0]], run.size());
     if (ReducesPlainly(batch[run[0]])) {
       status = ExecuteFused(batch, requests, run);
     } else if (requests[run[0]] != nullptr) {
@@ -137,7 +138,8 @@ bool Engine::ExecuteBatch(const std::vector<LogEntry>& batch,
       status = ExecuteAbsent(batch[run[0]], &world_->collectives());
     }
     at_work_ = nullptr;
-    if (BreakIfBroken(status)) return true;
+    if (BreakIfBroken(status)) return true;  // what it was in stays to be read
+    EndWork(&world_->activity());
     for (const size_t i : run) {
       if (requests[i] == nullptr) continue;
       requests[i]->status = status;
@@ -164,7 +166,7 @@ void Engine::EndAll() {
   }
   while (StepDirect()) {
   }
-  CompleteAll(absl::AbortedError("this rank has called shutdown"));
+  CompleteAll(absl::AbortedError(kHasLeft));
   watched_.clear();
 }
 
@@ -201,6 +203,8 @@ void Engine::CompleteLocked(Request* request) {
   activity.calls.store(activity.calls.load(std::memory_order_relaxed) + 1,
                        std::memory_order_relaxed);
   activity.pending.store(static_cast<uint64_t>(pending_.load(std::memory_order_relaxed)),
+                         std::memory_order_relaxed);
+  activity.callers.store(static_cast<uint32_t>(waiting_.load(std::memory_order_relaxed)),
                          std::memory_order_relaxed);
   for (Draining* drain : draining_) drain->left -= request->sequence <= drain->last ? 1 : 0;
   request->done.store(true, std::memory_order_release);
@@ -251,15 +255,18 @@ void Engine::CompleteAll(const absl::Status& status) {
   changed_.notify_all();
 }
 
-// The executor found the epoch broken: everything pending ends, and a leader tells the other hosts.
+// The executor found the epoch broken: a leader tells the other hosts, and everything pending ends.
+// In this order: what is on its way between hosts is read from the users' memory, and written
+// there, as long as the transport goes on; who hears of the end may free it.
 void Engine::Break(const absl::Status& status) {
-  CompleteAll(status);
-  watched_.clear();
   const HostPage& page = *world_->page();
   const bool aborted = page.aborted.load(std::memory_order_acquire) != 0;
   if (aborted && world_->leader() != nullptr) {
-    world_->leader()->SpreadAbort({page.abort_text, page.abort_rank.load()});
+    world_->leader()->SpreadAbort(CauseOf(page));
   }
+  if (aborted) world_->LetGo();
+  CompleteAll(status);
+  watched_.clear();
 }
 
 }  // namespace hvd

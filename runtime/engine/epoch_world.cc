@@ -1,9 +1,7 @@
 #include "runtime/engine/epoch_world.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstring>
+#include <chrono>
 
 #include "runtime/collective/hierarchical_collectives.h"
 #include "runtime/collective/host_collectives.h"
@@ -17,18 +15,16 @@ constexpr int kChannelsPerSet = 2;
 
 size_t Aligned(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
-// What a process set has of the host memory: a board, the collectives' region, the direct path's.
-// As large for a few ranks as for all: what is not touched costs nothing.
-size_t RegionBytes(const Topology& job, int host) {
-  const int local_size = job.hosts()[host].ranks;
-  return Aligned(Board::Bytes(local_size, job.size())) +
-         Aligned(HostCollectives::HostRegionBytes(local_size)) + Aligned(Direct::Bytes(local_size));
-}
-
-// The page and a region a process set.
-size_t MemoryBytes(const Topology& job, int host) {
-  return kHostPageBytes + kMaxProcessSets * RegionBytes(job, host);
-}
+// What a process set has of the host memory: a board, the collectives' region, the direct path's
+// where there is one.
+struct RegionShape {
+  RegionShape(const Topology& set, int host)
+      : collectives_at(Aligned(Board::Bytes(set.hosts()[host].ranks, set.size()))),
+        direct_at(collectives_at +
+                  Aligned(HostCollectives::HostRegionBytes(set.hosts()[host].ranks))),
+        bytes(direct_at + (set.hosts().size() > 1 ? 0 : Direct::Bytes(set.hosts()[host].ranks))) {}
+  const size_t collectives_at, direct_at, bytes;
+};
 
 // The set's ranks, by host; and the index of `rank` among them.
 std::pair<Topology, int> SetTopology(const Topology& job, absl::Span<const int> ranks, int rank) {
@@ -48,6 +44,10 @@ std::pair<Topology, int> SetTopology(const Topology& job, absl::Span<const int> 
 
 EpochWorld::~EpochWorld() = default;
 
+size_t EpochWorld::FirstBytes(const Topology& job, int host) {
+  return HostPageBytes(job.hosts()[host].ranks) + RegionShape(job, host).bytes;
+}
+
 absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::Join(Session* session,
                                                              const JoinOptions& options) {
   std::unique_ptr<EpochWorld> world(new EpochWorld(session->topology(), session->rank()));
@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::Join(Session* session,
     return absl::InvalidArgumentError("more than " + std::to_string(kMaxLocalRanks) +
                                       " ranks on one host");
   }
-  auto grant = session->Join(options.after_epoch, MemoryBytes(world->topology_, place.host));
+  auto grant = session->Join(options.after_epoch, FirstBytes(world->topology_, place.host));
   if (!grant.ok()) return grant.status();
   world->grant_ = std::move(*grant);
   if (absl::Status met = world->Meet(session, options); !met.ok()) return met;
@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::Join(Session* session,
 
 absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::Alone() {
   std::unique_ptr<EpochWorld> world(new EpochWorld(Topology({{"localhost", 1}}), 0));
-  auto memory = HostMemory::Alone(MemoryBytes(world->topology_, 0));
+  auto memory = HostMemory::Alone(FirstBytes(world->topology_, 0));
   if (!memory.ok()) return memory.status();
   world->grant_.epoch = 1;
   world->grant_.memory = std::move(*memory);
@@ -74,6 +74,7 @@ absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::Alone() {
 }
 
 absl::Status EpochWorld::Meet(Session* session, const JoinOptions& options) {
+  region_ = grant_.memory->after_page();
   const int cores = UsableCores(options.host_cores);
   waiter_ = std::make_unique<Waiter>(page(), place().local_rank, event_fds(),
                                      WaitPolicy::For(place().local_size, cores));
@@ -97,9 +98,28 @@ absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::ForSet(EpochWorld* job, 
         std::make_unique<SetTransport>(job->transport(), world->set_.global_ranks,
                                        static_cast<uint16_t>(kChannelsPerSet * world->set_.region));
   }
+  if (absl::Status mapped = world->MapRegion(); !mapped.ok()) return mapped;
   world->BuildAgreement();
   if (absl::Status built = world->BuildCollectives(); !built.ok()) return built;
   return world;
+}
+
+// All members have agreed on the set, and wait in it for one that cannot come.
+absl::Status EpochWorld::MapRegion() {
+  HostMemory& memory = *job_->grant_.memory;
+  const size_t bytes = RegionShape(topology_, place().host).bytes;
+  absl::StatusOr<std::shared_ptr<std::byte>> mapped;
+  const absl::StatusOr<uint64_t> at = memory.PlaceOfRegion(set_.region, bytes);
+  mapped = at.ok() ? memory.Map(*at, bytes) : at.status();
+  if (!mapped.ok()) {
+    const std::string text = "rank " + std::to_string(job_->rank()) + " cannot enter process set " +
+                             std::to_string(set_.id) + ": " +
+                             std::string(mapped.status().message());
+    return job_->board().Abort({text.c_str(), job_->rank()});
+  }
+  mapped_ = *std::move(mapped);
+  region_ = mapped_.get();
+  return absl::OkStatus();
 }
 
 int EpochWorld::LocalRankInJob(int local_rank) const {
@@ -108,17 +128,10 @@ int EpochWorld::LocalRankInJob(int local_rank) const {
   return job_->topology().place(set_.global_ranks[in_set]).local_rank;
 }
 
-std::byte* EpochWorld::region() const {
-  const EpochWorld& whole = job();
-  return whole.grant_.memory->after_page() +
-         set_.region * RegionBytes(whole.topology_, whole.place().host);
-}
-
-void EpochWorld::ClearMemory() {
+void EpochWorld::GiveMemoryBack() {
   if (job_ == nullptr || place().local_rank != 0) return;
-  const size_t bytes = RegionBytes(job_->topology_, job_->place().host);
-  // Where the pages cannot be given back, they are written.
-  if (madvise(region(), bytes, MADV_REMOVE) != 0) std::memset(region(), 0, bytes);
+  const size_t bytes = RegionShape(topology_, place().host).bytes;
+  job_->grant_.memory->GiveRegion(set_.region, bytes);
 }
 
 absl::Status EpochWorld::Connect(Session* session, const JoinOptions& options) {
@@ -133,22 +146,32 @@ absl::Status EpochWorld::Connect(Session* session, const JoinOptions& options) {
     if (!mine.ok()) return mine.status();
     address = std::move(*mine);
   }
-  auto meeting = session->Exchange(grant_, address,
+  std::vector<Term> terms = options.terms;
+  terms.insert(terms.begin(), LibraryTerm());
+  auto meeting = session->Exchange(grant_, WriteCard(address, terms),
                                    options.arena != nullptr ? options.arena->Share() : ArenaFile{});
   if (!meeting.ok()) return meeting.status();
   arenas_ = HostArenas::Map(std::move(meeting->arenas), place().local_rank, options.arena);
+  const auto addresses = ReadCards(meeting->addresses, topology_, terms);
+  if (!addresses.ok()) return addresses.status();
   if (several_hosts) {
-    absl::Status connected = transport_->Connect(meeting->addresses);
+    absl::Status connected = transport_->Connect(*addresses);
     if (!connected.ok()) return connected;
   }
   return session->Barrier(grant_);
 }
 
 void EpochWorld::BuildAgreement() {
+  const WatchPlace seen = watch();
+  if (transport_ != nullptr) {
+    MessageCounts& counts = WatchOf(seen.page, seen.local_rank).messages[seen.region];
+    counts.Clear();  // another set's
+    transport_->set_notes({&counts, &set_.global_ranks});
+  }
   BoardPlace board;
   board.page = page();
   board.event_fds = event_fds();
-  board.memory = region();
+  board.memory = region_;
   board.local_rank = place().local_rank;
   board.local_size = place().local_size;
   board.first_rank = topology_.first_rank(place().host);
@@ -156,22 +179,42 @@ void EpochWorld::BuildAgreement() {
   board.several_hosts = topology_.hosts().size() > 1;
   board.host = place().host;
   if (!set_.global_ranks.empty()) board.global_ranks = set_.global_ranks.data();
-  board_ = std::make_unique<Board>(board);
   if (!board.several_hosts) {
-    std::byte* after_collectives = region() +
-                                   Aligned(Board::Bytes(place().local_size, topology_.size())) +
-                                   Aligned(HostCollectives::HostRegionBytes(place().local_size));
+    std::byte* const direct_at = region_ + RegionShape(topology_, place().host).direct_at;
     direct_ = std::make_unique<Direct>(
-        DirectPlace{page(), after_collectives, place().local_rank, place().local_size});
+        DirectPlace{page(), direct_at, place().local_rank, place().local_size});
   }
+  if (direct_ != nullptr) {
+    board.bind = [direct = direct_.get()](std::string_view name) { return direct->Bind(name); };
+  }
+  board_ = std::make_unique<Board>(board);
   if (board.several_hosts && place().local_rank == 0) {
-    leader_ = std::make_unique<Leader>(
-        LeaderParts{&topology_, place().host, board_.get(), transport_.get()});
+    leader_ = std::make_unique<Leader>(LeaderParts{.topology = &topology_,
+                                                   .host = place().host,
+                                                   .board = board_.get(),
+                                                   .transport = transport_.get(),
+                                                   .generation = static_cast<uint64_t>(set_.id)});
   }
 }
 
+// Ranks wait for one another in it, so hvdd must see who is in it.
 absl::Status EpochWorld::BuildCollectives() {
-  std::byte* memory = region() + Aligned(Board::Bytes(place().local_size, topology_.size()));
+  RankActivity& mine = activity();
+  mine.set.store(set_.id, std::memory_order_relaxed);
+  mine.pending.store(1, std::memory_order_relaxed);
+  mine.callers.store(1, std::memory_order_relaxed);
+  BeginWork(&mine, mine.calls.load() + 1, job_ == nullptr ? "hvd_init" : "hvd_add_process_set");
+  waiter_->set_moves(&mine.moves);
+  absl::Status made = MakeCollectives();
+  if (!made.ok()) return made;
+  EndWork(&mine);
+  mine.pending.store(0, std::memory_order_relaxed);
+  mine.callers.store(0, std::memory_order_relaxed);
+  return made;
+}
+
+absl::Status EpochWorld::MakeCollectives() {
+  std::byte* const memory = region_ + RegionShape(topology_, place().host).collectives_at;
   if (transport_ == nullptr) {
     auto host = HostCollectives::Create({.waiter = waiter_.get(),
                                          .region = memory,
@@ -192,6 +235,22 @@ absl::Status EpochWorld::BuildCollectives() {
   across_hosts_ = all->get();
   collectives_ = std::move(*all);
   return across_hosts_->MeetPeers();
+}
+
+void EpochWorld::LetGo() {
+  constexpr std::chrono::milliseconds kMost{200};  // the job's executor looks within microseconds
+  EpochWorld& whole = job_ == nullptr ? *this : *job_;
+  if (whole.transport_ == nullptr) return;
+  {
+    std::unique_lock<std::mutex> lock(whole.told_mutex_);
+    if (job_ == nullptr) {
+      told_ = true;
+      told_changed_.notify_all();
+    } else if (whole.leader_ != nullptr) {
+      whole.told_changed_.wait_for(lock, kMost, [&] { return whole.told_; });
+    }
+  }
+  whole.transport_->Stop();
 }
 
 void EpochWorld::SetThresholds(const HierarchicalThresholds& thresholds) {

@@ -3,9 +3,12 @@
 // one's memory and transport and has a region and channels of its own.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "hostfile/topology.h"
@@ -14,6 +17,7 @@
 #include "runtime/engine/direct.h"
 #include "runtime/engine/leader.h"
 #include "runtime/engine/set_transport.h"
+#include "runtime/engine/terms.h"
 #include "runtime/session/host_arenas.h"
 #include "runtime/session/session.h"
 #include "runtime/transport/waiter.h"
@@ -24,7 +28,7 @@ namespace hvd {
 struct TransportPlace {
   int rank = 0;
   int size = 1;
-  std::string token;  // the epoch's; every message carries it
+  std::string token;  // the epoch's secret
 };
 using TransportFactory =
     std::function<absl::StatusOr<std::unique_ptr<Transport>>(const TransportPlace&)>;
@@ -34,6 +38,7 @@ struct JoinOptions {
   int host_cores = 0;               // what the host's ranks share; 0: count them
   TransportFactory make_transport;  // called in a job of several hosts
   Arena* arena = nullptr;           // the process's, shared with the host's ranks; null: none
+  std::vector<Term> terms = {};     // the library's is added
 };
 
 // The global set is one of them.
@@ -49,6 +54,7 @@ struct SetPlace {
 class EpochWorld {
  public:
   // A rank of a launched job: joins the epoch after the last and meets all others.
+  // FailedPrecondition, with the same words on all ranks, when their terms differ.
   static absl::StatusOr<std::unique_ptr<EpochWorld>> Join(Session* session,
                                                           const JoinOptions& options);
   // A job of one rank, without a launcher.
@@ -73,6 +79,10 @@ class EpochWorld {
   void SetThresholds(const HierarchicalThresholds& thresholds);
   Leader* leader() { return leader_.get(); }  // null unless this rank speaks for its host
   Transport* transport() { return transport_.get(); }
+  // The epoch has ended, and this rank has told the other hosts if it had to: from now on nothing
+  // between hosts touches the users' memory. Of a set: waits for the job's, whose leader tells
+  // more.
+  void LetGo();
   // Null without a launcher.
   const HostArenas* arenas() const { return job().arenas_.get(); }
   // The local rank in the whole job of a local rank of this set.
@@ -82,19 +92,22 @@ class EpochWorld {
   RankActivity& activity() { return ActivityAt(watch()); }
   // Empty in the global set: all.
   const std::vector<int>& members() const { return set_.global_ranks; }
-  // Gives a removed set's region back to the next one, zeroed. REQUIRES: no member on this host
-  // uses it any more. One of them suffices: does nothing on the others.
-  void ClearMemory();
+  // Of a removed set: its region's number may be another's. REQUIRES: no member on this host uses
+  // it any more. One of them suffices: does nothing on the others.
+  void GiveMemoryBack();
+  // What the ranks of a host map at first, in bytes: the page, and what the job's own set has.
+  static size_t FirstBytes(const Topology& job, int host);
 
  private:
   EpochWorld(Topology topology, int rank, EpochWorld* job = nullptr, SetPlace set = {})
       : topology_(std::move(topology)), rank_(rank), job_(job), set_(std::move(set)) {}
   const EpochWorld& job() const { return job_ == nullptr ? *this : *job_; }
-  std::byte* region() const;
   absl::Status Meet(Session* session, const JoinOptions& options);
   absl::Status Connect(Session* session, const JoinOptions& options);
+  absl::Status MapRegion();
   void BuildAgreement();
   absl::Status BuildCollectives();
+  absl::Status MakeCollectives();
 
   // Destroyed in reverse order: what borrows goes first.
   const Topology topology_;
@@ -106,12 +119,18 @@ class EpochWorld {
   std::unique_ptr<HostArenas> arenas_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Waiter> waiter_;
-  std::unique_ptr<Board> board_;
+  std::shared_ptr<std::byte> mapped_;  // of a set that is not the global one
+  std::byte* region_ = nullptr;
   std::unique_ptr<Direct> direct_;
+  std::unique_ptr<Board> board_;
   std::unique_ptr<Collectives> collectives_;
   HostCollectives* on_host_ = nullptr;               // what collectives_ is, on one host
   HierarchicalCollectives* across_hosts_ = nullptr;  // or on several
   std::unique_ptr<Leader> leader_;
+  // Of the global set's: its leader has told that the epoch has ended.
+  std::mutex told_mutex_;
+  std::condition_variable told_changed_;
+  bool told_ = false;  // guarded by told_mutex_
 };
 
 }  // namespace hvd

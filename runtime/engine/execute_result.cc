@@ -7,7 +7,8 @@
 namespace hvd {
 
 std::string NameOf(const Request& request) {
-  return std::string(KindName(request.signature.kind)) + " '" + AgreedName(request) + "'";
+  return std::string(KindName(request.signature.kind)) + " '" +
+         std::string(PlainName(AgreedName(request))) + "'";
 }
 
 ResultPlace PlaceOf(Request* request) {

@@ -21,8 +21,9 @@ class FrameChannel {
   static constexpr size_t kFrameBytes = 512;
   static constexpr size_t kMaxMessage = 16u << 20;
 
-  // `transport` is borrowed and outlives the channel.
-  FrameChannel(Transport* transport, int peer, uint16_t channel);
+  // `transport` is borrowed and outlives the channel. `generation`: of the channel's user, the same
+  // on both sides; what an earlier one has sent and nobody has read is dropped.
+  FrameChannel(Transport* transport, int peer, uint16_t channel, uint64_t generation = 0);
 
   absl::Status Send(const std::string& message);
   // The next whole message, if one has come. Does not make progress itself.
@@ -31,10 +32,11 @@ class FrameChannel {
   absl::StatusOr<bool> HasUnsent();
 
  private:
-  // The length of the whole message, then its beginning.
+  // The length of the whole message, whose it is, then its beginning.
   struct Frame {
     uint64_t length = 0;
-    std::array<char, kFrameBytes - 8> bytes{};
+    uint64_t generation = 0;
+    std::array<char, kFrameBytes - 16> bytes{};
   };
   struct Sending {
     std::unique_ptr<Frame> frame;
@@ -45,7 +47,9 @@ class FrameChannel {
 
   Transport* const transport_;
   const int peer_;
+  // Generations are apart by their tags already, but transports keep only some bits of those.
   const MessageTag tag_;
+  const uint64_t generation_;
   std::deque<std::unique_ptr<Sending>> sending_;
   std::unique_ptr<Frame> incoming_ = std::make_unique<Frame>();
   std::string rest_;  // of the message whose frame has come

@@ -17,7 +17,7 @@ Leader::Leader(const LeaderParts& parts)
   for (const int host : hosts) {
     const int rank = parts.topology->first_rank(host);
     neighbours_.push_back(std::unique_ptr<Neighbour>(
-        new Neighbour{host, FrameChannel(parts.transport, rank, parts.channel)}));
+        new Neighbour{host, FrameChannel(parts.transport, rank, parts.channel, parts.generation)}));
   }
 }
 

@@ -13,7 +13,7 @@
 
 namespace hvd {
 
-inline constexpr uint16_t kAgreementChannel = 1;
+inline constexpr uint16_t kAgreementChannel = kAgreementMessages;
 
 // What a leader is made of; all borrowed, all of the same epoch.
 struct LeaderParts {
@@ -22,6 +22,7 @@ struct LeaderParts {
   Board* board = nullptr;
   Transport* transport = nullptr;
   uint16_t channel = kAgreementChannel;
+  uint64_t generation = 0;  // of those that use the channel in this epoch, one after the other
 };
 
 // Threads: whoever runs the engine, one at a time.

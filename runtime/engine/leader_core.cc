@@ -31,7 +31,8 @@ LeaderCore::LeaderCore(const LeaderCoreParts& parts)
     : parts_(parts),
       children_(LeaderTree::Children(parts.host, static_cast<int>(parts.topology->hosts().size()),
                                      parts.fan_out)),
-      below_(RanksBelow(parts, children_)) {}
+      below_(RanksBelow(parts, children_)),
+      last_id_(parts.ids_given) {}
 
 int LeaderCore::SourceOf(int host) const {
   const auto found = std::find(children_.begin(), children_.end(), host);
@@ -58,7 +59,7 @@ absl::Status LeaderCore::OnMessage(int from_host, const AgreementMessage& messag
 }
 
 absl::Status LeaderCore::FromBelow(int source, const AgreementMessage& message) {
-  for (const uint32_t id : message.same_ids) {
+  for (const uint64_t id : message.same_ids) {
     UpReport report;
     report.id = id;
     report.same = true;

@@ -33,6 +33,7 @@ struct LeaderCoreParts {
   Board* board = nullptr;  // borrowed: this host's leader's
   int fan_out = LeaderTree::kFanOut;
   uint32_t most_ids = Board::kEntries;  // how many tensors the root remembers
+  uint64_t ids_given = 0;               // before the first: tests begin late
 };
 
 class LeaderCore {
@@ -101,8 +102,8 @@ class LeaderCore {
   Decision DecideTensor(LeaderTensor* tensor);
   absl::Status Apply(const Decision& decision);
   absl::Status AppendHeld();
-  std::vector<uint32_t> PickRetired();
-  void Retire(const std::vector<uint32_t>& ids);
+  std::vector<uint64_t> PickRetired();
+  void Retire(const std::vector<uint64_t>& ids);
   void FinishRetiring();
 
   const LeaderCoreParts parts_;
@@ -118,9 +119,9 @@ class LeaderCore {
   std::deque<std::vector<Held>> held_;  // batches that the board has no room for yet
   bool appended_ = false;
 
-  uint32_t last_id_ = 0;  // the root's
+  uint64_t last_id_ = 0;  // the root's
   uint64_t turn_ = 0;
-  std::vector<uint32_t> retiring_;
+  std::vector<uint64_t> retiring_;
   int retiring_children_ = 0;  // that may still use those ids
 
   int byes_ = 0;

@@ -133,8 +133,8 @@ absl::Status LeaderCore::AppendHeld() {
 
 // The tensors that have not been used for longest, when there are too many. The next ones only once
 // all hosts have forgotten these: then no report can name them any more.
-std::vector<uint32_t> LeaderCore::PickRetired() {
-  std::vector<uint32_t> picked;
+std::vector<uint64_t> LeaderCore::PickRetired() {
+  std::vector<uint64_t> picked;
   if (tensors_.ids() <= parts_.most_ids || !retiring_.empty()) return picked;
   std::vector<LeaderTensor*> idle;
   tensors_.ForEach([&idle](LeaderTensor* tensor) {
@@ -150,8 +150,8 @@ std::vector<uint32_t> LeaderCore::PickRetired() {
 }
 
 // Reports that are on the way from below may still use these ids; this host's own do not any more.
-void LeaderCore::Retire(const std::vector<uint32_t>& ids) {
-  for (const uint32_t id : ids) {
+void LeaderCore::Retire(const std::vector<uint64_t>& ids) {
+  for (const uint64_t id : ids) {
     if (LeaderTensor* tensor = tensors_.FindId(id)) tensor->retired = true;
   }
   retiring_ = ids;
@@ -160,7 +160,7 @@ void LeaderCore::Retire(const std::vector<uint32_t>& ids) {
 }
 
 void LeaderCore::FinishRetiring() {
-  for (const uint32_t id : retiring_) tensors_.DropId(id);
+  for (const uint64_t id : retiring_) tensors_.DropId(id);
   retiring_.clear();
   if (!is_root()) up_.has_retired = true;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hostfile/printable.h"
+
 namespace hvd {
 namespace {
 
@@ -59,7 +61,7 @@ bool Compatible(const Signature& a, const Signature& b) {
 std::string MismatchText(std::string_view name, const Asker& a, const Asker& b) {
   const Asker& low = a.rank <= b.rank ? a : b;
   const Asker& high = a.rank <= b.rank ? b : a;
-  return "tensor '" + std::string(name) + "': ranks ask for different " +
+  return "tensor " + ShownName(name) + ": ranks ask for different " +
          Difference(a.signature, b.signature) + ": rank " + std::to_string(low.rank) +
          " asked for " + Describe(low.signature) + ", rank " + std::to_string(high.rank) + " for " +
          Describe(high.signature) +

@@ -3,7 +3,7 @@
 namespace hvd {
 
 const std::string& AgreedName(const Request& request) {
-  const bool has_turn = request.unnamed && request.local != nullptr;
+  const bool has_turn = request.takes_turn() && request.local != nullptr;
   return has_turn ? *request.local->name : request.name;  // turns are never forgotten
 }
 
@@ -21,20 +21,15 @@ LocalName* Names::FindOther(std::string_view name) {
   return &made->second;
 }
 
-// An unnamed request with a name is a part of a group that has a turn already (Request).
 LocalName* Names::FindFor(const Request& request) {
-  if (!request.unnamed) return Find(request.name);
-  if (request.name.empty()) return NextUnnamed();
-  LocalName* name = Find(request.name);
-  name->unnamed = true;
-  return name;
+  return request.takes_turn() ? NextUnnamed() : Find(request.name);
 }
 
 LocalName* Names::NextUnnamed() {
   const uint64_t turn = unnamed_calls_ % kUnnamed;
   if (turn >= unnamed_.size()) {
-    unnamed_.push_back(Find("unnamed call " + std::to_string(turn + 1)));
-    unnamed_.back()->unnamed = true;
+    unnamed_.push_back(Find(kOwnName + ("unnamed call " + std::to_string(turn + 1))));
+    unnamed_.back()->turn = static_cast<uint32_t>(turn + 1);
   }
   ++unnamed_calls_;
   return unnamed_[turn];
@@ -44,7 +39,7 @@ LocalName* Names::NextUnnamed() {
 void Names::ForgetIdle() {
   for (auto at = names_.begin(); at != names_.end();) {
     const LocalName& name = at->second;
-    const bool idle = name.pending == nullptr && name.ticket.number == 0 && !name.unnamed;
+    const bool idle = name.pending == nullptr && name.ticket.number == 0 && name.turn == 0;
     if (idle && &name == last_found_) last_found_ = nullptr;
     at = idle ? names_.erase(at) : std::next(at);
   }

@@ -18,9 +18,12 @@ struct LocalName {
   const std::string* name = nullptr;
   Request* pending = nullptr;
   uint32_t board_number = 0;  // of the pending request, once it is on the board
-  bool unnamed = false;       // one of those that unnamed calls take turns in, or of their groups
+  uint32_t turn = 0;          // of those that unnamed calls take, from one on; 0: it is none
   bool direct = false;        // the pending request is marked directly, and not on the board
   bool prepared = false;      // whether `ticket.number` is known, and room is kept for it
+  bool wants_number = false;  // the pending request could go directly, had it a number
+  uint64_t last_use = 0;      // its sequence
+  uint64_t distance = 0;      // from the use before: so many of this rank's submissions
   DirectTicket ticket;        // of the latest request
   uint64_t word = 0;          // its mark
   bool in_place = false;      // the mark says where the tensors lie
@@ -50,9 +53,10 @@ class Names {
   // After a join: ranks that were away have made fewer calls than others, so all begin anew.
   void RestartUnnamed() { unnamed_calls_ = 0; }
   std::vector<LocalName*> Pending();
+  uint32_t turns() const { return static_cast<uint32_t>(unnamed_.size()); }  // ever taken
 
  private:
-  static constexpr uint64_t kUnnamed = 1024;
+  static constexpr uint64_t kUnnamed = Direct::kTurns;
   static constexpr size_t kMostNames = 32768;
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;

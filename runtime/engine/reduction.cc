@@ -1,6 +1,7 @@
 #include "runtime/engine/reduction.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -33,20 +34,19 @@ void PutOperation(const LogEntry& entry, Args* args) {
   args->postscale = signature.postscale;
 }
 
-// Runs on the collectives, in whatever type the parts are.
-absl::Status ReduceParts(const LogEntry& entry, hvd_dtype_t dtype,
-                         absl::Span<const ReducePart> parts, Collectives* collectives) {
+// Runs on the collectives, as the entry's signature says.
+absl::Status ReduceParts(const LogEntry& entry, absl::Span<const ReducePart> parts,
+                         Collectives* collectives) {
   if (entry.signature.op == HVD_ADASUM) {
     AdasumArgs args;
     args.parts = parts;
-    args.dtype = dtype;
+    args.dtype = Dtype(entry.signature);
     args.prescale = entry.signature.prescale;
     args.postscale = entry.signature.postscale;
     return Adasum(args, collectives);
   }
   ReduceArgs args;
   PutOperation(entry, &args);
-  args.dtype = dtype;
   if (parts.size() == 1 && parts[0].host_inputs.empty()) {
     args.input = parts[0].input;
     args.output = parts[0].output;
@@ -69,25 +69,51 @@ void ForRange(absl::Span<const ReducePart> parts, size_t begin, size_t count, Vi
   }
 }
 
+// How a compressed reduction goes: what is done in the wide type, and what is left for 16 bits.
+// Each input is scaled before it is rounded; a result grows only when it is wide again.
+struct Compression {
+  NarrowPair types;
+  double prescale;
+  double postscale;  // of what is wide again
+  LogEntry within;   // the reduction of 16-bit floats
+
+  explicit Compression(const LogEntry& entry)
+      : types{Dtype(entry.signature), WireDtype(entry.signature)},
+        prescale(entry.signature.prescale),
+        postscale(std::abs(entry.signature.postscale) > 1 ? entry.signature.postscale : 1) {
+    within.signature = entry.signature;
+    within.contributors = entry.contributors;
+    within.signature.dtype = types.narrow;
+    within.signature.prescale = 1;
+    if (postscale != 1) within.signature.postscale = 1;
+  }
+  void In(const void* wide, uint16_t* narrow, size_t count) const {
+    Narrow(types, wide, narrow, count, prescale);
+  }
+  void Out(const uint16_t* narrow, void* wide, size_t count) const {
+    Widen(types, narrow, wide, count, postscale);
+  }
+};
+
 absl::Status ReduceCompressed(const LogEntry& entry, absl::Span<const ReducePart> parts,
                               Collectives* collectives) {
-  const NarrowPair types = {Dtype(entry.signature), WireDtype(entry.signature)};
-  const size_t width = DtypeBytes(types.wide);
+  const Compression compression(entry);
+  const size_t width = DtypeBytes(compression.types.wide);
   size_t total = 0;
   for (const ReducePart& part : parts) total += part.count;
   const std::unique_ptr<uint16_t[]> room(new uint16_t[std::min(total, kCompressedPiece)]);
   for (size_t begin = 0; begin < total; begin += kCompressedPiece) {
     const size_t count = std::min(kCompressedPiece, total - begin);
     ForRange(parts, begin, count, [&](const ReducePart& part, size_t at, size_t to, size_t n) {
-      Narrow(types, static_cast<const std::byte*>(part.input) + at * width, room.get() + to, n);
+      compression.In(static_cast<const std::byte*>(part.input) + at * width, room.get() + to, n);
     });
     ReducePart piece;
     piece.input = piece.output = room.get();
     piece.count = count;
-    absl::Status reduced = ReduceParts(entry, types.narrow, {&piece, 1}, collectives);
+    absl::Status reduced = ReduceParts(compression.within, {&piece, 1}, collectives);
     if (!reduced.ok()) return reduced;
     ForRange(parts, begin, count, [&](const ReducePart& part, size_t at, size_t from, size_t n) {
-      Widen(types, room.get() + from, static_cast<std::byte*>(part.output) + at * width, n);
+      compression.Out(room.get() + from, static_cast<std::byte*>(part.output) + at * width, n);
     });
   }
   return absl::OkStatus();
@@ -96,20 +122,21 @@ absl::Status ReduceCompressed(const LogEntry& entry, absl::Span<const ReducePart
 // Adasum's coefficients are a whole tensor's, so its pieces cannot be cut: all at once.
 absl::Status AdasumCompressed(const LogEntry& entry, absl::Span<const ReducePart> parts,
                               Collectives* collectives) {
-  const NarrowPair types = {Dtype(entry.signature), WireDtype(entry.signature)};
+  const Compression compression(entry);
   size_t total = 0;
   for (const ReducePart& part : parts) total += part.count;
   const std::unique_ptr<uint16_t[]> room(new uint16_t[std::max<size_t>(total, 1)]);
   std::vector<ReducePart> narrow(parts.begin(), parts.end());
   uint16_t* at = room.get();
   for (ReducePart& part : narrow) {
-    Narrow(types, part.input, at, part.count);
+    compression.In(part.input, at, part.count);
     part.input = part.output = at;
     at += part.count;
   }
-  absl::Status reduced = ReduceParts(entry, types.narrow, narrow, collectives);
+  absl::Status reduced = ReduceParts(compression.within, narrow, collectives);
   for (size_t i = 0; reduced.ok() && i < parts.size(); ++i) {
-    Widen(types, static_cast<const uint16_t*>(narrow[i].output), parts[i].output, parts[i].count);
+    compression.Out(static_cast<const uint16_t*>(narrow[i].output), parts[i].output,
+                    parts[i].count);
   }
   return reduced;
 }
@@ -152,27 +179,29 @@ void FillSmall(const Signature& signature, void* elements, size_t count) {
 absl::Status Reduce(const LogEntry& entry, absl::Span<const ReducePart> parts,
                     Collectives* collectives) {
   if (entry.signature.compression == HVD_COMPRESSION_NONE) {
-    return ReduceParts(entry, Dtype(entry.signature), parts, collectives);
+    return ReduceParts(entry, parts, collectives);
   }
   return entry.signature.op == HVD_ADASUM ? AdasumCompressed(entry, parts, collectives)
                                           : ReduceCompressed(entry, parts, collectives);
 }
 
 absl::Status Scatter(const LogEntry& entry, ReduceScatterArgs args, Collectives* collectives) {
-  PutOperation(entry, &args);
-  if (entry.signature.compression == HVD_COMPRESSION_NONE) return collectives->ReduceScatter(args);
-  const NarrowPair types = {args.dtype, WireDtype(entry.signature)};
+  if (entry.signature.compression == HVD_COMPRESSION_NONE) {
+    PutOperation(entry, &args);
+    return collectives->ReduceScatter(args);
+  }
+  const Compression compression(entry);
   size_t total = 0;
   for (const size_t count : args.count_by_rank) total += count;
   const size_t mine = args.count_by_rank[collectives->rank()];
   const std::unique_ptr<uint16_t[]> room(new uint16_t[total + mine + 1]);
-  Narrow(types, args.input, room.get(), total);
+  compression.In(args.input, room.get(), total);
   ReduceScatterArgs narrow = args;
-  narrow.dtype = types.narrow;
+  PutOperation(compression.within, &narrow);
   narrow.input = room.get();
   narrow.output = room.get() + total;
   absl::Status scattered = collectives->ReduceScatter(narrow);
-  if (scattered.ok()) Widen(types, room.get() + total, args.output, mine);
+  if (scattered.ok()) compression.Out(room.get() + total, args.output, mine);
   return scattered;
 }
 

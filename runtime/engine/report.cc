@@ -1,5 +1,7 @@
 #include "runtime/engine/report.h"
 
+#include "hostfile/printable.h"
+
 namespace hvd {
 
 bool RunsWhileJoined(RequestKind kind) {
@@ -10,7 +12,7 @@ bool RunsWhileJoined(RequestKind kind) {
 namespace {
 
 std::string JoinedText(std::string_view name, const Report& report, int world_size) {
-  return "tensor '" + std::string(name) + "': rank " + std::to_string(report.first.rank) +
+  return "tensor " + ShownName(name) + ": rank " + std::to_string(report.first.rank) +
          " asked for " + Describe(report.first.signature) + ", which needs every rank, but " +
          std::to_string(world_size - report.contributors) + " of " + std::to_string(world_size) +
          " ranks have joined, rank " + std::to_string(report.joined_rank) +

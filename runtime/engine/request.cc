@@ -5,6 +5,20 @@
 
 namespace hvd {
 
+bool IsReserved(std::string_view name) {
+  return !name.empty() && (name[0] == kOwnName[0] || name[0] == kPartName[0]);
+}
+
+std::string_view PlainName(std::string_view name) {
+  while (IsReserved(name)) name.remove_prefix(1);
+  return name;
+}
+
+std::string NamePart(std::string_view group_name, uint32_t dtype) {
+  return kPartName + std::string(group_name) + " (" + DtypeName(static_cast<hvd_dtype_t>(dtype)) +
+         ")";
+}
+
 const char* KindName(RequestKind kind) {
   switch (kind) {
     case RequestKind::kAllreduce:

@@ -9,6 +9,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,6 +32,16 @@ enum class RequestKind : uint32_t {
 const char* KindName(RequestKind kind);
 const char* DtypeName(hvd_dtype_t dtype);
 const char* OpName(uint32_t op);  // of Signature::op
+
+// Names that users cannot give, by their first byte: those of hvd's own calls, and those of what
+// belongs to a call of another name. The C ABI refuses them from users.
+inline constexpr char kOwnName[] = "\x01";
+inline constexpr char kPartName[] = "\x02";
+bool IsReserved(std::string_view name);
+// As messages say it: without those bytes.
+std::string_view PlainName(std::string_view name);
+// Of the request of a group that holds its tensors of `dtype`, if it is not the first.
+std::string NamePart(std::string_view group_name, uint32_t dtype);
 
 inline constexpr int kMaxDimensions = 16;
 
@@ -103,8 +114,9 @@ struct LocalName;
 struct Request {
   std::string name;  // as given; see AgreedName (names.h)
   // Takes the next turn of the unnamed ones. With a name it belongs to one that has taken its turn:
-  // the name is that one's, and what tells the two apart.
+  // the name is made of that one's (NamePart).
   bool unnamed = false;
+  bool takes_turn() const { return unnamed && name.empty(); }
   Signature signature;
   const void* input = nullptr;
   void* output = nullptr;  // null for an allgather whose result the library allocates

@@ -5,7 +5,7 @@
 namespace hvd {
 
 void StallAnswer::Give(std::vector<PendingRequest> pending) {
-  answered_ = page_->question.load(std::memory_order_relaxed);
+  const uint32_t question = page_->question.load(std::memory_order_relaxed);
   std::sort(pending.begin(), pending.end(),
             [](const auto& a, const auto& b) { return a.request->sequence < b.request->sequence; });
   PendingList list;
@@ -16,9 +16,10 @@ void StallAnswer::Give(std::vector<PendingRequest> pending) {
     const RequestKind kind = one.request->signature.kind;
     if (kind == RequestKind::kJoin) list.joined = true;
     if (kind == RequestKind::kJoin || kind == RequestKind::kLeave) continue;
-    list.tensors.push_back({one.request->sequence, *one.name, Describe(one.request->signature)});
+    list.tensors.push_back({one.request->sequence, std::string(PlainName(*one.name)),
+                            Describe(one.request->signature)});
   }
-  WritePending(list, answered_, area_);
+  WritePending(list, question, area_);
 }
 
 }  // namespace hvd

@@ -27,8 +27,6 @@ class StallAnswer {
         set_(place.set),
         members_(members.begin(), members.end()) {}
 
-  // One relaxed load of a line that every wait looks at anyway.
-  bool asked() const { return page_->question.load(std::memory_order_relaxed) != answered_; }
   // REQUIRES: one thread at a time.
   void Give(std::vector<PendingRequest> pending);
 
@@ -37,7 +35,6 @@ class StallAnswer {
   PendingArea* const area_;
   const int32_t set_;
   const std::vector<int64_t> members_;
-  uint32_t answered_ = 0;
 };
 
 }  // namespace hvd

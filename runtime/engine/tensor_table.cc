@@ -2,7 +2,7 @@
 
 namespace hvd {
 
-LeaderTensor* TensorTable::FindId(uint32_t id) const {
+LeaderTensor* TensorTable::FindId(uint64_t id) const {
   const auto found = by_id_.find(id);
   return found != by_id_.end() ? found->second : nullptr;
 }
@@ -21,13 +21,13 @@ LeaderTensor& TensorTable::FindOrCreate(std::string_view name) {
   return tensor;
 }
 
-LeaderTensor* TensorTable::FindNumber(uint32_t number, uint32_t tenant) const {
+LeaderTensor* TensorTable::FindNumber(uint32_t number, uint64_t tenant) const {
   if (number >= by_number_.size()) return nullptr;
   LeaderTensor* tensor = by_number_[number];
   return tensor != nullptr && tensor->tenant == tenant ? tensor : nullptr;
 }
 
-void TensorTable::SetNumber(LeaderTensor* tensor, uint32_t number, uint32_t tenant) {
+void TensorTable::SetNumber(LeaderTensor* tensor, uint32_t number, uint64_t tenant) {
   if (by_number_.size() <= number) by_number_.resize(number + 1);
   if (tensor->number != 0 && by_number_[tensor->number] == tensor) {
     by_number_[tensor->number] = nullptr;
@@ -37,13 +37,13 @@ void TensorTable::SetNumber(LeaderTensor* tensor, uint32_t number, uint32_t tena
   tensor->tenant = tenant;
 }
 
-void TensorTable::SetId(LeaderTensor* tensor, uint32_t id) {
+void TensorTable::SetId(LeaderTensor* tensor, uint64_t id) {
   by_id_[id] = tensor;
   tensor->id = id;
   tensor->retired = false;
 }
 
-void TensorTable::DropId(uint32_t id) {
+void TensorTable::DropId(uint64_t id) {
   const auto found = by_id_.find(id);
   if (found == by_id_.end()) return;
   LeaderTensor* tensor = found->second;

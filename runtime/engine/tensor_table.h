@@ -15,14 +15,15 @@ namespace hvd {
 
 struct LeaderTensor {
   std::string name;
-  uint32_t id = 0;       // the root's; 0: none yet, or forgotten
+  uint64_t id = 0;       // the root's; 0: none yet, or forgotten
   bool retired = false;  // the id is understood and not used any more
   bool is_known = false;
   Signature agreed;   // when known
   uint64_t used = 0;  // turn of its last decision; the root's
 
   // On this host's board.
-  uint32_t number = 0, tenant = 0;
+  uint32_t number = 0;
+  uint64_t tenant = 0;
   bool on_board = false;  // complete there, and not in the log yet
 
   // The run that is being reported.
@@ -38,15 +39,15 @@ struct LeaderTensor {
 
 class TensorTable {
  public:
-  LeaderTensor* FindId(uint32_t id) const;  // null: unknown
+  LeaderTensor* FindId(uint64_t id) const;  // null: unknown
   LeaderTensor* FindName(std::string_view name) const;
   LeaderTensor& FindOrCreate(std::string_view name);
   // Of the board's number, if it still is of that tenant; else null.
-  LeaderTensor* FindNumber(uint32_t number, uint32_t tenant) const;
-  void SetNumber(LeaderTensor* tensor, uint32_t number, uint32_t tenant);
-  void SetId(LeaderTensor* tensor, uint32_t id);
+  LeaderTensor* FindNumber(uint32_t number, uint64_t tenant) const;
+  void SetNumber(LeaderTensor* tensor, uint32_t number, uint64_t tenant);
+  void SetId(LeaderTensor* tensor, uint64_t id);
   // The id means nothing any more; a tensor that has nothing else is forgotten.
-  void DropId(uint32_t id);
+  void DropId(uint64_t id);
   void ForgetIfIdle(LeaderTensor* tensor);
   size_t ids() const { return by_id_.size(); }
   template <class Visit>
@@ -56,7 +57,7 @@ class TensorTable {
 
  private:
   std::unordered_map<std::string_view, std::unique_ptr<LeaderTensor>> by_name_;  // keys: its name
-  std::unordered_map<uint32_t, LeaderTensor*> by_id_;
+  std::unordered_map<uint64_t, LeaderTensor*> by_id_;
   std::vector<LeaderTensor*> by_number_;
 };
 

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 
@@ -39,9 +40,9 @@ absl::Status Tuner::ReadResult() {
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   const auto point = ParseResult(text, PointOf(config_));
   if (!point.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("HVD_AUTOTUNE_FILE is ", config_.autotune_file,
-                                                   ": ", point.status().message(),
-                                                   "; give the name of a new file"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("HVD_AUTOTUNE_FILE is ", Printable(config_.autotune_file), ": ",
+                     point.status().message(), "; give the name of a new file"));
   }
   known_ = *point;
   return absl::OkStatus();
@@ -92,7 +93,8 @@ void Tuner::DoubtResultFile() const {
 // After a stream's failure.
 void Tuner::SayUnwritten(const char* setting, const std::string& path) const {
   if (config_.log_level > LogLevel::kWarning) return;
-  fprintf(stderr, "hvd: cannot write %s %s: %s\n", setting, path.c_str(), strerror(errno));
+  fprintf(stderr, "hvd: cannot write %s %s: %s\n", setting, Printable(path).c_str(),
+          strerror(errno));
 }
 
 // Appends: the head begins the file anew.

@@ -130,6 +130,7 @@ void Arena::DetachChild() {
   std::byte* base = base_.load(std::memory_order_relaxed);
   if (base == nullptr) return;
   mmap(base, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_.fd, 0);
+  madvise(base, mapped_, MADV_DONTDUMP);
 }
 
 }  // namespace hvd

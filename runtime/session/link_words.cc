@@ -7,7 +7,17 @@ namespace hvd {
 namespace {
 
 // Field numbers of ToDaemon's kinds.
-enum { kClaim = 1, kJoin = 2, kAddress = 3, kReady = 4, kLeave = 5, kAskTimeline = 14 };
+enum {
+  kClaim = 1,
+  kJoin = 2,
+  kAddress = 3,
+  kReady = 4,
+  kLeave = 5,
+  kInitFailed = 6,
+  kAskTimeline = 14
+};
+
+constexpr size_t kLongestReason = 4096;
 
 std::string Wrap(int kind, const WireWriter& message) {
   return WireWriter().Bytes(kind, message.bytes()).bytes();
@@ -89,6 +99,10 @@ std::string EncodeAskTimeline(std::string_view path) {
 }
 
 std::string EncodeLeave(uint64_t epoch) { return Wrap(kLeave, WireWriter().Number(1, epoch)); }
+
+std::string EncodeInitFailed(std::string_view message) {
+  return Wrap(kInitFailed, WireWriter().Bytes(1, message.substr(0, kLongestReason)));
+}
 
 bool DecodeToWorker(std::string_view bytes, ToWorkerMessage* message) {
   WireReader reader(bytes);

@@ -17,6 +17,7 @@ std::string EncodeAddress(uint64_t epoch, std::string_view address, uint64_t are
 std::string EncodeReady(uint64_t epoch);
 std::string EncodeLeave(uint64_t epoch);
 std::string EncodeAskTimeline(std::string_view path);
+std::string EncodeInitFailed(std::string_view message);
 
 enum class ToWorkerKind {
   kNone = 0,

@@ -1,18 +1,13 @@
 #include "runtime/session/session.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <new>
 
 namespace hvd {
 namespace {
 
 absl::Status Ended(const HostPage* page) {
   if (page != nullptr && page->aborted.load(std::memory_order_acquire) != 0) {
-    return absl::AbortedError(page->abort_text);
+    return absl::AbortedError(CauseOf(*page).text);
   }
   return absl::OkStatus();
 }
@@ -30,45 +25,7 @@ std::vector<ArenaFile> PairArenas(const std::vector<uint64_t>& bytes, const std:
   return arenas;
 }
 
-absl::Status MapError() {
-  return absl::ResourceExhaustedError(std::string("cannot map the host's shared memory: ") +
-                                      strerror(errno));
-}
-
 }  // namespace
-
-absl::StatusOr<std::unique_ptr<HostMemory>> HostMemory::Map(std::vector<int> descriptors,
-                                                            size_t bytes) {
-  if (descriptors.empty()) return absl::InternalError("hvdd granted an epoch without memory");
-  void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptors[0], 0);
-  close(descriptors[0]);
-  descriptors.erase(descriptors.begin());
-  if (address == MAP_FAILED) {
-    for (const int fd : descriptors) close(fd);
-    return MapError();
-  }
-  std::unique_ptr<HostMemory> memory(new HostMemory(address, bytes, std::move(descriptors)));
-  if (memory->page()->magic != kHostPageMagic || memory->page()->bytes != bytes) {
-    return absl::InternalError("the host's shared memory is not what hvdd promised");
-  }
-  return memory;
-}
-
-absl::StatusOr<std::unique_ptr<HostMemory>> HostMemory::Alone(size_t bytes) {
-  void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (address == MAP_FAILED) return MapError();
-  auto* page = new (address) HostPage;
-  page->local_size = 1;
-  page->bytes = bytes;
-  page->epoch = 1;
-  return std::unique_ptr<HostMemory>(new HostMemory(address, bytes, {}));
-}
-
-HostMemory::~HostMemory() {
-  munmap(address_, bytes_);
-  for (const int fd : event_fds_) close(fd);
-}
 
 // Waits for a message of the wanted kind; a refusal is an error with its text.
 absl::StatusOr<ToWorkerMessage> Session::Await(ToWorkerKind wanted, const HostPage* page,
@@ -151,6 +108,10 @@ absl::Status Session::AskTimeline(const std::string& path) {
   const auto answer = Await(ToWorkerKind::kTimelineAnswer, nullptr);
   if (!answer.ok()) return answer.status();
   return answer->text.empty() ? absl::OkStatus() : absl::InvalidArgumentError(answer->text);
+}
+
+absl::Status Session::TellInitFailed(const std::string& why) {
+  return socket_.Send(EncodeInitFailed(why));
 }
 
 absl::Status Session::Leave(uint64_t epoch) { return socket_.Send(EncodeLeave(epoch)); }

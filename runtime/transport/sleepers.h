@@ -48,7 +48,7 @@ class Sleepers {
   std::mutex mutex_;  // of Enter and Leave: the count and the bell's bit change together
   std::atomic<int> count_{0};
   std::atomic<bool> watched_{false};
-  std::atomic<uint32_t> word_{0};  // grows; a futex
+  std::atomic<uint32_t> word_{0};  // grows; a futex, and may wrap as the Doorbell's does
   const int wake_fd_;
 };
 

@@ -1,7 +1,9 @@
-// Messages between the ranks of a group. Implementations: ucx/ (between hosts), loopback/ (ranks as
-// threads, for tests). A transport belongs to one epoch and is thrown away with it.
+// Messages between the ranks of a group. Implementations: tcp/ and ucx/ (between hosts),
+// loopback/ (ranks as threads, for tests). A transport belongs to one epoch and is thrown away with
+// it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,20 +13,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/transport/message_notes.h"
 #include "runtime/transport/sleepers.h"
 
 namespace hvd {
 
-// What a message is for; sender and receiver must name the same. Small integers with structure, so
-// that two exchanges never meet: `channel` separates users of the transport (agreement, cross-host
-// collectives), `step` counts within one.
-struct MessageTag {
-  uint16_t channel = 0;
-  uint32_t step = 0;
-};
-
-// An operation in flight. Destroying one that is not done cancels it (a receive) or abandons it (a
-// send).
+// An operation in flight. Destroying one that is not done cancels it (a receive that nothing has
+// come for), or abandons it: then its memory may be read and written until Stop.
 class TransportRequest {
  public:
   virtual ~TransportRequest() = default;
@@ -51,18 +46,36 @@ class Transport {
   // Done when what peers have asked of this rank's side of their connections has been answered;
   // null: it has been.
   virtual absl::StatusOr<std::unique_ptr<TransportRequest>> Settle() = 0;
-  // Moves things along without blocking; true if something happened.
+  // Moves things along without blocking; true if something happened. Once it has been stopped:
+  // lets go of all memory that it was given, and returns false.
   virtual bool Progress() = 0;
   // A descriptor that becomes readable when there is something to progress; -1 if there is none.
   virtual int EventFd() = 0;
   // Call before sleeping on EventFd: false means there is progress to make first.
   virtual bool Arm() = 0;
 
+  // When it returns, no memory that Send and Receive were given is touched any more, by no thread
+  // and no device, however much was under way: its owner may free it. All that follows fails. An
+  // epoch that breaks needs it before anybody hears that.
+  void Stop() {
+    stopped_.store(true);
+    (void)Progress();
+  }
+
   // The process's threads that sleep until something moves here.
   Sleepers& sleepers() { return sleepers_; }
+  // Where its users note what they send and await.
+  const MessageNotes& notes() const { return notes_; }
+  void set_notes(const MessageNotes& notes) { notes_ = notes; }
+
+ protected:
+  bool stopped() const { return stopped_.load(); }
+  static absl::Status HasStopped() { return absl::AbortedError("the transport has been stopped"); }
 
  private:
+  MessageNotes notes_;
   Sleepers sleepers_;
+  std::atomic<bool> stopped_{false};
 };
 
 }  // namespace hvd

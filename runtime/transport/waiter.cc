@@ -54,7 +54,7 @@ void Waiter::Ring() {
 
 absl::Status Waiter::Check() const {
   if (!IsAborted()) return absl::OkStatus();
-  return absl::AbortedError(page_->abort_text);
+  return absl::AbortedError(CauseOf(*page_).text);
 }
 
 absl::Status Waiter::UntilSlow(absl::FunctionRef<bool()> done) {
@@ -72,6 +72,7 @@ absl::Status Waiter::UntilSlow(absl::FunctionRef<bool()> done) {
   }
   while (!done()) {
     if (IsAborted()) return Check();
+    AnswerIfAsked();
     if (transport_ == nullptr) {
       SleepOnFutex(done);
     } else {
@@ -83,11 +84,17 @@ absl::Status Waiter::UntilSlow(absl::FunctionRef<bool()> done) {
   return absl::OkStatus();
 }
 
+void Waiter::AnswerIfAsked() {
+  if (!IsAsked()) return;
+  answered_ = page_->question.load(std::memory_order_relaxed);
+  on_question_();
+}
+
 void Waiter::SleepOnFutex(absl::FunctionRef<bool()> done) {
   Doorbell& bell = page_->bell;
   bell.futex_sleepers.fetch_add(1, std::memory_order_seq_cst);
   const uint32_t word = bell.word.load(std::memory_order_seq_cst);
-  if (!done() && !IsAborted()) {
+  if (!done() && !IsAborted() && !IsAsked()) {
     syscall(SYS_futex, &bell.word, FUTEX_WAIT, word, nullptr, nullptr, 0);
   }
   bell.futex_sleepers.fetch_sub(1, std::memory_order_relaxed);
@@ -96,7 +103,8 @@ void Waiter::SleepOnFutex(absl::FunctionRef<bool()> done) {
 absl::Status Waiter::EndEpoch(const std::string& symptom) {
   AwaitAbort(kCauseTime);
   AbortEpoch(page_, symptom.c_str(), event_fds_);
-  return Check();
+  const absl::Status ended = Check();
+  return ended.ok() ? absl::AbortedError(symptom) : ended;
 }
 
 // By futex in any job: an abort rings the futex sleepers too.
@@ -132,7 +140,7 @@ void Waiter::SleepOnEvents(absl::FunctionRef<bool()> done) {
   bool moved = false;
   while (MoveOn(1)) moved = true;
   // When something moved, something may hold now: look again before sleeping.
-  if (!moved && transport_->Arm() && !done() && !IsAborted()) {
+  if (!moved && transport_->Arm() && !done() && !IsAborted() && !IsAsked()) {
     if (sleepers.TryWatch()) {
       Watch(word);
     } else {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -47,6 +48,16 @@ class Waiter {
   // Whether the thread that waits has another of its process beside it that may be computing: then
   // it leaves the core at once to wait for what comes over a wire.
   void set_beside(bool beside) { beside_ = beside; }
+  // Where hvdd sees that this rank gets on in a collective (RankActivity::moves); borrowed; null:
+  // nobody looks.
+  void set_moves(std::atomic<uint64_t>* moves) { moves_ = moves; }
+  // Something that this rank waited for inside a collective has come to pass.
+  void NoteMove() {
+    if (moves_ == nullptr) return;
+    moves_->store(moves_->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  // Is called in a wait that takes long, each time that hvdd asks (HostPage::question).
+  void set_on_question(std::function<void()> answer) { on_question_ = std::move(answer); }
 
   // Waits until done() is true. done() is called often and must be cheap; it sees memory as of the
   // last ring. Returns Aborted with the epoch's cause otherwise.
@@ -87,6 +98,11 @@ class Waiter {
   static void Pause();  // pause_<processor>.cc
   bool IsAborted() const { return page_->aborted.load(std::memory_order_acquire) != 0; }
   bool HasSleepers() const;
+  // A rank that is asleep is rung with the question.
+  bool IsAsked() const {
+    return on_question_ && page_->question.load(std::memory_order_relaxed) != answered_;
+  }
+  void AnswerIfAsked();
   bool YieldsToComputing() const { return beside_ && transport_ != nullptr; }
   // Progresses the transport and the background work; tells the process's other threads when
   // something moved. `inside`: 1 when this thread has entered the transport's sleepers.
@@ -104,6 +120,9 @@ class Waiter {
   Transport* transport_ = nullptr;
   BackgroundWork* background_ = nullptr;
   bool beside_ = false;
+  std::atomic<uint64_t>* moves_ = nullptr;
+  std::function<void()> on_question_;
+  uint32_t answered_ = 0;  // the latest question
 };
 
 }  // namespace hvd

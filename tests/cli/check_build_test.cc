@@ -9,10 +9,13 @@ using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 
 TEST_CASE("what is there is crossed, what is not is blank") {
-  const LibraryReport library = {
-      "/x/libhvd.so",
-      "",
-      {{"version", HVD_VERSION}, {"ucx", "1.13.1"}, {"nccl", ""}, {"kernels", "avx2"}}};
+  const LibraryReport library = {"/x/libhvd.so",
+                                 "",
+                                 {{"version", HVD_VERSION},
+                                  {"tcp", "built in"},
+                                  {"ucx", "1.13.1"},
+                                  {"nccl", ""},
+                                  {"kernels", "avx2"}}};
   const std::string text = FormatCheckBuild(library);
   CHECK_THAT(text, StartsWith("hvd v" HVD_VERSION ":\n"
                               "\n"
@@ -28,6 +31,7 @@ TEST_CASE("what is there is crossed, what is not is blank") {
                               "\n"
                               "Available Tensor Operations:\n"
                               "    [X] shared memory\n"
+                              "    [X] TCP\n"
                               "    [X] UCX\n"
                               "    [ ] NCCL\n"
                               "    [ ] CUDA\n"

@@ -14,6 +14,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "cli/frame.h"
 #include "tests/support/patience.h"
@@ -25,12 +26,14 @@ RunOptions TwoRanks() {
   RunOptions options;
   options.np = 2;
   options.topology = Topology({{"alpha", 2}});
+  options.grace_s = 1;
   return options;
 }
 
 enum class Ends {
   kPipes,     // stdin, stdout and stderr are a pipe each
   kOnePipe,   // stdout and stderr are the same pipe
+  kFull,      // stdout is /dev/full
   kTerminal,  // all are one terminal, and the console is its session's leader
 };
 
@@ -49,6 +52,7 @@ class ConsoleProcess {
     if (pid == 0) {
       setsid();
       if (terminal) login_tty(slave);
+      if (ends == Ends::kFull) out[1] = open("/dev/full", O_WRONLY);
       if (!terminal) {
         dup2(in[0], 0);
         dup2(out[1], 1);
@@ -86,11 +90,32 @@ class ConsoleProcess {
     pollfd wait = {fd, POLLIN, 0};
     return poll(&wait, 1, PatientMs(5000)) == 1;
   }
+  // Its next word but those on how much output it has taken.
   Frame Next() {
     Frame frame;
-    frame.kind = FrameKind::kFinal;  // never sent by a console
-    if (Readable(driver.get())) ReceiveFrame(driver.get(), &frame);
+    do {
+      frame.kind = FrameKind::kFinal;  // never sent by a console
+      if (Readable(driver.get())) ReceiveFrame(driver.get(), &frame);
+    } while (frame.kind == FrameKind::kOutputTaken);
     return frame;
+  }
+  // Sends output for as long as the console takes it. Returns how many bytes.
+  uint64_t Flood(bool is_stderr) {
+    uint64_t sent = 0, taken = 0;
+    while (sent <= taken) {
+      Frame flood;
+      flood.kind = FrameKind::kOutput;
+      flood.is_stderr = is_stderr;
+      flood.text = std::string(50000, 'x') + "\n";
+      SendFrame(driver.get(), flood);
+      sent += flood.text.size();
+      pollfd wait = {driver.get(), POLLIN, 0};
+      if (poll(&wait, 1, PatientMs(300)) != 1) continue;
+      Frame frame;
+      ReceiveFrame(driver.get(), &frame);
+      if (frame.kind == FrameKind::kOutputTaken) taken = frame.number;
+    }
+    return sent;
   }
   // Reads until `text` has come; what was read otherwise.
   std::string Until(int fd, const std::string& text) {
@@ -185,46 +210,96 @@ TEST_CASE("a closed stdout is told once, quietly") {
   CHECK(console.Until(console.err.get(), "never").empty());
 }
 
-TEST_CASE("a reader that does not read stops neither signals nor the end of the job") {
+TEST_CASE("a reader that does not read stops neither words nor signals nor the end of the job") {
   ConsoleProcess console;
   console.err_or_out = console.err.get();
   console.Settle();
-  Frame flood;
-  flood.kind = FrameKind::kOutput;
-  flood.text = std::string(60000, 'x') + "\n";
-  int sent = 0;
-  // Until neither the pipe, nor the console, nor the socket takes any more.
-  while (true) {
-    pollfd wait = {console.driver.get(), POLLOUT, 0};
-    if (poll(&wait, 1, 300) == 0) break;
-    if (SendFrame(console.driver.get(), flood) == FrameResult::kDone) ++sent;
-    REQUIRE(sent < 100);
-  }
+  const uint64_t sent = console.Flood(false);
+  console.Send(FrameKind::kNotice, "hvdrun: a word\n");
+  CHECK(console.Until(console.err.get(), "a word\n") == "hvdrun: a word\n");
+  kill(console.pid, SIGTERM);
+  CHECK(console.Next().number == SIGTERM);
+  console.Send(FrameKind::kEnding, "");
+  console.Send(FrameKind::kDrain, "");
+  const Frame lost = console.Next();
+  CHECK(lost.kind == FrameKind::kOutputLost);
+  CHECK(lost.text.find(" bytes of output were not taken by the reader of stdout and are lost") !=
+        lost.text.npos);
+  CHECK(strtoull(lost.text.c_str(), nullptr, 10) > sent - 100000);  // the rest is in the pipe
+  CHECK(console.Next().kind == FrameKind::kDrained);
+  console.Send(FrameKind::kFinal, "hvdrun: the verdict\n", 143);
+  CHECK(console.Until(console.err.get(), "verdict\n") == "hvdrun: the verdict\n");
+  CHECK(console.ExitCode() == 143);
+}
+
+TEST_CASE("a stderr that nobody reads holds the end up for the grace only") {
+  ConsoleProcess console;
+  console.err_or_out = console.err.get();
+  console.Settle();
+  console.Flood(true);
+  console.Send(FrameKind::kFinal, "hvdrun: the verdict\n", 7);
+  CHECK(console.ExitCode() == 7);
+}
+
+TEST_CASE("a held terminal holds the end up for the grace only") {
+  ConsoleProcess console(Ends::kTerminal);
+  console.err_or_out = console.out.get();
+  console.Settle();
+  REQUIRE(write(console.in.get(), "\x13", 1) == 1);  // Ctrl-S
+  console.Flood(false);
+  console.Send(FrameKind::kDrain, "");
+  Frame frame = console.Next();
+  while (frame.kind == FrameKind::kSignal) frame = console.Next();
+  CHECK(frame.kind == FrameKind::kOutputLost);
+  console.Send(FrameKind::kFinal, "hvdrun: the verdict\n", 7);
+  CHECK(console.ExitCode() == 7);
+}
+
+TEST_CASE("time in which the console was stopped is none that its reader let go by") {
+  ConsoleProcess console;
+  console.err_or_out = console.err.get();
+  console.Settle();
+  console.Flood(false);
+  console.Send(FrameKind::kDrain, "");
+  kill(console.pid, SIGSTOP);
+  waitpid(console.pid, nullptr, WUNTRACED);
+  poll(nullptr, 0, 1500);  // longer than the grace
+  std::thread reader([&] { console.Until(console.out.get(), "never"); });
+  kill(console.pid, SIGCONT);
+  CHECK(console.Next().number == SIGCONT);
+  CHECK(console.Next().kind == FrameKind::kDrained);
+  console.Send(FrameKind::kFinal, "", 0);
+  CHECK(console.ExitCode() == 0);
+  reader.join();
+}
+
+TEST_CASE("a second signal does not wait for a reader that takes nothing") {
+  ConsoleProcess console;
+  console.err_or_out = console.err.get();
+  console.Settle();
+  console.Flood(false);
   for (int i = 0; i < 2; ++i) {
     kill(console.pid, SIGINT);
     CHECK(console.Next().number == SIGINT);
   }
-  kill(console.pid, SIGINT);
+  console.Send(FrameKind::kFinal, "", 130);
   CHECK(console.ExitCode() == 130);
 }
 
-// Lines of both streams; false: the console takes no more.
-bool SendBoth(ConsoleProcess* console, size_t bytes) {
-  pollfd wait = {console->driver.get(), POLLOUT, 0};
-  if (poll(&wait, 1, 300) == 0) return false;
+// A frame of lines for each stream.
+void SendBoth(ConsoleProcess* console, size_t bytes) {
   for (const bool is_stderr : {false, true}) {
     Frame flood;
     flood.kind = FrameKind::kOutput;
     flood.is_stderr = is_stderr;
     while (flood.text.size() < bytes) flood.text += std::string(99, is_stderr ? 'e' : 'o') + "\n";
-    if (SendFrame(console->driver.get(), flood) != FrameResult::kDone) return false;
+    SendFrame(console->driver.get(), flood);
   }
-  return true;
 }
 
 TEST_CASE("stdout and stderr on one pipe: no line is cut") {
   ConsoleProcess console(Ends::kOnePipe);
-  for (int i = 0; i < 5; ++i) REQUIRE(SendBoth(&console, 20000));
+  for (int i = 0; i < 5; ++i) SendBoth(&console, 20000);
   console.Send(FrameKind::kFinal, "", 0);
   std::istringstream lines(console.Until(console.out.get(), "never"));
   std::map<std::string, int> counts;
@@ -234,27 +309,28 @@ TEST_CASE("stdout and stderr on one pipe: no line is cut") {
 }
 
 TEST_CASE("stdout and stderr on one pipe that nobody reads: signals are heard") {
-  const int taken = GENERATE(0, 1);  // pages of the pipe: its last is for either stream's turn
   ConsoleProcess console(Ends::kOnePipe);
   console.err_or_out = console.out.get();
   console.Settle();
-  if (taken > 0) {
-    console.Send(FrameKind::kNotice, "in the way\n");
-    REQUIRE(ConsoleProcess::Readable(console.out.get()));
-  }
-  // Both come at once, so that the console writes a page of each in turn.
-  kill(console.pid, SIGSTOP);
-  waitpid(console.pid, nullptr, WUNTRACED);
-  REQUIRE(SendBoth(&console, 60000));
-  kill(console.pid, SIGCONT);
-  CHECK(console.Next().number == SIGCONT);
-  for (int sent = 0; SendBoth(&console, 60000); ++sent) REQUIRE(sent < 100);
+  console.Flood(false);
+  console.Flood(true);
   for (int i = 0; i < 2; ++i) {
     kill(console.pid, SIGINT);
     CHECK(console.Next().number == SIGINT);
   }
   kill(console.pid, SIGINT);
   CHECK(console.ExitCode() == 130);
+}
+
+TEST_CASE("what cannot be written is told at once, and at the end") {
+  ConsoleProcess console(Ends::kFull);
+  console.Send(FrameKind::kOutput, "hello\n");
+  CHECK(console.Until(console.err.get(), "files)\n")
+            .find("cannot write to stdout: No space left on device; the job goes on") !=
+        std::string::npos);
+  console.Send(FrameKind::kDrain, "");
+  CHECK(console.Next().text ==
+        "cannot write to stdout: No space left on device; 18 bytes of output are lost");
 }
 
 TEST_CASE("on a terminal: prefixes in colour, and Ctrl-C by key") {

@@ -54,5 +54,23 @@ TEST_CASE("a later epoch may begin before the one before is everywhere left") {
   CHECK_FALSE(book.Ready(0, 3));
 }
 
+TEST_CASE("an epoch that was aborted before its start is over for those who join the next") {
+  EpochBook book(&kTopology);
+  book.Joined(0, 1, 5);
+  book.Joined(1, 1, 5);
+  CHECK(book.WaitingFor(2) == std::vector<uint64_t>{1});
+  CHECK(book.WaitingFor(1).empty());
+  book.Joined(0, 2, 6);
+  CHECK(book.WaitingFor(2) == std::vector<uint64_t>{1, 2});
+  CHECK(book.WaitingFor(1) == std::vector<uint64_t>{2});
+  book.Joined(1, 2, 7);
+  CHECK(book.WaitingFor(2) == std::vector<uint64_t>{2});
+  CHECK(book.waiting_since() == 0);  // of epoch 1: nobody waits there any longer
+  book.Joined(2, 1, 8);              // it has yet to hear of the abort
+  CHECK(book.WaitingFor(2) == std::vector<uint64_t>{2});
+  CHECK(book.WaitingFor(0).empty());
+  CHECK(book.waiting_since() == 0);
+}
+
 }  // namespace
 }  // namespace hvd

@@ -40,6 +40,14 @@ TEST_CASE("noise without end is seen at once, though its writer has no room for 
   CHECK(greeting.cause == "its shell start-up files print without end");
 }
 
+TEST_CASE("our command's own word says that the login worked, and is no noise") {
+  Said host("Welcome\nhvdrun-is-logged-in\nand more");
+  CHECK_FALSE(host.port.logged_in());
+  host.port.Greet(kMarker, "n1");
+  CHECK(host.port.logged_in());
+  CHECK(host.port.noise() == "Welcome\nand more");
+}
+
 TEST_CASE("a hello that one look cuts is found") {
   const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
   Said host(std::string(kMaxHelloNoise - 10, 'y') + FormatHello(kMarker, {kLinkAProtocol, "1"}) +

@@ -109,7 +109,7 @@ TEST_CASE("a lost host ends the job; its detail is waited for, but not long") {
   table.Stopped(0);
   CHECK_FALSE(table.state.finished());
   SECTION("it comes") {
-    table.state.HostDetail(1, "hvdd was killed", 1.01);
+    table.state.HostDetail(1, {"hvdd was killed", ""}, 1.01);
     CHECK(table.state.facts().hosts[1].cause == "the connection closed; hvdd was killed");
   }
   SECTION("it does not come") { table.state.Tick(1.05); }

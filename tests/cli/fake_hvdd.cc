@@ -131,7 +131,7 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
     if (scene_ == "broke" && mine) {
       Event broke;
       broke.mutable_rank_broke()->set_rank(chosen);
-      broke.mutable_rank_broke()->set_message("its process ended without hvd's shutdown");
+      broke.mutable_rank_broke()->set_message("rank 1 on a closed its link to hvdd");
       stream_->Write(broke);
     }
   }

@@ -120,6 +120,15 @@ bool FakeJob::TakeOne(double until) {
   if (ReceiveFrame(console_.get(), &frame) != FrameResult::kDone) return false;
   if (frame.kind == FrameKind::kOutput) {
     (frame.is_stderr ? outcome_.err : outcome_.out) += frame.text;
+    Frame taken;
+    taken.kind = FrameKind::kOutputTaken;
+    taken.number = output_taken_ += frame.text.size();
+    Send(std::move(taken));
+  }
+  if (frame.kind == FrameKind::kDrain) {
+    Frame drained;
+    drained.kind = FrameKind::kDrained;
+    Send(std::move(drained));
   }
   if (frame.kind == FrameKind::kNotice) outcome_.notices += frame.text;
   if (frame.kind == FrameKind::kFinal) {

@@ -52,6 +52,7 @@ class FakeJob {
   pid_t spawner_ = -1;
   std::string mark_;  // in the environment of all of them
   JobOutcome outcome_;
+  uint64_t output_taken_ = 0;
   double began_ = 0;
 };
 

@@ -32,7 +32,7 @@ TEST_CASE("a rank's exit code is the job's, and the others are stopped") {
   CHECK(outcome.exit_code == 7);
   Has(outcome.verdict, "rank 3 on b exited with code 7");
   Has(outcome.verdict, "the last words");
-  Has(outcome.verdict, "ranks 0-2: stopped by hvdrun because of rank 3");
+  Has(outcome.verdict, "ranks 0-2 were stopped because rank 3 failed");
   CHECK(job.AllGone(2));
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("a broken link of a rank whose own process lives on") {
   FakeJob job(FakeOptions("a:2", 2, {"broke", "1"}));
   const JobOutcome outcome = job.Wait();
   CHECK(outcome.exit_code == 1);
-  Has(outcome.verdict, "rank 1 on a broke its link: its process ended without hvd's shutdown");
+  Has(outcome.verdict, "hvdrun: rank 1 on a closed its link to hvdd, ");
 }
 
 TEST_CASE("--timeout ends the job with 124") {

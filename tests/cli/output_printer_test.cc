@@ -28,12 +28,57 @@ TEST_CASE("on a terminal it is host and rank") {
   CHECK(Pending(colored) == "\033[32malpha:1|\033[0m a\n");
 }
 
+TEST_CASE("hvdrun's own words never steer the terminal; the ranks' are theirs") {
+  OutputPrinter printer(&kTopology, {});
+  printer.Say("hvdrun: \x1b[2J\r\xc2\x9b\n\tnext\n");
+  printer.Print(0, false, "\x1b[2J\n", false);
+  CHECK(Pending(printer) == "hvdrun: \\x1b[2J\\r\\u009b\n\tnext\n[0]<stdout>:\x1b[2J\n");
+}
+
 TEST_CASE("another stream does not write over a progress bar") {
   OutputPrinter printer(&kTopology, {.terminal = true});
   printer.Print(0, false, "10%\r", false);
   printer.Print(0, false, "20%\r", false);
   printer.Print(1, false, "hi\n", false);
   CHECK(Pending(printer) == "alpha:0| 10%\ralpha:0| 20%\r\nalpha:1| hi\n");
+}
+
+TEST_CASE("the status line is drawn anew in place and erased before anybody else's words") {
+  OutputPrinter printer(&kTopology, {.terminal = true, .redraws = true});
+  printer.ShowStatus("starting 1/2");
+  printer.ShowStatus("starting 2/2");
+  CHECK(Pending(printer) == "\rstarting 1/2\033[K\rstarting 2/2\033[K");
+  printer.Say("hvdrun: noted\n");
+  CHECK(Pending(printer) == "\rstarting 1/2\033[K\rstarting 2/2\033[K\r\033[Khvdrun: noted\n");
+  printer.Written(Pending(printer).size());
+  printer.ShowStatus("again");
+  printer.Print(0, false, "out\n", false);
+  printer.ShowStatus("");
+  CHECK(Pending(printer) == "\ragain\033[K\r\033[Kalpha:0| out\n");
+  printer.Written(Pending(printer).size());
+  printer.ShowStatus("last");
+  printer.ShowStatus("");
+  printer.ShowStatus("");
+  CHECK(Pending(printer) == "\rlast\033[K\r\033[K");
+}
+
+TEST_CASE("the status line writes over nobody's line, and is not for what cannot draw anew") {
+  OutputPrinter printer(&kTopology, {.terminal = true, .redraws = true});
+  printer.Print(0, false, "50%\r", false);
+  printer.ShowStatus("starting");
+  CHECK(Pending(printer) == "alpha:0| 50%\r");
+  for (const OutputStyle style : {OutputStyle{}, OutputStyle{.terminal = true}}) {
+    OutputPrinter plain(&kTopology, style);
+    plain.ShowStatus("starting");
+    plain.Say("hvdrun: noted\n");
+    CHECK(Pending(plain) == "hvdrun: noted\n");
+  }
+}
+
+TEST_CASE("hvdrun's words are coloured where the terminal can, after they are made printable") {
+  OutputPrinter printer(&kTopology, {.terminal = true, .color = true});
+  printer.Say("hvdrun: a\033[2J\n", Tone::kError);
+  CHECK(Pending(printer) == "\033[1;31mhvdrun:\033[0m\033[1m a\\x1b[2J\033[0m\n");
 }
 
 TEST_CASE("a line without its end is shown after a while, and goes on there") {
@@ -108,6 +153,24 @@ TEST_CASE("Enter ends the line where a terminal's cursor stands") {
   printer.Print(1, false, "x\n", false);
   printer.Print(0, false, "hi\n", false);
   CHECK(Pending(printer) == "alpha:0| name? alpha:1| x\nalpha:0| hi\n");
+}
+
+TEST_CASE("progress bars of several ranks keep their lines apart, whatever they are written to") {
+  const bool terminal = GENERATE(false, true);
+  OutputPrinter printer(&kTopology, {.terminal = terminal});
+  const std::string zero = terminal ? "alpha:0| " : "[0]<stdout>:";
+  const std::string one = terminal ? "alpha:1| " : "[1]<stdout>:";
+  printer.Print(0, false, "\r10%\r20%", false);
+  printer.Print(1, false, "\r50%\r", false);
+  printer.Print(0, false, "\r30%\r", false);
+  printer.Print(0, false, "40%\r", false);
+  printer.Print(1, false, "\n", false);  // its bar's line has ended already
+  printer.Say("hvdrun: a word\n");
+  printer.Print(0, false, "100%\r", true);
+  printer.Print(1, false, "done\n", true);
+  CHECK(Pending(printer) == zero + "10%\r\n" + one + "50%\r\n" + zero + "20%\r" + zero + "30%\r" +
+                                zero + "40%\r\nhvdrun: a word\n" + zero + "100%\r\n" + one +
+                                "done\n");
 }
 
 TEST_CASE("timestamps stand in front") {

@@ -68,7 +68,7 @@ TEST_CASE("the user's own remote shell gets its words, the host and the command"
   CHECK(argv[4] == "ann@n1");
   options.rsh_agent = "bad 'quote";
   CHECK(DaemonArgv(options, kStart, 0).status().message() ==
-        "--rsh-agent: unbalanced quote or trailing backslash in: bad 'quote");
+        "--rsh-agent: this quote is never closed\n  bad 'quote\n      ^");
 }
 
 TEST_CASE("a local host starts hvdd itself, with the containment when one is asked for") {
@@ -102,7 +102,10 @@ std::string Run(const std::string& shell, const std::string& command, int* code)
   char text[4096];
   const size_t size = fread(text, 1, sizeof text, pipe);
   *code = WEXITSTATUS(pclose(pipe));
-  return std::string(text, size);
+  const std::string said(text, size);
+  const std::string logged_in = "hvdrun-is-logged-in\n";
+  CHECK(said.rfind(logged_in, 0) == 0);
+  return said.substr(std::min(said.size(), logged_in.size()));
 }
 
 TEST_CASE("hvdd is found at our own place, then under --prefix, by every login shell here") {

@@ -63,6 +63,28 @@ const Case kCases[] = {
     {9, "", StartFault::kHvddFailed},
 };
 
+TEST_CASE("what happens after the login is no fault of the login") {
+  StartEnd end = {Exited(255), "", "", "ssh", "n1", "/x", true};
+  CHECK(ExplainStartFailure(end).fault == StartFault::kHvddKilled);
+  end.errors = "Connection closed by 10.0.0.1 port 22\r\n";
+  CHECK(ExplainStartFailure(end).fault == StartFault::kHvddKilled);
+  end.wait_status = Exited(137);  // as an agent tells it
+  CHECK(ExplainStartFailure(end).fault == StartFault::kHvddKilled);
+  end.wait_status = Exited(125);
+  end.errors = "hvdd: this host lets it open only 20 files, and it needs 64\n";
+  CHECK(ExplainStartFailure(end).fault == StartFault::kFewFiles);
+}
+
+TEST_CASE("the end of a link is told by how its remote shell ended") {
+  CHECK(ExplainLinkEnd(9, "", "n1").cause == "hvdd was killed by signal 9 (Killed)");
+  CHECK(ExplainLinkEnd(Exited(255), "ssh", "n1").cause.find("the connection broke") !=
+        std::string::npos);
+  // hvdd ends well only when it is told to, or sees our end.
+  CHECK(ExplainLinkEnd(Exited(0), "ssh", "n1").cause.find("was not hvdd's") != std::string::npos);
+  CHECK(ExplainLinkEnd(Exited(0), "ssh", "n1").remedy.find("start-up files of n1") !=
+        std::string::npos);
+}
+
 TEST_CASE("each way to fail has its cause and its remedy") {
   for (const Case& c : kCases) {
     INFO(c.errors);
@@ -109,7 +131,8 @@ TEST_CASE("last words are pointed at only where there are some") {
 TEST_CASE("quoted lines are the last ones, without control bytes") {
   CHECK(QuoteLines("", 3).empty());
   CHECK(QuoteLines("a\nb\nc\n", 2) == "    | b\n    | c\n");
-  CHECK(QuoteLines("\033[31mred\r\n", 2) == "    | ?[31mred\n");
+  CHECK(QuoteLines("\033[31mred\r\n", 2) == "    | \\x1b[31mred\n");
+  CHECK(QuoteLines("\ta\rb\xc2\x9b|\x9b\n", 2) == "    | \ta\\rb\\u009b|\\x9b\n");
 }
 
 }  // namespace

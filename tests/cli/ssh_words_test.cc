@@ -17,7 +17,10 @@ TEST_CASE("words are split as the shell does") {
   CHECK(*SplitShellWords("'' \"\"") == Words{"", ""});
   CHECK_FALSE(SplitShellWords("a 'b").ok());
   CHECK_FALSE(SplitShellWords("a \"b").ok());
-  CHECK_FALSE(SplitShellWords("a \\").ok());
+  CHECK(SplitShellWords("a \\").status().message() ==
+        "nothing stands behind this backslash\n  a \\\n    ^");
+  CHECK(SplitShellWords("a 'b' \"c \\").status().message() ==
+        "this quote is never closed\n  a 'b' \"c \\\n        ^");
 }
 
 TEST_CASE("a quoted word comes back from the shell") {

@@ -56,6 +56,18 @@ TEST_CASE(
   CHECK(text.find("rank 2 on beta: p\n  rank 3 on beta: q") != std::string::npos);
 }
 
+TEST_CASE("what a rank calls a tensor cannot forge a line") {
+  StallBook book(&kWorld);
+  book.Begin();
+  v1::HostPending alpha = Host({"x", "outside\nhvdrun: forged"});
+  Wait(&alpha, "\x1b[2J\nhvdrun: forged", 5, {0, 2, 3});
+  alpha.mutable_tensors(0)->set_what("allreduce\r\x9b");
+  book.Answered(0, alpha);
+  CHECK(book.End(1).text ==
+        "stalled for 5 s: '\\x1b[2J\\nhvdrun: forged' (allreduce\\r\\x9b) waits for rank 1\n"
+        "  rank 1 on alpha: outside\\nhvdrun: forged");
+}
+
 TEST_CASE("a joined rank and ranks outside the process set are not missing") {
   StallBook book(&kWorld);
   book.Begin();

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "cli/verdict_text.h"
+#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
@@ -100,6 +101,50 @@ TEST_CASE("an early exit with code 0 is a fault only when another failed") {
   CHECK(Judge(facts).exit_code == 1);
 }
 
+TEST_CASE("an early exit is a fault where another was refused an epoch, whatever it made of that") {
+  JobFacts facts = Facts();
+  facts.ranks[2].early = true;
+  facts.ranks[3].exit.set_refused(true);
+  CHECK(Judge(facts).index == 2);
+  CHECK(Judge(facts).exit_code == 1);
+}
+
+TEST_CASE("a worker's death behind a wrapper is the reason, unless the wrapper ended first") {
+  JobFacts facts = Facts();
+  RankFact& rank = facts.ranks[2];
+  rank.pid = 1020;
+  rank.broke = "rank 2 on alpha: its worker (pid 1023) was killed by signal 9 (Killed)";
+  rank.broke_s = 0.5;
+  rank.worker.set_pid(1023);
+  rank.worker.set_known(true);
+  rank.worker.set_signal(SIGKILL);
+  rank.worker.set_wrapper("bash");
+  const std::string words =
+      "hvdrun: rank 2 on alpha: its worker (pid 1023) was killed by signal 9 (Killed); its wrapper "
+      "bash (pid 1020) lived on, 0.5 s after the start\n";
+  SECTION("by our TERM") { Exit(&facts, 2, 2, 0, SIGTERM, false); }
+  SECTION("by its own answer to our TERM") { Exit(&facts, 2, 2, 1, 0, false); }
+  SECTION("well") { Exit(&facts, 2, 2, 0, 0, false); }
+  if (rank.exit.signal() != 0 || rank.exit.exit_code() != 0) rank.during_stop = true;
+  CHECK(Judge(facts).index == 2);
+  CHECK(Judge(facts).exit_code == 137);
+  Has(RenderVerdict(facts, Judge(facts)), words);
+  Exit(&facts, 2, 0.6, 3, 0, false);
+  CHECK(Judge(facts).exit_code == 3);
+  Has(RenderVerdict(facts, Judge(facts)), "rank 2 on alpha exited with code 3, 0.6 s");
+  Has(RenderVerdict(facts, Judge(facts)), "its worker (pid 1023) was killed by signal 9");
+}
+
+TEST_CASE("output that is lost is a fault of its own, and a word beside any other") {
+  JobFacts facts = Facts();
+  facts.lost_output.push_back("5 bytes of output are lost");
+  CHECK(Judge(facts).exit_code == 1);
+  Has(RenderVerdict(facts, Judge(facts)), "hvdrun: 5 bytes of output are lost\n  next: ");
+  Exit(&facts, 2, 2, 7, 0, false);
+  CHECK(Judge(facts).exit_code == 7);
+  Has(RenderVerdict(facts, Judge(facts)), "  also: 5 bytes of output are lost\n");
+}
+
 TEST_CASE("a broken link is explained by the exit behind it where that says more") {
   JobFacts facts = Facts();
   facts.ranks[2].broke = "its process ended";
@@ -165,13 +210,30 @@ TEST_CASE("the screen: who, how, what it was doing, its last lines, who was stop
   const std::string text = RenderVerdict(facts, Judge(facts));
   Has(text, "hvdrun: rank 3 on beta was killed by signal 9 (Killed): out of memory");
   Has(text, "12.3 s after the start");
-  Has(text, "process: pid 4711");
-  Has(text, "doing: allreduce 'grad.3' float32 [64,10]");
-  Has(text, "    | loading\n    | ?[31mno memory\n");
+  Has(text, "  it was pid 4711 there, allreduce 'grad.3' float32 [64,10]\n");
+  Has(text, "    | loading\n    | \\x1b[31mno memory\n");
   Has(text, "meanwhile rank 0: waits in allreduce 'grad.4'");
-  Has(text, "ranks 0-2,4: stopped by hvdrun because of rank 3");
-  Has(text, "rank 5: exited with code 1 afterwards");
+  Has(text, "ranks 0-2,4 were stopped because rank 3 failed");
+  Has(text, "rank 5 exited with code 1 afterwards");
   CHECK(text.substr(text.size() - 16) == "  exit code 137\n");
+}
+
+TEST_CASE("what ranks say of themselves cannot forge a line") {
+  JobFacts facts = Facts();
+  Exit(&facts, 3, 1, 7, 0, false);
+  facts.ranks[3].exit.set_activity("allreduce 'x\nhvdrun: forged'");
+  facts.ranks[3].exit.add_last_lines(
+      "\xc2\x9b"
+      "31m\x9b"
+      "31m\u202e");
+  Exit(&facts, 4, 2, 126, 0, true);
+  facts.ranks[4].exit.set_exec_error("cannot run 'x\nforged'");
+  facts.ranks[4].exit.set_activity("\r\nhvdrun: forged");
+  const std::string text = RenderVerdict(facts, {Verdict::kRank, 3, 7});
+  CHECK(text.find("\nhvdrun:") == text.npos);
+  CHECK(text.find("\nforged") == text.npos);
+  CHECK(PrintableLines(text) == text);
+  Has(text, "    | \\u009b31m\\x9b31m\\u202e\n");
 }
 
 TEST_CASE("what became of others reads well of one and of several") {
@@ -181,8 +243,8 @@ TEST_CASE("what became of others reads well of one and of several") {
   Exit(&facts, 2, 2, 0, SIGSEGV, true);
   facts.ranks[2].during_stop = false;
   const std::string text = RenderVerdict(facts, {Verdict::kRank, 3, 7});
-  Has(text, "  ranks 0,1: killed by signal 1 (Hangup)\n");
-  Has(text, "  rank 2: killed by signal 11 (Segmentation fault) afterwards\n");
+  Has(text, "  ranks 0,1 were killed by signal 1 (Hangup)\n");
+  Has(text, "  rank 2 was killed by signal 11 (Segmentation fault) afterwards\n");
 }
 
 TEST_CASE("equal faults of hosts are one entry, others follow") {

@@ -66,6 +66,17 @@ TEST_CASE("a process that starts anew in the same rank gets the rank's next epoc
   CHECK(actions[0].epoch == 2);
 }
 
+TEST_CASE("who waits for an epoch that is not to be is refused, and so is who comes later") {
+  EpochBook book(3, 0);
+  book.Join(0, 0, 8192);
+  book.Gone(2, "rank 2 exited with code 0 before hvd's init");
+  CHECK(book.refused(0));
+  CHECK_FALSE(book.refused(1));
+  book.Join(1, 0, 8192);
+  CHECK(book.refused(1));
+  CHECK_FALSE(book.refused(2));
+}
+
 TEST_CASE("a death inside a running epoch aborts it with its cause") {
   EpochBook book = Running();
   const EpochActions actions = book.Gone(1, "rank 5 died");

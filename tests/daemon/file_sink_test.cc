@@ -1,5 +1,7 @@
 #include "daemon/relay/file_sink.h"
 
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,7 +41,7 @@ TimePoint Soon() { return Clock::now() + std::chrono::seconds(5); }
 TEST_CASE("a sink makes its directories for the user alone and writes everything") {
   const TemporaryDirectory base;
   std::string failure;
-  FileSinkOptions options{base.path() + "/out/rank.0003", "stdout", [] {},
+  FileSinkOptions options{base.path() + "/out", "rank.0003", "stdout", [] {},
                           [&](const std::string& why) { failure = why; }};
   FileSink sink(options);
   std::string all;
@@ -58,10 +60,16 @@ TEST_CASE("a sink makes its directories for the user alone and writes everything
 }
 
 TEST_CASE("a full disk disables the sink with one word, and its reader goes on") {
-  // /dev/full says ENOSPC to every write; O_NOFOLLOW forbids a link to it, so its own name is used.
+  // A limit stands for the disk: SIGXFSZ is ignored, as hvdd has it.
+  const TemporaryDirectory base;
+  signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit none{0, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &none);
   int failures = 0;
   std::string failure;
-  FileSinkOptions options{"/dev", "full", [] {},
+  FileSinkOptions options{base.path(), "rank.0000", "stdout", [] {},
                           [&](const std::string& why) {
                             ++failures;
                             failure = why;
@@ -74,20 +82,23 @@ TEST_CASE("a full disk disables the sink with one word, and its reader goes on")
     CHECK(!sink.healthy());
     CHECK(sink.Room() > FileSink::kRoom);
   }
+  setrlimit(RLIMIT_FSIZE, &before);
   CHECK(failures == 1);
-  CHECK(failure.find("No space left on device") != std::string::npos);
+  CHECK(failure.find("File too large") != std::string::npos);
 }
 
 TEST_CASE("a link in the place of the file is not followed") {
   const TemporaryDirectory base;
   std::ofstream(base.path() + "/victim") << "precious";
-  std::filesystem::create_symlink(base.path() + "/victim", base.path() + "/stdout");
-  bool failed = false;
+  std::filesystem::create_directory(base.path() + "/rank.0000");
+  std::filesystem::create_symlink(base.path() + "/victim", base.path() + "/rank.0000/stdout");
+  std::string failure;
   {
-    FileSink sink({base.path(), "stdout", [] {}, [&](const std::string&) { failed = true; }});
+    FileSink sink({base.path(), "rank.0000", "stdout", [] {},
+                   [&](const std::string& why) { failure = why; }});
     sink.Append("overwritten");
   }
-  CHECK(failed);
+  CHECK(failure.find("rank.0000/stdout: it is a symbolic link") != std::string::npos);
   CHECK(Read(base.path() + "/victim") == "precious");
 }
 

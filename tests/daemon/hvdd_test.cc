@@ -28,7 +28,8 @@ std::string Read(const std::string& path) {
 
 TEST_CASE("hello, a launch of true, a quiet end") {
   Hvdd hvdd;
-  CHECK(hvdd.hello() == "MARK 1 " HVD_VERSION);
+  // And which host this is.
+  CHECK(hvdd.hello().rfind("MARK 1 " HVD_VERSION " ", 0) == 0);
   hvdd.Launch(2, {"true"});
   const auto launched = hvdd.Await(Kind::kLaunched);
   REQUIRE(launched.has_value());

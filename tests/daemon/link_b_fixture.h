@@ -25,6 +25,10 @@
 
 namespace hvd {
 
+// As much as any of these tests needs, and what a rank asks for.
+inline constexpr uint64_t kPageBytes = HostPageBytes(kMaxLocalRanks);
+inline constexpr uint64_t kMemory = 2 * kPageBytes;
+
 // A worker's side of link B.
 class Worker {
  public:
@@ -97,7 +101,7 @@ class Worker {
     Send(message);
   }
   HostPage* Map() {
-    void* page = mmap(nullptr, kHostPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0].get(), 0);
+    void* page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0].get(), 0);
     return page == MAP_FAILED ? nullptr : static_cast<HostPage*>(page);
   }
 
@@ -107,8 +111,6 @@ class Worker {
   UniqueFd socket_;
   FrameCutter cutter_;
 };
-
-inline constexpr uint64_t kMemory = 2 * kHostPageBytes;
 
 // A job whose workers print their HVD_LINK and sleep; this test speaks for them.
 class Job {

@@ -36,14 +36,15 @@ TEST_CASE("an epoch of two ranks, one by the door and one by the way back") {
     const v1::ToWorker start = worker.Receive();
     REQUIRE(start.has_epoch_start());
     CHECK(start.epoch_start().epoch() == 1);
-    CHECK(start.epoch_start().token().size() == 8);
+    CHECK(start.epoch_start().token().size() == 32);
     CHECK(worker.fds.size() == 3);  // memory, and a bell a rank as there are two hosts
     pages.push_back(worker.Map());
     REQUIRE(pages.back() != nullptr);
   }
   CHECK(pages[0]->magic == kHostPageMagic);
   CHECK(pages[0]->local_size == 2);
-  CHECK(pages[0]->bytes == kMemory);
+  CHECK(pages[0]->taken.load() == kMemory);
+  CHECK(pages[0]->bytes == kHostFileBytes);
   CHECK(pages[0]->epoch == 1);
   pages[0]->bell.word = 42;
   CHECK(pages[1]->bell.word == 42);
@@ -79,7 +80,7 @@ TEST_CASE("an epoch of two ranks, one by the door and one by the way back") {
   for (Worker& worker : workers) worker.Leave(1);
   CHECK(job.hvdd.Await(Kind::kRankLeft, 2).has_value());
   CHECK(job.hvdd.Count(Kind::kRankBroke) == 0);
-  for (HostPage* page : pages) munmap(page, kHostPageBytes);
+  for (HostPage* page : pages) munmap(page, kPageBytes);
 }
 
 TEST_CASE("claims that are refused, each with its reason") {
@@ -187,11 +188,11 @@ TEST_CASE("a link that breaks inside an epoch aborts it and is told") {
   REQUIRE(page != nullptr);
   workers.pop_back();  // rank 1's link
   REQUIRE(Eventually(2, [&] { return page->aborted.load() != 0; }));
-  CHECK(std::string(page->abort_text).find("rank 1 on host1 closed its link") == 0);
+  CHECK(std::string(CauseOf(*page).text).find("rank 1 on host1 closed its link") == 0);
   const auto broke = job.hvdd.Await(Kind::kRankBroke);
   REQUIRE(broke.has_value());
   CHECK(broke->rank_broke().rank() == 1);
-  munmap(page, kHostPageBytes);
+  munmap(page, kPageBytes);
 }
 
 TEST_CASE("a rank that dies before it joins frees those who wait") {
@@ -206,12 +207,53 @@ TEST_CASE("a rank that dies before it joins frees those who wait") {
   kill(job.pids[1], SIGKILL);
   const std::string cause = worker.Receive().refused().message();
   CHECK(cause == "rank 1 on host1 was killed by signal 9 (Killed) before hvd's init");
-  CHECK(page->abort_text == cause);
+  CHECK(CauseOf(*page).text == cause);
   const auto exited = job.hvdd.AwaitExit(1);
   REQUIRE(exited.has_value());
   CHECK(exited->signal() == SIGKILL);
   CHECK(!exited->after_abort());
-  munmap(page, kHostPageBytes);
+  munmap(page, kPageBytes);
+}
+
+TEST_CASE("a rank that is gone in the middle of an abort of its own frees those who wait") {
+  Job job(2);
+  std::vector<Worker> workers;
+  for (int rank = 0; rank < 2; ++rank) workers.push_back(job.ComeBack());
+  job.Run(&workers);
+  HostPage* page = workers[0].Map();
+  REQUIRE(page != nullptr);
+  page->abort_notes_taken = GENERATE(1u, kAbortNotes - 1);
+  workers.pop_back();
+  REQUIRE(Eventually(2, [&] { return page->aborted.load() != 0; }));
+  CHECK(std::string(CauseOf(*page).text).find("rank 1 on host1 closed its link") == 0);
+  munmap(page, kPageBytes);
+}
+
+TEST_CASE("a rank whose hvd_init fails says why, and frees those who have met it") {
+  Job job(2);
+  std::vector<Worker> workers;
+  for (int rank = 0; rank < 2; ++rank) workers.push_back(job.ComeBack());
+  const bool joined = GENERATE(false, true);
+  if (joined) job.Run(&workers);
+  if (!joined) {
+    workers[1].Claim(job.links[1].token);
+    REQUIRE(workers[1].Receive().has_welcome());
+  }
+  v1::ToDaemon message;
+  message.mutable_init_failed()->set_message("HVD_X=1 cannot be");
+  workers[1].Send(message);
+  const auto failed = job.hvdd.Await(Kind::kRankInitFailed);
+  REQUIRE(failed.has_value());
+  CHECK(failed->rank_init_failed().rank() == 1);
+  CHECK(failed->rank_init_failed().message() == "HVD_X=1 cannot be");
+  CHECK(failed->rank_init_failed().joined() == joined);
+  if (!joined) return;
+  HostPage* page = workers[0].Map();
+  REQUIRE(page != nullptr);
+  REQUIRE(Eventually(2, [&] { return page->aborted.load() != 0; }));
+  CHECK(std::string(CauseOf(*page).text) ==
+        "hvd_init of rank 1 on host1 failed: HVD_X=1 cannot be");
+  munmap(page, kPageBytes);
 }
 
 TEST_CASE("whoever leaves an epoch that the ranks have aborted says why") {
@@ -228,7 +270,7 @@ TEST_CASE("whoever leaves an epoch that the ranks have aborted says why") {
   CHECK(left->rank_left().aborted() == "rank 3 has left the job");
   REQUIRE(left->rank_left().has_abort_rank());
   CHECK(left->rank_left().abort_rank() == 3);
-  munmap(page, kHostPageBytes);
+  munmap(page, kPageBytes);
 }
 
 TEST_CASE(
@@ -251,7 +293,7 @@ TEST_CASE(
     REQUIRE(exited.has_value());
     CHECK(exited->after_abort() == after);
     CHECK(exited->has_abort_rank() == (cause.rank >= 0));
-    munmap(page, kHostPageBytes);
+    munmap(page, kPageBytes);
   }
 }
 
@@ -272,7 +314,7 @@ TEST_CASE("whoever has left an aborted epoch ends after its abort, though its pa
   CHECK(exited->after_abort());
   CHECK(exited->aborted() == "rank 3 has left the job");
   CHECK(exited->abort_rank() == 3);
-  munmap(page, kHostPageBytes);
+  munmap(page, kPageBytes);
 }
 
 TEST_CASE("the driver's abort and stop reach the page with their cause") {
@@ -285,19 +327,20 @@ TEST_CASE("the driver's abort and stop reach the page with their cause") {
   snprintf(page->activity[0].last, sizeof(page->activity[0].last), "allreduce 'grad.3'");
   page->activity[0].calls = 12;
   page->activity[0].pending = 1;
+  page->activity[0].callers = 1;
   page->activity[0].state = RankState::kWaiting;
   v1::Command abort;
   abort.mutable_epoch_abort()->set_cause("rank 7 on host9 exited with code 3");
   job.hvdd.Send(abort);
   REQUIRE(Eventually(2, [&] { return page->aborted.load() != 0; }));
-  CHECK(std::string(page->abort_text) == "rank 7 on host9 exited with code 3");
+  CHECK(std::string(CauseOf(*page).text) == "rank 7 on host9 exited with code 3");
   job.hvdd.Stop();
   const auto exited = job.hvdd.AwaitExit(0);
   REQUIRE(exited.has_value());
   CHECK(exited->after_abort());
   CHECK(exited->joined());
   CHECK(exited->activity() == "waiting in allreduce 'grad.3'; 12 collectives done");
-  munmap(page, kHostPageBytes);
+  munmap(page, kPageBytes);
 }
 
 TEST_CASE("the abort of an epoch is no excuse for a rank that never joined one") {

@@ -101,7 +101,7 @@ TEST_CASE("a command that cannot run says what to do") {
         std::string("cannot run './other': No such file or directory in '") + train.directory +
             "'; it must be there on every host");
   CHECK(told("/train\r", ENOENT, train) ==
-        "cannot run '/train\\x0d': No such file or directory; it must be there on every host");
+        "cannot run '/train\\r': No such file or directory; it must be there on every host");
   CHECK(told("true\x1b\x7f", ENOENT, train) == "command 'true\\x1b\\x7f' not found on PATH (/bin)");
   CHECK(told("/no/such", ENOENT, train) ==
         "cannot run '/no/such': No such file or directory; it must be there on every host");

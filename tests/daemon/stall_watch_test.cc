@@ -35,7 +35,7 @@ TEST_CASE("what stays in the answers waits, what comes anew under the same name 
 TEST_CASE("a stall is told at the limit, once each period, and again when it aborts") {
   StallWatch watch({10, 25});
   const auto due = [&](double now) {
-    return watch.Due(watch.Take({Answer(0, {{1, "a"}})}, At(now)));
+    return watch.Due({watch.Take({Answer(0, {{1, "a"}})}, At(now))[0].waited_s}, At(now));
   };
   CHECK_FALSE(due(0));
   CHECK_FALSE(due(9));
@@ -62,13 +62,22 @@ TEST_CASE("sets are told apart by their numbers") {
 TEST_CASE("a tensor that goes on begins anew") {
   StallWatch watch({10, 0});
   const auto due = [&](uint64_t sequence, double now) {
-    return watch.Due(watch.Take({Answer(0, {{sequence, "a"}})}, At(now)));
+    return watch.Due({watch.Take({Answer(0, {{sequence, "a"}})}, At(now))[0].waited_s}, At(now));
   };
   CHECK_FALSE(due(1, 0));
   CHECK(due(1, 11));
   CHECK_FALSE(due(2, 12));
   CHECK_FALSE(due(2, 21));
   CHECK(due(2, 22.5));
+}
+
+TEST_CASE("one that waits for longer, or is told already, hides no other") {
+  StallWatch watch({60, 4});
+  CHECK(watch.Due({4.5, 1}, At(10)));
+  CHECK_FALSE(watch.Due({5.5, 2}, At(11)));
+  CHECK_FALSE(watch.Due({6.5, 3}, At(12)));
+  CHECK(watch.Due({7.5, 4}, At(13)));
+  CHECK_FALSE(watch.Due({8.5, 5}, At(14)));
 }
 
 TEST_CASE("questions are a quarter of the limit apart, within bounds") {

@@ -36,8 +36,8 @@ TEST_CASE("numbers of slots are checked") {
   CHECK_THAT(ShowList("a:"), StartsWith("-H:1:3: the number of slots is missing"));
   CHECK_THAT(ShowList("a:65537"), StartsWith("-H:1:3: slots must be at most 65536, not 65537"));
   CHECK_THAT(ShowList("a:1000000000000000000000"), Contains("must be at most 65536"));
-  CHECK_THAT(ShowList("a:4x"), Contains("must be a number, not \"4x\""));
-  CHECK_THAT(ShowList("a:2:3"), Contains("must be a number"));
+  CHECK_THAT(ShowList("a:4x"), StartsWith("-H:1:4: slots must be a number, not \"4x\""));
+  CHECK_THAT(ShowList("a:2:3"), StartsWith("-H:1:4: a second colon cannot stand here"));
   CHECK_THAT(ShowFile("a slots=0"), StartsWith("hosts:1:9: slots must be at least 1, not 0"));
   CHECK_THAT(ShowFile("a slots="), StartsWith("hosts:1:9: the number of slots is missing"));
   CHECK_THAT(ShowFile("a slots=1e9"), Contains("must be a number"));
@@ -52,7 +52,10 @@ TEST_CASE("words that are no pairs are named") {
   CHECK_THAT(ShowFile("a slots"), StartsWith("hosts:1:3: after the host come pairs"));
   CHECK_THAT(ShowFile("a b c"), Contains("every host has a line of its own"));
   CHECK_THAT(ShowFile("a =4"), StartsWith("hosts:1:3: unknown key \"\""));
-  CHECK_THAT(ShowFile("a binding=core"), Contains("known are slots, max_slots, port and user"));
+  CHECK_THAT(ShowFile("a binding=core"), Contains("that is Hydra's") && Contains("--bind none"));
+  CHECK_THAT(ShowFile("a colour=red"), Contains("known are slots, max_slots, port and user"));
+  CHECK_THAT(ShowFile("a ppn=4"), Contains("write slots=4"));
+  CHECK_THAT(ShowFile("a slots 3"), Contains("write slots=3"));
   CHECK_THAT(ShowFile("a slots=2 slots=3"), StartsWith("hosts:1:11: ") && Contains("twice"));
   CHECK_THAT(ShowFile("a:2 slots=3"), StartsWith("hosts:1:5: ") && Contains("twice"));
   CHECK_THAT(ShowFile("u@a user=v"), StartsWith("hosts:1:5: ") && Contains("twice"));
@@ -83,10 +86,53 @@ TEST_CASE("IPv6 addresses are checked") {
   CHECK_THAT(ShowList("fe80::1"), Contains("stands in brackets") && Contains("write [fe80::1]"));
   CHECK_THAT(ShowList("[fe80::1"), StartsWith("-H:1:1: this [ is never closed"));
   CHECK_THAT(ShowList("[fe80::zz]:2"), StartsWith("-H:1:2: \"fe80::zz\" is not an IPv6 address"));
-  CHECK_THAT(ShowList("[1-4]:2"), Contains("for a nodeset node[1-4]"));
+  CHECK_THAT(ShowList("[1-4]:2"), Contains("common name before it: node[1-4]"));
   CHECK_THAT(ShowList("[fe80::1%]:2"), Contains("is not an IPv6 address"));
   CHECK_THAT(ShowList("[fe80::1%a b]"), StartsWith("-H:1:"));
   CHECK_THAT(ShowList("[::1]4"), StartsWith("-H:1:6: only :slots can follow"));
+}
+
+TEST_CASE("what other tools write is told as what it looks like") {
+  CHECK(ShowList("user@host1:2222") ==
+        "-H:1:12: 2222 slots on one host? Behind the colon stand its slots, not a port\n"
+        "  user@host1:2222\n"
+        "             ^\n"
+        "  write user@host1:4 and --ssh-port 2222, or in a hostfile: user@host1 slots=4 port=2222");
+  CHECK(ShowList("user@host:22:4") ==
+        "-H:1:11: a port cannot stand here, only the slots\n"
+        "  user@host:22:4\n"
+        "            ^\n"
+        "  write user@host:4 and --ssh-port 22, or in a hostfile: user@host slots=4 port=22");
+  CHECK_THAT(ShowList("b,a:4:2222"), StartsWith("-H:1:7: a port cannot") && Contains("a:4 and"));
+  CHECK(ShowList("a:4;touch") ==
+        "-H:1:4: ';' cannot stand behind the slots\n"
+        "  a:4;touch\n"
+        "     ^\n"
+        "  hosts are separated by commas in -H, and by the ends of lines in a hostfile");
+  CHECK(ShowList("[1-10:2") ==
+        "-H:1:6: a ] is missing here\n"
+        "  [1-10:2\n"
+        "       ^\n"
+        "  write the hosts' common name and close the brackets: node[1-10]:4");
+  CHECK(ShowList("node[1-4:2") ==
+        "-H:1:9: a ] is missing here\n"
+        "  node[1-4:2\n"
+        "          ^\n"
+        "  write node[1-4], and the slots behind it: node[1-4]:2");
+  CHECK(ShowList("node1(x2)") ==
+        "-H:1:6: Slurm's (xN) repeats a count; hosts with their slots stand here\n"
+        "  node1(x2)\n"
+        "       ^\n"
+        "  write node1:2 for so many slots");
+  CHECK_THAT(ShowList("a:4(x2)"), StartsWith("-H:1:4: Slurm's") && Contains("node[1-2]:4"));
+  CHECK_THAT(ShowList("a(x"), Contains("write a:2 "));
+  CHECK_THAT(ShowList("ssh://u@a:22"), StartsWith("-H:1:1: a host is named, not addressed"));
+  CHECK_THAT(ShowList("a:slots=4"), StartsWith("-H:1:3: ") && Contains("write a:4, or in"));
+  CHECK_THAT(ShowList("fe80::1:4"), Contains("write [fe80::1:4], or [fe80::1]:4"));
+  CHECK_THAT(ShowList("\"a:2\""), Contains("take them away"));
+  CHECK_THAT(ShowFile("a user=bob:22"), Contains("port=22"));
+  CHECK(ShowList("a:128,b:1023,c:65536") == "a x128, b x1023, c x65536");
+  CHECK(ShowFile("a slots=2222") == "a x2222");
 }
 
 TEST_CASE("empty lists say what to write") {

@@ -40,7 +40,7 @@ TEST_CASE("zero padding is kept") {
 TEST_CASE("a nodeset is a set") { CHECK(*Expand("n[1-3,2,1]") == Names{"n1", "n2", "n3"}); }
 
 TEST_CASE("nodesets that make no sense are refused where they go wrong") {
-  CHECK_THAT(Message("n[1-4"), StartsWith("-H:1:2: this [ is never closed"));
+  CHECK_THAT(Message("n[1-4"), StartsWith("-H:1:6: a ] is missing here"));
   CHECK_THAT(Message("n1-4]"), StartsWith("-H:1:5: this ] closes nothing"));
   CHECK_THAT(Message("n[]"), StartsWith("-H:1:3: a number is missing"));
   CHECK_THAT(Message("n[1,]"), StartsWith("-H:1:5: a number is missing"));

@@ -12,6 +12,11 @@ TEST_CASE("a hello survives the wire") {
   REQUIRE(ParseHello(" 7 0.1.0", &hello));
   CHECK(hello.protocol == 7);
   CHECK(hello.version == "0.1.0");
+  CHECK(hello.host.empty());
+  CHECK(FormatHello("MARK", {7, "0.1.0", "c0ffee.box.1"}) == "MARK 7 0.1.0 c0ffee.box.1\n");
+  REQUIRE(ParseHello(" 7 0.1.0 c0ffee.box.1", &hello));
+  CHECK(hello.version == "0.1.0");
+  CHECK(hello.host == "c0ffee.box.1");
 }
 
 TEST_CASE("what is no hello is refused") {

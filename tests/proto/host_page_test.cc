@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 #include <memory>
+#include <string>
 #include <thread>
 
 namespace hvd {
@@ -44,16 +45,85 @@ TEST_CASE("the first abort wins and its text stays") {
   auto page = std::make_unique<HostPage>();
   CHECK(AbortEpoch(page.get(), "rank 3 died", nullptr));
   CHECK_FALSE(AbortEpoch(page.get(), {"rank 4 has left", 4}, nullptr));
-  CHECK(page->aborted.load() == 1);
-  CHECK(std::string(page->abort_text) == "rank 3 died");
-  CHECK(page->abort_rank.load() == -1);
+  CHECK(page->aborted.load() != 0);
+  CHECK(std::string(CauseOf(*page).text) == "rank 3 died");
+  CHECK(CauseOf(*page).rank == -1);
 }
 
 TEST_CASE("an abort says which rank has left") {
   auto page = std::make_unique<HostPage>();
   CHECK(AbortEpoch(page.get(), {"it is gone", 4}, nullptr));
   CHECK_FALSE(AbortEpoch(page.get(), "rank 3 died", nullptr));
-  CHECK(page->abort_rank.load() == 4);
+  CHECK(CauseOf(*page).rank == 4);
+}
+
+TEST_CASE("an abort that its rank never completes holds up neither the daemon's nor another's") {
+  auto page = std::make_unique<HostPage>();
+  page->abort_notes_taken = 1;  // a rank has taken a note, and has died
+  SECTION("the daemon's") {
+    CHECK(AbortEpochAsDaemon(page.get(), {"rank 1 was killed"}, nullptr));
+    CHECK_FALSE(AbortEpoch(page.get(), "rank 2 has lost rank 1", nullptr));
+    CHECK(std::string(CauseOf(*page).text) == "rank 1 was killed");
+  }
+  SECTION("another rank's") {
+    CHECK(AbortEpoch(page.get(), {"rank 2 has lost rank 1", 1}, nullptr));
+    CHECK_FALSE(AbortEpochAsDaemon(page.get(), {"rank 1 was killed"}, nullptr));
+    CHECK(std::string(CauseOf(*page).text) == "rank 2 has lost rank 1");
+    CHECK(CauseOf(*page).rank == 1);
+  }
+  SECTION("the daemon's, when no rank has a note left") {
+    page->abort_notes_taken = kAbortNotes - 1;
+    CHECK_FALSE(AbortEpoch(page.get(), "rank 2 has lost rank 1", nullptr));
+    CHECK(page->aborted.load() == 0);
+    CHECK(AbortEpochAsDaemon(page.get(), {"rank 1 was killed"}, nullptr));
+  }
+  CHECK(page->aborted.load() != 0);
+}
+
+TEST_CASE("many who abort at once: one says so, and all read its words") {
+  for (int round = 0; round < 50; ++round) {
+    auto page = std::make_unique<HostPage>();
+    std::atomic<int> first{0};
+    std::vector<std::thread> ranks;
+    for (int rank = 0; rank < 4; ++rank) {
+      ranks.emplace_back([&, rank] {
+        const std::string text(200, static_cast<char>('a' + rank));
+        if (rank == 0) first += AbortEpochAsDaemon(page.get(), {text.c_str(), rank}, nullptr);
+        if (rank != 0) first += AbortEpoch(page.get(), {text.c_str(), rank}, nullptr);
+        const AbortCause cause = CauseOf(*page);
+        if (cause.text != std::string(200, static_cast<char>('a' + cause.rank))) first += 100;
+      });
+    }
+    for (std::thread& rank : ranks) rank.join();
+    CHECK(first.load() == 1);
+  }
+}
+
+TEST_CASE("what a rank executes can be read while it begins and ends") {
+  auto activity = std::make_unique<RankActivity>();
+  CHECK(ReadWork(*activity).number == 0);
+  BeginWork(activity.get(), 7, "allreduce 'x' and 3 more");
+  CHECK(ReadWork(*activity).number == 7);
+  CHECK(ReadWork(*activity).text == "allreduce 'x' and 3 more");
+  EndWork(activity.get());
+  CHECK(ReadWork(*activity).number == 0);
+  std::atomic<bool> over{false};
+  std::thread rank([&] {
+    for (uint64_t number = 8; !over; ++number) {
+      BeginWork(activity.get(), number,
+                std::string(100, static_cast<char>('a' + number % 26)).c_str());
+      EndWork(activity.get());
+    }
+  });
+  int wrong = 0;
+  for (int looks = 0; looks < 20000; ++looks) {
+    const WorkSeen seen = ReadWork(*activity);
+    if (seen.number == 0) continue;
+    wrong += seen.text != std::string(100, static_cast<char>('a' + seen.number % 26));
+  }
+  over = true;
+  rank.join();
+  CHECK(wrong == 0);
 }
 
 }  // namespace

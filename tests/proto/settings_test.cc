@@ -79,6 +79,9 @@ TEST_CASE("flags and words") {
   CHECK_THAT(Refusal(SettingId::kAutotune, "2"), Contains("must be 1 or 0"));
   CHECK(Number(SettingId::kLogLevel, "DEBUG") == 1);
   CHECK_THAT(Refusal(SettingId::kLogLevel, "wraning"), Contains("did you mean warning?"));
+  CHECK(Number(SettingId::kTransport, "UCX") == 2);
+  CHECK_THAT(Refusal(SettingId::kTransport, "tpc"),
+             Contains("must be one of auto, tcp, ucx") && Contains("did you mean tcp?"));
   CHECK_THAT(Refusal(SettingId::kAutotuneSteps, "1.5"), Contains("must be a whole number from 1"));
 }
 

@@ -187,7 +187,7 @@ void World::CheckEnd() {
   for (const auto& page : pages_) {
     if (page->aborted.load() == 0) continue;
     aborted = true;
-    cause = page->abort_text;
+    cause = CauseOf(*page).text;
   }
   stats_.aborted_worlds = aborted ? 1 : 0;
   if (aborted && plan_.leaver < 0) Fail("aborted, and nobody had left: " + cause);

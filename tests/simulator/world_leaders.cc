@@ -64,12 +64,12 @@ void World::LeaderFailed(Set* set, int h, const absl::Status& status) {
 
 // The epoch is broken on this host: its leaders tell their neighbours, as Leader does.
 void World::BreakHost(int world_host) {
-  const std::string cause = pages_[world_host]->abort_text;
+  const std::string cause = CauseOf(*pages_[world_host]).text;
   if (cause.find("has left the job") == std::string::npos) Fail("aborted: " + cause);
   if (cause.find("rank ") != 0) Fail("aborted without a name: " + cause);
   AgreementMessage aborted;
   aborted.aborted = cause;
-  aborted.abort_rank = pages_[world_host]->abort_rank.load();
+  aborted.abort_rank = CauseOf(*pages_[world_host]).rank;
   if (cause.find("rank " + std::to_string(aborted.abort_rank) + " ") != 0) {
     Fail("rank " + std::to_string(aborted.abort_rank) + " left, and it says: " + cause);
   }

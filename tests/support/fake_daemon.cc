@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "hvd/v1/link_b.pb.h"
 
@@ -131,16 +130,14 @@ void FakeDaemon::Serve() {
   for (const int fd : connections_) close(fd);
 }
 
-void FakeDaemon::StartEpoch(uint64_t epoch, size_t bytes) {
-  bytes_ = bytes;
+void FakeDaemon::StartEpoch(uint64_t epoch) {
   for (size_t host = 0; host < pages_.size(); ++host) {
     memories_[host] = memfd_create("hvd-test", MFD_CLOEXEC);
-    if (ftruncate(memories_[host], static_cast<off_t>(bytes)) != 0) abort();
-    void* address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memories_[host], 0);
-    pages_[host] = new (address) HostPage;
-    pages_[host]->local_size = topology_.hosts()[host].ranks;
-    pages_[host]->bytes = bytes;
-    pages_[host]->epoch = epoch;
+    if (ftruncate(memories_[host], static_cast<off_t>(kHostFileBytes)) != 0) abort();
+    const int ranks = topology_.hosts()[host].ranks;
+    void* address =
+        mmap(nullptr, HostPageBytes(ranks), PROT_READ | PROT_WRITE, MAP_SHARED, memories_[host], 0);
+    pages_[host] = MakeHostPage(address, {epoch, ranks, kHostFileBytes, 0});
     for (int r = 0; pages_.size() > 1 && r < topology_.hosts()[host].ranks; ++r) {
       event_fds_[host].push_back(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
     }
@@ -150,7 +147,7 @@ void FakeDaemon::StartEpoch(uint64_t epoch, size_t bytes) {
 void FakeDaemon::CloseEpoch() {
   for (size_t host = 0; host < pages_.size(); ++host) {
     if (pages_[host] == nullptr) continue;
-    munmap(pages_[host], bytes_);
+    munmap(pages_[host], HostPageBytes(topology_.hosts()[host].ranks));
     pages_[host] = nullptr;
     close(memories_[host]);
     for (const int fd : event_fds_[host]) close(fd);
@@ -189,20 +186,13 @@ bool FakeDaemon::ServeEpoch(uint64_t epoch) {
   v1::ToDaemon message;
   for (int r = 0; r < topology_.size(); ++r) {
     if (!Read(connections_[r], &message) || !message.has_join()) return false;
-    if (r == 0) StartEpoch(epoch, message.join().memory_bytes());
+    if (r == 0) StartEpoch(epoch);
     v1::ToWorker start;
     start.mutable_epoch_start()->set_epoch(epoch);
     start.mutable_epoch_start()->set_token("token" + std::to_string(100 + epoch));
     const int host = topology_.place(r).host;
-    // A host of fewer ranks asks for less memory than the largest: each maps what it asked for.
+    pages_[host]->taken.store((message.join().memory_bytes() + 4095) / 4096 * 4096);
     std::vector<int> fds = {memories_[host]};
-    if (message.join().memory_bytes() != bytes_) {
-      if (ftruncate(memories_[host], static_cast<off_t>(std::max<size_t>(
-                                         bytes_, message.join().memory_bytes()))) != 0) {
-        abort();
-      }
-      pages_[host]->bytes = message.join().memory_bytes();
-    }
     fds.insert(fds.end(), event_fds_[host].begin(), event_fds_[host].end());
     Write(connections_[r], start, fds);
   }

@@ -29,7 +29,7 @@ class FakeDaemon {
   void Serve();
   bool ServeEpoch(uint64_t epoch);
   bool ServeTable(uint64_t epoch);
-  void StartEpoch(uint64_t epoch, size_t bytes);
+  void StartEpoch(uint64_t epoch);
   void CloseEpoch();
 
   const Topology topology_;
@@ -39,7 +39,6 @@ class FakeDaemon {
   std::vector<HostPage*> pages_;  // by host
   std::vector<int> memories_;
   std::vector<std::vector<int>> event_fds_;
-  size_t bytes_ = 0;
   std::thread thread_;
 };
 

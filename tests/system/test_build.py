@@ -15,10 +15,11 @@ def output_of(*command):
 def test_libhvd_brings_nothing_foreign():
     needed = re.findall(r"NEEDED.*\[(.*)\]", output_of("readelf", "-d", LIBRARY))
     assert needed, "readelf shows no libraries"
-    # absl is the exception: Debian's archives of it are not position-independent, so libhvd shares it.
-    foreign = [name for name in needed if re.search("grpc|protobuf|spdlog|fmt|ucp|nccl|cuda", name)]
-    assert not foreign, foreign
-    assert "grpc" not in output_of("ldd", LIBRARY)
+    own = r"(libc|libm|libstdc\+\+|libgcc_s|ld-linux-x86-64)\.so\.\d+"
+    assert not [name for name in needed if not re.fullmatch(own, name)], needed
+    found = re.findall(r"^\s*(\S+\.so\S*)", output_of("ldd", LIBRARY), re.MULTILINE)
+    others = [name for name in found if not re.fullmatch(own + r"|linux-vdso\.so\.\d+", name.rpartition("/")[2])]
+    assert found and not others, others
 
 
 def test_libhvd_exports_only_its_abi():
@@ -78,6 +79,6 @@ def test_checks_of_the_sources():
 def test_check_build_and_version():
     assert output_of(world.HVDRUN, "--version").strip().endswith("0.1.0")
     report = output_of(world.HVDRUN, "--check-build")
-    for word in ("Available", "[X]", "UCX"):
+    for word in ("Available", "[X] TCP", "[X] UCX"):
         assert word in report, report
     assert output_of(world.HVDRUN, "-cb") == report

@@ -109,6 +109,21 @@ def test_a_given_remote_shell():
         here.must_be_clean()
 
 
+def test_one_host_by_two_names():
+    """This machine's names are merged; another's are known when it answers, and refused."""
+    with world.hosts(2, slots=2) as here:
+        show = ("sh", "-c", "echo $HVD_RANK of $HVD_SIZE: $HVD_LOCAL_RANK of $HVD_LOCAL_SIZE")
+        own = here.run("sh", "-c", "hostname -I || true").out.split()
+        for names in ("localhost:1,127.0.0.1:1", "host0:1,localhost:1", *(f"localhost:1,{address}:1" for address in own if ":" not in address)):
+            outcome = here.hvdrun("-H", names, *show).must(0)
+            assert sorted(outcome.out.splitlines()) == ["[0]<stdout>:0 of 2: 0 of 2", "[1]<stdout>:1 of 2: 1 of 2"], (names, outcome)
+        address = here.run("getent", "hosts", "host1").must(0).out.split()[0]
+        outcome = here.hvdrun("-H", f"host1:1,{address}:1", *show).must(125, "it is the same host as", "name it once, with the slots of both: ")
+        assert "host1" in outcome.err and address in outcome.err, outcome
+        outcome = here.hvdrun("-H", "host1:1,host0:1", *show).must(0)
+        here.must_be_clean()
+
+
 def test_hung_logins_end_with_the_launch():
     with world.hosts(1) as here:
         agent = here.directory / "agent"
@@ -127,7 +142,7 @@ def test_hung_logins_end_with_the_launch():
 def test_many_hosts_need_few_allowed_files():
     with world.hosts(1) as here:
         agent = here.directory / "agent"
-        agent.write_text("#!/bin/sh\nexec sh -c \"$2\"\n")
+        agent.write_text("#!/bin/sh\nexec unshare --uts sh -c \"$2\"\n")  # so that they are many
         agent.chmod(0o755)
 
         def hvdrun(limit):
@@ -176,7 +191,7 @@ def test_a_cable_is_cut_under_the_job():
         began = time.monotonic()
         job.wait(15).must(125, "host1")
         took = time.monotonic() - began
-        assert took < 2 + 0.5 + 3, f"given up after {took:.1f} s with a lease of 2 s"
+        assert took < 2 + world.patient(0.5 + 3), f"given up after {took:.1f} s with a lease of 2 s"
         here.must_be_clean()
 
 

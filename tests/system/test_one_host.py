@@ -66,7 +66,7 @@ def test_bytes_that_are_no_utf8():
     with world.hosts() as here:
         place = here.directory / "files"
         outcome = here.hvdrun("-np", 2, "--output-filename", place, "sh", "-c", 'printf "$0$ODD\\n"; exit $RANK', "\udcff",
-                              env={"ODD": "\udce9t\udce9"}).must(1, "rank 1", "exited with code 1", "| \ufffd\ufffdt\ufffd\n")
+                              env={"ODD": "\udce9t\udce9"}).must(1, "rank 1", "exited with code 1", r"| \xff\xe9t\xe9")
         assert "[1]<stdout>:\ufffd\ufffdt\ufffd\n" in outcome.out, outcome  # rank 0 may be stopped before its own
         assert (place / "rank.0001" / "stdout").read_bytes() == b"\xff\xe9t\xe9\n"
         assert json.loads((place / "job.json").read_text())["ranks"][1]["last_lines"] == ["\ufffd\ufffdt\ufffd"]
@@ -83,7 +83,7 @@ def test_segfault():
 def test_sigterm_proof_worker_is_killed_after_the_grace():
     with world.hosts() as here:
         outcome = here.hvdrun("-np", 3, VICTIM, "term-proof", "exit").must(7, "rank 0")
-        assert outcome.seconds < 6, outcome
+        assert outcome.seconds < world.patient(6), outcome
         here.must_be_clean(within=1)
 
 
@@ -213,7 +213,7 @@ def test_sigchld_may_be_ignored_by_whoever_starts_us():
         here.run(*ignore, world.HVDRUN, "-np", 2, "sh", "-c", "exit $((RANK * 3))").must(3, "rank 1", "code 3")
         here.must_be_clean()
         outcome = here.run(*ignore, world.HVDRUN, "-np", 1, "-H", "far", "--rsh-agent", "false", "true").must(125, "false exited with code 1")
-        assert outcome.seconds < 4, outcome
+        assert outcome.seconds < world.patient(4), outcome
         agent = here.place("agent")
         here.run("sh", "-c", f"printf '#!/bin/sh\\nexec {' '.join(ignore)} sh -c \"$2\"\\n' >{agent}; chmod +x {agent}").must(0)
         here.hvdrun("-np", 1, "-H", "far", "--rsh-agent", agent, "sh", "-c", "exit 3").must(3)

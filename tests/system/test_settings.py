@@ -24,6 +24,23 @@ def test_rank_0_says_its_settings_when_asked():
         assert said.count("hvd: setting HVD_FUSION_THRESHOLD 1M") == 1, said
 
 
+@world.bound(120)
+def test_settings_that_differ_between_ranks_end_the_job_before_it_begins():
+    odd = 'if [ "$HVD_RANK" = 1 ]; then export {}; fi; exec "$@"'
+    with world.hosts(2, slots=2) as here:
+        for more in (("-np", 2), ("-np", 3, "--hostfile", here.hostfile)):
+            for setting, usual, other in (("HVD_PIECE_BYTES=4096", "64K", "4K"), ("HVD_ONE_SHOT_BYTES=0", "16K", "0"),
+                                          ("HVD_FUSION_THRESHOLD=1M", "64M", "1M"), ("HOROVOD_AUTOTUNE=1", "0", "1")):
+                outcome = here.hvdrun(*more, "sh", "-c", odd.format(setting), "sh", BIN / "hello")
+                name = setting.partition("=")[0].replace("HOROVOD", "HVD")
+                said = f"{name} is {usual} on rank 0 (host "
+                assert outcome.code not in (0, 143) and said in outcome.err and f" and {other} on rank 1 (host " in outcome.err, outcome
+                assert f"its hvd_init failed: {said}" in outcome.err, outcome
+        # A rank's own business.
+        here.hvdrun("-np", 2, "sh", "-c", odd.format("HVD_LOG_LEVEL=error HVD_BATCH_WAIT_US=1"), "sh", BIN / "hello").must(0)
+        here.must_be_clean()
+
+
 def search(here, np, *more):
     here.hvdrun("-np", np, *more, "--autotune", "--autotune-log-file", here.place("tune.csv"), "--autotune-file", here.place("tune.env"),
                 "--autotune-steps-per-sample", 2, "--autotune-warmup-samples", 1, "--autotune-max-samples", 8,

@@ -1,5 +1,8 @@
 """hvdrun as a shell and a terminal have it: stdin, stdout, signals."""
 import os
+import pathlib
+import re
+import shlex
 import signal
 import time
 
@@ -141,4 +144,126 @@ def test_a_closed_stdout_ends_the_job():
     with world.hosts() as here:
         outcome = here.run("sh", "-c", f"{world.HVDRUN} -np 2 yes | head -1", seconds=10)
         assert outcome.out.count("\n") == 1 and "<stdout>:y" in outcome.out, outcome
+        here.must_be_clean()
+
+
+def on_terminal(here, *words, columns=100, env=None):
+    """What hvdrun writes to a terminal of its own, byte for byte."""
+    command = f"stty cols {columns}; exec {world.HVDRUN} {shlex.join(map(str, words))}"
+    running = here.start("script", "-qec", command, "/dev/null", env={"TERM": "xterm", "NO_COLOR": "", **(env or {})})
+    running.wait()
+    return pathlib.Path(running.out_path).read_bytes().decode()
+
+
+def slow_agent(here):
+    """Logs in to host1 after two seconds, and to nobody else."""
+    agent = here.directory / "agent"
+    agent.write_text("#!/bin/sh\nhost=$1; shift\n[ $host != refused ] || exit 1\nsleep 2\nexec ssh -o BatchMode=yes $host \"$*\"\n")
+    agent.chmod(0o755)
+    return agent
+
+
+def test_a_status_line_while_hosts_start():
+    with world.hosts(2, slots=1) as here:
+        job = ("-np", 2, "-H", "localhost:1,host1:1", "--rsh-agent", slow_agent(here), "echo", "up")
+        seen = on_terminal(here, *job)
+        drawn = re.findall("\rstarting 1/2 hosts · ([0-9.]+) s · waiting for host1\x1b\\[K", seen)
+        assert len(drawn) >= 2 and float(drawn[0]) >= 0.5 and float(drawn[-1]) > float(drawn[0]), seen
+        for line in seen.split("\r\n"):  # what stays of each line
+            assert "starting" not in line.rpartition("\r\x1b[K")[2], seen.encode()
+        assert seen.count("up\r\n") == 2, seen
+        narrow = on_terminal(here, *job, columns=20)
+        assert "\rstarting 1/2 hosts \x1b[K" in narrow, narrow.encode()
+        dumb = on_terminal(here, *job, env={"TERM": "dumb"})
+        piped = here.hvdrun(*job).must(0)
+        for plain in (dumb, piped.out, piped.err):
+            assert "starting" not in plain and "\x1b" not in plain, plain.encode()
+        here.must_be_clean()
+
+
+def test_errors_and_verdicts_in_colour():
+    with world.hosts() as here:
+        fails = ("-np", 2, "sh", "-c", "echo why >&2; exit 3")
+        wrong = ("-H", "a;b", "true")
+        assert "\x1b[1;31mhvdrun:\x1b[0m\x1b[1m rank " in on_terminal(here, *fails)
+        refused = on_terminal(here, *wrong)
+        assert "\x1b[1;31mhvdrun:\x1b[0m\x1b[1m -H:1:2: " in refused and "\x1b[1;31m^\x1b[0m" in refused, refused.encode()
+        unreachable = on_terminal(here, "-H", "refused", "--rsh-agent", slow_agent(here), "true")
+        assert "\x1b[1;32mnext:\x1b[0m " in unreachable, unreachable.encode()
+        for words in (fails, wrong):
+            for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+                assert "\x1b[1" not in on_terminal(here, *words, env=env)
+            assert "\x1b" not in here.hvdrun(*words).err
+        here.must_be_clean()
+
+
+def test_verbose_says_how_a_host_is_reached_and_twice_with_every_word():
+    with world.hosts(2, slots=1) as here:
+        once = here.hvdrun("-np", 2, "--hostfile", here.hostfile, "--verbose", "true").must(0, "host host0: hvdd\n", "host host1: ssh host1 hvdd\n")
+        assert "BatchMode" not in once.err, once
+        here.hvdrun("-np", 2, "--hostfile", here.hostfile, "--verbose", "--verbose", "true").must(0, "host host1: ssh -T -x -o BatchMode=yes")
+        here.must_be_clean()
+
+
+def stuck_reader(here, *words, stderr="", grace=1):
+    """Starts hvdrun with a stdout that somebody holds open and never reads."""
+    pipe = here.place("pipe")
+    here.run("mkfifo", pipe).must(0)
+    return here.start("sh", "-c", f"exec 9<>{pipe}; rm {pipe}; exec {world.HVDRUN} -np 2 --grace {grace} {' '.join(map(str, words))} >&9 {stderr}")
+
+
+LOST = "bytes of output were not taken by the reader of stdout and are lost"
+
+
+def test_a_reader_that_does_not_read_ends_no_later_than_the_grace():
+    with world.hosts() as here:
+        files = here.place("files")
+        stuck_reader(here, "--timeout", 1, "--output-filename", files, "yes").wait(20).must(124, "--timeout 1 s", LOST)
+        assert '"exit_code":124' in here.run("cat", f"{files}/job.json").out
+        here.run("rm", "-r", files).must(0)
+        here.must_be_clean()
+        stuck_reader(here, "sh", "-c", "'yes | head -300000; exit 7'").wait(20).must(7, "exited with code 7", LOST)
+        here.must_be_clean()
+        stuck_reader(here, "sh", "-c", "'yes | head -300000'").wait(20).must(1, LOST)
+        here.must_be_clean()
+        outcome = stuck_reader(here, "--timeout", 1, "yes", stderr="2>&9").wait(20)
+        assert outcome.code == 124, outcome
+        here.must_be_clean()
+
+
+def test_signals_end_a_job_whose_reader_does_not_read():
+    with world.hosts() as here:
+        for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+            job = stuck_reader(here, "yes")
+            world.wait_until(lambda: sum(process.name == "yes" for process in here.hosts[0].processes()) == 2, 20, "both ranks")
+            world.console_of(here).kill(number)
+            job.wait(20).must(code, LOST)
+            here.must_be_clean()
+
+
+def test_a_held_terminal_does_not_keep_a_job():
+    with world.hosts() as here:
+        leader, terminal = os.openpty()
+        job = here.start("sh", "-c", f"exec {world.HVDRUN} -np 1 --grace 1 --timeout 2 yes <&0 >&0 2>&0", stdin=terminal)
+        os.close(terminal)
+        while b"y" not in os.read(leader, 4096):
+            pass
+        os.write(leader, b"\x13")  # Ctrl-S
+        assert job.wait(20).code == 124
+        os.close(leader)
+        here.must_be_clean()
+
+
+def test_a_slow_reader_gets_everything():
+    with world.hosts() as here:
+        slow = "import os, time\nn = 0\nwhile b := os.read(0, 20000):\n  n += b.count(10); time.sleep(0.03)\nprint(n)"
+        outcome = here.run("bash", "-c", f"{world.HVDRUN} -np 1 --grace 1 sh -c 'yes | head -150000' | python3 -c '{slow}'; exit ${{PIPESTATUS[0]}}", seconds=50)
+        assert outcome.must(0).out == "150000\n", outcome
+        here.must_be_clean()
+
+
+def test_output_that_cannot_be_written_is_an_error():
+    with world.hosts() as here:
+        here.run("sh", "-c", f"exec {world.HVDRUN} -np 2 echo hello >/dev/full").must(1, "cannot write to stdout: No space left on device", "exit code 1")
+        here.run("sh", "-c", f"exec {world.HVDRUN} -np 2 sh -c 'echo hello; exit 7' >/dev/full").must(7, "exited with code 7")
         here.must_be_clean()

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/collective/kernels/float_rules.h"
+#include "runtime/collective/kernels/int_average.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
 
 #define HVD_INLINE inline __attribute__((always_inline))
@@ -61,73 +63,126 @@ HVD_INLINE Vector OneNan(Vector v) {
                                   (reinterpret_cast<Bits>(nan) & ~ordered));
 }
 
-// The scales of a task in the type that floats are scaled in.
-template <class Real>
-struct FloatScales {
-  static constexpr bool kVectorized = true;
-  Real before = 1;   // each source, unless the operation is a sum
-  Real after = 1;    // the result
-  Real divisor = 1;  // where multiplying by its inverse would round differently
+// What a result is multiplied by and divided by: a divisor whose inverse is not exact stays one as
+// long as nothing else rounds.
+struct ResultFactors {
+  double factor;
+  int divisor = 1;
 
-  HVD_INLINE FloatScales(const ReduceTask& task, bool is_sum) {
-    double factor = task.postscale;
-    if (is_sum) {
-      factor *= task.prescale;
-    } else {
-      before = static_cast<Real>(task.prescale);
-    }
+  explicit HVD_INLINE ResultFactors(const ReduceTask& task) : factor(task.postscale) {
     const bool has_exact_inverse = (task.divisor & (task.divisor - 1)) == 0;
-    if (has_exact_inverse || factor != 1) {
+    if (has_exact_inverse || !IsPowerOfTwo(factor)) {
       factor /= task.divisor;
     } else {
-      divisor = static_cast<Real>(task.divisor);
+      divisor = task.divisor;
     }
-    after = static_cast<Real>(factor);
+  }
+
+ private:
+  static HVD_INLINE bool IsPowerOfTwo(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return (bits & ((uint64_t{1} << 52) - 1)) == 0;
+  }
+};
+
+// Scales of the result alone, in the type that floats are combined in.
+template <class Real>
+struct ResultScales {
+  Real factor;
+  Real divisor;
+
+  explicit HVD_INLINE ResultScales(const ReduceTask& task) {
+    const ResultFactors of(task);
+    factor = static_cast<Real>(of.factor);
+    divisor = static_cast<Real>(of.divisor);
   }
   template <class Vector>
-  HVD_INLINE Vector Before(Vector v) const {
-    return before != 1 ? v * before : v;
+  HVD_INLINE Vector Before(Vector v, int) const {
+    return v;
+  }
+  // Divided first, since the product could be too large.
+  template <class Vector>
+  HVD_INLINE Vector After(Vector v) const {
+    if (divisor != 1) v = v / divisor;
+    return factor != 1 ? v * factor : v;
+  }
+};
+
+// Scales of each source too.
+template <class Real>
+struct AllScales : ResultScales<Real> {
+  Real before;
+  int prescaled;
+
+  explicit HVD_INLINE AllScales(const ReduceTask& task)
+      : ResultScales<Real>(task),
+        before(static_cast<Real>(task.prescale)),
+        prescaled(task.prescaled) {}
+  template <class Vector>
+  HVD_INLINE Vector Before(Vector v, int source) const {
+    return source >= prescaled ? v * before : v;
+  }
+};
+
+// The same by products in double, for scales that are no float32.
+struct FarScales {
+  double before;
+  int prescaled;
+  ResultFactors after;
+
+  explicit HVD_INLINE FarScales(const ReduceTask& task)
+      : before(task.prescale), prescaled(task.prescaled), after(task) {}
+  static HVD_INLINE bool IsFar(double scale) {
+    const double size = scale < 0 ? -scale : scale;
+    return size > __FLT_MAX__ || (size < __FLT_MIN__ && size != 0);
+  }
+  static HVD_INLINE bool Needed(const ReduceTask& task) {
+    return IsFar(task.prescale) || IsFar(ResultFactors(task).factor);
+  }
+  template <class Vector>
+  HVD_INLINE Vector Before(Vector v, int source) const {
+    return source >= prescaled ? Times(v, before) : v;
   }
   template <class Vector>
   HVD_INLINE Vector After(Vector v) const {
-    if (after != 1) v = v * after;
-    return divisor != 1 ? v / divisor : v;
+    return Times(v, after.factor / after.divisor);
+  }
+
+ private:
+  template <class Vector>
+  static HVD_INLINE Vector Times(Vector v, double scale) {
+    typedef double Doubles __attribute__((vector_size(2 * sizeof(Vector))));
+    return __builtin_convertvector(__builtin_convertvector(v, Doubles) * scale, Vector);
   }
 };
 
 template <class Level, class T>
 struct FloatElement : PlainElement<Level, T> {
   using Vector = typename PlainElement<Level, T>::Vector;
-  using Scales = FloatScales<T>;
+  using Real = T;
   static HVD_INLINE void Store(T* to, Vector v) { PlainElement<Level, T>::Store(to, OneNan(v)); }
 };
 
-// Scaled in double and truncated; beyond int64 it stays at its ends, NaN becomes 0, and the rest
-// wraps.
-HVD_INLINE int64_t TruncateScaled(double x) {
-  if (x >= 0x1p63) return INT64_MAX;
-  if (x < -0x1p63) return INT64_MIN;
-  return x == x ? static_cast<int64_t>(x) : 0;
-}
-
 template <class Vector, class Value>
 struct IntScales {
-  static constexpr bool kVectorized = false;
-  double before = 1;
-  double after = 1;
-  int divisor = 1;
+  double before;
+  double after;
+  int divisor;
+  int prescaled;
 
-  HVD_INLINE IntScales(const ReduceTask& task, bool)
-      : before(task.prescale), after(task.postscale), divisor(task.divisor) {}
-  HVD_INLINE Vector Before(Vector v) const {
-    if (before == 1) return v;
-    return ForEachLane(v,
-                       [this](Value x) { return TruncateScaled(static_cast<double>(x) * before); });
+  explicit HVD_INLINE IntScales(const ReduceTask& task)
+      : before(task.prescale),
+        after(task.postscale),
+        divisor(task.divisor),
+        prescaled(task.prescaled) {}
+  HVD_INLINE Vector Before(Vector v, int source) const {
+    if (before == 1 || source < prescaled) return v;
+    return ForEachLane(v, [this](Value x) { return TruncateScaled(x * before); });
   }
   HVD_INLINE Vector After(Vector v) const {
     if (after != 1) {
-      return ForEachLane(
-          v, [this](Value x) { return TruncateScaled(static_cast<double>(x) * after / divisor); });
+      return ForEachLane(v, [this](Value x) { return TruncateScaled(x * after / divisor); });
     }
     if (divisor == 1) return v;
     return ForEachLane(v, [this](Value x) { return static_cast<int64_t>(x) / divisor; });
@@ -160,9 +215,8 @@ struct BoolElement : PlainElement<Level, uint8_t> {
   }
   // REQUIRES: nothing to scale by.
   struct Scales {
-    static constexpr bool kVectorized = false;
-    HVD_INLINE Scales(const ReduceTask&, bool) {}
-    static HVD_INLINE Vector Before(Vector v) { return v; }
+    explicit HVD_INLINE Scales(const ReduceTask&) {}
+    static HVD_INLINE Vector Before(Vector v, int) { return v; }
     static HVD_INLINE Vector After(Vector v) { return v; }
   };
 };
@@ -174,7 +228,7 @@ struct Float16Element {
   using Convert = typename Level::HalfConvert;
   using Stored = uint16_t;
   using Vector = typename VectorOf<Level, float>::type;
-  using Scales = FloatScales<float>;
+  using Real = float;
   typedef uint16_t Narrow __attribute__((vector_size(Level::kBytes / 2)));
   static constexpr size_t kLanes = VectorOf<Level, float>::kLanes;
 
@@ -199,7 +253,7 @@ struct BfloatElement {
   using Floats = typename VectorOf<Level, float>::type;
   using Bits = typename VectorOf<Level, uint32_t>::type;
   using Vector = PairOf<Floats>;
-  using Scales = FloatScales<float>;
+  using Real = float;
   static constexpr size_t kLanes = VectorOf<Level, uint16_t>::kLanes;
 
   static HVD_INLINE Vector Load(const Stored* from) {
@@ -224,12 +278,12 @@ struct BfloatElement {
 
 // What scales and operations make of a vector and of a pair.
 template <class Scales, class Vector>
-HVD_INLINE Vector Before(const Scales& scales, Vector v) {
-  return scales.Before(v);
+HVD_INLINE Vector Before(const Scales& scales, Vector v, int source) {
+  return scales.Before(v, source);
 }
 template <class Scales, class Vector>
-HVD_INLINE PairOf<Vector> Before(const Scales& scales, PairOf<Vector> v) {
-  return {scales.Before(v.even), scales.Before(v.odd)};
+HVD_INLINE PairOf<Vector> Before(const Scales& scales, PairOf<Vector> v, int source) {
+  return {scales.Before(v.even, source), scales.Before(v.odd, source)};
 }
 template <class Scales, class Vector>
 HVD_INLINE Vector After(const Scales& scales, Vector v) {

@@ -5,7 +5,8 @@
 // element's bits depend neither on where it lies nor on how long the buffers are, and all levels
 // give the same. float16 and bfloat16 are combined in float32 and rounded once (to nearest even).
 // A NaN among the sources makes the result NaN, for MIN and MAX too, and always the same NaN.
-// Integers wrap.
+// Integers wrap, but for the sums of their averages. What a program has set for float arithmetic
+// does not matter (float_rules.h).
 #pragma once
 
 #include <cstddef>
@@ -24,9 +25,10 @@ struct ReduceTask {
   size_t count = 0;  // elements
   int divisor = 1;   // for averages: what the combined value is divided by
   // result = postscale * op(prescale * each) / divisor. Floats: in the type that they are combined
-  // in, and a sum is multiplied once by all that applies. Integers: in double, truncated. Bool: 1.
+  // in. Integers: in double, truncated. Bool: 1.
   double prescale = 1.0;
   double postscale = 1.0;
+  int prescaled = 0;  // so many of the first sources have been multiplied by prescale already
 };
 
 using ReduceKernel = void (*)(const ReduceTask& task);
@@ -36,7 +38,7 @@ enum class KernelLevel { kBaseline, kAvx2, kAvx512 };
 KernelLevel BestKernelLevel();
 std::string_view KernelLevelName(KernelLevel level);  // "avx512"
 
-// AVERAGE gives the kernel of SUM (pass a divisor), and nothing for bool: null.
+// AVERAGE is SUM with the task's divisor; of integers the sum never wraps. Null for bool.
 // REQUIRES: level <= BestKernelLevel().
 ReduceKernel FindReduceKernel(hvd_dtype_t dtype, hvd_op_t op, KernelLevel level);
 

@@ -7,6 +7,7 @@
 // A tail is read into a padded vector and goes through the same instructions as the rest.
 #pragma once
 
+#include "runtime/collective/kernels/int_average_loop.h"
 #include "runtime/collective/kernels/reduce_elements.h"
 
 namespace hvd {
@@ -14,7 +15,7 @@ namespace hvd {
 // Unscaled tasks, the most of them, have a loop of their own.
 struct NoScales {
   template <class Vector>
-  static HVD_INLINE Vector Before(Vector v) {
+  static HVD_INLINE Vector Before(Vector v, int) {
     return v;
   }
   template <class Vector>
@@ -59,12 +60,12 @@ HVD_INLINE void ReduceBlock(const Operands& operands, const Scales& scales, size
   typename Element::Vector sum[kVectors];
   const auto* first = operands.source(0) + at;
   for (int v = 0; v < kVectors; ++v) {
-    sum[v] = Before(scales, Element::Load(first + v * Element::kLanes));
+    sum[v] = Before(scales, Element::Load(first + v * Element::kLanes), 0);
   }
   for (int s = 1; s < operands.source_count(); ++s) {
     const auto* source = operands.source(s) + at;
     for (int v = 0; v < kVectors; ++v) {
-      sum[v] = Apply<Op>(sum[v], Before(scales, Element::Load(source + v * Element::kLanes)));
+      sum[v] = Apply<Op>(sum[v], Before(scales, Element::Load(source + v * Element::kLanes), s));
     }
   }
   for (int v = 0; v < kVectors; ++v) sum[v] = After(scales, sum[v]);
@@ -84,10 +85,10 @@ HVD_INLINE void ReduceRest(const ReduceTask& task, const Scales& scales, size_t 
   const size_t bytes = count * sizeof(Stored);
   alignas(Level::kBytes) Stored padded[Level::kBytes / sizeof(Stored)] = {};
   Level::Tail::Load(padded, static_cast<const Stored*>(task.sources[0]) + at, bytes);
-  typename Element::Vector sum = Before(scales, Element::Load(padded));
+  typename Element::Vector sum = Before(scales, Element::Load(padded), 0);
   for (int s = 1; s < task.source_count; ++s) {
     Level::Tail::Load(padded, static_cast<const Stored*>(task.sources[s]) + at, bytes);
-    sum = Apply<Op>(sum, Before(scales, Element::Load(padded)));
+    sum = Apply<Op>(sum, Before(scales, Element::Load(padded), s));
   }
   Element::Store(padded, After(scales, sum));
   for (int d = 0; d < task.destination_count; ++d) {
@@ -140,17 +141,38 @@ HVD_INLINE void ReduceFew(const ReduceTask& task, const Scales& scales) {
   ReduceAll<Element, Op, 0, 0>(task, scales);
 }
 
+static HVD_INLINE bool IsScaled(const ReduceTask& task) {
+  return task.divisor != 1 || task.prescale != 1 || task.postscale != 1;
+}
+
 template <class Element, class Op>
-void Reduce(const ReduceTask& task) {
-  if (task.divisor == 1 && task.prescale == 1 && task.postscale == 1) {
-    return ReduceFew<Element, Op>(task, NoScales());
+void ReduceInts(const ReduceTask& task) {
+  const FloatRules rules;
+  if (!IsScaled(task)) return ReduceFew<Element, Op>(task, NoScales());
+  ReduceAll<Element, Op, 0, 0>(task, typename Element::Scales(task));
+}
+
+// Sums, and averages with them, are what is called most: their scales have loops for few operands
+// too.
+template <class Element, class Op>
+HVD_INLINE void ReduceScaled(const ReduceTask& task) {
+  using Real = typename Element::Real;
+  if constexpr (sizeof(Real) < sizeof(double)) {
+    if (FarScales::Needed(task)) return ReduceAll<Element, Op, 0, 0>(task, FarScales(task));
   }
-  const typename Element::Scales scales(task, Op::kIsSum);
-  if constexpr (Op::kIsSum && Element::Scales::kVectorized) {  // an average
-    ReduceFew<Element, Op>(task, scales);
+  if constexpr (Op::kIsSum) {
+    if (task.prescale == 1) return ReduceFew<Element, Op>(task, ResultScales<Real>(task));
+    ReduceFew<Element, Op>(task, AllScales<Real>(task));
   } else {
-    ReduceAll<Element, Op, 0, 0>(task, scales);
+    ReduceAll<Element, Op, 0, 0>(task, AllScales<Real>(task));
   }
+}
+
+template <class Element, class Op>
+void ReduceFloats(const ReduceTask& task) {
+  const FloatRules rules;
+  if (!IsScaled(task)) return ReduceFew<Element, Op>(task, NoScales());
+  ReduceScaled<Element, Op>(task);
 }
 
 // Wrapping is the unsigned element's; order and division are the type's own.
@@ -160,14 +182,15 @@ ReduceKernel FindForInt(hvd_op_t op) {
   using Ordered = IntElement<Level, T, T>;
   switch (op) {
     case HVD_AVERAGE:
+      return IntAverage<Level, T>::Run;
     case HVD_SUM:
-      return Reduce<Ring, SumOp>;
+      return ReduceInts<Ring, SumOp>;
     case HVD_PRODUCT:
-      return Reduce<Ring, ProductOp>;
+      return ReduceInts<Ring, ProductOp>;
     case HVD_MIN:
-      return Reduce<Ordered, MinOp>;
+      return ReduceInts<Ordered, MinOp>;
     case HVD_MAX:
-      return Reduce<Ordered, MaxOp>;
+      return ReduceInts<Ordered, MaxOp>;
     case HVD_ADASUM:
       return nullptr;
   }
@@ -179,13 +202,13 @@ ReduceKernel FindForFloat(hvd_op_t op) {
   switch (op) {
     case HVD_AVERAGE:
     case HVD_SUM:
-      return Reduce<Element, SumOp>;
+      return ReduceFloats<Element, SumOp>;
     case HVD_PRODUCT:
-      return Reduce<Element, ProductOp>;
+      return ReduceFloats<Element, ProductOp>;
     case HVD_MIN:
-      return Reduce<Element, MinOp>;
+      return ReduceFloats<Element, MinOp>;
     case HVD_MAX:
-      return Reduce<Element, MaxOp>;
+      return ReduceFloats<Element, MaxOp>;
     case HVD_ADASUM:
       return nullptr;
   }
@@ -197,10 +220,10 @@ ReduceKernel FindForBool(hvd_op_t op) {
   switch (op) {
     case HVD_SUM:
     case HVD_MAX:
-      return Reduce<BoolElement<Level>, OrOp>;
+      return ReduceInts<BoolElement<Level>, OrOp>;
     case HVD_PRODUCT:
     case HVD_MIN:
-      return Reduce<BoolElement<Level>, AndOp>;
+      return ReduceInts<BoolElement<Level>, AndOp>;
     case HVD_AVERAGE:
     case HVD_ADASUM:
       return nullptr;

@@ -60,9 +60,13 @@ typedef enum hvd_dtype_t {
   HVD_BFLOAT16 = 10
 } hvd_dtype_t;
 
-/* On bool: SUM and MAX are "or", PRODUCT and MIN are "and"; AVERAGE is refused. Integer averages
- * truncate towards zero. float16 and bfloat16 are summed in float32 and rounded once within a host.
- */
+/* On bool: SUM and MAX are "or", PRODUCT and MIN are "and"; AVERAGE is refused. Sums and products
+ * of integers wrap; their averages never do: the exact quotient is truncated towards zero. float16
+ * and bfloat16 are summed in float32 and rounded once within a host. Between hosts float16 sums are
+ * made smaller before they travel where postscale or the average makes the result smaller, so they
+ * overflow only where the result does. An average of float32, float64 or bfloat16 overflows where
+ * the sum does, in float64 or float32. How a program's threads round, and whether they flush
+ * denormals or trap, does not matter. */
 typedef enum hvd_op_t {
   HVD_AVERAGE = 0,
   HVD_SUM = 1,
@@ -108,17 +112,17 @@ typedef struct hvd_tensor_t {
  * keep their default. */
 typedef struct hvd_options_t {
   size_t struct_size;
-  const char* name;    /* NULL or "": unnamed. At most 4095 bytes. */
+  const char* name;    /* NULL or "": unnamed. At most 4095 bytes; begins with no byte 1 or 2. */
   int32_t process_set; /* 0: all ranks; others are made by hvd_init or hvd_add_process_set */
   int32_t op;          /* hvd_op_t, for reductions; default HVD_AVERAGE */
   int32_t root;        /* global rank, for broadcast */
   int32_t reserved;    /* must be 0 */
   /* Younger fields: a caller with a smaller struct_size has the defaults. */
-  /* For reductions: each input is multiplied by prescale first, and the result by postscale; both
-   * default to 1. On integers each product is a double that is truncated towards zero (3 times 0.5
-   * is 1, -3 times 0.5 is -1; an average's division and postscale are truncated once), so int64
-   * values beyond 2^53 lose their last bits. What does not fit the type wraps, as sums do. Bool
-   * cannot be scaled. */
+  /* For reductions: each input is multiplied by prescale first, before it is summed or compressed,
+   * and the result by postscale; both default to 1. On integers each product is a double that is
+   * truncated towards zero (3 times 0.5 is 1, -3 times 0.5 is -1; an average's division and
+   * postscale are truncated once), so int64 values beyond 2^53 lose their last bits. What does not
+   * fit the type wraps, as sums do. Bool cannot be scaled. */
   double prescale;
   double postscale;
   int32_t compression; /* hvd_compression_t, for reductions; default none */
@@ -146,7 +150,9 @@ typedef struct hvd_init_options_t {
 typedef uint64_t hvd_handle_t; /* never 0 */
 
 /* Joins the job that started this process; without a launcher (no HVD_RANK, no HVD_LINK) gives
- * size 1. Returns when all ranks have joined. Already initialized: HVD_OK, nothing happens. May be
+ * size 1. Returns when all ranks have joined. What they must have alike is compared first: the
+ * library, most HVD_ variables, the process sets in `options`; HVD_ERR_LAUNCH on all ranks then
+ * names what differs, where. Already initialized: HVD_OK, nothing happens. May be
  * called again after hvd_shutdown; that starts the job's next epoch. `options` may be NULL. */
 HVD_EXPORT hvd_status_t hvd_init(const hvd_init_options_t* options);
 

@@ -74,6 +74,14 @@ class LoopbackMailboxes {
     for (auto& [key, queue] : queues_) std::erase(queue.posted, posted);
   }
 
+  // What `rank` has posted stays untouched.
+  void CancelAll(int rank) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [key, queue] : queues_) {
+      if (std::get<1>(key) == rank) queue.posted.clear();
+    }
+  }
+
   bool TakeNews(int rank) { return ranks_[rank].TakeNews(); }
   bool HasNews(int rank) const { return ranks_[rank].has_news; }
   int EventFd(int rank) const { return ranks_[rank].event_fd; }
@@ -149,16 +157,22 @@ class LoopbackTransport : public Transport {
   }
   absl::StatusOr<std::unique_ptr<TransportRequest>> Send(int peer, MessageTag tag, const void* data,
                                                          size_t bytes) override {
+    if (stopped()) return HasStopped();
     mailboxes_->Send(rank_, peer, tag, data, bytes);
     return std::make_unique<DoneRequest>();
   }
   absl::StatusOr<std::unique_ptr<TransportRequest>> Receive(int peer, MessageTag tag, void* data,
                                                             size_t bytes) override {
+    if (stopped()) return HasStopped();
     return std::make_unique<ReceiveRequest>(mailboxes_,
                                             mailboxes_->Receive(peer, rank_, tag, data, bytes));
   }
   absl::StatusOr<std::unique_ptr<TransportRequest>> Settle() override { return nullptr; }
-  bool Progress() override { return mailboxes_->TakeNews(rank_); }
+  bool Progress() override {
+    if (!stopped()) return mailboxes_->TakeNews(rank_);
+    mailboxes_->CancelAll(rank_);
+    return false;
+  }
   int EventFd() override { return mailboxes_->EventFd(rank_); }
   bool Arm() override { return !mailboxes_->HasNews(rank_); }
 

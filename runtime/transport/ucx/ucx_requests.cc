@@ -30,6 +30,10 @@ UcxRequest::~UcxRequest() {
 
 void UcxRequest::Drop() {
   if (request_ == nullptr) return;
+  if (worker_->handle == nullptr) {
+    request_ = nullptr;
+    return;
+  }
   if (ucx_->request_check_status(request_) == UCS_INPROGRESS && cancels_) {
     ucx_->request_cancel(worker_->handle, request_);
   }
@@ -39,6 +43,7 @@ void UcxRequest::Drop() {
 absl::StatusOr<bool> UcxSend::Test() {
   if (request_ == nullptr) return true;
   const std::lock_guard lock(worker_->mutex);
+  if (worker_->handle == nullptr) return Stopped();
   const ucs_status_t status = ucx_->request_check_status(request_);
   if (status == UCS_INPROGRESS) return false;
   if (status != UCS_OK) return UcxError(*ucx_, status, "sending");
@@ -54,6 +59,7 @@ UcxReceive::UcxReceive(UcxWorker* worker, void* request, size_t bytes)
 absl::StatusOr<bool> UcxReceive::Test() {
   if (request_ == nullptr) return true;
   const std::lock_guard lock(worker_->mutex);
+  if (worker_->handle == nullptr) return Stopped();
   ucp_tag_recv_info_t info;
   const ucs_status_t status = ucx_->tag_recv_request_test(request_, &info);
   if (status == UCS_INPROGRESS) return false;

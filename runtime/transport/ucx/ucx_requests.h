@@ -20,7 +20,7 @@ absl::Status UcxError(const UcxLibrary& ucx, ucs_status_t status, const std::str
 
 struct UcxWorker {
   const UcxLibrary* ucx = nullptr;
-  ucp_worker_h handle = nullptr;
+  ucp_worker_h handle = nullptr;  // null: stopped, and its requests are gone with it
   std::mutex mutex;
 };
 
@@ -34,6 +34,7 @@ class UcxRequest : public TransportRequest {
  protected:
   // REQUIRES: the mutex.
   void Drop();
+  absl::Status Stopped() const { return absl::AbortedError("UCX has been stopped"); }
 
   const UcxLibrary* const ucx_;
   UcxWorker* const worker_;

@@ -1,7 +1,5 @@
 #include "runtime/transport/ucx/ucx_settings.h"
 
-#include <algorithm>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -28,38 +26,14 @@ bool IsTcpOnly(const std::string& tls) {
   return true;
 }
 
-std::vector<std::string> DevicesOf(const UcxDevices& has) {
-  std::vector<std::string> names;
-  for (const NetInterface& one : has.interfaces) names.push_back(one.name);
-  names.insert(names.end(), has.rdma_ports.begin(), has.rdma_ports.end());
-  return names;
-}
-
-// One list serves all hosts, whose devices may have other names: one that is here is enough.
-absl::Status CheckChosen(const std::vector<std::string>& chosen, const UcxDevices& has) {
-  const std::vector<std::string> here = DevicesOf(has);
-  for (const std::string& one : chosen) {
-    const bool is_pattern = one == "all" || one[0] == '^';  // UCX's own words
-    if (is_pattern || std::find(here.begin(), here.end(), one) != here.end()) {
-      return absl::OkStatus();
-    }
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("network devices ", absl::StrJoin(chosen, ","),
-                   " (--network-interfaces, HVD_NET_DEVICES or UCX_NET_DEVICES): this host has "
-                   "none of them that is up and has an address; it has ",
-                   here.empty() ? "no device at all" : absl::StrJoin(here, ", ")));
-}
-
 }  // namespace
 
-absl::StatusOr<UcxSettings> ChooseUcxSettings(const UcxChoices& choices, const UcxDevices& has) {
-  std::vector<std::string> chosen =
-      absl::StrSplit(choices.net_devices, absl::ByAnyChar(", "), absl::SkipEmpty());
+absl::StatusOr<UcxSettings> ChooseUcxSettings(const UcxChoices& choices, const NetDevices& has) {
+  std::vector<std::string> chosen = DeviceNames(choices.net_devices);
   if (chosen.empty()) {
     chosen = ChooseInterfaces(has.interfaces);
     chosen.insert(chosen.end(), has.rdma_ports.begin(), has.rdma_ports.end());
-  } else if (absl::Status known = CheckChosen(chosen, has); !known.ok()) {
+  } else if (absl::Status known = CheckChosenDevices(chosen, has); !known.ok()) {
     return known;
   }
   const std::string devices = absl::StrJoin(chosen, ",");

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/transport/ucx/net_devices.h"
+#include "runtime/transport/net_devices.h"
 
 namespace hvd {
 
@@ -17,12 +17,6 @@ struct UcxChoices {
   std::string tls;          // UCX's transports
 };
 
-// What this host has.
-struct UcxDevices {
-  std::vector<NetInterface> interfaces;
-  std::vector<std::string> rdma_ports;  // active ones
-};
-
 struct UcxSettings {
   std::vector<std::pair<std::string, std::string>> values;  // by UCX's names without UCX_
   std::string devices;  // "over eth0 with tcp,self", for messages
@@ -30,6 +24,6 @@ struct UcxSettings {
 
 // InvalidArgument when this host has none of the devices that the user chose: UCX would find that
 // no peer can be reached.
-absl::StatusOr<UcxSettings> ChooseUcxSettings(const UcxChoices& choices, const UcxDevices& has);
+absl::StatusOr<UcxSettings> ChooseUcxSettings(const UcxChoices& choices, const NetDevices& has);
 
 }  // namespace hvd

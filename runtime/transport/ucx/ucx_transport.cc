@@ -6,11 +6,17 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <set>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "runtime/transport/address_head.h"
+#include "runtime/transport/net_devices.h"
 #include "runtime/transport/signals_blocked.h"
-#include "runtime/transport/ucx/net_devices.h"
+#include "runtime/transport/ucx/listener_filter.h"
 #include "runtime/transport/ucx/ucx_library.h"
 #include "runtime/transport/ucx/ucx_requests.h"
 #include "runtime/transport/ucx/ucx_settings.h"
@@ -32,12 +38,6 @@ uint64_t TagOf(uint64_t token, int source, MessageTag tag) {
   return (bits << kStepBits) | (tag.step & ((1u << kStepBits) - 1));
 }
 
-// An address as it travels: who and which epoch, then UCX's own bytes.
-struct AddressHead {
-  uint64_t token = 0;
-  uint32_t rank = 0;
-};
-
 class UcxTransport : public Transport {
  public:
   UcxTransport(const UcxLibrary* ucx, const UcxOptions& options)
@@ -55,6 +55,7 @@ class UcxTransport : public Transport {
                                                             size_t bytes) override;
   absl::StatusOr<std::unique_ptr<TransportRequest>> Settle() override {
     const std::lock_guard lock(worker_.mutex);
+    if (worker_.handle == nullptr) return HasStopped();
     const ucp_request_param_t params = {};
     void* request = ucx_->worker_flush_nbx(worker_.handle, &params);
     if (request == nullptr) return nullptr;
@@ -69,13 +70,23 @@ class UcxTransport : public Transport {
   absl::Status Configure(ucp_config_t* config);
   absl::StatusOr<ucp_ep_h> EndpointOf(int peer);  // REQUIRES: the worker's mutex
   absl::Status OpenWorker(UcxWorker* worker);
+  absl::StatusOr<std::string> WorkerAddress();
+  absl::Status AdmitOnly(const std::vector<std::string>& hosts);
   bool Progress(UcxWorker* worker) {
     const std::lock_guard lock(worker->mutex);
-    return ucx_->worker_progress(worker->handle) != 0;
+    if (stopped()) DestroyWorker(worker);
+    return worker->handle != nullptr && ucx_->worker_progress(worker->handle) != 0;
   }
   bool Arm(UcxWorker* worker) {
     const std::lock_guard lock(worker->mutex);
-    return ucx_->worker_arm(worker->handle) == UCS_OK;
+    return worker->handle == nullptr || ucx_->worker_arm(worker->handle) == UCS_OK;
+  }
+  // REQUIRES: the mutex. A peer's read or write of what was under way fails from here on, and what
+  // this side has begun ends: neither a thread nor a network card has the buffers any more.
+  void DestroyWorker(UcxWorker* worker) {
+    if (worker->handle == nullptr) return;
+    ucx_->worker_destroy(worker->handle);
+    worker->handle = nullptr;
   }
 
   const UcxLibrary* const ucx_;
@@ -86,13 +97,14 @@ class UcxTransport : public Transport {
   // a connection of its own, and UCX 1.13 ends the process when the peer dies meanwhile (5 in 100).
   UcxWorker worker_;
   int event_fd_ = -1;                   // an epoll over the worker's
+  std::vector<int> listeners_;          // UCX's
   std::string devices_;                 // and transports, for messages
   std::vector<std::string> addresses_;  // UCX's bytes, by rank
   std::vector<ucp_ep_h> endpoints_;     // by rank; made at the first send
 };
 
 UcxTransport::~UcxTransport() {
-  if (worker_.handle != nullptr) ucx_->worker_destroy(worker_.handle);
+  DestroyWorker(&worker_);
   if (event_fd_ >= 0) close(event_fd_);
   if (context_ != nullptr) ucx_->cleanup(context_);
 }
@@ -131,7 +143,21 @@ absl::Status UcxTransport::Open() {
 
   event_fd_ = epoll_create1(EPOLL_CLOEXEC);
   if (event_fd_ < 0) return absl::ErrnoToStatus(errno, "making an epoll for UCX's worker");
-  return OpenWorker(&worker_);
+  const std::vector<int> before = ListeningSockets();
+  if (absl::Status opened = OpenWorker(&worker_); !opened.ok()) return opened;
+  const absl::StatusOr<std::string> address = WorkerAddress();
+  if (!address.ok()) return address.status();
+  listeners_ = NewListeners(before, *address);
+  return AdmitOnly({});
+}
+
+// Nobody is to connect before the table of addresses is there.
+absl::Status UcxTransport::AdmitOnly(const std::vector<std::string>& hosts) {
+  const std::vector<sock_filter> program = hosts.empty() ? FilterForNobody() : FilterFor(hosts);
+  for (const int fd : listeners_) {
+    if (absl::Status attached = AttachFilter(fd, program); !attached.ok()) return attached;
+  }
+  return absl::OkStatus();
 }
 
 absl::Status UcxTransport::OpenWorker(UcxWorker* worker) {
@@ -150,16 +176,26 @@ absl::Status UcxTransport::OpenWorker(UcxWorker* worker) {
   return absl::ErrnoToStatus(errno, "watching UCX's event descriptor");
 }
 
-absl::StatusOr<std::string> UcxTransport::Address() {
+absl::StatusOr<std::string> UcxTransport::WorkerAddress() {
   ucp_address_t* address = nullptr;
   size_t bytes = 0;
   const ucs_status_t status = ucx_->worker_get_address(worker_.handle, &address, &bytes);
   if (status != UCS_OK) return UcxError(*ucx_, status, "asking for UCX's address");
-  const AddressHead head{options_.token, static_cast<uint32_t>(options_.rank)};
-  std::string text(reinterpret_cast<const char*>(&head), sizeof(head));
-  text.append(reinterpret_cast<const char*>(address), bytes);
+  const std::string text(reinterpret_cast<const char*>(address), bytes);
   ucx_->worker_release_address(worker_.handle, address);
   return text;
+}
+
+// From where this host may call, then UCX's own bytes.
+absl::StatusOr<std::string> UcxTransport::Address() {
+  const absl::StatusOr<std::string> worker = WorkerAddress();
+  if (!worker.ok()) return worker.status();
+  std::vector<std::string> hosts;
+  for (const NetInterface& one : ListNetInterfaces()) {
+    hosts.insert(hosts.end(), one.addresses.begin(), one.addresses.end());
+  }
+  return PutAddressHead({"ucx", options_.rank, options_.token},
+                        absl::StrCat(absl::StrJoin(hosts, ","), " ", *worker));
 }
 
 absl::Status UcxTransport::Connect(const std::vector<std::string>& addresses) {
@@ -167,19 +203,18 @@ absl::Status UcxTransport::Connect(const std::vector<std::string>& addresses) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%d addresses for a job of %d ranks", addresses.size(), options_.size));
   }
-  for (size_t rank = 0; rank < addresses.size(); ++rank) {
-    AddressHead head;
-    const std::string& text = addresses[rank];
-    if (text.size() <= sizeof(head)) {
-      return absl::InvalidArgumentError(absl::StrFormat("rank %d has sent no address", rank));
-    }
-    memcpy(&head, text.data(), sizeof(head));
-    if (head.token != options_.token || head.rank != rank) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("the address of rank %d belongs to another epoch or rank", rank));
-    }
-    addresses_.push_back(text.substr(sizeof(head)));
+  std::set<std::string> hosts;
+  for (int rank = 0; rank < options_.size; ++rank) {
+    absl::StatusOr<std::string> address =
+        TakeAddressHead({"ucx", options_.rank, options_.token}, rank, addresses[rank]);
+    if (!address.ok()) return address.status();
+    const std::pair<std::string, std::string> parts =
+        absl::StrSplit(*address, absl::MaxSplits(' ', 1));
+    for (const absl::string_view host : absl::StrSplit(parts.first, ',')) hosts.emplace(host);
+    addresses_.push_back(parts.second);
   }
+  absl::Status admitted = AdmitOnly({hosts.begin(), hosts.end()});
+  if (!admitted.ok()) return admitted;
   endpoints_.resize(addresses.size(), nullptr);
   return absl::OkStatus();
 }
@@ -203,6 +238,7 @@ absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Send(int peer, M
                                                                      const void* data,
                                                                      size_t bytes) {
   const std::lock_guard lock(worker_.mutex);
+  if (worker_.handle == nullptr) return HasStopped();
   const absl::StatusOr<ucp_ep_h> endpoint = EndpointOf(peer);
   if (!endpoint.ok()) return endpoint.status();
   ucp_request_param_t params = {};
@@ -218,6 +254,7 @@ absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Receive(int peer
                                                                         void* data, size_t bytes) {
   ucp_request_param_t params = {};
   const std::lock_guard lock(worker_.mutex);
+  if (worker_.handle == nullptr) return HasStopped();
   // A request in any case, so that the length can be asked for.
   params.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   void* request = ucx_->tag_recv_nbx(worker_.handle, data, bytes, TagOf(tag_token_, peer, tag),

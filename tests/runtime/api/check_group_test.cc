@@ -66,7 +66,9 @@ TEST_CASE("dtypes of a group have a request each, and all know of the whole grou
   CHECK(floats.parts[1].position == 2);
   CHECK(ints.unnamed);
   CHECK(!floats.unnamed);
-  CHECK(NamePart("g", HVD_FLOAT32) == "g (float32)");
+  CHECK(PlainName(NamePart("g", HVD_FLOAT32)) == "g (float32)");
+  CHECK(IsReserved(NamePart("g", HVD_FLOAT32)));
+  CHECK(NamePart("unnamed call 1", HVD_INT8) != NamePart("\x01unnamed call 1", HVD_INT8));
 
   TestGroup other({{HVD_FLOAT32, {2}}, {HVD_INT32, {3}}, {HVD_FLOAT32, {5}}});
   const auto others = other.Check(RequestKind::kAllreduce);

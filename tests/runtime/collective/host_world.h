@@ -20,7 +20,7 @@ namespace hvd::test {
 class HostMemory {
  public:
   HostMemory(int local_size, bool with_event_fds)
-      : bytes_(kHostPageBytes + HostCollectives::HostRegionBytes(local_size)),
+      : bytes_(HostPageBytes(local_size) + HostCollectives::HostRegionBytes(local_size)),
         memory_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
     new (memory_) HostPage;
     page()->local_size = local_size;
@@ -36,7 +36,7 @@ class HostMemory {
   HostMemory& operator=(const HostMemory&) = delete;
 
   HostPage* page() const { return static_cast<HostPage*>(memory_); }
-  void* region() const { return static_cast<char*>(memory_) + kHostPageBytes; }
+  void* region() const { return static_cast<char*>(memory_) + HostPageBytes(page()->local_size); }
   const int* event_fds() const { return event_fds_.empty() ? nullptr : event_fds_.data(); }
 
  private:

@@ -56,9 +56,10 @@ std::vector<WorldMaker> AcrossWorlds() {
     makers.push_back(
         [=] { return std::make_unique<MessageWorld>(size, loopback, "rings", rings); });
   }
-  const TransportKind ucx = TransportKind::kUcx;
-  makers.push_back([=] { return std::make_unique<MessageWorld>(2, ucx, "defaults"); });
-  makers.push_back([=] { return std::make_unique<MessageWorld>(3, ucx, "defaults"); });
+  for (const TransportKind kind : {TransportKind::kTcp, TransportKind::kUcx}) {
+    makers.push_back([=] { return std::make_unique<MessageWorld>(2, kind, "defaults"); });
+    makers.push_back([=] { return std::make_unique<MessageWorld>(3, kind, "defaults"); });
+  }
   HierarchicalThresholds all_rails;
   all_rails.rails_bytes = 0;
   all_rails.message = rings;

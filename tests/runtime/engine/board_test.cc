@@ -45,6 +45,32 @@ TEST_CASE("an entry is agreed when the last rank has marked it, in the order of 
   }
 }
 
+TEST_CASE("what a rank has marked is agreed from the log on until it has executed it") {
+  const bool several_hosts = GENERATE(false, true);
+  TestBoard board(2, {.several_hosts = several_hosts});
+  for (int turn = 0; turn < 3; ++turn) {
+    const uint32_t x = *board.ranks[0]->Mark("x", {Sum(4)});
+    CHECK_FALSE(board.ranks[0]->IsAgreed(x));
+    CHECK(*board.ranks[1]->Mark("x", {Sum(4)}) == x);
+    if (several_hosts) {
+      CHECK_FALSE(board.ranks[0]->IsAgreed(x));  // other hosts have not said so
+      const auto out = board.ranks[0]->TakeOutbox();
+      REQUIRE(out.has_value());
+      LogEntry entry;
+      entry.number = out->number;
+      entry.signature = out->report.first.signature;
+      board.ranks[0]->Append({entry});
+    }
+    for (auto& rank : board.ranks) CHECK(rank->IsAgreed(x));
+    board.ranks[0]->Close();
+    board.ranks[0]->Advance();
+    CHECK_FALSE(board.ranks[0]->IsAgreed(x));
+    CHECK(board.ranks[1]->IsAgreed(x));
+    board.ranks[1]->Advance();
+    CHECK_FALSE(board.ranks[1]->IsAgreed(x));
+  }
+}
+
 TEST_CASE("a batch has the same end for a rank that reads it late") {
   TestBoard board(2);
   for (const char* name : {"x", "y"}) {
@@ -150,18 +176,24 @@ TEST_CASE("a rank that has left ends the epoch for those who wait for it") {
     REQUIRE(board.ranks[1]->NoteLeft().ok());
     CHECK(absl::IsAborted(board.ranks[0]->Mark("x", {Sum(1)}).status()));
   }
-  CHECK(std::string(board.page->abort_text).find("rank 1 has left the job") == 0);
-  CHECK(std::string(board.page->abort_text).find("'x'") != std::string::npos);
-  CHECK(board.page->abort_rank.load() == 1);
+  CHECK(std::string(CauseOf(*board.page).text).find("rank 1 has left the job") == 0);
+  CHECK(std::string(CauseOf(*board.page).text).find("'x'") != std::string::npos);
+  CHECK(CauseOf(*board.page).rank == 1);
 }
 
-TEST_CASE("an abort beside another whose words are still under way says its own") {
+TEST_CASE("an abort beside others that are never completed says its own words") {
   TestBoard board(2);
-  board.page->abort_claim = 1;
-  CHECK(board.ranks[0]->Abort({"mine", 0}).message() == "mine");
-  snprintf(board.page->abort_text, sizeof(board.page->abort_text), "the first");
-  board.page->aborted = 1;
-  CHECK(board.ranks[0]->Abort({"mine", 0}).message() == "the first");
+  board.page->abort_notes_taken = 1;
+  SECTION("and there is a note left for them") {
+    CHECK(board.ranks[0]->Abort({"mine", 0}).message() == "mine");
+    CHECK(std::string(CauseOf(*board.page).text) == "mine");
+  }
+  SECTION("and there is none") {
+    board.page->abort_notes_taken = kAbortNotes - 1;
+    CHECK(board.ranks[0]->Abort({"mine", 0}).message() == "mine");
+    AbortEpochAsDaemon(board.page.get(), {"the daemon's"}, nullptr);
+    CHECK(board.ranks[0]->Abort({"mine", 0}).message() == "the daemon's");
+  }
 }
 
 TEST_CASE("a lock whose holder died is no trap: the abort frees those who spin") {
@@ -238,8 +270,8 @@ TEST_CASE("a rank that has left and executes late ends the epoch for those who a
   REQUIRE(board.ranks[0]->Mark("x", {Sum(1)}).ok());
   CHECK(board.page->aborted.load() == 0);
   board.ranks[1]->Advance();
-  CHECK(board.page->aborted.load() == 1);
-  CHECK(std::string(board.page->abort_text).find("rank 1 has left the job") == 0);
+  CHECK(board.page->aborted.load() != 0);
+  CHECK(std::string(CauseOf(*board.page).text).find("rank 1 has left the job") == 0);
 }
 
 TEST_CASE("a rank that has left answers what it owes, as often as it does") {
@@ -259,7 +291,7 @@ TEST_CASE("a rank that has left answers what it owes, as often as it does") {
   CHECK(board.page->aborted.load() == 0);
   if (!marks) board.ranks[1]->GiveUp("x");
   if (marks) CHECK(absl::IsAborted(board.ranks[0]->Mark("x", {Sum(1)}).status()));
-  CHECK(std::string(board.page->abort_text).find("rank 1 has left the job") == 0);
+  CHECK(std::string(CauseOf(*board.page).text).find("rank 1 has left the job") == 0);
 }
 
 TEST_CASE("what is open says who has submitted it and who is missing") {

@@ -101,7 +101,8 @@ TEST_CASE("a wrong value is refused by name") {
   CHECK_THAT(std::string(MakeConfig(wrong).status().message()),
              Contains("HOROVOD_FUSION_THRESHOLD must be bytes"));
   const std::vector<std::string> cores = {"HVD_HOST_CORES=0"};
-  CHECK_THAT(std::string(MakeConfig(cores).status().message()), Contains("HVD_HOST_CORES is '0'"));
+  CHECK_THAT(std::string(MakeConfig(cores).status().message()),
+             Contains("HVD_HOST_CORES is \"0\""));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Memory that runs out while a request is submitted.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "tests/runtime/engine/engine_world.h"
@@ -69,6 +70,64 @@ TEST_CASE("a request that others know of when memory runs out ends the epoch and
               absl::IsAborted(status) && text.find("rank 0 cannot go on in 'a name that") == 0,
               status.ToString());
         }) == "");
+}
+
+std::vector<std::unique_ptr<Request>> MakeGroup(const std::string& name, std::vector<float>* x) {
+  std::vector<std::unique_ptr<Request>> group;
+  for (const hvd_dtype_t dtype : {HVD_FLOAT32, HVD_INT32, HVD_UINT8}) {
+    group.push_back(std::make_unique<Request>());
+    FillSum(group.back().get(), name, x);
+    group.back()->signature.dtype = dtype;
+    group.back()->signature.group_count = 1;
+  }
+  return group;
+}
+
+absl::Status WaitForAll(Engine& engine, const std::vector<std::unique_ptr<Request>>& group) {
+  absl::Status status;
+  for (const auto& request : group) {
+    const bool done = request->done.load();
+    const absl::Status ended = done ? request->status : engine.Wait(request.get());
+    if (status.ok()) status = ended;
+  }
+  return status;
+}
+
+// Rank 0 has so many allocations; what came of it: 0 not at all at first, 1 the whole, 2 the end.
+int SubmitGroupWith(int allocations) {
+  int came = -1;
+  CHECK(RunWorld({{"a", 2}}, [&](Engine& engine, Problems& problems) {
+          std::vector<float> x(10, 1.0f);
+          auto group = MakeGroup("a group whose name needs memory", &x);
+          absl::Status status;
+          if (engine.world().rank() == 0) {
+            {
+              const test::ScarceMemory scarce(allocations);
+              status = engine.SubmitGroup(group);
+            }
+            came = status.ok() ? 1 : 0;
+            problems.Expect(status.ok() || status == OutOfMemory(), status.ToString());
+            if (!status.ok()) status = engine.SubmitGroup(group);
+          } else {
+            status = engine.SubmitGroup(group);
+          }
+          if (status.ok()) status = WaitForAll(engine, group);
+          if (status.ok()) return;
+          if (engine.world().rank() == 0) came = 2;
+          problems.Expect(absl::IsAborted(status), status.ToString());
+        }) == "");
+  return came;
+}
+
+TEST_CASE(
+    "a group for which there is no memory is submitted as a whole, or not, or ends the epoch") {
+  std::vector<int> came;
+  for (int allocations = 0; allocations < 60; ++allocations) {
+    came.push_back(SubmitGroupWith(allocations));
+  }
+  CHECK(came.front() == 0);
+  CHECK(std::count(came.begin(), came.end(), 2) > 0);
+  CHECK(came.back() == 1);
 }
 
 }  // namespace

@@ -113,10 +113,9 @@ TEST_CASE("what a rank has marked directly before it leaves goes the others' way
               problems.Expect(status.ok() && x.back() == wanted, status.ToString());
             });
             while (engine.world().activity().pending.load() == 0) std::this_thread::yield();
-            Engine::Leave leave;
-            engine.BeginLeave(&leave);
+            engine.BeginLeave();
             is_left.store(true);
-            engine.FinishLeave(&leave);
+            engine.FinishLeave();
             blocked.join();
           }) == "");
   }
@@ -137,14 +136,13 @@ void AskAfterAll(Engine& engine, Problems& problems, std::atomic<int>* stage) {
     stage->store(2);
     return await(3);
   }
-  Engine::Leave leave;
-  engine.BeginLeave(&leave);
+  engine.BeginLeave();
   stage->store(1);
   await(2);
   const bool submitted = engine.Submit(&request).ok();
   stage->store(3);
   if (submitted) problems.Expect(absl::IsAborted(engine.Wait(&request)), "not ended");
-  engine.FinishLeave(&leave);
+  engine.FinishLeave();
 }
 
 TEST_CASE("a shutdown ends although the schedule names what was refused to this rank") {
@@ -170,8 +168,7 @@ TEST_CASE("unnamed calls that wait for their turn when a rank leaves are answere
               FillSum(&requests[i], "", &data[i]);
               problems.Expect(engine.Submit(&requests[i]).ok(), "submit");
             }
-            Engine::Leave leave;
-            if (leaves) engine.BeginLeave(&leave);
+            if (leaves) engine.BeginLeave();
             is_left.store(true);
             std::string first;
             for (size_t i = 0; i < kCalls && !leaves; ++i) {
@@ -179,7 +176,7 @@ TEST_CASE("unnamed calls that wait for their turn when a rank leaves are answere
               if (first.empty() && !status.ok()) first = status.ToString();
               if (status.ok() && data[i][3] != 2.0f) first = "wrong sum";
             }
-            if (leaves) engine.FinishLeave(&leave);
+            if (leaves) engine.FinishLeave();
             for (const Request& request : requests) {
               if (first.empty() && !request.status.ok()) first = request.status.ToString();
             }

@@ -1,6 +1,7 @@
 // Execution on plain collectives: what requests and log entries become, with and without ranks that
 // have joined.
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/reduction.h"
@@ -107,6 +108,35 @@ TEST_CASE("what has no neutral value fails for those who asked, with the reason"
     const bool told = absl::IsInvalidArgument(status) &&
                       status.message().find("1 of 3 ranks have joined") != std::string::npos;
     return told ? "" : "not told: " + status.ToString();
+  }) == "");
+}
+
+TEST_CASE("compressed: each input is scaled before it is rounded, a result when it is wide again") {
+  PlainWorld world(3);
+  CHECK(world.Run([&](Collectives& collectives) -> std::string {
+    for (const uint32_t op : {HVD_SUM, HVD_AVERAGE, HVD_MAX, HVD_ADASUM}) {
+      Floats floats(RequestKind::kAllreduce, {5}, 1e9f);
+      floats.request.signature.op = op;
+      floats.request.signature.compression = HVD_COMPRESSION_FP16;
+      floats.request.signature.prescale = 1e-6;
+      floats.request.signature.postscale = 1e6;
+      const absl::Status status = floats.Run(&collectives, 3);
+      if (!status.ok()) return status.ToString();
+      const double wanted = op == HVD_SUM ? 3e9 : 1e9;
+      if (std::abs(floats.data[4] - wanted) > 1e-3 * wanted) {
+        return "op " + std::to_string(op) + ": " + std::to_string(floats.data[4]);
+      }
+    }
+    Floats scattered(RequestKind::kReduceScatter, {3}, 1e9f);
+    float result = 0;
+    scattered.request.output = &result;
+    scattered.request.output_rows = 1;
+    scattered.request.signature.compression = HVD_COMPRESSION_FP16;
+    scattered.request.signature.prescale = 1e-6;
+    scattered.request.signature.postscale = 1e6;
+    const absl::Status status = scattered.Run(&collectives, 3);
+    if (!status.ok()) return status.ToString();
+    return std::abs(result - 3e9) < 3e6 ? "" : "scattered: " + std::to_string(result);
   }) == "");
 }
 

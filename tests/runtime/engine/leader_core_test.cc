@@ -24,8 +24,8 @@ struct TestTree {
       place.several_hosts = true;
       place.entries = 64;
       boards.push_back(std::make_unique<Board>(place));
-      leaders.push_back(std::make_unique<LeaderCore>(
-          LeaderCoreParts{&topology, h, boards.back().get(), fan_out, most_ids}));
+      leaders.push_back(std::make_unique<LeaderCore>(LeaderCoreParts{
+          &topology, h, boards.back().get(), fan_out, most_ids, (uint64_t{1} << 32) - 3}));
     }
   }
   // Until nothing moves. Every host sends all it has at once.
@@ -176,7 +176,7 @@ TEST_CASE("a rank that has left and is waited for ends the epoch with its name, 
   const auto& told = std::find_if(tree.pages.begin(), tree.pages.end(),
                                   [](const auto& page) { return page->aborted.load() != 0; });
   REQUIRE(told != tree.pages.end());
-  CHECK((*told)->abort_rank.load() == 5);
+  CHECK(CauseOf(**told).rank == 5);
 }
 
 // Host 5's answer waits at host 2, which lacks its own, when the root hears that 5 has left.

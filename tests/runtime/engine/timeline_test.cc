@@ -20,7 +20,7 @@ std::vector<TraceRecord> Drain(HostPage* page) {
 }
 
 TEST_CASE("the timeline tells a tensor's name once, and again when its number has another") {
-  const auto memory = HostMemory::Alone(kHostPageBytes);
+  const auto memory = HostMemory::Alone(HostPageBytes(1));
   REQUIRE(memory.ok());
   HostPage* page = (*memory)->page();
   page->tracing = 1;
@@ -39,7 +39,7 @@ TEST_CASE("the timeline tells a tensor's name once, and again when its number ha
 }
 
 TEST_CASE("while it is off, the timeline gives no stamps and takes no spans that began then") {
-  const auto memory = HostMemory::Alone(kHostPageBytes);
+  const auto memory = HostMemory::Alone(HostPageBytes(1));
   REQUIRE(memory.ok());
   HostPage* page = (*memory)->page();
   Timeline timeline({page, 0, 0});
@@ -68,7 +68,7 @@ TEST_CASE("bytes are those of a tensor or of all of a group") {
 }
 
 TEST_CASE("a wait and a fused batch are put into their histograms") {
-  const auto memory = HostMemory::Alone(kHostPageBytes);
+  const auto memory = HostMemory::Alone(HostPageBytes(1));
   REQUIRE(memory.ok());
   Metrics metrics({(*memory)->page(), 0, 1});
   metrics.Waited(500);

@@ -9,7 +9,7 @@
 namespace hvd {
 namespace {
 
-constexpr size_t kBytes = kHostPageBytes + 4096;
+constexpr size_t kBytes = HostPageBytes(3) + 4096;
 
 TEST_CASE("ranks meet epoch after epoch over one link") {
   FakeDaemon daemon({{"a", 2}});

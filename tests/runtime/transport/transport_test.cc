@@ -7,7 +7,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <numeric>
 #include <thread>
 
@@ -41,7 +43,7 @@ Bytes Pattern(size_t bytes, int seed) {
 
 using Body = std::function<std::string(Transport& transport, int rank)>;
 void OnAllTransports(int size, const Body& body) {
-  for (const TransportKind kind : {TransportKind::kLoopback, TransportKind::kUcx}) {
+  for (const TransportKind kind : kTransportKinds) {
     INFO(NameOf(kind));
     TransportWorld world(kind, size);
     const std::string complaint = RunRanks(size, [&](int rank) -> std::string {
@@ -75,6 +77,28 @@ TEST_CASE("messages of all sizes, every pair at once") {
       for (int peer = 0; peer < 3; ++peer) {
         if (peer != rank && received[peer] != Pattern(bytes, peer)) return "wrong bytes";
       }
+    }
+    return "";
+  });
+}
+
+// The sender hears of nothing but room for more.
+TEST_CASE("one way only: a rank sends far more than the system takes at a time") {
+  OnAllTransports(2, [](Transport& transport, int rank) -> std::string {
+    constexpr int kMessages = 4;
+    constexpr size_t kBytes = 24 << 20;
+    std::vector<Bytes> data(kMessages, Bytes(kBytes));
+    std::vector<Request> requests;
+    for (int i = 0; i < kMessages; ++i) {
+      if (rank == 0) data[i] = Pattern(kBytes, i);
+      auto request = rank == 0 ? transport.Send(1, {1, 1}, data[i].data(), kBytes)
+                               : transport.Receive(0, {1, 1}, data[i].data(), kBytes);
+      if (!request.ok()) return request.status().ToString();
+      requests.push_back(*std::move(request));
+    }
+    for (int i = 0; i < kMessages; ++i) {
+      if (std::string wrong = Finish(transport, requests[i]); !wrong.empty()) return wrong;
+      if (data[i] != Pattern(kBytes, i)) return "wrong bytes";
     }
     return "";
   });
@@ -158,6 +182,68 @@ TEST_CASE("a receive that is destroyed is cancelled: its memory stays untouched"
     if (std::string wrong = Finish(transport, *ready); !wrong.empty()) return wrong;
     auto send = transport.Send(1, {3, 1}, &sent, sizeof(sent));
     return Finish(transport, *send);
+  });
+}
+
+constexpr size_t kLarge = size_t{8} << 20;  // begun in pieces, whichever transport
+
+// Both sides move for a while, or until `done`.
+void Drive(Transport& transport, const std::function<bool()>& done) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  while (!done() && std::chrono::steady_clock::now() < end) {
+    transport.Progress();
+    std::this_thread::yield();
+  }
+}
+
+TEST_CASE("a send that was under way reads nothing of its memory once its side has stopped") {
+  std::atomic<bool> stopped{false};
+  OnAllTransports(2, [&](Transport& transport, int rank) -> std::string {
+    Bytes data(kLarge, rank == 0 ? 1 : 0);
+    if (rank == 0) {
+      stopped = false;
+      { auto abandoned = transport.Send(1, {3, 1}, data.data(), data.size()); }
+      transport.Stop();
+      std::fill(data.begin(), data.end(), 0xee);  // as its owner, or who has the memory next
+      stopped = true;
+      if (transport.Send(1, {3, 2}, data.data(), 1).ok()) return "it sends after it has stopped";
+      if (transport.Receive(1, {3, 2}, data.data(), 1).ok()) return "it receives after that";
+      Drive(transport, [] { return false; });
+      return transport.Progress() ? "it moves after it has stopped" : "";
+    }
+    while (!stopped) std::this_thread::yield();
+    const auto receive = transport.Receive(0, {3, 1}, data.data(), data.size());
+    if (receive.ok()) {
+      Drive(transport, [&] { return !(*receive)->Test().ok() || *(*receive)->Test(); });
+    }
+    const bool read = std::find(data.begin(), data.end(), 0xee) != data.end();
+    return read ? "memory was read that its owner had back" : "";
+  });
+}
+
+TEST_CASE("a receive whose message was coming writes nothing once its side has stopped") {
+  std::atomic<bool> sending{false}, over{false};
+  OnAllTransports(2, [&](Transport& transport, int rank) -> std::string {
+    Bytes data(kLarge, rank == 0 ? 0xee : 0);
+    if (rank == 0) {
+      over = false;
+      auto send = transport.Send(1, {3, 1}, data.data(), data.size());
+      sending = true;
+      while (!over) transport.Progress();
+      sending = false;
+      return "";
+    }
+    while (!sending) std::this_thread::yield();
+    {
+      auto receive = transport.Receive(0, {3, 1}, data.data(), data.size());
+      Drive(transport, [&] { return *static_cast<volatile unsigned char*>(data.data()) != 0; });
+    }
+    transport.Stop();
+    std::fill(data.begin(), data.end(), 1);
+    Drive(transport, [] { return false; });
+    over = true;
+    const bool written = std::find(data.begin(), data.end(), 0xee) != data.end();
+    return written ? "memory was written that its owner had back" : "";
   });
 }
 

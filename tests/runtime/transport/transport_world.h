@@ -8,14 +8,18 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/transport/loopback/loopback_transport.h"
+#include "runtime/transport/tcp/tcp_transport.h"
 #include "runtime/transport/transport.h"
 #include "runtime/transport/ucx/ucx_transport.h"
 
 namespace hvd::test {
 
-enum class TransportKind { kLoopback, kUcx };
+enum class TransportKind { kLoopback, kTcp, kUcx };
+inline constexpr TransportKind kTransportKinds[] = {TransportKind::kLoopback, TransportKind::kTcp,
+                                                    TransportKind::kUcx};
 
 inline std::string NameOf(TransportKind kind) {
+  if (kind == TransportKind::kTcp) return "TCP";
   return kind == TransportKind::kLoopback ? "loopback" : "UCX";
 }
 
@@ -45,6 +49,10 @@ class TransportWorld {
  private:
   absl::StatusOr<std::unique_ptr<Transport>> Make(int rank) {
     if (kind_ == TransportKind::kLoopback) return loopback_.TransportFor(rank);
+    if (kind_ == TransportKind::kTcp) {
+      return MakeTcpTransport(
+          {.secret = std::string(32, 's'), .rank = rank, .size = size_, .net_devices = "lo"});
+    }
     UcxOptions options;
     options.token = 0x1234567890abcdef;
     options.rank = rank;

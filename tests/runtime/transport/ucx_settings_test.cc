@@ -13,8 +13,8 @@ std::string ValueOf(const absl::StatusOr<UcxSettings>& settings, const std::stri
   return "none";
 }
 
-const UcxDevices kEthernet = {{{"lo", true, false}, {"eth0", false, true}}, {}};
-const UcxDevices kWithRdma = {{{"lo", true, false}, {"eth0", false, true}}, {"mlx5_0:1"}};
+const NetDevices kEthernet = {{{"lo", true, false}, {"eth0", false, true}}, {}};
+const NetDevices kWithRdma = {{{"lo", true, false}, {"eth0", false, true}}, {"mlx5_0:1"}};
 
 TEST_CASE("a host without RDMA talks TCP, and sends up to a megabyte without asking") {
   const auto settings = ChooseUcxSettings({}, kEthernet);

@@ -1,6 +1,8 @@
 // all_ops [arena|mixed]: checks every operation, reduction and type against its closed form, on
 // every rank, with all tensors or some in memory of hvd_alloc; prints "all ops right" on each when
 // they are.
+#include <fenv.h>
+
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -124,7 +126,10 @@ int main(int argc, char** argv) {
   if (memory == "arena") array_memory = ArrayMemory::kArena;
   if (memory == "mixed") array_memory = ArrayMemory::kMixed;
   try {
+    // hvd's threads must not inherit what this one traps.
+    feenableexcept(FE_OVERFLOW | FE_INVALID | FE_DIVBYZERO);
     hvd::Session session;
+    fedisableexcept(FE_ALL_EXCEPT);
     for (const Dtype& dtype : bench::Dtypes()) CheckDtype(dtype);
     // Large enough for the ways of large tensors, and with a rest.
     for (const bool in_place : {true, false}) {

@@ -1,4 +1,7 @@
 // Groups, names, scales, compression and Adasum.
+#include <fenv.h>
+
+#include <cstring>
 #include <memory>
 
 #include "tests/system/programs/all_ops.h"
@@ -175,6 +178,113 @@ void CheckCompression(const char* name, hvd_compression_t compression, size_t co
   }
 }
 
+// What every rank has everywhere, and what an allreduce makes of it, where a sum on the way would
+// overflow.
+struct Extreme {
+  const char* dtype;
+  hvd_op_t op;
+  double value;
+  double prescale;
+  double postscale;
+  hvd_compression_t compression;
+  double wanted;
+};
+
+void CheckExtreme(const Extreme& extreme, size_t count) {
+  const Dtype dtype = Named(extreme.dtype);
+  const auto elements = static_cast<int64_t>(count);
+  Array data(dtype, {elements}), apart(dtype, {elements});
+  for (size_t i = 0; i < count; ++i) data.Set(i, extreme.value);
+  for (size_t i = 0; i < count; ++i) apart.Set(i, extreme.value);
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.op = extreme.op;
+  options.prescale = extreme.prescale;
+  options.postscale = extreme.postscale;
+  options.compression = extreme.compression;
+  hvd_tensor_t part = HVD_TENSOR_INIT;
+  Must(hvd_reducescatter(data.tensor(), nullptr, &options, &part), "extreme reduce-scatter");
+  const hvd_tensor_t both[] = {*data.tensor(), *apart.tensor()};
+  const bool grouped = count == 1000;
+  Must(grouped ? hvd_grouped_allreduce(both, nullptr, 2, &options)
+               : hvd_allreduce(data.tensor(), data.tensor(), &options),
+       "extreme");
+  const auto must_be = [&](double got) {
+    if (std::abs(got - extreme.wanted) <= 0.01 * std::abs(extreme.wanted)) return;
+    Fail(std::string("extreme ") + extreme.dtype + " " + std::to_string(extreme.value) + ": " +
+         std::to_string(got));
+  };
+  for (size_t i = 0; i < count; ++i) must_be(data.Get(i));
+  for (int64_t i = 0; i < part.shape[0]; ++i) {
+    must_be(bench::Load(dtype, static_cast<const unsigned char*>(part.data) +
+                                   static_cast<size_t>(i) * dtype.bytes));
+  }
+  hvd_free_result(&part);
+}
+
+void CheckExtremes(size_t count) {
+  const double each = 1.0 / hvd::size();
+  const hvd_compression_t none = HVD_COMPRESSION_NONE, fp16 = HVD_COMPRESSION_FP16;
+  for (const Extreme& extreme : {
+           Extreme{"float32", HVD_SUM, 3e38, each, 1, none, 3e38},
+           {"float64", HVD_SUM, 1.7e308, each, 1, none, 1.7e308},
+           {"bfloat16", HVD_SUM, 3e38, each, 1, none, 3e38},
+           {"float16", HVD_SUM, 60000, each, 1, none, 60000},
+           {"float32", HVD_AVERAGE, 1e9, 1e-6, 1e6, fp16, 1e9},
+           {"float32", HVD_AVERAGE, 40000, 1, 1, fp16, 40000},
+           {"uint8", HVD_AVERAGE, 200, 1, 1, none, 200},
+           {"int16", HVD_AVERAGE, -20000, 1, 1, none, -20000},
+           {"int32", HVD_AVERAGE, 2e9, 1, 1, none, 2e9},
+           {"int64", HVD_AVERAGE, 9e18, 1, 1, none, 9e18},
+           {"float16", HVD_AVERAGE, 40000, 1, 1, none, 40000},
+       }) {
+    CheckExtreme(extreme, count);
+  }
+  Array same(Named("float32"), {static_cast<int64_t>(count)});
+  for (size_t i = 0; i < count; ++i) same.Set(i, 1e9);
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.op = HVD_ADASUM;
+  options.prescale = 1e-6;
+  options.postscale = 1e6;
+  options.compression = fp16;
+  Must(hvd_allreduce(same.tensor(), same.tensor(), &options), "extreme adasum");
+  if (std::abs(same.Get(count - 1) - 1e9) > 1e7) Fail("adasum scaled after it was compressed");
+}
+
+// Ranks that round in other ways and trap what overflows get the same bits, and no signal: whether
+// their own thread does the work or hvd's, whose rules are not the program's.
+void CheckOddFloats(size_t count) {
+  const bool odd = hvd::rank() % 2 == 1;
+  if (odd) fesetround(FE_UPWARD);
+  if (!odd) feenableexcept(FE_OVERFLOW | FE_INVALID | FE_DIVBYZERO);
+  for (const bool waits : {true, false}) {
+    std::vector<float> data(count), all(count * hvd::size());
+    for (size_t i = 0; i < count; ++i) data[i] = 1.0f / static_cast<float>(hvd::rank() + 3 + i % 7);
+    data[0] = 3e38f;
+    const int64_t shape[] = {static_cast<int64_t>(count)};
+    hvd_tensor_t tensor = HVD_TENSOR_INIT;
+    tensor.data = data.data();
+    tensor.shape = shape;
+    tensor.ndim = 1;
+    hvd_options_t options = HVD_OPTIONS_INIT;
+    options.op = HVD_SUM;
+    hvd_handle_t handle = 0;
+    Must(hvd_allreduce_async(&tensor, &tensor, &options, &handle), "odd floats");
+    int32_t done = waits ? 1 : 0;
+    while (done == 0) Must(hvd_poll(handle, &done), "odd floats");
+    Must(hvd_wait(handle), "odd floats");
+    hvd_tensor_t result = HVD_TENSOR_INIT;
+    Must(hvd_allgather(&tensor, nullptr, nullptr, &result), "odd floats");
+    for (int rank = 1; rank < hvd::size(); ++rank) {
+      const auto* bytes = static_cast<const unsigned char*>(result.data);
+      const size_t each = count * sizeof(float);
+      if (memcmp(bytes, bytes + rank * each, each) != 0) Fail("odd floats: other bits");
+    }
+    hvd_free_result(&result);
+  }
+  if (odd && fegetround() != FE_UPWARD) Fail("odd floats: rounds as before no more");
+  fesetenv(FE_DFL_ENV);
+}
+
 }  // namespace
 
 // Some ranks have two in flight, the others one after the other.
@@ -210,6 +320,8 @@ void CheckOptions() {
     for (const char* name : {"uint8", "int8", "int16", "int32", "int64"}) {
       CheckIntegerScale(name, count);
     }
+    CheckExtremes(count);
+    CheckOddFloats(count);
     for (const char* name : {"float32", "float64"}) {
       CheckCompression(name, HVD_COMPRESSION_FP16, count);
       CheckCompression(name, HVD_COMPRESSION_BF16, count);

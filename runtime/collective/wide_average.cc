@@ -1,0 +1,203 @@
+#include "runtime/collective/wide_average.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "runtime/collective/kernels/float_rules.h"
+#include "runtime/collective/kernels/int_average.h"
+#include "runtime/collective/pipeline.h"
+#include "runtime/collective/slices.h"
+#include "runtime/collective/tensor_view.h"
+
+namespace hvd {
+namespace {
+
+// Elements that are widened at a time: a few MB of what travels.
+constexpr size_t kPiece = size_t{1} << 20;
+
+// An element as it travels: a wider integer. An int64 is two, its upper and its lower half, for
+// there is nothing wider to sum in.
+template <class T>
+struct Travelling {
+  using Wide = typename SumOfInts<T>::Type;
+  static constexpr size_t kParts = 1;
+  static void Put(T value, Wide* to) { *to = value; }
+  static Wide Take(const Wide* from) { return *from; }
+};
+template <>
+struct Travelling<int64_t> {
+  using Wide = int64_t;
+  static constexpr size_t kParts = 2;
+  static void Put(int64_t value, Wide* to) {
+    to[0] = value >> 32;
+    to[1] = value & 0xffffffff;
+  }
+  static Int128 Take(const Wide* from) { return Int128{from[0]} * (int64_t{1} << 32) + from[1]; }
+};
+
+struct Scales {
+  double prescale;
+  double postscale;
+  int divisor;
+};
+
+template <class T>
+void WidenLoop(const Scales& scales, const void* from, void* to, size_t count) {
+  using As = Travelling<T>;
+  const auto* source = static_cast<const T*>(from);
+  auto* wide = static_cast<typename As::Wide*>(to);
+  for (size_t i = 0; i < count; ++i) {
+    T value;
+    memcpy(&value, source + i, sizeof(value));
+    if (scales.prescale != 1) value = static_cast<T>(TruncateScaled(value * scales.prescale));
+    As::Put(value, wide + i * As::kParts);
+  }
+}
+
+template <class T>
+void AverageLoop(const Scales& scales, const void* from, void* to, size_t count) {
+  using As = Travelling<T>;
+  const auto* wide = static_cast<const typename As::Wide*>(from);
+  auto* result = static_cast<T*>(to);
+  for (size_t i = 0; i < count; ++i) {
+    const T value = AverageOf<T>(As::Take(wide + i * As::kParts), scales.postscale, scales.divisor);
+    memcpy(result + i, &value, sizeof(value));
+  }
+}
+
+// How a type travels.
+struct Way {
+  hvd_dtype_t dtype;  // of the sums
+  size_t parts;       // of these, an element
+  using Loop = void (*)(const Scales& scales, const void* from, void* to, size_t count);
+  Loop widen;
+  Loop average;
+
+  size_t bytes() const { return parts * DtypeBytes(dtype); }
+};
+
+template <class T>
+Way WayOf(hvd_dtype_t sums) {
+  return {sums, Travelling<T>::kParts, WidenLoop<T>, AverageLoop<T>};
+}
+
+Way WayOf(hvd_dtype_t dtype) {
+  switch (dtype) {
+    case HVD_UINT8:
+      return WayOf<uint8_t>(HVD_INT32);
+    case HVD_INT8:
+      return WayOf<int8_t>(HVD_INT32);
+    case HVD_INT16:
+      return WayOf<int16_t>(HVD_INT32);
+    case HVD_INT32:
+      return WayOf<int32_t>(HVD_INT64);
+    default:
+      return WayOf<int64_t>(HVD_INT64);
+  }
+}
+
+template <class Args>
+Scales ScalesOf(const Args& args, const Collectives& ranks) {
+  return {args.prescale, args.postscale, args.divisor != 0 ? args.divisor : ranks.size()};
+}
+
+// One reduce-scatter's, over and over with the same stretch of every rank's part.
+class ScatterRun {
+ public:
+  ScatterRun(const ReduceScatterArgs& args, Collectives* ranks)
+      : args_(args),
+        ranks_(*ranks),
+        way_(WayOf(args.dtype)),
+        scales_(ScalesOf(args, *ranks)),
+        width_(DtypeBytes(args.dtype)),
+        counts_(args.count_by_rank.size()) {}
+
+  absl::Status Run() {
+    const Chunks chunks(SumAndLargest(args_.count_by_rank).second,
+                        std::max<size_t>(1, kPiece / counts_.size()));
+    const size_t most = chunks.largest() * counts_.size();
+    wide_.reset(new std::byte[(most + chunks.largest()) * way_.bytes()]);
+    for (size_t k = 0; k < chunks.size(); ++k) {
+      if (absl::Status done = RunStretch(chunks.begin(k), chunks.begin(k + 1)); !done.ok()) {
+        return done;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status RunStretch(size_t begin, size_t end) {
+    const auto* input = static_cast<const std::byte*>(args_.input);
+    std::byte* to = wide_.get();
+    for (size_t r = 0; r < counts_.size(); ++r) {
+      const size_t count = args_.count_by_rank[r], first = std::min(count, begin);
+      const size_t here = std::min(count, end) - first;
+      Widen(input + first * width_, to, here);
+      counts_[r] = here * way_.parts;
+      to += here * way_.bytes();
+      input += count * width_;
+    }
+    ReduceScatterArgs sum;
+    sum.input = wide_.get();
+    sum.output = to;
+    sum.count_by_rank = counts_;
+    sum.dtype = way_.dtype;
+    if (absl::Status summed = ranks_.ReduceScatter(sum); !summed.ok()) return summed;
+    const size_t mine = args_.count_by_rank[ranks_.rank()];
+    const FloatRules rules;
+    way_.average(scales_, to,
+                 static_cast<std::byte*>(args_.output) + std::min(mine, begin) * width_,
+                 counts_[ranks_.rank()] / way_.parts);
+    return absl::OkStatus();
+  }
+  void Widen(const std::byte* from, std::byte* to, size_t count) const {
+    const FloatRules rules;
+    way_.widen(scales_, from, to, count);
+  }
+
+  const ReduceScatterArgs& args_;
+  Collectives& ranks_;
+  const Way way_;
+  const Scales scales_;
+  const size_t width_;
+  std::vector<size_t> counts_;         // of a stretch, by rank, as they travel
+  std::unique_ptr<std::byte[]> wide_;  // what all get, then what this rank gets
+};
+
+}  // namespace
+
+absl::Status AverageIntegers(const ReduceArgs& args, Collectives* ranks) {
+  const TensorView view(args);
+  const Way way = WayOf(args.dtype);
+  const Scales scales = ScalesOf(args, *ranks);
+  const std::unique_ptr<std::byte[]> wide(
+      new std::byte[std::min(kPiece, view.count()) * way.bytes()]);
+  const auto at = [&](const TensorView::Piece& piece) {
+    return wide.get() + piece.at / view.element_bytes() * way.bytes();
+  };
+  for (size_t begin = 0; begin < view.count(); begin += kPiece) {
+    const size_t count = std::min(kPiece, view.count() - begin);
+    view.ForEachPiece(begin, count, [&](const TensorView::Piece& piece) {
+      const FloatRules rules;
+      way.widen(scales, piece.input(), at(piece), piece.count);
+    });
+    ReduceArgs sum;
+    sum.input = sum.output = wide.get();
+    sum.count = count * way.parts;
+    sum.dtype = way.dtype;
+    if (absl::Status summed = ranks->Allreduce(sum); !summed.ok()) return summed;
+    view.ForEachPiece(begin, count, [&](const TensorView::Piece& piece) {
+      const FloatRules rules;
+      way.average(scales, at(piece), piece.output(), piece.count);
+    });
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AverageIntegers(const ReduceScatterArgs& args, Collectives* ranks) {
+  return ScatterRun(args, ranks).Run();
+}
+
+}  // namespace hvd

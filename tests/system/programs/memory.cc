@@ -1,0 +1,107 @@
+// memory MODE [arguments]: what a job's shared memory takes, and what becomes of a job where there
+// is none.
+//   abort              rank 1 ends by abort(); the others say how long they did not know, in ms
+//   hold SETS          makes so many process sets, uses each, and waits to be ended
+//   scarce init|set    rank 1 has hardly more address space than it needs, and initialises hvd, or
+//                      makes a process set
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "hvd/hvd.hpp"
+
+namespace {
+
+void Say(const std::string& text) {
+  std::printf("rank %s: %s\n", std::getenv("HVD_RANK"), text.c_str());
+  std::fflush(stdout);
+}
+
+int64_t NowMs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void Sum(const std::string& name, int32_t set = 0) {
+  float value = 1;
+  hvd::Options options;
+  options.name = name.c_str();
+  options.process_set = set;
+  hvd::allreduce(&value, 1, options);
+}
+
+int Abort() {
+  std::signal(SIGTERM, SIG_IGN);  // hvdrun's, when the first has ended
+  hvd::Session session;
+  int64_t begin = NowMs();
+  try {
+    Sum("before");
+    begin = NowMs();
+    if (hvd::rank() == 1) std::abort();
+    Sum("after");
+  } catch (const hvd::Error& error) {
+    Say("heard after " + std::to_string(NowMs() - begin) + " ms: " + error.what());
+  }
+  return 1;
+}
+
+int Hold(int sets) {
+  hvd::Session session;
+  Sum("first");
+  // The first rank, the first two, …: no two sets are of the same.
+  std::vector<int32_t> ranks;
+  for (int32_t next = 0; next < sets; ++next) {
+    ranks.push_back(next);
+    const int32_t set = hvd::add_process_set(ranks);
+    if (hvd::rank() <= next) Sum("in the set", set);
+  }
+  Say("holds");
+  while (true) pause();
+}
+
+// This process gets hardly more address space than it has.
+void LimitAddressSpace() {
+  long pages = 0;
+  FILE* const file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr || std::fscanf(file, "%ld", &pages) != 1) std::abort();
+  std::fclose(file);
+  const rlim_t bytes = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE)) + (16 << 20);
+  const rlimit limit = {bytes, bytes};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
+}
+
+int Scarce(const std::string& what) {
+  std::signal(SIGTERM, SIG_IGN);  // hvdrun's, when the first has ended
+  const bool is_scarce = std::strcmp(std::getenv("HVD_RANK"), "1") == 0;
+  try {
+    if (is_scarce && what == "init") LimitAddressSpace();
+    hvd::Session session;
+    Sum("first");
+    if (is_scarce) LimitAddressSpace();
+    hvd::add_process_set({0, 1});
+    Sum("second");
+  } catch (const hvd::Error& error) {
+    Say(error.what());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "", argument = argc > 2 ? argv[2] : "";
+  if (mode == "abort") return Abort();
+  if (mode == "hold") return Hold(std::atoi(argument.c_str()));
+  if (mode == "scarce") return Scarce(argument);
+  std::fprintf(stderr, "memory: which mode?\n");
+  return 2;
+}

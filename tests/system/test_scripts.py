@@ -1,0 +1,75 @@
+"""The scripts: what the demo builds, and that none leaves anything that git would see."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import world
+
+SCRIPTS = world.REPOSITORY / "scripts"
+
+
+def run(*command, **how):
+    return subprocess.run(list(map(str, command)), cwd=world.REPOSITORY, capture_output=True, text=True, stdin=subprocess.DEVNULL, **how)
+
+
+def output_of(*command, **how):
+    done = run(*command, **how)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_the_demo_builds_what_it_runs_and_no_test():
+    ask = "import demo, json; print(' '.join(demo.TARGETS))"
+    targets = output_of(sys.executable, "-B", "-c", ask, env={**os.environ, "PYTHONPATH": str(SCRIPTS)}).split()
+    inputs = output_of("ninja", "-C", "build", "-t", "inputs", *targets).splitlines()
+    assert any(line.endswith("libhvd.so") or "libhvd.so." in line for line in inputs), inputs
+    assert not [line for line in inputs if line.startswith(("tests/", "../tests/"))], inputs
+    everything = output_of("ninja", "-C", "build", "-t", "inputs", "all").splitlines()
+    objects = [sum(line.endswith(".o") for line in lines) for lines in (inputs, everything)]
+    assert objects[0] < 0.7 * objects[1], objects
+
+
+def test_setup_shows_how_far_it_is():
+    """With an apt-get and a dpkg-query of the test's own."""
+    with tempfile.TemporaryDirectory(prefix="hvd-test.") as place:
+        fakes = {"dpkg-query": "exit 1",
+                 "apt-get": "echo Reading lists; echo dlstatus:1:37.25:Retrieving; echo pmstatus:g++:61.5:Unpacking; exit ${APT_CODE:-0}",
+                 "sudo": "exec \"$@\""}
+        for name, body in fakes.items():
+            program = pathlib.Path(place) / name
+            program.write_text(f"#!/bin/sh\n{body}\n")
+            program.chmod(0o755)
+        env = {**os.environ, "PATH": f"{place}:{os.environ['PATH']}"}
+        shown = output_of("script", "-qec", SCRIPTS / "setup", "/dev/null", env=env)
+        assert "downloading: 37 %" in shown and "installing: 61 %" in shown and "Reading" not in shown, shown
+        piped = output_of(SCRIPTS / "setup", env=env)
+        assert "installing ccache" in piped and "%" not in piped and "\x1b" not in piped, piped
+        failed = run(SCRIPTS / "setup", env={**env, "APT_CODE": "1"})
+        assert failed.returncode == 1 and "Reading lists" in failed.stderr and "pmstatus" not in failed.stderr, failed
+
+
+@world.bound(240)
+def test_no_script_leaves_anything_that_git_sees():
+    if not shutil.which("git") or run("git", "rev-parse", "--git-dir").returncode != 0:
+        raise world.Skip("this is no git checkout")
+    seen = ("git", "status", "--porcelain", "--untracked-files=all")
+    before = output_of(*seen)
+    scripts = [("check-includes",), ("setup",), ("simulate", 1, 2, 2), ("build", "--", "hvdrun"), ("bench", "--help"), ("demo",),
+               ("count-tests",)]
+    if shutil.which("clang-format"):
+        scripts.append(("format", "--check"))
+    # As anybody runs them: without a word to Python that it shall not keep what it has compiled.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    for name, *words in scripts:
+        done = run(SCRIPTS / name, *words, env=env)
+        assert done.returncode == 0 or name in ("count-tests", "format"), f"{name}: {done.stdout}{done.stderr}"
+        assert output_of(*seen) == before, f"after scripts/{name}"
+    with world.hosts():
+        pass
+    with tempfile.TemporaryDirectory(prefix="hvd-test.") as place:
+        output_of("cmake", "--install", "build", "--prefix", place)
+    output_of(sys.executable, world.REPOSITORY / "tests" / "system" / "run", "--list", env=env)
+    assert output_of(*seen) == before
