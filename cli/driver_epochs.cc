@@ -20,7 +20,8 @@ void EpochBook::Joined(int rank, uint64_t epoch, double now) {
 }
 
 bool EpochBook::WaitedIn(uint64_t epoch) const {
-  return std::find(latest_.begin(), latest_.end(), epoch) != latest_.end();
+  return std::any_of(latest_.begin(), latest_.end(),
+                     [epoch](const auto& entry) { return entry.second == epoch; });
 }
 
 std::optional<v1::EpochTable> EpochBook::Collect(int host, const v1::HostAddresses& addresses) {
@@ -46,9 +47,11 @@ bool EpochBook::Ready(int host, uint64_t epoch) {
 }
 
 std::vector<uint64_t> EpochBook::WaitingFor(int rank) const {
+  const auto found = latest_.find(rank);
+  const uint64_t latest = found == latest_.end() ? 0 : found->second;
   std::vector<uint64_t> numbers;
   for (const auto& [number, epoch] : gathering_) {
-    if (number > latest_[rank] && WaitedIn(number)) numbers.push_back(number);
+    if (number > latest && WaitedIn(number)) numbers.push_back(number);
   }
   return numbers;
 }

@@ -17,8 +17,7 @@ namespace hvd {
 
 class EpochBook {
  public:
-  explicit EpochBook(const Topology* topology)
-      : topology_(topology), latest_(static_cast<size_t>(topology->size())) {}
+  explicit EpochBook(const Topology* topology) : topology_(topology) {}
 
   void Joined(int rank, uint64_t epoch, double now);
   // Returns the table when the last host has spoken.
@@ -48,7 +47,7 @@ class EpochBook {
 
   const Topology* topology_;
   uint64_t newest_ = 0;
-  std::vector<uint64_t> latest_;  // by rank: the epoch that it has joined last; 0: none
+  std::map<int, uint64_t> latest_;  // by rank: the epoch that it has joined last
   // Epochs not started yet, in which some rank still is: one that was aborted is over for a rank
   // when it joins the next.
   std::map<uint64_t, Gathering> gathering_;
