@@ -222,23 +222,26 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
   Settle(now);
 }
 
-// A rank that has shut down and exited comes to no later epoch: whoever waits for it there in
-// hvd_init is told. (On its own host hvdd says so.)
+// "rank 1 on host0 exited (code 0) without hvd's init"
+std::string JobState::SayExit(const RankFact& fact) const {
+  absl::string_view when = " without hvd's shutdown";
+  if (fact.exit.left()) when = " after hvd's shutdown";
+  if (!fact.exit.joined()) when = " without hvd's init";
+  return absl::StrCat(NameRank(facts_, fact.exit.rank()), " exited (code 0)", when);
+}
+
+// A rank that has exited comes to no later epoch: whoever waits for it there in hvd_init is told.
+// (On its own host hvdd says so.)
 void JobState::EndUnstartable(int exited) {
   const RankFact& fact = facts_.ranks[exited];
-  if (stopping_ || fact.phase != RankFact::kExited || !fact.exit.left()) return;
+  if (stopping_ || fact.phase != RankFact::kExited) return;
   for (const uint64_t epoch : epochs_.WaitingFor(exited)) {
-    Abort(absl::StrCat(NameRank(facts_, fact.exit.rank()),
-                       " exited (code 0) after hvd's shutdown; it comes to no other hvd_init"),
-          epoch);
+    Abort(absl::StrCat(SayExit(fact), "; it comes to no other hvd_init"), epoch);
   }
 }
 
 // Whoever waits for the rank gets an error that names it; whoever does not goes on undisturbed.
-void JobState::OnEarlyExit(const RankFact& fact) {
-  Abort(absl::StrCat(NameRank(facts_, fact.exit.rank()), " exited (code 0) without ",
-                     fact.exit.joined() ? "hvd's shutdown" : "hvd's init"));
-}
+void JobState::OnEarlyExit(const RankFact& fact) { Abort(SayExit(fact)); }
 
 void JobState::OnBroke(const v1::RankBroke& broke, double now) {
   if (broke.rank() >= facts_.ranks.size() || stopping_) return;

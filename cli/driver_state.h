@@ -81,6 +81,7 @@ class JobState {
   std::string InitFailures() const;
   void OnJoined(const v1::RankJoined& joined, double now);
   void OnAddresses(int host, const v1::HostAddresses& addresses, double now);
+  std::string SayExit(const RankFact& fact) const;
   void OnEarlyExit(const RankFact& fact);
   void OnLeft(int host, const v1::RankLeft& left);
   void NoteCause(uint32_t rank);

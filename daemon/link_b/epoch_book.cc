@@ -1,6 +1,7 @@
 #include "daemon/link_b/epoch_book.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@ EpochBook::EpochBook(int local_size, int first_rank)
     : local_size_(local_size),
       first_rank_(first_rank),
       last_epoch_(local_size),
+      refusing_(local_size),
       gone_(local_size),
       broke_(local_size),
       refused_(local_size) {}
@@ -60,12 +62,18 @@ EpochActions EpochBook::Join(int rank, uint64_t after_epoch, uint64_t bytes) {
   }
   if (!stopped_.empty()) return {{Kind::kRefuse, 0, rank, 0, stopped_}};
   // A process that a wrapper starts anew knows of no epoch before; its rank does.
-  const uint64_t number = std::max(after_epoch, last_epoch_[rank]) + 1;
+  const uint64_t number = std::max(after_epoch, NewestOf(rank)) + 1;
   Epoch& epoch = At(number);
   refused_[rank] = !epoch.aborted.empty();
-  if (refused_[rank]) return {{Kind::kRefuse, number, rank, 0, epoch.aborted}};
+  if (refused_[rank]) {
+    refusing_[rank] = number;  // once: the others are on their way to the next
+    EpochActions refused = {{Kind::kRefuse, number, rank, 0, epoch.aborted}};
+    ForgetRefusing();
+    return refused;
+  }
   EpochActions actions;
   last_epoch_[rank] = number;
+  ForgetRefusing();
   broke_[rank] = false;
   epoch.stages[rank] = Stage::kJoined;
   if (!epoch.created) {
@@ -136,6 +144,16 @@ EpochActions EpochBook::Leave(int rank, uint64_t number) {
              &actions);
   }
   DisposeIfUnused(number, &actions);
+  return actions;
+}
+
+EpochActions EpochBook::Abandon(int rank) {
+  EpochActions actions;
+  const auto found = epochs_.find(last_epoch_[rank]);
+  if (found == epochs_.end() || found->second.aborted.empty() || !in_epoch(rank)) return actions;
+  found->second.stages[rank] = Stage::kGone;
+  broke_[rank] = true;
+  DisposeIfUnused(last_epoch_[rank], &actions);
   return actions;
 }
 
@@ -219,15 +237,29 @@ EpochActions EpochBook::Stop(const std::string& cause) {
   return actions;
 }
 
+bool EpochBook::Unused(const Epoch& epoch) const {
+  return std::all_of(epoch.stages.begin(), epoch.stages.end(), [&epoch](Stage stage) {
+    return stage == Stage::kLeft || stage == Stage::kGone ||
+           (stage == Stage::kOutside && !epoch.aborted.empty());
+  });
+}
+
 void EpochBook::DisposeIfUnused(uint64_t number, EpochActions* actions) {
   const Epoch& epoch = epochs_[number];
-  for (const Stage stage : epoch.stages) {
-    const bool done = stage == Stage::kLeft || stage == Stage::kGone ||
-                      (stage == Stage::kOutside && !epoch.aborted.empty());
-    if (!done) return;
-  }
+  if (!Unused(epoch)) return;
   if (epoch.created) actions->push_back({Kind::kDispose, number});
   if (epoch.aborted.empty()) epochs_.erase(number);  // an aborted one still refuses latecomers
+}
+
+// Epochs that have refused, or held, every rank.
+void EpochBook::ForgetRefusing() {
+  uint64_t all_beyond = NewestOf(0);
+  for (int rank = 1; rank < local_size_; ++rank) {
+    all_beyond = std::min(all_beyond, NewestOf(rank));
+  }
+  for (auto each = epochs_.begin(); each != epochs_.end() && each->first < all_beyond;) {
+    each = Unused(each->second) ? epochs_.erase(each) : std::next(each);
+  }
 }
 
 }  // namespace hvd

@@ -2,6 +2,7 @@
 // has left or is gone. Pure: what happened in, what to do out.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -41,6 +42,8 @@ class EpochBook {
   EpochActions Leave(int rank, uint64_t epoch);
   // `rank` will take no further part in any epoch that it has not left.
   EpochActions Gone(int rank, const std::string& cause);
+  // `rank` has left its aborted epoch without a word; it may come to the next.
+  EpochActions Abandon(int rank);
   // A new process speaks for `rank`.
   void Back(int rank) { gone_[rank].clear(); }
 
@@ -82,12 +85,16 @@ class EpochBook {
   bool All(const Epoch& epoch, Stage stage) const;
   EpochActions Move(int rank, uint64_t epoch, Stage from, Stage to);
   void AbortOne(uint64_t number, const std::string& cause, EpochActions* actions);
+  bool Unused(const Epoch& epoch) const;
   void DisposeIfUnused(uint64_t number, EpochActions* actions);
+  uint64_t NewestOf(int rank) const { return std::max(last_epoch_[rank], refusing_[rank]); }
+  void ForgetRefusing();
 
   const int local_size_;
   const int first_rank_;
   std::map<uint64_t, Epoch> epochs_;
   std::vector<uint64_t> last_epoch_;  // by rank
+  std::vector<uint64_t> refusing_;    // by rank: the newest epoch that was over when it asked
   std::vector<std::string> gone_;     // by rank: why; empty: it is there
   std::vector<bool> broke_;           // by rank: went away inside an epoch
   std::vector<bool> refused_;         // by rank: of the newest epoch that it asked for

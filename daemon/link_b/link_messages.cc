@@ -113,6 +113,8 @@ void LinkServer::Claim(LinkPeer* peer, const std::string& token, uint32_t protoc
     TellOfStranger(*peer, "has a wrong token in its HVD_LINK");
     return Refuse(peer, "HVD_LINK does not belong to this job (wrong token)");
   }
+  // Its former link may have closed in the same moment, unheard as yet.
+  if (peers_.count(ranks_[rank].peer) != 0) OnPeer(ranks_[rank].peer, 0);
   const auto former = peers_.find(ranks_[rank].peer);
   if (former != peers_.end()) {
     if (!former->second->Ended(0)) {

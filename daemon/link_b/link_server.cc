@@ -206,7 +206,8 @@ void LinkServer::Close(int fd, const char* how) {
   ranks_[peer->rank].peer = -1;
   if (!book_.in_epoch(peer->rank)) return;
   if (book_.in_live_epoch(peer->rank)) return Lost(peer->rank, *peer, how);
-  // An aborted epoch may be left without a word.
+  // An aborted epoch may be left without a word: by a process that will try again, or by its end.
+  if (!peer->Ended(0)) return Carry(book_.Abandon(peer->rank));
   Carry(book_.Gone(peer->rank, absl::StrCat(Name(peer->rank), " has left the job")));
 }
 

@@ -77,6 +77,30 @@ TEST_CASE("who waits for an epoch that is not to be is refused, and so is who co
   CHECK_FALSE(book.refused(2));
 }
 
+TEST_CASE("an aborted epoch refuses a rank once, and its next hvd_init is for the next epoch") {
+  EpochBook book(2, 0);
+  book.Join(0, 0, 8192);
+  CHECK(Words(book.Abort(1, "rank 7 left before the epoch began")) == "abort refuse0");
+  CHECK(Words(book.Join(1, 0, 8192)) == "refuse1");
+  const EpochActions actions = book.Join(1, 0, 8192);
+  REQUIRE(Words(actions) == "create start1");
+  CHECK(actions[0].epoch == 2);
+  CHECK(Words(book.Abandon(0)) == "dispose");
+  CHECK_FALSE(book.left(0));
+  CHECK(Words(book.Join(0, 0, 8192)) == "start0");
+}
+
+TEST_CASE("whoever abandons its aborted epoch keeps nobody from the next") {
+  EpochBook book = Running();
+  CHECK(Words(book.Abandon(0)) == "");  // it lives
+  book.Abort(1, "rank 9 died");
+  CHECK(Words(book.Abandon(0)) == "");
+  CHECK(Words(book.Abandon(1)) == "dispose");
+  CHECK(Words(book.Abandon(1)) == "");
+  CHECK(Words(book.Join(1, 1, 8192)) == "create start1");
+  CHECK(Words(book.Join(0, 1, 8192)) == "start0");
+}
+
 TEST_CASE("a death inside a running epoch aborts it with its cause") {
   EpochBook book = Running();
   const EpochActions actions = book.Gone(1, "rank 5 died");
