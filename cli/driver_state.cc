@@ -260,12 +260,13 @@ void JobState::OnBroke(const v1::RankBroke& broke, double now) {
 
 // It may still say more by how it ends. Ranks of other hosts that wait for it hear of it only here.
 void JobState::OnInitFailed(const v1::RankInitFailed& failed, double now) {
-  if (failed.rank() >= facts_.ranks.size() || stopping_) return;
+  if (failed.rank() >= facts_.ranks.size()) return;
   RankFact& fact = facts_.ranks[failed.rank()];
   fact.init_failure = Printable(failed.message());
   if (!failed.joined()) return;  // others are not there yet, or wait until --start-timeout
   fact.cause = true;
   fact.init_failed_s = Since(now);
+  if (stopping_) return;  // for another's, of which this one had not heard
   const std::string cause =
       absl::StrCat("hvd_init of ", NameRank(facts_, failed.rank()), " failed: ", fact.init_failure);
   Abort(cause);

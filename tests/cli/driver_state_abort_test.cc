@@ -56,6 +56,23 @@ TEST_CASE("a rank whose hvd_init fails after it has met others is the culprit, h
   CHECK(text.find("its hvd_init failed: no such network") != std::string::npos);
 }
 
+TEST_CASE("two ranks that find the same fault at once say it both, whichever is heard first") {
+  DriverTable table;
+  table.Start();
+  for (const uint32_t rank : {2, 0}) {
+    v1::Event event;
+    event.mutable_rank_init_failed()->set_rank(rank);
+    event.mutable_rank_init_failed()->set_message("HVD_X is 1 on rank 0 and 2 on rank 1");
+    event.mutable_rank_init_failed()->set_joined(true);
+    table.state.Heard(rank / 2, event, table.now);
+    // Rank 0 has ended before, and is heard of later.
+    table.Exit(static_cast<int>(rank), {.code = 1, .told_after_s = rank == 0 ? 0.5 : 0});
+    CHECK(table.Wants() == (rank == 2 ? "abort abort stop" : ""));
+  }
+  const std::string text = RenderVerdict(table.state.facts(), table.Judged());
+  CHECK(text.find("its hvd_init failed: HVD_X") != std::string::npos);
+}
+
 TEST_CASE("a rank whose hvd_init fails before it meets others may try again") {
   DriverTable table;
   table.Start();
