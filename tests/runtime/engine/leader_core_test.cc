@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 
+#include "tests/support/test_space.h"
+
 namespace hvd {
 namespace {
 
@@ -22,7 +24,8 @@ struct TestTree {
       place.world_size = hosts;
       place.host = h;
       place.several_hosts = true;
-      place.entries = 64;
+      place.numbers = 64;
+      place.space = &space;
       boards.push_back(std::make_unique<Board>(place));
       leaders.push_back(std::make_unique<LeaderCore>(LeaderCoreParts{
           &topology, h, boards.back().get(), fan_out, most_ids, (uint64_t{1} << 32) - 3}));
@@ -62,6 +65,7 @@ struct TestTree {
   Topology topology;
   std::vector<std::unique_ptr<HostPage>> pages;
   std::vector<std::unique_ptr<void, void (*)(void*)>> memory;
+  test::TestSpace space;
   std::vector<std::unique_ptr<Board>> boards;
   std::vector<std::unique_ptr<LeaderCore>> leaders;
   std::map<int, int> sent;
