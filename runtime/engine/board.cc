@@ -60,7 +60,7 @@ absl::StatusOr<uint32_t> Board::Mark(std::string_view name, const MarkValue& val
     const uint32_t number = at->second;
     const Known& known = known_[number];
     if (known.registered && Compatible(known.agreed, value.signature)) {
-      const int run = MarkWord(memory_.entry(number).word.load(std::memory_order_relaxed)).run();
+      const int run = MarkWord(known.entry->word.load(std::memory_order_relaxed)).run();
       if (TryMark(number, value, CountsFor(value))) {
         if (memory_.header().left_count.load() == 0) return number;
         if (absl::Status left = CheckLeft(number, run, name); !left.ok()) return left;
@@ -74,13 +74,14 @@ absl::StatusOr<uint32_t> Board::Mark(std::string_view name, const MarkValue& val
 // Adds this rank's mark, and completes the entry if it is the last (a join: see FinishJoin). False
 // if the entry is no longer what this rank knows.
 bool Board::TryMark(uint32_t number, const MarkValue& value, uint64_t counts) {
-  BoardEntry& entry = memory_.entry(number);
-  const uint32_t version = known_[number].version;
+  const Known& known = known_[number];
+  BoardEntry& entry = *known.entry;
+  const uint32_t version = known.version;
   uint64_t seen = entry.word.load(std::memory_order_acquire);
   if (MarkWord(seen).version() != version) return false;
   // Before the mark, for whoever completes it. A stale entry's slot is this rank's too, and not in
   // use.
-  std::atomic<uint8_t>& outstanding = memory_.outstanding(place_.local_rank, number);
+  std::atomic<uint8_t>& outstanding = *known.outstanding;
   outstanding.store(1, std::memory_order_release);
   if (value.signature.kind == RequestKind::kAllgather || counts >= MarkWord::kBuffered) {
     memory_.mark(number, MarkWord(seen).run(), place_.local_rank) = {
@@ -91,8 +92,7 @@ bool Board::TryMark(uint32_t number, const MarkValue& value, uint64_t counts) {
     const bool complete =
         next.IsComplete(place_.local_size) && value.signature.kind != RequestKind::kJoin;
     if (entry.word.compare_exchange_weak(seen, complete ? next.Claimed().bits() : next.bits())) {
-      if (complete)
-        Complete(number, next, value.wants_number ? std::string_view(known_[number].name) : "");
+      if (complete) Complete(number, next, value.wants_number ? std::string_view(known.name) : "");
       return true;
     }
     if (MarkWord(seen).version() != version) {

@@ -168,9 +168,12 @@ class Board {
  private:
   class Lock;
   static constexpr uint32_t kLeftFlag = 0x80000000u;  // in an outbox word: the rest is a local rank
-  // What this rank remembers of a number, so that a mark needs no look at the shared names.
+  // What this rank remembers of a number, so that a mark needs no look at the shared names, nor
+  // for where things lie: they never move.
   struct Known {
     std::string name;
+    BoardEntry* entry = nullptr;
+    std::atomic<uint8_t>* outstanding = nullptr;  // this rank's
     uint32_t version = 0;
     bool registered = false;
     Signature agreed;

@@ -155,7 +155,9 @@ void Board::Remember(uint32_t number, std::string_view name) {
     known.name = name;
     numbers_[known.name] = number;
   }
-  const BoardEntry& entry = memory_.entry(number);
+  BoardEntry& entry = memory_.entry(number);
+  known.entry = &entry;
+  known.outstanding = &memory_.outstanding(place_.local_rank, number);
   known.version = MarkWord(entry.word.load(std::memory_order_relaxed)).version();
   known.registered = entry.registered;
   if (known.registered) known.agreed = entry.agreed;
