@@ -200,7 +200,8 @@ class Board {
   using Attempt = absl::FunctionRef<absl::StatusOr<uint32_t>()>;
   absl::StatusOr<uint32_t> WithRoom(std::string_view name, Attempt attempt);
   absl::Status Grow();
-  bool Follow() const;
+  bool Follow() const { return memory_.IsCurrent() || FollowNew(); }
+  bool FollowNew() const;
   bool FollowLog(int chunk) const;
   absl::Status EndFull(std::string_view name) const;
   absl::Status EndWithoutMemory(const absl::Status& why) const;

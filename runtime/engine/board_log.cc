@@ -165,7 +165,7 @@ LogEntry Board::ReadSlot(uint64_t seq) const {
 
 bool Board::HasNext() const {
   const uint64_t begin = executed_.load(std::memory_order_relaxed);
-  return Follow() && memory_.slot(begin).batch_end.load(std::memory_order_acquire) > begin;
+  return Follow() && memory_.batch_end(begin).load(std::memory_order_acquire) > begin;
 }
 
 // Whoever closed the batch may have seen more of the board than this rank.
@@ -173,7 +173,7 @@ std::vector<LogEntry> Board::NextBatch() const {
   std::vector<LogEntry> entries;
   if (!HasNext()) return entries;
   const uint64_t begin = executed_.load(std::memory_order_relaxed);
-  const uint64_t end = memory_.slot(begin).batch_end.load(std::memory_order_acquire);
+  const uint64_t end = memory_.batch_end(begin).load(std::memory_order_acquire);
   if (!Follow()) return entries;
   entries.reserve(end - begin);
   for (uint64_t seq = begin; seq < end; ++seq) entries.push_back(ReadSlot(seq));
@@ -182,7 +182,7 @@ std::vector<LogEntry> Board::NextBatch() const {
 
 void Board::Advance() {
   const uint64_t begin = executed_.load(std::memory_order_relaxed);
-  const uint64_t end = memory_.slot(begin).batch_end.load(std::memory_order_acquire);
+  const uint64_t end = memory_.batch_end(begin).load(std::memory_order_acquire);
   const bool away =
       joined_.load(std::memory_order_relaxed) || left_.load(std::memory_order_relaxed);
   if (!away) {
@@ -214,7 +214,7 @@ bool Board::IsAgreed(uint32_t number) const {
 uint64_t Board::FindOpen() const {
   uint64_t begin = executed_.load(std::memory_order_acquire);
   while (Follow()) {
-    const uint64_t end = memory_.slot(begin).batch_end.load(std::memory_order_acquire);
+    const uint64_t end = memory_.batch_end(begin).load(std::memory_order_acquire);
     if (end <= begin) break;
     begin = end;
   }
@@ -240,8 +240,8 @@ void Board::Close() {
 // after it, come with the next one.
 void Board::CloseAll() {
   const uint64_t begin = FindOpen();
-  LogSlot& first = memory_.slot(begin);
-  uint64_t stale = first.batch_end.load(std::memory_order_relaxed);
+  std::atomic<uint64_t>& batch_end = memory_.batch_end(begin);
+  uint64_t stale = batch_end.load(std::memory_order_relaxed);
   uint64_t end = begin, bytes = 0;
   for (;; ++end) {
     const LogSlot& slot = memory_.slot(end);
@@ -249,7 +249,7 @@ void Board::CloseAll() {
     bytes += slot.bytes;
   }
   if (end == begin || stale > begin) return;
-  if (first.batch_end.compare_exchange_strong(stale, end)) {
+  if (batch_end.compare_exchange_strong(stale, end)) {
     memory_.header().closed_bytes.fetch_add(bytes, std::memory_order_release);
   }
 }

@@ -24,6 +24,7 @@ void BoardMemory::PlaceChunk(const BoardShape& shape, Chunk* chunk, Take take) {
   const size_t count = chunk->count;
   take(&chunk->buckets, 2 * count);
   take(&chunk->log, chunk->first - 1 + count);
+  take(&chunk->batch_ends, chunk->first - 1 + count);
   take(&chunk->outstanding, shape.local_size * count);
   take(&chunk->entries, count);
   take(&chunk->marks, 2 * shape.local_size * count);

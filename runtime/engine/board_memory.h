@@ -116,9 +116,6 @@ struct MarkSlot {
 
 struct alignas(64) LogSlot {
   std::atomic<uint64_t> published;  // its place in the log, counted from one
-  // Where the batch ends that begins here, once it is closed; smaller than its place: open, or no
-  // batch begins here.
-  std::atomic<uint64_t> batch_end;
   uint32_t number;
   uint8_t run;
   bool has_error, has_rows, has_buffers, is_join;
@@ -200,6 +197,12 @@ class BoardMemory {
   LogSlot& slot(int chunk, uint64_t seq) const {
     return chunks_[chunk].log[seq & (NumbersWith(static_cast<uint32_t>(chunk)) - 1)];
   }
+  // Where the batch ends that begins there, once it is closed; what is no larger than `seq` is of
+  // the ring's last turn. Apart from the slots: who waits for it is not disturbed by who appends.
+  std::atomic<uint64_t>& batch_end(uint64_t seq) const {
+    const int chunk = ChunkOfLog(seq);
+    return chunks_[chunk].batch_ends[seq & (NumbersWith(static_cast<uint32_t>(chunk)) - 1)];
+  }
   // Of a number's last run.
   int64_t* rows(uint32_t number) const {
     const At at = Find(number);
@@ -218,6 +221,7 @@ class BoardMemory {
     std::atomic<uint8_t>* outstanding = nullptr;
     MarkSlot* marks = nullptr;
     LogSlot* log = nullptr;
+    std::atomic<uint64_t>* batch_ends = nullptr;
     int64_t* rows = nullptr;
     char* text = nullptr;
     std::shared_ptr<std::byte> mapped;  // but the first's

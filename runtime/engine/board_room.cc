@@ -38,8 +38,7 @@ absl::Status Board::Grow() {
 
 // So that every number and place in the log can be looked at that this thread can have heard of.
 // False: it cannot, and the epoch has ended.
-bool Board::Follow() const {
-  if (memory_.IsCurrent()) return true;
+bool Board::FollowNew() const {
   const absl::Status mapped = memory_.Follow();
   return mapped.ok() || EndWithoutMemory(mapped).ok();
 }
@@ -48,6 +47,7 @@ bool Board::Follow() const {
 // chunk holds the lock until it has said where the ring begins. (So it is said where the caller has
 // the lock.)
 bool Board::FollowLog(int chunk) const {
+  if (chunk == 0) return true;
   if (!Follow()) return false;
   if (memory_.HasLogBegin(chunk)) return true;
   const Lock published(*this);
