@@ -14,6 +14,8 @@ constexpr std::array kOptions = {
                   "how long a batch that nobody waits for stays open (there is no cycle)", "1"},
     SettingOption{"--network-interfaces,--network-interface", "LIST", Id::kNetDevices, "",
                   "for tensors between hosts: eth0,eth1"},
+    SettingOption{"--max-pending", "COUNT", Id::kMaxPending, "",
+                  "tensors that may be pending at once on a host (1048576)", "4194304"},
     SettingOption{"--timeline-filename", "FILE", Id::kTimeline, "",
                   "write what every rank did when; DYNAMIC: when the program says so"},
     SettingOption{"--stall-check", nullptr, Id::kStallCheckDisable, "0",

@@ -49,6 +49,10 @@ constexpr std::array kSettings = {
             "sums between hosts in host order, the same bits whatever was fused"},
     Setting{Id::kDynamicProcessSets, "HVD_DYNAMIC_PROCESS_SETS", "HOROVOD_DYNAMIC_PROCESS_SETS",
             Kind::kFlag, "1", "process sets may be added and removed after hvd_init"},
+    Setting{Id::kMaxPending, "HVD_MAX_PENDING", nullptr, Kind::kCount, "1048576",
+            "tensors of a process set that may be pending at once on a host, of all its ranks "
+            "together",
+            1, 16 * kMiB},
     Setting{Id::kStallCheckDisable, "HVD_STALL_CHECK_DISABLE", "HOROVOD_STALL_CHECK_DISABLE",
             Kind::kFlag, "0", "no warning about tensors that some ranks never submit"},
     Setting{Id::kStallWarn, "HVD_STALL_CHECK_TIME_SECONDS", "HOROVOD_STALL_CHECK_TIME_SECONDS",
@@ -142,6 +146,7 @@ SettingScope ScopeOf(SettingId id) {
     case Id::kSegmentBytes:
     case Id::kDeterministic:
     case Id::kDynamicProcessSets:
+    case Id::kMaxPending:
     case Id::kAutotune:
     case Id::kTransport:
     case Id::kAutotuneSteps:  // all count the batches of a sample

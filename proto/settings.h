@@ -21,6 +21,7 @@ enum class SettingId {
   kSegmentBytes,
   kDeterministic,
   kDynamicProcessSets,
+  kMaxPending,
   kStallCheckDisable,
   kStallWarn,
   kStallAbort,

@@ -117,6 +117,7 @@ absl::StatusOr<std::unique_ptr<EpochWorld>> Process::JoinEpoch(const EngineConfi
   options.make_transport = FactoryFor(config);
   options.arena = &arena_;
   options.terms = config.terms;
+  options.max_pending = config.max_pending;
   options.terms.push_back(ProcessSetsTerm(sets));
   return EpochWorld::Join(session_.get(), options);
 }
@@ -135,7 +136,8 @@ absl::Status Process::InitLocked(const StaticSets& sets) {
   auto tuner = Tuner::Make(place, *config);
   if (!tuner.ok()) return tuner.status();
   joining_ = true;
-  auto world = config->link ? JoinEpoch(*config, sets) : EpochWorld::Alone();
+  auto world = config->link ? JoinEpoch(*config, sets)
+                            : EpochWorld::Alone({.max_pending = config->max_pending});
   if (!world.ok()) return world.status();
   last_epoch_ = (*world)->epoch();
   if ((*world)->rank() == 0) SaySettings(*config);

@@ -43,12 +43,13 @@ uint64_t CountsFor(const MarkValue& value) {
 
 }  // namespace
 
-size_t Board::Bytes(int local_size, int world_size, uint32_t entries) {
-  return BoardMemory::Bytes({local_size, world_size, entries});
+size_t Board::Bytes(int local_size, int world_size, uint32_t numbers) {
+  return BoardMemory::Bytes({local_size, world_size, numbers});
 }
 
 Board::Board(const BoardPlace& place)
-    : place_(place), memory_(place.memory, {place.local_size, place.world_size, place.entries}) {}
+    : place_(place),
+      memory_(place.memory, {place.local_size, place.world_size, place.numbers}, place.space) {}
 
 absl::StatusOr<uint32_t> Board::Mark(std::string_view name, const MarkValue& value) {
   if (joined_.load(std::memory_order_relaxed) || left_.load(std::memory_order_relaxed)) {
@@ -59,7 +60,7 @@ absl::StatusOr<uint32_t> Board::Mark(std::string_view name, const MarkValue& val
     const uint32_t number = at->second;
     const Known& known = known_[number];
     if (known.registered && Compatible(known.agreed, value.signature)) {
-      const int run = MarkWord(memory_.entry(number).word.load(std::memory_order_relaxed)).run();
+      const int run = MarkWord(known.entry->word.load(std::memory_order_relaxed)).run();
       if (TryMark(number, value, CountsFor(value))) {
         if (memory_.header().left_count.load() == 0) return number;
         if (absl::Status left = CheckLeft(number, run, name); !left.ok()) return left;
@@ -73,13 +74,14 @@ absl::StatusOr<uint32_t> Board::Mark(std::string_view name, const MarkValue& val
 // Adds this rank's mark, and completes the entry if it is the last (a join: see FinishJoin). False
 // if the entry is no longer what this rank knows.
 bool Board::TryMark(uint32_t number, const MarkValue& value, uint64_t counts) {
-  BoardEntry& entry = memory_.entry(number);
-  const uint32_t version = known_[number].version;
+  const Known& known = known_[number];
+  BoardEntry& entry = *known.entry;
+  const uint32_t version = known.version;
   uint64_t seen = entry.word.load(std::memory_order_acquire);
   if (MarkWord(seen).version() != version) return false;
   // Before the mark, for whoever completes it. A stale entry's slot is this rank's too, and not in
   // use.
-  std::atomic<uint8_t>& outstanding = memory_.outstanding(place_.local_rank, number);
+  std::atomic<uint8_t>& outstanding = *known.outstanding;
   outstanding.store(1, std::memory_order_release);
   if (value.signature.kind == RequestKind::kAllgather || counts >= MarkWord::kBuffered) {
     memory_.mark(number, MarkWord(seen).run(), place_.local_rank) = {
@@ -90,8 +92,7 @@ bool Board::TryMark(uint32_t number, const MarkValue& value, uint64_t counts) {
     const bool complete =
         next.IsComplete(place_.local_size) && value.signature.kind != RequestKind::kJoin;
     if (entry.word.compare_exchange_weak(seen, complete ? next.Claimed().bits() : next.bits())) {
-      if (complete)
-        Complete(number, next, value.wants_number ? std::string_view(known_[number].name) : "");
+      if (complete) Complete(number, next, value.wants_number ? std::string_view(known.name) : "");
       return true;
     }
     if (MarkWord(seen).version() != version) {
@@ -102,21 +103,20 @@ bool Board::TryMark(uint32_t number, const MarkValue& value, uint64_t counts) {
 }
 
 absl::StatusOr<uint32_t> Board::MarkNew(std::string_view name, const MarkValue& value) {
-  absl::StatusOr<uint32_t> number;
   int run = 0;
-  {
-    Lock lock(*this);
-    if (!lock.held()) return Aborted(place_.page);
+  const absl::StatusOr<uint32_t> number = WithRoom(name, [&]() -> absl::StatusOr<uint32_t> {
     const bool joined = joined_.load(std::memory_order_relaxed);
     if (joined && !Owes(name)) {
       return absl::FailedPreconditionError(ShownName(name) +
                                            ": this rank has joined; it submits again when its join "
                                            "has returned");
     }
-    number = MarkLocked(name, value, &run);
-    if (joined && number.ok()) Settle(*number);
-    if (!joined && number.ok()) OweLess(*number);
-  }
+    const uint32_t marked = MarkLocked(name, value, &run);
+    if (marked == kNone || marked == kFull) return marked;
+    if (joined) Settle(marked);
+    if (!joined) OweLess(marked);
+    return marked;
+  });
   if (!number.ok() || memory_.header().left_count.load() == 0) return number;
   if (absl::Status left = CheckLeft(*number, run, name); !left.ok()) return left;
   return number;
@@ -124,11 +124,12 @@ absl::StatusOr<uint32_t> Board::MarkNew(std::string_view name, const MarkValue& 
 
 // Under the lock the entry keeps its name, and this rank's mark is missing, so that what was agreed
 // stays too.
-absl::StatusOr<uint32_t> Board::MarkLocked(std::string_view name, const MarkValue& value,
-                                           int* run) {
+// What it needs of memory is there before others can see the mark.
+uint32_t Board::MarkLocked(std::string_view name, const MarkValue& value, int* run) {
   const uint32_t number = FindOrCreate(name);
-  if (number == 0) return NoRoom();
+  if (number == kNone || number == kFull) return number;
   Remember(number, name);
+  if (before_mark_) before_mark_(number);
   BoardEntry& entry = memory_.entry(number);
   *run = MarkWord(entry.word.load(std::memory_order_relaxed)).run();
   uint64_t counts = CountsFor(value);

@@ -9,6 +9,9 @@
 // lock guards only names, changed requests, joining and leaving. It is never held across a system
 // call, and a holder that is killed traps nobody: whoever spins finds the epoch aborted.
 //
+// The board has as many numbers as names need them (board_memory.h), up to a limit that ends the
+// epoch: others wait for what would not be marked.
+//
 // Threads: Mark, Keep, Join and NoteLeft of one rank are called by one thread at a time, NextBatch
 // and Advance too; the two groups may meet. TakeOutbox, Append and Adopt: one thread of the
 // leader's rank. The rest: any thread. Ranks (processes) never need to be kept apart.
@@ -20,8 +23,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/engine/board_memory.h"
@@ -43,8 +48,12 @@ struct BoardPlace {
   const int* global_ranks = nullptr;  // by rank of a process set: the job's; null: the same
   // Gives a name a direct number, where all ranks have used it; 0: there is none left.
   std::function<uint32_t(std::string_view)> bind = nullptr;
-  // Names outstanding or remembered, and the log's length: a power of two, the same on all ranks.
-  uint32_t entries = 8192;
+  SharedSpace* space = nullptr;  // what it grows into; null: it does not
+  // Of names, the same on all ranks: the numbers at first, a power of two, and how many may be
+  // outstanding at once (HVD_MAX_PENDING).
+  uint32_t numbers = 8192;
+  uint32_t most_pending = 1u << 20;
+  int32_t set = 0;  // the process set, as users know it
 };
 
 // A completed entry on its way to the leader.
@@ -68,21 +77,25 @@ struct OpenName {
 
 class Board {
  public:
-  static constexpr uint32_t kEntries = 8192;
+  static constexpr uint32_t kNumbers = 8192;          // at first
+  static constexpr uint32_t kMostPending = 1u << 24;  // whatever HVD_MAX_PENDING says
+  static constexpr uint32_t kMostNumbers = 1u << 25;  // with those that names keep
 
-  static size_t Bytes(int local_size, int world_size, uint32_t entries = kEntries);
+  static size_t Bytes(int local_size, int world_size, uint32_t numbers = kNumbers);
 
   explicit Board(const BoardPlace& place);
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
 
   // Says that this rank has submitted `name`. Returns the entry's number. REQUIRES: this rank has
-  // executed its last request of that name. ResourceExhausted when all entries are outstanding;
-  // FailedPrecondition between Join and its execution, unless it owes that mark; Aborted when the
-  // epoch is or becomes broken (a peer has left and can never answer).
+  // executed its last request of that name. FailedPrecondition between Join and its execution,
+  // unless it owes that mark; Aborted when the epoch is or becomes broken (a peer has left and can
+  // never answer, or there are too many names).
   absl::StatusOr<uint32_t> Mark(std::string_view name, const MarkValue& value);
-  // From now on there is room for this name, whatever else is outstanding. ResourceExhausted when
-  // there is none now.
+  // Called with each number before this rank marks it as a name that it does not remember. What it
+  // throws comes out of Mark or Join, and nothing is marked.
+  void set_before_mark(std::function<void(uint32_t)> call) { before_mark_ = std::move(call); }
+  // From now on there is room for this name, whatever else is outstanding. Aborted as Mark.
   absl::Status Keep(std::string_view name);
   // … no more. REQUIRES: no rank has it pending.
   void Release(std::string_view name);
@@ -141,6 +154,12 @@ class Board {
   // … `left_rank` (global) can never answer `waiting_for`.
   absl::Status AbortLeft(int left_rank, std::string_view waiting_for) const;
 
+  // The numbers that there are by now.
+  uint32_t numbers() const { return memory_.numbers(); }
+  const HostPage& page() const { return *place_.page; }
+  // No rank here uses the board any more. By one of them.
+  void GiveGrown() { memory_.GiveGrown(); }
+
   // Whether what this rank has marked is in the log, and it has not executed it yet. Any thread.
   bool IsAgreed(uint32_t number) const;
   // What is marked by some and not complete, at most so many.
@@ -149,9 +168,12 @@ class Board {
  private:
   class Lock;
   static constexpr uint32_t kLeftFlag = 0x80000000u;  // in an outbox word: the rest is a local rank
-  // What this rank remembers of a number, so that a mark needs no look at the shared names.
+  // What this rank remembers of a number, so that a mark needs no look at the shared names, nor
+  // for where things lie: they never move.
   struct Known {
     std::string name;
+    BoardEntry* entry = nullptr;
+    std::atomic<uint8_t>* outstanding = nullptr;  // this rank's
     uint32_t version = 0;
     bool registered = false;
     Signature agreed;
@@ -164,18 +186,30 @@ class Board {
   // Names (board_names.cc); under the lock.
   uint32_t Find(std::string_view name) const;
   uint32_t Find(std::string_view name, uint64_t hash, uint64_t hash_b) const;
-  uint32_t FindOrCreate(std::string_view name);  // 0: all entries are outstanding or kept
-  absl::Status NoRoom() const;
-  uint32_t TakeIdleEntry();
+  // kNone: the board must grow; kFull: it may not.
+  uint32_t FindOrCreate(std::string_view name);
+  uint32_t TakeIdleEntry(uint32_t limit);
   bool IsIdle(const BoardEntry& entry, MarkWord word) const;
   void Unlink(uint32_t number);
   void Remember(uint32_t number, std::string_view name);
   std::string_view KeptName(const BoardEntry& entry) const;
 
+  // Room (board_room.cc). Numbers start at 1, so zeroed memory is an empty board.
+  static constexpr uint32_t kNone = 0;
+  static constexpr uint32_t kFull = UINT32_MAX;
+  using Attempt = absl::FunctionRef<absl::StatusOr<uint32_t>()>;
+  absl::StatusOr<uint32_t> WithRoom(std::string_view name, Attempt attempt);
+  absl::Status Grow();
+  bool Follow() const { return memory_.IsCurrent() || FollowNew(); }
+  bool FollowNew() const;
+  bool FollowLog(int chunk) const;
+  absl::Status EndFull(std::string_view name) const;
+  absl::Status EndWithoutMemory(const absl::Status& why) const;
+
   // Marks (board.cc).
   bool TryMark(uint32_t number, const MarkValue& value, uint64_t counts);
   absl::StatusOr<uint32_t> MarkNew(std::string_view name, const MarkValue& value);
-  absl::StatusOr<uint32_t> MarkLocked(std::string_view name, const MarkValue& value, int* run);
+  uint32_t MarkLocked(std::string_view name, const MarkValue& value, int* run);
   void Propose(BoardEntry* entry, const Signature& signature);
   absl::StatusOr<uint32_t> JoinLocked(absl::Span<const std::string_view> owed, int* run);
   bool Owes(std::string_view name) const;
@@ -183,6 +217,7 @@ class Board {
   void OweLess(uint32_t number);
   bool MarkNeutral(uint32_t number);
   bool FinishJoin();
+  absl::StatusOr<bool> ClaimNeutral(uint32_t number, std::string_view name);
   void ClearNeutral();
   absl::Status CheckLeft(uint32_t number, int run, std::string_view name);
   absl::Status EndIfAwaited(uint32_t number) const;
@@ -197,8 +232,8 @@ class Board {
   void WriteSlot(LogSlot* slot, const LogEntry& entry, MarkWord claimed);
   LogEntry ReadSlot(uint64_t seq) const;
   void PushOutbox(uint32_t word);
-  uint64_t FindOpen(uint64_t* batch) const;
-  uint64_t BatchBegin(uint64_t batch) const;
+  uint32_t& NextOut(uint32_t word) const;
+  uint64_t FindOpen() const;
   void CloseAll();
   void AdvanceJoined(uint64_t begin, uint64_t end);
   void AdvanceLeft(uint64_t begin, uint64_t end);
@@ -208,15 +243,16 @@ class Board {
   }
 
   const BoardPlace place_;
-  const BoardMemory memory_;
+  mutable BoardMemory memory_;  // what is mapped of it
+  std::function<void(uint32_t)> before_mark_;
   std::unordered_map<std::string, uint32_t, NameHash, std::equal_to<>> numbers_;
   std::vector<Known> known_;  // by number
   std::atomic<bool> joined_{false}, left_{false};
   // Of the latest join, or of the leave; under the lock.
   std::unordered_map<uint32_t, int> owed_;  // by number
   uint64_t joined_at_ = 0;                  // log entries that this rank had executed
-  std::atomic<uint64_t> next_batch_{0};     // batches executed
-  uint64_t outbox_begin_ = 0;               // the leader's
+  std::atomic<uint64_t> executed_{0};       // of the log: where this rank's next batch begins
+  uint32_t outbox_ = 0;                     // the leader's: taken out of the header's, oldest first
 };
 
 }  // namespace hvd

@@ -18,12 +18,8 @@ absl::StatusOr<uint32_t> Board::Join(absl::Span<const std::string_view> owed) {
     return absl::FailedPreconditionError("this rank has joined already; its join has not returned");
   }
   int run = 0;
-  absl::StatusOr<uint32_t> number;
-  {
-    Lock lock(*this);
-    if (!lock.held()) return absl::AbortedError(CauseOf(*place_.page).text);
-    number = JoinLocked(owed, &run);
-  }
+  const absl::StatusOr<uint32_t> number =
+      WithRoom(kJoinName, [&] { return JoinLocked(owed, &run); });
   if (!number.ok() || memory_.header().left_count.load() == 0) return number;
   if (absl::Status left = CheckLeft(*number, run, "join"); !left.ok()) return left;
   return number;
@@ -32,8 +28,8 @@ absl::StatusOr<uint32_t> Board::Join(absl::Span<const std::string_view> owed) {
 absl::StatusOr<uint32_t> Board::JoinLocked(absl::Span<const std::string_view> owed, int* run) {
   MarkValue join;
   join.signature.kind = RequestKind::kJoin;
-  const uint32_t number = FindOrCreate(kJoinName);           // before this rank is among the joined
-  if (number == 0) return MarkLocked(kJoinName, join, run);  // says why
+  const uint32_t number = FindOrCreate(kJoinName);  // before this rank is among the joined
+  if (number == kNone || number == kFull) return number;
   BoardHeader& header = memory_.header();
   // What changes until the others have joined this rank does not follow (MarkWord::kVersion).
   numbers_.clear();
@@ -54,9 +50,9 @@ absl::StatusOr<uint32_t> Board::JoinLocked(absl::Span<const std::string_view> ow
                       memory_.entry(n).last_log_end.load() > joined_at_;
     if (!mine) MarkNeutral(n);
   }
-  const absl::StatusOr<uint32_t> marked = MarkLocked(kJoinName, join, run);
+  const uint32_t marked = MarkLocked(kJoinName, join, run);
   header.join_number = number;
-  header.join_position = header.log_end.load(std::memory_order_acquire);
+  header.join_position = memory_.log_end();
   FinishJoin();
   return marked;
 }
@@ -77,7 +73,7 @@ bool Board::Settle(uint32_t number) {
   OweLess(number);
   BoardHeader& header = memory_.header();
   --header.owed;
-  header.join_position = header.log_end.load(std::memory_order_acquire);
+  header.join_position = memory_.log_end();
   return FinishJoin();
 }
 

@@ -1,32 +1,43 @@
 #include <algorithm>
+#include <utility>
 
 #include "hostfile/printable.h"
 #include "runtime/engine/board_lock.h"
 
 namespace hvd {
-namespace {
 
-// An outbox word: a tag that says whose turn of the ring it is, and a number or a local rank. The
-// tag is the low half of the word's place in the outbox, and may wrap: what else can lie there is
-// from the ring's last turn, so it differs by the ring's length, which is less than 2^32.
-constexpr int kTagShift = 32;
-
-}  // namespace
+// The outbox is a list through the entries, since each number is in flight once at most, and
+// through the positions, since each local rank leaves once. A word is a number, or says who has
+// left.
+uint32_t& Board::NextOut(uint32_t word) const {
+  if ((word & kLeftFlag) == 0) return memory_.entry(word).next_out;
+  return memory_.position(static_cast<int>(word & ~kLeftFlag)).next_out;
+}
 
 void Board::PushOutbox(uint32_t word) {
-  const uint64_t at = memory_.header().outbox_end.fetch_add(1, std::memory_order_relaxed);
-  memory_.outbox(at).store((at + 1) << kTagShift | word, std::memory_order_release);
+  std::atomic<uint32_t>& outbox = memory_.header().outbox;
+  uint32_t before = outbox.load(std::memory_order_relaxed);
+  do {
+    NextOut(word) = before;
+  } while (!outbox.compare_exchange_weak(before, word, std::memory_order_release,
+                                         std::memory_order_relaxed));
 }
 
 bool Board::HasOutbox() const {
-  const uint64_t word = memory_.outbox(outbox_begin_).load(std::memory_order_acquire);
-  return word >> kTagShift == ((outbox_begin_ + 1) & 0xffffffffu);
+  return outbox_ != 0 || memory_.header().outbox.load(std::memory_order_acquire) != 0;
 }
 
 std::optional<OutboxEntry> Board::TakeOutbox() {
   if (!HasOutbox()) return std::nullopt;
-  const auto word =
-      static_cast<uint32_t>(memory_.outbox(outbox_begin_++).load(std::memory_order_relaxed));
+  if (outbox_ == 0) {
+    uint32_t pushed = memory_.header().outbox.exchange(0, std::memory_order_acq_rel);
+    if (!Follow()) return std::nullopt;  // the epoch has ended
+    while (pushed != 0) {
+      const uint32_t before = std::exchange(NextOut(pushed), outbox_);
+      outbox_ = std::exchange(pushed, before);
+    }
+  }
+  const uint32_t word = std::exchange(outbox_, NextOut(outbox_));
   OutboxEntry taken;
   if ((word & kLeftFlag) == 0) {
     // As in ReadSlot: what this process's other threads wrote to the entry came before their marks.
@@ -60,11 +71,22 @@ void Board::Append(absl::Span<const LogEntry> batch) {
 }
 
 absl::StatusOr<std::optional<uint32_t>> Board::Adopt(std::string_view name) {
-  Lock lock(*this);
-  if (!lock.held()) return absl::AbortedError(CauseOf(*place_.page).text);
-  memory_.header().room_wanted.store(1);
-  const uint32_t number = FindOrCreate(name);
-  if (number == 0) return std::optional<uint32_t>();
+  std::optional<uint32_t> adopted;
+  const absl::StatusOr<uint32_t> found = WithRoom(name, [&]() -> absl::StatusOr<uint32_t> {
+    memory_.header().room_wanted.store(1);
+    const uint32_t number = FindOrCreate(name);
+    if (number == kNone || number == kFull) return number;
+    const absl::StatusOr<bool> claimed = ClaimNeutral(number, name);
+    if (!claimed.ok()) return claimed.status();
+    if (*claimed) adopted = number;
+    return number;
+  });
+  if (!found.ok()) return found.status();
+  return adopted;
+}
+
+// Under the lock. False while a rank here is too far behind.
+absl::StatusOr<bool> Board::ClaimNeutral(uint32_t number, std::string_view name) {
   BoardEntry& entry = memory_.entry(number);
   const MarkWord word(entry.word.load(std::memory_order_acquire));
   const bool all_joined = memory_.header().joined_count == static_cast<uint32_t>(place_.local_size);
@@ -72,11 +94,11 @@ absl::StatusOr<std::optional<uint32_t>> Board::Adopt(std::string_view name) {
     return absl::InternalError("the root decided " + ShownName(name) +
                                ", which no rank of this host has submitted");
   }
-  if (word.neutral() < place_.local_size || !IsIdle(entry, word)) return std::optional<uint32_t>();
+  if (word.neutral() < place_.local_size || !IsIdle(entry, word)) return false;
   memory_.header().room_wanted.store(0);
   entry.claimed = word.bits();
   entry.word.store(word.Claimed().bits(), std::memory_order_release);
-  return std::optional<uint32_t>(number);
+  return true;
 }
 
 }  // namespace hvd

@@ -105,12 +105,14 @@ void Board::AppendEntry(const LogEntry& agreed) {
   const MarkWord claimed(entry.claimed);
   entry.neutral = {};
   if (fine && agreed.signature.kind == RequestKind::kJoin) ClearNeutral();
-  const uint64_t seq = header.log_end.fetch_add(1, std::memory_order_relaxed);
+  const LogPlace place(header.log_end.fetch_add(1, std::memory_order_acq_rel));
+  if (!FollowLog(place.chunk())) return;  // the epoch has ended
+  const uint64_t seq = place.seq();
   entry.last_log_end.store(seq + 1, std::memory_order_relaxed);
   // From here on the entry is like any other, but nobody marks it before it has executed it.
   entry.word.fetch_add((anew ? MarkWord::kVersion : 0) - MarkWord::kInFlight,
                        std::memory_order_release);
-  LogSlot& slot = memory_.slot(seq);
+  LogSlot& slot = memory_.slot(place.chunk(), seq);
   WriteSlot(&slot, agreed, claimed);
   header.appended_bytes.fetch_add(slot.bytes, std::memory_order_relaxed);
   slot.published.store(seq + 1, std::memory_order_release);
@@ -161,30 +163,26 @@ LogEntry Board::ReadSlot(uint64_t seq) const {
   return agreed;
 }
 
-uint64_t Board::BatchBegin(uint64_t batch) const {
-  return batch == 0 ? 0 : memory_.batch_end(batch - 1).load(std::memory_order_acquire);
-}
-
 bool Board::HasNext() const {
-  const uint64_t batch = next_batch_.load(std::memory_order_relaxed);
-  return memory_.batch_end(batch).load(std::memory_order_acquire) > BatchBegin(batch);
+  const uint64_t begin = executed_.load(std::memory_order_relaxed);
+  return Follow() && memory_.batch_end(begin).load(std::memory_order_acquire) > begin;
 }
 
+// Whoever closed the batch may have seen more of the board than this rank.
 std::vector<LogEntry> Board::NextBatch() const {
-  const uint64_t batch = next_batch_.load(std::memory_order_relaxed);
-  const uint64_t begin = BatchBegin(batch);
-  const uint64_t end = memory_.batch_end(batch).load(std::memory_order_acquire);
   std::vector<LogEntry> entries;
-  if (end <= begin) return entries;
+  if (!HasNext()) return entries;
+  const uint64_t begin = executed_.load(std::memory_order_relaxed);
+  const uint64_t end = memory_.batch_end(begin).load(std::memory_order_acquire);
+  if (!Follow()) return entries;
   entries.reserve(end - begin);
   for (uint64_t seq = begin; seq < end; ++seq) entries.push_back(ReadSlot(seq));
   return entries;
 }
 
 void Board::Advance() {
-  const uint64_t batch = next_batch_.load(std::memory_order_relaxed);
-  const uint64_t begin = BatchBegin(batch);
-  const uint64_t end = memory_.batch_end(batch).load(std::memory_order_acquire);
+  const uint64_t begin = executed_.load(std::memory_order_relaxed);
+  const uint64_t end = memory_.batch_end(begin).load(std::memory_order_acquire);
   const bool away =
       joined_.load(std::memory_order_relaxed) || left_.load(std::memory_order_relaxed);
   if (!away) {
@@ -199,7 +197,7 @@ void Board::Advance() {
   } else if (left_.load()) {
     AdvanceLeft(begin, end);
   }
-  next_batch_.store(batch + 1, std::memory_order_release);
+  executed_.store(end, std::memory_order_release);
   std::atomic<uint32_t>& wanted = memory_.header().room_wanted;
   if (place_.several_hosts && wanted.load() != 0 && wanted.exchange(0) != 0) {
     RingHost();
@@ -207,27 +205,25 @@ void Board::Advance() {
 }
 
 bool Board::IsAgreed(uint32_t number) const {
-  const uint64_t executed = BatchBegin(next_batch_.load(std::memory_order_acquire));
+  const uint64_t executed = executed_.load(std::memory_order_acquire);
   return memory_.entry(number).last_log_end.load(std::memory_order_acquire) > executed;
 }
 
-// Where the open batch begins; `batch` becomes its index. Ends grow along the ring, so one that
-// does not is from the ring's last turn, and that batch is still open.
-uint64_t Board::FindOpen(uint64_t* batch) const {
-  *batch = next_batch_.load(std::memory_order_acquire);
-  uint64_t begin = BatchBegin(*batch);
-  for (;;) {
-    const uint64_t end = memory_.batch_end(*batch).load(std::memory_order_acquire);
-    if (end <= begin) return begin;
+// Where the open batch begins. Each batch says where the next begins; one that says what lies
+// before it is of the ring's last turn, and that batch is still open.
+uint64_t Board::FindOpen() const {
+  uint64_t begin = executed_.load(std::memory_order_acquire);
+  while (Follow()) {
+    const uint64_t end = memory_.batch_end(begin).load(std::memory_order_acquire);
+    if (end <= begin) break;
     begin = end;
-    ++*batch;
   }
+  return begin;
 }
 
 bool Board::HasOpen() const {
   if (place_.several_hosts) return false;
-  uint64_t batch = 0;
-  const uint64_t begin = FindOpen(&batch);
+  const uint64_t begin = FindOpen();
   return memory_.slot(begin).published.load(std::memory_order_acquire) == begin + 1;
 }
 
@@ -243,17 +239,17 @@ void Board::Close() {
 // A batch is what has been published without a gap: an entry whose writer is not done yet, and all
 // after it, come with the next one.
 void Board::CloseAll() {
-  uint64_t batch = 0;
-  const uint64_t begin = FindOpen(&batch);
-  uint64_t stale = memory_.batch_end(batch).load(std::memory_order_relaxed);
+  const uint64_t begin = FindOpen();
+  std::atomic<uint64_t>& batch_end = memory_.batch_end(begin);
+  uint64_t stale = batch_end.load(std::memory_order_relaxed);
   uint64_t end = begin, bytes = 0;
-  for (; end < begin + place_.entries; ++end) {
+  for (;; ++end) {
     const LogSlot& slot = memory_.slot(end);
     if (slot.published.load(std::memory_order_acquire) != end + 1) break;
     bytes += slot.bytes;
   }
   if (end == begin || stale > begin) return;
-  if (memory_.batch_end(batch).compare_exchange_strong(stale, end)) {
+  if (batch_end.compare_exchange_strong(stale, end)) {
     memory_.header().closed_bytes.fetch_add(bytes, std::memory_order_release);
   }
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/engine/board_lock.h"
@@ -5,7 +6,9 @@
 namespace hvd {
 namespace {
 
-constexpr uint32_t kNone = 0;  // numbers start at 1, so zeroed memory is an empty board
+// How many entries are looked at for one that is idle, where the board can grow instead: so a new
+// name costs no more where many are outstanding.
+constexpr uint32_t kLooks = 4096;
 
 uint64_t HashName(std::string_view name, uint64_t seed) {
   uint64_t hash = seed ^ name.size();
@@ -34,14 +37,16 @@ std::string Board::Name(uint32_t number) const {
 }
 
 absl::Status Board::Keep(std::string_view name) {
-  Lock lock(*this);
-  if (!lock.held()) return absl::AbortedError(CauseOf(*place_.page).text);
-  const uint32_t number = FindOrCreate(name);
-  if (number == 0) return NoRoom();
-  BoardEntry& entry = memory_.entry(number);
-  if (!entry.kept) ++memory_.header().kept;
-  entry.kept = true;
-  return absl::OkStatus();
+  BoardHeader& header = memory_.header();
+  const auto keep = [&]() -> absl::StatusOr<uint32_t> {
+    ++header.kept;  // there is room for these beyond what may be pending
+    const uint32_t number = FindOrCreate(name);
+    const bool found = number != kNone && number != kFull;
+    if (!found || memory_.entry(number).kept) --header.kept;
+    if (found) memory_.entry(number).kept = true;
+    return number;
+  };
+  return WithRoom(name, keep).status();
 }
 
 void Board::Release(std::string_view name) {
@@ -51,12 +56,6 @@ void Board::Release(std::string_view name) {
   if (number == kNone || !memory_.entry(number).kept) return;
   memory_.entry(number).kept = false;
   --memory_.header().kept;
-}
-
-absl::Status Board::NoRoom() const {
-  return absl::ResourceExhaustedError("more than " +
-                                      std::to_string(place_.entries - memory_.header().kept) +
-                                      " tensors are pending at once; wait for some of them");
 }
 
 // Nobody wants it, and everybody is done with it.
@@ -70,23 +69,25 @@ bool Board::IsIdle(const BoardEntry& entry, MarkWord word) const {
 }
 
 void Board::Unlink(uint32_t number) {
-  uint32_t* link = &memory_.bucket(memory_.entry(number).bucket);
+  uint32_t* link = &memory_.bucket_of(number, memory_.entry(number).bucket);
   while (*link != number) link = &memory_.entry(*link).next;
   *link = memory_.entry(number).next;
 }
 
 // Takes an entry that nobody uses away from its name. Ranks that remember it find its word changed;
 // one that marks it at this moment wins, and the search goes on.
-uint32_t Board::TakeIdleEntry() {
+uint32_t Board::TakeIdleEntry(uint32_t limit) {
   BoardHeader& header = memory_.header();
   const int ready = static_cast<int>(header.joined_count);
-  if (header.used < place_.entries) {
+  if (header.used < std::min(memory_.numbers(), limit)) {
     BoardEntry& entry = memory_.entry(++header.used);
     entry.word.store(MarkWord(0).Renamed(ready).bits(), std::memory_order_release);
     return header.used;
   }
-  for (uint32_t tried = 0; tried < place_.entries; ++tried) {
-    header.clock_hand = header.clock_hand % place_.entries + 1;
+  const bool may_grow = header.used < limit && memory_.MayGrow();
+  const uint32_t looks = may_grow ? std::min(header.used, kLooks) : header.used;
+  for (uint32_t tried = 0; tried < looks; ++tried) {
+    header.clock_hand = header.clock_hand % header.used + 1;
     BoardEntry& entry = memory_.entry(header.clock_hand);
     uint64_t seen = entry.word.load(std::memory_order_acquire);
     if (!entry.kept && IsIdle(entry, MarkWord(seen)) &&
@@ -95,7 +96,7 @@ uint32_t Board::TakeIdleEntry() {
       return header.clock_hand;
     }
   }
-  return kNone;
+  return may_grow ? kNone : kFull;
 }
 
 uint32_t Board::Find(std::string_view name) const {
@@ -104,10 +105,12 @@ uint32_t Board::Find(std::string_view name) const {
 
 uint32_t Board::Find(std::string_view name, uint64_t hash, uint64_t hash_b) const {
   const std::string_view kept = name.substr(0, BoardEntry::kNameKept);
-  for (uint32_t n = memory_.bucket(hash); n != kNone; n = memory_.entry(n).next) {
-    const BoardEntry& found = memory_.entry(n);
-    if (found.hash_b == hash_b && found.name_length == name.size() && KeptName(found) == kept) {
-      return n;
+  for (int chunk = 0; chunk < memory_.chunks(); ++chunk) {
+    for (uint32_t n = memory_.bucket(chunk, hash); n != kNone; n = memory_.entry(n).next) {
+      const BoardEntry& found = memory_.entry(n);
+      if (found.hash_b == hash_b && found.name_length == name.size() && KeptName(found) == kept) {
+        return n;
+      }
     }
   }
   return kNone;
@@ -117,20 +120,27 @@ uint32_t Board::FindOrCreate(std::string_view name) {
   const uint64_t hash = HashName(name, kSeedA);
   const uint64_t hash_b = HashName(name, kSeedB);
   if (const uint32_t found = Find(name, hash, hash_b); found != kNone) return found;
-  const uint32_t number = TakeIdleEntry();
-  if (number == kNone) return kNone;
+  // Hvd's own calls keep their names: they are few, and have room when users' have none left.
+  const bool own = name.substr(0, 1) == kOwnName;
+  uint32_t& kept = memory_.header().kept;
+  kept += own ? 1 : 0;
+  const uint32_t number = TakeIdleEntry(place_.most_pending + kept);
+  if (number == kNone || number == kFull) {
+    kept -= own ? 1 : 0;
+    return number;
+  }
   BoardEntry& made = memory_.entry(number);
   made.hash_b = hash_b;
   made.name_length = static_cast<uint32_t>(name.size());
   std::memcpy(made.name, name.data(), std::min<size_t>(name.size(), BoardEntry::kNameKept));
   made.tenant = ++memory_.header().tenants;
-  made.kept = false;
+  made.kept = own;
   made.registered = false;
   made.mismatch = false;
   made.changed = {};
   made.neutral = memory_.header().joined;
-  made.bucket = static_cast<uint32_t>(hash & (2 * place_.entries - 1));
-  uint32_t& bucket = memory_.bucket(hash);
+  made.bucket = static_cast<uint32_t>(hash);  // what is needed of it
+  uint32_t& bucket = memory_.bucket_of(number, hash);
   made.next = bucket;
   bucket = number;
   return number;
@@ -145,7 +155,9 @@ void Board::Remember(uint32_t number, std::string_view name) {
     known.name = name;
     numbers_[known.name] = number;
   }
-  const BoardEntry& entry = memory_.entry(number);
+  BoardEntry& entry = memory_.entry(number);
+  known.entry = &entry;
+  known.outstanding = &memory_.outstanding(place_.local_rank, number);
   known.version = MarkWord(entry.word.load(std::memory_order_relaxed)).version();
   known.registered = entry.registered;
   if (known.registered) known.agreed = entry.agreed;

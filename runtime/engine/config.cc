@@ -44,6 +44,7 @@ void TakeAlgorithms(const SettingValues& values, EngineConfig* config) {
   config->batch_wait_us = Whole(values, Id::kBatchWait);
   config->bucket_bytes = Whole(values, Id::kBucketBytes);
   config->dynamic_process_sets = values.Flag(Id::kDynamicProcessSets);
+  config->max_pending = static_cast<uint32_t>(Whole(values, Id::kMaxPending));
   const auto bytes = [&values](Id id, size_t* field) {
     if (values.IsSet(id)) *field = static_cast<size_t>(values.Number(id));
   };

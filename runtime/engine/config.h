@@ -29,6 +29,7 @@ struct EngineConfig {
   bool disable_group_fusion = false;
   int64_t batch_wait_us = 50;  // how long a batch that nobody waits for stays open
   bool dynamic_process_sets = true;
+  uint32_t max_pending = 1u << 20;  // tensors of a process set that a host may have pending at once
   int64_t bucket_bytes = 25 << 20;  // of a gradient bucket's tensors that travel together
 
   // Of the algorithms; what is not set stays as the collectives measured it.

@@ -47,8 +47,11 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
       stall_(world_->watch(), world_->members()),
       batch_wait_us_(config.batch_wait_us),
       fusion_threshold_(config.fusion_threshold),
-      by_number_(Board::kEntries + 1) {
+      by_number_(Board::kNumbers + 1) {
   (void)OutOfMemory();  // while there is some
+  world_->board().set_before_mark([this](uint32_t number) {
+    if (by_number_.size() <= number) by_number_.resize(2 * size_t{number});
+  });
   world_->SetThresholds(config_.thresholds);
   world_->waiter().set_on_question([this] { AnswerHvdd(); });
   world_->activity().state.store(RankState::kIdle);
@@ -67,6 +70,7 @@ Engine::~Engine() {
   world_->waiter().Ring();  // it may sleep as executor
   thread_.join();
   world_->waiter().set_on_question(nullptr);
+  world_->board().set_before_mark(nullptr);
   world_->activity().pending.store(0);
   world_->activity().state.store(RankState::kLeft);
 }

@@ -234,7 +234,7 @@ class Engine {
   // Of config_, for those who submit.
   std::atomic<int64_t> batch_wait_us_, fusion_threshold_;
   Names names_;
-  std::vector<LocalName*> by_number_;  // what is pending under each number of the board
+  std::vector<LocalName*> by_number_;  // what is pending under each number; others are beyond it
   std::vector<LocalName*> numbered_;   // names with a direct number, but turns
   uint64_t oldest_use_ = 0;            // none of those was used last before this one
   uint64_t submissions_ = 0;

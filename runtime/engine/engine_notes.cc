@@ -115,7 +115,7 @@ void Engine::AnswerHvdd() try {
 
 void Engine::NoteDirect(const Request& request, int64_t begin_ns) {
   const Signature& signature = request.signature;
-  const TracedTensor tensor = {Board::kEntries + request.local->ticket.number,
+  const TracedTensor tensor = {Board::kMostNumbers + request.local->ticket.number,
                                PlainName(*request.local->name), InputBytes(request)};
   metrics_.Done(signature.kind, tensor.bytes);
   if (!std::exchange(waited_, false)) metrics_.CameLast();

@@ -1,5 +1,6 @@
 // The executor's work: one thread at a time.
 #include <algorithm>
+#include <utility>
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/fusion.h"
@@ -94,7 +95,9 @@ bool Engine::StepLog() {
     if (!board.HasNext()) return false;
   }
   const std::vector<LogEntry> batch = board.NextBatch();
+  if (batch.empty()) return false;  // the epoch has ended: the wait says so
   std::vector<Request*> requests;
+  requests.reserve(batch.size());
   // So it is, too, when this rank's mark was refused because the epoch ends.
   if (!FindRequests(batch, &requests)) {
     Break(
@@ -109,11 +112,11 @@ bool Engine::StepLog() {
 bool Engine::FindRequests(const std::vector<LogEntry>& batch, std::vector<Request*>* requests) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (const LogEntry& entry : batch) {
-    LocalName*& name = by_number_[entry.number];
+    LocalName* name = nullptr;
+    if (entry.number < by_number_.size()) std::swap(name, by_number_[entry.number]);
     requests->push_back(name != nullptr ? name->pending : nullptr);
     if (name == nullptr && joining_ == nullptr) return false;
     if (name != nullptr) TakeNumberLocked(entry, name);
-    name = nullptr;
   }
   return true;
 }

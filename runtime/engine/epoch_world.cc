@@ -63,18 +63,19 @@ absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::Join(Session* session,
   return world;
 }
 
-absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::Alone() {
+absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::Alone(const JoinOptions& options) {
   std::unique_ptr<EpochWorld> world(new EpochWorld(Topology({{"localhost", 1}}), 0));
   auto memory = HostMemory::Alone(FirstBytes(world->topology_, 0));
   if (!memory.ok()) return memory.status();
   world->grant_.epoch = 1;
   world->grant_.memory = std::move(*memory);
-  if (absl::Status met = world->Meet(nullptr, {}); !met.ok()) return met;
+  if (absl::Status met = world->Meet(nullptr, options); !met.ok()) return met;
   return world;
 }
 
 absl::Status EpochWorld::Meet(Session* session, const JoinOptions& options) {
   region_ = grant_.memory->after_page();
+  max_pending_ = options.max_pending;
   const int cores = UsableCores(options.host_cores);
   waiter_ = std::make_unique<Waiter>(page(), place().local_rank, event_fds(),
                                      WaitPolicy::For(place().local_size, cores));
@@ -130,6 +131,7 @@ int EpochWorld::LocalRankInJob(int local_rank) const {
 
 void EpochWorld::GiveMemoryBack() {
   if (job_ == nullptr || place().local_rank != 0) return;
+  board_->GiveGrown();
   const size_t bytes = RegionShape(topology_, place().host).bytes;
   job_->grant_.memory->GiveRegion(set_.region, bytes);
 }
@@ -178,6 +180,9 @@ void EpochWorld::BuildAgreement() {
   board.world_size = topology_.size();
   board.several_hosts = topology_.hosts().size() > 1;
   board.host = place().host;
+  board.space = job().grant_.memory.get();
+  board.most_pending = job().max_pending_;
+  board.set = set_.id;
   if (!set_.global_ranks.empty()) board.global_ranks = set_.global_ranks.data();
   if (!board.several_hosts) {
     std::byte* const direct_at = region_ + RegionShape(topology_, place().host).direct_at;

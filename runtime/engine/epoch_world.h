@@ -35,10 +35,11 @@ using TransportFactory =
 
 struct JoinOptions {
   uint64_t after_epoch = 0;
-  int host_cores = 0;               // what the host's ranks share; 0: count them
-  TransportFactory make_transport;  // called in a job of several hosts
-  Arena* arena = nullptr;           // the process's, shared with the host's ranks; null: none
-  std::vector<Term> terms = {};     // the library's is added
+  int host_cores = 0;                         // what the host's ranks share; 0: count them
+  TransportFactory make_transport = nullptr;  // called in a job of several hosts
+  Arena* arena = nullptr;        // the process's, shared with the host's ranks; null: none
+  std::vector<Term> terms = {};  // the library's is added
+  uint32_t max_pending = BoardPlace().most_pending;  // HVD_MAX_PENDING
 };
 
 // The global set is one of them.
@@ -58,7 +59,7 @@ class EpochWorld {
   static absl::StatusOr<std::unique_ptr<EpochWorld>> Join(Session* session,
                                                           const JoinOptions& options);
   // A job of one rank, without a launcher.
-  static absl::StatusOr<std::unique_ptr<EpochWorld>> Alone();
+  static absl::StatusOr<std::unique_ptr<EpochWorld>> Alone(const JoinOptions& options = {});
   // A process set; all its members at once. `job` is borrowed and outlives it.
   static absl::StatusOr<std::unique_ptr<EpochWorld>> ForSet(EpochWorld* job, SetPlace place);
   ~EpochWorld();
@@ -116,6 +117,7 @@ class EpochWorld {
   const SetPlace set_;
   // Of the global set's.
   EpochGrant grant_;
+  uint32_t max_pending_ = 0;
   std::unique_ptr<HostArenas> arenas_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Waiter> waiter_;

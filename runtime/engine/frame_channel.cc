@@ -2,91 +2,97 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace hvd {
 
-FrameChannel::FrameChannel(Transport* transport, int peer, uint16_t channel, uint64_t generation)
-    : transport_(transport),
-      peer_(peer),
-      tag_{channel, static_cast<uint32_t>(generation)},
-      generation_(generation) {}
+FrameChannel::FrameChannel(const FramePlace& place)
+    : place_(place), tag_{place.channel, static_cast<uint32_t>(place.generation)} {}
 
-absl::Status FrameChannel::Send(const std::string& message) {
-  if (message.size() > kMaxMessage) {
-    return absl::InternalError("an agreement message to rank " + std::to_string(peer_) + " has " +
-                               std::to_string(message.size()) + " bytes; 16 MiB are the most");
+absl::Status FrameChannel::Send(Message message) {
+  if (const absl::StatusOr<bool> unsent = HasUnsent(); !unsent.ok()) return unsent.status();
+  Sending& sending = *sending_.emplace_back(std::make_unique<Sending>());
+  sending.message = std::move(message);
+  const std::string& bytes = *sending.message;
+  sending.frame.length = bytes.size();
+  sending.frame.generation = place_.generation;
+  size_t at = std::min(sending.frame.bytes.size(), bytes.size());
+  std::memcpy(sending.frame.bytes.data(), bytes.data(), at);
+  absl::Status sent = SendPart(&sending, &sending.frame, sizeof(Frame));
+  while (sent.ok() && at < bytes.size()) {
+    const size_t part = std::min(place_.part_bytes, bytes.size() - at);
+    sent = SendPart(&sending, bytes.data() + at, part);
+    at += part;
   }
-  auto sending = std::make_unique<Sending>();
-  sending->frame = std::make_unique<Frame>();
-  Frame& frame = *sending->frame;
-  frame.length = message.size();
-  frame.generation = generation_;
-  const size_t part = std::min(frame.bytes.size(), message.size());
-  std::memcpy(frame.bytes.data(), message.data(), part);
-  auto sent = transport_->Send(peer_, tag_, &frame, sizeof(Frame));
+  return sent;
+}
+
+absl::Status FrameChannel::SendPart(Sending* sending, const void* data, size_t bytes) {
+  auto sent = place_.transport->Send(place_.peer, tag_, data, bytes);
   if (!sent.ok()) return sent.status();
-  sending->frame_sent = std::move(*sent);
-  transport_->notes().Sent(peer_, tag_);
-  if (part < message.size()) {
-    sending->rest = message.substr(part);
-    sent = transport_->Send(peer_, tag_, sending->rest.data(), sending->rest.size());
-    if (!sent.ok()) return sent.status();
-    sending->rest_sent = std::move(*sent);
-    transport_->notes().Sent(peer_, tag_);
-  }
-  sending_.push_back(std::move(sending));
+  sending->sends.push_back(std::move(*sent));
+  place_.transport->notes().Sent(place_.peer, tag_);
   return absl::OkStatus();
 }
 
-absl::Status FrameChannel::PostReceive(void* data, size_t bytes) {
-  auto request = transport_->Receive(peer_, tag_, data, bytes);
+size_t FrameChannel::NextPart() const {
+  return static_cast<size_t>(std::min<uint64_t>(place_.part_bytes, missing_));
+}
+
+// Of a message that is not for this user the parts come one over the other.
+absl::Status FrameChannel::PostReceive() {
+  void* data = incoming_.get();
+  size_t bytes = sizeof(Frame);
+  if (missing_ > 0) {
+    bytes = NextPart();
+    const size_t kept = message_.size();
+    message_.resize(kept + bytes);
+    data = message_.data() + kept;
+  }
+  auto request = place_.transport->Receive(place_.peer, tag_, data, bytes);
   if (!request.ok()) return request.status();
   receiving_ = std::move(*request);
-  transport_->notes().Asked(peer_, tag_);
+  place_.transport->notes().Asked(place_.peer, tag_);
   return absl::OkStatus();
+}
+
+// What has come is a frame.
+void FrameChannel::TakeFrame() {
+  const Frame& frame = *incoming_;
+  const size_t part = static_cast<size_t>(std::min<uint64_t>(frame.length, frame.bytes.size()));
+  message_.assign(frame.bytes.data(), part);
+  missing_ = frame.length - part;
 }
 
 absl::StatusOr<std::optional<std::string>> FrameChannel::Receive() {
   while (true) {
     if (receiving_ == nullptr) {
-      absl::Status posted = receives_rest_ ? PostReceive(rest_.data(), rest_.size())
-                                           : PostReceive(incoming_.get(), sizeof(Frame));
-      if (!posted.ok()) return posted;
+      if (absl::Status posted = PostReceive(); !posted.ok()) return posted;
     }
     const absl::StatusOr<bool> came = receiving_->Test();
     if (!came.ok()) return came.status();
     if (!*came) return std::optional<std::string>();
     receiving_ = nullptr;
-    transport_->notes().Came(peer_, tag_);
-    const Frame& frame = *incoming_;
-    const bool is_ours = frame.generation == generation_;
-    if (receives_rest_) {
-      receives_rest_ = false;
-      if (!is_ours) continue;
-      return std::optional<std::string>(std::string(frame.bytes.data(), frame.bytes.size()) +
-                                        rest_);
+    place_.transport->notes().Came(place_.peer, tag_);
+    if (missing_ > 0) {
+      missing_ -= NextPart();
+    } else {
+      TakeFrame();
     }
-    if (frame.length > kMaxMessage) {
-      return absl::InternalError("rank " + std::to_string(peer_) +
-                                 " sent an agreement message larger than 16 MiB");
-    }
-    if (frame.length <= frame.bytes.size()) {
-      if (!is_ours) continue;
-      return std::optional<std::string>(std::string(frame.bytes.data(), frame.length));
-    }
-    receives_rest_ = true;
-    rest_.resize(frame.length - frame.bytes.size());
+    const bool is_ours = incoming_->generation == place_.generation;
+    if (!is_ours) message_.clear();
+    if (is_ours && missing_ == 0) return std::optional<std::string>(std::exchange(message_, {}));
   }
 }
 
 absl::StatusOr<bool> FrameChannel::HasUnsent() {
   while (!sending_.empty()) {
-    const Sending& oldest = *sending_.front();
-    for (TransportRequest* request : {oldest.frame_sent.get(), oldest.rest_sent.get()}) {
-      if (request == nullptr) continue;
-      const absl::StatusOr<bool> sent = request->Test();
+    auto& sends = sending_.front()->sends;
+    while (!sends.empty()) {
+      const absl::StatusOr<bool> sent = sends.front()->Test();
       if (!sent.ok()) return sent.status();
       if (!*sent) return true;
+      sends.pop_front();
     }
     sending_.pop_front();
   }

@@ -1,6 +1,9 @@
 // Messages of any length to one peer over a Transport, whose receives need a known length: a frame
-// of one size, and what does not fit into it as one more send. Keeps one receive posted, and sends
-// in flight as long as they need.
+// of one size, and what does not fit into it in parts, each a send of its own. Keeps one receive
+// posted, and sends in flight as long as they need.
+//
+// The receiver makes room for one part at a time, so a message takes no more memory there than has
+// come of it, and a part, whatever length its frame claims.
 #pragma once
 
 #include <array>
@@ -15,17 +18,26 @@
 
 namespace hvd {
 
+struct FramePlace {
+  Transport* transport = nullptr;  // borrowed, outlives the channel
+  int peer = 0;
+  uint16_t channel = 0;
+  // Of the channel's user, the same on both sides; what an earlier one has sent and nobody has read
+  // is dropped.
+  uint64_t generation = 0;
+  size_t part_bytes = size_t{4} << 20;  // the same on both sides
+};
+
 // Threads: as the Transport's, one caller at a time.
 class FrameChannel {
  public:
   static constexpr size_t kFrameBytes = 512;
-  static constexpr size_t kMaxMessage = 16u << 20;
+  // Several peers may be sent the same, which lives until all have it.
+  using Message = std::shared_ptr<const std::string>;
 
-  // `transport` is borrowed and outlives the channel. `generation`: of the channel's user, the same
-  // on both sides; what an earlier one has sent and nobody has read is dropped.
-  FrameChannel(Transport* transport, int peer, uint16_t channel, uint64_t generation = 0);
+  explicit FrameChannel(const FramePlace& place);
 
-  absl::Status Send(const std::string& message);
+  absl::Status Send(Message message);
   // The next whole message, if one has come. Does not make progress itself.
   absl::StatusOr<std::optional<std::string>> Receive();
   // Forgets sends that are done. True while some are not.
@@ -39,21 +51,22 @@ class FrameChannel {
     std::array<char, kFrameBytes - 16> bytes{};
   };
   struct Sending {
-    std::unique_ptr<Frame> frame;
-    std::string rest;
-    std::unique_ptr<TransportRequest> frame_sent, rest_sent;
+    Frame frame;
+    Message message;
+    std::deque<std::unique_ptr<TransportRequest>> sends;  // those that are not done, in order
   };
-  absl::Status PostReceive(void* data, size_t bytes);
+  absl::Status SendPart(Sending* sending, const void* data, size_t bytes);
+  absl::Status PostReceive();
+  void TakeFrame();
+  size_t NextPart() const;
 
-  Transport* const transport_;
-  const int peer_;
+  const FramePlace place_;
   // Generations are apart by their tags already, but transports keep only some bits of those.
   const MessageTag tag_;
-  const uint64_t generation_;
   std::deque<std::unique_ptr<Sending>> sending_;
   std::unique_ptr<Frame> incoming_ = std::make_unique<Frame>();
-  std::string rest_;  // of the message whose frame has come
-  bool receives_rest_ = false;
+  std::string message_;   // what has come of the message whose frame has come; of another: nothing
+  uint64_t missing_ = 0;  // of it
   std::unique_ptr<TransportRequest> receiving_;  // destroyed before what it writes to
 };
 

@@ -1,5 +1,7 @@
 #include "runtime/engine/leader.h"
 
+#include <utility>
+
 #include "runtime/engine/agreement_words.h"
 
 namespace hvd {
@@ -7,6 +9,10 @@ namespace {
 
 // Pokes at the transport to get an abort out; a dead peer must not hold it up.
 constexpr int kAbortProgress = 10000;
+
+FrameChannel::Message Shared(std::string bytes) {
+  return std::make_shared<const std::string>(std::move(bytes));
+}
 
 }  // namespace
 
@@ -17,7 +23,10 @@ Leader::Leader(const LeaderParts& parts)
   for (const int host : hosts) {
     const int rank = parts.topology->first_rank(host);
     neighbours_.push_back(std::unique_ptr<Neighbour>(
-        new Neighbour{host, FrameChannel(parts.transport, rank, parts.channel, parts.generation)}));
+        new Neighbour{host, FrameChannel({.transport = parts.transport,
+                                          .peer = rank,
+                                          .channel = parts.channel,
+                                          .generation = parts.generation})}));
   }
 }
 
@@ -27,17 +36,22 @@ absl::StatusOr<bool> Leader::Step() {
   }
   absl::StatusOr<LeaderCore::Turn> turn = core_.TakeTurn();
   if (!turn.ok()) return turn.status();
+  // What has been marked after the end, a leave above all, must not be taken for its cause.
+  if (const HostPage& page = parts_.board->page(); page.aborted.load() != 0) {
+    SpreadAbort(CauseOf(page));
+    return absl::AbortedError(CauseOf(page).text);
+  }
   if (turn->up) {
-    absl::Status sent = neighbours_.front()->channel.Send(EncodeAgreement(*turn->up));
+    absl::Status sent = neighbours_.front()->channel.Send(Shared(EncodeAgreement(*turn->up)));
     if (!sent.ok()) return sent;
   }
   for (const AgreementMessage& message : turn->down) {
-    if (absl::Status sent = SendDown(EncodeAgreement(message)); !sent.ok()) return sent;
+    if (absl::Status sent = SendDown(Shared(EncodeAgreement(message))); !sent.ok()) return sent;
   }
   return turn->appended;
 }
 
-absl::Status Leader::SendDown(const std::string& bytes) {
+absl::Status Leader::SendDown(const FrameChannel::Message& bytes) {
   for (size_t i = is_root() ? 0 : 1; i < neighbours_.size(); ++i) {
     if (absl::Status sent = neighbours_[i]->channel.Send(bytes); !sent.ok()) return sent;
   }
@@ -72,7 +86,7 @@ void Leader::SpreadAbort(const AbortCause& cause) {
   AgreementMessage message;
   message.aborted = *cause.text == 0 ? "the epoch was aborted" : cause.text;
   message.abort_rank = cause.rank;
-  const std::string bytes = EncodeAgreement(message);
+  const FrameChannel::Message bytes = Shared(EncodeAgreement(message));
   for (auto& neighbour : neighbours_) {
     if (!neighbour->channel.Send(bytes).ok()) return;
   }

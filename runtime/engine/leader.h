@@ -51,7 +51,7 @@ class Leader {
     FrameChannel channel;
   };
   absl::Status Hear(Neighbour* neighbour);
-  absl::Status SendDown(const std::string& bytes);
+  absl::Status SendDown(const FrameChannel::Message& bytes);
 
   const LeaderParts parts_;
   LeaderCore core_;

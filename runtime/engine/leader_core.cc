@@ -206,7 +206,7 @@ void LeaderCore::ReportUp(LeaderTensor* tensor) {
 
 // A rank that has left answers what it has asked for before, and nothing else.
 absl::Status LeaderCore::OnLeft(int source, const LeftNote& note) {
-  lefts_.push_back({source, note.rank, note.names});
+  lefts_.push_back({source, note.rank, {note.names.begin(), note.names.end()}});
   if (!is_root()) up_.lefts.push_back({note.rank, StillToReport(source, note.names)});
   absl::Status status;
   tensors_.ForEach([&](LeaderTensor* tensor) {
@@ -219,25 +219,24 @@ absl::Status LeaderCore::OnLeft(int source, const LeftNote& note) {
 // also what was reported to this leader and waits here for others, but not what was reported
 // upwards, which may be decided there by now, and that was all of it. `names`: the same as the
 // source says it, which leaves out what it has reported to this leader.
-std::vector<std::string> LeaderCore::StillToReport(int source, std::vector<std::string> names) {
-  std::erase_if(names, [this](const std::string& name) {
+std::vector<std::string> LeaderCore::StillToReport(int source,
+                                                   const std::vector<std::string>& names) {
+  std::unordered_set<std::string> still(names.begin(), names.end());
+  std::erase_if(still, [this](const std::string& name) {
     const LeaderTensor* tensor = tensors_.FindName(name);
     return tensor != nullptr && tensor->pending;
   });
   tensors_.ForEach([&](LeaderTensor* tensor) {
-    if ((tensor->present >> source & 1) == 0) return;
-    if (std::find(names.begin(), names.end(), tensor->name) != names.end()) return;
-    names.push_back(tensor->name);
+    if ((tensor->present >> source & 1) != 0) still.insert(tensor->name);
   });
-  return names;
+  return {still.begin(), still.end()};
 }
 
 absl::Status LeaderCore::CheckLeft(const LeaderTensor& tensor) const {
   // Who has left has asked for the leave, and at the end that is everybody.
   if (tensor.present == 0 || tensor.kind() == RequestKind::kLeave) return absl::OkStatus();
   for (const Left& left : lefts_) {
-    if ((tensor.present >> left.source & 1) == 0 &&
-        std::find(left.names.begin(), left.names.end(), tensor.name) == left.names.end()) {
+    if ((tensor.present >> left.source & 1) == 0 && left.names.count(tensor.name) == 0) {
       return parts_.board->AbortLeft(left.rank, tensor.name);
     }
   }

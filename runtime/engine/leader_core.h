@@ -9,6 +9,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -32,8 +33,8 @@ struct LeaderCoreParts {
   int host = 0;
   Board* board = nullptr;  // borrowed: this host's leader's
   int fan_out = LeaderTree::kFanOut;
-  uint32_t most_ids = Board::kEntries;  // how many tensors the root remembers
-  uint64_t ids_given = 0;               // before the first: tests begin late
+  uint32_t most_ids = 0;   // how many tensors the root remembers; 0: as many as its board numbers
+  uint64_t ids_given = 0;  // before the first: tests begin late
 };
 
 class LeaderCore {
@@ -73,7 +74,7 @@ class LeaderCore {
   struct Left {
     int source = 0;
     int rank = 0;
-    std::vector<std::string> names;
+    std::unordered_set<std::string> names;
   };
   struct Held {
     LogEntry entry;
@@ -87,7 +88,7 @@ class LeaderCore {
   void Merge(LeaderTensor* tensor, UpReport* report);
   absl::Status OnJoined(int source);
   absl::Status OnLeft(int source, const LeftNote& left);
-  std::vector<std::string> StillToReport(int source, std::vector<std::string> names);
+  std::vector<std::string> StillToReport(int source, const std::vector<std::string>& names);
   absl::Status CheckLeft(const LeaderTensor& tensor) const;
   void FinishIfAll(LeaderTensor* tensor);
   void ReportUp(LeaderTensor* tensor);
@@ -105,6 +106,9 @@ class LeaderCore {
   std::vector<uint64_t> PickRetired();
   void Retire(const std::vector<uint64_t>& ids);
   void FinishRetiring();
+  size_t most_ids() const {
+    return parts_.most_ids != 0 ? parts_.most_ids : parts_.board->numbers();
+  }
 
   const LeaderCoreParts parts_;
   const std::vector<int> children_;
@@ -121,6 +125,7 @@ class LeaderCore {
 
   uint64_t last_id_ = 0;  // the root's
   uint64_t turn_ = 0;
+  uint64_t decided_ = 0, look_at_ = 0;  // decisions; when to look again for ids to retire
   std::vector<uint64_t> retiring_;
   int retiring_children_ = 0;  // that may still use those ids
 

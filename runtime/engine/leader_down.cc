@@ -65,6 +65,7 @@ Decision LeaderCore::DecideTensor(LeaderTensor* tensor) {
   decision.has_signature = fine && (new_id || !tensor->all_same);
   if (decision.has_signature) decision.signature = entry.signature;
   tensor->used = turn_;
+  ++decided_;
   return decision;
 }
 
@@ -106,7 +107,7 @@ absl::Status LeaderCore::Apply(const Decision& decision) {
   held_.back().push_back(std::move(held));
   tensor->on_board = tensor->pending = false;
   tensor->present = 0;
-  for (Left& left : lefts_) std::erase(left.names, tensor->name);
+  for (Left& left : lefts_) left.names.erase(tensor->name);
   if (decision.error.empty() && tensor->agreed.kind == RequestKind::kJoin) joined_ = 0;
   tensors_.ForgetIfIdle(tensor);
   return absl::OkStatus();
@@ -132,15 +133,19 @@ absl::Status LeaderCore::AppendHeld() {
 }
 
 // The tensors that have not been used for longest, when there are too many. The next ones only once
-// all hosts have forgotten these: then no report can name them any more.
+// all hosts have forgotten these: then no report can name them any more. What is pending somewhere
+// keeps its id; where hardly anything is idle, the next look waits for as many decisions as make up
+// for it.
 std::vector<uint64_t> LeaderCore::PickRetired() {
   std::vector<uint64_t> picked;
-  if (tensors_.ids() <= parts_.most_ids || !retiring_.empty()) return picked;
+  if (tensors_.ids() <= most_ids() || !retiring_.empty() || decided_ < look_at_) return picked;
   std::vector<LeaderTensor*> idle;
   tensors_.ForEach([&idle](LeaderTensor* tensor) {
     if (tensor->id != 0 && !tensor->in_use()) idle.push_back(tensor);
   });
-  const size_t count = std::min<size_t>(idle.size(), parts_.most_ids / 4 + 1);
+  const size_t wanted = most_ids() / 4 + 1;
+  const size_t count = std::min(idle.size(), wanted);
+  if (count < wanted) look_at_ = decided_ + wanted;
   std::partial_sort(idle.begin(), idle.begin() + static_cast<ptrdiff_t>(count), idle.end(),
                     [](const LeaderTensor* a, const LeaderTensor* b) {
                       return a->used != b->used ? a->used < b->used : a->id < b->id;

@@ -1,5 +1,7 @@
 #include "runtime/engine/names.h"
 
+#include <algorithm>
+
 namespace hvd {
 
 const std::string& AgreedName(const Request& request) {
@@ -15,7 +17,7 @@ LocalName* Names::Find(std::string_view name) {
 LocalName* Names::FindOther(std::string_view name) {
   const auto found = names_.find(name);
   if (found != names_.end()) return &found->second;
-  if (names_.size() >= kMostNames) ForgetIdle();
+  if (names_.size() >= most_names_) ForgetIdle();
   const auto made = names_.try_emplace(std::string(name)).first;
   made->second.name = &made->first;
   return &made->second;
@@ -35,7 +37,8 @@ LocalName* Names::NextUnnamed() {
   return unnamed_[turn];
 }
 
-// Names with a direct number stay: their generations must be counted on. They are few.
+// Names with a direct number stay: their generations must be counted on. They are few. Where many
+// are pending the next look comes when there are twice as many, so that a name costs no more then.
 void Names::ForgetIdle() {
   for (auto at = names_.begin(); at != names_.end();) {
     const LocalName& name = at->second;
@@ -43,6 +46,7 @@ void Names::ForgetIdle() {
     if (idle && &name == last_found_) last_found_ = nullptr;
     at = idle ? names_.erase(at) : std::next(at);
   }
+  most_names_ = std::max(most_names_, 2 * names_.size());
 }
 
 std::vector<LocalName*> Names::Pending() {

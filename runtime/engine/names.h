@@ -57,7 +57,6 @@ class Names {
 
  private:
   static constexpr uint64_t kUnnamed = Direct::kTurns;
-  static constexpr size_t kMostNames = 32768;
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
   };
@@ -65,6 +64,7 @@ class Names {
   void ForgetIdle();
 
   std::unordered_map<std::string, LocalName, Hash, std::equal_to<>> names_;
+  size_t most_names_ = 32768;        // then those that are idle are forgotten
   LocalName* last_found_ = nullptr;  // loops often ask for one name again
   std::vector<LocalName*> unnamed_;
   uint64_t unnamed_calls_ = 0;

@@ -11,29 +11,33 @@
 
 namespace hvd {
 
-// Spins with yields: a holder may have lost its core when there are more ranks than cores.
 class SharedLock {
  public:
-  SharedLock(std::atomic<uint32_t>* word, const HostPage* page) : word_(*word) {
-    for (int spins = 0; word_.exchange(1, std::memory_order_acquire) != 0;) {
-      while (word_.load(std::memory_order_relaxed) != 0) {
+  SharedLock() = default;  // not taken
+  SharedLock(std::atomic<uint32_t>* word, const HostPage* page) { Take(word, page); }
+  ~SharedLock() { Release(); }
+  SharedLock(const SharedLock&) = delete;
+  SharedLock& operator=(const SharedLock&) = delete;
+  bool held() const { return word_ != nullptr; }  // false once taken: the epoch is aborted
+
+  // Spins with yields: a holder may have lost its core when there are more ranks than cores.
+  void Take(std::atomic<uint32_t>* word, const HostPage* page) {
+    for (int spins = 0; word->exchange(1, std::memory_order_acquire) != 0;) {
+      while (word->load(std::memory_order_relaxed) != 0) {
         if (++spins % 64 != 0) continue;
         sched_yield();
         if (page->aborted.load(std::memory_order_acquire) != 0) return;
       }
     }
-    held_ = true;
+    word_ = word;
   }
-  ~SharedLock() {
-    if (held_) word_.store(0, std::memory_order_release);
+  void Release() {
+    if (word_ != nullptr) word_->store(0, std::memory_order_release);
+    word_ = nullptr;
   }
-  SharedLock(const SharedLock&) = delete;
-  SharedLock& operator=(const SharedLock&) = delete;
-  bool held() const { return held_; }  // false: the epoch is aborted
 
  private:
-  std::atomic<uint32_t>& word_;
-  bool held_ = false;
+  std::atomic<uint32_t>* word_ = nullptr;
 };
 
 }  // namespace hvd

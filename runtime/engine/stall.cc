@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace hvd {
+namespace {
+
+// More than an answer has room for, whatever they are called.
+constexpr size_t kMostListed = sizeof(PendingArea::text) / 8;
+
+}  // namespace
 
 void StallAnswer::Give(std::vector<PendingRequest> pending) {
   const uint32_t question = page_->question.load(std::memory_order_relaxed);
@@ -16,6 +22,7 @@ void StallAnswer::Give(std::vector<PendingRequest> pending) {
     const RequestKind kind = one.request->signature.kind;
     if (kind == RequestKind::kJoin) list.joined = true;
     if (kind == RequestKind::kJoin || kind == RequestKind::kLeave) continue;
+    if (list.tensors.size() > kMostListed) continue;
     list.tensors.push_back({one.request->sequence, std::string(PlainName(*one.name)),
                             Describe(one.request->signature)});
   }

@@ -165,8 +165,8 @@ TEST_CASE("an error of a value points at it and shows how to write one") {
        {"-np", "--ssh-port", "--start-timeout", "--timeout", "--lease", "--grace", "--stdin",
         "--bind", "--containment", "--fusion-threshold-mb", "--cycle-time-ms",
         "--stall-check-warning-time-seconds", "--stall-check-shutdown-time-seconds",
-        "--autotune-warmup-samples", "--autotune-steps-per-sample", "--autotune-max-samples",
-        "--log-level"}) {
+        "--max-pending", "--autotune-warmup-samples", "--autotune-steps-per-sample",
+        "--autotune-max-samples", "--log-level"}) {
     const std::string refusal = Refusal({option, "x"});
     const std::string given = std::string("  ") + option + " x\n";
     const std::string caret = std::string(given.size() - 2, ' ') + "^\n";

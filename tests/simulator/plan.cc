@@ -78,8 +78,8 @@ Plan Plan::Draw(uint64_t seed, const Size& size) {
   for (const HostShape& host : plan.hosts) ranks += host.ranks;
   plan.sets = DrawSets(ranks, &random);
   plan.names = static_cast<int>(8 + random.Below(60));
-  // Room for all that can be outstanding at once, less than there are names.
-  plan.entries = random.OneIn(2) ? 32 : 64;
+  // Too few for all that can be outstanding at once, or less than there are names.
+  plan.numbers = 4u << random.Below(5);
   plan.most_ids = 4 + random.Below(40);
   plan.fan_out = size.hosts > 100 ? 16 : static_cast<int>(1 + random.Below(16));
   std::vector<std::vector<int>> versions(plan.sets.size(), std::vector<int>(plan.names));
@@ -101,6 +101,40 @@ Plan Plan::Draw(uint64_t seed, const Size& size) {
   if (ranks > 1 && random.OneIn(8)) {
     plan.leaver = static_cast<int>(random.Below(static_cast<uint64_t>(ranks)));
     plan.leaver_round = static_cast<int>(random.Below(plan.rounds.size()));
+  }
+  return plan;
+}
+
+Plan Plan::DrawCrowd(uint64_t seed, const Size& size, int tensors) {
+  Random random(seed);
+  Plan plan;
+  plan.seed = seed;
+  plan.hosts = DrawHosts(size, &random);
+  plan.sets.resize(2);
+  for (const HostShape& host : plan.hosts) {
+    for (int r = 0; r < host.ranks; ++r) {
+      const int rank = static_cast<int>(plan.sets[0].size());
+      plan.sets[0].push_back(rank);
+      if (rank % 4 < 2) plan.sets[1].push_back(rank);
+    }
+  }
+  plan.names = tensors;
+  plan.numbers = 4u << random.Below(5);
+  plan.most_ids = random.OneIn(2) ? 0 : 8 + random.Below(static_cast<uint64_t>(tensors));
+  plan.fan_out = static_cast<int>(1 + random.Below(16));
+  for (int i = 0; i < 4; ++i) {
+    Round round;
+    round.set = i % 2;
+    round.waits = true;
+    round.opposite = true;
+    for (int name = 0; name < tensors; ++name) {
+      Item item;
+      item.name = name;
+      item.version = i > 1 && name % 7 == 0 ? 1 : 0;
+      item.kind = name % 11 == 0 ? RequestKind::kAllgather : RequestKind::kAllreduce;
+      round.items.push_back(item);
+    }
+    plan.rounds.push_back(std::move(round));
   }
   return plan;
 }

@@ -48,7 +48,8 @@ struct Round {
   std::vector<Item> items;
   bool waits = false;  // for all of it before the next round
   bool is_join = false;
-  int segment = 0;  // rounds up to a join of the set
+  bool opposite = false;  // every other rank submits in the order of the items, the rest backwards
+  int segment = 0;        // rounds up to a join of the set
 };
 
 struct Plan {
@@ -56,14 +57,18 @@ struct Plan {
   std::vector<HostShape> hosts;
   std::vector<std::vector<int>> sets;  // world ranks, ascending; set 0 has all
   std::vector<Round> rounds;
-  uint32_t entries = 64;   // of a board
+  uint32_t numbers = 64;   // of a board at first
   uint32_t most_ids = 64;  // that the root remembers
   int fan_out = 16;
   int names = 1;
   int leaver = -1;  // a rank that leaves before this round, while the others go on
   int leaver_round = 0;
+  uint32_t most_pending = 1u << 20;
+  bool passes_limit = false;  // more are pending, and the epoch ends for it
 
   static Plan Draw(uint64_t seed, const Size& size);
+  // So many tensors of all ranks, and of half of them, pending at once in opposite orders, twice.
+  static Plan DrawCrowd(uint64_t seed, const Size& size, int tensors);
   // The first round of the segment in which the rank does not take part any more: it has joined.
   bool HasJoinedBefore(int rank, int round) const;
 };

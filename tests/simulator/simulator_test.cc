@@ -32,5 +32,29 @@ TEST_CASE("4096 ranks on 512 hosts agree, with few messages") {
   CHECK(stats.other_messages < 5 * stats.other_batches);
 }
 
+TEST_CASE("many tensors pending in opposite orders all come to their end") {
+  const std::vector<Size> sizes = {{1, 2}, {1, 5}, {2, 1}, {2, 2}, {5, 2, true}, {20, 1}};
+  for (int seed = 1; seed <= 8; ++seed) {
+    for (const Size& size : sizes) {
+      World world(Plan::DrawCrowd(static_cast<uint64_t>(seed), size, 600));
+      CHECK(world.Run() == "");
+      CHECK(world.stats().decisions > 1200);
+    }
+  }
+}
+
+TEST_CASE("more tensors than may be pending end the epoch on all hosts, and nobody waits") {
+  for (int seed = 1; seed <= 8; ++seed) {
+    for (const Size& size : {Size{1, 2}, Size{2, 1}, Size{5, 2, true}, Size{20, 1}}) {
+      Plan plan = Plan::DrawCrowd(static_cast<uint64_t>(seed), size, 600);
+      plan.most_pending = 50;
+      plan.passes_limit = true;
+      World world(plan);
+      CHECK(world.Run() == "");
+      CHECK(world.stats().aborted_worlds == 1);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hvd::simulator

@@ -70,7 +70,7 @@ void World::BuildSet(int index) {
 void World::BuildHost(int index, int h) {
   Set& set = *sets_[index];
   const int local_size = set.topology.hosts()[h].ranks;
-  const size_t bytes = Board::Bytes(local_size, set.topology.size(), plan_.entries);
+  const size_t bytes = Board::Bytes(local_size, set.topology.size(), plan_.numbers);
   set.memory.emplace_back(calloc(1, bytes), free);
   BoardPlace place;
   place.page = pages_[set.world_hosts[h]].get();
@@ -80,7 +80,9 @@ void World::BuildHost(int index, int h) {
   place.world_size = set.topology.size();
   place.host = h;
   place.several_hosts = set.several_hosts;
-  place.entries = plan_.entries;
+  place.numbers = plan_.numbers;
+  place.space = &space_;
+  place.most_pending = plan_.most_pending;
   for (int r = 0; r < local_size; ++r) {
     place.local_rank = r;
     set.boards.push_back(std::make_unique<Board>(place));
@@ -190,7 +192,12 @@ void World::CheckEnd() {
     cause = CauseOf(*page).text;
   }
   stats_.aborted_worlds = aborted ? 1 : 0;
-  if (aborted && plan_.leaver < 0) Fail("aborted, and nobody had left: " + cause);
+  if (aborted && plan_.leaver < 0 && !plan_.passes_limit) {
+    Fail("aborted, and nobody had left: " + cause);
+  }
+  if (plan_.passes_limit && cause.find("(HVD_MAX_PENDING)") == std::string::npos) {
+    Fail("no host says that the limit is passed, but: " + cause);
+  }
   for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) {
     if (ranks_[r].finished || pages_[host_of_[r]]->aborted.load() != 0) continue;
     return Fail("deadlock: rank " + std::to_string(r) + " waits in round " +

@@ -9,6 +9,7 @@
 
 #include "runtime/engine/leader_core.h"
 #include "tests/simulator/plan.h"
+#include "tests/support/test_space.h"
 
 namespace hvd::simulator {
 
@@ -57,7 +58,8 @@ class World {
   bool SubmitJoin(int rank, const Round& round);
   bool JoinSet(int rank, int set);
   bool LeaveAll(int rank);
-  bool Refused(int rank, Set* set, const absl::Status& status);
+  bool Refused(int rank, const absl::Status& status);
+  std::vector<int> DrawOrder(int rank, const Round& round);
   static void NextRound(Rank* rank);
   bool MayStart(const Rank& rank, int round) const;
   int NameIndex(const std::string& name) const;
@@ -75,6 +77,7 @@ class World {
 
   const Plan plan_;
   Random random_;
+  test::TestSpace space_;                         // all hosts'
   std::vector<std::unique_ptr<HostPage>> pages_;  // by world host
   std::vector<int> host_of_;                      // by world rank
   std::vector<std::unique_ptr<Set>> sets_;

@@ -43,7 +43,6 @@ struct World::Host {
   uint32_t actor = 0, links_actor = 0;
   std::map<int, std::deque<std::string>> links;  // by the host that sends; each in order
   bool broken = false;
-  bool starved = false;  // a rank waits for a free entry
 };
 
 // An entry as a rank reads it.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "tests/simulator/world_parts.h"
 
@@ -57,8 +58,6 @@ bool World::Execute(int r, int index) {
     host.leader->SayBye();
     Wake(host.actor);
   }
-  if (host.starved) WakeHost(&set, host.index);
-  host.starved = false;
   return true;
 }
 
@@ -116,14 +115,23 @@ bool World::Submit(int r) {
   if (round.is_join || plan_.HasJoinedBefore(r, rank.round)) return SubmitJoin(r, round);
   if (rank.order.empty()) {
     if (!MayStart(rank, rank.round)) return false;
-    for (int i = 0; i < static_cast<int>(round.items.size()); ++i) {
-      rank.order.insert(rank.order.begin() + random_.Below(rank.order.size() + 1), i);
-    }
+    rank.order = DrawOrder(r, round);
   }
   if (rank.submitted < rank.order.size()) return SubmitItem(r, round);
   if (round.waits && rank.open[rank.round] > 0) return false;
   NextRound(&rank);
   return true;
+}
+
+std::vector<int> World::DrawOrder(int r, const Round& round) {
+  std::vector<int> order(round.items.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (round.opposite) {
+    if (r % 2 == 1) std::reverse(order.begin(), order.end());
+    return order;
+  }
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random_.Below(i)]);
+  return order;
 }
 
 bool World::SubmitJoin(int r, const Round& round) {
@@ -139,7 +147,7 @@ bool World::JoinSet(int r, int index) {
   Rank& rank = ranks_[r];
   const int member = rank.member[index];
   const absl::StatusOr<uint32_t> number = set.boards[member]->Join();
-  if (!number.ok()) return Refused(r, &set, number.status());
+  if (!number.ok()) return Refused(r, number.status());
   ++rank.joins[index];
   rank.joined[index] = true;
   rank.round_of[index][plan_.names] = rank.round + 1;
@@ -160,7 +168,7 @@ bool World::SubmitItem(int r, const Round& round) {
   if (open_round != 0) return false;
   const absl::StatusOr<uint32_t> number =
       set.boards[member]->Mark(NameOf(item.name), {SignatureOf(item, r)});
-  if (!number.ok()) return Refused(r, &set, number.status());
+  if (!number.ok()) return Refused(r, number.status());
   ++rank.submitted;
   open_round = rank.round + 1;
   ++rank.open[rank.round];
@@ -168,12 +176,10 @@ bool World::SubmitItem(int r, const Round& round) {
   return true;
 }
 
-// False: the rank has to wait, or is broken.
-bool World::Refused(int r, Set* set, const absl::Status& status) {
+// False: the rank is broken.
+bool World::Refused(int r, const absl::Status& status) {
   if (absl::IsAborted(status)) {
     BreakHost(host_of_[r]);
-  } else if (absl::IsResourceExhausted(status)) {
-    HostOf(set, ranks_[r].member[set->index]).starved = true;
   } else {
     Fail("rank " + std::to_string(r) + " was refused: " + status.ToString());
   }
@@ -192,7 +198,7 @@ bool World::LeaveAll(int r) {
     item.kind = RequestKind::kLeave;
     absl::Status status = set.boards[member]->Mark(kLeaveName, {SignatureOf(item, r)}).status();
     if (status.ok()) status = set.boards[member]->NoteLeft();
-    if (!status.ok()) return Refused(r, &set, status);
+    if (!status.ok()) return Refused(r, status);
     ++rank.open.back();
     rank.round_of[s][item.name] = static_cast<int>(rank.open.size());
     NoteMark(&set, member, item);

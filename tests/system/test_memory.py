@@ -107,3 +107,13 @@ def test_a_rank_without_address_space_for_a_process_set_ends_the_epoch_for_all()
                           r"ulimit -v", outcome.out)
         assert {"0", "1"} <= set(told), outcome
         here.must_be_clean()
+
+
+def test_a_rank_without_address_space_for_many_pending_tensors_ends_the_epoch_for_all():
+    with world.hosts() as here:
+        outcome = here.hvdrun("-np", 2, MEMORY, "scarce", "pending")
+        assert outcome.code == 1, outcome
+        told = re.findall(r"rank (\d): .*rank 1 cannot have more than 8192 tensors pending at once: cannot map the host's shared memory: [\d.]+ MB of "
+                          r"address space are needed.*ulimit -v", outcome.out)
+        assert set(told) == {"0", "1"}, outcome
+        here.must_be_clean()

@@ -30,7 +30,8 @@ def test_settings_that_differ_between_ranks_end_the_job_before_it_begins():
     with world.hosts(2, slots=2) as here:
         for more in (("-np", 2), ("-np", 3, "--hostfile", here.hostfile)):
             for setting, usual, other in (("HVD_PIECE_BYTES=4096", "64K", "4K"), ("HVD_ONE_SHOT_BYTES=0", "16K", "0"),
-                                          ("HVD_FUSION_THRESHOLD=1M", "64M", "1M"), ("HOROVOD_AUTOTUNE=1", "0", "1")):
+                                          ("HVD_FUSION_THRESHOLD=1M", "64M", "1M"), ("HVD_MAX_PENDING=5", "1048576", "5"),
+                                          ("HOROVOD_AUTOTUNE=1", "0", "1")):
                 outcome = here.hvdrun(*more, "sh", "-c", odd.format(setting), "sh", BIN / "hello")
                 name = setting.partition("=")[0].replace("HOROVOD", "HVD")
                 said = f"{name} is {usual} on rank 0 (host "

@@ -53,6 +53,7 @@ TEST_CASE("each variable reaches its field") {
                                     "HVD_RING_BYTES=5M",
                                     "HVD_DETERMINISTIC=yes",
                                     "HVD_DYNAMIC_PROCESS_SETS=0",
+                                    "HVD_MAX_PENDING=70000",
                                     "HVD_TIMELINE=DYNAMIC",
                                     "HVD_LOG_LEVEL=debug",
                                     "HVD_AUTOTUNE=1",
@@ -75,6 +76,7 @@ TEST_CASE("each variable reaches its field") {
   CHECK(config.thresholds.message.ring_bytes == 5 << 20);
   CHECK(config.thresholds.message.deterministic);
   CHECK_FALSE(config.dynamic_process_sets);
+  CHECK(config.max_pending == 70000);
   CHECK(config.timeline == "DYNAMIC");
   CHECK(config.log_level == LogLevel::kDebug);
   CHECK(config.autotune);

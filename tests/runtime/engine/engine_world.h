@@ -31,9 +31,17 @@ class Problems {
 using WorldBody = std::function<void(std::unique_ptr<EpochWorld>, Problems&)>;
 using RankBody = std::function<void(Engine&, Problems&)>;
 
+struct WorldOptions {
+  WorldOptions(int all_epochs = 1, uint32_t most_pending = JoinOptions().max_pending)
+      : epochs(all_epochs), max_pending(most_pending) {}
+  int epochs;
+  uint32_t max_pending;
+};
+
 // Runs `body` as each rank of `hosts`, with what each epoch brings.
 inline std::string RunWorlds(const std::vector<HostShape>& hosts, const WorldBody& body,
-                             int epochs = 1) {
+                             const WorldOptions& options = {}) {
+  const int epochs = options.epochs;
   FakeDaemon daemon(hosts);
   const Topology topology(hosts);
   // A network an epoch: copies of one would share its messages, and one epoch read another's.
@@ -46,10 +54,13 @@ inline std::string RunWorlds(const std::vector<HostShape>& hosts, const WorldBod
       auto session = Session::Open(daemon.link(r));
       problems.Expect(session.ok(), session.status().ToString());
       for (int epoch = 0; session.ok() && epoch < epochs; ++epoch) {
-        auto world = EpochWorld::Join(
-            session->get(), {static_cast<uint64_t>(epoch), 2, [&](const TransportPlace& place) {
-                               return networks[epoch].TransportFor(place.rank);
-                             }});
+        const auto transport_for = [&](const TransportPlace& place) {
+          return networks[epoch].TransportFor(place.rank);
+        };
+        auto world = EpochWorld::Join(session->get(), {.after_epoch = static_cast<uint64_t>(epoch),
+                                                       .host_cores = 2,
+                                                       .make_transport = transport_for,
+                                                       .max_pending = options.max_pending});
         problems.Expect(world.ok(), world.status().ToString());
         if (!world.ok()) return;
         body(*std::move(world), problems);
@@ -63,13 +74,13 @@ inline std::string RunWorlds(const std::vector<HostShape>& hosts, const WorldBod
 
 // The same, each with an engine of its own, which shuts down.
 inline std::string RunWorld(const std::vector<HostShape>& hosts, const RankBody& body,
-                            int epochs = 1) {
+                            const WorldOptions& options = {}) {
   const auto with_engine = [&](std::unique_ptr<EpochWorld> world, Problems& problems) {
     Engine engine(std::move(world), EngineConfig());
     body(engine, problems);
     engine.Shutdown();
   };
-  return RunWorlds(hosts, with_engine, epochs);
+  return RunWorlds(hosts, with_engine, options);
 }
 
 inline void FillSum(Request* request, const std::string& name, std::vector<float>* data) {

@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 
+#include "tests/support/test_space.h"
+
 namespace hvd {
 namespace {
 
@@ -22,7 +24,8 @@ struct TestTree {
       place.world_size = hosts;
       place.host = h;
       place.several_hosts = true;
-      place.entries = 64;
+      place.numbers = 64;
+      place.space = &space;
       boards.push_back(std::make_unique<Board>(place));
       leaders.push_back(std::make_unique<LeaderCore>(LeaderCoreParts{
           &topology, h, boards.back().get(), fan_out, most_ids, (uint64_t{1} << 32) - 3}));
@@ -62,6 +65,7 @@ struct TestTree {
   Topology topology;
   std::vector<std::unique_ptr<HostPage>> pages;
   std::vector<std::unique_ptr<void, void (*)(void*)>> memory;
+  test::TestSpace space;
   std::vector<std::unique_ptr<Board>> boards;
   std::vector<std::unique_ptr<LeaderCore>> leaders;
   std::map<int, int> sent;
@@ -248,6 +252,75 @@ TEST_CASE("messages that fit nothing end the epoch instead of the process") {
   report.report.rows = {0, 1, 2};
   rows.reports.push_back(report);
   CHECK(absl::IsInternal(tree.leaders[0]->OnMessage(1, rows)));
+}
+
+std::string CrowdName(int i) { return "n" + std::to_string(i); }
+
+TEST_CASE("tensors pending in opposite orders are not retired, and forgotten when they rest") {
+  constexpr int kTensors = 500, kIds = 8;
+  TestTree tree(7, 2, kIds);
+  for (int step = 0; step < 2; ++step) {
+    for (int i = 0; i < kTensors; ++i) {
+      for (int h = 0; h < 7; ++h) {
+        const int n = h % 2 == 0 ? i : kTensors - 1 - i;
+        REQUIRE(tree.boards[h]->Mark(CrowdName(n), {Sum(n)}).ok());
+      }
+      if (i % 50 == 0) REQUIRE(tree.Run().ok());
+    }
+    REQUIRE(tree.Run().ok());
+    for (int h = 0; h < 7; ++h) {
+      int done = 0;
+      for (; tree.boards[h]->HasNext(); tree.boards[h]->Advance()) {
+        for (const LogEntry& entry : tree.boards[h]->NextBatch()) {
+          CHECK(tree.boards[h]->Name(entry.number) ==
+                CrowdName(static_cast<int>(entry.signature.shape[0])));
+          ++done;
+        }
+      }
+      CHECK(done == kTensors);
+    }
+  }
+  for (int step = 0; step < kTensors; ++step) {
+    for (auto& board : tree.boards) REQUIRE(board->Mark("x", {Sum(4)}).ok());
+    REQUIRE(tree.Run().ok());
+    for (int h = 0; h < 7; ++h) CHECK(tree.Next(h).signature.shape[0] == 4);
+  }
+  for (int h = 0; h < 7; ++h) CHECK(tree.leaders[h]->known_ids() <= kIds);
+}
+
+TEST_CASE("the root remembers as many tensors as its board has numbers") {
+  TestTree tree(2, 2, 0);
+  for (int i = 0; i < 1000; ++i) {
+    for (auto& board : tree.boards) REQUIRE(board->Mark(CrowdName(i), {Sum(4)}).ok());
+  }
+  REQUIRE(tree.Run().ok());
+  for (int h = 0; h < 2; ++h) (void)tree.Next(h);
+  for (int i = 0; i < 1000; ++i) {
+    for (auto& board : tree.boards) REQUIRE(board->Mark(CrowdName(i), {Sum(4)}).ok());
+  }
+  REQUIRE(tree.Run().ok());
+  CHECK(tree.leaders[1]->known_ids() == 1000);
+}
+
+TEST_CASE("a rank that leaves with many tensors pending answers all of them") {
+  constexpr int kTensors = 3000;
+  TestTree tree(7, 2);
+  Signature leave;
+  leave.kind = RequestKind::kLeave;
+  for (int i = 0; i < kTensors; ++i) REQUIRE(tree.boards[5]->Mark(CrowdName(i), {Sum(i)}).ok());
+  REQUIRE(tree.boards[5]->Mark("leave", {leave}).ok());
+  REQUIRE(tree.boards[5]->NoteLeft().ok());
+  REQUIRE(tree.Run().ok());
+  for (int h = 0; h < 7; ++h) {
+    for (int i = kTensors; h != 5 && i-- > 0;) {
+      REQUIRE(tree.boards[h]->Mark(CrowdName(i), {Sum(i)}).ok());
+    }
+  }
+  REQUIRE(tree.Run().ok());
+  for (int h = 0; h < 7; ++h) {
+    REQUIRE(tree.boards[h]->HasNext());
+    CHECK(tree.boards[h]->NextBatch().size() == kTensors);
+  }
 }
 
 }  // namespace

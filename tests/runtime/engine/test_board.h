@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/engine/board.h"
+#include "tests/support/test_space.h"
 
 namespace hvd::test {
 
@@ -15,10 +16,11 @@ struct TestBoard {
   explicit TestBoard(int local_size, const BoardPlace& how = {})
       : page(std::make_unique<HostPage>()),
         memory(
-            static_cast<std::byte*>(calloc(1, Board::Bytes(local_size, local_size, how.entries)))) {
+            static_cast<std::byte*>(calloc(1, Board::Bytes(local_size, local_size, how.numbers)))) {
     page->local_size = local_size;
     for (int r = 0; r < local_size; ++r) {
       BoardPlace place = how;
+      place.space = &space;
       place.page = page.get();
       place.memory = memory;
       place.local_rank = r;
@@ -30,6 +32,7 @@ struct TestBoard {
   ~TestBoard() { free(memory); }
   std::unique_ptr<HostPage> page;
   std::byte* memory;
+  TestSpace space;  // the boards' end comes first
   std::vector<std::unique_ptr<Board>> ranks;
 };
 

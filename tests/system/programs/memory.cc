@@ -2,8 +2,9 @@
 // is none.
 //   abort              rank 1 ends by abort(); the others say how long they did not know, in ms
 //   hold SETS          makes so many process sets, uses each, and waits to be ended
-//   scarce init|set    rank 1 has hardly more address space than it needs, and initialises hvd, or
-//                      makes a process set
+//   scarce init|set|pending
+//                      rank 1 has hardly more address space than it needs, and initialises hvd,
+//                      makes a process set, or has a hundred thousand tensors pending
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -78,6 +79,19 @@ void LimitAddressSpace() {
   if (setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
 }
 
+// Rank 0 does not wait for anybody before the end.
+void SumMany() {
+  std::vector<float> values(100000);
+  std::vector<hvd::Handle> handles;
+  for (float& value : values) {
+    hvd::Options options;
+    options.name = "tensor " + std::to_string(handles.size());
+    handles.push_back(hvd::allreduce_async(&value, 1, options));
+    if (hvd::rank() == 1) handles.back().wait();
+  }
+  for (hvd::Handle& handle : handles) handle.wait();
+}
+
 int Scarce(const std::string& what) {
   std::signal(SIGTERM, SIG_IGN);  // hvdrun's, when the first has ended
   const bool is_scarce = std::strcmp(std::getenv("HVD_RANK"), "1") == 0;
@@ -86,6 +100,7 @@ int Scarce(const std::string& what) {
     hvd::Session session;
     Sum("first");
     if (is_scarce) LimitAddressSpace();
+    if (what == "pending") SumMany();
     hvd::add_process_set({0, 1});
     Sum("second");
   } catch (const hvd::Error& error) {
