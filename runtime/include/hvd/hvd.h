@@ -236,7 +236,8 @@ HVD_EXPORT hvd_status_t hvd_allreduce_async(const hvd_tensor_t* input, const hvd
 
 /* Reduces over all ranks and gives each its rows of the first dimension, in rank order; when they
  * do not divide evenly, the first ranks get one more. Scalars are refused, HVD_ADASUM too. output
- * may be NULL; it must not overlap input. */
+ * may be NULL; it must not overlap input, unless it is this rank's rows of it: then they are
+ * reduced in place, and the rest of input stays as it is. */
 HVD_EXPORT hvd_status_t hvd_reducescatter(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                           const hvd_options_t* options, hvd_tensor_t* result);
 HVD_EXPORT hvd_status_t hvd_reducescatter_async(const hvd_tensor_t* input,
@@ -246,7 +247,7 @@ HVD_EXPORT hvd_status_t hvd_reducescatter_async(const hvd_tensor_t* input,
 /* Concatenates the ranks' tensors along the first dimension, in rank order. The first dimension may
  * differ from rank to rank, the others may not; scalars are refused. output may be NULL; else its
  * shape must be the result's exactly (else HVD_ERR_MISMATCH on that rank, after the exchange), and
- * it must not overlap input. */
+ * it must not overlap input, unless input is this rank's rows of it (in place). */
 HVD_EXPORT hvd_status_t hvd_allgather(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                       const hvd_options_t* options, hvd_tensor_t* result);
 HVD_EXPORT hvd_status_t hvd_allgather_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
