@@ -117,6 +117,11 @@ hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket) {
   return hvd::Guarded([&] { return bucket == nullptr ? hvd::NoBucket() : bucket->bucket->Wait(); });
 }
 
+hvd_status_t hvd_bucket_reset(hvd_bucket_t* bucket) {
+  return hvd::Guarded(
+      [&] { return bucket == nullptr ? hvd::NoBucket() : bucket->bucket->Reset(); });
+}
+
 void hvd_bucket_destroy(hvd_bucket_t* bucket) { delete bucket; }
 
 }  // extern "C"

@@ -7,6 +7,9 @@
 
 namespace hvd {
 
+// What frameworks want of memory that they adopt.
+constexpr size_t kResultAlignment = 64;
+
 std::string NameOf(const Request& request) {
   return std::string(KindName(request.signature.kind)) + " '" +
          std::string(PlainName(AgreedName(request))) + "'";
@@ -41,7 +44,8 @@ absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlac
   if (own) {
     place.result_shape->assign(size.shape.begin(), size.shape.end());
     place.result_shape->front() = size.rows;
-    *place.owned_result = malloc(size.bytes > 0 ? size.bytes : 1);
+    const size_t lines = size.bytes / kResultAlignment + 1;
+    *place.owned_result = aligned_alloc(kResultAlignment, lines * kResultAlignment);
     *result = *place.owned_result;
     if (*result == nullptr) throw std::bad_alloc();
   }

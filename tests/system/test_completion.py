@@ -43,6 +43,16 @@ def test_a_call_goes_on_without_its_handle():
 
 
 @world.bound(120)
+def test_an_asynchronous_barrier_does_not_drain():
+    in_all_worlds("barriers")
+
+
+@world.bound(120)
+def test_a_step_of_a_bucket_can_be_given_up():
+    in_all_worlds("given-up")
+
+
+@world.bound(120)
 def test_a_death_is_told_with_its_facts():
     with world.hosts(2, slots=5) as here:
         for np, hosts in WORLDS:

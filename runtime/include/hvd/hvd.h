@@ -306,6 +306,8 @@ HVD_EXPORT hvd_status_t hvd_grouped_reducescatter_async(const hvd_tensor_t* inpu
 
 /* Returns when every rank has called it and everything that this rank submitted before is done. */
 HVD_EXPORT hvd_status_t hvd_barrier(const hvd_options_t* options);
+/* Is done when every rank has called it; what was submitted before may still be under way. */
+HVD_EXPORT hvd_status_t hvd_barrier_async(const hvd_options_t* options, hvd_handle_t* handle);
 
 /* This rank has no more work: until every rank of the job has joined, it takes part, in all its
  * process sets, in the others' barriers, allreduces with neutral values (HVD_AVERAGE divides by all
@@ -332,7 +334,8 @@ HVD_EXPORT hvd_status_t hvd_wait(hvd_handle_t handle);
  * group: HVD_ERR_INVALID, and the handle stays. When several threads wait for one handle, one gets
  * the result, the others HVD_ERR_INVALID. */
 HVD_EXPORT hvd_status_t hvd_wait_result(hvd_handle_t handle, hvd_tensor_t* result);
-/* The same of a group, and of nothing else: `results` has room for its `count` tensors. */
+/* The same of a group, and of nothing else: `results` has room for its `count` tensors. (The data
+ * of every such result is 64-byte aligned.) */
 HVD_EXPORT hvd_status_t hvd_wait_results(hvd_handle_t handle, hvd_tensor_t* results, int32_t count);
 HVD_EXPORT void hvd_free_result(hvd_tensor_t* result);
 
@@ -408,6 +411,11 @@ HVD_EXPORT hvd_status_t hvd_bucket_ready(hvd_bucket_t* bucket, int32_t index);
  * HVD_ERR_MISMATCH, naming the tensor and the ranks, when ranks have made the bucket otherwise:
  * what it holds is then undefined. */
 HVD_EXPORT hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket);
+/* Gives up a step that has begun, for instance because a backward pass has failed: tensors that are
+ * not ready count as zeros, and the rest of the step goes on as in hvd_bucket_wait, which the other
+ * ranks call, or this. What the views hold afterwards is of no use. Does nothing when no tensor is
+ * ready. */
+HVD_EXPORT hvd_status_t hvd_bucket_reset(hvd_bucket_t* bucket);
 /* NULL does nothing. Waits for chunks under way. */
 HVD_EXPORT void hvd_bucket_destroy(hvd_bucket_t* bucket);
 

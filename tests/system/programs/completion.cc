@@ -6,10 +6,13 @@
 //   left        calls that others never make are told of by the time that hvd_shutdown returns
 //   died        rank 1 kills itself: the others' calls are told, and the facts name what failed
 //   waits       a wait with a time limit ends at it while others have not come, and later with them
+//   barriers    an asynchronous barrier does not wait for what was submitted before
+//   given-up    a step of a bucket that some ranks give up in the middle; the next is whole
 //   released    calls whose handles were given up go on
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -197,6 +200,7 @@ void Left() {
 void Died() {
   signal(SIGTERM, SIG_IGN);  // the job's end must not come before we have said what was told
   static const Sums sums = MakeSums(kCalls);
+  Ok(hvd_barrier(nullptr), "barrier");  // all are there
   if (hvd_rank() == 1) raise(SIGKILL);
   for (const auto& sum : sums) {
     const hvd_status_t submitted = [&] {
@@ -257,6 +261,71 @@ void Released() {
   for (const auto& sum : sums) Need(sum->IsRight(), "a released call did not go on");
 }
 
+// The last rank makes the sum that the others have submitted before only after the barrier.
+void Barriers() {
+  Sum sum(0, 4);
+  const bool last = hvd_rank() == hvd_size() - 1;
+  if (!last) Ok(sum.Submit(sum.Options()), "submit");
+  hvd_handle_t barrier = 0;
+  Ok(hvd_barrier_async(nullptr, &barrier), "barrier_async");
+  Ok(hvd_wait(barrier), "wait for the barrier");
+  if (last) Ok(sum.Submit(sum.Options()), "submit");
+  Ok(hvd_wait(sum.handle), "wait");
+  Need(sum.IsRight(), "a wrong sum");
+  hvd_tensor_t tensor = HVD_TENSOR_INIT, result = HVD_TENSOR_INIT;
+  tensor.data = sum.data.data();
+  tensor.shape = &sum.count;
+  tensor.ndim = 1;
+  Ok(hvd_allgather(&tensor, nullptr, nullptr, &result), "allgather");
+  Need(reinterpret_cast<uintptr_t>(result.data) % 64 == 0, "a result that is not aligned");
+  hvd_free_result(&result);
+}
+
+constexpr int32_t kViews = 6;
+
+// Makes the first so many ready, with ones.
+void MakeReady(hvd_bucket_t* bucket, const std::vector<int64_t>& counts, int32_t tensors) {
+  for (int32_t i = 0; i < tensors; ++i) {
+    void* view = nullptr;
+    Ok(hvd_bucket_view(bucket, i, &view), "bucket_view");
+    std::fill_n(static_cast<float*>(view), counts[i], 1.0f);
+    Ok(hvd_bucket_ready(bucket, i), "bucket_ready");
+  }
+}
+
+void GivenUp() {
+  const std::vector<int64_t> counts = {5, 1000, 7, 40000, 3, 2};
+  hvd_options_t reduction = HVD_OPTIONS_INIT;
+  reduction.op = HVD_SUM;
+  hvd_bucket_options_t options = HVD_BUCKET_OPTIONS_INIT;
+  options.reduction = &reduction;
+  options.chunk_bytes = 4096;
+  hvd_bucket_t* bucket = nullptr;
+  Ok(hvd_bucket_create(counts.data(), kViews, &options, &bucket), "bucket_create");
+  Ok(hvd_bucket_reset(bucket), "reset of a step that has not begun");
+  for (int32_t ready = 1; ready < kViews; ++ready) {
+    // Rank 1 gives up after so many, rank 2 after another number, the others have all.
+    const int32_t mine[] = {kViews, ready, kViews - ready};
+    MakeReady(bucket, counts, mine[hvd_rank() % 3]);
+    if (hvd_rank() % 3 == 0) {
+      Ok(hvd_bucket_wait(bucket), "wait beside those who give up");
+    } else {
+      Need(hvd_bucket_wait(bucket) == HVD_ERR_INVALID, "waits for what is not ready");
+      Ok(hvd_bucket_reset(bucket), "bucket_reset");
+    }
+    MakeReady(bucket, counts, kViews);
+    Ok(hvd_bucket_wait(bucket), "the next step");
+    for (int32_t i = 0; i < kViews; ++i) {
+      void* view = nullptr;
+      Ok(hvd_bucket_view(bucket, i, &view), "bucket_view");
+      for (int64_t k = 0; k < counts[i]; ++k) {
+        Need(static_cast<float*>(view)[k] == static_cast<float>(hvd_size()), "a wrong sum");
+      }
+    }
+  }
+  hvd_bucket_destroy(bucket);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -269,6 +338,8 @@ int main(int argc, char** argv) {
   if (mode == "left") Left();
   if (mode == "died") Died();
   if (mode == "waits") Waits();
+  if (mode == "barriers") Barriers();
+  if (mode == "given-up") GivenUp();
   if (mode == "released") Released();
   hvd_shutdown();
   return 0;
