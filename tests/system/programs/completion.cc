@@ -209,10 +209,12 @@ void Died() {
       options.done_arg = sum.get();
       return sum->Submit(options);
     }();
-    if (submitted != HVD_OK) continue;
-    Await([&] { return sum->told.load() > 0; }, "not told");
-    Need(sum->status == HVD_ERR_ABORTED, "told something else");
-    Need(hvd_wait(sum->handle) == HVD_ERR_ABORTED, "the wait says something else");
+    if (submitted == HVD_OK) {
+      Await([&] { return sum->told.load() > 0; }, "not told");
+      Need(sum->status == HVD_ERR_ABORTED, "told something else");
+      Need(hvd_wait(sum->handle) == HVD_ERR_ABORTED, "the wait says something else");
+    }
+    Need(submitted == HVD_OK || submitted == HVD_ERR_ABORTED, "refused for another reason");
     hvd_error_info_t info = HVD_ERROR_INFO_INIT;
     Ok(hvd_last_error_info(&info), "last_error_info");
     Need(info.code == HVD_ERR_ABORTED && sum->name == info.name, "the facts are wrong");
