@@ -98,6 +98,10 @@ hvd_status_t Bucket::Ready(int32_t index) {
                                      ShownName(options_.name) +
                                      " is ready already; wait for the bucket before its next use");
   }
+  return ReadyLocked(static_cast<size_t>(index));
+}
+
+hvd_status_t Bucket::ReadyLocked(size_t index) {
   Chunk& chunk = chunks_[plan_.views[index].chunk];
   if (chunk.missing == 1) {
     const hvd_status_t submitted = SubmitLocked(plan_.views[index].chunk);
@@ -142,6 +146,21 @@ hvd_status_t Bucket::Wait() {
   std::lock_guard<std::mutex> lock(mutex_);
   ResetLocked();
   return status;
+}
+
+hvd_status_t Bucket::Reset() {
+  if (Process::forked()) return NotInitialized();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (std::find(ready_.begin(), ready_.end(), true) == ready_.end()) return HVD_OK;
+    for (size_t i = 0; i < ready_.size(); ++i) {
+      if (ready_[i]) continue;
+      std::memset(View(static_cast<int32_t>(i)), 0,
+                  plan_.views[i].count * DtypeBytes(options_.dtype));
+      if (const hvd_status_t made = ReadyLocked(i); made != HVD_OK) return made;
+    }
+  }
+  return Wait();
 }
 
 // The first error stays the thread's last; the agreement's says most.

@@ -35,6 +35,8 @@ class Bucket {
   // The C ABI's codes; the message is the thread's last error.
   hvd_status_t Ready(int32_t index);
   hvd_status_t Wait();
+  // Ends a step of which only some tensors are ready.
+  hvd_status_t Reset();
 
  private:
   struct Chunk {
@@ -45,6 +47,7 @@ class Bucket {
   Bucket(BucketPlan plan, Options options);
   bool Allocate();
   void ResetLocked();
+  hvd_status_t ReadyLocked(size_t index);
   hvd_status_t SubmitLocked(size_t chunk);
   std::string MissingLocked() const;
   // Waits for a step's chunks and for `asked`, the agreement's.

@@ -44,6 +44,7 @@ absl::StatusOr<Bucket::Options> MakeOptions(int32_t dtype, const hvd_options_t* 
     std::memcpy(&made.reduction, options, options->struct_size);
     made.reduction.struct_size = sizeof(hvd_options_t);
   }
+  if (absl::Status told = CheckTelling(made.reduction, false); !told.ok()) return told;
   const char* name = made.reduction.name;
   if (absl::Status named = CheckName(name); !named.ok()) return named;
   made.name = name != nullptr && *name != '\0' ? name : NextName();
@@ -114,6 +115,11 @@ hvd_status_t hvd_bucket_ready(hvd_bucket_t* bucket, int32_t index) {
 
 hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket) {
   return hvd::Guarded([&] { return bucket == nullptr ? hvd::NoBucket() : bucket->bucket->Wait(); });
+}
+
+hvd_status_t hvd_bucket_reset(hvd_bucket_t* bucket) {
+  return hvd::Guarded(
+      [&] { return bucket == nullptr ? hvd::NoBucket() : bucket->bucket->Reset(); });
 }
 
 void hvd_bucket_destroy(hvd_bucket_t* bucket) { delete bucket; }

@@ -1,16 +1,23 @@
 #include "runtime/api/calls.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
+#include "runtime/api/check_tensor.h"
 #include "runtime/api/process.h"
 
 namespace hvd {
 namespace {
 
+// The clock must not wrap: ten years.
+constexpr int64_t kLongestWaitUs = int64_t{10} * 365 * 86400 * 1000000;
+
 // The caller's options and the set that they name, of which this rank is a member.
-hvd_status_t FindTarget(const hvd_options_t* given, hvd_options_t* options, CallTarget* target) {
+hvd_status_t FindTarget(const hvd_options_t* given, bool asynchronous, hvd_options_t* options,
+                        CallTarget* target) {
   if (absl::Status read = ReadOptions(given, options); !read.ok()) return Return(read);
+  if (absl::Status told = CheckTelling(*options, asynchronous); !told.ok()) return Return(told);
   const Process& process = Process::Get();
   if (Process::forked()) return NotInitialized();
   const absl::Status chosen = target->Choose(options->process_set);
@@ -81,8 +88,9 @@ hvd_status_t StartGroup(const GroupCall& call, const ProcessSet& set, Pending* p
 }
 
 hvd_status_t UnknownHandle(hvd_handle_t handle) {
-  return Fail(HVD_ERR_INVALID, "handle " + std::to_string(handle) +
-                                   " is unknown; it may have been waited for already");
+  return Fail(HVD_ERR_INVALID,
+              "handle " + std::to_string(handle) +
+                  " is unknown; it may have been waited for, or released, already");
 }
 
 // Why this wait is not for what the handle stands for; empty: it is.
@@ -112,32 +120,35 @@ hvd_status_t FindToWait(hvd_handle_t handle, Wait wait, std::shared_ptr<Pending>
 hvd_status_t EndWait(hvd_handle_t handle, const Pending& pending) {
   const absl::Status status = WaitFor(pending);
   if (!Process::Get().handles().Remove(handle)) return UnknownHandle(handle);
-  return ReturnExecuted(status);
+  return NoteName(ReturnExecuted(status), pending.requests[0]->name);
 }
 
 hvd_status_t CallBlockingThrowing(Call* call, const hvd_options_t* given,
                                   const CallerResults& place) {
   CallTarget set(Process::Get().sets());
-  if (const hvd_status_t code = FindTarget(given, &call->options, &set); code != HVD_OK)
+  if (const hvd_status_t code = FindTarget(given, false, &call->options, &set); code != HVD_OK)
     return code;
   Request request;
   const absl::Status checked = CheckCall(*call, set->membership(), &request);
-  if (!checked.ok()) return Return(checked);
+  if (!checked.ok()) return NoteName(Return(checked), request.name);
   request.wants_received_splits = place.received_splits != nullptr;
   if (call->kind == RequestKind::kBarrier) set->engine->Drain();
-  const hvd_status_t code = ReturnExecuted(set->engine->Run(&request));
+  const hvd_status_t code = NoteName(ReturnExecuted(set->engine->Run(&request)), request.name);
   if (code == HVD_OK) GiveResults(&request, place);
   return code;
 }
 
 // The handle first: once submitted, the requests must not be lost for want of memory.
 template <class Submit>
-hvd_status_t SubmitAs(std::shared_ptr<Pending> pending, hvd_handle_t* handle, Submit submit) {
+hvd_status_t SubmitAs(std::shared_ptr<Pending> pending, const hvd_options_t& options,
+                      hvd_handle_t* handle, Submit submit) {
   *handle = Process::Get().handles().Add(pending);
+  Pending::Tell(pending, options, *handle);
   const absl::Status status = submit(*pending);
   if (status.ok()) return HVD_OK;
+  pending->Untell();
   Process::Get().handles().Remove(*handle);
-  return Return(status);
+  return NoteName(Return(status), pending->requests[0]->name);
 }
 
 }  // namespace
@@ -150,14 +161,14 @@ hvd_status_t CallAsync(Call call, const hvd_options_t* given, hvd_handle_t* hand
   return Guarded([&]() -> hvd_status_t {
     if (handle == nullptr) return Fail(HVD_ERR_INVALID, "handle is NULL");
     CallTarget set(Process::Get().sets());
-    if (const hvd_status_t code = FindTarget(given, &call.options, &set); code != HVD_OK)
+    if (const hvd_status_t code = FindTarget(given, true, &call.options, &set); code != HVD_OK)
       return code;
     auto pending = std::make_shared<Pending>();
     pending->engine = set->engine;
     pending->requests.push_back(std::make_unique<Request>());
     const absl::Status checked = CheckCall(call, set->membership(), pending->requests[0].get());
-    if (!checked.ok()) return Return(checked);
-    return SubmitAs(std::move(pending), handle, [&](const Pending& submitted) {
+    if (!checked.ok()) return NoteName(Return(checked), pending->requests[0]->name);
+    return SubmitAs(std::move(pending), call.options, handle, [&](const Pending& submitted) {
       return set->engine->Submit(submitted.requests[0].get());
     });
   });
@@ -166,7 +177,7 @@ hvd_status_t CallAsync(Call call, const hvd_options_t* given, hvd_handle_t* hand
 hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_tensor_t* results) {
   return Guarded([&]() -> hvd_status_t {
     CallTarget set(Process::Get().sets());
-    if (const hvd_status_t code = FindTarget(given, &call.options, &set); code != HVD_OK)
+    if (const hvd_status_t code = FindTarget(given, false, &call.options, &set); code != HVD_OK)
       return code;
     Pending pending;
     if (const hvd_status_t code = StartGroup(call, *set, &pending); code != HVD_OK) return code;
@@ -176,10 +187,10 @@ hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_t
       status = engine.Run(pending.requests[0].get());
     } else {
       status = engine.SubmitGroup(pending.requests);
-      if (!status.ok()) return Return(status);
+      if (!status.ok()) return NoteName(Return(status), pending.requests[0]->name);
       status = WaitFor(pending);
     }
-    const hvd_status_t code = ReturnExecuted(status);
+    const hvd_status_t code = NoteName(ReturnExecuted(status), pending.requests[0]->name);
     if (code == HVD_OK && results != nullptr) GiveGroupResults(pending, results);
     return code;
   });
@@ -189,13 +200,13 @@ hvd_status_t CallGroupAsync(GroupCall call, const hvd_options_t* given, hvd_hand
   return Guarded([&]() -> hvd_status_t {
     if (handle == nullptr) return Fail(HVD_ERR_INVALID, "handle is NULL");
     CallTarget set(Process::Get().sets());
-    if (const hvd_status_t code = FindTarget(given, &call.options, &set); code != HVD_OK)
+    if (const hvd_status_t code = FindTarget(given, true, &call.options, &set); code != HVD_OK)
       return code;
     auto pending = std::make_shared<Pending>();
     if (const hvd_status_t code = StartGroup(call, *set, pending.get()); code != HVD_OK) {
       return code;
     }
-    return SubmitAs(std::move(pending), handle, [&](const Pending& submitted) {
+    return SubmitAs(std::move(pending), call.options, handle, [&](const Pending& submitted) {
       return set->engine->SubmitGroup(submitted.requests);
     });
   });
@@ -230,19 +241,53 @@ hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t
   });
 }
 
+// Null: it is done, and may be forgotten.
+hvd_status_t FindToPoll(hvd_handle_t handle, int32_t* done, std::shared_ptr<Pending>* pending) {
+  if (done == nullptr) return Fail(HVD_ERR_INVALID, "done is NULL");
+  if (Process::forked()) return NotInitialized();
+  *pending = Process::Get().handles().Find(handle);
+  if (*pending == nullptr && !Process::Get().handles().WasGiven(handle)) {
+    return UnknownHandle(handle);
+  }
+  *done = 1;
+  return HVD_OK;
+}
+
 hvd_status_t PollHandle(hvd_handle_t handle, int32_t* done) {
   return Guarded([&]() -> hvd_status_t {
-    if (done == nullptr) return Fail(HVD_ERR_INVALID, "done is NULL");
-    if (Process::forked()) return NotInitialized();
-    const std::shared_ptr<Pending> pending = Process::Get().handles().Find(handle);
-    if (pending == nullptr) return UnknownHandle(handle);
+    std::shared_ptr<Pending> pending;
+    const hvd_status_t code = FindToPoll(handle, done, &pending);
+    if (code != HVD_OK || pending == nullptr) return code;
     const std::shared_ptr<Engine> engine = pending->engine.lock();
-    *done = 1;
     for (const auto& request : pending->requests) {
       const bool is_done = request->done.load(std::memory_order_acquire);
       if (!is_done && engine != nullptr && !engine->Poll(request.get())) *done = 0;
     }
     return HVD_OK;
+  });
+}
+
+hvd_status_t WaitHandleFor(hvd_handle_t handle, int64_t microseconds, int32_t* done) {
+  return Guarded([&]() -> hvd_status_t {
+    if (microseconds < 0) return Fail(HVD_ERR_INVALID, "microseconds is negative");
+    std::shared_ptr<Pending> pending;
+    const hvd_status_t code = FindToPoll(handle, done, &pending);
+    if (code != HVD_OK || pending == nullptr) return code;
+    const auto end = std::chrono::steady_clock::now() +
+                     std::chrono::microseconds(std::min(microseconds, kLongestWaitUs));
+    const std::shared_ptr<Engine> engine = pending->engine.lock();
+    for (const auto& request : pending->requests) {
+      const bool is_done = request->done.load(std::memory_order_acquire);
+      if (!is_done && engine != nullptr && !engine->WaitUntil(request.get(), end)) *done = 0;
+    }
+    return HVD_OK;
+  });
+}
+
+hvd_status_t ReleaseHandle(hvd_handle_t handle) {
+  return Guarded([&]() -> hvd_status_t {
+    if (Process::forked()) return NotInitialized();
+    return Process::Get().handles().Release(handle) ? HVD_OK : UnknownHandle(handle);
   });
 }
 

@@ -24,5 +24,7 @@ enum class Wait { kForEnd, kForResult, kForAlltoall, kForGroup };
 hvd_status_t WaitHandle(hvd_handle_t handle, Wait wait, const CallerResults& place = {});
 hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t count);
 hvd_status_t PollHandle(hvd_handle_t handle, int32_t* done);
+hvd_status_t WaitHandleFor(hvd_handle_t handle, int64_t microseconds, int32_t* done);
+hvd_status_t ReleaseHandle(hvd_handle_t handle);
 
 }  // namespace hvd

@@ -66,26 +66,49 @@ absl::Status CheckSplits(const Call& call, const Membership& set, Request* reque
   return absl::OkStatus();
 }
 
+// Where a call's tensors lie, and their sizes in bytes.
+struct Spans {
+  uintptr_t input, output;
+  size_t inputs, outputs;
+};
+
 // The output's rows are known only after the exchange.
 bool RowsComeLater(RequestKind kind) {
   return kind == RequestKind::kAllgather || kind == RequestKind::kAlltoall;
 }
 
+// Where an allgather's input lies in its output, or a reduce-scatter's output in its input, when
+// the call is in place. Of an allgather only the execution knows the ranks' rows (PlaceResult).
+bool IsInPlace(const Call& call, const Membership& set, const Spans& spans) {
+  if (call.kind == RequestKind::kReduceScatter) {
+    const ScatteredRows mine(call.input->shape[0], set.size(), set.index);
+    return spans.inputs > 0 &&
+           spans.output == spans.input + spans.inputs / call.input->shape[0] * mine.begin;
+  }
+  if (call.kind != RequestKind::kAllgather) return spans.input == spans.output;
+  return spans.input >= spans.output && spans.input + spans.inputs <= spans.output + spans.outputs;
+}
+
 // An output is written while other ranks, or this one, still read the input.
-absl::Status CheckOverlap(const Call& call) {
-  const auto input = reinterpret_cast<uintptr_t>(call.input->data);
-  const auto output = reinterpret_cast<uintptr_t>(call.output->data);
-  const bool may_be_same =
-      call.kind == RequestKind::kAllreduce || call.kind == RequestKind::kBroadcast;
-  if (may_be_same && input == output) return absl::OkStatus();
+absl::Status CheckOverlap(const Call& call, const Membership& set) {
   const size_t element = DtypeBytes(static_cast<hvd_dtype_t>(call.input->dtype));
-  const size_t inputs = ElementsOf(*call.input) * element;
-  const size_t outputs = ElementsOf(*call.output) * element;
-  const bool any = inputs > 0 && outputs > 0;
-  if (!any || input + inputs <= output || output + outputs <= input) return absl::OkStatus();
+  const Spans spans = {reinterpret_cast<uintptr_t>(call.input->data),
+                       reinterpret_cast<uintptr_t>(call.output->data),
+                       ElementsOf(*call.input) * element, ElementsOf(*call.output) * element};
+  const bool any = spans.inputs > 0 && spans.outputs > 0;
+  if (!any || spans.input + spans.inputs <= spans.output ||
+      spans.output + spans.outputs <= spans.input) {
+    return absl::OkStatus();
+  }
+  if (call.kind != RequestKind::kAlltoall && IsInPlace(call, set, spans)) return absl::OkStatus();
+  const char* place = "";
+  if (call.kind == RequestKind::kReduceScatter) place = ", or this rank's rows of input";
+  if (call.kind == RequestKind::kAllgather) place = ", or an input that is its rows there";
+  if (call.kind == RequestKind::kAllreduce || call.kind == RequestKind::kBroadcast) {
+    place = ", or input's from its beginning";
+  }
   return absl::InvalidArgumentError(
-      std::string("input and output overlap; give output memory of its own") +
-      (may_be_same ? ", or input's from its beginning" : ""));
+      std::string("input and output overlap; give output memory of its own") + place);
 }
 
 absl::Status CheckOutput(const Call& call, const Membership& set, Request* request) {
@@ -113,7 +136,7 @@ absl::Status CheckOutput(const Call& call, const Membership& set, Request* reque
   request->output_rows = may_allocate ? call.output->shape[0] : 0;
   request->output = call.output->data != nullptr ? call.output->data : &nowhere;
   if (absl::Status status = CheckData(*call.output, "output"); !status.ok()) return status;
-  return CheckOverlap(call);
+  return CheckOverlap(call, set);
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ Span SpanOf(const hvd_tensor_t& tensor, int position, bool written) {
   return {begin, begin + ElementsOf(tensor) * element, position, written};
 }
 
-// Those of all tensors, empty ones left out. A tensor that is reduced in place has one.
+// Those of all tensors, empty ones left out. A tensor that is reduced in place has one, and so has
+// one of a gather or a scatter in place, which was checked by itself: the larger of the two.
 std::vector<Span> SpansOf(const GroupCall& call) {
   std::vector<Span> spans;
   spans.reserve(static_cast<size_t>(call.count) * 2);
@@ -32,8 +33,17 @@ std::vector<Span> SpansOf(const GroupCall& call) {
   for (int i = 0; i < call.count; ++i) {
     const hvd_tensor_t& input = call.inputs[i];
     const bool same = in_place || (call.outputs != nullptr && call.outputs[i].data == input.data);
-    add(SpanOf(input, i, same));
-    if (call.outputs != nullptr && !same) add(SpanOf(call.outputs[i], i, true));
+    Span read = SpanOf(input, i, same);
+    if (call.outputs != nullptr && !same) {
+      const Span written = SpanOf(call.outputs[i], i, true);
+      const bool apart = read.end <= written.begin || written.end <= read.begin;
+      if (apart) {
+        add(written);
+      } else {
+        read = {std::min(read.begin, written.begin), std::max(read.end, written.end), i, true};
+      }
+    }
+    add(read);
   }
   return spans;
 }

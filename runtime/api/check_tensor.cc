@@ -1,8 +1,10 @@
 #include "runtime/api/check_tensor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 
 #include "runtime/collective/collectives.h"
 
@@ -10,7 +12,8 @@ namespace hvd {
 namespace {
 
 constexpr size_t kMaxName = 4095;
-constexpr size_t kFirstOptionsSize = offsetof(hvd_options_t, prescale);
+constexpr size_t kOptionsSizes[] = {offsetof(hvd_options_t, prescale),  // of older headers
+                                    offsetof(hvd_options_t, done), sizeof(hvd_options_t)};
 
 // A longer struct is from a newer header, whose further fields this library does not know: they
 // must then be zero, which we cannot see, so they are refused.
@@ -90,7 +93,8 @@ absl::Status CheckReductionOptions(const hvd_options_t& options, RequestKind kin
 absl::Status ReadOptions(const hvd_options_t* given, hvd_options_t* options) {
   *options = HVD_OPTIONS_INIT;
   if (given == nullptr) return absl::OkStatus();
-  if (given->struct_size != sizeof(*options) && given->struct_size != kFirstOptionsSize) {
+  if (std::find(std::begin(kOptionsSizes), std::end(kOptionsSizes), given->struct_size) ==
+      std::end(kOptionsSizes)) {
     return WrongSize("options", given->struct_size, sizeof(*options));
   }
   std::memcpy(options, given, given->struct_size);
@@ -183,6 +187,19 @@ absl::Status PutReduction(const hvd_options_t& options, Signature* signature) {
   signature->postscale = options.postscale;
   signature->compression = compressible ? static_cast<uint32_t>(options.compression) : 0;
   return absl::OkStatus();
+}
+
+absl::Status CheckTelling(const hvd_options_t& options, bool asynchronous) {
+  const char* given = nullptr;
+  if (options.queue != nullptr) given = "queue";
+  if (options.done != nullptr) given = "done";
+  if (given == nullptr) return absl::OkStatus();
+  if (!asynchronous) {
+    return absl::InvalidArgumentError(std::string("options.") + given +
+                                      " is for asynchronous collectives only");
+  }
+  if (options.done == nullptr || options.queue == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError("options has both done and queue; one of them can be told");
 }
 
 }  // namespace hvd

@@ -24,6 +24,8 @@ absl::Status CheckGroupMemory(const GroupCall& call);
 absl::Status CheckName(const char* name);
 // The fields that fit `kind`; and each value by itself.
 absl::Status CheckOptions(const hvd_options_t& options, RequestKind kind);
+// How the end of a call is to be told, which only an asynchronous one can want.
+absl::Status CheckTelling(const hvd_options_t& options, bool asynchronous);
 // What the options say about a reduction of this type.
 absl::Status PutReduction(const hvd_options_t& options, Signature* signature);
 

@@ -140,7 +140,17 @@ hvd_status_t hvd_barrier(const hvd_options_t* options) {
   return hvd::CallBlocking(hvd::Of(RequestKind::kBarrier, nullptr, nullptr), options);
 }
 
+hvd_status_t hvd_barrier_async(const hvd_options_t* options, hvd_handle_t* handle) {
+  return hvd::CallAsync(hvd::Of(RequestKind::kBarrier, nullptr, nullptr), options, handle);
+}
+
 hvd_status_t hvd_poll(hvd_handle_t handle, int32_t* done) { return hvd::PollHandle(handle, done); }
+
+hvd_status_t hvd_wait_for(hvd_handle_t handle, int64_t microseconds, int32_t* done) {
+  return hvd::WaitHandleFor(handle, microseconds, done);
+}
+
+hvd_status_t hvd_release(hvd_handle_t handle) { return hvd::ReleaseHandle(handle); }
 hvd_status_t hvd_wait(hvd_handle_t handle) { return hvd::WaitHandle(handle, hvd::Wait::kForEnd); }
 hvd_status_t hvd_wait_result(hvd_handle_t handle, hvd_tensor_t* result) {
   if (result == nullptr) return hvd::Fail(HVD_ERR_INVALID, "result is NULL");

@@ -6,7 +6,25 @@
 namespace hvd {
 namespace {
 
-thread_local std::string last_error;
+struct LastError {
+  std::string message;
+  hvd_status_t code = HVD_OK;
+  int rank = -1;
+  std::string host;
+  std::string name;
+};
+thread_local LastError last_error;
+
+// Whose end, or whose doing, the abort is that this process has heard of.
+void NoteCulprit() {
+  const std::shared_ptr<Engine> engine = Process::Get().engine();
+  if (engine == nullptr) return;
+  const int rank = CauseOf(*engine->world().page()).rank;
+  const Topology& topology = engine->world().topology();
+  if (rank < 0 || rank >= topology.size()) return;
+  last_error.rank = rank;
+  last_error.host = topology.hosts()[topology.place(rank).host].name;
+}
 
 hvd_status_t Code(const absl::Status& status) {
   switch (status.code()) {
@@ -33,17 +51,28 @@ hvd_status_t Code(const absl::Status& status) {
 }  // namespace
 
 hvd_status_t Fail(hvd_status_t code, std::string message) {
-  last_error = PrintableLines(message);  // whoever named what it speaks of
+  last_error = LastError();
+  last_error.message = PrintableLines(message);  // whoever named what it speaks of
+  last_error.code = code;
   return code;
 }
 
 hvd_status_t Return(const absl::Status& status) {
-  return status.ok() ? HVD_OK : Fail(Code(status), std::string(status.message()));
+  if (status.ok()) return HVD_OK;
+  const hvd_status_t code = Fail(Code(status), std::string(status.message()));
+  if (code == HVD_ERR_ABORTED) NoteCulprit();
+  return code;
+}
+
+hvd_status_t NoteName(hvd_status_t code, std::string_view name) {
+  if (code != HVD_OK) last_error.name = PrintableLines(name);
+  return code;
 }
 
 hvd_status_t ReturnExecuted(const absl::Status& status) {
   const hvd_status_t code = Return(status);
-  return code == HVD_ERR_INVALID ? HVD_ERR_MISMATCH : code;
+  if (code != HVD_ERR_INVALID) return code;
+  return last_error.code = HVD_ERR_MISMATCH;
 }
 
 hvd_status_t NotInitialized() {
@@ -58,7 +87,15 @@ hvd_status_t NotInitialized() {
 
 }  // namespace hvd
 
-extern "C" const char* hvd_last_error(void) { return hvd::last_error.c_str(); }
+extern "C" const char* hvd_last_error(void) { return hvd::last_error.message.c_str(); }
+
+extern "C" hvd_status_t hvd_last_error_info(hvd_error_info_t* info) {
+  if (info == nullptr || info->struct_size != sizeof(*info)) return HVD_ERR_INVALID;
+  const hvd::LastError& last = hvd::last_error;
+  *info = {sizeof(*info),     last.code,         last.rank,
+           last.host.c_str(), last.name.c_str(), last.message.c_str()};
+  return HVD_OK;
+}
 
 extern "C" const char* hvd_status_name(hvd_status_t status) {
   switch (status) {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "hvd/hvd.h"
@@ -17,6 +18,8 @@ hvd_status_t Return(const absl::Status& status);
 // What the engine itself says is wrong with the arguments was agreed among ranks: a mismatch.
 hvd_status_t ReturnExecuted(const absl::Status& status);
 hvd_status_t NotInitialized();
+// What failed, if it did: the collective of this name. Returns `code`.
+hvd_status_t NoteName(hvd_status_t code, std::string_view name);
 
 // Nothing may be thrown into C; what is thrown inside is memory running out.
 template <class Body>

@@ -1,23 +1,15 @@
 // Handles of asynchronous calls: number → what was submitted. Thread-safe.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
-#include <vector>
 
 #include "hvd/hvd.h"
-#include "runtime/engine/request.h"
+#include "runtime/api/pending.h"
 
 namespace hvd {
-
-class Engine;
-
-// A call in flight: one request, or one a dtype of a group.
-struct Pending {
-  std::vector<std::unique_ptr<Request>> requests;
-  std::weak_ptr<Engine> engine;  // gone: every request is done
-};
 
 class HandleTable {
  public:
@@ -26,11 +18,18 @@ class HandleTable {
   std::shared_ptr<Pending> Find(hvd_handle_t handle) const;
   // False when it is there no more: another thread has removed it.
   bool Remove(hvd_handle_t handle);
+  // Removes it, and keeps what it stands for until that is done.
+  bool Release(hvd_handle_t handle);
+  // It is a handle, or was one.
+  bool WasGiven(hvd_handle_t handle) const;
 
  private:
+  void DropDoneLocked();
+
   mutable std::mutex mutex_;
-  std::unordered_map<hvd_handle_t, std::shared_ptr<Pending>> pending_;
-  hvd_handle_t last_ = 0;
+  std::unordered_map<hvd_handle_t, std::shared_ptr<Pending>> pending_;  // guarded by mutex_
+  std::deque<std::shared_ptr<Pending>> released_;  // guarded by mutex_: in their order
+  hvd_handle_t last_ = 0;                          // guarded by mutex_
 };
 
 }  // namespace hvd

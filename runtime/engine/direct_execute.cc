@@ -125,7 +125,8 @@ class DirectExecution {
     const ScatteredRows mine(signature_.rows(), size_, me_);
     const size_t elements = signature_.row_elements();
     void* output = nullptr;
-    absl::Status placed = Place(mine.count, mine.count * RowBytes(signature_), &output);
+    const auto rows = static_cast<int64_t>(mine.count);
+    absl::Status placed = Place({{}, rows, rows * RowBytes(signature_)}, &output);
     if (!placed.ok()) return placed;
     return Reduce(mine.begin * elements, mine.count * elements, output);
   }
@@ -144,7 +145,10 @@ class DirectExecution {
       NoteSplits({inputs, static_cast<size_t>(size_)});
     }
     void* output = nullptr;
-    absl::Status placed = Place(static_cast<int64_t>(bytes / RowBytes(signature_)), bytes, &output);
+    ResultSize result{{}, static_cast<int64_t>(bytes / RowBytes(signature_)), bytes};
+    if (signature_.kind == RequestKind::kAllgather) result.own_bytes = inputs[me_].bytes;
+    result.own_at = first_bytes - result.own_bytes;
+    absl::Status placed = Place(result, &output);
     auto* to = static_cast<std::byte*>(output);
     std::byte* rest = to + first_bytes;
     for (int peer = me_ + 1; peer < size_; ++peer) rest = Fetch(rest, inputs[peer]);
@@ -171,11 +175,8 @@ class DirectExecution {
     return next;
   }
 
-  absl::Status Place(int64_t rows, size_t bytes, void** output) {
-    ResultSize size;
+  absl::Status Place(ResultSize size, void** output) {
     size.shape = {signature_.shape.data(), static_cast<size_t>(signature_.ndim)};
-    size.rows = rows;
-    size.bytes = bytes;
     return PlaceResult([this] { return NameOf(*request_); }, PlaceOf(request_), size, output);
   }
 

@@ -194,7 +194,7 @@ absl::Status Engine::SubmitGroupLocked(absl::Span<const std::unique_ptr<Request>
     if (refused.ok()) refused = SubmitPartLocked(first, request.get());
     if (refused.ok()) continue;
     request->status = refused;
-    request->done.store(true, std::memory_order_release);
+    EndLocked(request.get());  // its observer is told with all others: the epoch is over
   }
   return absl::OkStatus();
 }
@@ -279,6 +279,27 @@ absl::Status Engine::Wait(Request* request) {
   NoteCallers(waiting_.fetch_add(1) + 1);
   std::unique_lock<std::mutex> lock(mutex_);
   return WaitLocked(request, &lock);
+}
+
+// The clock is looked at where the thread would sleep, and in between.
+bool Engine::WaitUntil(Request* request, std::chrono::steady_clock::time_point end) {
+  using Clock = std::chrono::steady_clock;
+  const auto done = [request] { return request->done.load(std::memory_order_acquire); };
+  const auto over = [&] { return done() || Clock::now() >= end; };
+  NoteCallers(waiting_.fetch_add(1) + 1);
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!over()) {
+    if (executing_) {
+      changed_.wait_until(lock, end);
+      continue;
+    }
+    const Role role(this, &lock);
+    world_->waiter().set_wake_at(end);
+    ExecuteUntil(over);
+    world_->waiter().set_wake_at(Clock::time_point::max());
+  }
+  HandOver(&lock);
+  return done();
 }
 
 absl::Status Engine::WaitLocked(Request* request, std::unique_lock<std::mutex>* lock) {

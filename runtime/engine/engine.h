@@ -11,6 +11,7 @@
 // role; it is never held during a collective, but for a small one whose peers are there already.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -62,6 +63,8 @@ class Engine {
   absl::Status SubmitGroup(absl::Span<const std::unique_ptr<Request>> requests);
   // Submits nothing; returns when `request` is done, with its status.
   absl::Status Wait(Request* request);
+  // Waits for it, but not beyond `end`, unless a collective is under way then. False: time is over.
+  bool WaitUntil(Request* request, std::chrono::steady_clock::time_point end);
   // Submit and Wait, without arming the engine thread.
   absl::Status Run(Request* request);
   // Whether it is done; helps it along if nobody else does. Never blocks.
@@ -192,6 +195,9 @@ class Engine {
     std::atomic<int> left;  // of them
   };
   void CompleteLocked(Request* request);
+  // The end of every request that was submitted. REQUIRES: mutex_; then TellEnded.
+  void EndLocked(Request* request);
+  void TellEnded();
   void Complete(absl::Span<Request* const> requests, bool last_work = false);
   void CompleteAll(const absl::Status& status);
   void Break(const absl::Status& status);
@@ -241,6 +247,8 @@ class Engine {
   const LocalName* last_noted_ = nullptr;  // what the host's page says was asked for last
   std::deque<Request*> deferred_;          // unnamed ones whose turn is taken, and later ones
   std::vector<Draining*> draining_;        // those of Drain's callers
+  Request* ended_ = nullptr;               // the newest of those whose observers are to be told
+  int telling_ = 0;                        // threads that tell some
   bool executing_ = false;                 // somebody has the role (Role)
   Request* runner_ = nullptr;              // of Run, whose thread has it
   std::atomic<bool> stopping_{false};

@@ -69,6 +69,7 @@ void Engine::FinishLeave() {
     if (broken.ok()) EndAll();
     if (!broken.ok()) Break(broken);  // a leader's peers on other hosts may not know yet
   }
+  changed_.wait(lock, [this] { return telling_ == 0; });
   lock.unlock();
   OfferRole(waiting_.load(), true);
 }

@@ -210,14 +210,43 @@ void Engine::CompleteLocked(Request* request) {
   activity.callers.store(static_cast<uint32_t>(waiting_.load(std::memory_order_relaxed)),
                          std::memory_order_relaxed);
   for (Draining* drain : draining_) drain->left -= request->sequence <= drain->last ? 1 : 0;
+  EndLocked(request);
+}
+
+// Whoever waits may free it then, but for those whose observers are still to be told.
+void Engine::EndLocked(Request* request) {
+  if (request->observer != nullptr) request->next_ended = std::exchange(ended_, request);
   request->done.store(true, std::memory_order_release);
+}
+
+// In the order in which they ended.
+void Engine::TellEnded() {
+  Request* newest = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (ended_ == nullptr) return;
+    newest = std::exchange(ended_, nullptr);
+    ++telling_;
+  }
+  Request* oldest = nullptr;
+  while (newest != nullptr) {
+    Request* const before = std::exchange(newest->next_ended, oldest);
+    oldest = std::exchange(newest, before);
+  }
+  while (oldest != nullptr) {
+    Request* const next = oldest->next_ended;
+    oldest->observer->OnDone(oldest);
+    oldest = next;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (--telling_ == 0 && leaving_) changed_.notify_all();
 }
 
 // After this the submitters may free their requests. Only those who wait on `changed_` need a
 // wake-up; the one who runs this as waiter sees `done` itself. With `last_work` that one has
 // nothing left to do in its role, and leaves it here, under the same lock.
 void Engine::Complete(absl::Span<Request* const> requests, bool last_work) {
-  bool notify = false, marks = false;
+  bool notify = false, marks = false, tells = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     marks = !deferred_.empty();
@@ -231,9 +260,11 @@ void Engine::Complete(absl::Span<Request* const> requests, bool last_work) {
     }
     if (marks) SubmitDeferredLocked();
     notify = waiting_.load(std::memory_order_relaxed) > 0;
+    tells = ended_ != nullptr;
   }
   if (marks) world_->waiter().Ring();
   if (notify) changed_.notify_all();
+  if (tells) TellEnded();
 }
 
 void Engine::CompleteAll(const absl::Status& status) {
@@ -242,12 +273,9 @@ void Engine::CompleteAll(const absl::Status& status) {
     if (broken_.ok()) broken_ = status;
     const auto end = [this](Request* request) {
       request->status = broken_;
-      request->done.store(true, std::memory_order_release);
+      EndLocked(request);
     };
-    for (LocalName* name : names_.Pending()) {
-      end(name->pending);
-      name->pending = nullptr;
-    }
+    for (LocalName* name : names_.Pending()) end(std::exchange(name->pending, nullptr));
     for (Request* request : deferred_) end(request);
     deferred_.clear();
     marked_.clear();
@@ -256,6 +284,7 @@ void Engine::CompleteAll(const absl::Status& status) {
     for (Draining* drain : draining_) drain->left = 0;
   }
   changed_.notify_all();
+  TellEnded();
 }
 
 // The executor found the epoch broken: a leader tells the other hosts, and everything pending ends.

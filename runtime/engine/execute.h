@@ -40,6 +40,7 @@ absl::StatusOr<std::vector<RowsAndBytes>> ExchangeRows(absl::Span<const RowsAndB
 
 // Where a result goes: the caller's output if it fits, else memory of our own.
 struct ResultPlace {
+  const void* input = nullptr;
   void* output = nullptr;  // the caller's, or null
   int64_t output_rows = 0;
   void** owned_result = nullptr;
@@ -49,9 +50,12 @@ struct ResultSize {
   absl::Span<const int64_t> shape;  // but for the rows
   int64_t rows = 0;
   size_t bytes = 0;
+  // Of an allgather: where this rank's own rows come, which may be there already.
+  size_t own_at = 0, own_bytes = 0;
 };
-// `what` names the operation in an error. FailedPrecondition when the output does not fit; *result
-// is usable then too. Throws without memory, as everything does.
+// `what` names the operation in an error. FailedPrecondition when the output does not fit, or an
+// allgather's input lies in it where other rows come; *result is usable then too. Throws without
+// memory, as everything does.
 absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlace& place,
                          const ResultSize& size, void** result);
 ResultPlace PlaceOf(Request* request);

@@ -10,7 +10,10 @@ namespace {
 // One tensor's gather into its place.
 absl::Status Gather(absl::FunctionRef<std::string()> what, const ResultPlace& place,
                     ResultSize size, GatherArgs args, Collectives* collectives) {
-  size.bytes = std::accumulate(args.bytes_by_rank.begin(), args.bytes_by_rank.end(), size_t{0});
+  const auto own = args.bytes_by_rank.begin() + collectives->rank();
+  size.own_at = std::accumulate(args.bytes_by_rank.begin(), own, size_t{0});
+  size.own_bytes = *own;
+  size.bytes = std::accumulate(own, args.bytes_by_rank.end(), size.own_at);
   const absl::Status placed = PlaceResult(what, place, size, &args.output);
   const absl::Status gathered = collectives->Allgather(args);
   return gathered.ok() ? placed : gathered;

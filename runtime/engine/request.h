@@ -108,9 +108,18 @@ struct RequestPart {
 };
 
 struct LocalName;
+struct Request;
+
+// Who is told that a request is done: once, by a thread that is in the engine with no lock held,
+// and has the executor's role: it must not wait for the engine. Until then the request lives.
+class RequestObserver {
+ public:
+  virtual ~RequestObserver() = default;
+  virtual void OnDone(Request* request) = 0;
+};
 
 // A submitted request. Owned by the submitter (blocking call) or the handle table; the engine
-// borrows it from submit until `done`.
+// borrows it from submit until `done`, and until its observer, if it has one, is told.
 struct Request {
   std::string name;  // as given; see AgreedName (names.h)
   // Takes the next turn of the unnamed ones. With a name it belongs to one that has taken its turn:
@@ -127,6 +136,8 @@ struct Request {
   std::vector<int64_t> splits;        // of an alltoall: rows for each rank; empty: even
   bool wants_received_splits = true;  // of an alltoall
 
+  RequestObserver* observer = nullptr;  // null: nobody
+
   uint64_t sequence = 0;     // of this rank's submissions in its set
   bool alone = false;        // its submitter waits for it, and for nothing else
   int64_t submitted_ns = 0;  // while the timeline is on: when (engine/timeline.h)
@@ -138,6 +149,7 @@ struct Request {
   std::vector<int64_t> received_splits;  // of an alltoall
   int64_t result_number = 0;             // join: the last rank; add process set: its number
   LocalName* local = nullptr;            // the engine's, while pending
+  Request* next_ended = nullptr;         // the engine's: of those whose observers are to be told
   bool ended_role = false;               // with it its submitter has left the executor's role
   std::atomic<bool> done{false};
 

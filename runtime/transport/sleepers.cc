@@ -36,8 +36,8 @@ void Sleepers::StopWatching() {
   }
 }
 
-void Sleepers::AwaitWord(uint32_t word) {
-  syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, word, nullptr, nullptr, 0);
+void Sleepers::AwaitWord(uint32_t word, const timespec* at_most) {
+  syscall(SYS_futex, &word_, FUTEX_WAIT_PRIVATE, word, at_most, nullptr, 0);
 }
 
 void Sleepers::WakeAll() {

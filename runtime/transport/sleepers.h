@@ -6,6 +6,8 @@
 // its condition.
 #pragma once
 
+#include <time.h>
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -31,8 +33,9 @@ class Sleepers {
   bool TryWatch();
   // Also wakes the others, to look and to find the next watcher.
   void StopWatching();
-  // Sleeps until something is said after `word`. REQUIRES: the caller has entered.
-  void AwaitWord(uint32_t word);
+  // Sleeps until something is said after `word`, or for `at_most` (null: no limit). REQUIRES: the
+  // caller has entered.
+  void AwaitWord(uint32_t word, const timespec* at_most = nullptr);
 
   // Something moved that a sleeper may wait for. `inside`: how many of those entered are the
   // caller itself. Costs a look while nobody else sleeps.

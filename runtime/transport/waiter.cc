@@ -22,7 +22,17 @@ constexpr auto kLongYield = std::chrono::microseconds(100);
 constexpr int kSpinsAfterWake = 50;
 // Nobody rings a rank that has a transport but no event fd (a group without host memory): it looks
 // at the abort word this often.
-constexpr int kBlindSleepMs = 10;
+constexpr timespec kBlindSleep = {0, 10'000'000};
+
+// For the system's waits: null, without end.
+const timespec* LeftUntil(std::chrono::steady_clock::time_point time, timespec* left) {
+  using Clock = std::chrono::steady_clock;
+  if (time == Clock::time_point::max()) return nullptr;
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(time - Clock::now()).count();
+  *left = {static_cast<time_t>(ns > 0 ? ns / 1000000000 : 0),
+           static_cast<long>(ns > 0 ? ns % 1000000000 : 0)};
+  return left;
+}
 
 }  // namespace
 
@@ -95,7 +105,8 @@ void Waiter::SleepOnFutex(absl::FunctionRef<bool()> done) {
   bell.futex_sleepers.fetch_add(1, std::memory_order_seq_cst);
   const uint32_t word = bell.word.load(std::memory_order_seq_cst);
   if (!done() && !IsAborted() && !IsAsked()) {
-    syscall(SYS_futex, &bell.word, FUTEX_WAIT, word, nullptr, nullptr, 0);
+    timespec left;
+    syscall(SYS_futex, &bell.word, FUTEX_WAIT, word, LeftUntil(wake_at_, &left), nullptr, 0);
   }
   bell.futex_sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
@@ -144,7 +155,8 @@ void Waiter::SleepOnEvents(absl::FunctionRef<bool()> done) {
     if (sleepers.TryWatch()) {
       Watch(word);
     } else {
-      sleepers.AwaitWord(word);
+      timespec left;
+      sleepers.AwaitWord(word, LeftUntil(wake_at_, &left));
     }
   }
   sleepers.Leave(&bell_bits, bit);
@@ -157,7 +169,8 @@ void Waiter::Watch(uint32_t word) {
     const int bell_fd = event_fds_ == nullptr ? -1 : event_fds_[local_rank_];
     pollfd fds[3] = {
         {bell_fd, POLLIN, 0}, {transport_->EventFd(), POLLIN, 0}, {sleepers.wake_fd(), POLLIN, 0}};
-    poll(fds, 3, bell_fd < 0 ? kBlindSleepMs : -1);
+    timespec left = kBlindSleep;
+    ppoll(fds, 3, bell_fd < 0 ? &left : LeftUntil(wake_at_, &left), nullptr);
     // Arming may succeed with bytes waiting in a socket: only progress takes them.
     if (fds[1].revents != 0) transport_->Progress();
     if ((fds[0].revents & POLLIN) != 0) {

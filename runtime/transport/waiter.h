@@ -2,6 +2,7 @@
 // sleep on the host's doorbell. Every wait ends when its condition holds or the epoch is aborted.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 
@@ -56,6 +57,9 @@ class Waiter {
     if (moves_ == nullptr) return;
     moves_->store(moves_->load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
+  // A thread that wants to look at the clock: no sleep lasts beyond `time`; max: as long as it
+  // must.
+  void set_wake_at(std::chrono::steady_clock::time_point time) { wake_at_ = time; }
   // Is called in a wait that takes long, each time that hvdd asks (HostPage::question).
   void set_on_question(std::function<void()> answer) { on_question_ = std::move(answer); }
 
@@ -121,6 +125,7 @@ class Waiter {
   BackgroundWork* background_ = nullptr;
   bool beside_ = false;
   std::atomic<uint64_t>* moves_ = nullptr;
+  std::chrono::steady_clock::time_point wake_at_ = std::chrono::steady_clock::time_point::max();
   std::function<void()> on_question_;
   uint32_t answered_ = 0;  // the latest question
 };

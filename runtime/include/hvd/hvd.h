@@ -90,6 +90,17 @@ typedef enum hvd_flags_t {
   HVD_AVERAGE_OVER_CONTRIBUTORS = 1
 } hvd_flags_t;
 
+typedef uint64_t hvd_handle_t; /* never 0 */
+
+/* Of an asynchronous call that is done: its tag (hvd_options_t) and its own status. */
+typedef struct hvd_completion_t {
+  uint64_t tag;
+  hvd_handle_t handle;
+  int32_t status; /* hvd_status_t */
+  int32_t reserved;
+} hvd_completion_t;
+typedef struct hvd_queue_t hvd_queue_t; /* see hvd_queue_create */
+
 typedef enum hvd_device_type_t { HVD_CPU = 0, HVD_CUDA = 1 } hvd_device_type_t;
 
 /* A dense, contiguous (row-major) tensor. */
@@ -127,11 +138,23 @@ typedef struct hvd_options_t {
   double postscale;
   int32_t compression; /* hvd_compression_t, for reductions; default none */
   int32_t flags;       /* hvd_flags_t, or-ed; default 0 */
+  /* Of asynchronous calls, how their end is told; one of the two, or neither. It is told once for
+   * each call that was submitted, and never inside the call that submits it, though perhaps before
+   * that returns (*handle is set before). What it did is in memory by then. The handle stays until
+   * hvd_wait or hvd_release. Everything is told before hvd_shutdown returns.
+   *
+   * done: called from a thread that is inside hvd, without any lock held: it may submit, and wait
+   * for or release this handle, and must not block or wait for anything else. hvd_last_error has
+   * the message when `status` is not HVD_OK. */
+  void (*done)(void* done_arg, hvd_handle_t handle, hvd_status_t status);
+  void* done_arg;
+  hvd_queue_t* queue; /* gets a hvd_completion_t; must live until then */
+  uint64_t tag;       /* the caller's, for that */
 } hvd_options_t;
 #define HVD_OPTIONS_INIT                                                              \
   {                                                                                   \
     sizeof(hvd_options_t), NULL, HVD_GLOBAL_PROCESS_SET, HVD_AVERAGE, 0, 0, 1.0, 1.0, \
-        HVD_COMPRESSION_NONE, 0                                                       \
+        HVD_COMPRESSION_NONE, 0, NULL, NULL, NULL, 0                                  \
   }
 
 typedef struct hvd_init_options_t {
@@ -146,8 +169,6 @@ typedef struct hvd_init_options_t {
 } hvd_init_options_t;
 #define HVD_INIT_OPTIONS_INIT \
   { sizeof(hvd_init_options_t), NULL, NULL, 0, 0 }
-
-typedef uint64_t hvd_handle_t; /* never 0 */
 
 /* Joins the job that started this process; without a launcher (no HVD_RANK, no HVD_LINK) gives
  * size 1. Returns when all ranks have joined. What they must have alike is compared first: the
@@ -215,7 +236,8 @@ HVD_EXPORT hvd_status_t hvd_allreduce_async(const hvd_tensor_t* input, const hvd
 
 /* Reduces over all ranks and gives each its rows of the first dimension, in rank order; when they
  * do not divide evenly, the first ranks get one more. Scalars are refused, HVD_ADASUM too. output
- * may be NULL; it must not overlap input. */
+ * may be NULL; it must not overlap input, unless it is this rank's rows of it: then they are
+ * reduced in place, and the rest of input stays as it is. */
 HVD_EXPORT hvd_status_t hvd_reducescatter(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                           const hvd_options_t* options, hvd_tensor_t* result);
 HVD_EXPORT hvd_status_t hvd_reducescatter_async(const hvd_tensor_t* input,
@@ -225,7 +247,7 @@ HVD_EXPORT hvd_status_t hvd_reducescatter_async(const hvd_tensor_t* input,
 /* Concatenates the ranks' tensors along the first dimension, in rank order. The first dimension may
  * differ from rank to rank, the others may not; scalars are refused. output may be NULL; else its
  * shape must be the result's exactly (else HVD_ERR_MISMATCH on that rank, after the exchange), and
- * it must not overlap input. */
+ * it must not overlap input, unless input is this rank's rows of it (in place). */
 HVD_EXPORT hvd_status_t hvd_allgather(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                       const hvd_options_t* options, hvd_tensor_t* result);
 HVD_EXPORT hvd_status_t hvd_allgather_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
@@ -284,6 +306,8 @@ HVD_EXPORT hvd_status_t hvd_grouped_reducescatter_async(const hvd_tensor_t* inpu
 
 /* Returns when every rank has called it and everything that this rank submitted before is done. */
 HVD_EXPORT hvd_status_t hvd_barrier(const hvd_options_t* options);
+/* Is done when every rank has called it; what was submitted before may still be under way. */
+HVD_EXPORT hvd_status_t hvd_barrier_async(const hvd_options_t* options, hvd_handle_t* handle);
 
 /* This rank has no more work: until every rank of the job has joined, it takes part, in all its
  * process sets, in the others' barriers, allreduces with neutral values (HVD_AVERAGE divides by all
@@ -294,17 +318,39 @@ HVD_EXPORT hvd_status_t hvd_barrier(const hvd_options_t* options);
  * that they had submitted is done; *last_rank (may be NULL) gets the rank that did last. */
 HVD_EXPORT hvd_status_t hvd_join(int32_t* last_rank);
 
-/* *done becomes 1 when hvd_wait would not block. The handle stays valid. */
+/* *done becomes 1 when hvd_wait would not block, also when that has been called already or the
+ * handle has been released; else 0. The handle stays valid. */
 HVD_EXPORT hvd_status_t hvd_poll(hvd_handle_t handle, int32_t* done);
+/* The same, but waits for it, `microseconds` at most: for callers that have signals to look at.
+ * Waits longer by what is under way at the end of that time: a collective that all ranks have
+ * submitted is not left in the middle. HVD_ERR_INVALID: microseconds is negative. */
+HVD_EXPORT hvd_status_t hvd_wait_for(hvd_handle_t handle, int64_t microseconds, int32_t* done);
+/* Gives the handle up without a wait; the call goes on. Its tensors are hvd's until it is done
+ * (see hvd_options_t), and a result that the library allocates is freed then. */
+HVD_EXPORT hvd_status_t hvd_release(hvd_handle_t handle);
 /* Waits, returns the operation's own status and releases the handle. */
 HVD_EXPORT hvd_status_t hvd_wait(hvd_handle_t handle);
 /* As hvd_wait; on success *result describes the library-allocated output (see hvd_allgather). Of a
  * group: HVD_ERR_INVALID, and the handle stays. When several threads wait for one handle, one gets
  * the result, the others HVD_ERR_INVALID. */
 HVD_EXPORT hvd_status_t hvd_wait_result(hvd_handle_t handle, hvd_tensor_t* result);
-/* The same of a group, and of nothing else: `results` has room for its `count` tensors. */
+/* The same of a group, and of nothing else: `results` has room for its `count` tensors. (The data
+ * of every such result is 64-byte aligned.) */
 HVD_EXPORT hvd_status_t hvd_wait_results(hvd_handle_t handle, hvd_tensor_t* results, int32_t count);
 HVD_EXPORT void hvd_free_result(hvd_tensor_t* result);
+
+/* ---- queues: ends of asynchronous calls, for event loops ----
+ *
+ * options.queue of a call names the queue that gets its end. Any threads. */
+HVD_EXPORT hvd_status_t hvd_queue_create(hvd_queue_t** queue);
+/* A descriptor that is readable while the queue has something: for poll and its kin only. It is the
+ * queue's. -1: queue is NULL. */
+HVD_EXPORT int32_t hvd_queue_fd(const hvd_queue_t* queue);
+/* Takes at most `capacity` completions, oldest first; never waits. *count gets how many. */
+HVD_EXPORT hvd_status_t hvd_queue_next(hvd_queue_t* queue, hvd_completion_t* completions,
+                                       int32_t capacity, int32_t* count);
+/* NULL does nothing. HVD_ERR_INVALID while calls that name it are under way; it stays then. */
+HVD_EXPORT hvd_status_t hvd_queue_destroy(hvd_queue_t* queue);
 
 /* ---- memory that all ranks of a host see ----
  *
@@ -365,11 +411,30 @@ HVD_EXPORT hvd_status_t hvd_bucket_ready(hvd_bucket_t* bucket, int32_t index);
  * HVD_ERR_MISMATCH, naming the tensor and the ranks, when ranks have made the bucket otherwise:
  * what it holds is then undefined. */
 HVD_EXPORT hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket);
+/* Gives up a step that has begun, for instance because a backward pass has failed: tensors that are
+ * not ready count as zeros, and the rest of the step goes on as in hvd_bucket_wait, which the other
+ * ranks call, or this. What the views hold afterwards is of no use. Does nothing when no tensor is
+ * ready. */
+HVD_EXPORT hvd_status_t hvd_bucket_reset(hvd_bucket_t* bucket);
 /* NULL does nothing. Waits for chunks under way. */
 HVD_EXPORT void hvd_bucket_destroy(hvd_bucket_t* bucket);
 
 /* The calling thread's last message; never NULL; valid until its next failing call. */
 HVD_EXPORT const char* hvd_last_error(void);
+/* The facts of that message, for programs. The strings are never NULL, and valid as long. */
+typedef struct hvd_error_info_t {
+  size_t struct_size;
+  int32_t code;        /* hvd_status_t of the last failing call; HVD_OK: none has failed */
+  int32_t rank;        /* HVD_ERR_ABORTED: whose end or fault is the cause; -1: not known */
+  const char* host;    /* where that rank is; "" */
+  const char* name;    /* of the collective that failed, as the caller gave it; "" */
+  const char* message; /* hvd_last_error() */
+} hvd_error_info_t;
+#define HVD_ERROR_INFO_INIT \
+  { sizeof(hvd_error_info_t), HVD_OK, -1, "", "", "" }
+/* Fills *info, whose struct_size is set. HVD_ERR_INVALID, and no new message, when it is NULL or of
+ * another size. */
+HVD_EXPORT hvd_status_t hvd_last_error_info(hvd_error_info_t* info);
 HVD_EXPORT const char* hvd_status_name(hvd_status_t status); /* "HVD_ERR_MISMATCH" */
 HVD_EXPORT const char* hvd_version(void);                    /* "0.1.0" */
 /* One line a capability, "name=value\n": which transports, GPU libraries and kernels were found;
