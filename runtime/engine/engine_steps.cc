@@ -239,7 +239,7 @@ void Engine::TellEnded() {
     oldest = next;
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (--telling_ == 0 && leaving_) changed_.notify_all();
+  if (--telling_ == 0 && leave_.begun) changed_.notify_all();
 }
 
 // After this the submitters may free their requests. Only those who wait on `changed_` need a
