@@ -76,14 +76,21 @@ int All(Crowd* crowd) {
 }
 
 int Over(Crowd* crowd) {
-  try {
-    Submit(crowd);
-    for (hvd::Handle& handle : crowd->handles) handle.wait();
-  } catch (const hvd::Error& error) {
-    Say(std::string("ended: ") + error.what());
-    return 1;
-  }
+  Submit(crowd);
+  for (hvd::Handle& handle : crowd->handles) handle.wait();
   return 0;
+}
+
+int Run(Crowd* crowd, bool over, int set_ranks) {
+  hvd::barrier();  // the end must find all ranks here
+  crowd->ranks = set_ranks > 0 ? set_ranks : hvd::size();
+  if (set_ranks > 0) {
+    std::vector<int32_t> ranks;
+    for (int32_t rank = 0; rank < set_ranks; ++rank) ranks.push_back(rank);
+    crowd->set = hvd::add_process_set(ranks);
+    if (hvd::rank() >= set_ranks) return 0;
+  }
+  return over ? Over(crowd) : All(crowd);
 }
 
 }  // namespace
@@ -96,13 +103,10 @@ int main(int argc, char** argv) {
   crowd.tensors = std::atoi(argv[2]);
   crowd.long_names = mode == "long";
   hvd::Session session;
-  hvd::barrier();  // the end must find all ranks here
-  crowd.ranks = argc > 3 ? std::atoi(argv[3]) : hvd::size();
-  if (argc > 3) {
-    std::vector<int32_t> ranks;
-    for (int32_t rank = 0; rank < crowd.ranks; ++rank) ranks.push_back(rank);
-    crowd.set = hvd::add_process_set(ranks);
-    if (hvd::rank() >= crowd.ranks) return 0;
+  try {
+    return Run(&crowd, mode == "over", argc > 3 ? std::atoi(argv[3]) : 0);
+  } catch (const hvd::Error& error) {  // of whichever call it is in by then
+    Say(std::string("ended: ") + error.what());
+    return 1;
   }
-  return mode == "over" ? Over(&crowd) : All(&crowd);
 }
