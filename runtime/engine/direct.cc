@@ -12,7 +12,7 @@ namespace hvd {
 namespace {
 
 constexpr uint32_t kBuckets = 1024;
-constexpr size_t kNumbers = Direct::kNames + Direct::kTurns + 1;  // from one on
+constexpr size_t kNumbers = Direct::kMostNumber + 1;  // from one on
 constexpr uint32_t kPlaces = 4;                                   // see DirectTicket::line
 // Of a tensor in the line of its mark, and in the line that the processor fetches along with it.
 constexpr size_t kBytesInLine = 112;

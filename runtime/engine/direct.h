@@ -52,6 +52,7 @@ class Direct {
   static constexpr size_t kMaxBytes = 4096;
   static constexpr uint32_t kNames = 768;  // that have a number at one time
   static constexpr uint32_t kTurns = 256;  // of unnamed calls, which have theirs for good
+  static constexpr uint32_t kMostNumber = kNames + kTurns;
   static constexpr uint64_t kThroughBoard = 0;
 
   static size_t Bytes(int size);

@@ -115,8 +115,8 @@ void Engine::AnswerHvdd() try {
 
 void Engine::NoteDirect(const Request& request, int64_t begin_ns) {
   const Signature& signature = request.signature;
-  const TracedTensor tensor = {Board::kMostNumbers + request.local->ticket.number,
-                               PlainName(*request.local->name), InputBytes(request)};
+  const TracedTensor tensor = {request.local->ticket.number, PlainName(*request.local->name),
+                               InputBytes(request)};
   metrics_.Done(signature.kind, tensor.bytes);
   if (!std::exchange(waited_, false)) metrics_.CameLast();
   if (!request.status.ok()) metrics_.Failed();
@@ -130,8 +130,9 @@ void Engine::NoteRun(const RunTimes& times, absl::Span<Request* const> requests)
   uint64_t bytes = 0;
   for (const Request* request : requests) {
     const RequestKind kind = request->signature.kind;
-    const TracedTensor tensor = {request->local->board_number, PlainName(*request->local->name),
-                                 InputBytes(*request)};
+    // Behind the few of those that go directly, which are counted by themselves.
+    const TracedTensor tensor = {Direct::kMostNumber + request->local->board_number,
+                                 PlainName(*request->local->name), InputBytes(*request)};
     bytes += tensor.bytes;
     metrics_.Done(kind, tensor.bytes);
     if (!request->status.ok()) metrics_.Failed();

@@ -28,6 +28,15 @@ def test_100000_tensors_pending_in_opposite_orders_come_to_their_end():
         here.must_be_clean()
 
 
+def test_the_timeline_needs_little_memory_for_few_of_them():
+    with world.hosts() as here:
+        without = memory_of(here.hvdrun("-np", 2, PENDING, "all", 1000), 2)
+        with_it = memory_of(here.hvdrun("-np", 2, "--timeline-filename", here.place("timeline.json"), PENDING, "all", 1000), 2)
+        assert with_it < without + 50, f"{with_it} MB with the timeline, {without} MB without"
+        here.run("rm", here.place("timeline.json")).must(0)
+        here.must_be_clean()
+
+
 @world.bound(200)
 def test_process_sets_have_as_many():
     with world.hosts(2, slots=2) as here:
