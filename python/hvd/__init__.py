@@ -52,6 +52,7 @@ from .errors import (
     NotInitializedError,
     UnsupportedError,
 )
+from .objects import allgather_object, broadcast_object
 from .ops import (
     Adasum,
     Average,
@@ -96,9 +97,9 @@ __all__ = [
     "AbortedError", "Adasum", "Average", "Bucket", "DuplicateError", "Error",
     "HorovodInternalError", "InternalError", "InvalidError", "LaunchError", "Max", "Min",
     "MismatchError", "NotInitializedError", "ProcessSet", "Product", "Sum", "UnsupportedError",
-    "add_process_set", "allgather", "allgather_async", "alloc", "allreduce", "allreduce_",
+    "add_process_set", "allgather", "allgather_async", "allgather_object", "alloc", "allreduce", "allreduce_",
     "allreduce_async", "allreduce_async_", "alltoall", "alltoall_async", "barrier", "broadcast",
-    "broadcast_", "broadcast_async", "broadcast_async_", "build_info", "ccl_built", "cross_rank",
+    "broadcast_", "broadcast_async", "broadcast_async_", "broadcast_object", "build_info", "ccl_built", "cross_rank",
     "cross_size", "cuda_built", "ddl_built", "get_process_set_ids_and_ranks", "global_process_set",
     "gloo_built", "gloo_enabled", "grouped_allgather", "grouped_allgather_async",
     "grouped_allreduce", "grouped_allreduce_", "grouped_allreduce_async",

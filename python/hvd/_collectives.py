@@ -163,17 +163,17 @@ class Collectives:
                       (_row(sources), None, len(sources), options), (tensors, sources), None, take)
 
     def alltoall(self, tensor: Any, splits: Sequence[int] | None, options: object,
-                 process_set: ProcessSet) -> Handle:
-        """The handle's result is (output, rows from each rank)."""
+                 process_set: ProcessSet, finish: Callable[[Any, list[int]], Any]) -> Handle:
+        """The handle's result is finish(output, rows from each rank)."""
         source = self.describe(tensor)
         self.adapter.check_result(tensor, source)
         rows = None if splits is None else (ctypes.c_int64 * len(splits))(*splits)
 
-        def take(number: int) -> tuple[Any, list[int]]:
+        def take(number: int) -> Any:
             result = _abi.empty_tensor_struct()
             received = (ctypes.c_int64 * (process_set.size() or 1))()
             LIBRARY.check(LIBRARY.released.hvd_wait_alltoall(number, _byref(result), received))
-            return self.adapter.adopt(result, tensor, source), list(received)
+            return finish(self.adapter.adopt(result, tensor, source), list(received))
 
         return submit(_held.hvd_alltoall_async,
                       (source.reference, rows, 0 if splits is None else len(splits), None, options),

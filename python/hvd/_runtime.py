@@ -60,6 +60,13 @@ class Runtime:
         self.orphans.clear()  # nothing is in flight any more
         LIBRARY.check(status)
 
+    def rank(self) -> int:
+        """This rank; NotInitializedError outside a job."""
+        rank = int(LIBRARY.held.hvd_rank())
+        if rank < 0:
+            raise errors.not_initialized()
+        return rank
+
     def _leave_at_exit(self) -> None:
         # The others see this rank leave, and hvdrun reports why. A fork's child has no part.
         if os.getpid() == self._owner:

@@ -14,11 +14,11 @@ things, AbortedError when one died, which names it. With a Handle the last two c
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 from . import _abi, _names
-from ._arrays import Array, Arrays
 from ._collectives import Collectives
 from ._handles import Handle
 from ._library import LIBRARY
@@ -33,8 +33,16 @@ Min = _abi.MIN
 Max = _abi.MAX
 Product = _abi.PRODUCT
 
-_collectives = Collectives(Arrays())
+Array = Any  # an ndarray; anything with __dlpack__ or the buffer protocol
 _options = RUNTIME.options
+
+
+@functools.cache
+def _collectives() -> Collectives:
+    """Those of arrays. hvd.torch can be used where there is no NumPy."""
+    from ._arrays import Arrays
+
+    return Collectives(Arrays())
 
 
 def allreduce_async(tensor: Array, name: str | None = None, op: int = Average,
@@ -43,7 +51,7 @@ def allreduce_async(tensor: Array, name: str | None = None, op: int = Average,
                     output: Array | None = None) -> Handle:
     """Reduces elementwise over the ranks; all get the same bits. The input is multiplied by
     `prescale_factor`, the result by `postscale_factor`. The result has the input's shape."""
-    return _collectives.allreduce(tensor, output, _options(
+    return _collectives().allreduce(tensor, output, _options(
         _names.allreduce(name), process_set, op, 0, prescale_factor, postscale_factor))
 
 
@@ -52,7 +60,7 @@ def allreduce(tensor: Array, name: str | None = None, op: int = Average,
               process_set: ProcessSet = global_process_set, *,
               output: Array | None = None) -> Array:
     """allreduce_async, and waits."""
-    return _collectives.allreduce_now(tensor, output, _options(
+    return _collectives().allreduce_now(tensor, output, _options(
         _names.allreduce(name), process_set, op, 0, prescale_factor, postscale_factor))
 
 
@@ -60,7 +68,7 @@ def allreduce_async_(tensor: Array, name: str | None = None, op: int = Average,
                      prescale_factor: float = 1.0, postscale_factor: float = 1.0,
                      process_set: ProcessSet = global_process_set) -> Handle:
     """allreduce_async in place."""
-    return _collectives.allreduce(tensor, tensor, _options(
+    return _collectives().allreduce(tensor, tensor, _options(
         _names.allreduce(name), process_set, op, 0, prescale_factor, postscale_factor))
 
 
@@ -68,7 +76,7 @@ def allreduce_(tensor: Array, name: str | None = None, op: int = Average,
                prescale_factor: float = 1.0, postscale_factor: float = 1.0,
                process_set: ProcessSet = global_process_set) -> Array:
     """allreduce in place. Returns the tensor."""
-    return _collectives.allreduce_now(tensor, tensor, _options(
+    return _collectives().allreduce_now(tensor, tensor, _options(
         _names.allreduce(name), process_set, op, 0, prescale_factor, postscale_factor))
 
 
@@ -76,7 +84,7 @@ def grouped_allreduce_async(tensors: Sequence[Array], name: str | None = None, o
                             prescale_factor: float = 1.0, postscale_factor: float = 1.0,
                             process_set: ProcessSet = global_process_set) -> Handle:
     """allreduce of several tensors that become ready, and run, together."""
-    return _collectives.grouped_allreduce(list(tensors), None, _options(
+    return _collectives().grouped_allreduce(list(tensors), None, _options(
         _names.named("grouped_allreduce", name), process_set, op, 0, prescale_factor,
         postscale_factor))
 
@@ -95,7 +103,7 @@ def grouped_allreduce_async_(tensors: Sequence[Array], name: str | None = None, 
                              process_set: ProcessSet = global_process_set) -> Handle:
     """grouped_allreduce_async in place."""
     tensors = list(tensors)
-    return _collectives.grouped_allreduce(tensors, tensors, _options(
+    return _collectives().grouped_allreduce(tensors, tensors, _options(
         _names.named("grouped_allreduce", name), process_set, op, 0, prescale_factor,
         postscale_factor))
 
@@ -114,8 +122,8 @@ def allgather_async(tensor: Array, name: str | None = None,
                     output: Array | None = None) -> Handle:
     """Concatenates the ranks' tensors along the first dimension, in rank order. The first
     dimension may differ from rank to rank."""
-    return _collectives.allgather(tensor, output,
-                                  _options(_names.named("allgather", name), process_set))
+    return _collectives().allgather(tensor, output,
+                                    _options(_names.named("allgather", name), process_set))
 
 
 def allgather(tensor: Array, name: str | None = None,
@@ -128,7 +136,7 @@ def allgather(tensor: Array, name: str | None = None,
 def grouped_allgather_async(tensors: Sequence[Array], name: str | None = None,
                             process_set: ProcessSet = global_process_set) -> Handle:
     """allgather of several tensors that become ready, and run, together."""
-    return _collectives.grouped_allgather(
+    return _collectives().grouped_allgather(
         list(tensors), _options(_names.named("grouped_allgather", name), process_set))
 
 
@@ -142,7 +150,7 @@ def broadcast_async(tensor: Array, root_rank: int, name: str | None = None,
                     process_set: ProcessSet = global_process_set, *,
                     output: Array | None = None) -> Handle:
     """Copies the tensor of `root_rank`, a global rank, to all."""
-    return _collectives.broadcast(tensor, output, _options(
+    return _collectives().broadcast(tensor, output, _options(
         _names.named("broadcast", name), process_set, root=root_rank))
 
 
@@ -170,8 +178,9 @@ def alltoall_async(tensor: Array, splits: Sequence[int] | None = None, name: str
     """Sends splits[r] rows of the first dimension to member r. The handle's result is (what came,
     in rank order; how many rows from each). Without splits the rows are divided evenly."""
     counts = None if splits is None else [int(count) for count in splits]
-    return _collectives.alltoall(tensor, counts,
-                                 _options(_names.named("alltoall", name), process_set), process_set)
+    return _collectives().alltoall(
+        tensor, counts, _options(_names.named("alltoall", name), process_set), process_set,
+        lambda output, received: (output, received))
 
 
 def alltoall(tensor: Array, splits: Sequence[int] | None = None, name: str | None = None,
@@ -187,7 +196,7 @@ def reducescatter_async(tensor: Array, name: str | None = None, op: int = Averag
                         output: Array | None = None) -> Handle:
     """Reduces, and gives each rank its rows of the first dimension, in rank order. When they do not
     divide evenly, the first ranks get one more."""
-    return _collectives.reducescatter(tensor, output, _options(
+    return _collectives().reducescatter(tensor, output, _options(
         _names.named("reducescatter", name), process_set, op, 0, prescale_factor,
         postscale_factor), process_set)
 
@@ -206,7 +215,7 @@ def grouped_reducescatter_async(tensors: Sequence[Array], name: str | None = Non
                                 prescale_factor: float = 1.0,
                                 postscale_factor: float = 1.0) -> Handle:
     """reducescatter of several tensors that become ready, and run, together."""
-    return _collectives.grouped_reducescatter(list(tensors), _options(
+    return _collectives().grouped_reducescatter(list(tensors), _options(
         _names.named("grouped_reducescatter", name), process_set, op, 0, prescale_factor,
         postscale_factor), process_set)
 
