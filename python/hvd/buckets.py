@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import _abi, errors
 from ._library import LIBRARY
+from ._memory import Buffer
 from ._runtime import RUNTIME
 from .basics import global_process_set
 from .process_sets import ProcessSet
@@ -52,14 +53,14 @@ class Bucket:
         # Not at exit: views may be used until the process ends.
         weakref.finalize(self, LIBRARY.released.hvd_bucket_destroy, self._bucket).atexit = False
 
-    def memory(self, index: int) -> ctypes.Array[ctypes.c_char]:
+    def memory(self, index: int) -> Buffer:
         """The bytes of tensor `index`, rounded up to a power of two (see _memory.own). It keeps the
         bucket."""
         address = ctypes.c_void_p()
         LIBRARY.check(LIBRARY.held.hvd_bucket_view(self._bucket, index, ctypes.byref(address)))
         size = max(self.counts[index] * _abi.ITEM_BYTES[self.dtype], 1)
-        buffer = (ctypes.c_char * (1 << (size - 1).bit_length())).from_address(address.value or 0)
-        buffer.bucket = self  # type: ignore[attr-defined]
+        buffer: Buffer = (ctypes.c_char * (1 << (size - 1).bit_length())).from_address(address.value or 0)
+        buffer.bucket = self
         return buffer
 
     def view(self, index: int) -> np.ndarray:

@@ -51,7 +51,7 @@ class _Allreduce(Function):
                 process_set: ProcessSet, wire: int) -> torch.Tensor:
         ctx.call = (op, scales, process_set, wire)
         output = _collectives.allreduce_now(tensor, None, _options(
-            _names.allreduce(name), process_set, op, 0, *scales, wire))
+            _names.allreduce(name), process_set, op, 0, scales[0], scales[1], wire))
         if op in (Min, Max, Product):
             ctx.save_for_backward(tensor, output)
         return output
@@ -62,7 +62,8 @@ class _Allreduce(Function):
         if op in (Average, Sum, Adasum):
             mine = _allreduce(grad.contiguous(), None, op, scales, process_set, wire)
         else:
-            mine = _input_gradient(op, scales, process_set, *ctx.saved_tensors, grad.contiguous())
+            tensor, output = ctx.saved_tensors
+            mine = _input_gradient(op, scales, process_set, tensor, output, grad.contiguous())
         return mine, None, None, None, None, None
 
 
@@ -71,7 +72,7 @@ def _allreduce(tensor: torch.Tensor, name: str | None, op: int, scales: tuple[fl
     if _tracked((tensor,)):
         return _Allreduce.apply(tensor, name, op, scales, process_set, wire)
     return _collectives.allreduce_now(tensor, None, _options(
-        _names.allreduce(name), process_set, op, 0, *scales, wire))
+        _names.allreduce(name), process_set, op, 0, scales[0], scales[1], wire))
 
 
 def allreduce(tensor: torch.Tensor, average: bool | None = None, name: str | None = None,
@@ -117,7 +118,7 @@ def _grouped_now(tensors: Sequence[torch.Tensor], name: str | None, op: int,
                  scales: tuple[float, float], process_set: ProcessSet,
                  wire: int) -> list[torch.Tensor]:
     return _collectives.grouped_allreduce(list(tensors), None, _options(
-        _names.named("grouped_allreduce", name), process_set, op, 0, *scales, wire)).wait()
+        _names.named("grouped_allreduce", name), process_set, op, 0, scales[0], scales[1], wire)).wait()
 
 
 def grouped_allreduce(tensors: Sequence[torch.Tensor], average: bool | None = None,
@@ -254,7 +255,7 @@ def _reducescatter_now(tensors: Sequence[torch.Tensor], name: str | None, op: in
                        scales: tuple[float, float], process_set: ProcessSet, wire: int,
                        grouped: bool) -> list[torch.Tensor]:
     kind = "grouped_reducescatter" if grouped else "reducescatter"
-    options = _options(_names.named(kind, name), process_set, op, 0, *scales, wire)
+    options = _options(_names.named(kind, name), process_set, op, 0, scales[0], scales[1], wire)
     if grouped:
         return _collectives.grouped_reducescatter(list(tensors), options, process_set).wait()
     return [_collectives.reducescatter(tensors[0], None, options, process_set).wait()]

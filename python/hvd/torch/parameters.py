@@ -74,7 +74,7 @@ def _split(params: list[torch.Tensor], count: int) -> list[list[torch.Tensor]]:
 def take_over(optimizer: torch.optim.Optimizer, kind: type) -> Any:
     """An instance of `kind` that shares the optimizer's groups, state and hooks. Its `step` it does
     not share: a learning rate scheduler may have put one there that belongs to the other."""
-    made = kind.__new__(kind)
+    made: Any = object.__new__(kind)
     made.__dict__.update({key: value for key, value in optimizer.__dict__.items()
                           if key != "step"})
     return made
