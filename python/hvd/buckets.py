@@ -59,7 +59,8 @@ class Bucket:
         address = ctypes.c_void_p()
         LIBRARY.check(LIBRARY.held.hvd_bucket_view(self._bucket, index, ctypes.byref(address)))
         size = max(self.counts[index] * _abi.ITEM_BYTES[self.dtype], 1)
-        buffer: Buffer = (ctypes.c_char * (1 << (size - 1).bit_length())).from_address(address.value or 0)
+        room = ctypes.c_char * (1 << (size - 1).bit_length())
+        buffer: Buffer = room.from_address(address.value or 0)
         buffer.bucket = self
         return buffer
 

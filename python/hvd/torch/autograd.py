@@ -117,8 +117,9 @@ class _GroupedAllreduce(Function):
 def _grouped_now(tensors: Sequence[torch.Tensor], name: str | None, op: int,
                  scales: tuple[float, float], process_set: ProcessSet,
                  wire: int) -> list[torch.Tensor]:
-    return _collectives.grouped_allreduce(list(tensors), None, _options(
-        _names.named("grouped_allreduce", name), process_set, op, 0, scales[0], scales[1], wire)).wait()
+    options = _options(_names.named("grouped_allreduce", name), process_set, op, 0, scales[0],
+                       scales[1], wire)
+    return _collectives.grouped_allreduce(list(tensors), None, options).wait()
 
 
 def grouped_allreduce(tensors: Sequence[torch.Tensor], average: bool | None = None,
