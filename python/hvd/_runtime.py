@@ -10,7 +10,7 @@ import atexit
 import ctypes
 import os
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 
 from . import _abi, errors
@@ -29,6 +29,7 @@ class Runtime:
         self._owner = os.getpid()
         self._at_exit = False
         self._options: dict[tuple[object, ...], object] = {}
+        self._buckets_made: Counter[tuple[int, ...]] = Counter()
 
     # ---- joining and leaving ----
 
@@ -112,6 +113,13 @@ class Runtime:
             ctypes.sizeof(_abi.OptionsStruct), name.encode() if name else None,
             process_set.process_set_id, op, root, 0, prescale, postscale, compression, flags)
         return self._options.setdefault(key, ctypes.byref(made))
+
+    def next_bucket_name(self, process_set: ProcessSet) -> str:
+        """libhvd counts buckets by process; members of a set may have made different numbers of
+        them on other sets, and must agree all the same."""
+        ranks = tuple(process_set.ranks)
+        self._buckets_made[ranks] += 1
+        return f"bucket.{process_set.process_set_id}.{self._buckets_made[ranks]}"
 
 
 def _init_options(sets: Sequence[ProcessSet]) -> tuple[_abi.InitOptionsStruct, object]:

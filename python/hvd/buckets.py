@@ -35,11 +35,12 @@ class Bucket:
                  compression: int = _abi.COMPRESSION_NONE, chunk_bytes: int = 0) -> None:
         """`counts`: elements of each tensor. `dtype` is an hvd_dtype_t. `chunk_bytes`: tensors that
         travel together; 0: chosen. Buckets without a name belong together by the order in which
-        they are made."""
+        they are made on their process set."""
         if dtype not in _abi.ITEM_BYTES:
             raise errors.invalid(f"{dtype} is no hvd_dtype_t")
         self.counts = [int(count) for count in counts]
         self.dtype = dtype
+        name = name or RUNTIME.next_bucket_name(process_set)
         reduction = RUNTIME.options(name, process_set, op, 0, prescale_factor, postscale_factor,
                                     compression)
         options = _abi.BucketOptionsStruct(ctypes.sizeof(_abi.BucketOptionsStruct), chunk_bytes)

@@ -55,7 +55,9 @@ def several(size):
 
 @pytest.fixture
 def even_set(job):
-    """The set of ranks 0, 2, …; of all ranks but the last where there are two."""
+    """The set of ranks 0, 2, …"""
+    if hvd.size() == 1:
+        pytest.skip("needs two ranks or more")
     process_set = hvd.add_process_set(range(0, hvd.size(), 2))
     yield process_set
-    assert hvd.remove_process_set(process_set) or hvd.size() == 1
+    assert hvd.remove_process_set(process_set)

@@ -14,7 +14,7 @@ import torch
 from .gradients import Reduction
 from .mpi_ops import Adasum
 from .operators import collectives
-from .parameters import Passes
+from .parameters import Passes, watch
 
 
 class AdasumOptimizer:
@@ -28,7 +28,7 @@ class AdasumOptimizer:
         self._passes = Passes(passes)
         for p in names:
             if p.requires_grad:
-                p.register_post_accumulate_grad_hook(self._passes.count)
+                watch(p, self, lambda self, p: self._passes.count(p))
 
     @property
     def backward_passes_per_step(self) -> int:

@@ -14,7 +14,7 @@ from .adasum import AdasumOptimizer
 from .compression import Compression
 from .gradients import Gradients, Reduction
 from .mpi_ops import Adasum, Average
-from .parameters import Passes, as_groups, named_list, take_over
+from .parameters import Passes, as_groups, named_list, take_over, watch
 
 
 class DistributedMixin:
@@ -45,7 +45,7 @@ class DistributedMixin:
         for p in params:
             if p.requires_grad:
                 self._watched.append(p)
-                p.register_post_accumulate_grad_hook(self._arrived)
+                watch(p, self, type(self)._arrived)
 
     def _arrived(self, p: torch.Tensor) -> None:
         if self._passes.count(p):

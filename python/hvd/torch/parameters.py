@@ -1,8 +1,9 @@
-"""What DistributedOptimizer is told of its parameters: names, groups, passes. Checks, no calls."""
+"""What DistributedOptimizer is told of its parameters: names, groups, passes, hooks."""
 from __future__ import annotations
 
+import weakref
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -51,7 +52,7 @@ def as_groups(groups: int | Sequence[Sequence[torch.Tensor]] | None,
                 raise ValueError("groups must consist of torch.Tensor.")
             if p in seen:
                 raise ValueError("A parameter can only appear once in groups.")
-            if p not in names:
+            if p.requires_grad and p not in names:
                 raise ValueError("groups has a parameter that is none of the optimizer's.")
             seen.add(p)
     made = [[p for p in group if p.requires_grad] for group in groups]
@@ -78,6 +79,20 @@ def take_over(optimizer: torch.optim.Optimizer, kind: type) -> Any:
     made.__dict__.update({key: value for key, value in optimizer.__dict__.items()
                           if key != "step"})
     return made
+
+
+def watch(p: torch.Tensor, owner: Any, method: Callable[[Any, torch.Tensor], Any]) -> None:
+    """Calls method(owner, p) whenever backward has made p's gradient, as long as the owner lives:
+    a model outlives the optimizers that it is given."""
+    owner_of = weakref.ref(owner)
+
+    def arrived(p: torch.Tensor) -> None:
+        alive = owner_of()
+        if alive is not None:
+            method(alive, p)
+
+    hook = p.register_post_accumulate_grad_hook(arrived)
+    weakref.finalize(owner, hook.remove).atexit = False
 
 
 class Passes:
