@@ -1,4 +1,4 @@
-"""A worker that behaves in a chosen way: python victim.py MODE. Used by tests/system/test_python.py."""
+"""A worker that behaves in a chosen way: python victim.py MODE. For tests/system/test_python.py."""
 import os
 import signal
 import sys
@@ -49,7 +49,7 @@ def forks():
                      lambda: bucket.ready(0), hvd.rank):
             try:
                 call()
-            except hvd.NotInitializedError as error:
+            except hvd.Error as error:
                 assert "fork" in str(error) or "initialized" in str(error), error
             else:
                 os._exit(5)
