@@ -18,6 +18,7 @@ _CODES: dict[np.dtype, int] = {
         ("uint8", _abi.UINT8), ("int8", _abi.INT8), ("int16", _abi.INT16), ("int32", _abi.INT32),
         ("int64", _abi.INT64), ("float16", _abi.FLOAT16), ("float32", _abi.FLOAT32),
         ("float64", _abi.FLOAT64), ("bool", _abi.BOOL))}
+_MOST_CACHED = 4096
 _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 
 
@@ -46,22 +47,33 @@ def _code_of(dtype: np.dtype) -> int:
     raise errors.invalid(f"hvd has no collectives for elements of type {dtype}")
 
 
-def _describe_array(array: np.ndarray, writable: bool) -> Described:
-    if writable and not array.flags.writeable:
+def _check_array(array: np.ndarray, writable: bool) -> None:
+    flags = array.flags
+    if writable and not flags.writeable:
         raise errors.invalid("the output is a read-only array")
-    if not array.flags.c_contiguous:
+    if not flags.c_contiguous:
         raise errors.invalid("the array is not contiguous; numpy.ascontiguousarray() copies it")
+
+
+def _describe_array(array: np.ndarray, kept: object) -> Described:
     struct = _abi.tensor_struct(array.__array_interface__["data"][0], array.shape,
                                 _code_of(array.dtype))
-    return Described(struct, array, array.dtype)
+    return Described(struct, kept, array.dtype)
 
 
 class Arrays:
-    """The adapter for NumPy and its like; see _collectives.Adapter."""
+    """The adapter for NumPy and its like; see _collectives.Adapter. It remembers where arrays lie:
+    programs use the same ones again and again."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[int, tuple[int, ...], np.dtype], Described] = {}
 
     def describe(self, tensor: Array, writable: bool = False) -> Described:
-        if isinstance(tensor, (np.ndarray, np.generic)):
-            return _describe_array(np.asarray(tensor), writable)
+        if isinstance(tensor, np.ndarray):
+            _check_array(tensor, writable)
+            return self._place_of(tensor)
+        if isinstance(tensor, np.generic):
+            return self._describe_view(tensor, writable)
         if hasattr(tensor, "__dlpack__"):
             struct, may_write, capsule = _dlpack.read(tensor)
             if writable and not may_write:
@@ -72,7 +84,23 @@ class Arrays:
         except TypeError:
             raise TypeError(f"hvd takes NumPy arrays and objects with __dlpack__ or the buffer "
                             f"protocol, not {type(tensor).__name__}") from None
-        return _describe_array(np.asarray(view), writable)
+        return self._describe_view(view, writable)
+
+    def _place_of(self, array: np.ndarray) -> Described:
+        # Without the array: whoever asks keeps that.
+        key = (array.__array_interface__["data"][0], array.shape, array.dtype)
+        found = self._places.get(key)
+        if found is not None:
+            return found
+        if len(self._places) >= _MOST_CACHED:
+            self._places.clear()
+        return self._places.setdefault(key, _describe_array(array, None))
+
+    @staticmethod
+    def _describe_view(source: object, writable: bool) -> Described:
+        array = np.asarray(source)
+        _check_array(array, writable)
+        return _describe_array(array, array)
 
     def empty_like(self, tensor: Array, source: Described, rows: int | None = None) -> np.ndarray:
         shape = source.shape if rows is None else (rows, *source.shape[1:])

@@ -16,6 +16,7 @@ from ._runtime import RUNTIME
 from .process_sets import ProcessSet
 
 _held = LIBRARY.held
+_allreduce_now = LIBRARY.released.hvd_allreduce
 _byref = ctypes.byref
 _orphans = RUNTIME.orphans
 
@@ -67,7 +68,7 @@ class Collectives:
     def allreduce_now(self, tensor: Any, output: Any, options: object) -> Any:
         """Blocks. Returns the output."""
         source, target, output = self._ends(tensor, output)
-        status = LIBRARY.released.hvd_allreduce(source.reference, target.reference, options)
+        status = _allreduce_now(source.reference, target.reference, options)
         if status:
             raise LIBRARY.error(status)
         return output

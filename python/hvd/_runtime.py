@@ -95,12 +95,13 @@ class Runtime:
 
     # ---- options ----
 
-    def options(self, name: str | None, process_set: ProcessSet, op: int = _abi.AVERAGE,
-                root: int = 0, prescale: float = 1.0, postscale: float = 1.0,
-                compression: int = _abi.COMPRESSION_NONE, flags: int = 0) -> object:
+    def options(self, kind: str, name: str | None, process_set: ProcessSet,
+                op: int = _abi.AVERAGE, root: int = 0, prescale: float = 1.0,
+                postscale: float = 1.0, compression: int = _abi.COMPRESSION_NONE) -> object:
         """A reference to an hvd_options_t of these values. Remembered: training asks for the same
-        ones in each step."""
-        key = (name, process_set.process_set_id, op, root, prescale, postscale, compression, flags)
+        ones in each step. Each kind of collective has names of its own, as in Horovod, so that an
+        allgather may be called as an allreduce is; "" adds nothing to the name."""
+        key = (kind, name, process_set.process_set_id, op, root, prescale, postscale, compression)
         found = self._options.get(key)
         if found is not None:
             return found
@@ -109,9 +110,10 @@ class Runtime:
                                  "hvd.add_process_set() first")
         if len(self._options) >= _MOST_CACHED:
             self._options.clear()
+        whole = f"{kind}.{name}" if kind and name else name
         made = _abi.OptionsStruct(
-            ctypes.sizeof(_abi.OptionsStruct), name.encode() if name else None,
-            process_set.process_set_id, op, root, 0, prescale, postscale, compression, flags)
+            ctypes.sizeof(_abi.OptionsStruct), whole.encode() if whole else None,
+            process_set.process_set_id, op, root, 0, prescale, postscale, compression, 0)
         return self._options.setdefault(key, ctypes.byref(made))
 
     def next_bucket_name(self, process_set: ProcessSet) -> str:

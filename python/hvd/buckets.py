@@ -41,7 +41,7 @@ class Bucket:
         self.counts = [int(count) for count in counts]
         self.dtype = dtype
         name = name or RUNTIME.next_bucket_name(process_set)
-        reduction = RUNTIME.options(name, process_set, op, 0, prescale_factor, postscale_factor,
+        reduction = RUNTIME.options("", name, process_set, op, 0, prescale_factor, postscale_factor,
                                     compression)
         options = _abi.BucketOptionsStruct(ctypes.sizeof(_abi.BucketOptionsStruct), chunk_bytes)
         options.reduction = ctypes.pointer(reduction._obj)  # type: ignore[attr-defined]

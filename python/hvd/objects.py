@@ -8,7 +8,7 @@ import ctypes
 import pickle
 from typing import Any
 
-from . import _abi, _names
+from . import _abi
 from ._collectives import Collectives
 from ._runtime import RUNTIME
 from .basics import global_process_set
@@ -60,12 +60,12 @@ def broadcast_bytes(data: bytes, root_rank: int, name: str | None,
                     process_set: ProcessSet = global_process_set) -> bytes:
     """The bytes of `root_rank`, a global rank; what others give is not used."""
     length = bytearray(len(data).to_bytes(_SIZE_BYTES, "little"))
-    options = RUNTIME.options(_names.named("broadcast", name and name + ".sz"), process_set,
+    options = RUNTIME.options("broadcast", name and name + ".sz", process_set,
                               root=root_rank)
     _collectives.broadcast(length, length, options).wait()
     body = bytearray(data) if RUNTIME.rank() == root_rank else bytearray(
         int.from_bytes(length, "little"))
-    options = RUNTIME.options(_names.named("broadcast", name and name + ".t"), process_set,
+    options = RUNTIME.options("broadcast", name and name + ".t", process_set,
                               root=root_rank)
     _collectives.broadcast(body, body, options).wait()
     return bytes(body)
@@ -85,9 +85,9 @@ def allgather_object(obj: Any, name: str | None = None,
     data = bytearray(pickler.dumps(obj))
     sizes = _collectives.allgather(
         bytearray(len(data).to_bytes(_SIZE_BYTES, "little")), None,
-        RUNTIME.options(_names.named("allgather", name and name + ".sz"), process_set))
+        RUNTIME.options("allgather", name and name + ".sz", process_set))
     whole = _collectives.allgather(data, None, RUNTIME.options(
-        _names.named("allgather", name and name + ".t"), process_set)).wait()
+        "allgather", name and name + ".t", process_set)).wait()
     lengths = sizes.wait()
     objects, at = [], 0
     for index in range(0, len(lengths), _SIZE_BYTES):

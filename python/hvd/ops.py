@@ -18,7 +18,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from . import _abi, _names
+from . import _abi
 from ._collectives import Collectives
 from ._handles import Handle
 from ._library import LIBRARY
@@ -52,7 +52,7 @@ def allreduce_async(tensor: Array, name: str | None = None, op: int = Average,
     """Reduces elementwise over the ranks; all get the same bits. The input is multiplied by
     `prescale_factor`, the result by `postscale_factor`. The result has the input's shape."""
     return _collectives().allreduce(tensor, output, _options(
-        _names.allreduce(name), process_set, op, 0, prescale_factor, postscale_factor))
+        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
 
 
 def allreduce(tensor: Array, name: str | None = None, op: int = Average,
@@ -61,7 +61,7 @@ def allreduce(tensor: Array, name: str | None = None, op: int = Average,
               output: Array | None = None) -> Array:
     """allreduce_async, and waits."""
     return _collectives().allreduce_now(tensor, output, _options(
-        _names.allreduce(name), process_set, op, 0, prescale_factor, postscale_factor))
+        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
 
 
 def allreduce_async_(tensor: Array, name: str | None = None, op: int = Average,
@@ -69,7 +69,7 @@ def allreduce_async_(tensor: Array, name: str | None = None, op: int = Average,
                      process_set: ProcessSet = global_process_set) -> Handle:
     """allreduce_async in place."""
     return _collectives().allreduce(tensor, tensor, _options(
-        _names.allreduce(name), process_set, op, 0, prescale_factor, postscale_factor))
+        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
 
 
 def allreduce_(tensor: Array, name: str | None = None, op: int = Average,
@@ -77,7 +77,7 @@ def allreduce_(tensor: Array, name: str | None = None, op: int = Average,
                process_set: ProcessSet = global_process_set) -> Array:
     """allreduce in place. Returns the tensor."""
     return _collectives().allreduce_now(tensor, tensor, _options(
-        _names.allreduce(name), process_set, op, 0, prescale_factor, postscale_factor))
+        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
 
 
 def grouped_allreduce_async(tensors: Sequence[Array], name: str | None = None, op: int = Average,
@@ -85,7 +85,7 @@ def grouped_allreduce_async(tensors: Sequence[Array], name: str | None = None, o
                             process_set: ProcessSet = global_process_set) -> Handle:
     """allreduce of several tensors that become ready, and run, together."""
     return _collectives().grouped_allreduce(list(tensors), None, _options(
-        _names.named("grouped_allreduce", name), process_set, op, 0, prescale_factor,
+        "grouped_allreduce", name, process_set, op, 0, prescale_factor,
         postscale_factor))
 
 
@@ -104,7 +104,7 @@ def grouped_allreduce_async_(tensors: Sequence[Array], name: str | None = None, 
     """grouped_allreduce_async in place."""
     tensors = list(tensors)
     return _collectives().grouped_allreduce(tensors, tensors, _options(
-        _names.named("grouped_allreduce", name), process_set, op, 0, prescale_factor,
+        "grouped_allreduce", name, process_set, op, 0, prescale_factor,
         postscale_factor))
 
 
@@ -123,7 +123,7 @@ def allgather_async(tensor: Array, name: str | None = None,
     """Concatenates the ranks' tensors along the first dimension, in rank order. The first
     dimension may differ from rank to rank."""
     return _collectives().allgather(tensor, output,
-                                    _options(_names.named("allgather", name), process_set))
+                                    _options("allgather", name, process_set))
 
 
 def allgather(tensor: Array, name: str | None = None,
@@ -137,7 +137,7 @@ def grouped_allgather_async(tensors: Sequence[Array], name: str | None = None,
                             process_set: ProcessSet = global_process_set) -> Handle:
     """allgather of several tensors that become ready, and run, together."""
     return _collectives().grouped_allgather(
-        list(tensors), _options(_names.named("grouped_allgather", name), process_set))
+        list(tensors), _options("grouped_allgather", name, process_set))
 
 
 def grouped_allgather(tensors: Sequence[Array], name: str | None = None,
@@ -151,7 +151,7 @@ def broadcast_async(tensor: Array, root_rank: int, name: str | None = None,
                     output: Array | None = None) -> Handle:
     """Copies the tensor of `root_rank`, a global rank, to all."""
     return _collectives().broadcast(tensor, output, _options(
-        _names.named("broadcast", name), process_set, root=root_rank))
+        "broadcast", name, process_set, root=root_rank))
 
 
 def broadcast(tensor: Array, root_rank: int, name: str | None = None,
@@ -179,7 +179,7 @@ def alltoall_async(tensor: Array, splits: Sequence[int] | None = None, name: str
     in rank order; how many rows from each). Without splits the rows are divided evenly."""
     counts = None if splits is None else [int(count) for count in splits]
     return _collectives().alltoall(
-        tensor, counts, _options(_names.named("alltoall", name), process_set), process_set,
+        tensor, counts, _options("alltoall", name, process_set), process_set,
         lambda output, received: (output, received))
 
 
@@ -197,7 +197,7 @@ def reducescatter_async(tensor: Array, name: str | None = None, op: int = Averag
     """Reduces, and gives each rank its rows of the first dimension, in rank order. When they do not
     divide evenly, the first ranks get one more."""
     return _collectives().reducescatter(tensor, output, _options(
-        _names.named("reducescatter", name), process_set, op, 0, prescale_factor,
+        "reducescatter", name, process_set, op, 0, prescale_factor,
         postscale_factor), process_set)
 
 
@@ -216,7 +216,7 @@ def grouped_reducescatter_async(tensors: Sequence[Array], name: str | None = Non
                                 postscale_factor: float = 1.0) -> Handle:
     """reducescatter of several tensors that become ready, and run, together."""
     return _collectives().grouped_reducescatter(list(tensors), _options(
-        _names.named("grouped_reducescatter", name), process_set, op, 0, prescale_factor,
+        "grouped_reducescatter", name, process_set, op, 0, prescale_factor,
         postscale_factor), process_set)
 
 
@@ -231,7 +231,7 @@ def grouped_reducescatter(tensors: Sequence[Array], name: str | None = None, op:
 
 def barrier(process_set: ProcessSet = global_process_set) -> None:
     """Returns when every member has called it and all that this rank submitted before is done."""
-    LIBRARY.check(LIBRARY.released.hvd_barrier(_options(None, process_set)))
+    LIBRARY.check(LIBRARY.released.hvd_barrier(_options("barrier", None, process_set)))
 
 
 def join() -> int:

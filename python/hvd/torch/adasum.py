@@ -72,7 +72,7 @@ class AdasumOptimizer:
             delta = p.detach().contiguous() - start
             small, ctx = ((delta, None) if self._reduction.wire is not None
                           else self._reduction.compression.compress(delta))
-            options = self._reduction.options("allreduce." + self._parameter_names[p])
+            options = self._reduction.options("allreduce", self._parameter_names[p])
             under_way.append((collectives.allreduce(small, small, options), p, start, ctx))
         for handle, p, start, ctx in under_way:
             delta = handle.wait()

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.autograd import Function
 
-from .. import _abi, _names
+from .. import _abi
 from ..basics import global_process_set
 from ..basics import rank as _rank
 from ..process_sets import ProcessSet
@@ -51,7 +51,7 @@ class _Allreduce(Function):
                 process_set: ProcessSet, wire: int) -> torch.Tensor:
         ctx.call = (op, scales, process_set, wire)
         output = _collectives.allreduce_now(tensor, None, _options(
-            _names.allreduce(name), process_set, op, 0, scales[0], scales[1], wire))
+            "allreduce", name, process_set, op, 0, scales[0], scales[1], wire))
         if op in (Min, Max, Product):
             ctx.save_for_backward(tensor, output)
         return output
@@ -72,7 +72,7 @@ def _allreduce(tensor: torch.Tensor, name: str | None, op: int, scales: tuple[fl
     if _tracked((tensor,)):
         return _Allreduce.apply(tensor, name, op, scales, process_set, wire)
     return _collectives.allreduce_now(tensor, None, _options(
-        _names.allreduce(name), process_set, op, 0, scales[0], scales[1], wire))
+        "allreduce", name, process_set, op, 0, scales[0], scales[1], wire))
 
 
 def allreduce(tensor: torch.Tensor, average: bool | None = None, name: str | None = None,
@@ -117,7 +117,7 @@ class _GroupedAllreduce(Function):
 def _grouped_now(tensors: Sequence[torch.Tensor], name: str | None, op: int,
                  scales: tuple[float, float], process_set: ProcessSet,
                  wire: int) -> list[torch.Tensor]:
-    options = _options(_names.named("grouped_allreduce", name), process_set, op, 0, scales[0],
+    options = _options("grouped_allreduce", name, process_set, op, 0, scales[0],
                        scales[1], wire)
     return _collectives.grouped_allreduce(list(tensors), None, options).wait()
 
@@ -256,7 +256,7 @@ def _reducescatter_now(tensors: Sequence[torch.Tensor], name: str | None, op: in
                        scales: tuple[float, float], process_set: ProcessSet, wire: int,
                        grouped: bool) -> list[torch.Tensor]:
     kind = "grouped_reducescatter" if grouped else "reducescatter"
-    options = _options(_names.named(kind, name), process_set, op, 0, scales[0], scales[1], wire)
+    options = _options(kind, name, process_set, op, 0, scales[0], scales[1], wire)
     if grouped:
         return _collectives.grouped_reducescatter(list(tensors), options, process_set).wait()
     return [_collectives.reducescatter(tensors[0], None, options, process_set).wait()]

@@ -39,9 +39,9 @@ class Reduction:
         self.sparse_as_dense = sparse_as_dense
         self.process_set = process_set
 
-    def options(self, name: str | None) -> object:
-        """Those of one gradient's allreduce."""
-        return options(name, self.process_set, self.op, 0, *self.scales,
+    def options(self, kind: str, name: str) -> object:
+        """Those of one gradient's, or of a group's, allreduce."""
+        return options(kind, name, self.process_set, self.op, 0, *self.scales,
                        self.wire or _abi.COMPRESSION_NONE)
 
 
@@ -122,7 +122,7 @@ class SingleGradients:
             return
         tensor, ctx = self._small(grad)
         started = collectives.allreduce(tensor, tensor,
-                                        self._reduction.options("allreduce." + name))
+                                        self._reduction.options("allreduce", name))
         self._handles.append((started, lambda output: self._put(p, grad, output, ctx)))
 
     def start_group(self, params: Sequence[torch.Tensor], number: int) -> None:
@@ -132,8 +132,9 @@ class SingleGradients:
             raise NotImplementedError("sparse gradients cannot be in groups; use sparse_as_dense")
         small = [self._small(grad) for grad in grads]
         tensors = [one[0] for one in small]
-        name = f"grouped_allreduce.{self._names[params[0]]}.group{number}"
-        started = collectives.grouped_allreduce(tensors, tensors, self._reduction.options(name))
+        options = self._reduction.options("grouped_allreduce",
+                                          f"{self._names[params[0]]}.group{number}")
+        started = collectives.grouped_allreduce(tensors, tensors, options)
 
         def put(outputs: list[torch.Tensor]) -> None:
             for p, grad, output, one in zip(params, grads, outputs, small, strict=True):

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from .. import _names, errors
+from .. import errors
 from .. import ops as _ops
 from .._handles import Handle
 from .._library import LIBRARY
@@ -78,7 +78,7 @@ def allreduce_async(tensor: torch.Tensor, average: bool | None = None, name: str
     """Reduces elementwise over the ranks into a new tensor."""
     op = handle_average_backwards_compatibility(op, average)
     return _collectives.allreduce(tensor, None, _options(
-        _names.allreduce(name), process_set, op, 0, prescale_factor, postscale_factor))
+        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
 
 
 def allreduce_async_(tensor: torch.Tensor, average: bool | None = None, name: str | None = None,
@@ -88,7 +88,7 @@ def allreduce_async_(tensor: torch.Tensor, average: bool | None = None, name: st
     """Reduces elementwise over the ranks, in place."""
     op = handle_average_backwards_compatibility(op, average)
     return _collectives.allreduce(tensor, tensor, _options(
-        _names.allreduce(name), process_set, op, 0, prescale_factor, postscale_factor))
+        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
 
 
 def allreduce_(tensor: torch.Tensor, average: bool | None = None, name: str | None = None,
@@ -97,7 +97,7 @@ def allreduce_(tensor: torch.Tensor, average: bool | None = None, name: str | No
     """Reduces elementwise over the ranks, in place. Returns the tensor."""
     op = handle_average_backwards_compatibility(op, average)
     return _collectives.allreduce_now(tensor, tensor, _options(
-        _names.allreduce(name), process_set, op, 0, prescale_factor, postscale_factor))
+        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
 
 
 def grouped_allreduce_async(tensors: Sequence[torch.Tensor], average: bool | None = None,
@@ -107,7 +107,7 @@ def grouped_allreduce_async(tensors: Sequence[torch.Tensor], average: bool | Non
     """allreduce_async of several tensors that become ready, and run, together."""
     op = handle_average_backwards_compatibility(op, average)
     return _collectives.grouped_allreduce(list(tensors), None, _options(
-        _names.named("grouped_allreduce", name), process_set, op, 0, prescale_factor,
+        "grouped_allreduce", name, process_set, op, 0, prescale_factor,
         postscale_factor))
 
 
@@ -119,7 +119,7 @@ def grouped_allreduce_async_(tensors: Sequence[torch.Tensor], average: bool | No
     op = handle_average_backwards_compatibility(op, average)
     tensors = list(tensors)
     return _collectives.grouped_allreduce(tensors, tensors, _options(
-        _names.named("grouped_allreduce", name), process_set, op, 0, prescale_factor,
+        "grouped_allreduce", name, process_set, op, 0, prescale_factor,
         postscale_factor))
 
 
@@ -136,28 +136,28 @@ def allgather_async(tensor: torch.Tensor, name: str | None = None,
                     process_set: ProcessSet = global_process_set) -> Handle:
     """Concatenates the ranks' tensors along the first dimension, which may differ."""
     return _collectives.allgather(tensor, None,
-                                  _options(_names.named("allgather", name), process_set))
+                                  _options("allgather", name, process_set))
 
 
 def grouped_allgather_async(tensors: Sequence[torch.Tensor], name: str | None = None,
                             process_set: ProcessSet = global_process_set) -> Handle:
     """allgather_async of several tensors that become ready, and run, together."""
     return _collectives.grouped_allgather(
-        list(tensors), _options(_names.named("grouped_allgather", name), process_set))
+        list(tensors), _options("grouped_allgather", name, process_set))
 
 
 def broadcast_async(tensor: torch.Tensor, root_rank: int, name: str | None = None,
                     process_set: ProcessSet = global_process_set) -> Handle:
     """Copies the tensor of `root_rank`, a global rank, into a new tensor on all."""
     return _collectives.broadcast(tensor, None, _options(
-        _names.named("broadcast", name), process_set, root=root_rank))
+        "broadcast", name, process_set, root=root_rank))
 
 
 def broadcast_async_(tensor: torch.Tensor, root_rank: int, name: str | None = None,
                      process_set: ProcessSet = global_process_set) -> Handle:
     """broadcast_async in place."""
     return _collectives.broadcast(tensor, tensor, _options(
-        _names.named("broadcast", name), process_set, root=root_rank))
+        "broadcast", name, process_set, root=root_rank))
 
 
 def broadcast_(tensor: torch.Tensor, root_rank: int, name: str | None = None,
@@ -188,7 +188,7 @@ def alltoall_async(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int] | 
         return output, torch.tensor(received, dtype=torch.int32)
 
     return _collectives.alltoall(tensor, _as_counts(splits), _options(
-        _names.named("alltoall", name), process_set), process_set, finish)
+        "alltoall", name, process_set), process_set, finish)
 
 
 def reducescatter_async(tensor: torch.Tensor, name: str | None = None, op: int = Average,
@@ -196,7 +196,7 @@ def reducescatter_async(tensor: torch.Tensor, name: str | None = None, op: int =
                         prescale_factor: float = 1.0, postscale_factor: float = 1.0) -> Handle:
     """Reduces, and gives each rank its rows of the first dimension, in rank order."""
     return _collectives.reducescatter(tensor, None, _options(
-        _names.named("reducescatter", name), process_set, op, 0, prescale_factor,
+        "reducescatter", name, process_set, op, 0, prescale_factor,
         postscale_factor), process_set)
 
 
@@ -206,7 +206,7 @@ def grouped_reducescatter_async(tensors: Sequence[torch.Tensor], name: str | Non
                                 postscale_factor: float = 1.0) -> Handle:
     """reducescatter_async of several tensors that become ready, and run, together."""
     return _collectives.grouped_reducescatter(list(tensors), _options(
-        _names.named("grouped_reducescatter", name), process_set, op, 0, prescale_factor,
+        "grouped_reducescatter", name, process_set, op, 0, prescale_factor,
         postscale_factor), process_set)
 
 
@@ -259,7 +259,7 @@ def synchronize(handle: Handle | SparseHandle) -> Any:
 
 def barrier(process_set: ProcessSet = global_process_set) -> None:
     """Returns when every member has called it and all that this rank submitted before is done."""
-    LIBRARY.check(LIBRARY.released.hvd_barrier(_options(None, process_set)))
+    LIBRARY.check(LIBRARY.released.hvd_barrier(_options("barrier", None, process_set)))
 
 
 def join(device: int = -1) -> int:

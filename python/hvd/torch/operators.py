@@ -18,7 +18,6 @@ from .. import _abi, _memory, errors
 from .._collectives import Collectives
 from .._handles import Handle
 from .._runtime import RUNTIME
-from ..process_sets import ProcessSet
 
 __all__ = ["Handle", "collectives", "options", "tensor_over"]
 
@@ -98,9 +97,4 @@ def tensor_over(buffer: Any, shape: tuple[int, ...] | torch.Size,
 
 collectives = Collectives(Tensors())
 
-
-def options(name: str | None, process_set: ProcessSet, op: int = _abi.AVERAGE, root: int = 0,
-            prescale: float = 1.0, postscale: float = 1.0,
-            compression: int = _abi.COMPRESSION_NONE) -> object:
-    """What a collective is told besides its tensors. The name is complete."""
-    return RUNTIME.options(name, process_set, op, root, prescale, postscale, compression)
+options = RUNTIME.options
