@@ -4,6 +4,8 @@ Each rank runs the same tests in the same order. With -x a rank whose test fails
 others are told so instead of waiting for it.
 """
 import os
+import shutil
+import tempfile
 
 import pytest
 
@@ -29,11 +31,17 @@ def together(request):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "apart: ranks do not meet after this test")
+    # Each rank has its own: pytest tidies up what it takes for an older run's.
+    config.option.basetemp = tempfile.mkdtemp(prefix="hvd-pytest.")
     try:
         import torch
         torch.set_num_threads(1)
     except ImportError:
         pass
+
+
+def pytest_unconfigure(config):
+    shutil.rmtree(config.option.basetemp, ignore_errors=True)
 
 
 @pytest.fixture

@@ -441,6 +441,32 @@ def test_another_epoch(rank, size):
     same(model, alone(size))
 
 
+@pytest.mark.parametrize("good_steps", [0, 2])
+def test_a_step_that_is_broken_off(rank, size, several, good_steps):
+    """One rank leaves in the middle of a step; all begin anew, as an elastic program would."""
+    model = made()
+    optimizer = wrapped(model, lambda p: torch.optim.SGD(p, lr=0.05))
+    # Whatever the others wait for when rank 0 leaves may fail; it knows that they are here.
+    here = hvd.allgather_async(torch.ones(1), name="all are in this test")
+    if rank == 0:
+        here.wait()
+        train(rank, size, optimizer, model, steps=good_steps)
+        loss_of(model, *(part[rank] for part in batches(size, 0))).backward()
+        hvd.shutdown()
+        with pytest.raises(AssertionError):
+            optimizer.zero_grad()
+    else:
+        with pytest.raises(hvd.HorovodInternalError, match="rank 0"):
+            train(rank, size, optimizer, model, steps=good_steps + 1)
+        hvd.shutdown()
+    optimizer.load_state_dict(optimizer.state_dict())
+    optimizer.zero_grad()
+    hvd.init()
+    model.load_state_dict(made().state_dict())
+    train(rank, size, optimizer, model)
+    same(model, alone(size, lambda p: torch.optim.SGD(p, lr=0.05)))
+
+
 def test_gradients_outlive_their_optimizer(rank, size):
     model = made()
     optimizer = wrapped(model)

@@ -181,6 +181,7 @@ class Gradients:
     def __init__(self, reduction: Reduction, names: dict[torch.Tensor, str],
                  groups: list[list[torch.Tensor]]) -> None:
         self._reduction = reduction
+        self._names = names
         self._single = SingleGradients(reduction, names)
         self._groups = groups
         self._group_of = {p: number for number, group in enumerate(groups) for p in group}
@@ -212,6 +213,15 @@ class Gradients:
         if self._first:
             self._first = False
             self._fill_buckets(params)
+
+    def abandon(self) -> None:
+        """A step has failed: what of it is under way is nobody's any more, and the next one is as
+        the first."""
+        self._single = SingleGradients(self._reduction, self._names)
+        for ready in self._ready.values():
+            ready.clear()
+        self._buckets = None
+        self._first = True
 
     def _fill_buckets(self, params: Sequence[torch.Tensor]) -> None:
         if self._groups or self._reduction.wire is None:

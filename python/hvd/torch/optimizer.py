@@ -66,16 +66,23 @@ class DistributedMixin:
         """Waits until all gradients are reduced, and in p.grad: for clipping them before step().
         Starts those of parameters that had no part in backward, or whose backward failed."""
         if self._watched:
-            for p in reversed(self._watched):
-                if p not in self._started:
-                    self._started.add(p)
-                    self._gradients.start(p)
             try:
-                self._gradients.wait(self._watched[::-1])
+                self._finish_step()
+            except Exception:
+                self._gradients.abandon()
+                raise
             finally:
                 self._started.clear()
                 self._passes.restart()
         self._synchronized = True
+
+    def _finish_step(self) -> None:
+        # Backward makes the last parameters' gradients first.
+        for p in reversed(self._watched):
+            if p not in self._started:
+                self._started.add(p)
+                self._gradients.start(p)
+        self._gradients.wait(self._watched[::-1])
 
     @contextmanager
     def skip_synchronize(self) -> Iterator[None]:
@@ -139,9 +146,10 @@ class DistributedMixin:
             self._watch(fresh)
 
     def load_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        """As the optimizer's own. Gradients that are on their way are waited for."""
+        """As the optimizer's own. Gradients that are on their way are given up."""
         if self._started:
-            self.synchronize()
+            self._gradients.abandon()
+            self._started.clear()
         self._passes.restart()
         self._synchronized, self._should_synchronize = False, True
         super().load_state_dict(*args, **kwargs)  # type: ignore[misc]
