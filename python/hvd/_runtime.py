@@ -18,6 +18,8 @@ from ._library import LIBRARY
 from .process_sets import ProcessSet, ProcessSets, as_sets
 
 _MOST_CACHED = 8192
+# Every later call fails with these as well.
+_TOLD_BY_OTHERS = (_abi.ERR_ABORTED, _abi.ERR_NOT_INITIALIZED)
 
 
 class Runtime:
@@ -89,7 +91,7 @@ class Runtime:
                 self.orphans.append((number, kept))
                 continue
             status = status or LIBRARY.held.hvd_wait(number)
-            if status:
+            if status and status not in _TOLD_BY_OTHERS:
                 warnings.warn(f"hvd: a call whose handle was dropped failed: "
                               f"{LIBRARY.error(status)}", RuntimeWarning, stacklevel=4)
 

@@ -52,8 +52,6 @@ class ProcessSet:
             return NotImplemented
         return self.ranks == other.ranks and self.process_set_id == other.process_set_id
 
-    __hash__ = object.__hash__
-
     def __repr__(self) -> str:
         return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
 

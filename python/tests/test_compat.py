@@ -100,6 +100,20 @@ print(__name__, sys.argv, helper.ANSWER, sys.modules["__main__"].__file__ == __f
 """
 
 
+SPAWNING = """
+import multiprocessing
+import horovod.torch as hvd
+
+def version(_):
+    import horovod
+    return horovod.__version__
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(version, [0]))
+"""
+
+
 def run(*words, **how):
     alone = {name: value for name, value in os.environ.items()
              if not name.startswith(("HVD_", "HOROVOD_"))}
@@ -121,3 +135,5 @@ def test_programs(rank, tmp_path):
     assert run().returncode == run("-x").returncode == 2 and "usage" in run().stderr
     missing = run("nowhere.py")
     assert missing.returncode == 2 and "nowhere.py" in missing.stderr
+    (tmp_path / "spawning.py").write_text(SPAWNING)
+    assert "0.28" in run(str(tmp_path / "spawning.py")).stdout

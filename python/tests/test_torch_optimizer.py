@@ -433,6 +433,8 @@ def test_another_epoch(rank, size):
     for step in range(STEPS):
         if step == 3:
             hvd.shutdown()
+            with pytest.raises(ValueError, match="initialized"):
+                wrapped(made())
             hvd.init()
         optimizer.zero_grad()
         x, y = batches(size, step)

@@ -11,7 +11,6 @@ when it succeeds, all of them have reduced the same names in the same way.
 """
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -227,10 +226,5 @@ class Gradients:
         if self._groups or self._reduction.wire is None:
             return
         fit = [p for p in params if p not in self._single.sparse and p.dtype in _CODES]
-        if not fit:
-            return
-        try:
+        if fit:
             self._buckets = Buckets(fit, self._reduction)
-        except RuntimeError as error:
-            warnings.warn(f"hvd: gradients travel one by one, since {error}", RuntimeWarning,
-                          stacklevel=4)

@@ -199,9 +199,10 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
         raise ValueError("backward_passes_per_step must be > 0")
     if process_set.process_set_id is None:
         raise ValueError(f"{process_set} is not registered: see hvd.add_process_set")
+    alone = size() == 1  # NotInitializedError, a ValueError, before init()
     names = named_list(optimizer, named_parameters)
     reduction = Reduction(op, gradient_predivide_factor, compression, sparse_as_dense, process_set)
-    if op == Adasum and size() > 1:
+    if op == Adasum and not alone:
         if groups:
             raise ValueError("groups have no meaning with op=Adasum: each parameter is combined "
                              "by itself")
