@@ -28,6 +28,7 @@ class Runtime:
     def __init__(self) -> None:
         self.sets = ProcessSets()
         self.orphans: deque[tuple[int, object]] = deque()
+        self.buckets: list[int] = []  # that were dropped in the middle of a step
         self._owner = os.getpid()
         self._at_exit = False
         self._options: dict[tuple[object, ...], object] = {}
@@ -61,6 +62,8 @@ class Runtime:
         status = LIBRARY.released.hvd_shutdown()
         self.sets.left()
         self.orphans.clear()  # nothing is in flight any more
+        while self.buckets:
+            LIBRARY.released.hvd_bucket_destroy(self.buckets.pop())
         LIBRARY.check(status)
 
     def rank(self) -> int:

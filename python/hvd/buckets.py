@@ -19,6 +19,24 @@ if TYPE_CHECKING:
 _ready = LIBRARY.held.hvd_bucket_ready
 
 
+class _Step:
+    """Whether some tensor is ready, and nobody has waited since."""
+
+    __slots__ = ("under_way",)
+
+    def __init__(self) -> None:
+        self.under_way = False
+
+
+def _let_go(bucket: int, step: _Step) -> None:
+    # Destroying waits for what is under way, which the other ranks may never send: the collector
+    # of garbage must not. It is done when the job has been left.
+    if step.under_way and LIBRARY.held.hvd_is_initialized():
+        RUNTIME.buckets.append(bucket)
+    else:
+        LIBRARY.released.hvd_bucket_destroy(bucket)
+
+
 class Bucket:
     """Tensors one after the other in memory that all ranks of a host see. A step writes each into
     its view and calls ready(index); neighbours travel together as soon as all of them are ready;
@@ -50,9 +68,10 @@ class Bucket:
         LIBRARY.check(LIBRARY.released.hvd_bucket_create(
             (ctypes.c_int64 * max(len(self.counts), 1))(*self.counts), len(self.counts),
             ctypes.byref(options), ctypes.byref(made)))
-        self._bucket = made.value
+        self._bucket = made.value or 0
+        self._step = _Step()
         # Not at exit: views may be used until the process ends.
-        weakref.finalize(self, LIBRARY.released.hvd_bucket_destroy, self._bucket).atexit = False
+        weakref.finalize(self, _let_go, self._bucket, self._step).atexit = False
 
     def memory(self, index: int) -> Buffer:
         """The bytes of tensor `index`, rounded up to a power of two (see _memory.own). It keeps the
@@ -79,6 +98,7 @@ class Bucket:
     def ready(self, index: int) -> None:
         """Tensor `index` is written; until wait() returns, it is hvd's. InvalidError when it is
         ready already."""
+        self._step.under_way = True
         status = _ready(self._bucket, index)
         if status:
             raise LIBRARY.error(status)
@@ -87,7 +107,9 @@ class Bucket:
         """Returns when all tensors are reduced, and begins the next step. InvalidError, naming the
         tensors, when some are not ready: nothing has changed then. MismatchError when the ranks
         have made the bucket differently; the views' contents are undefined then."""
-        LIBRARY.check(LIBRARY.released.hvd_bucket_wait(self._bucket))
+        status = LIBRARY.released.hvd_bucket_wait(self._bucket)
+        self._step.under_way = status == _abi.ERR_INVALID  # then nothing has changed
+        LIBRARY.check(status)
 
     def __repr__(self) -> str:
         return f"<hvd.Bucket of {len(self.counts)} tensors, {sum(self.counts)} elements>"

@@ -87,8 +87,9 @@ def test_outputs(rank, size):
     output = np.empty(3, "float32")
     assert hvd.allreduce(np.ones(3, "float32"), op=hvd.Sum, output=output) is output
     assert output.tolist() == [size] * 3
-    whole = np.empty((size, 2))
-    assert hvd.allgather(np.full((1, 2), rank), output=whole.astype("int64")).shape == (size, 2)
+    whole = np.zeros((size, 2), "int64")
+    assert hvd.allgather(np.full((1, 2), rank), output=whole) is whole
+    assert whole.tolist() == [[r, r] for r in range(size)]
     part = np.empty((1, 2))
     hvd.reducescatter(np.ones((size, 2)), op=hvd.Sum, output=part)
     assert part.tolist() == [[size] * 2]
@@ -324,3 +325,27 @@ def test_join(rank, size):
         result = hvd.allreduce(np.array([float(rank)]), f"uneven {i}", hvd.Sum)
         assert result[0] == expected
     assert hvd.join() == size - 1 or size == 1
+
+
+def test_a_bucket_that_is_dropped_in_a_step(rank, size, several):
+    """Its chunk waits for the others; whoever drops it does not."""
+    if rank == 0:
+        bucket = hvd.Bucket([5], name="dropped")
+        bucket.ready(0)
+        del bucket  # would wait for ever
+    hvd.allgather(np.ones(1), name="rank 0 goes on")
+    bucket = hvd.Bucket([4])
+    bucket.view(0)[:] = rank
+    bucket.ready(0)
+    bucket.wait()
+    assert bucket.view(0)[0] == sum(range(size)) / size
+    here = hvd.allgather_async(np.ones(1), name="nobody waits for what rank 0 will end")
+    if rank == 0:
+        here.wait()
+    else:
+        with pytest.raises(hvd.AbortedError, match="rank 0"):
+            hvd.barrier()
+    hvd.shutdown()
+    hvd.init()
+    from hvd._runtime import RUNTIME
+    assert not RUNTIME.buckets
