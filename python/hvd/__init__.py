@@ -1,0 +1,112 @@
+"""hvd: data-parallel training on many hosts.
+
+    import numpy as np
+    import hvd
+
+    hvd.init()
+    total = hvd.allreduce(np.ones(3, "float32"), op=hvd.Sum)
+
+Start it with `hvdrun -np 4 python train.py`. PyTorch: `import hvd.torch as hvd`, as Horovod's.
+"""
+from .basics import (
+    add_process_set,
+    build_info,
+    ccl_built,
+    cross_rank,
+    cross_size,
+    cuda_built,
+    ddl_built,
+    get_process_set_ids_and_ranks,
+    global_process_set,
+    gloo_built,
+    gloo_enabled,
+    init,
+    is_homogeneous,
+    is_initialized,
+    library_version,
+    local_rank,
+    local_size,
+    metrics,
+    mpi_built,
+    mpi_enabled,
+    mpi_threads_supported,
+    nccl_built,
+    rank,
+    remove_process_set,
+    rocm_built,
+    shutdown,
+    size,
+    start_timeline,
+    stop_timeline,
+)
+from .buckets import Bucket
+from .errors import (
+    AbortedError,
+    DuplicateError,
+    Error,
+    HorovodInternalError,
+    InternalError,
+    InvalidError,
+    LaunchError,
+    MismatchError,
+    NotInitializedError,
+    UnsupportedError,
+)
+from .objects import allgather_object, broadcast_object
+from .ops import (
+    Adasum,
+    Average,
+    Max,
+    Min,
+    Product,
+    Sum,
+    allgather,
+    allgather_async,
+    alloc,
+    allreduce,
+    allreduce_,
+    allreduce_async,
+    allreduce_async_,
+    alltoall,
+    alltoall_async,
+    barrier,
+    broadcast,
+    broadcast_,
+    broadcast_async,
+    broadcast_async_,
+    grouped_allgather,
+    grouped_allgather_async,
+    grouped_allreduce,
+    grouped_allreduce_,
+    grouped_allreduce_async,
+    grouped_allreduce_async_,
+    grouped_reducescatter,
+    grouped_reducescatter_async,
+    join,
+    poll,
+    reducescatter,
+    reducescatter_async,
+    synchronize,
+    wait,
+)
+from .process_sets import ProcessSet
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AbortedError", "Adasum", "Average", "Bucket", "DuplicateError", "Error",
+    "HorovodInternalError", "InternalError", "InvalidError", "LaunchError", "Max", "Min",
+    "MismatchError", "NotInitializedError", "ProcessSet", "Product", "Sum", "UnsupportedError",
+    "add_process_set", "allgather", "allgather_async", "allgather_object", "alloc", "allreduce",
+    "allreduce_", "allreduce_async", "allreduce_async_", "alltoall", "alltoall_async",
+    "barrier", "broadcast", "broadcast_", "broadcast_async", "broadcast_async_",
+    "broadcast_object", "build_info", "ccl_built", "cross_rank", "cross_size", "cuda_built",
+    "ddl_built", "get_process_set_ids_and_ranks", "global_process_set", "gloo_built",
+    "gloo_enabled", "grouped_allgather", "grouped_allgather_async", "grouped_allreduce",
+    "grouped_allreduce_", "grouped_allreduce_async", "grouped_allreduce_async_",
+    "grouped_reducescatter", "grouped_reducescatter_async", "init", "is_homogeneous",
+    "is_initialized", "join", "library_version", "local_rank", "local_size", "metrics",
+    "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built", "poll", "rank",
+    "reducescatter", "reducescatter_async", "remove_process_set", "rocm_built", "shutdown",
+    "size", "start_timeline", "stop_timeline", "synchronize", "wait",
+]

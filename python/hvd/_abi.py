@@ -1,0 +1,135 @@
+"""hvd.h in ctypes: its structs and numbers. What they mean is said in hvd.h.
+
+Made by hand and compared with the header by tests/test_abi.py.
+"""
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
+
+OK = 0
+ERR_INVALID = 1
+ERR_NOT_INITIALIZED = 2
+ERR_MISMATCH = 3
+ERR_DUPLICATE = 4
+ERR_ABORTED = 5
+ERR_UNSUPPORTED = 6
+ERR_TIMEOUT = 7
+ERR_LAUNCH = 8
+ERR_INTERNAL = 9
+
+UINT8 = 0
+INT8 = 1
+INT16 = 3
+INT32 = 4
+INT64 = 5
+FLOAT16 = 6
+FLOAT32 = 7
+FLOAT64 = 8
+BOOL = 9
+BFLOAT16 = 10
+
+# Bytes of an element.
+ITEM_BYTES = {UINT8: 1, INT8: 1, INT16: 2, INT32: 4, INT64: 8, FLOAT16: 2, FLOAT32: 4,
+              FLOAT64: 8, BOOL: 1, BFLOAT16: 2}
+
+AVERAGE = 0
+SUM = 1
+ADASUM = 2
+MIN = 3
+MAX = 4
+PRODUCT = 5
+
+COMPRESSION_NONE = 0
+COMPRESSION_FP16 = 1
+COMPRESSION_BF16 = 2
+
+AVERAGE_OVER_CONTRIBUTORS = 1
+CPU = 0
+
+
+class TensorStruct(ctypes.Structure):
+    """hvd_tensor_t. `shape_memory` keeps the shape alive."""
+
+    shape_memory: object
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("data", c_void_p),
+        ("shape", POINTER(c_int64)),
+        ("ndim", c_int32),
+        ("dtype", c_int32),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("stream", c_void_p),
+    ]
+
+
+class OptionsStruct(ctypes.Structure):
+    """hvd_options_t."""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("process_set", c_int32),
+        ("op", c_int32),
+        ("root", c_int32),
+        ("reserved", c_int32),
+        ("prescale", c_double),
+        ("postscale", c_double),
+        ("compression", c_int32),
+        ("flags", c_int32),
+    ]
+
+
+class InitOptionsStruct(ctypes.Structure):
+    """hvd_init_options_t."""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("process_sets", POINTER(POINTER(c_int32))),
+        ("process_set_sizes", POINTER(c_int32)),
+        ("process_set_count", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+class BucketOptionsStruct(ctypes.Structure):
+    """hvd_bucket_options_t."""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("chunk_bytes", c_size_t),
+        ("reduction", POINTER(OptionsStruct)),
+        ("dtype", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+def tensor_struct(address: int, shape: tuple[int, ...], dtype: int) -> TensorStruct:
+    """A contiguous tensor in host memory."""
+    made = TensorStruct()
+    made.struct_size = ctypes.sizeof(TensorStruct)
+    made.data = address or None
+    memory = (c_int64 * max(len(shape), 1))(*shape)
+    made.shape = ctypes.cast(memory, POINTER(c_int64))
+    made.shape_memory = memory
+    made.ndim = len(shape)
+    made.dtype = dtype
+    made.device_type = CPU
+    return made
+
+
+def empty_tensor_struct() -> TensorStruct:
+    """Room for a result that libhvd allocates."""
+    made = TensorStruct()
+    made.struct_size = ctypes.sizeof(TensorStruct)
+    return made
+
+
+def tensor_array(tensors: list[TensorStruct]) -> ctypes.Array[TensorStruct]:
+    """The structs in a row, as groups take them. The list must live as long."""
+    made = (TensorStruct * len(tensors))()
+    for index, tensor in enumerate(tensors):
+        ctypes.memmove(ctypes.byref(made, index * ctypes.sizeof(TensorStruct)),
+                       ctypes.byref(tensor), ctypes.sizeof(TensorStruct))
+    return made

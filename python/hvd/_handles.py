@@ -1,0 +1,83 @@
+"""What an asynchronous call returns."""
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from . import _abi
+from ._library import LIBRARY
+from ._runtime import RUNTIME
+
+_wait = LIBRARY.released.hvd_wait
+_poll = LIBRARY.held.hvd_poll
+
+
+class Handle:
+    """A collective under way. It keeps its tensors alive until the work is done, also when the
+    handle itself is dropped.
+
+    Any thread may wait for it, several at once too: all of them get the result, or the error.
+    """
+
+    __slots__ = ("_number", "_kept", "_take", "_lock", "_result", "_error", "__weakref__")
+
+    def __init__(self, number: int, kept: object, result: Any,
+                 take: Callable[[int], Any] | None = None) -> None:
+        """`kept` is what libhvd reads and writes. `take(number)` waits and gives the result where
+        that is not known before."""
+        self._number = number
+        self._kept = kept
+        self._take = take
+        self._lock = threading.Lock()
+        self._result = result
+        self._error: Exception | None = None
+
+    def wait(self) -> Any:
+        """Waits until the work is done and returns its result: the output tensor, or what the call
+        says. Raises the work's error. Again: the same."""
+        if self._number:
+            with self._lock:
+                if self._number:
+                    self._finish()
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    def done(self) -> bool:
+        """Whether wait() would return at once."""
+        if not self._number:
+            return True
+        answer = ctypes.c_int32()
+        status = _poll(self._number, ctypes.byref(answer))
+        if status == _abi.ERR_INVALID:
+            with self._lock:  # another thread has waited for it, and is about to say so
+                return not self._number
+        # Any other error is the wait's to tell.
+        return bool(status) or answer.value != 0
+
+    def _finish(self) -> None:
+        try:
+            if self._take is not None:
+                self._result = self._take(self._number)
+            else:
+                LIBRARY.check(_wait(self._number))
+        except Exception as error:
+            self._error = error
+            self._result = None
+        finally:
+            self._number = 0
+            self._kept = None
+            self._take = None
+
+    def __del__(self, orphans: deque[tuple[int, object]] = RUNTIME.orphans) -> None:
+        if self._number:
+            orphans.append((self._number, self._kept))
+
+    def __repr__(self) -> str:
+        if self._number:
+            return f"<hvd.Handle {self._number}, pending>"
+        state = "done" if self._error is None else f"failed: {self._error}"
+        return f"<hvd.Handle, {state}>"

@@ -1,0 +1,112 @@
+"""Finds and loads libhvd, twice: once to call while holding the interpreter's lock, once without.
+
+Submitting is short and holds it: giving the lock away and taking it back costs two switches of
+threads where another computes in Python. Waiting may be long and gives it away, once.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+from collections.abc import Iterator
+from ctypes import POINTER, c_char_p, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+
+from . import _abi, errors
+
+SONAME = "libhvd.so.0"
+
+
+def candidates() -> Iterator[str]:
+    """Where libhvd may be, best first: what HVD_LIBRARY says, and nothing else then; beside the
+    package; the build folder of a source checkout; the loader's path."""
+    told = os.environ.get("HVD_LIBRARY")
+    if told:
+        yield told
+        return
+    package = pathlib.Path(__file__).resolve().parent
+    for folder in (package / "lib", package.parent.parent / "build" / "lib"):
+        for name in ("libhvd.so", SONAME):
+            yield str(folder / name)
+    yield SONAME
+
+
+def find() -> str:
+    """The path, or name, of the first that loads. ImportError says where was looked, and why not
+    there."""
+    tried = []
+    for path in candidates():
+        if "/" in path and not os.path.exists(path):
+            tried.append(f"{path}: no such file")
+            continue
+        try:
+            ctypes.PyDLL(path)
+        except OSError as error:
+            tried.append(str(error) if path in str(error) else f"{path}: {error}")
+        else:
+            return path
+    raise ImportError("hvd finds no libhvd that loads. Set HVD_LIBRARY to its path, or build it "
+                      "(scripts/build). Looked at:\n  " + "\n  ".join(tried))
+
+
+class Library:
+    """libhvd. `held` and `released` have the C ABI's functions: held keeps the interpreter's lock
+    during a call."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.held = ctypes.PyDLL(path)
+        self.released = ctypes.CDLL(path)
+        for library in (self.held, self.released):
+            _declare(library)
+
+    def check(self, status: int) -> None:
+        """Raises what the calling thread's last failing call returned."""
+        if status:
+            raise self.error(status)
+
+    def error(self, status: int) -> errors.Error:
+        """The exception for it. To be called by the thread that made the call."""
+        name = self.held.hvd_status_name(status).decode()
+        return errors.make(status, name, self.held.hvd_last_error().decode(errors="replace"))
+
+
+def _declare(library: ctypes.CDLL) -> None:
+    # Submitting calls are not declared: they get ctypes objects only, and checking these again
+    # would take as long as the call.
+    simple = [c_void_p]
+    for name, result, arguments in (
+        ("hvd_last_error", c_char_p, []),
+        ("hvd_status_name", c_char_p, [c_int32]),
+        ("hvd_version", c_char_p, []),
+        ("hvd_build_info", c_char_p, []),
+        ("hvd_init", c_int32, [POINTER(_abi.InitOptionsStruct)]),
+        ("hvd_add_process_set", c_int32, [POINTER(c_int32), c_int32, POINTER(c_int32)]),
+        ("hvd_remove_process_set", c_int32, [c_int32]),
+        ("hvd_process_set_ids", c_int32, [POINTER(c_int32), c_int32, POINTER(c_int32)]),
+        ("hvd_process_set_ranks", c_int32, [c_int32, POINTER(c_int32)]),
+        ("hvd_join", c_int32, [POINTER(c_int32)]),
+        ("hvd_wait", c_int32, [c_uint64]),
+        ("hvd_poll", c_int32, [c_uint64, POINTER(c_int32)]),
+        ("hvd_wait_result", c_int32, [c_uint64, POINTER(_abi.TensorStruct)]),
+        ("hvd_wait_results", c_int32, [c_uint64, POINTER(_abi.TensorStruct), c_int32]),
+        ("hvd_wait_alltoall", c_int32,
+         [c_uint64, POINTER(_abi.TensorStruct), POINTER(c_int64)]),
+        ("hvd_free_result", None, [POINTER(_abi.TensorStruct)]),
+        ("hvd_alloc", c_int32, [c_size_t, POINTER(c_void_p)]),
+        ("hvd_free", c_int32, simple),
+        ("hvd_start_timeline", c_int32, [c_char_p]),
+        ("hvd_stop_timeline", c_int32, []),
+        ("hvd_metrics", c_int32, [c_void_p, POINTER(c_size_t)]),
+        ("hvd_bucket_create", c_int32,
+         [POINTER(c_int64), c_int32, POINTER(_abi.BucketOptionsStruct), POINTER(c_void_p)]),
+        ("hvd_bucket_view", c_int32, [c_void_p, c_int32, POINTER(c_void_p)]),
+        ("hvd_bucket_ready", c_int32, [c_void_p, c_int32]),
+        ("hvd_bucket_wait", c_int32, simple),
+        ("hvd_bucket_destroy", None, simple),
+    ):
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+
+
+LIBRARY = Library(find())

@@ -1,0 +1,115 @@
+"""Tensors that are reduced together as they become ready."""
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from . import _abi, errors
+from ._library import LIBRARY
+from ._memory import Buffer
+from ._runtime import RUNTIME
+from .basics import global_process_set
+from .process_sets import ProcessSet
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_ready = LIBRARY.held.hvd_bucket_ready
+
+
+class _Step:
+    """Whether some tensor is ready, and nobody has waited since."""
+
+    __slots__ = ("under_way",)
+
+    def __init__(self) -> None:
+        self.under_way = False
+
+
+def _let_go(bucket: int, step: _Step) -> None:
+    # Destroying waits for what is under way, which the other ranks may never send: the collector
+    # of garbage must not. It is done when the job has been left.
+    if step.under_way and LIBRARY.held.hvd_is_initialized():
+        RUNTIME.buckets.append(bucket)
+    else:
+        LIBRARY.released.hvd_bucket_destroy(bucket)
+
+
+class Bucket:
+    """Tensors one after the other in memory that all ranks of a host see. A step writes each into
+    its view and calls ready(index); neighbours travel together as soon as all of them are ready;
+    wait() ends the step, and the views hold the results.
+
+    All ranks make the same bucket; the order of ready() may differ. Any thread may call ready(),
+    one at a time wait(). The memory lives as long as the bucket or any view does, also across
+    shutdown() and init().
+    """
+
+    def __init__(self, counts: Sequence[int], dtype: int = _abi.FLOAT32, name: str | None = None,
+                 op: int = _abi.AVERAGE, prescale_factor: float = 1.0,
+                 postscale_factor: float = 1.0, process_set: ProcessSet = global_process_set,
+                 compression: int = _abi.COMPRESSION_NONE, chunk_bytes: int = 0) -> None:
+        """`counts`: elements of each tensor. `dtype` is an hvd_dtype_t. `chunk_bytes`: tensors that
+        travel together; 0: chosen. Buckets without a name belong together by the order in which
+        they are made on their process set."""
+        if dtype not in _abi.ITEM_BYTES:
+            raise errors.invalid(f"{dtype} is no hvd_dtype_t")
+        self.counts = [int(count) for count in counts]
+        self.dtype = dtype
+        name = name or RUNTIME.next_bucket_name(process_set)
+        reduction = RUNTIME.options("", name, process_set, op, 0, prescale_factor, postscale_factor,
+                                    compression)
+        options = _abi.BucketOptionsStruct(ctypes.sizeof(_abi.BucketOptionsStruct), chunk_bytes)
+        options.reduction = ctypes.pointer(reduction._obj)  # type: ignore[attr-defined]
+        options.dtype = dtype
+        made = ctypes.c_void_p()
+        LIBRARY.check(LIBRARY.released.hvd_bucket_create(
+            (ctypes.c_int64 * max(len(self.counts), 1))(*self.counts), len(self.counts),
+            ctypes.byref(options), ctypes.byref(made)))
+        self._bucket = made.value or 0
+        self._step = _Step()
+        # Not at exit: views may be used until the process ends.
+        weakref.finalize(self, _let_go, self._bucket, self._step).atexit = False
+
+    def memory(self, index: int) -> Buffer:
+        """The bytes of tensor `index`, rounded up to a power of two (see _memory.own). It keeps the
+        bucket."""
+        address = ctypes.c_void_p()
+        LIBRARY.check(LIBRARY.held.hvd_bucket_view(self._bucket, index, ctypes.byref(address)))
+        size = max(self.counts[index] * _abi.ITEM_BYTES[self.dtype], 1)
+        room = ctypes.c_char * (1 << (size - 1).bit_length())
+        buffer: Buffer = room.from_address(address.value or 0)
+        buffer.bucket = self
+        return buffer
+
+    def view(self, index: int) -> np.ndarray:
+        """Tensor `index` as a flat NumPy array: always the same memory."""
+        import numpy as np
+
+        from ._arrays import _DTYPES
+
+        dtype = _DTYPES.get(self.dtype)
+        if dtype is None:
+            raise errors.invalid("NumPy has no type for this bucket's elements")
+        return np.frombuffer(self.memory(index), dtype, self.counts[index])
+
+    def ready(self, index: int) -> None:
+        """Tensor `index` is written; until wait() returns, it is hvd's. InvalidError when it is
+        ready already."""
+        self._step.under_way = True
+        status = _ready(self._bucket, index)
+        if status:
+            raise LIBRARY.error(status)
+
+    def wait(self) -> None:
+        """Returns when all tensors are reduced, and begins the next step. InvalidError, naming the
+        tensors, when some are not ready: nothing has changed then. MismatchError when the ranks
+        have made the bucket differently; the views' contents are undefined then."""
+        status = LIBRARY.released.hvd_bucket_wait(self._bucket)
+        self._step.under_way = status == _abi.ERR_INVALID  # then nothing has changed
+        LIBRARY.check(status)
+
+    def __repr__(self) -> str:
+        return f"<hvd.Bucket of {len(self.counts)} tensors, {sum(self.counts)} elements>"

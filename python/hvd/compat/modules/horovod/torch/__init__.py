@@ -1,0 +1,4 @@
+"""horovod.torch, answered by hvd.torch."""
+from horovod.common.util import check_extension as check_extension
+from hvd.torch import *  # noqa: F403
+from hvd.torch import __all__ as __all__

@@ -1,0 +1,99 @@
+"""What hvd's calls raise. Every error is a RuntimeError and has the C ABI's code.
+
+    Error
+    ├── InvalidError (ValueError)             an argument makes no sense
+    │   └── DuplicateError                    the name is pending on this rank already
+    ├── NotInitializedError (ValueError)      before init(), after shutdown(), in a fork's child
+    ├── UnsupportedError (NotImplementedError)
+    ├── LaunchError                           the launcher's link is missing, refused or broken
+    └── HorovodInternalError                  the collective failed; its name is Horovod's
+        ├── MismatchError                     ranks asked for different things; hvd goes on
+        ├── AbortedError                      a rank died or left; the text names it
+        └── InternalError
+"""
+from __future__ import annotations
+
+from . import _abi
+
+
+class Error(RuntimeError):
+    """`code` is the hvd_status_t, `status` its name ("HVD_ERR_MISMATCH")."""
+
+    def __init__(self, message: object = "", code: int = _abi.ERR_INTERNAL,
+                 status: str = "HVD_ERR_INTERNAL") -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+    def __reduce__(self) -> tuple[type[Error], tuple[object, int, str]]:
+        return type(self), (self.args[0], self.code, self.status)
+
+
+class InvalidError(Error, ValueError):
+    """An argument makes no sense by itself. Raised where the call is made; nothing was sent."""
+
+
+class DuplicateError(InvalidError):
+    """This rank has a call of this name pending already."""
+
+
+class NotInitializedError(Error, ValueError):
+    """There is no job: before init(), after shutdown(), or in the child of a fork."""
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """This build or this version cannot do it."""
+
+
+class LaunchError(Error):
+    """The launcher's link is missing, refused or broken."""
+
+
+class HorovodInternalError(Error):
+    """A collective failed. Its subclasses say why."""
+
+
+class MismatchError(HorovodInternalError):
+    """Ranks asked for different things under one name. All of them get this text; hvd goes on."""
+
+
+class AbortedError(HorovodInternalError):
+    """A rank died, left, or ran out of memory: the text names it."""
+
+
+class InternalError(HorovodInternalError):
+    """Out of memory, or a fault of hvd's."""
+
+
+_CLASSES: dict[int, type[Error]] = {
+    _abi.ERR_INVALID: InvalidError,
+    _abi.ERR_NOT_INITIALIZED: NotInitializedError,
+    _abi.ERR_MISMATCH: MismatchError,
+    _abi.ERR_DUPLICATE: DuplicateError,
+    _abi.ERR_ABORTED: AbortedError,
+    _abi.ERR_UNSUPPORTED: UnsupportedError,
+    _abi.ERR_TIMEOUT: Error,
+    _abi.ERR_LAUNCH: LaunchError,
+    _abi.ERR_INTERNAL: InternalError,
+}
+
+
+def make(code: int, status: str, message: str) -> Error:
+    """The exception for a status and its text."""
+    return _CLASSES.get(code, Error)(message or status, code, status)
+
+
+def invalid(message: str) -> InvalidError:
+    """What an argument that Python refuses raises."""
+    return InvalidError(message, _abi.ERR_INVALID, "HVD_ERR_INVALID")
+
+
+def unsupported(message: str) -> UnsupportedError:
+    """What hvd cannot do."""
+    return UnsupportedError(message, _abi.ERR_UNSUPPORTED, "HVD_ERR_UNSUPPORTED")
+
+
+def not_initialized(message: str = "hvd has not been initialized; use hvd.init()"
+                    ) -> NotInitializedError:
+    """There is no job."""
+    return NotInitializedError(message, _abi.ERR_NOT_INITIALIZED, "HVD_ERR_NOT_INITIALIZED")

@@ -1,0 +1,270 @@
+"""Collectives on NumPy arrays and on anything with DLPack or the buffer protocol, in host memory.
+
+Nothing is copied on the way in. Arrays must be contiguous. Results are NumPy arrays, or `output`,
+which must be contiguous, writable and of the result's type. `*_` work in place; `*_async` return a
+Handle at once, and until its wait() returns, the tensors belong to hvd. Any thread may call.
+
+Names tell which calls of different ranks belong together; ranks may submit in different orders.
+Calls without a name are matched by their order. All members of the process set must call.
+
+Raises InvalidError (a ValueError) for arguments that make no sense, DuplicateError when the name is
+pending here, NotInitializedError outside a job; MismatchError when the ranks asked for different
+things, AbortedError when one died, which names it. With a Handle the last two come from wait().
+"""
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from . import _abi
+from ._collectives import Collectives
+from ._handles import Handle
+from ._library import LIBRARY
+from ._runtime import RUNTIME
+from .basics import global_process_set
+from .process_sets import ProcessSet
+
+Average = _abi.AVERAGE
+Sum = _abi.SUM
+Adasum = _abi.ADASUM
+Min = _abi.MIN
+Max = _abi.MAX
+Product = _abi.PRODUCT
+
+Array = Any  # an ndarray; anything with __dlpack__ or the buffer protocol
+_options = RUNTIME.options
+
+
+@functools.cache
+def _collectives() -> Collectives:
+    """Those of arrays. hvd.torch can be used where there is no NumPy."""
+    from ._arrays import Arrays
+
+    return Collectives(Arrays())
+
+
+def allreduce_async(tensor: Array, name: str | None = None, op: int = Average,
+                    prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+                    process_set: ProcessSet = global_process_set, *,
+                    output: Array | None = None) -> Handle:
+    """Reduces elementwise over the ranks; all get the same bits. The input is multiplied by
+    `prescale_factor`, the result by `postscale_factor`. The result has the input's shape."""
+    return _collectives().allreduce(tensor, output, _options(
+        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
+
+
+def allreduce(tensor: Array, name: str | None = None, op: int = Average,
+              prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+              process_set: ProcessSet = global_process_set, *,
+              output: Array | None = None) -> Array:
+    """allreduce_async, and waits."""
+    return _collectives().allreduce_now(tensor, output, _options(
+        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
+
+
+def allreduce_async_(tensor: Array, name: str | None = None, op: int = Average,
+                     prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+                     process_set: ProcessSet = global_process_set) -> Handle:
+    """allreduce_async in place."""
+    return _collectives().allreduce(tensor, tensor, _options(
+        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
+
+
+def allreduce_(tensor: Array, name: str | None = None, op: int = Average,
+               prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+               process_set: ProcessSet = global_process_set) -> Array:
+    """allreduce in place. Returns the tensor."""
+    return _collectives().allreduce_now(tensor, tensor, _options(
+        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
+
+
+def grouped_allreduce_async(tensors: Sequence[Array], name: str | None = None, op: int = Average,
+                            prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+                            process_set: ProcessSet = global_process_set) -> Handle:
+    """allreduce of several tensors that become ready, and run, together."""
+    return _collectives().grouped_allreduce(list(tensors), None, _options(
+        "grouped_allreduce", name, process_set, op, 0, prescale_factor,
+        postscale_factor))
+
+
+def grouped_allreduce(tensors: Sequence[Array], name: str | None = None, op: int = Average,
+                      prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+                      process_set: ProcessSet = global_process_set) -> list[Array]:
+    """grouped_allreduce_async, and waits."""
+    handle = grouped_allreduce_async(tensors, name, op, prescale_factor, postscale_factor,
+                                     process_set)
+    return list(handle.wait())
+
+
+def grouped_allreduce_async_(tensors: Sequence[Array], name: str | None = None, op: int = Average,
+                             prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+                             process_set: ProcessSet = global_process_set) -> Handle:
+    """grouped_allreduce_async in place."""
+    tensors = list(tensors)
+    return _collectives().grouped_allreduce(tensors, tensors, _options(
+        "grouped_allreduce", name, process_set, op, 0, prescale_factor,
+        postscale_factor))
+
+
+def grouped_allreduce_(tensors: Sequence[Array], name: str | None = None, op: int = Average,
+                       prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+                       process_set: ProcessSet = global_process_set) -> list[Array]:
+    """grouped_allreduce in place. Returns the tensors."""
+    handle = grouped_allreduce_async_(tensors, name, op, prescale_factor, postscale_factor,
+                                      process_set)
+    return list(handle.wait())
+
+
+def allgather_async(tensor: Array, name: str | None = None,
+                    process_set: ProcessSet = global_process_set, *,
+                    output: Array | None = None) -> Handle:
+    """Concatenates the ranks' tensors along the first dimension, in rank order. The first
+    dimension may differ from rank to rank."""
+    return _collectives().allgather(tensor, output,
+                                    _options("allgather", name, process_set))
+
+
+def allgather(tensor: Array, name: str | None = None,
+              process_set: ProcessSet = global_process_set, *,
+              output: Array | None = None) -> Array:
+    """allgather_async, and waits."""
+    return allgather_async(tensor, name, process_set, output=output).wait()
+
+
+def grouped_allgather_async(tensors: Sequence[Array], name: str | None = None,
+                            process_set: ProcessSet = global_process_set) -> Handle:
+    """allgather of several tensors that become ready, and run, together."""
+    return _collectives().grouped_allgather(
+        list(tensors), _options("grouped_allgather", name, process_set))
+
+
+def grouped_allgather(tensors: Sequence[Array], name: str | None = None,
+                      process_set: ProcessSet = global_process_set) -> list[Array]:
+    """grouped_allgather_async, and waits."""
+    return list(grouped_allgather_async(tensors, name, process_set).wait())
+
+
+def broadcast_async(tensor: Array, root_rank: int, name: str | None = None,
+                    process_set: ProcessSet = global_process_set, *,
+                    output: Array | None = None) -> Handle:
+    """Copies the tensor of `root_rank`, a global rank, to all."""
+    return _collectives().broadcast(tensor, output, _options(
+        "broadcast", name, process_set, root=root_rank))
+
+
+def broadcast(tensor: Array, root_rank: int, name: str | None = None,
+              process_set: ProcessSet = global_process_set, *,
+              output: Array | None = None) -> Array:
+    """broadcast_async, and waits."""
+    return broadcast_async(tensor, root_rank, name, process_set, output=output).wait()
+
+
+def broadcast_async_(tensor: Array, root_rank: int, name: str | None = None,
+                     process_set: ProcessSet = global_process_set) -> Handle:
+    """broadcast_async in place."""
+    return broadcast_async(tensor, root_rank, name, process_set, output=tensor)
+
+
+def broadcast_(tensor: Array, root_rank: int, name: str | None = None,
+               process_set: ProcessSet = global_process_set) -> Array:
+    """broadcast in place. Returns the tensor."""
+    return broadcast_async_(tensor, root_rank, name, process_set).wait()
+
+
+def alltoall_async(tensor: Array, splits: Sequence[int] | None = None, name: str | None = None,
+                   process_set: ProcessSet = global_process_set) -> Handle:
+    """Sends splits[r] rows of the first dimension to member r. The handle's result is (what came,
+    in rank order; how many rows from each). Without splits the rows are divided evenly."""
+    counts = None if splits is None else [int(count) for count in splits]
+    return _collectives().alltoall(
+        tensor, counts, _options("alltoall", name, process_set), process_set,
+        lambda output, received: (output, received))
+
+
+def alltoall(tensor: Array, splits: Sequence[int] | None = None, name: str | None = None,
+             process_set: ProcessSet = global_process_set) -> Any:
+    """alltoall_async, and waits. Returns what came; with splits: (what came, rows from each)."""
+    output, received = alltoall_async(tensor, splits, name, process_set).wait()
+    return output if splits is None else (output, received)
+
+
+def reducescatter_async(tensor: Array, name: str | None = None, op: int = Average,
+                        process_set: ProcessSet = global_process_set,
+                        prescale_factor: float = 1.0, postscale_factor: float = 1.0, *,
+                        output: Array | None = None) -> Handle:
+    """Reduces, and gives each rank its rows of the first dimension, in rank order. When they do not
+    divide evenly, the first ranks get one more."""
+    return _collectives().reducescatter(tensor, output, _options(
+        "reducescatter", name, process_set, op, 0, prescale_factor,
+        postscale_factor), process_set)
+
+
+def reducescatter(tensor: Array, name: str | None = None, op: int = Average,
+                  process_set: ProcessSet = global_process_set,
+                  prescale_factor: float = 1.0, postscale_factor: float = 1.0, *,
+                  output: Array | None = None) -> Array:
+    """reducescatter_async, and waits."""
+    return reducescatter_async(tensor, name, op, process_set, prescale_factor, postscale_factor,
+                               output=output).wait()
+
+
+def grouped_reducescatter_async(tensors: Sequence[Array], name: str | None = None,
+                                op: int = Average, process_set: ProcessSet = global_process_set,
+                                prescale_factor: float = 1.0,
+                                postscale_factor: float = 1.0) -> Handle:
+    """reducescatter of several tensors that become ready, and run, together."""
+    return _collectives().grouped_reducescatter(list(tensors), _options(
+        "grouped_reducescatter", name, process_set, op, 0, prescale_factor,
+        postscale_factor), process_set)
+
+
+def grouped_reducescatter(tensors: Sequence[Array], name: str | None = None, op: int = Average,
+                          process_set: ProcessSet = global_process_set,
+                          prescale_factor: float = 1.0,
+                          postscale_factor: float = 1.0) -> list[Array]:
+    """grouped_reducescatter_async, and waits."""
+    return list(grouped_reducescatter_async(tensors, name, op, process_set, prescale_factor,
+                                            postscale_factor).wait())
+
+
+def barrier(process_set: ProcessSet = global_process_set) -> None:
+    """Returns when every member has called it and all that this rank submitted before is done."""
+    LIBRARY.check(LIBRARY.released.hvd_barrier(_options("barrier", None, process_set)))
+
+
+def join() -> int:
+    """This rank has no more work: it takes part in the others' allreduces, allgathers and barriers
+    with nothing of its own until every rank has joined. Returns the rank that did last."""
+    last = ctypes.c_int32(-1)
+    LIBRARY.check(LIBRARY.released.hvd_join(ctypes.byref(last)))
+    return last.value
+
+
+def poll(handle: Handle) -> bool:
+    """Whether wait(handle) would return at once."""
+    return handle.done()
+
+
+def synchronize(handle: Handle) -> Any:
+    """Waits for an asynchronous call and returns its result."""
+    return handle.wait()
+
+
+wait = synchronize
+
+
+def alloc(shape: int | Sequence[int], dtype: Any = "float32") -> Array:
+    """A new array, not filled, in memory that all ranks of this host see: collectives on it need no
+    copies. It is given back with the last array in it. UnsupportedError when there is no room."""
+    import numpy as np
+
+    from . import _memory
+
+    kind = np.dtype(dtype)
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    count = int(np.prod(shape, dtype=np.int64))
+    if count == 0:
+        return np.empty(shape, kind)
+    return np.frombuffer(_memory.allocate(count * kind.itemsize), kind, count).reshape(shape)

@@ -1,0 +1,314 @@
+"""The blocking collectives, which make new tensors and can be differentiated.
+
+What backward gives (g is the gradient of the output; all are Horovod's rules):
+    allreduce       the same allreduce of g; Min and Max: the sum of the g's, to those who had the
+                    least or greatest value; Product: the sum of the g's times the others' product
+    allgather       this rank's rows of the average of the g's
+    broadcast       the average of the g's on the root, zero elsewhere
+    alltoall        the rows of g, sent back
+    reducescatter   the g's gathered, for Sum times the number of ranks
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.autograd import Function
+
+from .. import _abi
+from ..basics import global_process_set
+from ..basics import rank as _rank
+from ..process_sets import ProcessSet
+from . import mpi_ops
+from .compression import Compression, wire_of
+from .mpi_ops import Adasum, Average, Max, Min, Product, Sum
+from .operators import collectives as _collectives
+from .operators import options as _options
+
+_Grads = tuple[torch.Tensor | None, ...]
+
+
+def _tracked(tensors: Sequence[torch.Tensor]) -> bool:
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+def _input_gradient(op: int, scales: tuple[float, float], process_set: ProcessSet,
+                    tensor: torch.Tensor, output: torch.Tensor,
+                    grad: torch.Tensor) -> torch.Tensor:
+    """Of allreduces whose gradient is not an allreduce of the same kind."""
+    total = allreduce(grad, op=Sum, process_set=process_set)
+    if op == Product:
+        return total * output / tensor
+    hit = (tensor * scales[0] * scales[1] == output).to(grad.dtype)
+    count = allreduce(hit, op=Sum, process_set=process_set)
+    return total * hit * scales[0] * scales[1] / count
+
+
+class _Allreduce(Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor, name: str | None, op: int, scales: Any,
+                process_set: ProcessSet, wire: int) -> torch.Tensor:
+        ctx.call = (op, scales, process_set, wire)
+        output = _collectives.allreduce_now(tensor, None, _options(
+            "allreduce", name, process_set, op, 0, scales[0], scales[1], wire))
+        if op in (Min, Max, Product):
+            ctx.save_for_backward(tensor, output)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> _Grads:
+        op, scales, process_set, wire = ctx.call
+        if op in (Average, Sum, Adasum):
+            mine = _allreduce(grad.contiguous(), None, op, scales, process_set, wire)
+        else:
+            tensor, output = ctx.saved_tensors
+            mine = _input_gradient(op, scales, process_set, tensor, output, grad.contiguous())
+        return mine, None, None, None, None, None
+
+
+def _allreduce(tensor: torch.Tensor, name: str | None, op: int, scales: tuple[float, float],
+               process_set: ProcessSet, wire: int) -> torch.Tensor:
+    if _tracked((tensor,)):
+        return _Allreduce.apply(tensor, name, op, scales, process_set, wire)
+    return _collectives.allreduce_now(tensor, None, _options(
+        "allreduce", name, process_set, op, 0, scales[0], scales[1], wire))
+
+
+def allreduce(tensor: torch.Tensor, average: bool | None = None, name: str | None = None,
+              compression: Any = Compression.none, op: int | None = None,
+              prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+              process_set: ProcessSet = global_process_set) -> torch.Tensor:
+    """Reduces elementwise over the ranks; all get the same bits. Differentiable."""
+    op = mpi_ops.handle_average_backwards_compatibility(op, average)
+    scales = (prescale_factor, postscale_factor)
+    wire = wire_of(compression)
+    if wire is not None:
+        return _allreduce(tensor, name, op, scales, process_set, wire)
+    small, ctx = compression.compress(tensor)
+    return compression.decompress(_allreduce(small, name, op, scales, process_set,
+                                             _abi.COMPRESSION_NONE), ctx)
+
+
+class _GroupedAllreduce(Function):
+    @staticmethod
+    def forward(ctx: Any, name: str | None, op: int, scales: Any, process_set: ProcessSet,
+                wire: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        ctx.call = (op, scales, process_set, wire)
+        outputs = _grouped_now(tensors, name, op, scales, process_set, wire)
+        if op in (Min, Max, Product):
+            ctx.save_for_backward(*tensors, *outputs)
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> _Grads:
+        op, scales, process_set, wire = ctx.call
+        dense = [grad.contiguous() for grad in grads]
+        if op in (Average, Sum, Adasum):
+            mine = _grouped_now(dense, None, op, scales, process_set, wire)
+        else:
+            saved = ctx.saved_tensors
+            pairs = zip(saved[:len(dense)], saved[len(dense):], dense, strict=True)
+            mine = [_input_gradient(op, scales, process_set, *pair)
+                    for pair in pairs]
+        return (None, None, None, None, None, *mine)
+
+
+def _grouped_now(tensors: Sequence[torch.Tensor], name: str | None, op: int,
+                 scales: tuple[float, float], process_set: ProcessSet,
+                 wire: int) -> list[torch.Tensor]:
+    options = _options("grouped_allreduce", name, process_set, op, 0, scales[0],
+                       scales[1], wire)
+    return _collectives.grouped_allreduce(list(tensors), None, options).wait()
+
+
+def grouped_allreduce(tensors: Sequence[torch.Tensor], average: bool | None = None,
+                      name: str | None = None, compression: Any = Compression.none,
+                      op: int | None = None, prescale_factor: float = 1.0,
+                      postscale_factor: float = 1.0,
+                      process_set: ProcessSet = global_process_set) -> list[torch.Tensor]:
+    """allreduce of several tensors that become ready, and run, together. Differentiable."""
+    op = mpi_ops.handle_average_backwards_compatibility(op, average)
+    scales = (prescale_factor, postscale_factor)
+    wire, contexts = wire_of(compression), []
+    if wire is None:
+        pairs = [compression.compress(tensor) for tensor in tensors]
+        tensors, contexts = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    how = (name, op, scales, process_set, wire or _abi.COMPRESSION_NONE)
+    outputs = (_GroupedAllreduce.apply(*how, *tensors) if _tracked(tensors)
+               else _grouped_now(tensors, *how))
+    if wire is not None:
+        return list(outputs)
+    return [compression.decompress(*pair) for pair in zip(outputs, contexts, strict=True)]
+
+
+def _own_rows(total: torch.Tensor, rows: int, process_set: ProcessSet) -> torch.Tensor:
+    """This rank's rows of what was gathered."""
+    counts = allgather(torch.tensor([rows]), process_set=process_set)
+    before = int(counts[:process_set.rank()].sum())
+    return total.narrow(0, before, rows)
+
+
+class _Allgather(Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor, name: str | None,
+                process_set: ProcessSet) -> torch.Tensor:
+        ctx.call = (tensor.shape[0] if tensor.dim() else 0, process_set)
+        return mpi_ops.allgather_async(tensor, name, process_set).wait()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> _Grads:
+        rows, process_set = ctx.call
+        total = allreduce(grad.contiguous(), op=Average, process_set=process_set)
+        return _own_rows(total, rows, process_set), None, None
+
+
+def allgather(tensor: torch.Tensor, name: str | None = None,
+              process_set: ProcessSet = global_process_set) -> torch.Tensor:
+    """Concatenates the ranks' tensors along the first dimension, in rank order; that dimension may
+    differ from rank to rank. Differentiable."""
+    if _tracked((tensor,)):
+        return _Allgather.apply(tensor, name, process_set)
+    return mpi_ops.allgather_async(tensor, name, process_set).wait()
+
+
+class _GroupedAllgather(Function):
+    @staticmethod
+    def forward(ctx: Any, name: str | None, process_set: ProcessSet,
+                *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        ctx.call = ([tensor.shape[0] for tensor in tensors], process_set)
+        return tuple(mpi_ops.grouped_allgather_async(tensors, name, process_set).wait())
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> _Grads:
+        rows, process_set = ctx.call
+        totals = grouped_allreduce([grad.contiguous() for grad in grads], op=Average,
+                                   process_set=process_set)
+        mine = [_own_rows(total, count, process_set)
+                for total, count in zip(totals, rows, strict=True)]
+        return (None, None, *mine)
+
+
+def grouped_allgather(tensors: Sequence[torch.Tensor], name: str | None = None,
+                      process_set: ProcessSet = global_process_set) -> list[torch.Tensor]:
+    """allgather of several tensors that become ready, and run, together. Differentiable."""
+    if _tracked(tensors):
+        return list(_GroupedAllgather.apply(name, process_set, *tensors))
+    return mpi_ops.grouped_allgather_async(tensors, name, process_set).wait()
+
+
+class _Broadcast(Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor, root_rank: int, name: str | None,
+                process_set: ProcessSet) -> torch.Tensor:
+        ctx.call = (root_rank, process_set)
+        return mpi_ops.broadcast_async(tensor, root_rank, name, process_set).wait()
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> _Grads:
+        root_rank, process_set = ctx.call
+        total = allreduce(grad.contiguous(), op=Average, process_set=process_set)
+        return (total if _rank() == root_rank else torch.zeros_like(total)), None, None, None
+
+
+def broadcast(tensor: torch.Tensor, root_rank: int, name: str | None = None,
+              process_set: ProcessSet = global_process_set) -> torch.Tensor:
+    """The tensor of `root_rank`, a global rank, on all. Differentiable."""
+    if _tracked((tensor,)):
+        return _Broadcast.apply(tensor, root_rank, name, process_set)
+    return mpi_ops.broadcast_async(tensor, root_rank, name, process_set).wait()
+
+
+class _Alltoall(Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor, splits: list[int], name: str | None,
+                process_set: ProcessSet) -> tuple[torch.Tensor, torch.Tensor]:
+        output, received = mpi_ops.alltoall_async(tensor, splits, name, process_set).wait()
+        # Rows that went nowhere have no gradient; all the others come back in their order.
+        ctx.call = (received.tolist(), tensor.shape, process_set)
+        ctx.mark_non_differentiable(received)
+        return output, received
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor, _: torch.Tensor) -> _Grads:
+        received, shape, process_set = ctx.call
+        returned, _ = alltoall(grad.contiguous(), received, process_set=process_set)
+        mine = grad.new_zeros(shape)
+        mine[:returned.shape[0]] = returned
+        return mine, None, None, None
+
+
+def alltoall(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int] | None = None,
+             name: str | None = None, process_set: ProcessSet = global_process_set) -> Any:
+    """Sends splits[r] rows of the first dimension to member r; without splits the rows are divided
+    evenly. Returns what came, in rank order; given splits, also how many rows from each (int32).
+    Differentiable."""
+    members = process_set.size() or 1
+    even = splits is None and tensor.dim() > 0 and tensor.shape[0] % members == 0
+    if not _tracked((tensor,)) or (splits is None and not even):  # what is wrong, libhvd says
+        return mpi_ops.alltoall_async(tensor, splits, name, process_set).wait()
+    counts = [tensor.shape[0] // members] * members if splits is None else splits
+    output, received = _Alltoall.apply(tensor, counts, name, process_set)
+    return output if splits is None else (output, received)
+
+
+def _reducescatter_now(tensors: Sequence[torch.Tensor], name: str | None, op: int,
+                       scales: tuple[float, float], process_set: ProcessSet, wire: int,
+                       grouped: bool) -> list[torch.Tensor]:
+    kind = "grouped_reducescatter" if grouped else "reducescatter"
+    options = _options(kind, name, process_set, op, 0, scales[0], scales[1], wire)
+    if grouped:
+        return _collectives.grouped_reducescatter(list(tensors), options, process_set).wait()
+    return [_collectives.reducescatter(tensors[0], None, options, process_set).wait()]
+
+
+class _Reducescatter(Function):
+    @staticmethod
+    def forward(ctx: Any, name: str | None, op: int, scales: Any, process_set: ProcessSet,
+                wire: int, grouped: bool, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        ctx.call = (op, scales, process_set)
+        return tuple(_reducescatter_now(tensors, name, op, scales, process_set, wire, grouped))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> _Grads:
+        op, scales, process_set = ctx.call
+        if op not in (Average, Sum):
+            raise NotImplementedError("reducescatter can be differentiated for Average and Sum")
+        scale = scales[0] * scales[1] * (1 if op == Average else process_set.size() or 1)
+        mine = [allgather((grad * scale).contiguous(), process_set=process_set) for grad in grads]
+        return (None, None, None, None, None, None, *mine)
+
+
+def _reducescatter(tensors: Sequence[torch.Tensor], compression: Any,
+                   how: tuple[str | None, int, tuple[float, float], ProcessSet],
+                   grouped: bool) -> list[torch.Tensor]:
+    wire, contexts = wire_of(compression), []
+    if wire is None:
+        pairs = [compression.compress(tensor) for tensor in tensors]
+        tensors, contexts = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    call = (*how, wire or _abi.COMPRESSION_NONE, grouped)
+    outputs = (_Reducescatter.apply(*call, *tensors) if _tracked(tensors)
+               else _reducescatter_now(tensors, *call))
+    if wire is not None:
+        return list(outputs)
+    return [compression.decompress(*pair) for pair in zip(outputs, contexts, strict=True)]
+
+
+def reducescatter(tensor: torch.Tensor, name: str | None = None,
+                  compression: Any = Compression.none, op: int = Average,
+                  process_set: ProcessSet = global_process_set, prescale_factor: float = 1.0,
+                  postscale_factor: float = 1.0) -> torch.Tensor:
+    """Reduces, and gives each rank its rows of the first dimension, in rank order; when they do not
+    divide evenly, the first ranks get one more. Differentiable."""
+    how = (name, op, (prescale_factor, postscale_factor), process_set)
+    return _reducescatter([tensor], compression, how, False)[0]
+
+
+def grouped_reducescatter(tensors: Sequence[torch.Tensor], name: str | None = None,
+                          compression: Any = Compression.none, op: int = Average,
+                          process_set: ProcessSet = global_process_set,
+                          prescale_factor: float = 1.0,
+                          postscale_factor: float = 1.0) -> list[torch.Tensor]:
+    """reducescatter of several tensors that become ready, and run, together. Differentiable."""
+    how = (name, op, (prescale_factor, postscale_factor), process_set)
+    return _reducescatter(tensors, compression, how, True)

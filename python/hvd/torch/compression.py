@@ -1,0 +1,85 @@
+"""How gradients may be made smaller for their journey.
+
+`Compression.fp16` and `.bf16` given to a collective or to DistributedOptimizer make float32 and
+float64 tensors travel in 16 bits; hvd sums in float32, so nothing is rounded more than once a hop.
+A class of one's own with `compress` and `decompress` works as in Horovod.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .. import _abi
+
+
+class Compressor:
+    """Makes a tensor smaller, and larger again."""
+
+    @staticmethod
+    def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
+        """The smaller tensor, and what decompress will need."""
+        raise NotImplementedError
+
+    @staticmethod
+    def decompress(tensor: torch.Tensor, ctx: Any) -> torch.Tensor:
+        """The tensor as it was, up to rounding."""
+        raise NotImplementedError
+
+
+class NoneCompressor(Compressor):
+    """Leaves tensors as they are."""
+
+    wire = _abi.COMPRESSION_NONE
+
+    @staticmethod
+    def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
+        return tensor, None
+
+    @staticmethod
+    def decompress(tensor: torch.Tensor, ctx: Any) -> torch.Tensor:
+        return tensor
+
+
+class FP16Compressor(Compressor):
+    """Floats as float16."""
+
+    wire = _abi.COMPRESSION_FP16
+
+    @staticmethod
+    def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
+        small = tensor.half() if tensor.is_floating_point() else tensor
+        return small, tensor.dtype
+
+    @staticmethod
+    def decompress(tensor: torch.Tensor, ctx: Any) -> torch.Tensor:
+        return tensor.to(ctx)
+
+
+class BF16Compressor(Compressor):
+    """Floats as bfloat16: float32's range, 8 bits of precision."""
+
+    wire = _abi.COMPRESSION_BF16
+
+    @staticmethod
+    def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
+        small = tensor.bfloat16() if tensor.is_floating_point() else tensor
+        return small, tensor.dtype
+
+    @staticmethod
+    def decompress(tensor: torch.Tensor, ctx: Any) -> torch.Tensor:
+        return tensor.to(ctx)
+
+
+class Compression:
+    """The compressions there are."""
+
+    none = NoneCompressor
+    fp16 = FP16Compressor
+    bf16 = BF16Compressor
+
+
+def wire_of(compression: Any) -> int | None:
+    """The hvd_compression_t that does the same on the way; None for a class of the user's, also one
+    that derives from ours."""
+    return compression.__dict__.get("wire") if isinstance(compression, type) else None

@@ -1,0 +1,100 @@
+"""The operators on torch tensors: the one place where hvd.torch meets libhvd.
+
+Written over the C ABI by ctypes; a compiled module that offers the same names can take its place.
+All take and return plain tensors, know nothing of autograd, and return Handles.
+
+Tensors must be dense, contiguous and in host memory; ValueError otherwise. A tensor's address is
+asked for, never its NumPy array: so bfloat16 works, and NumPy need not be there.
+"""
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any
+
+import torch
+
+from .. import _abi, _memory, errors
+from .._collectives import Collectives
+from .._handles import Handle
+from .._runtime import RUNTIME
+
+__all__ = ["Handle", "collectives", "options", "tensor_over"]
+
+_CODES = {torch.uint8: _abi.UINT8, torch.int8: _abi.INT8, torch.int16: _abi.INT16,
+          torch.int32: _abi.INT32, torch.int64: _abi.INT64, torch.float16: _abi.FLOAT16,
+          torch.float32: _abi.FLOAT32, torch.float64: _abi.FLOAT64, torch.bool: _abi.BOOL,
+          torch.bfloat16: _abi.BFLOAT16}
+_MOST_CACHED = 8192
+
+
+class Place:
+    """Where a tensor lies: `struct`, and a `reference` to it for calls."""
+
+    __slots__ = ("struct", "reference")
+
+    def __init__(self, struct: _abi.TensorStruct) -> None:
+        self.struct = struct
+        self.reference = ctypes.byref(struct)
+
+
+def dtype_code(tensor: torch.Tensor) -> int:
+    """The hvd_dtype_t; ValueError when hvd has none."""
+    code = _CODES.get(tensor.dtype)
+    if code is None:
+        raise errors.invalid(f"Tensor type {tensor.dtype} is not supported.")
+    return code
+
+
+class Tensors:
+    """The adapter for torch; see _collectives.Adapter. It remembers descriptions: training uses the
+    same tensors in each step."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[int, torch.Size, torch.dtype], Place] = {}
+
+    def describe(self, tensor: torch.Tensor, writable: bool = False) -> Place:
+        if tensor.layout is not torch.strided:
+            raise errors.invalid("Tensor is required to be dense; for sparse ones there is "
+                                 "sparse_allreduce_async.")
+        if not tensor.is_contiguous():
+            raise errors.invalid("Tensor is required to be contiguous.")
+        if not tensor.is_cpu:
+            raise errors.invalid(f"Tensor is on {tensor.device}; hvd has CPU collectives only.")
+        key = (tensor.data_ptr(), tensor.shape, tensor.dtype)
+        found = self._places.get(key)
+        if found is not None:
+            return found
+        if len(self._places) >= _MOST_CACHED:
+            self._places.clear()
+        place = Place(_abi.tensor_struct(key[0], tuple(key[1]), dtype_code(tensor)))
+        return self._places.setdefault(key, place)
+
+    def empty_like(self, tensor: torch.Tensor, source: Place,
+                   rows: int | None = None) -> torch.Tensor:
+        if rows is None:
+            return torch.empty(tensor.shape, dtype=tensor.dtype)
+        return torch.empty((rows, *tensor.shape[1:]), dtype=tensor.dtype)
+
+    def adopt(self, struct: _abi.TensorStruct, tensor: torch.Tensor,
+              source: Place) -> torch.Tensor:
+        shape, _, buffer = _memory.take_result(struct)
+        return tensor_over(buffer, shape, tensor.dtype)
+
+    def check_result(self, tensor: torch.Tensor, source: Place) -> None:
+        """Whatever hvd can gather is a torch tensor."""
+
+
+def tensor_over(buffer: Any, shape: tuple[int, ...] | torch.Size,
+                dtype: torch.dtype) -> torch.Tensor:
+    """A tensor in a ctypes buffer, which it keeps alive. `buffer` may be None when it has no
+    elements."""
+    count = math.prod(shape)
+    if count == 0:
+        return torch.empty(shape, dtype=dtype)
+    return torch.frombuffer(buffer, dtype=dtype, count=count).view(shape)
+
+
+collectives = Collectives(Tensors())
+
+options = RUNTIME.options

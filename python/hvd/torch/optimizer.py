@@ -1,0 +1,219 @@
+"""DistributedOptimizer: any torch optimizer, whose gradients are reduced over the ranks."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from ..basics import global_process_set, rocm_built, size
+from ..process_sets import ProcessSet
+from .adasum import AdasumOptimizer
+from .compression import Compression
+from .gradients import Gradients, Reduction
+from .mpi_ops import Adasum, Average
+from .parameters import Passes, as_groups, named_list, take_over, watch
+
+
+class DistributedMixin:
+    """What DistributedOptimizer adds to an optimizer's class.
+
+    A hook on each parameter starts its reduction when backward has made its gradient; step() waits
+    for all. One thread at a time, as for any optimizer.
+    """
+
+    param_groups: list[dict[str, Any]]
+
+    def _begin(self, names: dict[torch.Tensor, str], reduction: Reduction,
+               groups: list[list[torch.Tensor]], passes: int) -> None:
+        self._parameter_names = names
+        self.process_set = reduction.process_set
+        self.op = reduction.op
+        self._reduction = reduction
+        self._gradients = Gradients(reduction, names, groups)
+        self._passes = Passes(passes)
+        self._started: set[torch.Tensor] = set()
+        self._synchronized = False
+        self._should_synchronize = True
+        self._watched: list[torch.Tensor] = []
+        if self.process_set.included() and size() > 1:
+            self._watch(names)
+
+    def _watch(self, params: Iterable[torch.Tensor]) -> None:
+        for p in params:
+            if p.requires_grad:
+                self._watched.append(p)
+                watch(p, self, type(self)._arrived)
+
+    def _arrived(self, p: torch.Tensor) -> None:
+        if self._passes.count(p):
+            assert p.grad is not None and not p.grad.requires_grad
+            self._started.add(p)
+            self._gradients.start(p)
+
+    @property
+    def backward_passes_per_step(self) -> int:
+        """Backward passes whose gradients are added up here before they are reduced."""
+        return self._passes.per_step
+
+    def set_backward_passes_per_step(self, passes: int) -> None:
+        """Changes it, from the next step on."""
+        self._passes.set(passes)
+
+    def synchronize(self) -> None:
+        """Waits until all gradients are reduced, and in p.grad: for clipping them before step().
+        Starts those of parameters that had no part in backward, or whose backward failed."""
+        if self._watched:
+            try:
+                self._finish_step()
+            except Exception:
+                self._gradients.abandon()
+                raise
+            finally:
+                self._started.clear()
+                self._passes.restart()
+        self._synchronized = True
+
+    def _finish_step(self) -> None:
+        # Backward makes the last parameters' gradients first.
+        for p in reversed(self._watched):
+            if p not in self._started:
+                self._started.add(p)
+                self._gradients.start(p)
+        self._gradients.wait(self._watched[::-1])
+
+    @contextmanager
+    def skip_synchronize(self) -> Iterator[None]:
+        """In this scope step() does not call synchronize(), which has been called before."""
+        self._should_synchronize = False
+        try:
+            yield
+        finally:
+            self._should_synchronize = True
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Waits for the gradients and takes the optimizer's step. Those that a closure makes are
+        reduced each time it is called."""
+        if self._should_synchronize and closure is None:
+            if self._synchronized:
+                warnings.warn("optimizer.step() called without optimizer.skip_synchronize() "
+                              "context after optimizer.synchronize(): all gradients are reduced "
+                              "again. You may want to use optimizer.skip_synchronize().",
+                              stacklevel=2)
+            self.synchronize()
+        self._synchronized = False
+        inner = super().step  # type: ignore[misc]
+        if closure is None:
+            return inner()
+        return inner(self._reducing(closure))
+
+    step.hooked = True  # type: ignore[attr-defined]  # torch wraps the inner one, once is enough
+
+    def _reducing(self, closure: Callable[[], Any]) -> Callable[[], Any]:
+        def reduced() -> Any:
+            loss = closure()
+            if self._should_synchronize:
+                self.synchronize()
+                self._synchronized = False
+            return loss
+        return reduced
+
+    def zero_grad(self, *args: Any, **kwargs: Any) -> None:
+        """As the optimizer's own; refused while gradients are on their way."""
+        if self._started or self._passes.begun:
+            self._refuse_zero_grad()
+        super().zero_grad(*args, **kwargs)  # type: ignore[misc]
+
+    def _refuse_zero_grad(self) -> None:
+        if self._started:
+            raise AssertionError(
+                "optimizer.zero_grad() was called after loss.backward() but before "
+                "optimizer.step() or optimizer.synchronize(). The gradients are on their way to "
+                "other ranks: call one of these first.")
+        self._passes.restart()  # what was added up is thrown away
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """As the optimizer's own; the new parameters' gradients are reduced too."""
+        super().add_param_group(param_group)  # type: ignore[misc]
+        if not hasattr(self, "_parameter_names"):
+            return
+        number = len(self.param_groups) - 1
+        fresh = {p: f"noname.{number}.{i}" for i, p in enumerate(self.param_groups[-1]["params"])}
+        self._parameter_names.update(fresh)
+        if self.process_set.included() and size() > 1:
+            self._watch(fresh)
+
+    def load_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        """As the optimizer's own. Gradients that are on their way are given up."""
+        if self._started:
+            self._gradients.abandon()
+            self._started.clear()
+        self._passes.restart()
+        self._synchronized, self._should_synchronize = False, True
+        super().load_state_dict(*args, **kwargs)  # type: ignore[misc]
+
+
+def _check_scale(factor: float, op: int) -> None:
+    if factor == 1.0:
+        return
+    if rocm_built():
+        raise ValueError("gradient_predivide_factor not supported yet with ROCm")
+    if op != Average:
+        raise ValueError("gradient_predivide_factor not supported with op != Average")
+
+
+def _groups_asked(num_groups: int, groups: Any) -> Any:
+    if num_groups == 0:
+        return groups
+    warnings.warn("Parameter `num_groups` has been replaced by `groups`.", DeprecationWarning,
+                  stacklevel=3)
+    return num_groups if groups is None else groups
+
+
+def DistributedOptimizer(  # noqa: N802  (Horovod's name)
+        optimizer: torch.optim.Optimizer,
+        named_parameters: Iterable[tuple[str, torch.Tensor]] | None = None,
+        compression: Any = Compression.none, backward_passes_per_step: int = 1, op: int = Average,
+        gradient_predivide_factor: float = 1.0, num_groups: int = 0,
+        groups: int | Sequence[Sequence[torch.Tensor]] | None = None,
+        sparse_as_dense: bool = False,
+        process_set: ProcessSet = global_process_set) -> Any:
+    """The optimizer, with gradients reduced over the ranks before each step.
+
+    The result is an instance of the optimizer's own class; it shares its groups and its state.
+    `named_parameters`: model.named_parameters(); the names tell which gradients of different ranks
+    belong together. `backward_passes_per_step`: gradients of so many passes are added up first.
+    `gradient_predivide_factor` f: gradients are divided by f before they are summed, and multiplied
+    by f/size after. `groups`: a number of, or lists of, parameters that are reduced together.
+    `sparse_as_dense`: sparse gradients are made dense. With op=Adasum each rank takes its own step,
+    and what the steps changed is combined.
+
+    ValueError for arguments that make no sense. synchronize(), skip_synchronize() and
+    set_backward_passes_per_step() are added to the optimizer.
+    """
+    _check_scale(gradient_predivide_factor, op)
+    groups = _groups_asked(num_groups, groups)
+    if backward_passes_per_step <= 0:
+        raise ValueError("backward_passes_per_step must be > 0")
+    if process_set.process_set_id is None:
+        raise ValueError(f"{process_set} is not registered: see hvd.add_process_set")
+    alone = size() == 1  # NotInitializedError, a ValueError, before init()
+    names = named_list(optimizer, named_parameters)
+    reduction = Reduction(op, gradient_predivide_factor, compression, sparse_as_dense, process_set)
+    if op == Adasum and not alone:
+        if groups:
+            raise ValueError("groups have no meaning with op=Adasum: each parameter is combined "
+                             "by itself")
+        return _made(optimizer, AdasumOptimizer, names, reduction, backward_passes_per_step)
+    return _made(optimizer, DistributedMixin, names, reduction, as_groups(groups, names),
+                 backward_passes_per_step)
+
+
+def _made(optimizer: torch.optim.Optimizer, mixin: type, *begin: Any) -> Any:
+    # Its own class comes second, so that isinstance, its repr and its schedulers go on as they did.
+    kind = type(type(optimizer).__name__, (mixin, type(optimizer)), {})
+    made = take_over(optimizer, kind)
+    made._begin(*begin)
+    return made

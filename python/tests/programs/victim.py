@@ -1,0 +1,138 @@
+"""A worker that behaves in a chosen way: python victim.py MODE. For tests/system/test_python.py."""
+import os
+import signal
+import sys
+import threading
+
+import numpy as np
+
+import hvd
+
+MODES = {}
+
+
+def mode(function):
+    MODES[function.__name__.replace("_", "-")] = function
+    return function
+
+
+@mode
+def leaves_without_shutdown():
+    hvd.init()
+    assert hvd.allreduce(np.ones(3), op=hvd.Sum)[0] == hvd.size()
+    print("done", flush=True)
+
+
+@mode
+def raises_on_rank_1():
+    """The others wait for it, and must be told that it has gone."""
+    hvd.init()
+    if hvd.rank() == 1:
+        raise KeyError("out of cheese")
+    try:
+        hvd.allreduce(np.ones(3), name="never")
+    except hvd.AbortedError as error:
+        assert "rank 1" in str(error), error
+        print("was told", flush=True)
+        sys.exit(4)
+
+
+@mode
+def forks():
+    """A child of fork gets a clean error, and does the parent no harm."""
+    hvd.init()
+    pending = hvd.allreduce_async(np.ones(4), "across the fork", hvd.Sum)
+    bucket = hvd.Bucket([4])
+    child = os.fork()
+    if child == 0:
+        for call in (lambda: hvd.allreduce(np.ones(1)), hvd.init, pending.wait,
+                     lambda: bucket.ready(0), hvd.rank):
+            try:
+                call()
+            except hvd.Error as error:
+                assert "fork" in str(error) or "initialized" in str(error), error
+            else:
+                os._exit(5)
+        del bucket
+        sys.exit(0)  # with all that an exit does
+    assert os.waitpid(child, 0)[1] == 0
+    assert pending.wait()[0] == hvd.size()
+    hvd.shutdown()
+    print("done", flush=True)
+
+
+@mode
+def sessions():
+    """Many epochs; memory and descriptors do not grow."""
+    def used():
+        hvd.init()
+        for _ in range(3):
+            hvd.allreduce_async(np.ones(1000), op=hvd.Sum).wait()
+        hvd.shutdown()
+        return len(os.listdir("/proc/self/fd")), threading.active_count()
+
+    first = used()
+    for _ in range(30):
+        assert used() == first, (used(), first)
+    print("done", flush=True)
+
+
+@mode
+def handles_signals():
+    """A handler of the program's runs; hvd goes on."""
+    seen = []
+    signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
+    hvd.init()
+    os.kill(os.getpid(), signal.SIGUSR1)
+    assert hvd.allreduce(np.ones(1), op=hvd.Sum)[0] == hvd.size() and seen
+    print("done", flush=True)
+
+
+@mode
+def leaves_with_work():
+    """Its handle, bucket and arrays are alive at exit."""
+    global kept
+    hvd.init()
+    shared = hvd.alloc(1000)
+    bucket = hvd.Bucket([1000, 7])
+    bucket.ready(0)
+    kept = shared, bucket, bucket.view(1), hvd.allreduce_async(np.ones(1), f"{hvd.rank()}")
+    print("done", flush=True)
+
+
+class Rows:
+    """A dataset whose workers must not, and need not, use hvd."""
+
+    def __len__(self):
+        return 16
+
+    def __getitem__(self, index):
+        import torch
+
+        try:
+            hvd.rank()
+        except hvd.NotInitializedError:
+            return torch.tensor([float(index)])
+        return torch.tensor([-1.0])
+
+
+@mode
+def loads_data():
+    import torch
+
+    import hvd.torch as ht
+
+    ht.init()
+    for how in ("fork", "spawn", "forkserver"):
+        sampler = torch.utils.data.DistributedSampler(Rows(), ht.size(), ht.rank(), shuffle=False)
+        loader = torch.utils.data.DataLoader(Rows(), batch_size=4, sampler=sampler, num_workers=1,
+                                             multiprocessing_context=how)
+        total = 0.0
+        for batch in loader:
+            total += ht.allreduce(batch, op=ht.Sum, name=how).sum().item()
+        assert total == sum(range(16)), (how, total)
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    MODES[sys.argv[1]]()

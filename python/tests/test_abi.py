@@ -1,0 +1,43 @@
+"""hvd/_abi.py says what hvd.h says."""
+import ctypes
+import pathlib
+import re
+
+import pytest
+
+from hvd import _abi
+
+HEADER = pathlib.Path(__file__).parents[2] / "runtime" / "include" / "hvd" / "hvd.h"
+pytestmark = pytest.mark.apart
+
+
+@pytest.fixture(scope="module")
+def header():
+    if not HEADER.exists():
+        pytest.skip("no source checkout")
+    return re.sub(r"/\*.*?\*/", "", HEADER.read_text(), flags=re.S)
+
+
+def test_numbers(header):
+    said = dict(re.findall(r"HVD_(\w+) = (\d+)", header))
+    for name in ("OK", "CPU", "AVERAGE_OVER_CONTRIBUTORS"):
+        assert getattr(_abi, name) == int(said[name])
+    kinds = [name for name in said if name.startswith(("ERR_", "COMPRESSION_"))
+             or name in ("AVERAGE", "SUM", "ADASUM", "MIN", "MAX", "PRODUCT")
+             or re.fullmatch(r"U?INT\d+|B?FLOAT\d+|BOOL", name)]
+    assert len(kinds) == 9 + 3 + 6 + 10
+    for name in kinds:
+        assert getattr(_abi, name) == int(said[name]), name
+
+
+@pytest.mark.parametrize("struct, name", [
+    (_abi.TensorStruct, "hvd_tensor_t"), (_abi.OptionsStruct, "hvd_options_t"),
+    (_abi.InitOptionsStruct, "hvd_init_options_t"),
+    (_abi.BucketOptionsStruct, "hvd_bucket_options_t")])
+def test_structs(header, struct, name):
+    body = re.search(rf"typedef struct {name} \{{(.*?)\}} {name};", header, flags=re.S).group(1)
+    kinds = {"size_t": 8, "int32_t": 4, "double": 8}
+    said = [(field, 8 if "*" in kind else kinds[kind.strip()])
+            for kind, field in re.findall(r"((?:const )?\w+[\s*const]*[\s*])(\w+);", body)]
+    ours = [(field[0], ctypes.sizeof(field[1])) for field in struct._fields_]
+    assert ours == said
