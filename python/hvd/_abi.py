@@ -5,7 +5,7 @@ Made by hand and compared with the header by tests/test_abi.py.
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 
 OK = 0
 ERR_INVALID = 1
@@ -78,6 +78,23 @@ class OptionsStruct(ctypes.Structure):
         ("postscale", c_double),
         ("compression", c_int32),
         ("flags", c_int32),
+        ("done", c_void_p),
+        ("done_arg", c_void_p),
+        ("queue", c_void_p),
+        ("tag", c_uint64),
+    ]
+
+
+class ErrorInfoStruct(ctypes.Structure):
+    """hvd_error_info_t."""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("code", c_int32),
+        ("rank", c_int32),
+        ("host", c_char_p),
+        ("name", c_char_p),
+        ("message", c_char_p),
     ]
 
 

@@ -11,8 +11,13 @@ from . import _abi
 from ._library import LIBRARY
 from ._runtime import RUNTIME
 
-_wait = LIBRARY.released.hvd_wait
+_wait = LIBRARY.held.hvd_wait  # of what is done
+_wait_for = LIBRARY.released.hvd_wait_for
 _poll = LIBRARY.held.hvd_poll
+_done = ctypes.c_int32
+_byref = ctypes.byref
+# So long a signal waits for its handler at most.
+_LOOK_AROUND_US = 100_000
 
 
 class Handle:
@@ -59,18 +64,27 @@ class Handle:
         return bool(status) or answer.value != 0
 
     def _finish(self) -> None:
+        # A signal's handler may raise between two of these: then the work goes on, and so does this
+        # handle.
+        number = self._number
+        done = _done()
+        reference = _byref(done)
+        while not done.value:
+            if _wait_for(number, _LOOK_AROUND_US, reference):
+                break  # the wait says why
         try:
             if self._take is not None:
-                self._result = self._take(self._number)
+                self._result = self._take(number)
             else:
-                LIBRARY.check(_wait(self._number))
+                status = _wait(number)
+                if status:
+                    raise LIBRARY.error(status)
         except Exception as error:
             self._error = error
             self._result = None
-        finally:
-            self._number = 0
-            self._kept = None
-            self._take = None
+        self._number = 0
+        self._kept = None
+        self._take = None
 
     def __del__(self, orphans: deque[tuple[int, object]] = RUNTIME.orphans) -> None:
         if self._number:

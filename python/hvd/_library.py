@@ -66,8 +66,14 @@ class Library:
 
     def error(self, status: int) -> errors.Error:
         """The exception for it. To be called by the thread that made the call."""
-        name = self.held.hvd_status_name(status).decode()
-        return errors.make(status, name, self.held.hvd_last_error().decode(errors="replace"))
+        status_name = self.held.hvd_status_name(status).decode()
+        info = _abi.ErrorInfoStruct(ctypes.sizeof(_abi.ErrorInfoStruct))
+        self.held.hvd_last_error_info(ctypes.byref(info))
+        error = errors.make(status, status_name, info.message.decode(errors="replace"))
+        error.rank = info.rank if info.rank >= 0 else None
+        error.host = info.host.decode(errors="replace")
+        error.name = info.name.decode(errors="replace")
+        return error
 
 
 def _declare(library: ctypes.CDLL) -> None:
@@ -75,7 +81,7 @@ def _declare(library: ctypes.CDLL) -> None:
     # would take as long as the call.
     simple = [c_void_p]
     for name, result, arguments in (
-        ("hvd_last_error", c_char_p, []),
+        ("hvd_last_error_info", c_int32, [POINTER(_abi.ErrorInfoStruct)]),
         ("hvd_status_name", c_char_p, [c_int32]),
         ("hvd_version", c_char_p, []),
         ("hvd_build_info", c_char_p, []),
@@ -87,6 +93,7 @@ def _declare(library: ctypes.CDLL) -> None:
         ("hvd_join", c_int32, [POINTER(c_int32)]),
         ("hvd_wait", c_int32, [c_uint64]),
         ("hvd_poll", c_int32, [c_uint64, POINTER(c_int32)]),
+        ("hvd_wait_for", c_int32, [c_uint64, c_int64, POINTER(c_int32)]),
         ("hvd_wait_result", c_int32, [c_uint64, POINTER(_abi.TensorStruct)]),
         ("hvd_wait_results", c_int32, [c_uint64, POINTER(_abi.TensorStruct), c_int32]),
         ("hvd_wait_alltoall", c_int32,
@@ -102,6 +109,7 @@ def _declare(library: ctypes.CDLL) -> None:
         ("hvd_bucket_view", c_int32, [c_void_p, c_int32, POINTER(c_void_p)]),
         ("hvd_bucket_ready", c_int32, [c_void_p, c_int32]),
         ("hvd_bucket_wait", c_int32, simple),
+        ("hvd_bucket_reset", c_int32, simple),
         ("hvd_bucket_destroy", None, simple),
     ):
         function = getattr(library, name)

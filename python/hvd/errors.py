@@ -17,7 +17,13 @@ from . import _abi
 
 
 class Error(RuntimeError):
-    """`code` is the hvd_status_t, `status` its name ("HVD_ERR_MISMATCH")."""
+    """`code` is the hvd_status_t, `status` its name ("HVD_ERR_MISMATCH"). `name`: the collective
+    that failed, as it was called; "" if it was none. `rank`, `host`: of an AbortedError, whose
+    doing it is, where that is known; else None and ""."""
+
+    rank: int | None = None
+    host: str = ""
+    name: str = ""
 
     def __init__(self, message: object = "", code: int = _abi.ERR_INTERNAL,
                  status: str = "HVD_ERR_INTERNAL") -> None:

@@ -33,10 +33,12 @@ def test_numbers(header):
 @pytest.mark.parametrize("struct, name", [
     (_abi.TensorStruct, "hvd_tensor_t"), (_abi.OptionsStruct, "hvd_options_t"),
     (_abi.InitOptionsStruct, "hvd_init_options_t"),
-    (_abi.BucketOptionsStruct, "hvd_bucket_options_t")])
+    (_abi.BucketOptionsStruct, "hvd_bucket_options_t"),
+    (_abi.ErrorInfoStruct, "hvd_error_info_t")])
 def test_structs(header, struct, name):
     body = re.search(rf"typedef struct {name} \{{(.*?)\}} {name};", header, flags=re.S).group(1)
-    kinds = {"size_t": 8, "int32_t": 4, "double": 8}
+    body = re.sub(r"void \(\*(\w+)\)\([^)]*\);", r"void* \1;", body)
+    kinds = {"size_t": 8, "int32_t": 4, "uint64_t": 8, "double": 8}
     said = [(field, 8 if "*" in kind else kinds[kind.strip()])
             for kind, field in re.findall(r"((?:const )?\w+[\s*const]*[\s*])(\w+);", body)]
     ours = [(field[0], ctypes.sizeof(field[1])) for field in struct._fields_]

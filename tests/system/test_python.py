@@ -62,7 +62,8 @@ def victim(here, np, mode, *hosts):
 def test_ends_that_need_no_shutdown():
     python()
     with world.hosts() as here:
-        for mode in ("leaves-without-shutdown", "leaves-with-work", "forks", "sessions", "handles-signals"):
+        for mode in ("leaves-without-shutdown", "leaves-with-work", "forks", "sessions", "handles-signals",
+                     "handles-a-signal-in-a-wait", "interrupted-in-a-wait"):
             outcome = victim(here, 3, mode).must(0)
             assert outcome.out.count("done") == 3, outcome
             must_be_clean(here)

@@ -1,8 +1,11 @@
 """A worker that behaves in a chosen way: python victim.py MODE. For tests/system/test_python.py."""
+import contextlib
 import os
+import pathlib
 import signal
 import sys
 import threading
+import time
 
 import numpy as np
 
@@ -89,6 +92,42 @@ def handles_signals():
 
 
 @mode
+def handles_a_signal_in_a_wait():
+    """Rank 0 waits for the others, which come when its handler has run."""
+    mark = pathlib.Path("/tmp/handled")
+    hvd.init()
+    if hvd.rank() == 0:
+        signal.signal(signal.SIGALRM, lambda *_: mark.touch())
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        hvd.allreduce_async(np.ones(1), "late").wait()
+        mark.unlink()
+    else:
+        while not mark.exists():
+            time.sleep(0.01)
+        hvd.allreduce_async(np.ones(1), "late").wait()
+    print("done", flush=True)
+
+
+@mode
+def interrupted_in_a_wait():
+    """What a handler raises leaves the handle as it is."""
+    hvd.init()
+    if hvd.rank() == 0:
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        handle = hvd.allreduce_async(np.ones(1), "late", op=hvd.Sum)
+        try:
+            handle.wait()
+        except KeyboardInterrupt:
+            hvd.allreduce_async(np.ones(1), "go").wait()
+        assert handle.wait()[0] == hvd.size()
+    else:
+        hvd.allreduce_async(np.ones(1), "go").wait()  # comes from within the interruption alone
+        assert hvd.allreduce_async(np.ones(1), "late", op=hvd.Sum).wait()[0] == hvd.size()
+    print("done", flush=True)
+
+
+@mode
 def leaves_with_work():
     """Its handle, bucket and arrays are alive at exit."""
     global kept
@@ -96,7 +135,9 @@ def leaves_with_work():
     shared = hvd.alloc(1000)
     bucket = hvd.Bucket([1000, 7])
     bucket.ready(0)
-    kept = shared, bucket, bucket.view(1), hvd.allreduce_async(np.ones(1), f"{hvd.rank()}")
+    kept = [shared, bucket, bucket.view(1)]
+    with contextlib.suppress(hvd.AbortedError):  # another has left already
+        kept.append(hvd.allreduce_async(np.ones(1), f"{hvd.rank()}"))
     print("done", flush=True)
 
 
