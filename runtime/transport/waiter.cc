@@ -24,13 +24,17 @@ constexpr int kSpinsAfterWake = 50;
 // at the abort word this often.
 constexpr timespec kBlindSleep = {0, 10'000'000};
 
+// A wait inside a collective goes on when the time has come, and must not turn round and round.
+constexpr auto kLookAgain = std::chrono::milliseconds(10);
+
 // For the system's waits: null, without end.
 const timespec* LeftUntil(std::chrono::steady_clock::time_point time, timespec* left) {
   using Clock = std::chrono::steady_clock;
   if (time == Clock::time_point::max()) return nullptr;
-  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(time - Clock::now()).count();
-  *left = {static_cast<time_t>(ns > 0 ? ns / 1000000000 : 0),
-           static_cast<long>(ns > 0 ? ns % 1000000000 : 0)};
+  auto rest = std::chrono::duration_cast<std::chrono::nanoseconds>(time - Clock::now());
+  if (rest.count() <= 0) rest = kLookAgain;
+  *left = {static_cast<time_t>(rest.count() / 1000000000),
+           static_cast<long>(rest.count() % 1000000000)};
   return left;
 }
 
