@@ -1,11 +1,9 @@
 """A worker that behaves in a chosen way: python victim.py MODE. For tests/system/test_python.py."""
 import contextlib
 import os
-import pathlib
 import signal
 import sys
 import threading
-import time
 
 import numpy as np
 
@@ -93,18 +91,14 @@ def handles_signals():
 
 @mode
 def handles_a_signal_in_a_wait():
-    """Rank 0 waits for the others, which come when its handler has run."""
-    mark = pathlib.Path("/tmp/handled")
+    """Rank 0 waits for the others, which come when its handler has met them."""
     hvd.init()
     if hvd.rank() == 0:
-        signal.signal(signal.SIGALRM, lambda *_: mark.touch())
+        signal.signal(signal.SIGALRM, lambda *_: hvd.allreduce_async(np.ones(1), "go").wait())
         signal.setitimer(signal.ITIMER_REAL, 0.3)
-        hvd.allreduce_async(np.ones(1), "late").wait()
-        mark.unlink()
     else:
-        while not mark.exists():
-            time.sleep(0.01)
-        hvd.allreduce_async(np.ones(1), "late").wait()
+        hvd.allreduce_async(np.ones(1), "go").wait()
+    assert hvd.allreduce_async(np.ones(1), "late", op=hvd.Sum).wait()[0] == hvd.size()
     print("done", flush=True)
 
 
