@@ -109,7 +109,6 @@ def _declare(library: ctypes.CDLL) -> None:
         ("hvd_bucket_view", c_int32, [c_void_p, c_int32, POINTER(c_void_p)]),
         ("hvd_bucket_ready", c_int32, [c_void_p, c_int32]),
         ("hvd_bucket_wait", c_int32, simple),
-        ("hvd_bucket_reset", c_int32, simple),
         ("hvd_bucket_destroy", None, simple),
     ):
         function = getattr(library, name)
