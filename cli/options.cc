@@ -87,6 +87,13 @@ absl::Status ReadBind(const std::string& text, bool* field) {
                     "for example --bind none");
 }
 
+absl::Status ReadCompat(const std::string& text, bool* field) {
+  *field = text == "horovod";
+  if (text.empty() || *field) return absl::OkStatus();
+  return WrongValue({"--compat", text}, absl::StrCat(" must be horovod, not ", Quoted(text)),
+                    "for example --compat horovod");
+}
+
 absl::Status ReadStdin(const std::string& text, int* field) {
   if (text.empty() || text == "none" || text == "all") {
     *field = text.empty() ? 0 : text == "none" ? -1 : -2;
@@ -130,6 +137,7 @@ absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
   status.Update(ReadTime({"--grace", texts.grace}, 0, &run->grace_s));
   status.Update(ReadContainment(texts.containment, &run->containment));
   status.Update(ReadBind(texts.bind, &run->binds_cores));
+  status.Update(ReadCompat(texts.compat, &run->compat_horovod));
   status.Update(ReadStdin(texts.stdin_target, &run->stdin_rank));
   run->ssh_identity = texts.ssh_identity;
   run->rsh_agent = texts.rsh_agent;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/local_host.h"
 #include "cli/own_names.h"
+#include "cli/python_hook.h"
 #include "cli/worker_environment.h"
 #include "hostfile/host_item.h"
 #include "hostfile/printable.h"
@@ -146,7 +147,8 @@ absl::StatusOr<RunOptions> PlanRun(const TypedOptions& typed, const FrontWorld& 
   if (!chosen.ok()) return chosen.status();
   run.environment = std::move(chosen->environment);
   run.own_environment = std::move(chosen->own);
-  status = ReadSettings(world, &run);
+  if (run.compat_horovod) status = AddPythonHook(world, &run);
+  if (status.ok()) status = ReadSettings(world, &run);
   if (!status.ok()) return status;
   return run;
 }

@@ -41,6 +41,7 @@ struct RunOptions {
   std::string directory;
   int stdin_rank = 0;  // -1 none, -2 all
   bool binds_cores = true;
+  bool compat_horovod = false;  // a Python that imports horovod gets hvd
 
   // What the user sees.
   int verbose = 0;               // 1: what hvdrun does; 2: with whole command lines
