@@ -46,6 +46,7 @@ struct RunOptions {
   // What the user sees.
   int verbose = 0;               // 1: what hvdrun does; 2: with whole command lines
   std::string output_directory;  // absolute; empty none
+  bool files_here = false;       // hvdrun writes the ranks' files there itself, on this host
   bool timestamps = false;
   std::string timeline_path;  // absolute; empty none
   double stall_warn_s = 0;    // 0: nobody looks
