@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "cli/foreign_options.h"
+#include "cli/horovod_flags.h"
 #include "hostfile/nearest.h"
 #include "hostfile/source_error.h"
 
@@ -56,12 +57,18 @@ absl::string_view Meant(absl::Span<const OptionSpelling> spellings, const std::s
   return Nearest(name, known);
 }
 
+absl::Status OfHorovod(const std::string& name, const HorovodFlag& flag) {
+  if (flag.fate == HorovodFate::kRefused) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", WordsOf(flag)));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " is Horovod's; hvdrun takes it with --compat horovod",
+      flag.fate == HorovodFate::kNote ? absl::StrCat(", to no effect: ", WordsOf(flag)) : ""));
+}
+
 absl::Status UnknownOption(absl::Span<const OptionSpelling> spellings, const std::string& word) {
   const std::string name = word.substr(0, word.find('='));
-  if (IsHorovodOption(name)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " is Horovod's, but not in this version of hvdrun"));
-  }
+  if (const HorovodFlag* flag = FindHorovodFlag(name)) return OfHorovod(name, *flag);
   // "-np4": only the options of one letter take a number without a blank.
   const size_t digits = name.find_last_not_of("0123456789") + 1;
   const OptionSpelling* counted = Find(spellings, name.substr(0, digits));

@@ -18,8 +18,7 @@ namespace {
 constexpr int kPatienceMs = 10000;
 
 absl::Status Unreadable(const std::string& path, const char* reason) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("the hostfile ", Printable(path), " cannot be read: ", reason));
+  return absl::InvalidArgumentError(absl::StrCat(Printable(path), " cannot be read: ", reason));
 }
 
 class Descriptor {

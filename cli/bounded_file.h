@@ -1,4 +1,4 @@
-// Reads what a user names as a hostfile, whatever it turns out to be.
+// Reads what a user names as a hostfile or a config file, whatever it turns out to be.
 #pragma once
 
 #include <string>

@@ -25,6 +25,7 @@
 #include "cli/console_sink.h"
 #include "cli/exit_code.h"
 #include "cli/frame.h"
+#include "cli/rank_files.h"
 #include "cli/start_status.h"
 
 namespace hvd {
@@ -65,7 +66,11 @@ class Console {
                  OutputPrinter(&options.topology, StyleOf(2, options.timestamps)), bell_.get()),
         err_(OutputsAreOne() ? out_ : own_err_),
         stdin_open_(options.stdin_rank != -1),
-        stdin_is_terminal_(isatty(STDIN_FILENO) != 0) {}
+        stdin_is_terminal_(isatty(STDIN_FILENO) != 0) {
+    if (options.files_here) {
+      files_.emplace(options.output_directory, options.topology.size(), bell_.get());
+    }
+  }
 
   int Run();
 
@@ -73,7 +78,9 @@ class Console {
   bool WantsStdin() const { return stdin_open_ && stdin_read_ < stdin_room_; }
   bool MayReadStdin() const;
   bool IsFull() const;
-  bool IsDone() const { return out_.done() && own_err_.done(); }
+  bool IsDone() const {
+    return out_.done() && own_err_.done() && (!files_ || files_->waiting() == 0);
+  }
   double PollSeconds(bool may_read, double status_due) const;
   void Turn();
   void TakeSignals();
@@ -106,9 +113,11 @@ class Console {
   ConsoleSink own_err_;
   ConsoleSink&
       err_;  // out_ where stdout and stderr are one: two queues would cut each other's lines
-  std::deque<Frame> asked_;   // for the driver, not sent yet
-  uint64_t output_came_ = 0;  // bytes
-  uint64_t output_told_ = 0;  // … and as many as the driver knows to be taken
+  std::optional<RankFiles> files_;
+  bool files_failed_ = false;  // and told
+  std::deque<Frame> asked_;    // for the driver, not sent yet
+  uint64_t output_came_ = 0;   // bytes
+  uint64_t output_told_ = 0;   // … and as many as the driver knows to be taken
   bool stdin_open_;
   const bool stdin_is_terminal_;
   uint64_t stdin_room_ = 0;
@@ -145,7 +154,8 @@ int Console::Run() {
 }
 
 bool Console::IsFull() const {
-  return out_.backlog() > kMaxPending || own_err_.backlog() > kMaxPending;
+  return out_.backlog() > kMaxPending || own_err_.backlog() > kMaxPending ||
+         (files_ && files_->waiting() > kMaxPending);
 }
 
 // How long nothing may come; kNever: for ever.
@@ -194,12 +204,17 @@ void Console::AgeAll() {
   const double awake = std::min(now - std::exchange(turned_at_, now), 2 * kLookS);
   if (!ending_) return;
   for (ConsoleSink* sink : {&out_, &own_err_}) sink->Age(awake, patience_s_);
+  if (files_) files_->Age(awake, patience_s_);
 }
 
 void Console::PumpAll() {
   for (ConsoleSink* sink : {&out_, &own_err_}) {
     if (const int error = sink->Pump(); error != 0) OnWriteFailed(*sink, error);
   }
+  if (!files_ || files_failed_ || files_->failure().empty()) return;
+  files_failed_ = true;
+  own_err_.printer().Say(absl::StrCat("hvdrun: ", files_->failure(),
+                                      "; the job goes on, its output is shown here only\n"));
 }
 
 void Console::TellTaken() {
@@ -223,6 +238,7 @@ std::vector<std::string> Console::Losses() const {
             : absl::StrCat(sink->lost(), " bytes of output were not taken by the reader of ",
                            sink->name(), " and are lost"));
   }
+  if (files_ && !files_->failure().empty()) losses.push_back(files_->failure());
   return losses;
 }
 
@@ -354,6 +370,7 @@ void Console::OnFrame(const Frame& frame) {
 
 void Console::OnOutput(const Frame& frame) {
   output_came_ += frame.text.size();
+  if (files_) files_->Put(frame.index, frame.is_stderr, frame.text, frame.end);
   ConsoleSink& sink = frame.is_stderr ? err_ : out_;
   if (!sink.open()) return sink.Lose(frame.text.size());
   sink.printer().Print(frame.index, frame.is_stderr, frame.text, frame.end);

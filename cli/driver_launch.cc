@@ -51,7 +51,7 @@ v1::Launch MakeLaunch(const RunOptions& options, const JobSecrets& secrets,
   for (const v1::Limit& limit : limits.limits) *program->add_limits() = limit;
   launch.set_lease_s(options.lease_s);
   launch.set_grace_s(options.grace_s);
-  launch.set_output_directory(options.output_directory);
+  if (!options.files_here) launch.set_output_directory(options.output_directory);
   launch.set_output_to_console(true);
   launch.set_epoch_secret(secrets.epoch);
   launch.set_stdin_rank(options.stdin_rank);

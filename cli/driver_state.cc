@@ -20,6 +20,7 @@ constexpr double kWrapperPatienceS = 0.2;  // for the end of what a dead worker 
 JobState::JobState(const Topology& topology, const JobPolicy& policy, double now)
     : policy_(policy), epochs_(&facts_.topology), stalls_(&facts_.topology), started_(now) {
   facts_.topology = topology;
+  facts_.compat_horovod = policy.compat_horovod;
   facts_.ranks.resize(topology.size());
   facts_.hosts.resize(topology.hosts().size());
   running_ = topology.size();

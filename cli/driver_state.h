@@ -21,6 +21,7 @@ struct JobPolicy {
   bool verbose = false;
   double stall_warn_s = 0;   // 0: nobody looks
   double stall_abort_s = 0;  // 0: never
+  bool compat_horovod = false;
 };
 
 inline constexpr int kAllHosts = -1;

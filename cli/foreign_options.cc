@@ -1,50 +1,9 @@
 #include "cli/foreign_options.h"
 
 #include <algorithm>
-#include <array>
 
 namespace hvd {
 namespace {
-
-constexpr std::array kHorovodOptions = {
-    "--disable-cache",
-    "--config-file",
-    "--cache-capacity",
-    "--hierarchical-allreduce",
-    "--no-hierarchical-allreduce",
-    "--hierarchical-allgather",
-    "--no-hierarchical-allgather",
-    "--torus-allreduce",
-    "--no-torus-allreduce",
-    "--autotune-gaussian-process-noise",
-    "--min-np",
-    "--min-num-proc",
-    "--max-np",
-    "--max-num-proc",
-    "--slots-per-host",
-    "--slots",
-    "--elastic-timeout",
-    "--reset-limit",
-    "--blacklist-cooldown-range",
-    "--timeline-mark-cycles",
-    "--no-timeline-mark-cycles",
-    "--mpi-threads-disable",
-    "--no-mpi-threads-disable",
-    "--mpi-args",
-    "--tcp",
-    "--binding-args",
-    "--num-nccl-streams",
-    "--thread-affinity",
-    "--gloo-timeout-seconds",
-    "--log-with-timestamp",
-    "--log-without-timestamp",
-    "--log-hide-timestamp",
-    "--no-log-hide-timestamp",
-    "--host-discovery-script",
-    "--gloo",
-    "--mpi",
-    "--jsrun",
-};
 
 struct Advice {
   const char* name;  // without its dashes: Open MPI takes one or two
@@ -69,10 +28,6 @@ constexpr Advice kAdvice[] = {
 };
 
 }  // namespace
-
-bool IsHorovodOption(const std::string& name) {
-  return std::find(kHorovodOptions.begin(), kHorovodOptions.end(), name) != kHorovodOptions.end();
-}
 
 absl::string_view AdviceFor(absl::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));

@@ -1,16 +1,13 @@
-// Options of other launchers that hvdrun does not have (yet): old job scripts get told so by name.
+// Options of other launchers that hvdrun does not have: old job scripts get told how it has them.
+// Those of horovodrun are in horovod_flags.
 #pragma once
-
-#include <string>
 
 #include "absl/strings/string_view.h"
 
 namespace hvd {
 
-// `name` with its dashes, without a value.
-bool IsHorovodOption(const std::string& name);
-
 // How hvdrun has it what this option of mpirun, mpiexec or torchrun does; empty for any other.
+// `name` with its dashes, without a value.
 absl::string_view AdviceFor(absl::string_view name);
 
 }  // namespace hvd

@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "cli/borrowed_options.h"
 #include "cli/check_build.h"
 #include "cli/dry_run.h"
 #include "cli/exit_code.h"
@@ -72,6 +73,7 @@ FrontOutcome Plan(const TypedOptions& typed, const FrontWorld& world) {
   absl::StatusOr<RunOptions> options = PlanRun(typed, world);
   if (!options.ok()) return Refuse(options.status(), "");
   FrontOutcome outcome;
+  for (const std::string& line : typed.said) absl::StrAppend(&outcome.err, "hvdrun: ", line, "\n");
   const absl::Status settings = CheckSettings(*options, &outcome.err);
   if (!settings.ok()) return Refuse(settings, "");
   if (typed.ask == Ask::kDryRun) {
@@ -83,11 +85,29 @@ FrontOutcome Plan(const TypedOptions& typed, const FrontWorld& world) {
   return outcome;
 }
 
+// Whether the program is called by the name that Horovod's has.
+bool IsHorovodrun(absl::string_view called) {
+  return called.substr(called.find_last_of('/') + 1) == "horovodrun";
+}
+
+absl::StatusOr<TypedOptions> ReadOptions(absl::Span<const std::string> args, Dialect dialect,
+                                         const FrontWorld& world) {
+  absl::StatusOr<TypedOptions> typed = ParseOptions(args, dialect);
+  const bool runs = typed.ok() && (typed->ask == Ask::kRun || typed->ask == Ask::kDryRun);
+  if (!runs) return typed;
+  auto borrowed = BorrowOptions(*typed, world);
+  if (!borrowed.ok()) return borrowed.status();
+  if (borrowed->empty()) return typed;
+  dialect.borrowed = *std::move(borrowed);
+  return ParseOptions(args, dialect);
+}
+
 }  // namespace
 
 FrontOutcome DecideRun(int argc, const char* const* argv, const FrontWorld& world) {
   const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
-  const absl::StatusOr<TypedOptions> typed = ParseOptions(args);
+  const bool horovod = argc > 0 && IsHorovodrun(argv[0]);
+  const absl::StatusOr<TypedOptions> typed = ReadOptions(args, {horovod, {}}, world);
   if (!typed.ok()) return Refuse(typed.status(), "");
   switch (typed->ask) {
     case Ask::kHelp:

@@ -96,10 +96,13 @@ std::string WorkingDirectory() {
   return std::filesystem::current_path(error).string();
 }
 
-std::string LibraryPath() {
+std::filesystem::path ProgramDirectory() {
   std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (program.parent_path().parent_path() / "lib" / "libhvd.so").string();
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+std::string LibraryPath() {
+  return (ProgramDirectory().parent_path() / "lib" / "libhvd.so").string();
 }
 
 }  // namespace
@@ -110,6 +113,7 @@ FrontWorld ThisMachine() {
     world.environment.emplace_back(*entry);
   }
   world.directory = WorkingDirectory();
+  world.program_directory = ProgramDirectory().string();
   world.host_name = HostName();
   world.addresses = OwnAddresses();
   world.cores = OwnCores();

@@ -14,6 +14,7 @@ namespace hvd {
 struct FrontWorld {
   std::vector<std::string> environment;  // NAME=VALUE, as hvdrun inherited it
   std::string directory;                 // hvdrun's working directory, absolute
+  std::string program_directory;         // where hvdrun's own file lies, links followed
   std::string host_name;                 // gethostname()
   std::vector<std::string> addresses;    // of the own interfaces, as inet_ntop writes them
   std::vector<int> cores;                // the cores that hvdrun may run on

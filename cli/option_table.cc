@@ -144,6 +144,9 @@ void OptionTable::Parser::DeclareWorkers() {
   Text("--containment", &texts.containment, "auto|namespace|cgroup|subreaper",
        "how nothing is left behind (auto)")
       ->group(group);
+  Text("--compat", &texts.compat, "horovod",
+       "run a Python program written for Horovod as it is, and take horovodrun's options")
+      ->group(group);
   Text("--output-filename", &texts.output, "DIR", "also write DIR/rank.NNNN/{stdout,stderr}")
       ->group(group);
   Flag("--prefix-timestamp,--prefix-output-with-timestamp", &texts.timestamps,

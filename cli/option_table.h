@@ -23,7 +23,7 @@ struct OptionTexts {
   std::vector<std::string> hosts, hostfile;  // every mention
   std::string ssh_port, ssh_identity, rsh_agent, prefix;
   std::string start_timeout, timeout, lease, grace;
-  std::string containment, bind, stdin_target, output;
+  std::string containment, bind, stdin_target, output, compat;
   std::vector<std::string> forwarded;
   std::vector<SettingText> settings;
   int verbose = 0;  // mentions

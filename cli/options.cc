@@ -1,10 +1,14 @@
 #include "cli/options.h"
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/duration.h"
+#include "cli/horovod_flags.h"
+#include "cli/horovod_words.h"
 #include "cli/option_table.h"
 #include "hostfile/host_item.h"
 #include "hostfile/printable.h"
@@ -87,6 +91,13 @@ absl::Status ReadBind(const std::string& text, bool* field) {
                     "for example --bind none");
 }
 
+absl::Status ReadCompat(const std::string& text, bool* field) {
+  *field = text == "horovod";
+  if (text.empty() || *field) return absl::OkStatus();
+  return WrongValue({"--compat", text}, absl::StrCat(" must be horovod, not ", Quoted(text)),
+                    "for example --compat horovod");
+}
+
 absl::Status ReadStdin(const std::string& text, int* field) {
   if (text.empty() || text == "none" || text == "all") {
     *field = text.empty() ? 0 : text == "none" ? -1 : -2;
@@ -130,6 +141,7 @@ absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
   status.Update(ReadTime({"--grace", texts.grace}, 0, &run->grace_s));
   status.Update(ReadContainment(texts.containment, &run->containment));
   status.Update(ReadBind(texts.bind, &run->binds_cores));
+  status.Update(ReadCompat(texts.compat, &run->compat_horovod));
   status.Update(ReadStdin(texts.stdin_target, &run->stdin_rank));
   run->ssh_identity = texts.ssh_identity;
   run->rsh_agent = texts.rsh_agent;
@@ -178,20 +190,63 @@ Ask WhatIsAsked(const OptionTexts& texts) {
   return texts.dry_run ? Ask::kDryRun : Ask::kRun;
 }
 
+// Before the options that were typed, so that these count. A flag's opposite counts as well.
+std::vector<std::string> Borrow(const std::vector<BorrowedOption>& borrowed,
+                                const std::vector<std::string>& options, RunOptions* run) {
+  std::vector<std::string> all;
+  for (const BorrowedOption& option : borrowed) {
+    const std::string& name = option.words.front();
+    const HorovodFlag* flag = FindHorovodFlag(name);
+    const HorovodFlag* opposite = flag == nullptr ? nullptr : OppositeOf(*flag);
+    const bool typed = std::any_of(options.begin(), options.end(), [&](const std::string& word) {
+      return word == name || (opposite != nullptr && word == CanonicalName(*opposite));
+    });
+    if (typed) continue;
+    all.insert(all.end(), option.words.begin(), option.words.end());
+    run->notes.push_back(
+        absl::StrCat(absl::StrJoin(option.words, " "), " (from ", option.origin, ")"));
+  }
+  all.insert(all.end(), options.begin(), options.end());
+  return all;
+}
+
+// The words that hvdrun has by itself; what is horovodrun's alone goes into `typed`.
+absl::StatusOr<std::vector<std::string>> ReadWords(absl::Span<const std::string> args,
+                                                   const Dialect& dialect,
+                                                   std::vector<OptionSpelling> spellings,
+                                                   TypedOptions* typed) {
+  const bool horovod = dialect.horovod || AsksForCompat(args, spellings);
+  if (horovod) {
+    for (OptionSpelling& spelling : HorovodSpellings()) spellings.push_back(std::move(spelling));
+  }
+  absl::StatusOr<NormalisedArgs> words = NormaliseArgs(args, spellings);
+  if (!words.ok()) return words.status();
+  typed->run.command = std::move(words->command);
+  std::vector<std::string> options = Borrow(dialect.borrowed, words->options, &typed->run);
+  if (!horovod) return options;
+  absl::StatusOr<HorovodWords> taken = TakeHorovod(options, spellings);
+  if (!taken.ok()) return taken.status();
+  typed->config_file = std::move(taken->config_file);
+  typed->said = std::move(taken->notes);
+  typed->forwarded = std::move(taken->settings);
+  return std::move(taken->options);
+}
+
 }  // namespace
 
-absl::StatusOr<TypedOptions> ParseOptions(absl::Span<const std::string> args) {
+absl::StatusOr<TypedOptions> ParseOptions(absl::Span<const std::string> args,
+                                          const Dialect& dialect) {
   OptionTable table;
-  absl::StatusOr<NormalisedArgs> words = NormaliseArgs(args, table.Spellings());
-  if (!words.ok()) return words.status();
-  const absl::StatusOr<OptionTexts> texts = table.Read(words->options);
-  if (!texts.ok()) return texts.status();
   TypedOptions typed;
+  const auto words = ReadWords(args, dialect, table.Spellings(), &typed);
+  if (!words.ok()) return words.status();
+  const absl::StatusOr<OptionTexts> texts = table.Read(*words);
+  if (!texts.ok()) return texts.status();
   typed.ask = WhatIsAsked(*texts);
-  typed.forwarded = texts->forwarded;
-  typed.run.command = std::move(words->command);
+  typed.forwarded.insert(typed.forwarded.end(), texts->forwarded.begin(), texts->forwarded.end());
   absl::Status status = ReadHosts(*texts, &typed);
   status.Update(ReadRun(*texts, &typed.run));
+  typed.run.compat_horovod |= dialect.horovod;
   status.Update(ReadSettings(*texts, &typed.forwarded));
   if (!status.ok()) return status;
   return typed;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/local_host.h"
 #include "cli/own_names.h"
+#include "cli/python_hook.h"
 #include "cli/worker_environment.h"
 #include "hostfile/host_item.h"
 #include "hostfile/printable.h"
@@ -27,7 +28,9 @@ std::string Variable(const FrontWorld& world, const std::string& name) {
 
 absl::Status ReadHostfile(const std::string& path, const FrontWorld& world, RunOptions* run) {
   const absl::StatusOr<std::string> text = world.read_file(path);
-  if (!text.ok()) return text.status();
+  if (!text.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("the hostfile ", text.status().message()));
+  }
   absl::StatusOr<std::vector<HostSlots>> hosts = ParseHostfile(*text, path);
   if (!hosts.ok()) return hosts.status();
   run->hosts = *std::move(hosts);
@@ -76,7 +79,7 @@ absl::Status CheckRanksOfHosts(const Topology& topology) {
 absl::Status MergeNames(const FrontWorld& world, RunOptions* run) {
   absl::StatusOr<std::vector<std::string>> merged = MergeOwnNames(world, &run->hosts);
   if (!merged.ok()) return merged.status();
-  run->notes = *std::move(merged);
+  run->notes.insert(run->notes.end(), merged->begin(), merged->end());
   return absl::OkStatus();
 }
 
@@ -114,6 +117,7 @@ absl::Status ResolvePaths(const FrontWorld& world, RunOptions* run) {
   }
   run->directory = world.directory;
   run->output_directory = Absolute(run->output_directory, world);
+  run->files_here = run->compat_horovod && !run->output_directory.empty();
   run->prefix = Absolute(run->prefix, world);
   run->ssh_identity = Absolute(run->ssh_identity, world);
   if (run->ssh_identity.empty() || world.file_exists(run->ssh_identity)) return absl::OkStatus();
@@ -146,7 +150,8 @@ absl::StatusOr<RunOptions> PlanRun(const TypedOptions& typed, const FrontWorld& 
   if (!chosen.ok()) return chosen.status();
   run.environment = std::move(chosen->environment);
   run.own_environment = std::move(chosen->own);
-  status = ReadSettings(world, &run);
+  if (run.compat_horovod) status = AddPythonHook(world, &run);
+  if (status.ok()) status = ReadSettings(world, &run);
   if (!status.ok()) return status;
   return run;
 }

@@ -66,6 +66,7 @@ struct JobFacts {
   // What our stdout or stderr did not get, and why: "cannot write to stdout: …".
   std::vector<std::string> lost_output;
   double duration_s = 0;
+  bool compat_horovod = false;  // the ranks' Python was told that horovod is hvd
 };
 
 struct Verdict {

@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -35,6 +37,24 @@ std::string AfterSignal(const v1::RankExited& exit, const std::string& host) {
                       ": a person, the batch system or the kernel (dmesg)");
 }
 
+bool LacksHorovod(const v1::RankExited& exit) {
+  return std::any_of(exit.last_lines().begin(), exit.last_lines().end(), [](const auto& line) {
+    return absl::StrContains(line, "No module named 'horovod'");
+  });
+}
+
+std::string WithoutHorovod(const JobFacts& facts, const std::string& host) {
+  if (!facts.compat_horovod) {
+    return "hvd can answer in horovod's place: give hvdrun --compat horovod";
+  }
+  return absl::StrCat(
+      "its Python has not read the first folder of PYTHONPATH, which has hvd's "
+      "sitecustomize.py: is hvd on ",
+      host,
+      " where it is here (or where --prefix says), and is Python started "
+      "without -I, -E and -S?");
+}
+
 std::string AfterRank(const JobFacts& facts, int rank) {
   const RankFact& fact = facts.ranks[rank];
   const v1::RankExited& exit = fact.exit;
@@ -59,6 +79,7 @@ std::string AfterRank(const JobFacts& facts, int rank) {
                : "give the command's whole path, or install it on every host";
   }
   if (exit.signal() != 0) return AfterSignal(exit, host);
+  if (LacksHorovod(exit)) return WithoutHorovod(facts, host);
   return exit.last_lines_size() > 0
              ? ""
              : absl::StrCat("it has printed nothing; run the command alone on ", host,

@@ -110,7 +110,6 @@ constexpr std::array kForeign = {
                    "lost peers are found by hvdd, not by a timeout"},
     ForeignSetting{"HOROVOD_THREAD_AFFINITY", "hvdd gives each rank cores of its own"},
     ForeignSetting{"HOROVOD_LOG_HIDE_TIME", "the library's lines carry no time"},
-    ForeignSetting{"HOROVOD_START_TIMEOUT", "give hvdrun --start-timeout"},
     ForeignSetting{"HOROVOD_BATCH_D2D_MEMCOPIES", kNoGpu},
     ForeignSetting{"HOROVOD_NUM_NCCL_STREAMS", kNoGpu},
     ForeignSetting{"HOROVOD_ENABLE_ASYNC_COMPLETION", kNoGpu},

@@ -18,13 +18,17 @@ SONAME = "libhvd.so.0"
 
 def candidates() -> Iterator[str]:
     """Where libhvd may be, best first: what HVD_LIBRARY says, and nothing else then; beside the
-    package; the build folder of a source checkout; the loader's path."""
+    package; the build folder of a source checkout; the lib of an installed tree, whose
+    share/hvd/python has the package; the loader's path."""
     told = os.environ.get("HVD_LIBRARY")
     if told:
         yield told
         return
     package = pathlib.Path(__file__).resolve().parent
-    for folder in (package / "lib", package.parent.parent / "build" / "lib"):
+    folders = [package / "lib", package.parent.parent / "build" / "lib"]
+    if package.parent.parts[-3:] == ("share", "hvd", "python"):
+        folders.append(package.parents[3] / "lib")
+    for folder in folders:
         for name in ("libhvd.so", SONAME):
             yield str(folder / name)
     yield SONAME

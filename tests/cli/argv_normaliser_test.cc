@@ -65,9 +65,12 @@ TEST_CASE("unknown options are refused with the nearest known") {
 }
 
 TEST_CASE("Horovod's options are known by name") {
-  CHECK(Normalised("--jsrun prog") == "--jsrun is Horovod's, but not in this version of hvdrun");
-  CHECK(Normalised("--cache-capacity=32 prog") ==
-        "--cache-capacity is Horovod's, but not in this version of hvdrun");
+  CHECK(Normalised("--jsrun prog") ==
+        "--jsrun is Horovod's; hvdrun takes it with --compat horovod, to no effect: no mpirun or "
+        "jsrun is started, hvdd starts the ranks");
+  CHECK(Normalised("--config-file=f prog") ==
+        "--config-file is Horovod's; hvdrun takes it with --compat horovod");
+  CHECK(Normalised("--reset-limit 3 prog").find("--reset-limit: jobs that change their size") == 0);
 }
 
 TEST_CASE("who comes from another launcher is told how it is said here") {

@@ -103,7 +103,8 @@ TEST_CASE("nothing wrong ever ends with exit code 0") {
 
 TEST_CASE("a Horovod option that is missing is one line") {
   CHECK(Decide({"--jsrun", "-np", "2", "prog"}).err ==
-        "hvdrun: --jsrun is Horovod's, but not in this version of hvdrun\n");
+        "hvdrun: --jsrun is Horovod's; hvdrun takes it with --compat horovod, to no effect: "
+        "no mpirun or jsrun is started, hvdd starts the ranks\n");
 }
 
 TEST_CASE("this machine knows itself") {

@@ -21,7 +21,7 @@ inline FrontWorld BoxWorld(std::map<std::string, std::string> files = {}) {
   world.find_gpus = [] { return std::vector<std::string>{"GPU-a"}; };
   world.read_file = [files](const std::string& path) -> absl::StatusOr<std::string> {
     const auto found = files.find(path);
-    if (found == files.end()) return absl::InvalidArgumentError("the hostfile is not there");
+    if (found == files.end()) return absl::InvalidArgumentError(path + " is not there");
     return found->second;
   };
   world.file_exists = [files](const std::string& path) { return files.count(path) > 0; };

@@ -72,7 +72,7 @@ TEST_CASE("hosts come from -H, then --hostfile, then HVD_HOSTFILE") {
   CHECK(variable->hosts_source == "/etc/g");
   CHECK(variable->np == 3);
   world.environment.back() = "HVD_HOSTFILE=nope";
-  CHECK(Refusal({}, world) == "the hostfile is not there\n  $HVD_HOSTFILE names this file");
+  CHECK(Refusal({}, world) == "the hostfile nope is not there\n  $HVD_HOSTFILE names this file");
   world.environment.back() = "HVD_HOSTFILE=";
   CHECK(Plan({"-np", "1"}, world)->hosts_source == "localhost");
 }
@@ -81,7 +81,7 @@ TEST_CASE("a wrong hostfile is shown with line, column and caret") {
   const FrontWorld world = BoxWorld({{"f", "a slots=2\nb slot=4\n"}});
   CHECK(Refusal({"-hostfile", "f"}, world) ==
         "f:2:3: unknown key \"slot\"\n  b slot=4\n    ^\n  did you mean slots=?");
-  CHECK(Refusal({"-hostfile", "nope"}) == "the hostfile is not there");
+  CHECK(Refusal({"-hostfile", "nope"}) == "the hostfile nope is not there");
 }
 
 TEST_CASE("paths become absolute") {

@@ -42,6 +42,16 @@ TEST_CASE("an exit code is explained by last lines, and by trying where there ar
   CHECK(NextStep(facts, {Verdict::kRank, 1, 3}).empty());
 }
 
+TEST_CASE("a program that wants horovod is told how it gets it") {
+  JobFacts facts = TwoRanks();
+  facts.ranks[1].exit.set_exit_code(1);
+  facts.ranks[1].exit.add_last_lines("    import horovod.torch as hvd");
+  facts.ranks[1].exit.add_last_lines("ModuleNotFoundError: No module named 'horovod'");
+  CHECK_THAT(NextStep(facts, {Verdict::kRank, 1, 1}), Contains("give hvdrun --compat horovod"));
+  facts.compat_horovod = true;
+  CHECK_THAT(NextStep(facts, {Verdict::kRank, 1, 1}), Contains("is hvd on beta where it is here"));
+}
+
 TEST_CASE("what could not be started says so once") {
   JobFacts facts = TwoRanks();
   facts.ranks[1].exit.set_exit_code(127);

@@ -1,0 +1,15 @@
+// --compat horovod: every Python that a rank starts finds hvd where it asks for horovod, with no
+// change to the program or its command.
+#pragma once
+
+#include "absl/status/status.h"
+#include "cli/front_world.h"
+#include "cli/run_options.h"
+
+namespace hvd {
+
+// Puts the folder with our sitecustomize.py first in the workers' PYTHONPATH (also where -x has set
+// it). InvalidArgument when hvd's Python package is not where this hvdrun looks for it.
+absl::Status AddPythonHook(const FrontWorld& world, RunOptions* run);
+
+}  // namespace hvd
