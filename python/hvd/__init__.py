@@ -50,6 +50,7 @@ from .errors import (
     LaunchError,
     MismatchError,
     NotInitializedError,
+    TimedOutError,
     UnsupportedError,
 )
 from .objects import allgather_object, broadcast_object
@@ -90,13 +91,15 @@ from .ops import (
     wait,
 )
 from .process_sets import ProcessSet
+from .store import Store
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AbortedError", "Adasum", "Average", "Bucket", "DuplicateError", "Error",
     "HorovodInternalError", "InternalError", "InvalidError", "LaunchError", "Max", "Min",
-    "MismatchError", "NotInitializedError", "ProcessSet", "Product", "Sum", "UnsupportedError",
+    "MismatchError", "NotInitializedError", "ProcessSet", "Product", "Store", "Sum",
+    "TimedOutError", "UnsupportedError",
     "add_process_set", "allgather", "allgather_async", "allgather_object", "alloc", "allreduce",
     "allreduce_", "allreduce_async", "allreduce_async_", "alltoall", "alltoall_async",
     "barrier", "broadcast", "broadcast_", "broadcast_async", "broadcast_async_",
