@@ -304,6 +304,27 @@ HVD_EXPORT hvd_status_t hvd_grouped_reducescatter_async(const hvd_tensor_t* inpu
                                                         const hvd_options_t* options,
                                                         hvd_handle_t* handle);
 
+/* Between two ranks of a process set, without the others: `destination` (`source`) is a global rank
+ * and another than this one; there is no "from any rank". The k-th send to a rank with a tag
+ * belongs to that rank's k-th receive from here with this tag in the same set; other tags and ranks
+ * may come in any order, so that two ranks may both send first. Both tensors must have the same
+ * dtype and number of elements (0 is allowed); else both calls are HVD_ERR_MISMATCH, in the same
+ * words, and hvd goes on. A receive is done when `tensor` is written; a send when the receiver has
+ * asked for it and the tensor is on its way or there, and its memory is the caller's again.
+ *
+ * A peer that joins without its part is HVD_ERR_MISMATCH, one that leaves (hvd_shutdown) is
+ * HVD_ERR_ABORTED; what it had submitted before goes on. Any number may be pending, of any size,
+ * and any threads may call. hvd_barrier waits for this rank's own, like for all that it has
+ * submitted. Of `options` name, op and the like must keep their defaults (HVD_ERR_INVALID). */
+HVD_EXPORT hvd_status_t hvd_send(const hvd_tensor_t* tensor, int32_t destination, int64_t tag,
+                                 const hvd_options_t* options);
+HVD_EXPORT hvd_status_t hvd_send_async(const hvd_tensor_t* tensor, int32_t destination, int64_t tag,
+                                       const hvd_options_t* options, hvd_handle_t* handle);
+HVD_EXPORT hvd_status_t hvd_recv(const hvd_tensor_t* tensor, int32_t source, int64_t tag,
+                                 const hvd_options_t* options);
+HVD_EXPORT hvd_status_t hvd_recv_async(const hvd_tensor_t* tensor, int32_t source, int64_t tag,
+                                       const hvd_options_t* options, hvd_handle_t* handle);
+
 /* Returns when every rank has called it and everything that this rank submitted before is done. */
 HVD_EXPORT hvd_status_t hvd_barrier(const hvd_options_t* options);
 /* Is done when every rank has called it; what was submitted before may still be under way. */
