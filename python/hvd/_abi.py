@@ -85,6 +85,17 @@ class OptionsStruct(ctypes.Structure):
     ]
 
 
+class CompletionStruct(ctypes.Structure):
+    """hvd_completion_t."""
+
+    _fields_ = [
+        ("tag", c_uint64),
+        ("handle", c_uint64),
+        ("status", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 class ErrorInfoStruct(ctypes.Structure):
     """hvd_error_info_t."""
 

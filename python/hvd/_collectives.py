@@ -117,6 +117,22 @@ class Collectives:
                       (source.reference, target and target.reference, options),
                       (tensor, source, output, target), output)
 
+    def grouped_allgather_into(self, tensors: Sequence[Any], outputs: Sequence[Any],
+                               options: object) -> Handle:
+        sources = [self.describe(tensor) for tensor in tensors]
+        targets = [self.describe(output, True) for output in outputs]
+        return submit(_held.hvd_grouped_allgather_async,
+                      (_row(sources), _row(targets), len(sources), options),
+                      (tensors, sources, outputs, targets), list(outputs))
+
+    def grouped_reducescatter_into(self, tensors: Sequence[Any], outputs: Sequence[Any],
+                                   options: object) -> Handle:
+        sources = [self.describe(tensor) for tensor in tensors]
+        targets = [self.describe(output, True) for output in outputs]
+        return submit(_held.hvd_grouped_reducescatter_async,
+                      (_row(sources), _row(targets), len(sources), options),
+                      (tensors, sources, outputs, targets), list(outputs))
+
     def grouped_reducescatter(self, tensors: Sequence[Any], options: object,
                               process_set: ProcessSet) -> Handle:
         sources = [self.describe(tensor) for tensor in tensors]
@@ -162,6 +178,18 @@ class Collectives:
 
         return submit(_held.hvd_grouped_allgather_async,
                       (_row(sources), None, len(sources), options), (tensors, sources), None, take)
+
+    def alltoall_into(self, tensor: Any, splits: Sequence[int], output: Any,
+                      options: object) -> Handle:
+        """As alltoall, where the caller knows how many rows come."""
+        source, target = self.describe(tensor), self.describe(output, True)
+        rows = (ctypes.c_int64 * len(splits))(*splits)
+        return submit(_held.hvd_alltoall_async,
+                      (source.reference, rows, len(splits), target.reference, options),
+                      (tensor, source, rows, output, target), output)
+
+    def barrier(self, options: object) -> Handle:
+        return submit(_held.hvd_barrier_async, (options,), None, None)
 
     def alltoall(self, tensor: Any, splits: Sequence[int] | None, options: object,
                  process_set: ProcessSet, finish: Callable[[Any, list[int]], Any]) -> Handle:

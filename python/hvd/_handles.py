@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -50,6 +51,20 @@ class Handle:
         if self._error is not None:
             raise self._error
         return self._result
+
+    def wait_for(self, seconds: float) -> bool:
+        """Whether wait() would return at once, after so long a time at most."""
+        end = time.monotonic() + seconds
+        done = _done()
+        reference = _byref(done)
+        while not done.value:
+            left = int(1e6 * (end - time.monotonic()))
+            number = self._number
+            if not number or _wait_for(number, max(0, min(left, _LOOK_AROUND_US)), reference):
+                return True  # another thread has taken the result; or the wait says why not
+            if left <= 0:
+                break
+        return bool(done.value)
 
     def done(self) -> bool:
         """Whether wait() would return at once."""

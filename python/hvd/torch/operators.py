@@ -38,6 +38,11 @@ class Place:
         self.reference = ctypes.byref(struct)
 
 
+def has_type(tensor: torch.Tensor) -> bool:
+    """Whether hvd has the tensor's type."""
+    return tensor.dtype in _CODES
+
+
 def dtype_code(tensor: torch.Tensor) -> int:
     """The hvd_dtype_t; ValueError when hvd has none."""
     code = _CODES.get(tensor.dtype)

@@ -24,9 +24,10 @@ struct Number {
   Number(const Number&) = delete;
 };
 
-hvd_options_t Named(const std::string& name) {
+// The name must live as long as the options.
+hvd_options_t Named(const char* name) {
   hvd_options_t options = HVD_OPTIONS_INIT;
-  options.name = name.c_str();
+  options.name = name;
   options.op = HVD_SUM;
   return options;
 }
@@ -34,7 +35,7 @@ hvd_options_t Named(const std::string& name) {
 // Whatever takes a name.
 std::vector<hvd_status_t> CallAll(const std::string& name) {
   Number x;
-  const hvd_options_t options = Named(name);
+  const hvd_options_t options = Named(name.c_str());
   hvd_options_t plain = options;
   plain.op = HVD_AVERAGE;
   hvd_handle_t handle = 0;
@@ -153,7 +154,8 @@ TEST_CASE("unnamed groups of many types are forgotten when they are done") {
   CHECK(hvd_barrier(nullptr) == HVD_OK);
   Number x;
   for (int name = 0; name < 20000; ++name) {
-    const hvd_options_t named = Named("late " + std::to_string(name));
+    const std::string late = "late " + std::to_string(name);
+    const hvd_options_t named = Named(late.c_str());
     REQUIRE(hvd_allreduce(&x.tensor, &x.tensor, &named) == HVD_OK);
   }
 }

@@ -1,0 +1,84 @@
+"""Who belongs to a c10d group, and how its process set comes and goes."""
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import torch.distributed as dist
+
+from .. import errors
+from .._library import LIBRARY
+from .._runtime import RUNTIME
+from ..process_sets import ProcessSet
+
+
+@dataclass
+class Place:
+    """A rank's place in a group. `ranks`: the members' ranks in the job, by their group rank."""
+
+    store: dist.Store
+    rank: int
+    size: int
+    timeout: timedelta
+    name: str
+    ranks: Sequence[int]
+    process_set: ProcessSet
+    description: str = field(default="undefined")
+    began_job: bool = field(default=False)
+    left: bool = field(default=False)
+
+    def described(self) -> str:
+        """For messages."""
+        return f'group "{self.name}" of {self.size} ranks'
+
+
+_LOCK = threading.Lock()
+
+
+def join(options: Any) -> Place:
+    """Called by the members of a new group, and by them alone. Joins the job for the first one."""
+    rank, size = int(options.group_rank), int(options.group_size)
+    began = not LIBRARY.held.hvd_is_initialized()
+    if began:
+        RUNTIME.init(None, None)
+    ranks = [int(one) for one in options.global_ranks_in_group]
+    try:
+        process_set = _set_of(ranks, str(options.group_id)) if ranks else _whole_job(rank, size)
+    except errors.Error:
+        if began:
+            RUNTIME.shutdown()
+        raise
+    return Place(options.store, rank, size, options.timeout, str(options.group_id),
+                 ranks or range(size), process_set, began_job=began)
+
+
+def leave(place: Place) -> None:
+    """Gives the group's set back; the group that began the job leaves it. Again: nothing."""
+    with _LOCK:
+        if place.left:
+            return
+        place.left = True
+    if not LIBRARY.held.hvd_is_initialized():
+        return
+    if place.began_job:
+        RUNTIME.shutdown()
+    elif place.process_set.process_set_id:
+        RUNTIME.sets.remove(place.process_set)
+
+
+def _whole_job(rank: int, size: int) -> ProcessSet:
+    """The set of all ranks, when the default group has them as the job has."""
+    job_rank, job_size = RUNTIME.rank(), int(LIBRARY.held.hvd_size())
+    if (rank, size) != (job_rank, job_size):
+        raise errors.invalid(
+            f'backend "hvd" has the ranks of hvdrun: this process is rank {job_rank} of '
+            f"{job_size} there, and init_process_group says rank {rank} of {size}. Leave out rank "
+            "and world_size, or start the program as hvdrun -np N python train.py")
+    return RUNTIME.sets.world
+
+
+def _set_of(ranks: list[int], key: str) -> ProcessSet:
+    raise errors.unsupported(f'backend "hvd" has no groups of some ranks yet: {key} of {ranks}')

@@ -1,0 +1,44 @@
+"""c10d's reductions in hvd's words."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+
+from .. import _abi, errors
+
+_OPS = {dist.ReduceOp.SUM: _abi.SUM, dist.ReduceOp.AVG: _abi.AVERAGE,
+        dist.ReduceOp.PRODUCT: _abi.PRODUCT, dist.ReduceOp.MIN: _abi.MIN,
+        dist.ReduceOp.MAX: _abi.MAX}
+_OF_COMPLEX = (_abi.SUM, _abi.AVERAGE)
+
+
+class Reduction(NamedTuple):
+    """An hvd_op_t, and what each input is multiplied by first."""
+
+    op: int
+    prescale: float = 1.0
+
+
+def reduction(given: Any, tensor: torch.Tensor) -> Reduction:
+    """What c10d's ReduceOp asks for, of such a tensor. InvalidError for what hvd has not."""
+    kind = getattr(given, "op", given)
+    if kind == dist.ReduceOp.PREMUL_SUM:
+        made = Reduction(_abi.SUM, _factor(given))
+    elif kind in _OPS:
+        made = Reduction(_OPS[kind])
+    else:
+        raise errors.invalid(f'backend "hvd" has no reduction {kind}')
+    if tensor.is_complex() and made.op not in _OF_COMPLEX:
+        raise errors.invalid("complex tensors have sums and averages only")
+    return made
+
+
+def _factor(given: Any) -> float:
+    factor = given.__getstate__()[1]
+    if isinstance(factor, torch.Tensor):
+        if factor.numel() != 1:
+            raise errors.invalid("PREMUL_SUM takes one factor for all elements")
+        return float(factor.item())
+    return float(factor)

@@ -1,0 +1,214 @@
+"""What a collective of backend "hvd" returns, and who completes its future.
+
+A future is completed by threads of its own (hvd_queue_* tells them which calls are done): the
+thread that waits for a future may be C++, which can only sleep. They start with the first call that
+may be asked for its future.
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import threading
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from .. import _abi
+from .._handles import Handle
+from .._library import LIBRARY
+from .tensors import Landings
+
+_AT_ONCE = 64
+_FREE_THREADS = 2
+
+
+class Work(dist.Work):
+    """A collective under way. Any thread may wait for it, several at once too."""
+
+    def __init__(self, what: str, timeout: timedelta, value: list[torch.Tensor],
+                 landings: Landings) -> None:
+        """`value` is what the future gives; `landings` are done first."""
+        super().__init__()
+        self._what = what
+        self._timeout = timeout
+        self._value = value
+        self._landings = landings
+        self._handle: Handle | None = None
+        self._future: torch.futures.Future[list[torch.Tensor]] | None = None
+        self._told = False  # by the queue
+        self._claimed = False  # by the thread that completes the future
+        self._error: Exception | None = None
+        self._lock = threading.Lock()
+
+    def start(self, submit: Callable[[], Handle]) -> Work:
+        """Submits the call. It may be done, and `complete` be called, before this returns."""
+        with self._lock:
+            self._handle = submit()
+        return self
+
+    def wait(self, timeout: timedelta = timedelta(0)) -> bool:
+        """Waits until the results are in their tensors. Raises the collective's error; DistBackend-
+        Error when it takes longer than the timeout, or the group's: it stays under way then."""
+        limit = timeout if timeout > timedelta(0) else self._timeout
+        if self._handle is not None and not self._handle.wait_for(limit.total_seconds()):
+            raise dist.DistBackendError(
+                f"{self._what} is not done after {limit.total_seconds():g} s. A rank that has not "
+                "called it, or is slow, holds it up; hvdrun's warnings say which.")
+        self._finish()
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def synchronize(self) -> None:
+        """As wait()."""
+        self.wait()
+
+    def is_completed(self) -> bool:
+        """Whether the results are in their tensors, or it has failed."""
+        if self._handle is not None and not self._handle.done():
+            return False
+        self._finish()
+        return True
+
+    def is_success(self) -> bool:
+        """Whether it is done and has not failed."""
+        return self.is_completed() and self._error is None
+
+    def exception(self) -> Exception | None:
+        """The error of a collective that is done."""
+        return self._error
+
+    def result(self) -> list[torch.Tensor]:
+        """The outputs, when it is done."""
+        self.wait()
+        return self._value
+
+    def get_future(self) -> Any:
+        """Completed with the outputs, or the error, in a thread of hvd's."""
+        with self._lock:
+            if self._future is None:
+                self._future = torch.futures.Future()
+            future = self._future
+            told = self._told
+        if told:
+            self._tell(future)
+        return future
+
+    def complete(self) -> None:
+        """The queue says that the call is done."""
+        with self._lock:  # start() has it until the handle is known
+            self._told = True
+            future = self._future
+        if future is not None:
+            self._tell(future)
+
+    def _tell(self, future: Any) -> None:
+        self._finish()
+        with self._lock:
+            if self._claimed:
+                return
+            self._claimed = True
+        if self._error is not None:
+            future.set_exception(self._error)
+        else:
+            future.set_result(self._value)
+
+    def _finish(self) -> None:
+        """Takes what is done; never waits for other ranks."""
+        handle = self._handle
+        if handle is None:
+            return
+        with self._lock:
+            if self._handle is None:
+                return
+            try:
+                handle.wait()
+                self._landings.land()
+            except Exception as error:  # whoever waits gets it
+                self._error = error
+            self._handle = None
+
+
+class Completions:
+    """Tells each Work that was entered when its call is done. Until then it keeps
+    the Work, and so its tensors."""
+
+    def __init__(self) -> None:
+        self._queue = ctypes.c_void_p()
+        self._works: dict[int, Work] = {}
+        self._last = 0
+        self._lock = threading.Lock()
+        self._owner = 0
+        self._done: deque[Work] = deque()
+        self._turn = threading.Lock()  # who takes from the queue
+        self._free = 0  # threads that are not completing a future
+
+    def enter(self, options: Any, work: Work) -> Any:
+        """The options with the queue and a tag of the work's."""
+        if self._owner != os.getpid():
+            self._start()
+        made = _abi.OptionsStruct.from_buffer_copy(options._obj)
+        made.queue = self._queue
+        with self._lock:
+            self._last += 1
+            made.tag = self._last
+            self._works[self._last] = work
+        return ctypes.byref(made)
+
+    def leave(self, options: Any) -> None:
+        """The call with these options was refused."""
+        with self._lock:
+            self._works.pop(options._obj.tag, None)
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._owner == os.getpid():
+                return
+            LIBRARY.check(LIBRARY.held.hvd_queue_create(ctypes.byref(self._queue)))
+            self._works.clear()
+            self._done.clear()
+            self._owner = os.getpid()
+            self._turn = threading.Lock()
+            self._free = 0
+            self._add_thread()
+
+    def _add_thread(self) -> None:
+        self._free += 1
+        threading.Thread(target=self._serve, name="hvd futures", daemon=True).start()
+
+    def _serve(self) -> None:
+        # What waits for a future's end may itself wait for another future (PowerSGD's hook does).
+        # So a thread that is about to run such code sees to it that another one is free.
+        while True:
+            with self._turn:
+                work = self._next()
+            with self._lock:
+                self._free -= 1
+                if self._free == 0:
+                    self._add_thread()
+            work.complete()
+            with self._lock:
+                if self._free >= _FREE_THREADS:
+                    return
+                self._free += 1
+
+    def _next(self) -> Work:
+        row = (_abi.CompletionStruct * _AT_ONCE)()
+        count = ctypes.c_int32()
+        poll = select.poll()
+        poll.register(LIBRARY.held.hvd_queue_fd(self._queue), select.POLLIN)
+        while not self._done:
+            poll.poll()
+            LIBRARY.held.hvd_queue_next(self._queue, row, _AT_ONCE, ctypes.byref(count))
+            with self._lock:
+                works = [self._works.pop(one.tag, None) for one in row[: count.value]]
+            self._done.extend(work for work in works if work is not None)
+        return self._done.popleft()
+
+
+COMPLETIONS = Completions()

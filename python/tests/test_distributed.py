@@ -1,0 +1,268 @@
+"""Backend "hvd" of torch.distributed: the collectives, futures and errors of a group."""
+import datetime
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import torch.distributed as dist  # noqa: E402
+
+import hvd as plain  # noqa: E402
+import hvd.distributed  # noqa: E402, F401
+
+MOVED = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,
+         torch.bfloat16, torch.float32, torch.float64, torch.bool, torch.complex64, torch.uint16,
+         torch.float8_e4m3fn]
+SUMMED = [torch.uint8, torch.int8, torch.int32, torch.int64, torch.float16, torch.bfloat16,
+          torch.float32, torch.float64, torch.complex64, torch.complex128]
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
+each_moved = pytest.mark.parametrize("dtype", MOVED, ids=str)
+each_summed = pytest.mark.parametrize("dtype", SUMMED, ids=str)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def group(job):
+    dist.init_process_group("hvd", store=dist.HashStore(), rank=plain.rank(),
+                            world_size=plain.size())
+    yield dist.group.WORLD
+    dist.destroy_process_group()
+    assert plain.is_initialized()  # who was in the job before stays
+
+
+def filled(value, dtype, shape=(3, 2)):
+    return torch.full(shape, value).to(dtype)
+
+
+def same(left, right):
+    """Also for types that torch cannot compare."""
+    return left.dtype == right.dtype and left.shape == right.shape and torch.equal(
+        left.contiguous().view(torch.uint8), right.contiguous().view(torch.uint8))
+
+
+@each_summed
+def test_all_reduce(rank, size, dtype):
+    tensor = filled(rank + 1, dtype)
+    dist.all_reduce(tensor)
+    assert same(tensor, filled(size * (size + 1) // 2, dtype))
+
+
+@pytest.mark.parametrize("op", ["SUM", "AVG", "PRODUCT", "MIN", "MAX"])
+def test_reductions(rank, size, op):
+    numbers = torch.arange(1.0, size + 1)
+    wanted = {"SUM": numbers.sum(), "AVG": numbers.mean(), "PRODUCT": numbers.prod(),
+              "MIN": numbers.min(), "MAX": numbers.max()}[op]
+    tensor = filled(float(rank + 1), torch.float32)
+    dist.all_reduce(tensor, op=getattr(dist.ReduceOp, op))
+    assert torch.allclose(tensor, wanted.expand(3, 2))
+
+
+def test_a_sum_of_scaled_inputs(size):
+    tensor = torch.ones(4)
+    dist.all_reduce(tensor, op=dist._make_nccl_premul_sum(0.25))
+    assert tensor.tolist() == [0.25 * size] * 4
+
+
+def test_what_is_not_contiguous(rank, size):
+    whole = torch.zeros(4, 6)
+    part = whole[:, 1::2]
+    part.fill_(rank + 1)
+    dist.all_reduce(part)
+    total = size * (size + 1) / 2
+    assert torch.equal(whole[:, 1::2], torch.full((4, 3), total)) and not whole[:, ::2].any()
+    image = torch.full((2, 3, 4, 4), float(rank)).to(memory_format=torch.channels_last)
+    dist.broadcast(image, size - 1)
+    assert torch.equal(image, torch.full((2, 3, 4, 4), size - 1.0))
+    assert image.is_contiguous(memory_format=torch.channels_last)
+
+
+@each_moved
+def test_broadcast(rank, size, dtype):
+    tensor = filled(rank, dtype)
+    dist.broadcast(tensor, size - 1)
+    assert same(tensor, filled(size - 1, dtype))
+
+
+def test_reduce_changes_the_root_alone(rank, size):
+    tensor = filled(rank + 1, torch.float32)
+    dist.reduce(tensor, size - 1)
+    assert same(tensor, filled(size * (size + 1) // 2 if rank == size - 1 else rank + 1,
+                               torch.float32))
+
+
+@each_moved
+def test_all_gather(rank, size, dtype):
+    parts = [filled(0, dtype) for _ in range(size)]
+    dist.all_gather(parts, filled(rank, dtype))
+    assert all(same(part, filled(one, dtype)) for one, part in enumerate(parts))
+    whole = filled(0, dtype, (size * 3, 2))
+    dist.all_gather_into_tensor(whole, filled(rank, dtype))
+    assert same(whole, torch.cat(parts))
+
+
+def test_all_gather_inside_its_output(rank, size):
+    whole = torch.zeros(size, 5)
+    whole[rank] = rank
+    dist.all_gather_into_tensor(whole, whole[rank])
+    assert torch.equal(whole, torch.arange(float(size)).unsqueeze(1).expand(size, 5))
+
+
+def test_all_gather_of_views(rank, size):
+    whole = torch.zeros(size * 4)
+    dist.all_gather(list(whole.chunk(size)), torch.full((4,), float(rank)))
+    assert whole.tolist() == [float(one) for one in range(size) for _ in range(4)]
+
+
+@each_summed
+def test_reduce_scatter(rank, size, dtype):
+    output = filled(0, dtype)
+    dist.reduce_scatter(output, [filled(rank + one, dtype) for one in range(size)])
+    wanted = filled(sum(range(size)) + size * rank, dtype)
+    assert same(output, wanted)
+    rows = torch.cat([filled(rank + one, dtype) for one in range(size)])
+    dist.reduce_scatter_tensor(output.zero_(), rows)
+    assert same(output, wanted)
+
+
+@each_moved
+def test_gather_and_scatter(rank, size, dtype):
+    root = size - 1
+    parts = [filled(0, dtype) for _ in range(size)] if rank == root else None
+    dist.gather(filled(rank, dtype), parts, dst=root)
+    if parts is not None:
+        assert all(same(part, filled(one, dtype)) for one, part in enumerate(parts))
+    mine = filled(0, dtype)
+    dist.scatter(mine, parts, src=root)
+    assert same(mine, filled(rank, dtype))
+
+
+@each_moved
+def test_all_to_all(rank, size, dtype):
+    received = [filled(0, dtype) for _ in range(size)]
+    dist.all_to_all(received, [filled(10 * rank + one, dtype) for one in range(size)])
+    assert all(same(part, filled(10 * one + rank, dtype)) for one, part in enumerate(received))
+    whole = filled(0, dtype, (size, 2))
+    dist.all_to_all_single(whole, filled(rank, dtype, (size, 2)))
+    assert same(whole, torch.cat([filled(one, dtype, (1, 2)) for one in range(size)]))
+
+
+def test_all_to_all_with_splits(rank, size):
+    # rank r sends r + 1 rows to each
+    sent = torch.full((size * (rank + 1), 3), float(rank))
+    received = torch.zeros(sum(range(1, size + 1)), 3)
+    dist.all_to_all_single(received, sent, [one + 1 for one in range(size)], [rank + 1] * size)
+    wanted = [float(one) for one in range(size) for _ in range(one + 1)]
+    assert received[:, 2].tolist() == wanted
+    lists = [torch.zeros(one + 1) for one in range(size)]
+    dist.all_to_all(lists, [torch.full((rank + 1,), float(rank)) for _ in range(size)])
+    assert torch.cat(lists).tolist() == wanted
+
+
+def test_objects(rank, size):
+    gathered = [None] * size
+    dist.all_gather_object(gathered, {"rank": rank, "text": "x" * rank})
+    assert gathered == [{"rank": one, "text": "x" * one} for one in range(size)]
+    told = [{"from": rank}, rank]
+    dist.broadcast_object_list(told, src=size - 1)
+    assert told == [{"from": size - 1}, size - 1]
+    mine = [None]
+    dist.scatter_object_list(mine, [f"for {one}" for one in range(size)] if rank == 0 else None)
+    assert mine == [f"for {rank}"]
+    everything = [None] * size if rank == 0 else None
+    dist.gather_object(rank, everything)
+    assert everything in (None, list(range(size)))
+
+
+def test_barriers(size):
+    dist.barrier()
+    work = dist.barrier(async_op=True)
+    assert work.wait() and work.is_completed()
+
+
+def test_empty_tensors(size):
+    empty = torch.zeros(0, 3)
+    dist.all_reduce(empty)
+    dist.broadcast(empty, 0)
+    parts = [torch.zeros(0, 3) for _ in range(size)]
+    dist.all_gather(parts, empty)
+    dist.all_to_all_single(torch.zeros(0), torch.zeros(0), [0] * size, [0] * size)
+
+
+def test_works(rank, size):
+    tensor = torch.ones(1000)
+    work = dist.all_reduce(tensor, async_op=True)
+    assert work.wait() and work.is_completed() and work.is_success() and work.exception() is None
+    assert work.result()[0] is tensor and tensor[999] == size
+    works = [dist.all_reduce(torch.ones(10), async_op=True) for _ in range(50)]
+    del works[::2]  # nobody waits for these
+    assert all(work.wait() for work in works)
+
+
+def test_futures(size):
+    tensor = torch.ones(100)
+    future = dist.all_reduce(tensor, async_op=True).get_future()
+    doubled = future.then(lambda done: [one * 2 for one in done.value()])
+    assert future.wait()[0] is tensor and doubled.wait()[0].tolist() == [2.0 * size] * 100
+    work = dist.all_reduce(tensor, async_op=True)
+    work.wait()
+    assert work.get_future().wait()[0] is tensor  # asked for late
+    together = torch.futures.wait_all(
+        [dist.all_reduce(torch.ones(5), async_op=True).get_future() for _ in range(20)])
+    assert all(one[0].tolist() == [float(size)] * 5 for one in together)
+
+
+def test_an_error_reaches_all_and_the_group_lives_on(rank, several):
+    work = dist.all_reduce(torch.ones(3 + rank), async_op=True)
+    future = work.get_future()
+    with pytest.raises(RuntimeError, match="shape|size|elements"):
+        work.wait()
+    assert not work.is_success() and isinstance(work.exception(), RuntimeError)
+    with pytest.raises(RuntimeError):
+        future.wait()
+    dist.all_reduce(torch.ones(2))
+
+
+def test_a_timeout_says_what_and_where(rank, several):
+    if rank == 0:
+        work = dist.all_reduce(torch.ones(2), async_op=True)
+        with pytest.raises(dist.DistBackendError, match='all_reduce of group "0" of'):
+            work.wait(datetime.timedelta(milliseconds=20))
+        assert not work.is_completed()
+    plain.allreduce(torch.ones(1).numpy(), name="rank 0 has given up")
+    if rank == 0:
+        assert work.wait()
+    else:
+        dist.all_reduce(torch.ones(2))
+
+
+def test_short_forms(rank, size):
+    pg = dist.group.WORLD
+    tensor = torch.full((2,), float(rank))
+    pg.allreduce([tensor]).wait()
+    pg.allreduce(tensor, dist.ReduceOp.MAX).wait()
+    assert tensor.tolist() == [float(sum(range(size)))] * 2
+    pg.broadcast(tensor.fill_(rank), size - 1).wait()
+    assert tensor.tolist() == [size - 1.0] * 2
+    pg.barrier().wait()
+
+
+def test_coalesced(size):
+    from torch.distributed.distributed_c10d import _coalescing_manager
+    tensors = [torch.full((3,), float(one)) for one in range(4)]
+    with _coalescing_manager():
+        for tensor in tensors:
+            dist.all_reduce(tensor)
+    assert [tensor[0].item() for tensor in tensors] == [float(size * one) for one in range(4)]
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda size: dist.all_reduce(torch.ones(2).to_sparse()), "dense"),
+    (lambda size: dist.all_reduce(torch.ones(2, dtype=torch.complex64), op=dist.ReduceOp.MAX),
+     "complex|MAX"),
+    (lambda size: dist.all_gather_into_tensor(torch.ones(size * 2 + 1), torch.ones(2)),
+     "elements"),
+    (lambda size: dist.all_to_all_single(torch.ones(size), torch.ones(size), None, [7] * size),
+     "splits"),
+], ids=["sparse", "complex", "gather", "splits"])
+def test_what_makes_no_sense_by_itself(size, call, words):
+    with pytest.raises((ValueError, RuntimeError), match=words):
+        call(size)
+    dist.barrier()
