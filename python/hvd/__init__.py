@@ -8,6 +8,7 @@
 
 Start it with `hvdrun -np 4 python train.py`. PyTorch: `import hvd.torch as hvd`, as Horovod's.
 """
+from ._run import run
 from .basics import (
     add_process_set,
     build_info,
@@ -47,9 +48,11 @@ from .errors import (
     HorovodInternalError,
     InternalError,
     InvalidError,
+    JobError,
     LaunchError,
     MismatchError,
     NotInitializedError,
+    RankError,
     TimedOutError,
     UnsupportedError,
 )
@@ -101,9 +104,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AbortedError", "Adasum", "Average", "Bucket", "DuplicateError", "Error",
-    "HorovodInternalError", "InternalError", "InvalidError", "LaunchError", "Max", "Min",
-    "MismatchError", "NotInitializedError", "ProcessSet", "Product", "Store", "Sum",
-    "TimedOutError", "UnsupportedError",
+    "HorovodInternalError", "InternalError", "InvalidError", "JobError", "LaunchError", "Max",
+    "Min", "MismatchError", "NotInitializedError", "ProcessSet", "Product", "RankError", "Store",
+    "Sum", "TimedOutError", "UnsupportedError",
     "add_process_set", "allgather", "allgather_async", "allgather_object", "alloc", "allreduce",
     "allreduce_", "allreduce_async", "allreduce_async_", "alltoall", "alltoall_async",
     "barrier", "broadcast", "broadcast_", "broadcast_async", "broadcast_async_",
@@ -114,7 +117,7 @@ __all__ = [
     "grouped_reducescatter", "grouped_reducescatter_async", "init", "is_homogeneous",
     "is_initialized", "join", "library_version", "local_rank", "local_size", "metrics",
     "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built", "poll", "rank", "recv",
-    "recv_async", "reducescatter", "reducescatter_async", "remove_process_set", "rocm_built",
+    "recv_async", "reducescatter", "reducescatter_async", "remove_process_set", "rocm_built", "run",
     "send", "send_async", "shutdown", "size", "start_timeline", "stop_timeline", "synchronize",
     "wait",
 ]

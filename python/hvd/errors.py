@@ -7,6 +7,8 @@
     ├── UnsupportedError (NotImplementedError)
     ├── TimedOutError (TimeoutError)          a key of the store did not come in time
     ├── LaunchError                           the launcher's link is missing, refused or broken
+    ├── JobError                              hvd.run: the job failed
+    │   └── RankError                         a rank raised; the text is its traceback
     └── HorovodInternalError                  the collective failed; its name is Horovod's
         ├── MismatchError                     ranks asked for different things; hvd goes on
         ├── AbortedError                      a rank died or left; the text names it
@@ -60,6 +62,18 @@ class TimedOutError(Error, TimeoutError):
     """A key of the store did not come in time; the text names it."""
 
 
+class JobError(Error):
+    """The job of an hvd.run failed: `exit_code` is hvdrun's, the text what it said."""
+
+    exit_code: int = 1
+
+
+class RankError(JobError):
+    """The function of an hvd.run raised on `rank`, on `host`; `text` is the traceback there."""
+
+    text: str = ""
+
+
 class HorovodInternalError(Error):
     """A collective failed. Its subclasses say why."""
 
@@ -108,3 +122,24 @@ def not_initialized(message: str = "hvd has not been initialized; use hvd.init()
                     ) -> NotInitializedError:
     """There is no job."""
     return NotInitializedError(message, _abi.ERR_NOT_INITIALIZED, "HVD_ERR_NOT_INITIALIZED")
+
+
+def launch(message: str) -> LaunchError:
+    """What hvdrun needs is not there."""
+    return LaunchError(message, _abi.ERR_LAUNCH, "HVD_ERR_LAUNCH")
+
+
+def job_failed(exit_code: int, words: str) -> JobError:
+    """`words`: hvdrun's own."""
+    error = JobError(words or f"hvdrun ended with code {exit_code}", _abi.ERR_LAUNCH,
+                     "HVD_ERR_LAUNCH")
+    error.exit_code = exit_code
+    return error
+
+
+def rank_failed(rank: int, host: str, text: str) -> RankError:
+    """`text`: the traceback."""
+    error = RankError(f"rank {rank} on {host} raised:\n{text.rstrip()}", _abi.ERR_LAUNCH,
+                      "HVD_ERR_LAUNCH")
+    error.rank, error.host, error.text = rank, host, text
+    return error

@@ -11,8 +11,7 @@ from types import ModuleType
 _COMPAT = os.path.dirname(os.path.abspath(__file__))
 MODULES = os.path.join(_COMPAT, "modules")
 _PACKAGES = {"horovod": os.path.join(MODULES, "horovod"), "hvd": os.path.dirname(_COMPAT)}
-_ABSENT = ("horovod.tensorflow", "horovod.keras", "horovod.mxnet", "horovod.spark", "horovod.ray",
-           "horovod.runner")
+_ABSENT = ("horovod.tensorflow", "horovod.keras", "horovod.mxnet", "horovod.spark", "horovod.ray")
 
 
 class HorovodFinder:
