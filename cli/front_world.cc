@@ -102,7 +102,7 @@ std::filesystem::path ProgramDirectory() {
 }
 
 std::string LibraryPath() {
-  return (ProgramDirectory().parent_path() / "lib" / "libhvd.so").string();
+  return (ProgramDirectory().parent_path() / "lib" / "libhvd.so.0").string();
 }
 
 }  // namespace

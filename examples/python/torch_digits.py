@@ -7,17 +7,14 @@ same on any number of them; give --batch-per-rank instead, and each rank adds it
 learning rate grows with the ranks, as it does in most Horovod programs.
 """
 import argparse
-import gzip
-import pathlib
 
 import torch
+from digits import load_digits, make_network
 from torch.nn import functional as F
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader
 from torch.utils.data.distributed import DistributedSampler
 
 import hvd.torch as hvd
-
-DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "digits.csv.gz"
 
 
 def parse_arguments():
@@ -30,22 +27,6 @@ def parse_arguments():
     parser.add_argument("--checkpoint", help="where rank 0 saves the best network")
     parser.add_argument("--fp16", action="store_true", help="gradients travel in 16 bits")
     return parser.parse_args()
-
-
-def load_digits(seed):
-    """(training set, test set): 8×8 pixels from 0 to 1, and the digit. The same on all ranks."""
-    with gzip.open(DATA, "rt") as file:
-        rows = torch.tensor([[float(cell) for cell in line.split(",")] for line in file])
-    rows = rows[torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))]
-    pixels, digits = rows[:, :64] / 16, rows[:, 64].long()
-    train = 1536  # divides by 1, 2, 3, 4, 6, 8, … ranks
-    return (TensorDataset(pixels[:train], digits[:train]),
-            TensorDataset(pixels[train:], digits[train:]))
-
-
-def make_network(seed):
-    torch.manual_seed(seed)
-    return torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
 
 
 def average(value, name):

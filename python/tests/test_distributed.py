@@ -266,3 +266,64 @@ def test_what_makes_no_sense_by_itself(size, call, words):
     with pytest.raises((ValueError, RuntimeError), match=words):
         call(size)
     dist.barrier()
+
+
+@each_moved
+def test_send_and_recv(rank, size, several, dtype):
+    right, left = (rank + 1) % size, (rank - 1) % size
+    received = filled(0, dtype)
+    works = [dist.isend(filled(rank, dtype), right), dist.irecv(received, left)]
+    assert all(work.wait() for work in works)
+    assert same(received, filled(left, dtype))
+
+
+def test_send_and_recv_by_tag_and_in_batches(rank, size, several):
+    if rank == 0:
+        dist.send(torch.full((2,), 7.0), 1, tag=7)
+        dist.send(torch.full((2,), 8.0), 1, tag=8)
+    elif rank == 1:
+        late, early = torch.zeros(2), torch.zeros(2)
+        dist.recv(late, 0, tag=8)
+        assert dist.recv(early, 0, tag=7) == 0
+        assert (late[0], early[0]) == (8, 7)
+    right, left = (rank + 1) % size, (rank - 1) % size
+    column = torch.zeros(4, 3)
+    works = dist.batch_isend_irecv([
+        dist.P2POp(dist.isend, torch.full((4,), float(rank)), right),
+        dist.P2POp(dist.irecv, column[:, 1], left)])
+    for work in works:
+        work.wait()
+    assert column[:, 1].tolist() == [float(left)] * 4 and not column[:, ::2].any()
+    assert dist.isend(torch.ones(1), right).get_future() is not None
+    dist.recv(torch.zeros(1), left)
+    objects = [None]
+    if rank == 0:
+        dist.send_object_list([{"a": 1}], dst=1)
+    elif rank == 1:
+        dist.recv_object_list(objects, src=0)
+        assert objects == [{"a": 1}]
+
+
+def test_recv_from_any_rank_is_refused(several):
+    with pytest.raises(NotImplementedError, match="from which"):
+        dist.recv(torch.zeros(1))
+
+
+def test_monitored_barrier(rank, size):
+    dist.monitored_barrier()
+    dist.monitored_barrier(timeout=datetime.timedelta(seconds=30), wait_all_ranks=True)
+
+
+def test_monitored_barrier_names_who_is_missing(rank, size, several):
+    short = datetime.timedelta(milliseconds=200)
+    if rank == 0:
+        with pytest.raises(RuntimeError, match=f"{size - 1} failed to pass monitoredBarrier"):
+            dist.monitored_barrier(timeout=short, wait_all_ranks=True)
+    elif rank != size - 1:
+        with pytest.raises(RuntimeError, match="is not done after"):
+            dist.monitored_barrier(timeout=short)
+    plain.allreduce(torch.ones(1).numpy(), name="rank 0 has given up again")
+    if rank == size - 1:
+        with pytest.raises(RuntimeError, match="is not done after"):
+            dist.monitored_barrier(timeout=short)
+    dist.monitored_barrier()

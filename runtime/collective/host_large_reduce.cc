@@ -1,11 +1,12 @@
 #include "runtime/collective/host_large_reduce.h"
 
+#include <sys/random.h>
+
 #include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cstring>
 #include <numeric>
-#include <random>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -53,8 +54,11 @@ absl::StatusOr<bool> AllCanRead(HostGroup& group, const std::vector<MemoryOffer>
 }  // namespace
 
 LargeReduce::LargeReduce() {
-  std::random_device random;
-  token_ = (uint64_t{random()} << 32) | random();
+  // Not std::random_device: it asks newer C libraries than hvd needs otherwise. Without the kernel's number an address
+  // serves, which differs between processes too.
+  if (getrandom(&token_, sizeof token_, 0) != sizeof token_) {
+    token_ = reinterpret_cast<uintptr_t>(this);
+  }
 }
 
 absl::Status LargeReduce::Run(HostGroup& group, const HostReduce& reduce,

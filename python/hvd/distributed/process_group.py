@@ -19,12 +19,22 @@ from .._handles import Handle
 from .._runtime import RUNTIME
 from ..process_sets import ProcessSet
 from ..torch.operators import collectives
-from . import members
+from . import members, monitored
 from .reductions import reduction
 from .tensors import Landings, as_one, joined, land_parts, room_for, to_move, to_reduce
 from .work import COMPLETIONS, Work
 
 _NO_TIMEOUT = timedelta(0)
+
+
+class _Alone:
+    """Options of a call whose end nobody but its waiter wants to know."""
+
+    asyncOp = False  # noqa: N815 - torch's name
+    timeout = _NO_TIMEOUT
+
+
+_ALONE = _Alone()
 
 
 # As a base without types: c10d's stubs list overloads that differ between its versions.
@@ -39,6 +49,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         self._place = place
         self._set: ProcessSet = place.process_set
         self._timeout = place.timeout
+        self._monitored = 0
 
     # ---- what torch asks of a group ----
 
@@ -274,7 +285,32 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         return self._start(what, opts, value, landings, self._options(),
                            lambda one: collectives.alltoall_into(source, splits, target, one))
 
+    # ---- between two ranks ----
+
+    def send(self, tensors: Any, destination: int, tag: int = 0) -> Work:
+        given = _listed(tensors)
+        flat, rank = to_move(given[0]), self._place.ranks[destination]
+        return self._start(f"send to rank {destination}", _ALONE, given, Landings(),
+                           self._options(), lambda one: collectives.send(flat, rank, tag, one))
+
+    def recv(self, tensors: Any, source: int, tag: int = 0) -> Work:
+        given = _listed(tensors)
+        landings = Landings()
+        flat, rank = to_move(given[0], landings), self._place.ranks[source]
+        return self._start(f"recv from rank {source}", _ALONE, given, landings,
+                           self._options(), lambda one: collectives.recv(flat, rank, tag, one))
+
+    def recv_anysource(self, tensors: Any, tag: int = 0) -> Work:
+        raise errors.unsupported('backend "hvd" cannot receive from any rank: say from which, '
+                                 "recv(tensor, src=…)")
+
     # ---- barriers ----
+
+    def monitored_barrier(self, timeout: timedelta | None = None,
+                          wait_all_ranks: bool = False) -> None:
+        self._monitored += 1
+        monitored.barrier(self, self._monitored, monitored.Patience(
+            self._timeout if timeout is None else timeout, wait_all_ranks))
 
     def barrier(self, opts: Any = None) -> Work:
         return self._start("barrier", opts, [], Landings(), self._options(), collectives.barrier)

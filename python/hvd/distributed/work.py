@@ -6,6 +6,7 @@ may be asked for its future.
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import select
@@ -40,6 +41,7 @@ class Work(dist.Work):
         self._landings = landings
         self._handle: Handle | None = None
         self._future: torch.futures.Future[list[torch.Tensor]] | None = None
+        self.queued = False  # whether the queue will tell
         self._told = False  # by the queue
         self._claimed = False  # by the thread that completes the future
         self._error: Exception | None = None
@@ -93,11 +95,18 @@ class Work(dist.Work):
         with self._lock:
             if self._future is None:
                 self._future = torch.futures.Future()
+                if not self.queued:  # rare: of a send or recv
+                    threading.Thread(target=self._wait_and_tell, daemon=True).start()
             future = self._future
             told = self._told
         if told:
             self._tell(future)
         return future
+
+    def _wait_and_tell(self) -> None:
+        with contextlib.suppress(Exception):  # the future tells it
+            self.wait()
+        self.complete()
 
     def complete(self) -> None:
         """The queue says that the call is done."""
@@ -157,6 +166,7 @@ class Completions:
         with self._lock:
             self._last += 1
             made.tag = self._last
+            work.queued = True
             self._works[self._last] = work
         return ctypes.byref(made)
 
