@@ -19,7 +19,8 @@ void DriverStore::Take(int host, const v1::StoreChunk& chunk, double now) {
   std::string_view message;
   while (port.receiver.Next(&call, &message)) Ask({host, call}, message, now);
   port.sender.Acked(chunk.taken(), TimePointOf(now));
-  for (size_t each = 0; each < ports_.size(); ++each) Pump(static_cast<int>(each), now);
+  touched_.insert(host);
+  PumpTouched(now);
 }
 
 void DriverStore::Ask(StoreCaller from, std::string_view message, double now) {
@@ -35,12 +36,18 @@ void DriverStore::Give(const std::vector<StoreBook::Reply>& replies) {
     parcel.call = reply.to.call;
     parcel.message = EncodeStoreAnswer(reply.answer);
     ports_[reply.to.host].sender.Put(parcel);
+    touched_.insert(reply.to.host);
   }
 }
 
 void DriverStore::Tick(double now) {
   Give(book_.Tick(now));
-  for (size_t each = 0; each < ports_.size(); ++each) Pump(static_cast<int>(each), now);
+  PumpTouched(now);
+}
+
+void DriverStore::PumpTouched(double now) {
+  for (const int host : touched_) Pump(host, now);
+  touched_.clear();
 }
 
 // What may be sent goes; what has come is acknowledged with it, or alone.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <vector>
 
 #include "hvd/v1/link_a.pb.h"
@@ -33,11 +34,13 @@ class DriverStore {
 
   void Ask(StoreCaller from, std::string_view message, double now);
   void Give(const std::vector<StoreBook::Reply>& replies);
+  void PumpTouched(double now);
   void Pump(int host, double now);
 
   const Send send_;
   StoreBook book_;
   std::vector<Port> ports_;  // by host
+  std::set<int> touched_;    // hosts that may have something to be sent
 };
 
 }  // namespace hvd

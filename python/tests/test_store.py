@@ -26,6 +26,7 @@ def test_values_of_all_ranks(request, store, rank, size):
     for other in range(size):
         assert store.get(named(request, other)) == bytes([other, 0, 255])
     assert store.check([named(request, 0)]) and not store.check([named(request, "none")])
+    hvd.barrier()
     store.set(named(request, rank), "täxt")
     assert store.get(named(request, rank), 0) == "täxt".encode()
     assert store.delete(named(request, rank)) and not store.delete(named(request, rank))

@@ -225,6 +225,8 @@ hvd_status_t hvd_store_end(hvd_store_call_t* call, hvd_store_value_t* value) {
   return Guarded([&]() -> hvd_status_t {
     if (call == nullptr) return hvd::Fail(HVD_ERR_INVALID, "hvd_store_end: call is NULL");
     if (value != nullptr) *value = {};
+    // Its connection is the parent's.
+    if (const hvd_status_t code = hvd::MayAsk()) return code;
     const std::unique_ptr<hvd_store_call_t> ended(call);
     const absl::Status status = ended->status();
     return status.ok() ? hvd::GiveValue(ended->answer().value, value) : hvd::ReturnOfStore(status);

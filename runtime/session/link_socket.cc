@@ -109,6 +109,8 @@ absl::Status LinkSocket::Send(const std::string& bytes, int descriptor) {
   return absl::OkStatus();
 }
 
+void LinkSocket::HangUp() { shutdown(fd_, SHUT_RDWR); }
+
 bool LinkSocket::AwaitReadable(int milliseconds) const {
   struct pollfd waiting = {fd_, POLLIN, 0};
   return poll(&waiting, 1, milliseconds) > 0;

@@ -30,6 +30,8 @@ class LinkSocket {
   // False: nothing came within `milliseconds` (-1: any time), or a signal did. The link's end is
   // something to read.
   bool AwaitReadable(int milliseconds) const;
+  // Ends the link, also where the child of a fork still has its descriptor.
+  void HangUp();
   // `descriptor` goes with the frame unless it is -1; it stays the caller's.
   absl::Status Send(const std::string& bytes, int descriptor = -1);
   // Waits for a frame. `broken` is asked every 50 ms: it returns the reason to give up, or OK. End

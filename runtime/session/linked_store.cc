@@ -28,6 +28,10 @@ class LinkedStore::Call : public StoreCall {
   Call(LinkedStore* store, std::unique_ptr<LinkSocket> socket)
       : store_(store), socket_(std::move(socket)) {}
 
+  ~Call() override {
+    if (socket_ != nullptr) socket_->HangUp();
+  }
+
   // What cannot be sent may have been refused: then the reason comes back.
   void Send(const std::string& bytes) {
     if (sent_.ok()) sent_ = socket_->Send(bytes);
@@ -83,7 +87,8 @@ std::unique_ptr<LinkSocket> LinkedStore::TakeIdle() {
 
 void LinkedStore::Keep(std::unique_ptr<LinkSocket> socket) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (idle_.size() < kMostIdle) idle_.push_back(std::move(socket));
+  if (idle_.size() >= kMostIdle) return socket->HangUp();
+  idle_.push_back(std::move(socket));
 }
 
 }  // namespace hvd

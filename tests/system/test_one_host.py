@@ -162,7 +162,9 @@ def test_workers_find_what_they_were_promised():
     with world.hosts() as here:
         names = ["HVD_RANK", "HVD_SIZE", "HVD_LOCAL_RANK", "HVD_LOCAL_SIZE", "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK",
                  "HOROVOD_LOCAL_SIZE", "HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE", "HOROVOD_HOSTNAME", "RANK", "WORLD_SIZE",
-                 "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GIVEN", "PYTHONUNBUFFERED", "HOME"]
+                 "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GIVEN", "PYTHONUNBUFFERED", "HOME", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK",
+                 "ROLE_WORLD_SIZE", "ROLE_NAME", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT",
+                 "TORCHELASTIC_MAX_RESTARTS", "HVD_JOB_MARK"]
         outcome = here.hvdrun("-np", 2, "-x", "GIVEN=some thing", "sh", "-c",
                               " ; ".join(f'echo "{name}=${name}"' for name in names) + "; pwd; umask").must(0)
         values = dict(line.partition(":")[2].split("=", 1) for line in outcome.out.splitlines()
@@ -170,7 +172,10 @@ def test_workers_find_what_they_were_promised():
         wanted = {"HVD_RANK": "1", "HVD_SIZE": "2", "HVD_LOCAL_RANK": "1", "HVD_LOCAL_SIZE": "2", "HOROVOD_RANK": "1",
                   "HOROVOD_SIZE": "2", "HOROVOD_LOCAL_RANK": "1", "HOROVOD_LOCAL_SIZE": "2", "HOROVOD_CROSS_RANK": "0",
                   "HOROVOD_CROSS_SIZE": "1", "RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2",
-                  "GIVEN": "some thing", "PYTHONUNBUFFERED": "1", "HOME": "/root"}
+                  "GIVEN": "some thing", "PYTHONUNBUFFERED": "1", "HOME": "/root", "GROUP_RANK": "0", "GROUP_WORLD_SIZE": "1",
+                  "ROLE_RANK": "1", "ROLE_WORLD_SIZE": "2", "ROLE_NAME": "default", "MASTER_ADDR": values["HOROVOD_HOSTNAME"],
+                  "MASTER_PORT": "", "TORCHELASTIC_RUN_ID": values["HVD_JOB_MARK"], "TORCHELASTIC_RESTART_COUNT": "0",
+                  "TORCHELASTIC_MAX_RESTARTS": "0"}
         for name, value in wanted.items():
             assert values.get(name) == value, f"{name} must be {value!r}: {outcome}"
         assert values["HOROVOD_HOSTNAME"], outcome

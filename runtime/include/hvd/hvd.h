@@ -497,8 +497,8 @@ HVD_EXPORT hvd_status_t hvd_store_begin_get(const char* key, double timeout_s,
                                             hvd_store_call_t** call);
 HVD_EXPORT hvd_status_t hvd_store_begin_wait(const char* const* keys, int32_t count,
                                              double timeout_s, hvd_store_call_t** call);
-/* Waits for its end, `microseconds` at most; a signal's handler that has run may make it shorter.
- * *done becomes 1 when it is there, however it went: hvd_store_end says how. */
+/* Waits for its end, `microseconds` at most. *done becomes 1 when it is there, however it went:
+ * hvd_store_end says how. */
 HVD_EXPORT hvd_status_t hvd_store_wait_for(hvd_store_call_t* call, int64_t microseconds,
                                            int32_t* done);
 /* Frees the call and returns how it went, a get's value in *value (may be NULL). One that is not

@@ -49,10 +49,14 @@ void VictimJoined() {
 // A child of a fork shares its parent's connections, so it has no say; a new program has.
 void Fork() {
   hvd::store::set("parent." + std::to_string(Rank()), "");
+  hvd_store_call_t* waits = nullptr;
+  const std::string ends = "ends." + std::to_string(Rank());
+  hvd_store_begin_get(ends.c_str(), 100, &waits);
   const pid_t child = fork();
   if (child == 0) {
     hvd_store_call_t* call = nullptr;
     const bool refused = hvd_store_set("child", "", 0) == HVD_ERR_NOT_INITIALIZED &&
+                         hvd_store_end(waits, nullptr) == HVD_ERR_NOT_INITIALIZED &&
                          hvd_store_begin_get("child", 0, &call) == HVD_ERR_NOT_INITIALIZED &&
                          std::string(hvd_last_error()).find("forked") != std::string::npos;
     _exit(refused ? 0 : 1);
@@ -60,6 +64,10 @@ void Fork() {
   int status = 0;
   waitpid(child, &status, 0);
   Check(status == 0, "the child of a fork is refused, and told why");
+  hvd::store::set(ends, "");
+  int32_t done = 0;
+  Check(hvd_store_wait_for(waits, 100'000'000, &done) == HVD_OK && done == 1, "a call lives on");
+  Check(hvd_store_end(waits, nullptr) == HVD_OK, "and ends well, whatever the child has done");
   Meet("forks");
   MustFail(
       HVD_ERR_TIMEOUT, [] { hvd::store::get("child", kNow); }, "nobody has set");
