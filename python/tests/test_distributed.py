@@ -279,8 +279,8 @@ def test_send_and_recv(rank, size, several, dtype):
 
 def test_send_and_recv_by_tag_and_in_batches(rank, size, several):
     if rank == 0:
-        dist.send(torch.full((2,), 7.0), 1, tag=7)
-        dist.send(torch.full((2,), 8.0), 1, tag=8)
+        sends = [dist.isend(torch.full((2,), float(tag)), 1, tag=tag) for tag in (7, 8)]
+        assert all(work.wait() for work in sends)
     elif rank == 1:
         late, early = torch.zeros(2), torch.zeros(2)
         dist.recv(late, 0, tag=8)
