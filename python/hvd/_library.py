@@ -91,6 +91,8 @@ def _declare(library: ctypes.CDLL) -> None:
         ("hvd_build_info", c_char_p, []),
         ("hvd_init", c_int32, [POINTER(_abi.InitOptionsStruct)]),
         ("hvd_add_process_set", c_int32, [POINTER(c_int32), c_int32, POINTER(c_int32)]),
+        ("hvd_add_process_set_members", c_int32,
+         [POINTER(c_int32), c_int32, c_char_p, POINTER(c_int32)]),
         ("hvd_remove_process_set", c_int32, [c_int32]),
         ("hvd_process_set_ids", c_int32, [POINTER(c_int32), c_int32, POINTER(c_int32)]),
         ("hvd_process_set_ranks", c_int32, [c_int32, POINTER(c_int32)]),

@@ -86,10 +86,14 @@ def is_homogeneous() -> bool:
 
 # ---- process sets ----
 
-def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:
+def add_process_set(process_set: ProcessSet | Sequence[int], *, members_only: bool = False,
+                    key: str = "") -> ProcessSet:
     """Registers a set, or the ranks of one. Every rank of the job calls it alike, members or not.
-    DuplicateError, a ValueError, when there is a set of these ranks; at most 15 at a time."""
-    return RUNTIME.sets.add(process_set)
+    DuplicateError, a ValueError, when there is a set of these ranks; at most 15 at a time.
+
+    With `members_only` the members alone call it; `key` tells sets of the same ranks apart, and
+    each rank may be in 48 of them. They are removed by their members alone, too."""
+    return RUNTIME.sets.add(process_set, members_only, key)
 
 
 def remove_process_set(process_set: ProcessSet) -> bool:

@@ -76,15 +76,23 @@ class ProcessSets:
             process_set.process_set_id = None
         self._registered.clear()
 
-    def add(self, process_set: ProcessSet | Sequence[int]) -> ProcessSet:
+    def add(self, process_set: ProcessSet | Sequence[int], members_only: bool = False,
+            key: str = "") -> ProcessSet:
         """See add_process_set."""
         made = process_set if isinstance(process_set, ProcessSet) else ProcessSet(process_set)
         if made.process_set_id is not None:
             raise errors.invalid(f"{made} is registered already")
         ranks = (ctypes.c_int32 * max(len(made.ranks), 1))(*made.ranks)
         number = ctypes.c_int32()
-        LIBRARY.check(LIBRARY.released.hvd_add_process_set(ranks, len(made.ranks),
-                                                           ctypes.byref(number)))
+        if key and not members_only:
+            raise errors.invalid("key is for sets that only their members make: members_only=True")
+        if members_only:
+            status = LIBRARY.released.hvd_add_process_set_members(
+                ranks, len(made.ranks), key.encode(), ctypes.byref(number))
+        else:
+            status = LIBRARY.released.hvd_add_process_set(ranks, len(made.ranks),
+                                                          ctypes.byref(number))
+        LIBRARY.check(status)
         self._register(number.value, made)
         return made
 
@@ -100,7 +108,7 @@ class ProcessSets:
     def by_id(self) -> dict[int, list[int]]:
         """All sets in force, also those registered by init()'s caller: number → global ranks."""
         count = ctypes.c_int32()
-        ids = (ctypes.c_int32 * 64)()
+        ids = (ctypes.c_int32 * 128)()
         LIBRARY.check(LIBRARY.held.hvd_process_set_ids(ids, len(ids), ctypes.byref(count)))
         return {number: _ranks_of(number) for number in ids[: count.value]}
 

@@ -1,4 +1,4 @@
-"""Sends and receives between two ranks."""
+"""Sends and receives between two ranks, and process sets that only their members make."""
 import numpy as np
 import pytest
 
@@ -75,3 +75,20 @@ def test_torch_tensors(rank, size):
     hvd.recv(into, (rank - 1) % size, 1)
     sent.wait()
     assert into.flatten().tolist() == [float((rank - 1) % size)] * 4
+
+
+def test_sets_of_members(rank, size):
+    if rank < 2:
+        made = [hvd.add_process_set([1, 0], members_only=True, key=key) for key in ("a", "b")]
+        assert made[0].process_set_id != made[1].process_set_id
+        for one in made:
+            assert hvd.allreduce(np.ones(3), op=hvd.Sum, process_set=one).tolist() == [2.0] * 3
+        with pytest.raises(hvd.DuplicateError):
+            hvd.add_process_set([0, 1], members_only=True, key="a")
+        for one in made:
+            assert hvd.remove_process_set(one)
+    else:
+        with pytest.raises(ValueError, match="only members"):
+            hvd.add_process_set([0, 1], members_only=True)
+    with pytest.raises(ValueError, match="members_only"):
+        hvd.add_process_set([0, 1], key="a")

@@ -37,6 +37,18 @@ hvd_status_t hvd_add_process_set(const int32_t* ranks, int32_t n, int32_t* set) 
   });
 }
 
+hvd_status_t hvd_add_process_set_members(const int32_t* ranks, int32_t n, const char* key,
+                                         int32_t* set) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    if (set == nullptr) return hvd::Fail(HVD_ERR_INVALID, "set is NULL");
+    if (ranks == nullptr) return hvd::Fail(HVD_ERR_INVALID, "ranks is NULL");
+    if (n < 1) return hvd::Fail(HVD_ERR_INVALID, "n is " + std::to_string(n) + "; at least one");
+    if (const hvd_status_t code = hvd::CheckChange(); code != HVD_OK) return code;
+    return hvd::Return(hvd::Process::Get().sets().AddMembers({ranks, static_cast<size_t>(n)},
+                                                             key == nullptr ? "" : key, set));
+  });
+}
+
 hvd_status_t hvd_remove_process_set(int32_t set) {
   return hvd::Guarded([&]() -> hvd_status_t {
     if (const hvd_status_t code = hvd::CheckChange(); code != HVD_OK) return code;

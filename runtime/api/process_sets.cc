@@ -66,7 +66,10 @@ void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& conf
   std::lock_guard<std::mutex> lock(mutex_);
   global_.store(set.get());
   sets_ = {{HVD_GLOBAL_PROCESS_SET, std::move(set)}};
-  last_id_ = 0;
+  last_id_ = members_led_ = 0;
+  member_keys_.clear();
+  member_regions_.clear();
+  channels_.clear();
   stopping_.store(false);
 }
 
@@ -85,6 +88,7 @@ std::vector<ProcessSets::SetPointer> ProcessSets::AsMember() const {
 // goes meanwhile.
 absl::Status ProcessSets::Join(int32_t* last_rank) {
   std::unique_lock<std::mutex> change(change_mutex_);
+  std::unique_lock<std::shared_mutex> members(members_mutex_);
   const std::vector<SetPointer> sets = AsMember();
   if (sets.empty()) return NotInitialized();
   std::deque<Request> joins(sets.size());  // all before the first is submitted
@@ -98,6 +102,7 @@ absl::Status ProcessSets::Join(int32_t* last_rank) {
     status = sets[submitted]->engine->Submit(&joins[submitted]);
     if (!status.ok()) break;
   }
+  members.unlock();
   change.unlock();
   for (size_t i = 0; i < submitted; ++i) {
     absl::Status joined = sets[i]->engine->Wait(&joins[i]);
@@ -118,6 +123,7 @@ void ProcessSets::Stop() {
   stopping_.store(true);
   for (const SetPointer& set : AsMember()) set->engine->BeginLeave();
   std::lock_guard<std::mutex> change(change_mutex_);
+  std::lock_guard<std::shared_mutex> members(members_mutex_);
   const std::vector<SetPointer> sets = AsMember();
   for (const SetPointer& set : sets) set->engine->BeginLeave();
   // Other threads still see the sets until all their requests are done.
@@ -213,7 +219,7 @@ absl::StatusOr<std::vector<int>> ProcessSets::CheckRanks(absl::Span<const int32_
 ProcessSets::SetPointer ProcessSets::FindByRanks(const std::vector<int>& ranks) const {
   std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [id, set] : sets_) {
-    if (set->ranks == ranks) return set;
+    if (set->channels == 0 && set->ranks == ranks) return set;
   }
   return nullptr;
 }
@@ -249,7 +255,8 @@ absl::StatusOr<int32_t> ProcessSets::NextId() {
 absl::Status ProcessSets::Make(ProcessSet* set) const {
   EpochWorld& job = set->global_engine->world();
   try {
-    auto world = EpochWorld::ForSet(&job, {set->region, set->ranks, set->id});
+    auto world =
+        EpochWorld::ForSet(&job, {set->region, set->ranks, set->id, set->channels, set->memory_at});
     if (world.ok()) {
       set->engine = std::make_shared<Engine>(*std::move(world), config_);
       return absl::OkStatus();
@@ -305,6 +312,9 @@ absl::Status ProcessSets::Add(absl::Span<const int32_t> ranks, int32_t* id) {
 }
 
 absl::Status ProcessSets::Remove(int32_t id) {
+  if (const SetPointer set = Find(id); set != nullptr && set->channels != 0) {
+    return RemoveMembers(set);
+  }
   std::lock_guard<std::mutex> change(change_mutex_);
   if (id == HVD_GLOBAL_PROCESS_SET) {
     return absl::InvalidArgumentError("process set 0 is all ranks and cannot be removed");

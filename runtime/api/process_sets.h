@@ -10,6 +10,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -29,6 +34,9 @@ struct ProcessSet {
   std::shared_ptr<Engine> global_engine;  // null in the global set
   std::shared_ptr<Engine> engine;         // null when no member
   RankTotals counted_before = {};         // by this rank, for sets that had the region earlier
+  std::string key;                        // of a set that only its members know
+  int channels = 0;                       // likewise: not 0
+  uint64_t memory_at = 0;                 // likewise
 
   Membership membership() const { return {id, ranks, index}; }
 };
@@ -52,7 +60,10 @@ class ProcessSets {
   // Collective over all ranks. AlreadyExists when a set of these ranks exists; *id is its number
   // then too.
   absl::Status Add(absl::Span<const int32_t> ranks, int32_t* id);
-  // Collective over all ranks.
+  // Collective over `ranks`, the others know nothing of it: member_sets.cc. AlreadyExists as above,
+  // of these ranks and this key.
+  absl::Status AddMembers(absl::Span<const int32_t> ranks, std::string_view key, int32_t* id);
+  // Collective over all ranks, or over the members of such a set.
   absl::Status Remove(int32_t id);
 
   // The global set, which stays until as many LeaveGlobal have followed; null: there is none, and
@@ -72,16 +83,33 @@ class ProcessSets {
   int FreeRegion() const;  // -1: none
   absl::StatusOr<SetPointer> Global() const;
   absl::Status Make(ProcessSet* set) const;
+  // member_sets.cc
+  friend class MemberAgreement;
+  absl::StatusOr<std::shared_ptr<ProcessSet>> ReserveMembers(const ProcessSet& global,
+                                                             std::vector<int> ranks,
+                                                             std::string_view key, int32_t* id);
+  bool ReserveChannels(int channels);
+  void ReleaseChannels(ProcessSet* set);
+  absl::StatusOr<int32_t> NextLed();
+  void Release(const ProcessSet& set);
+  absl::Status RemoveMembers(const SetPointer& set);
   absl::StatusOr<int32_t> NextId();
   std::string Unknown(int32_t id) const;
   void DropStopped() const;
 
   EngineConfig config_;      // of this epoch
   std::mutex change_mutex_;  // held while a change is agreed and made, and while all sets go
+  // Shared by those who make or remove sets that only members know; of those who need to know all
+  // sets of this rank. After change_mutex_.
+  std::shared_mutex members_mutex_;
   std::atomic<bool> stopping_{false};  // from Stop to the next Start
   mutable std::mutex mutex_;
   std::map<int32_t, SetPointer> sets_;  // guarded by mutex_
   int32_t last_id_ = 0;                 // guarded by mutex_; never goes back within an epoch
+  // Of sets that only members know, on the way too. Guarded by mutex_.
+  std::set<std::pair<std::vector<int>, std::string>> member_keys_;
+  std::set<int> member_regions_, channels_;
+  int32_t members_led_ = 0;  // guarded by mutex_; as last_id_
 
   // Who is inside counts itself first and looks at global_ then; Stop takes global_ away first and
   // looks at the count then. So one of the two sees the other, and the last one out drops what was

@@ -97,10 +97,11 @@ absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::ForSet(EpochWorld* job, 
   world->waiter_ = std::make_unique<Waiter>(job->page(), in_job.local_rank, job->event_fds(),
                                             job->waiter().policy());
   if (world->topology_.hosts().size() > 1) {
+    const int channels = world->set_.channels != 0 ? world->set_.channels : world->set_.region;
     world->waiter_->set_transport(job->transport());
     world->transport_ =
         std::make_unique<SetTransport>(job->transport(), world->set_.global_ranks,
-                                       static_cast<uint16_t>(kChannelsPerSet * world->set_.region));
+                                       static_cast<uint16_t>(kChannelsPerSet * channels));
   }
   if (absl::Status mapped = world->MapRegion(); !mapped.ok()) return mapped;
   world->BuildAgreement();
@@ -108,12 +109,19 @@ absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::ForSet(EpochWorld* job, 
   return world;
 }
 
+absl::StatusOr<uint64_t> EpochWorld::TakeMemoryForSet(absl::Span<const int> global_ranks) {
+  const Topology set = SetTopology(topology_, global_ranks, rank_).first;
+  const int index = SetTopology(topology_, global_ranks, rank_).second;
+  return grant_.memory->Take(RegionShape(set, set.place(index).host).bytes);
+}
+
 // All members have agreed on the set, and wait in it for one that cannot come.
 absl::Status EpochWorld::MapRegion() {
   HostMemory& memory = *job_->grant_.memory;
   const size_t bytes = RegionShape(topology_, place().host).bytes;
   absl::StatusOr<std::shared_ptr<std::byte>> mapped;
-  const absl::StatusOr<uint64_t> at = memory.PlaceOfRegion(set_.region, bytes);
+  const absl::StatusOr<uint64_t> at =
+      set_.memory_at != 0 ? set_.memory_at : memory.PlaceOfRegion(set_.region, bytes);
   mapped = at.ok() ? memory.Map(*at, bytes) : at.status();
   if (!mapped.ok()) {
     const std::string text = "rank " + std::to_string(job_->rank()) + " cannot enter process set " +
@@ -137,7 +145,9 @@ void EpochWorld::GiveMemoryBack() {
   board_->GiveGrown();
   HostPairLink::GiveBack(pair_places(), job_->grant_.memory.get());
   const size_t bytes = RegionShape(topology_, place().host).bytes;
-  job_->grant_.memory->GiveRegion(set_.region, bytes);
+  HostMemory& memory = *job_->grant_.memory;
+  if (set_.memory_at != 0) return memory.Give(set_.memory_at, bytes);
+  memory.GiveRegion(set_.region, bytes);
 }
 
 PairPlaces EpochWorld::pair_places() const {

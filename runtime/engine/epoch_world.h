@@ -43,14 +43,20 @@ struct JoinOptions {
   uint32_t max_pending = BoardPlace().most_pending;  // HVD_MAX_PENDING
 };
 
-// The global set is one of them.
+// Of those that all ranks know; the global set is one of them.
 inline constexpr int kMaxProcessSets = 16;
+// Of those that only their members know, for each rank; and how far their channels go.
+inline constexpr int kMaxMemberSets = kWatchedSets - kMaxProcessSets;
+inline constexpr int kMaxChannels = 1365;
 
 // A process set of which this rank is a member.
 struct SetPlace {
-  int region = 0;                 // which of the memory's; no other set's
+  int region = 0;                 // which of the memory's, where hvdd looks; no other set's here
   std::vector<int> global_ranks;  // ascending
   int32_t id = 0;                 // as users know it
+  // Of a set that only its members know: what they have agreed on; 0: follows from the region.
+  int channels = 0;
+  uint64_t memory_at = 0;  // on this host
 };
 
 class EpochWorld {
@@ -63,6 +69,9 @@ class EpochWorld {
   static absl::StatusOr<std::unique_ptr<EpochWorld>> Alone(const JoinOptions& options = {});
   // A process set; all its members at once. `job` is borrowed and outlives it.
   static absl::StatusOr<std::unique_ptr<EpochWorld>> ForSet(EpochWorld* job, SetPlace place);
+  // Memory on this host for a set of these ranks, when only its members know it:
+  // SetPlace::memory_at.
+  absl::StatusOr<uint64_t> TakeMemoryForSet(absl::Span<const int> global_ranks);
   ~EpochWorld();
 
   // All numbers are those within the set.

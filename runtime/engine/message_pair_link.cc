@@ -8,7 +8,7 @@ namespace {
 constexpr uint32_t kNoticeStep = 0;
 // A transport may tell fewer steps apart than there are numbers; so many parcels are never on their
 // way at one time. Sets that use a channel one after the other begin at different ones.
-constexpr uint32_t kParcelSteps = (1u << 20) - 1;
+constexpr uint32_t kParcelSteps = (1u << 18) - 1;
 constexpr uint32_t kApart = 7919;
 
 }  // namespace

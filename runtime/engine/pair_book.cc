@@ -16,7 +16,7 @@ std::optional<PairNotice> PairBook::Ask(const PairKey& key, PairTask* mine) {
 }
 
 PairTask* PairBook::Hear(const PairNotice& theirs) {
-  const PairKey key = {Opposite(theirs.key.side), theirs.key.tag};
+  const PairKey key = {Opposite(theirs.key.side), theirs.key.tag, theirs.key.own};
   const auto at = waiting_.try_emplace(key).first;
   std::deque<PairTask*>& mine = at->second.mine;
   if (mine.empty()) {

@@ -48,7 +48,8 @@ PairNotice NoticeOf(const Request& request, int32_t set) {
   PairNotice notice;
   notice.set = set;
   const bool sends = signature.kind == RequestKind::kSend;
-  notice.key = {sends ? PairSide::kSends : PairSide::kReceives, request.tag};
+  notice.key = {sends ? PairSide::kSends : PairSide::kReceives, request.tag,
+                request.own_pair ? 1u : 0u};
   notice.dtype = signature.dtype;
   notice.ndim = signature.ndim;
   std::copy_n(signature.shape.begin(), signature.ndim, notice.shape);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <type_traits>
 
 #include "runtime/engine/request.h"
@@ -23,8 +24,9 @@ enum class PairWord : uint32_t { kAsks = 0, kJoined = 1, kLeft = 2 };
 struct PairKey {
   PairSide side = PairSide::kSends;  // of the rank that says it
   int64_t tag = 0;
+  uint32_t own = 0;  // 1: one of hvd's own, with tags of their own
   bool operator<(const PairKey& other) const {
-    return tag != other.tag ? tag < other.tag : side < other.side;
+    return std::tie(tag, side, own) < std::tie(other.tag, other.side, other.own);
   }
 };
 

@@ -101,7 +101,7 @@ void Pairs::AnswerAway(Peer* peer) {
     PairNotice answer;
     answer.set = theirs.set;
     answer.word = away_;
-    answer.key = {Opposite(theirs.key.side), theirs.key.tag};
+    answer.key = {Opposite(theirs.key.side), theirs.key.tag, theirs.key.own};
     peer->to_say.push_back({answer, nullptr});
   }
 }

@@ -139,6 +139,7 @@ struct Request {
   int root_index = 0;                 // of a broadcast: the root's index in the process set
   int peer = 0;                       // of a send or receive: the other's index there
   int64_t tag = 0;                    // likewise: tells them apart
+  bool own_pair = false;              // likewise: hvd's own, whose tags are no user's
   std::vector<RequestPart> parts;     // of a group; then input and output above are not used
   std::vector<int64_t> splits;        // of an alltoall: rows for each rank; empty: even
   bool wants_received_splits = true;  // of an alltoall

@@ -206,8 +206,17 @@ HVD_EXPORT int32_t hvd_is_homogeneous(void); /* 1: every host has the same numbe
  * the same on all ranks. HVD_ERR_DUPLICATE when a set of these ranks exists: hvd_last_error names
  * it, and *set is its number. At most 15 at a time (HVD_ERR_UNSUPPORTED). */
 HVD_EXPORT hvd_status_t hvd_add_process_set(const int32_t* ranks, int32_t n, int32_t* set);
-/* Every rank of the job calls it, with nothing pending on the set. The global set cannot be removed
- * (HVD_ERR_INVALID). */
+/* The same by the members alone; no other rank takes part, or knows of the set. `key` (NULL: "")
+ * tells sets of the same ranks apart. Members may make sets of different keys in any order on
+ * different threads. *set gets a number of the job's, the same on all members, far beyond those of
+ * hvd_add_process_set. HVD_ERR_DUPLICATE when there is one of these ranks and this key: *set is its
+ * number; and while another thread of this rank makes it. HVD_ERR_INVALID: this rank is none of
+ * `ranks`. HVD_ERR_UNSUPPORTED on all members: one of them is in 48 such sets already. A member
+ * that joins or leaves meanwhile is named, as with hvd_recv. */
+HVD_EXPORT hvd_status_t hvd_add_process_set_members(const int32_t* ranks, int32_t n,
+                                                    const char* key, int32_t* set);
+/* Every rank of the job calls it, or every member where only these have made it, with nothing
+ * pending on the set. The global set cannot be removed (HVD_ERR_INVALID). */
 HVD_EXPORT hvd_status_t hvd_remove_process_set(int32_t set);
 /* This rank's index in the set: -1 when it is no member, or the set does not exist. */
 HVD_EXPORT int32_t hvd_process_set_rank(int32_t set);

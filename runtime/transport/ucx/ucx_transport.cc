@@ -24,10 +24,10 @@
 namespace hvd {
 namespace {
 
-// A tag: token 22 bits, source 16, channel 6, step 20. Steps may wrap: what is in flight at one
+// A tag: token 18 bits, source 16, channel 12, step 18. Steps may wrap: what is in flight at one
 // time is far less.
-constexpr int kStepBits = 20;
-constexpr int kChannelBits = 6;
+constexpr int kStepBits = 18;
+constexpr int kChannelBits = 12;
 constexpr int kSourceBits = 16;
 constexpr uint64_t kTokenMask = (uint64_t{1} << (64 - kStepBits - kChannelBits - kSourceBits)) - 1;
 

@@ -177,5 +177,24 @@ TEST_CASE("what all have submitted to any set comes before their leaving") {
   }
 }
 
+TEST_CASE("members make a set by themselves; one that leaves instead is named") {
+  for (const std::vector<HostShape>& hosts : kWorlds) {
+    CHECK(RunSets(hosts, [](ProcessSets& sets, int rank, Problems& problems) {
+            if (rank == 0) return;  // leaves
+            int32_t id = -1, other = -1;
+            const absl::Status made = sets.AddMembers({1, 2}, "a", &id);
+            problems.Expect(made.ok(), made.ToString());
+            problems.Expect(absl::IsAlreadyExists(sets.AddMembers({2, 1}, "a", &other)), "twice");
+            problems.Expect(other == id && Sum(sets, id).ok(), "of no use");
+            problems.Expect(sets.Remove(id).ok() && sets.Find(id) == nullptr, "remove");
+            const absl::Status left = sets.AddMembers({0, 1, 2}, "a", &id);
+            problems.Expect(
+                absl::IsAborted(left) &&
+                    left.message().find("rank 0 has called shutdown") != std::string::npos,
+                left.ToString());
+          }) == "");
+  }
+}
+
 }  // namespace
 }  // namespace hvd
