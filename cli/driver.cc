@@ -55,8 +55,8 @@ void Driver::Run() {
 }
 
 double Driver::NextDeadline() const {
-  double next =
-      std::min({state_.deadline(), next_look_, give_up_at_, timeline_.deadline(), status_at_});
+  double next = std::min({state_.deadline(), next_look_, give_up_at_, timeline_.deadline(),
+                          status_at_, store_.deadline()});
   if (state_.starting()) next = std::min(next, state_.start_deadline());
   for (const HostPort& port : ports_) {
     if (port.restart_at > 0) next = std::min(next, port.restart_at);
@@ -132,6 +132,7 @@ void Driver::TickClocks() {
     if (state_.starting()) AskSpawner(FrameKind::kStart, host);
   }
   if (now >= state_.deadline()) state_.Tick(now);
+  if (now >= store_.deadline()) store_.Tick(now);
 }
 
 // The beats go and come without us; seldom looking is enough, as no lease ends before its deadline.

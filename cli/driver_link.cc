@@ -118,7 +118,7 @@ class HostBeats {
   bool given_up_ = false;  // guarded by mutex_
 };
 
-// One host: a channel over its socket and the three streams of link A.
+// One host: a channel over its socket and the four streams of link A.
 class HostLink {
  public:
   HostLink(HostSocket socket, double lease_s, grpc::CompletionQueue* queue, Inbox* inbox)
@@ -141,7 +141,7 @@ class HostLink {
               return true;
             },
             [this](const std::string& why) {
-              Put({Arrival::kEnded, host_, {}, {}, {}, why});
+              Put({Arrival::kEnded, host_, {}, {}, {}, {}, why});
             }),
         output_(
             [this](v1::OutputChunk chunk) {
@@ -149,12 +149,19 @@ class HostLink {
               return true;
             },
             // The control stream alone says when a host is gone: what it had to say comes before.
+            [](const std::string&) {}),
+        store_(
+            [this](v1::StoreChunk chunk) {
+              Put({Arrival::kStore, host_, {}, {}, {}, std::move(chunk)});
+              return true;
+            },
             [](const std::string&) {}) {
     control_.Start(
         [&](auto* context, void* tag) { return stub_->AsyncControl(context, queue, tag); });
     beat_.Start([&](auto* context, void* tag) { return stub_->AsyncBeat(context, queue, tag); });
     output_.Start(
         [&](auto* context, void* tag) { return stub_->AsyncOutput(context, queue, tag); });
+    store_.Start([&](auto* context, void* tag) { return stub_->AsyncStore(context, queue, tag); });
     SendBeat();
   }
 
@@ -165,6 +172,7 @@ class HostLink {
     beat_.ReadMore();
   }
   HostBeats* beats() { return &beats_; }
+  void SendStore(const v1::StoreChunk& chunk) { store_.Write(chunk, false); }
   void AckOutput(uint64_t bytes) {
     v1::OutputAck ack;
     ack.set_bytes(bytes);
@@ -190,6 +198,7 @@ class HostLink {
   Stream<v1::HeartBeat, v1::HeartBeat> beat_;
   Stream<v1::Command, v1::Event> control_;
   Stream<v1::OutputAck, v1::OutputChunk> output_;
+  Stream<v1::StoreChunk, v1::StoreChunk> store_;
 };
 
 }  // namespace
@@ -270,6 +279,10 @@ void DaemonLinks::Send(int host, const v1::Command& command) {
 
 void DaemonLinks::AckOutput(int host, uint64_t bytes) {
   if (impl_->links[host]) impl_->links[host]->AckOutput(bytes);
+}
+
+void DaemonLinks::SendStore(int host, const v1::StoreChunk& chunk) {
+  if (impl_->links[host]) impl_->links[host]->SendStore(chunk);
 }
 
 void DaemonLinks::Turned(double now) { impl_->turned = now; }

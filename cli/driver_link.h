@@ -15,11 +15,12 @@ namespace hvd {
 
 // What came from a host.
 struct Arrival {
-  enum Kind { kBeat, kEvent, kOutput, kEnded } kind;
+  enum Kind { kBeat, kEvent, kOutput, kStore, kEnded } kind;
   int host = 0;
   BeatRoundTrip trip = {};  // kBeat: one of ours that came back
   v1::Event event = {};
   v1::OutputChunk output = {};
+  v1::StoreChunk store = {};
   std::string ended = {};  // gRPC's words for why the link is no more
 };
 
@@ -43,10 +44,11 @@ class DaemonLinks {
   void TellOfBeats(bool wanted);
 
   void Open(HostSocket socket);  // once a host
-  // These two are dropped when the host's link is not open or has ended.
+  // These are dropped when the host's link is not open or has ended.
   void Send(int host, const v1::Command& command);
   // `bytes` is the total received so far.
   void AckOutput(int host, uint64_t bytes);
+  void SendStore(int host, const v1::StoreChunk& chunk);
 
   // ---- life: times are seconds of the monotonic clock ----
 

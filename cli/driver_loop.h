@@ -16,6 +16,7 @@
 #include "cli/driver_host.h"
 #include "cli/driver_link.h"
 #include "cli/driver_state.h"
+#include "cli/driver_store.h"
 #include "cli/driver_timeline.h"
 #include "cli/spawner.h"
 #include "cli/start_status.h"
@@ -45,6 +46,8 @@ class Driver {
                MonotonicSeconds()),
         ports_(options_.topology.hosts().size()),
         links_(static_cast<int>(ports_.size()), options_.lease_s),
+        store_(static_cast<int>(ports_.size()),
+               [this](int host, const v1::StoreChunk& chunk) { links_.SendStore(host, chunk); }),
         timeline_(options_.topology),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
         next_start_(std::min<int>(ports_.size(), kStartsAtOnce)) {
@@ -119,6 +122,7 @@ class Driver {
   JobState state_;
   std::vector<HostPort> ports_;
   DaemonLinks links_;
+  DriverStore store_;
   DriverTimeline timeline_;
   std::optional<TimelineAsk> timeline_asker_;     // of the file that is being begun; none: hvdrun
   std::vector<TimelineAsk> timeline_asks_;        // that came meanwhile

@@ -97,6 +97,9 @@ void Driver::TakeArrivals() {
       case Arrival::kOutput:
         OnOutput(arrival.host, &arrival.output);
         break;
+      case Arrival::kStore:
+        store_.Take(arrival.host, arrival.store, MonotonicSeconds());
+        break;
       case Arrival::kEnded:
         OnLinkEnded(arrival.host);
         break;
@@ -142,6 +145,7 @@ void Driver::OnLinkEnded(int host) {
   ports_[host].link_ended = true;
   TakeSpawner();  // its death comes before that of its children
   timeline_.HostEnded(host);
+  store_.HostEnded(host);
   if (state_.facts().hosts[host].phase == HostFact::kGone) return;
   state_.HostLost(host, "the connection to its hvdd closed", MonotonicSeconds());
   if (!ports_[host].ended.cause.empty()) {

@@ -42,9 +42,9 @@ constexpr std::array kOfTheHost = {
 // What tells a process of a launcher who it is: a worker that found an outer launcher's would
 // believe it. hvdd gives each worker its own.
 constexpr std::array kOfALauncher = {
-    "HVD_HOSTFILE",      "HVD_CONTAINMENT",    "PMI_*",        "PMIX_*",
-    "OMPI_COMM_WORLD_*", "OMPI_UNIVERSE_SIZE", "SLURM_PROCID", "SLURM_LOCALID",
-    "SLURM_NODEID",      "SLURM_TASK_PID",     "SLURM_STEP*",
+    "HVD_HOSTFILE",       "HVD_CONTAINMENT", "PMI_*",         "PMIX_*",       "OMPI_COMM_WORLD_*",
+    "OMPI_UNIVERSE_SIZE", "SLURM_PROCID",    "SLURM_LOCALID", "SLURM_NODEID", "SLURM_TASK_PID",
+    "SLURM_STEP*",        "TORCHELASTIC_*",  "ROLE_NAME",
 };
 
 // hvdd sets these for each worker; -x must not.
@@ -69,6 +69,10 @@ constexpr std::array kOfTheWorker = {
     "WORLD_SIZE",
     "LOCAL_RANK",
     "LOCAL_WORLD_SIZE",
+    "ROLE_RANK",
+    "ROLE_WORLD_SIZE",
+    "GROUP_RANK",
+    "GROUP_WORLD_SIZE",
 };
 
 template <class Patterns>
@@ -141,10 +145,11 @@ absl::StatusOr<WorkerEnvironment> ChooseEnvironment(absl::Span<const std::string
   for (const std::string& wish : wishes) {
     if (absl::Status status = AddWish(wish, here, &own); !status.ok()) return status;
   }
+  const bool inner = here.count("HVD_JOB_MARK") > 0;  // a worker's: the outer job's first host
   Variables all = own;
   for (const auto& [name, value] : here) {
     const bool stays = MatchesAny(name, kOfTheHost) || MatchesAny(name, kOfALauncher) ||
-                       MatchesAny(name, kOfTheWorker);
+                       MatchesAny(name, kOfTheWorker) || (inner && name == "MASTER_ADDR");
     if (!stays) all.emplace(name, value);
   }
   WorkerEnvironment chosen;

@@ -14,6 +14,7 @@
 #include "daemon/launch_plan.h"
 #include "daemon/lease.h"
 #include "daemon/link_b/link_server.h"
+#include "daemon/link_b/store_relay.h"
 #include "daemon/loop.h"
 #include "daemon/oom_watch.h"
 #include "daemon/rank_table.h"
@@ -43,6 +44,7 @@ class Daemon {
   // second one does not wait for the driver to hear it.
   void Leave(std::string why);
   OutputQueue* output() { return &output_; }
+  StoreRelay* store() { return &store_; }
   // Global number of local rank 0; what OutputQueue's streams count from.
   int first_rank() const { return first_rank_.load(); }
   int local_size() const { return local_size_.load(); }
@@ -92,6 +94,7 @@ class Daemon {
   const Clock::duration launch_patience_;
   std::atomic<TimePoint> heard_{Clock::now()};  // when a beat that the driver has echoed was sent
   OutputQueue output_;
+  StoreRelay store_;
   absl::Status no_shim_;
   std::unique_ptr<Supervisor> supervisor_;  // null: no_shim_ says why
   bool shim_lost_ = false;

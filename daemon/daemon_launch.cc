@@ -134,6 +134,7 @@ void Daemon::StartLinks(const v1::Launch& launch) {
   const int listener = supervisor_->shim().listener.get();
   if (listener >= 0) options.listener.Reset(fcntl(listener, F_DUPFD_CLOEXEC, 3));
   options.on_event = [this](v1::Event event) { Emit(std::move(event)); };
+  options.store = &store_;
   options.timeline = launch.timeline();
   options.stall = {launch.stall_warn_s(), launch.stall_abort_s()};
   const int stream = OutputQueue::TimelineStream(plan_->local_size);

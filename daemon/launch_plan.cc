@@ -54,6 +54,8 @@ SpawnOrder OrderFor(const RankLink& link, const LaunchContext& context) {
                      context.launch.own_environment().end()};
   environment.gpu_uuids = context.facts.gpu_uuids;
   environment.host_name = plan.host_name;
+  environment.first_host = plan.topology.hosts().front().name;
+  environment.hosts = static_cast<int>(plan.topology.hosts().size());
   environment.link = link.link;
   environment.job = context.launch.job();
   environment.host_cores = static_cast<int>(context.facts.cores.size());

@@ -47,6 +47,7 @@ class LinkA::Inside {
     queue_ = builder.AddCompletionQueue();
     server_ = builder.BuildAndStart();
     AcceptStreams();
+    daemon_->store()->Connect([this](const v1::StoreChunk& chunk) { store_.Write(chunk); });
     sender_ = std::thread([this] { SendOutput(); });
     receiver_ = std::thread([this] { Receive(); });
     fcntl(connection.get(), F_SETFL, O_NONBLOCK);
@@ -61,6 +62,9 @@ class LinkA::Inside {
     });
     control_.Accept([&](auto* context, auto* stream, void* tag) {
       service_.RequestControl(context, stream, queue, queue, tag);
+    });
+    store_.Accept([&](auto* context, auto* stream, void* tag) {
+      service_.RequestStore(context, stream, queue, queue, tag);
     });
     output_.Accept([&](auto* context, auto* stream, void* tag) {
       service_.RequestOutput(context, stream, queue, queue, tag);
@@ -114,6 +118,8 @@ class LinkA::Inside {
   LinkStream<v1::Command, v1::Event> control_{
       {[this](const v1::Command& command) { daemon_->Receive(command); },
        [this] { daemon_->DriverGone("hvdrun is gone: its connection ended"); }}};
+  LinkStream<v1::StoreChunk, v1::StoreChunk> store_{
+      {[this](const v1::StoreChunk& chunk) { daemon_->store()->Receive(chunk); }, [] {}}};
   LinkStream<v1::OutputAck, v1::OutputChunk> output_{
       {[this](const v1::OutputAck& ack) { daemon_->output()->Acked(ack.bytes()); },
        [this] {

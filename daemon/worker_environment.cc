@@ -39,6 +39,26 @@ void Add(const std::vector<std::string>& entries, Keep keep, Values* values) {
   }
 }
 
+// As torchrun does, for programs that look there. No MASTER_PORT: there is none, and a made-up one
+// would be somebody else's.
+void AddTorchIdentity(const WorkerEnvironment& in, Values* values) {
+  const RankPlace& place = in.place;
+  for (const char* rank : {"RANK", "ROLE_RANK"}) (*values)[rank] = absl::StrCat(place.rank);
+  for (const char* size : {"WORLD_SIZE", "ROLE_WORLD_SIZE"}) {
+    (*values)[size] = absl::StrCat(in.size);
+  }
+  (*values)["LOCAL_RANK"] = absl::StrCat(place.local_rank);
+  (*values)["LOCAL_WORLD_SIZE"] = absl::StrCat(place.local_size);
+  (*values)["GROUP_RANK"] = absl::StrCat(place.host);
+  (*values)["GROUP_WORLD_SIZE"] = absl::StrCat(in.hosts);
+  // These the user may have set.
+  values->emplace("ROLE_NAME", "default");
+  values->emplace("MASTER_ADDR", in.first_host);
+  values->emplace("TORCHELASTIC_RUN_ID", in.job);
+  values->emplace("TORCHELASTIC_RESTART_COUNT", "0");
+  values->emplace("TORCHELASTIC_MAX_RESTARTS", "0");
+}
+
 void AddIdentity(const WorkerEnvironment& in, Values* values) {
   const RankPlace& place = in.place;
   for (const std::string prefix : {"HVD_", "HOROVOD_"}) {
@@ -50,10 +70,7 @@ void AddIdentity(const WorkerEnvironment& in, Values* values) {
     (*values)[prefix + "CROSS_SIZE"] = absl::StrCat(place.cross_size);
     (*values)[prefix + "HOSTNAME"] = in.host_name;
   }
-  (*values)["RANK"] = absl::StrCat(place.rank);
-  (*values)["WORLD_SIZE"] = absl::StrCat(in.size);
-  (*values)["LOCAL_RANK"] = absl::StrCat(place.local_rank);
-  (*values)["LOCAL_WORLD_SIZE"] = absl::StrCat(place.local_size);
+  AddTorchIdentity(in, values);
   (*values)["HVD_LINK"] = in.link;
   (*values)["HVD_JOB_MARK"] = in.job;
   if (in.host_cores > 0) (*values)["HVD_HOST_CORES"] = absl::StrCat(in.host_cores);

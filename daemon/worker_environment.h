@@ -15,6 +15,8 @@ struct WorkerEnvironment {
   std::vector<std::string> own;        // names that the user passed on by -x: beat the host's
   std::vector<std::string> gpu_uuids;  // empty: no GPU here
   std::string host_name;
+  std::string first_host;  // where rank 0 is
+  int hosts = 1;
   std::string link;  // value of HVD_LINK
   std::string job;
   int host_cores = 0;  // what the host's ranks share; decides how they wait for one another

@@ -8,8 +8,10 @@ namespace hvd {
 namespace {
 
 constexpr const char* kKinds[kMetricKinds] = {
-    "other",         "allreduce", "allgather", "broadcast",       "barrier",           "leave",
-    "reducescatter", "alltoall",  "join",      "add_process_set", "remove_process_set"};
+    "other",   "allreduce",       "allgather",          "broadcast",
+    "barrier", "leave",           "reducescatter",      "alltoall",
+    "join",    "add_process_set", "remove_process_set", "send",
+    "recv"};
 
 constexpr size_t kFields = sizeof(RankTotals) / sizeof(uint64_t);
 static_assert(sizeof(MetricFields<std::atomic<uint64_t>>) == sizeof(RankTotals));

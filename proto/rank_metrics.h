@@ -11,7 +11,7 @@
 namespace hvd {
 
 inline constexpr int kWatchedSets = 16;
-inline constexpr int kMetricKinds = 11;  // by the engine's number of a request's kind
+inline constexpr int kMetricKinds = 13;  // by the engine's number of a request's kind
 inline constexpr int kWaitBuckets = 24;  // < 1 µs, < 2 µs, < 4 µs, … ; the last: all longer
 inline constexpr int kFusionFillBuckets = 10;  // tenths of the fusion threshold
 

@@ -21,9 +21,14 @@ WireWriter& WireWriter::Number(int field, uint64_t value) {
   return *this;
 }
 
-WireWriter& WireWriter::Bytes(int field, std::string_view value) {
+WireWriter& WireWriter::BytesAhead(int field, size_t size) {
   Varint(static_cast<uint64_t>(field) << 3 | kLength);
-  Varint(value.size());
+  Varint(size);
+  return *this;
+}
+
+WireWriter& WireWriter::Bytes(int field, std::string_view value) {
+  BytesAhead(field, value.size());
   bytes_.append(value);
   return *this;
 }

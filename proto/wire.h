@@ -15,6 +15,8 @@ class WireWriter {
  public:
   WireWriter& Number(int field, uint64_t value);
   WireWriter& Bytes(int field, std::string_view value);
+  // The same for `size` bytes that the caller sends behind what is written here.
+  WireWriter& BytesAhead(int field, size_t size);
   WireWriter& Packed(int field, const std::vector<int64_t>& values);
   const std::string& bytes() const { return bytes_; }
 

@@ -25,7 +25,7 @@ bool FrameCutter::Next(std::string* message) {
   for (size_t i = 0; i < kHeader; ++i) {
     length |= static_cast<size_t>(static_cast<uint8_t>(buffer_[i])) << (8 * i);
   }
-  if (length > kMostFrameIn) {
+  if (length > most_) {
     broken_ = true;
     return false;
   }

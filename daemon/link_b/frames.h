@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace hvd {
 
@@ -13,13 +14,17 @@ std::string Frame(std::string_view message);
 // Cuts whole frames out of a stream's bytes.
 class FrameCutter {
  public:
+  explicit FrameCutter(size_t most = kMostFrameIn) : most_(most) {}
   void Take(std::string_view bytes) { buffer_ += bytes; }
   // True: the next message is in `message`.
   bool Next(std::string* message);
-  // A length beyond kMostFrameIn came: not one of ours.
+  // A length beyond the most came: not one of ours.
   bool broken() const { return broken_; }
+  // What has come of the next one: another cutter goes on with it.
+  std::string TakeRest() { return std::move(buffer_); }
 
  private:
+  size_t most_;
   std::string buffer_;
   bool broken_ = false;
 };

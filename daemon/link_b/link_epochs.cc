@@ -48,7 +48,9 @@ void LinkServer::Carry(const EpochActions& actions) {
         TellLeft(action);
         break;
       case Kind::kAbort:
-        if (memories_.count(action.epoch) != 0) memories_[action.epoch]->Abort(action.text);
+        if (memories_.count(action.epoch) == 0) break;
+        memories_[action.epoch]->Abort(action.text);
+        options_.store->EndWaits(action.text);  // what they wait for may never come
         break;
       case Kind::kRefuse:
         message.mutable_refused()->set_message(action.text);

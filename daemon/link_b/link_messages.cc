@@ -19,17 +19,28 @@ bool SameSecret(const std::string& a, const std::string& b) {
   return difference == 0;
 }
 
+std::string OtherProtocol(uint32_t protocol, const std::string& version) {
+  return absl::StrCat("libhvd ", version, " speaks protocol ", protocol,
+                      " to its daemon, hvdd " HVD_VERSION " speaks ", kLinkBProtocol,
+                      "; install the same version of both");
+}
+
+constexpr const char* kWrongToken = "HVD_LINK does not belong to this job (wrong token)";
+
 }  // namespace
 
 void LinkServer::Handle(LinkPeer* peer, const std::string& bytes) {
   v1::ToDaemon message;
-  if (!message.ParseFromString(bytes) || message.has_claim() != (peer->rank < 0)) {
+  const bool parsed = message.ParseFromString(bytes);
+  if (!parsed || (message.has_claim() || message.has_store_claim()) != (peer->rank < 0)) {
     return TurnAway(*peer, kSentNoMessage);
   }
   switch (message.kind_case()) {
     case v1::ToDaemon::kClaim:
       return Claim(peer, message.claim().token(), message.claim().protocol(),
                    message.claim().version());
+    case v1::ToDaemon::kStoreClaim:
+      return ClaimStore(peer, message.store_claim());
     case v1::ToDaemon::kJoin:
       return Carry(
           book_.Join(peer->rank, message.join().after_epoch(), message.join().memory_bytes()));
@@ -103,15 +114,11 @@ int LinkServer::FindToken(const std::string& token) const {
 
 void LinkServer::Claim(LinkPeer* peer, const std::string& token, uint32_t protocol,
                        const std::string& version) {
-  if (protocol != kLinkBProtocol) {
-    return Refuse(peer, absl::StrCat("libhvd ", version, " speaks protocol ", protocol,
-                                     " to its daemon, hvdd " HVD_VERSION " speaks ", kLinkBProtocol,
-                                     "; install the same version of both"));
-  }
+  if (protocol != kLinkBProtocol) return Refuse(peer, OtherProtocol(protocol, version));
   const int rank = FindToken(token);
   if (rank < 0) {
     TellOfStranger(*peer, "has a wrong token in its HVD_LINK");
-    return Refuse(peer, "HVD_LINK does not belong to this job (wrong token)");
+    return Refuse(peer, kWrongToken);
   }
   // Its former link may have closed in the same moment, unheard as yet.
   if (peers_.count(ranks_[rank].peer) != 0) OnPeer(ranks_[rank].peer, 0);
@@ -129,6 +136,33 @@ void LinkServer::Claim(LinkPeer* peer, const std::string& token, uint32_t protoc
   ranks_[rank].peer = peer->fd();
   book_.Back(rank);
   Welcome(peer);
+}
+
+// It is none of the rank's own: the rank stays who it is, whether it has been claimed or not.
+void LinkServer::ClaimStore(LinkPeer* peer, const v1::StoreClaim& claim) {
+  if (claim.protocol() != kLinkBProtocol) {
+    return RefuseStore(peer, OtherProtocol(claim.protocol(), claim.version()));
+  }
+  const int rank = FindToken(claim.token());
+  if (rank < 0) {
+    TellOfStranger(*peer, "has a wrong token in its HVD_LINK");
+    return RefuseStore(peer, kWrongToken);
+  }
+  const int fd = peer->fd();
+  loop_.Forget(fd);
+  NoLongerUnclaimed(fd);
+  std::string rest = peer->TakeRest();
+  options_.store->Adopt(rank, peer->TakeSocket(), std::move(rest));
+  peers_.erase(fd);
+}
+
+void LinkServer::RefuseStore(LinkPeer* peer, const std::string& text) {
+  StoreAnswer answer;
+  answer.outcome = StoreOutcome::kRefused;
+  answer.text = text;
+  peer->Send(EncodeStoreAnswer(answer).Whole(), {}, nullptr);
+  peer->Flush();
+  Close(peer->fd());
 }
 
 void LinkServer::Welcome(LinkPeer* peer) {

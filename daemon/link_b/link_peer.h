@@ -32,6 +32,9 @@ class LinkPeer {
   // message takes.
   bool Read();
   bool NextMessage(std::string* message) { return cutter_.Next(message); }
+  // For whoever goes on with this connection: its socket, and what has come behind the messages.
+  UniqueFd TakeSocket() { return std::move(socket_); }
+  std::string TakeRest() { return cutter_.TakeRest(); }
   // What came is none of ours: a message too long, or more descriptors than any takes.
   bool broken() const { return cutter_.broken() || laden_; }
   // The descriptors that came with what was read.

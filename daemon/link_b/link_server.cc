@@ -123,7 +123,10 @@ void LinkServer::Abort(uint64_t epoch, std::string cause) {
 }
 
 void LinkServer::Stop(std::string cause) {
-  loop_.Post([this, cause = std::move(cause)] { Carry(book_.Stop(cause)); });
+  loop_.Post([this, cause = std::move(cause)] {
+    Carry(book_.Stop(cause));
+    options_.store->Stop(cause);
+  });
 }
 
 // ---- connections ----

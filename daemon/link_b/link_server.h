@@ -16,6 +16,7 @@
 #include "daemon/link_b/epoch_book.h"
 #include "daemon/link_b/epoch_memory.h"
 #include "daemon/link_b/link_peer.h"
+#include "daemon/link_b/store_relay.h"
 #include "daemon/loop.h"
 #include "daemon/progress_watch.h"
 #include "daemon/rank_table.h"
@@ -35,6 +36,7 @@ struct LinkServerOptions {
   std::string epoch_secret;
   UniqueFd listener;                        // the way back; may be invalid
   std::function<void(v1::Event)> on_event;  // links thread
+  StoreRelay* store = nullptr;              // gets the connections of the store's
   StallPolicy stall;
   // The ranks' timelines on their way to the driver (links thread): how many bytes may be given
   // now, some frames, and that there will be no more.
@@ -106,6 +108,8 @@ class LinkServer {
   void NoteInitFailed(int rank, const std::string& why);
   void Claim(LinkPeer* peer, const std::string& token, uint32_t protocol,
              const std::string& version);
+  void ClaimStore(LinkPeer* peer, const v1::StoreClaim& claim);
+  void RefuseStore(LinkPeer* peer, const std::string& text);
   void Welcome(LinkPeer* peer);
   void Refuse(LinkPeer* peer, const std::string& message);
 

@@ -72,7 +72,7 @@ bool OutputQueue::Cut(int index, OutputPiece* piece) {
   const size_t size = std::min(whole, static_cast<size_t>(window_.Piece()));
   *piece = {index, stream.data.substr(0, size), 0, false};
   stream.data.erase(0, size);
-  window_.Sent(size, Clock::now());
+  window_.Sent(size, CreditWindow::Clock::now());
   stream.skipped_at -= std::min(size, stream.skipped_at);
   if (stream.skipped_at == 0) piece->skipped_lines = std::exchange(stream.skipped_lines, 0);
   if (stream.data.empty() && stream.ended) piece->end = stream.end_sent = true;
@@ -81,7 +81,7 @@ bool OutputQueue::Cut(int index, OutputPiece* piece) {
 
 void OutputQueue::Acked(uint64_t total) {
   const std::lock_guard lock(mutex_);
-  window_.Acked(total, Clock::now());
+  window_.Acked(total, CreditWindow::Clock::now());
   changed_.notify_all();
 }
 

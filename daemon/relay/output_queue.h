@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/relay/credit_window.h"
+#include "proto/credit_window.h"
 
 namespace hvd {
 

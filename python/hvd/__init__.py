@@ -53,6 +53,7 @@ from .errors import (
     MismatchError,
     NotInitializedError,
     RankError,
+    TimedOutError,
     UnsupportedError,
 )
 from .objects import allgather_object, broadcast_object
@@ -87,20 +88,25 @@ from .ops import (
     grouped_reducescatter_async,
     join,
     poll,
+    recv,
+    recv_async,
     reducescatter,
     reducescatter_async,
+    send,
+    send_async,
     synchronize,
     wait,
 )
 from .process_sets import ProcessSet
+from .store import Store
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AbortedError", "Adasum", "Average", "Bucket", "DuplicateError", "Error",
     "HorovodInternalError", "InternalError", "InvalidError", "JobError", "LaunchError", "Max",
-    "Min", "MismatchError", "NotInitializedError", "ProcessSet", "Product", "RankError", "Sum",
-    "UnsupportedError",
+    "Min", "MismatchError", "NotInitializedError", "ProcessSet", "Product", "RankError", "Store",
+    "Sum", "TimedOutError", "UnsupportedError",
     "add_process_set", "allgather", "allgather_async", "allgather_object", "alloc", "allreduce",
     "allreduce_", "allreduce_async", "allreduce_async_", "alltoall", "alltoall_async",
     "barrier", "broadcast", "broadcast_", "broadcast_async", "broadcast_async_",
@@ -110,7 +116,8 @@ __all__ = [
     "grouped_allreduce_", "grouped_allreduce_async", "grouped_allreduce_async_",
     "grouped_reducescatter", "grouped_reducescatter_async", "init", "is_homogeneous",
     "is_initialized", "join", "library_version", "local_rank", "local_size", "metrics",
-    "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built", "poll", "rank",
-    "reducescatter", "reducescatter_async", "remove_process_set", "rocm_built", "run", "shutdown",
-    "size", "start_timeline", "stop_timeline", "synchronize", "wait",
+    "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built", "poll", "rank", "recv",
+    "recv_async", "reducescatter", "reducescatter_async", "remove_process_set", "rocm_built", "run",
+    "send", "send_async", "shutdown", "size", "start_timeline", "stop_timeline", "synchronize",
+    "wait",
 ]

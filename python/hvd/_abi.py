@@ -133,6 +133,12 @@ class BucketOptionsStruct(ctypes.Structure):
     ]
 
 
+class StoreValueStruct(ctypes.Structure):
+    """hvd_store_value_t."""
+
+    _fields_ = [("data", c_void_p), ("bytes", c_size_t)]
+
+
 def tensor_struct(address: int, shape: tuple[int, ...], dtype: int) -> TensorStruct:
     """A contiguous tensor in host memory."""
     made = TensorStruct()

@@ -83,6 +83,18 @@ class Collectives:
         return submit(_held.hvd_broadcast_async, (source.reference, target.reference, options),
                       (tensor, source, output, target), output)
 
+    # ---- one tensor from rank to rank ----
+
+    def send(self, tensor: Any, destination: int, tag: int, options: object) -> Handle:
+        source = self.describe(tensor)
+        return submit(_held.hvd_send_async, (source.reference, destination, _tag(tag), options),
+                      (tensor, source), None)
+
+    def recv(self, tensor: Any, sender: int, tag: int, options: object) -> Handle:
+        target = self.describe(tensor, True)
+        return submit(_held.hvd_recv_async, (target.reference, sender, _tag(tag), options),
+                      (tensor, target), tensor)
+
     def _ends(self, tensor: Any, output: Any) -> tuple[Any, Any, Any]:
         if output is tensor:
             target = self.describe(tensor, True)
@@ -207,6 +219,12 @@ class Collectives:
         return submit(_held.hvd_alltoall_async,
                       (source.reference, rows, 0 if splits is None else len(splits), None, options),
                       (tensor, source), None, take)
+
+
+def _tag(tag: int) -> ctypes.c_int64:
+    if not -2**63 <= tag < 2**63:
+        raise errors.invalid(f"tag is {tag}; it must fit 64 bits")
+    return ctypes.c_int64(tag)
 
 
 def scattered_rows(rows: int, process_set: ProcessSet) -> int:

@@ -9,7 +9,7 @@ import ctypes
 import os
 import pathlib
 from collections.abc import Iterator
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 
 from . import _abi, errors
 
@@ -118,6 +118,17 @@ def _declare(library: ctypes.CDLL) -> None:
         ("hvd_bucket_ready", c_int32, [c_void_p, c_int32]),
         ("hvd_bucket_wait", c_int32, simple),
         ("hvd_bucket_destroy", None, simple),
+        ("hvd_store_set", c_int32, [c_char_p, c_char_p, c_size_t]),
+        ("hvd_store_add", c_int32, [c_char_p, c_int64, POINTER(c_int64)]),
+        ("hvd_store_compare_set", c_int32, [c_char_p] + 3 * [POINTER(_abi.StoreValueStruct)]),
+        ("hvd_store_delete", c_int32, [c_char_p, POINTER(c_int32)]),
+        ("hvd_store_count", c_int32, [POINTER(c_int64)]),
+        ("hvd_store_begin_get", c_int32, [c_char_p, c_double, POINTER(c_void_p)]),
+        ("hvd_store_begin_wait", c_int32,
+         [POINTER(c_char_p), c_int32, c_double, POINTER(c_void_p)]),
+        ("hvd_store_wait_for", c_int32, [c_void_p, c_int64, POINTER(c_int32)]),
+        ("hvd_store_end", c_int32, [c_void_p, POINTER(_abi.StoreValueStruct)]),
+        ("hvd_store_free", None, [POINTER(_abi.StoreValueStruct)]),
     ):
         function = getattr(library, name)
         function.restype = result

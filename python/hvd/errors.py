@@ -5,6 +5,7 @@
     │   └── DuplicateError                    the name is pending on this rank already
     ├── NotInitializedError (ValueError)      before init(), after shutdown(), in a fork's child
     ├── UnsupportedError (NotImplementedError)
+    ├── TimedOutError (TimeoutError)          a key of the store did not come in time
     ├── LaunchError                           the launcher's link is missing, refused or broken
     ├── JobError                              hvd.run: the job failed
     │   └── RankError                         a rank raised; the text is its traceback
@@ -57,6 +58,10 @@ class LaunchError(Error):
     """The launcher's link is missing, refused or broken."""
 
 
+class TimedOutError(Error, TimeoutError):
+    """A key of the store did not come in time; the text names it."""
+
+
 class JobError(Error):
     """The job of an hvd.run failed: `exit_code` is hvdrun's, the text what it said."""
 
@@ -92,7 +97,7 @@ _CLASSES: dict[int, type[Error]] = {
     _abi.ERR_DUPLICATE: DuplicateError,
     _abi.ERR_ABORTED: AbortedError,
     _abi.ERR_UNSUPPORTED: UnsupportedError,
-    _abi.ERR_TIMEOUT: Error,
+    _abi.ERR_TIMEOUT: TimedOutError,
     _abi.ERR_LAUNCH: LaunchError,
     _abi.ERR_INTERNAL: InternalError,
 }

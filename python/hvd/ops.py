@@ -229,6 +229,33 @@ def grouped_reducescatter(tensors: Sequence[Array], name: str | None = None, op:
                                             postscale_factor).wait())
 
 
+def send_async(tensor: Array, destination: int, tag: int = 0,
+               process_set: ProcessSet = global_process_set) -> Handle:
+    """Sends the tensor to `destination`, a global rank, without the others. Belongs to that rank's
+    recv from here with this tag, in their order; both must have the same dtype and number of
+    elements, else both raise MismatchError. Two ranks may both send first."""
+    return _collectives().send(tensor, destination, tag, _options("", None, process_set))
+
+
+def send(tensor: Array, destination: int, tag: int = 0,
+         process_set: ProcessSet = global_process_set) -> None:
+    """send_async, and waits until the receiver has asked for it and it is on its way or there."""
+    send_async(tensor, destination, tag, process_set).wait()
+
+
+def recv_async(tensor: Array, source: int, tag: int = 0,
+               process_set: ProcessSet = global_process_set) -> Handle:
+    """Receives into `tensor`, which must be contiguous and writable, what the global rank `source`
+    sends here with this tag. The handle's result is the tensor."""
+    return _collectives().recv(tensor, source, tag, _options("", None, process_set))
+
+
+def recv(tensor: Array, source: int, tag: int = 0,
+         process_set: ProcessSet = global_process_set) -> Array:
+    """recv_async, and waits. Returns the tensor."""
+    return recv_async(tensor, source, tag, process_set).wait()
+
+
 def barrier(process_set: ProcessSet = global_process_set) -> None:
     """Returns when every member has called it and all that this rank submitted before is done."""
     LIBRARY.check(LIBRARY.released.hvd_barrier(_options("barrier", None, process_set)))

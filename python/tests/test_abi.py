@@ -34,7 +34,7 @@ def test_numbers(header):
     (_abi.TensorStruct, "hvd_tensor_t"), (_abi.OptionsStruct, "hvd_options_t"),
     (_abi.InitOptionsStruct, "hvd_init_options_t"),
     (_abi.BucketOptionsStruct, "hvd_bucket_options_t"),
-    (_abi.ErrorInfoStruct, "hvd_error_info_t")])
+    (_abi.ErrorInfoStruct, "hvd_error_info_t"), (_abi.StoreValueStruct, "hvd_store_value_t")])
 def test_structs(header, struct, name):
     body = re.search(rf"typedef struct {name} \{{(.*?)\}} {name};", header, flags=re.S).group(1)
     body = re.sub(r"void \(\*(\w+)\)\([^)]*\);", r"void* \1;", body)

@@ -23,14 +23,38 @@ absl::Status CheckScalar(RequestKind kind, int ndim) {
       "shape [1]");
 }
 
+std::string MembersOf(const Membership& set) {
+  return set.id == HVD_GLOBAL_PROCESS_SET ? std::to_string(set.size()) + " ranks"
+                                          : "members of process set " + std::to_string(set.id);
+}
+
+// The tensor is what is sent, or where it comes: `input` in both cases.
+absl::Status CheckPair(const Call& call, const Membership& set, Request* request) {
+  const bool sends = call.kind == RequestKind::kSend;
+  const char* what = sends ? "destination" : "source";
+  if (!request->name.empty()) {
+    return absl::InvalidArgumentError(
+        "options.name: sends and receives are told apart by their tag; give no name");
+  }
+  const auto at = std::lower_bound(set.ranks.begin(), set.ranks.end(), call.peer);
+  if (at == set.ranks.end() || *at != call.peer) {
+    return absl::InvalidArgumentError(std::string(what) + ": rank " + std::to_string(call.peer) +
+                                      " is not one of the " + MembersOf(set));
+  }
+  request->peer = static_cast<int>(at - set.ranks.begin());
+  request->tag = call.tag;
+  request->unnamed = false;
+  request->output = sends ? nullptr : call.input->data;
+  if (request->peer != set.index) return absl::OkStatus();
+  return absl::InvalidArgumentError(std::string(what) + ": rank " + std::to_string(call.peer) +
+                                    " is this rank itself; copy the tensor instead");
+}
+
 absl::Status CheckRoot(int32_t root, const Membership& set, Request* request) {
   const auto at = std::lower_bound(set.ranks.begin(), set.ranks.end(), root);
   if (at == set.ranks.end() || *at != root) {
-    const std::string members = set.id == HVD_GLOBAL_PROCESS_SET
-                                    ? std::to_string(set.size()) + " ranks"
-                                    : "members of process set " + std::to_string(set.id);
     return absl::InvalidArgumentError("options.root: rank " + std::to_string(root) +
-                                      " is not one of the " + members);
+                                      " is not one of the " + MembersOf(set));
   }
   request->signature.root = root;
   request->root_index = static_cast<int>(at - set.ranks.begin());
@@ -149,13 +173,15 @@ absl::Status CheckCall(const Call& call, const Membership& set, Request* request
   request->unnamed = request->name.empty();
   if (call.kind == RequestKind::kBarrier) return absl::OkStatus();
 
-  if (absl::Status status = CheckTensor(call.input, "input"); !status.ok()) return status;
-  if (absl::Status status = CheckData(*call.input, "input"); !status.ok()) return status;
+  const char* what = IsPair(call.kind) ? "tensor" : "input";
+  if (absl::Status status = CheckTensor(call.input, what); !status.ok()) return status;
+  if (absl::Status status = CheckData(*call.input, what); !status.ok()) return status;
   if (absl::Status status = CheckScalar(call.kind, call.input->ndim); !status.ok()) return status;
   signature.dtype = static_cast<uint32_t>(call.input->dtype);
   signature.ndim = call.input->ndim;
   std::copy_n(call.input->shape, signature.ndim, signature.shape.begin());
   request->input = call.input->data;
+  if (IsPair(call.kind)) return CheckPair(call, set, request);
 
   absl::Status status = CheckOutput(call, set, request);
   if (status.ok() && call.kind == RequestKind::kBroadcast) {

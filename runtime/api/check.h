@@ -31,6 +31,8 @@ struct Call {
   hvd_options_t options = HVD_OPTIONS_INIT;
   const int64_t* splits = nullptr;  // of an alltoall
   int32_t split_count = 0;
+  int32_t peer = 0;  // of a send or receive: global rank
+  int64_t tag = 0;   // likewise
 };
 // InvalidArgument or Unimplemented when it is wrong; else fills `request`.
 absl::Status CheckCall(const Call& call, const Membership& set, Request* request);

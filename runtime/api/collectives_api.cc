@@ -15,6 +15,13 @@ Call Of(RequestKind kind, const hvd_tensor_t* input, const hvd_tensor_t* output)
   return call;
 }
 
+Call PairOf(RequestKind kind, const hvd_tensor_t* tensor, int32_t peer, int64_t tag) {
+  Call call = Of(kind, tensor, nullptr);
+  call.peer = peer;
+  call.tag = tag;
+  return call;
+}
+
 GroupCall GroupOf(RequestKind kind, const hvd_tensor_t* inputs, const hvd_tensor_t* outputs,
                   int32_t count) {
   GroupCall call;
@@ -94,6 +101,23 @@ hvd_status_t hvd_broadcast(const hvd_tensor_t* input, const hvd_tensor_t* output
 hvd_status_t hvd_broadcast_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                  const hvd_options_t* options, hvd_handle_t* handle) {
   return hvd::CallAsync(hvd::Of(RequestKind::kBroadcast, input, output), options, handle);
+}
+
+hvd_status_t hvd_send(const hvd_tensor_t* tensor, int32_t destination, int64_t tag,
+                      const hvd_options_t* options) {
+  return hvd::CallBlocking(hvd::PairOf(RequestKind::kSend, tensor, destination, tag), options);
+}
+hvd_status_t hvd_send_async(const hvd_tensor_t* tensor, int32_t destination, int64_t tag,
+                            const hvd_options_t* options, hvd_handle_t* handle) {
+  return hvd::CallAsync(hvd::PairOf(RequestKind::kSend, tensor, destination, tag), options, handle);
+}
+hvd_status_t hvd_recv(const hvd_tensor_t* tensor, int32_t source, int64_t tag,
+                      const hvd_options_t* options) {
+  return hvd::CallBlocking(hvd::PairOf(RequestKind::kReceive, tensor, source, tag), options);
+}
+hvd_status_t hvd_recv_async(const hvd_tensor_t* tensor, int32_t source, int64_t tag,
+                            const hvd_options_t* options, hvd_handle_t* handle) {
+  return hvd::CallAsync(hvd::PairOf(RequestKind::kReceive, tensor, source, tag), options, handle);
 }
 
 hvd_status_t hvd_grouped_allreduce(const hvd_tensor_t* inputs, const hvd_tensor_t* outputs,

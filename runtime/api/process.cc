@@ -9,6 +9,8 @@
 #include "proto/hmac_sha256.h"
 #include "runtime/collective/kernels/float_rules.h"
 #include "runtime/engine/config.h"
+#include "runtime/session/linked_store.h"
+#include "runtime/session/local_store.h"
 #include "runtime/transport/tcp/tcp_transport.h"
 #include "runtime/transport/transport_choice.h"
 #include "runtime/transport/ucx/ucx_transport.h"
@@ -76,6 +78,19 @@ std::shared_ptr<Engine> Process::engine() const {
   if (forked_child.load(std::memory_order_relaxed)) return nullptr;
   std::lock_guard<std::mutex> lock(engine_mutex_);
   return engine_;
+}
+
+absl::StatusOr<Store*> Process::store() {
+  const std::lock_guard<std::mutex> lock(store_mutex_);
+  if (store_ != nullptr) return store_.get();
+  auto link = ReadLink();
+  if (!link.ok()) return link.status();
+  if (link->has_value()) {
+    store_ = std::make_unique<LinkedStore>(**std::move(link));
+  } else {
+    store_ = std::make_unique<LocalStore>();
+  }
+  return store_.get();
 }
 
 absl::Status Process::Init(const StaticSets& sets) {

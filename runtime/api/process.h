@@ -11,6 +11,7 @@
 #include "runtime/api/process_sets.h"
 #include "runtime/engine/engine.h"
 #include "runtime/session/arena.h"
+#include "runtime/session/store.h"
 
 namespace hvd {
 
@@ -34,6 +35,9 @@ class Process {
   ProcessSets& sets() { return sets_; }
   const ProcessSets& sets() const { return sets_; }
   HandleTable& handles() { return handles_; }
+  // The job's key-value store, before hvd_init as well as after hvd_shutdown; it is sought at the
+  // first call. Lives as long as the process.
+  absl::StatusOr<Store*> store();
   // Behind hvd_alloc; lives as long as the process.
   Arena& arena() { return arena_; }
   // In a child that was forked from a process that has used hvd.
@@ -60,6 +64,8 @@ class Process {
   ProcessSets sets_;
   HandleTable handles_;
   Arena arena_;
+  std::mutex store_mutex_;
+  std::unique_ptr<Store> store_;  // made under store_mutex_, and stays
 };
 
 }  // namespace hvd

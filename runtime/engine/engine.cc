@@ -44,6 +44,7 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
       tuner_(std::move(tuner)),
       timeline_(world_->watch()),
       metrics_(world_->watch()),
+      pairs_(world_.get()),
       stall_(world_->watch(), world_->members()),
       batch_wait_us_(config.batch_wait_us),
       fusion_threshold_(config.fusion_threshold),
@@ -118,6 +119,7 @@ absl::Status Engine::EnterLocked(Request* request, bool caller_waits) {
   if (joining_ != nullptr) return RefuseJoinedLocked(*request);
   // The others know already that nothing more comes.
   if (leaving_) return absl::AbortedError(kHasLeft);
+  if (IsPair(request->signature.kind)) return EnterPairLocked(request);
   LocalName* name = names_.FindFor(*request);
   request->local = name;
   if (!name->prepared) {
@@ -217,10 +219,12 @@ absl::Status Engine::SubmitPartLocked(const Request& first, Request* request) {
   }
 }
 
-// At once when a batch is full.
+// At once when a batch is full, and for sends and receives: there is nothing to go with.
 void Engine::ArmTimer() {
   const size_t open = world_->board().open_bytes();
-  if (open > 0 && open >= static_cast<size_t>(fusion_threshold_.load(std::memory_order_relaxed))) {
+  const bool full =
+      open > 0 && open >= static_cast<size_t>(fusion_threshold_.load(std::memory_order_relaxed));
+  if (full || pairs_.active()) {
     timer_.ArmNow();
   } else {
     timer_.Arm(std::chrono::microseconds(batch_wait_us_.load(std::memory_order_relaxed)));
@@ -261,7 +265,7 @@ absl::Status Engine::Run(Request* request) {
 // With the role free. True: the request is done already.
 bool Engine::BeginRunLocked(Request* request, std::unique_lock<std::mutex>* lock) {
   try {
-    if (MayEndAtOnceLocked(*request)) {
+    if (request->local != nullptr && MayEndAtOnceLocked(*request)) {
       world_->waiter().Ring();
       if (EndAtOnceLocked(request)) return true;
     }
@@ -269,7 +273,7 @@ bool Engine::BeginRunLocked(Request* request, std::unique_lock<std::mutex>* lock
     return false;
   } catch (const std::bad_alloc& error) {
     const Role role(this, lock);
-    at_work_ = request->local->name;
+    if (request->local != nullptr) at_work_ = request->local->name;
     BreakThrown(error);
     return true;
   }

@@ -3,7 +3,8 @@
 //
 // A request goes one of two ways. A small tensor whose set lies on one host goes directly: marks
 // and tensors side by side in shared memory (direct.h). Everything else goes through the board and
-// its log of batches, which every rank executes in the same order, fused (fusion.h).
+// its log of batches, which every rank executes in the same order, fused (fusion.h). Sends and
+// receives concern two ranks and go a way of their own (pairs.h).
 //
 // Threads: Submit, Wait, Run and Poll from any thread. One thread at a time is the executor: the
 // one that waits (caller-runs) or the engine thread ("hvd-engine"), which looks a short while after
@@ -29,6 +30,7 @@
 #include "runtime/engine/epoch_world.h"
 #include "runtime/engine/metrics.h"
 #include "runtime/engine/names.h"
+#include "runtime/engine/pairs.h"
 #include "runtime/engine/request.h"
 #include "runtime/engine/stall.h"
 #include "runtime/engine/timeline.h"
@@ -117,6 +119,11 @@ class Engine {
   void MarkInPlace(LocalName* name);
   absl::Status MarkOnBoard(LocalName* name);
   void SubmitDeferredLocked();
+  // engine_pairs.cc: sends and receives.
+  absl::Status EnterPairLocked(Request* request);
+  bool MovePairs();
+  bool StepPairs();
+  void FinishParcels();
   // engine_numbers.cc: who goes directly.
   void FindNumberLocked(LocalName* name);
   bool WantsNumber(const LocalName& name) const;
@@ -222,6 +229,7 @@ class Engine {
   std::unique_ptr<Tuner> tuner_;  // null: none, or done
   Timeline timeline_;             // the executor's
   Metrics metrics_;               // the executor's
+  Pairs pairs_;                   // submitters', under mutex_; the executor's
   StallAnswer stall_;             // the executor's
   bool waited_ = false;           // the executor's: for others, since it last had work
   // The executor's: what it executes out of a batch; null: nothing, or only others have it.

@@ -39,14 +39,17 @@ absl::Status Engine::JoinLocked(LocalName* name) {
   name->board_number = *number;
   by_number_[*number] = name;
   joining_ = name->pending;
+  pairs_.SetAway(PairWord::kJoined);
   return absl::OkStatus();
 }
 
 // One of those that were pending when this rank joined or left, or the join itself.
 void Engine::CompleteAwayLocked(const Request& request) {
-  if (request.local->direct) world_->board().GiveUp(*request.local->name);
+  if (request.local != nullptr && request.local->direct)
+    world_->board().GiveUp(*request.local->name);
   if (&request != joining_) return;
   joining_ = nullptr;
+  pairs_.SetAway(PairWord::kAsks);
   ++rounds_;
   names_.RestartUnnamed();
 }

@@ -41,6 +41,7 @@ absl::Status Engine::BeginLeaveLocked() {
   leaving_ = leave_.submitted.ok();
   // What this rank has marked directly stays marked.
   if (world_->direct() != nullptr) world_->direct()->Leave(rounds_ + 1);
+  if (leaving_) pairs_.SetAway(PairWord::kLeft);
   if (leaving_) NoteLeftLocked();
   return leave_.submitted;
 }

@@ -29,7 +29,7 @@ void Engine::ExecuteUntil(absl::FunctionRef<bool()> stop) {
 // What can be done without waiting.
 void Engine::PollDirect() {
   try {
-    while (StepDirect()) {
+    while (StepDirect() || StepPairs()) {
     }
   } catch (const std::exception& error) {
     BreakThrown(error);
@@ -59,7 +59,7 @@ void Engine::Execute(absl::FunctionRef<bool()> stop) {
     activity.state.store(RankState::kWaiting, std::memory_order_relaxed);
     const absl::Status waited = WaitForOthers([&] {
       return DirectIsReady() || stop() || world_->board().HasNext() || world_->board().HasOpen() ||
-             (world_->leader() != nullptr && StepAgreement()) ||
+             (pairs_.active() && MovePairs()) || (world_->leader() != nullptr && StepAgreement()) ||
              stopping_.load(std::memory_order_relaxed);
     });
     activity.state.store(RankState::kIdle, std::memory_order_relaxed);
@@ -70,6 +70,7 @@ void Engine::Execute(absl::FunctionRef<bool()> stop) {
 // One thing that can be done now; false if there is nothing.
 bool Engine::Step() {
   if (StepDirect()) return true;
+  if (pairs_.active() && StepPairs()) return true;
   if (world_->leader() != nullptr && StepAgreement()) return true;
   return StepLog();
 }
@@ -169,6 +170,7 @@ void Engine::EndAll() {
   }
   while (StepDirect()) {
   }
+  FinishParcels();
   CompleteAll(absl::AbortedError(kHasLeft));
   watched_.clear();
 }
@@ -199,7 +201,7 @@ bool Engine::BreakIfBroken(const absl::Status& status) {
 }
 
 void Engine::CompleteLocked(Request* request) {
-  request->local->pending = nullptr;
+  if (request->local != nullptr) request->local->pending = nullptr;
   AddPending(-1);
   if (joining_ != nullptr || leaving_) CompleteAwayLocked(*request);
   RankActivity& activity = world_->activity();
@@ -278,6 +280,7 @@ void Engine::CompleteAll(const absl::Status& status) {
     for (LocalName* name : names_.Pending()) end(std::exchange(name->pending, nullptr));
     for (Request* request : deferred_) end(request);
     deferred_.clear();
+    for (Request* request : pairs_.TakeAll()) end(request);
     marked_.clear();
     marked_count_.store(0, std::memory_order_relaxed);
     pending_.store(0);

@@ -5,25 +5,28 @@
 
 #include "runtime/collective/hierarchical_collectives.h"
 #include "runtime/collective/host_collectives.h"
+#include "runtime/engine/message_pair_link.h"
 #include "runtime/transport/usable_cores.h"
 
 namespace hvd {
 namespace {
 
 constexpr uint16_t kCollectiveChannel = kAgreementChannel + 1;
-constexpr int kChannelsPerSet = 2;
+constexpr uint16_t kPairChannel = kCollectiveChannel + 1;
+constexpr int kChannelsPerSet = 3;
 
 size_t Aligned(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
-// What a process set has of the host memory: a board, the collectives' region, the direct path's
-// where there is one.
+// What a process set has of the host memory: a board, the collectives' region, where its pairs of
+// ranks have theirs, the direct path's where there is one.
 struct RegionShape {
   RegionShape(const Topology& set, int host)
       : collectives_at(Aligned(Board::Bytes(set.hosts()[host].ranks, set.size()))),
-        direct_at(collectives_at +
-                  Aligned(HostCollectives::HostRegionBytes(set.hosts()[host].ranks))),
+        pairs_at(collectives_at +
+                 Aligned(HostCollectives::HostRegionBytes(set.hosts()[host].ranks))),
+        direct_at(pairs_at + Aligned(PairPlaces::Bytes(set.hosts()[host].ranks))),
         bytes(direct_at + (set.hosts().size() > 1 ? 0 : Direct::Bytes(set.hosts()[host].ranks))) {}
-  const size_t collectives_at, direct_at, bytes;
+  const size_t collectives_at, pairs_at, direct_at, bytes;
 };
 
 // The set's ranks, by host; and the index of `rank` among them.
@@ -132,8 +135,29 @@ int EpochWorld::LocalRankInJob(int local_rank) const {
 void EpochWorld::GiveMemoryBack() {
   if (job_ == nullptr || place().local_rank != 0) return;
   board_->GiveGrown();
+  HostPairLink::GiveBack(pair_places(), job_->grant_.memory.get());
   const size_t bytes = RegionShape(topology_, place().host).bytes;
   job_->grant_.memory->GiveRegion(set_.region, bytes);
+}
+
+PairPlaces EpochWorld::pair_places() const {
+  return {region_ + RegionShape(topology_, place().host).pairs_at, place().local_size};
+}
+
+absl::StatusOr<std::unique_ptr<PairLink>> EpochWorld::PairLinkTo(int rank) {
+  const RankPlace& theirs = topology_.place(rank);
+  if (theirs.host != place().host) {
+    return std::make_unique<MessagePairLink>(
+        MessagePairPlace{transport_.get(), rank, kPairChannel, set_.id});
+  }
+  return HostPairLink::Make(
+      {job().grant_.memory.get(), pair_places(), place().local_rank, theirs.local_rank});
+}
+
+bool EpochWorld::MayHavePairLink(int rank) const {
+  const RankPlace& theirs = topology_.place(rank);
+  return theirs.host != place().host ||
+         pair_places().Of(place().local_rank, theirs.local_rank).load() != 0;
 }
 
 absl::Status EpochWorld::Connect(Session* session, const JoinOptions& options) {

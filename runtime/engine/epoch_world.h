@@ -15,6 +15,7 @@
 #include "runtime/collective/hierarchical_collectives.h"
 #include "runtime/engine/board.h"
 #include "runtime/engine/direct.h"
+#include "runtime/engine/host_pair_link.h"
 #include "runtime/engine/leader.h"
 #include "runtime/engine/set_transport.h"
 #include "runtime/engine/terms.h"
@@ -93,6 +94,14 @@ class EpochWorld {
   RankActivity& activity() { return ActivityAt(watch()); }
   // Empty in the global set: all.
   const std::vector<int>& members() const { return set_.global_ranks; }
+  // The way to another rank of the set, for sends and receives; and whether there may be somebody
+  // who has begun to use it.
+  absl::StatusOr<std::unique_ptr<PairLink>> PairLinkTo(int rank);
+  bool MayHavePairLink(int rank) const;
+  // In the job, of a rank of this set.
+  int GlobalRank(int rank) const {
+    return members().empty() ? rank : members()[static_cast<size_t>(rank)];
+  }
   // Of a removed set: its region's number may be another's. REQUIRES: no member on this host uses
   // it any more. One of them suffices: does nothing on the others.
   void GiveMemoryBack();
@@ -106,6 +115,7 @@ class EpochWorld {
   absl::Status Meet(Session* session, const JoinOptions& options);
   absl::Status Connect(Session* session, const JoinOptions& options);
   absl::Status MapRegion();
+  PairPlaces pair_places() const;
   void BuildAgreement();
   absl::Status BuildCollectives();
   absl::Status MakeCollectives();

@@ -12,6 +12,7 @@ uint64_t InputBytes(const Request& request) {
     case RequestKind::kBroadcast:
     case RequestKind::kReduceScatter:
     case RequestKind::kAlltoall:
+    case RequestKind::kSend:
       break;
     default:
       return 0;

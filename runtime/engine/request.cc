@@ -41,6 +41,10 @@ const char* KindName(RequestKind kind) {
       return "add process set";
     case RequestKind::kRemoveProcessSet:
       return "remove process set";
+    case RequestKind::kSend:
+      return "send";
+    case RequestKind::kReceive:
+      return "receive";
   }
   return "unknown";
 }

@@ -28,7 +28,12 @@ enum class RequestKind : uint32_t {
   kJoin,
   kAddProcessSet,
   kRemoveProcessSet,
+  kSend,  // these two concern one peer alone: engine/pairs.h
+  kReceive,
 };
+inline bool IsPair(RequestKind kind) {
+  return kind == RequestKind::kSend || kind == RequestKind::kReceive;
+}
 const char* KindName(RequestKind kind);
 const char* DtypeName(hvd_dtype_t dtype);
 const char* OpName(uint32_t op);  // of Signature::op
@@ -132,6 +137,8 @@ struct Request {
   // With the caller's output of an allgather or alltoall: its rows.
   int64_t output_rows = 0;
   int root_index = 0;                 // of a broadcast: the root's index in the process set
+  int peer = 0;                       // of a send or receive: the other's index there
+  int64_t tag = 0;                    // likewise: tells them apart
   std::vector<RequestPart> parts;     // of a group; then input and output above are not used
   std::vector<int64_t> splits;        // of an alltoall: rows for each rank; empty: even
   bool wants_received_splits = true;  // of an alltoall
@@ -148,7 +155,7 @@ struct Request {
   std::vector<int64_t> result_shape;     // of owned_result
   std::vector<int64_t> received_splits;  // of an alltoall
   int64_t result_number = 0;             // join: the last rank; add process set: its number
-  LocalName* local = nullptr;            // the engine's, while pending
+  LocalName* local = nullptr;            // the engine's, while pending; none of a send or receive
   Request* next_ended = nullptr;         // the engine's: of those whose observers are to be told
   bool ended_role = false;               // with it its submitter has left the executor's role
   std::atomic<bool> done{false};

@@ -109,6 +109,11 @@ absl::Status LinkSocket::Send(const std::string& bytes, int descriptor) {
   return absl::OkStatus();
 }
 
+bool LinkSocket::AwaitReadable(int milliseconds) const {
+  struct pollfd waiting = {fd_, POLLIN, 0};
+  return poll(&waiting, 1, milliseconds) > 0;
+}
+
 absl::Status LinkSocket::Fill(size_t bytes, absl::FunctionRef<absl::Status()> broken) {
   while (buffer_.size() < bytes) {
     struct pollfd waiting = {fd_, POLLIN, 0};

@@ -27,6 +27,9 @@ class LinkSocket {
   // By the inherited door, or by the path back when a wrapper closed it.
   static absl::StatusOr<int> Connect(const LinkName& link);
 
+  // False: nothing came within `milliseconds` (-1: any time), or a signal did. The link's end is
+  // something to read.
+  bool AwaitReadable(int milliseconds) const;
   // `descriptor` goes with the frame unless it is -1; it stays the caller's.
   absl::Status Send(const std::string& bytes, int descriptor = -1);
   // Waits for a frame. `broken` is asked every 50 ms: it returns the reason to give up, or OK. End

@@ -14,7 +14,8 @@ enum {
   kReady = 4,
   kLeave = 5,
   kInitFailed = 6,
-  kAskTimeline = 14
+  kAskTimeline = 14,
+  kStoreClaim = 15
 };
 
 constexpr size_t kLongestReason = 4096;
@@ -79,6 +80,11 @@ bool DecodeRest(std::string_view bytes, ToWorkerMessage* message) {
 
 std::string EncodeClaim(std::string_view token) {
   return Wrap(kClaim, WireWriter().Bytes(1, token).Number(2, kLinkBProtocol).Bytes(3, HVD_VERSION));
+}
+
+std::string EncodeStoreClaim(std::string_view token) {
+  return Wrap(kStoreClaim,
+              WireWriter().Bytes(1, token).Number(2, kLinkBProtocol).Bytes(3, HVD_VERSION));
 }
 
 std::string EncodeJoin(uint64_t after_epoch, uint64_t memory_bytes) {

@@ -11,6 +11,8 @@
 namespace hvd {
 
 std::string EncodeClaim(std::string_view token);
+// The first word on a connection of the store's.
+std::string EncodeStoreClaim(std::string_view token);
 std::string EncodeJoin(uint64_t after_epoch, uint64_t memory_bytes);
 // `arena_bytes` not 0: the arena's descriptor goes with the frame.
 std::string EncodeAddress(uint64_t epoch, std::string_view address, uint64_t arena_bytes);

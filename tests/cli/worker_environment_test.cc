@@ -26,12 +26,36 @@ TEST_CASE("what belongs to a host or a login stays there") {
 }
 
 TEST_CASE("who a process is in some launcher's eyes is not passed on, settings are") {
-  CHECK(
-      Chosen({"HVD_LINK=3", "HVD_RANK=1", "HVD_JOB_MARK=x", "HVD_HOSTFILE=f", "HOROVOD_RANK=1",
-              "RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=0", "LOCAL_WORLD_SIZE=1", "PMI_RANK=1",
-              "PMIX_ID=x", "OMPI_COMM_WORLD_RANK=1", "SLURM_PROCID=3", "SLURM_JOB_ID=7",
-              "HVD_LOG_LEVEL=debug", "HOROVOD_TIMELINE=t", "OMPI_MCA_btl=x", "NCCL_DEBUG=INFO"}) ==
-      "HOROVOD_TIMELINE=t HVD_LOG_LEVEL=debug NCCL_DEBUG=INFO OMPI_MCA_btl=x SLURM_JOB_ID=7 | ");
+  CHECK(Chosen({"HVD_LINK=3",
+                "HVD_RANK=1",
+                "HVD_JOB_MARK=x",
+                "HVD_HOSTFILE=f",
+                "HOROVOD_RANK=1",
+                "RANK=1",
+                "WORLD_SIZE=2",
+                "LOCAL_RANK=0",
+                "LOCAL_WORLD_SIZE=1",
+                "PMI_RANK=1",
+                "GROUP_RANK=1",
+                "ROLE_RANK=1",
+                "TORCHELASTIC_RUN_ID=x",
+                "PMIX_ID=x",
+                "OMPI_COMM_WORLD_RANK=1",
+                "SLURM_PROCID=3",
+                "SLURM_JOB_ID=7",
+                "HVD_LOG_LEVEL=debug",
+                "HOROVOD_TIMELINE=t",
+                "OMPI_MCA_btl=x",
+                "NCCL_DEBUG=INFO"}) ==
+        "HOROVOD_TIMELINE=t HVD_LOG_LEVEL=debug NCCL_DEBUG=INFO OMPI_MCA_btl=x SLURM_JOB_ID=7 | ");
+}
+
+TEST_CASE("a master that the user has named is passed on, an outer job's is not") {
+  CHECK(Chosen({"MASTER_ADDR=10.0.0.1", "MASTER_PORT=4000"}) ==
+        "MASTER_ADDR=10.0.0.1 MASTER_PORT=4000 | ");
+  CHECK(Chosen({"HVD_JOB_MARK=x", "MASTER_ADDR=host0"}) == " | ");
+  CHECK(Chosen({"HVD_JOB_MARK=x", "MASTER_ADDR=host0"}, {"MASTER_ADDR"}) ==
+        "MASTER_ADDR=host0 | MASTER_ADDR");
 }
 
 TEST_CASE("values pass unchanged, whatever they hold") {

@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "proto/hello.h"
 #include "tests/daemon/hvdd_fixture.h"
 #include "tests/support/patience.h"
 
@@ -29,7 +30,7 @@ std::string Read(const std::string& path) {
 TEST_CASE("hello, a launch of true, a quiet end") {
   Hvdd hvdd;
   // And which host this is.
-  CHECK(hvdd.hello().rfind("MARK 1 " HVD_VERSION " ", 0) == 0);
+  CHECK(hvdd.hello().rfind("MARK " + std::to_string(kLinkAProtocol) + " " HVD_VERSION " ", 0) == 0);
   hvdd.Launch(2, {"true"});
   const auto launched = hvdd.Await(Kind::kLaunched);
   REQUIRE(launched.has_value());

@@ -48,17 +48,28 @@ class Worker {
   // The next message; KIND_NOT_SET: none within 5 s, or the link has ended.
   v1::ToWorker Receive() {
     v1::ToWorker message;
+    message.ParseFromString(ReceiveBytes());
+    return message;
+  }
+  // The same, as it came; empty: none.
+  std::string ReceiveBytes() {
     std::string bytes;
     pollfd ready{socket_.get(), POLLIN, 0};
     while (!cutter_.Next(&bytes)) {
       char buffer[4096];
-      if (poll(&ready, 1, PatientMs(5000)) != 1) return message;
+      if (poll(&ready, 1, PatientMs(5000)) != 1) return "";
       const ssize_t n = ReceiveMail(socket_.get(), buffer, sizeof(buffer), &fds);
-      if (n <= 0) return message;
+      if (n <= 0) return "";
       cutter_.Take({buffer, static_cast<size_t>(n)});
     }
-    message.ParseFromString(bytes);
-    return message;
+    return bytes;
+  }
+  void ClaimStore(const std::string& token, uint32_t protocol = kLinkBProtocol) {
+    v1::ToDaemon message;
+    message.mutable_store_claim()->set_token(token);
+    message.mutable_store_claim()->set_protocol(protocol);
+    message.mutable_store_claim()->set_version("test");
+    Send(message);
   }
   void Claim(const std::string& token, uint32_t protocol = kLinkBProtocol) {
     v1::ToDaemon message;

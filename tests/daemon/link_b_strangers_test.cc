@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "store/store_words.h"
 #include "tests/daemon/link_b_fixture.h"
 
 namespace hvd {
@@ -50,6 +51,26 @@ TEST_CASE("strangers are told of once, and the job goes on") {
   workers.push_back(job.ComeBack());
   job.Run(&workers);
   CHECK(job.hvdd.Count(Kind::kNotice) == 1);
+}
+
+TEST_CASE("the store's calls are a rank's, too, and say of themselves why not") {
+  Job job(1);
+  StoreAnswer answer;
+  Worker wrong = job.ComeBack();
+  wrong.ClaimStore(std::string(32, '0'));
+  REQUIRE(DecodeStoreAnswer(wrong.ReceiveBytes(), &answer));
+  CHECK(answer.outcome == StoreOutcome::kRefused);
+  CHECK_THAT(answer.text, Contains("wrong token"));
+  Worker old = job.ComeBack();
+  old.ClaimStore(job.links[0].token, kLinkBProtocol - 1);
+  REQUIRE(DecodeStoreAnswer(old.ReceiveBytes(), &answer));
+  CHECK_THAT(answer.text, Contains("install the same version of both"));
+  // One that has a rank's token takes nothing from the rank's own link.
+  Worker asks = job.ComeBack();
+  asks.ClaimStore(job.links[0].token);
+  std::vector<Worker> workers;
+  workers.push_back(job.ComeBack());
+  job.Run(&workers);
 }
 
 TEST_CASE("whoever comes and goes without a word is no matter") {

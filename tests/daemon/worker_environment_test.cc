@@ -22,6 +22,9 @@ WorkerEnvironment Input() {
   in.host_name = "host1";
   in.link = "197:5:token:/path";
   in.job = "feed";
+  in.first_host = "host0";
+  in.hosts = 3;
+  in.place.host = 2;
   in.place.rank = 5;
   in.place.local_rank = 1;
   in.place.local_size = 2;
@@ -61,6 +64,32 @@ TEST_CASE("identity under all the names that programs look for, never an outer j
   CHECK(Get(environment, "HVD_LINK") == "197:5:token:/path");
   CHECK(Get(environment, "HVD_JOB_MARK") == "feed");
   CHECK(Get(environment, "PYTHONUNBUFFERED") == "1");
+}
+
+TEST_CASE("what torchrun tells a worker, and no port") {
+  const auto environment = BuildEnvironment(Input());
+  CHECK(Get(environment, "GROUP_RANK") == "2");
+  CHECK(Get(environment, "GROUP_WORLD_SIZE") == "3");
+  CHECK(Get(environment, "ROLE_RANK") == "5");
+  CHECK(Get(environment, "ROLE_WORLD_SIZE") == "6");
+  CHECK(Get(environment, "ROLE_NAME") == "default");
+  CHECK(Get(environment, "MASTER_ADDR") == "host0");
+  CHECK(Get(environment, "MASTER_PORT").empty());
+  CHECK(Get(environment, "TORCHELASTIC_RUN_ID") == "feed");
+  CHECK(Get(environment, "TORCHELASTIC_RESTART_COUNT") == "0");
+  CHECK(Get(environment, "TORCHELASTIC_MAX_RESTARTS") == "0");
+}
+
+TEST_CASE("a master and a role that the user has chosen stay, another launcher's ranks do not") {
+  WorkerEnvironment in = Input();
+  in.launcher.insert(in.launcher.end(), {"MASTER_ADDR=10.0.0.1", "MASTER_PORT=4000",
+                                         "ROLE_NAME=reader", "GROUP_RANK=77", "ROLE_RANK=77"});
+  const auto environment = BuildEnvironment(in);
+  CHECK(Get(environment, "MASTER_ADDR") == "10.0.0.1");
+  CHECK(Get(environment, "MASTER_PORT") == "4000");
+  CHECK(Get(environment, "ROLE_NAME") == "reader");
+  CHECK(Get(environment, "GROUP_RANK") == "2");
+  CHECK(Get(environment, "ROLE_RANK") == "5");
 }
 
 TEST_CASE("what the user passes on by name beats the host's own") {

@@ -1,5 +1,5 @@
 // What moves rows between ranks, for hvd.hpp, which includes it: allgather, reduce-scatter,
-// alltoall, broadcast.
+// alltoall, broadcast; and one tensor from rank to rank.
 #pragma once
 
 #include <cstddef>
@@ -182,6 +182,48 @@ Handle broadcast_async(std::vector<T>& data, int root = 0, const Name& name = {}
 template <class T>
 Handle broadcast_async(std::vector<T>& data, int root, const Options& options) {
   return broadcast_async(internal::DataOf(data), data.size(), root, options);
+}
+
+// ---- send, receive ----
+
+// `count` elements to the rank `destination`, which receives as many of the same type with the same
+// tag; see hvd_send. Returns when they are received or on their way.
+template <class T>
+void send(const T* data, size_t count, int destination, int64_t tag = 0,
+          int process_set = HVD_GLOBAL_PROCESS_SET) {
+  const internal::Tensor<T> tensor(data, count);
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.process_set = process_set;
+  internal::ThrowIfError(hvd_send(tensor.get(), destination, tag, &options));
+}
+template <class T>
+void recv(T* data, size_t count, int source, int64_t tag = 0,
+          int process_set = HVD_GLOBAL_PROCESS_SET) {
+  const internal::Tensor<T> tensor(data, count);
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.process_set = process_set;
+  internal::ThrowIfError(hvd_recv(tensor.get(), source, tag, &options));
+}
+// These return at once; the memory is hvd's until the handle is done.
+template <class T>
+Handle send_async(const T* data, size_t count, int destination, int64_t tag = 0,
+                  int process_set = HVD_GLOBAL_PROCESS_SET) {
+  const internal::Tensor<T> tensor(data, count);
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.process_set = process_set;
+  hvd_handle_t handle = 0;
+  internal::ThrowIfError(hvd_send_async(tensor.get(), destination, tag, &options, &handle));
+  return Handle(handle);
+}
+template <class T>
+Handle recv_async(T* data, size_t count, int source, int64_t tag = 0,
+                  int process_set = HVD_GLOBAL_PROCESS_SET) {
+  const internal::Tensor<T> tensor(data, count);
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.process_set = process_set;
+  hvd_handle_t handle = 0;
+  internal::ThrowIfError(hvd_recv_async(tensor.get(), source, tag, &options, &handle));
+  return Handle(handle);
 }
 
 }  // namespace hvd

@@ -304,6 +304,27 @@ HVD_EXPORT hvd_status_t hvd_grouped_reducescatter_async(const hvd_tensor_t* inpu
                                                         const hvd_options_t* options,
                                                         hvd_handle_t* handle);
 
+/* Between two ranks of a process set, without the others: `destination` (`source`) is a global rank
+ * and another than this one; there is no "from any rank". The k-th send to a rank with a tag
+ * belongs to that rank's k-th receive from here with this tag in the same set; other tags and ranks
+ * may come in any order, so that two ranks may both send first. Both tensors must have the same
+ * dtype and number of elements (0 is allowed); else both calls are HVD_ERR_MISMATCH, in the same
+ * words, and hvd goes on. A receive is done when `tensor` is written; a send when the receiver has
+ * asked for it and the tensor is on its way or there, and its memory is the caller's again.
+ *
+ * A peer that joins without its part is HVD_ERR_MISMATCH, one that leaves (hvd_shutdown) is
+ * HVD_ERR_ABORTED; what it had submitted before goes on. Any number may be pending, of any size,
+ * and any threads may call. hvd_barrier waits for this rank's own, like for all that it has
+ * submitted. Of `options` name, op and the like must keep their defaults (HVD_ERR_INVALID). */
+HVD_EXPORT hvd_status_t hvd_send(const hvd_tensor_t* tensor, int32_t destination, int64_t tag,
+                                 const hvd_options_t* options);
+HVD_EXPORT hvd_status_t hvd_send_async(const hvd_tensor_t* tensor, int32_t destination, int64_t tag,
+                                       const hvd_options_t* options, hvd_handle_t* handle);
+HVD_EXPORT hvd_status_t hvd_recv(const hvd_tensor_t* tensor, int32_t source, int64_t tag,
+                                 const hvd_options_t* options);
+HVD_EXPORT hvd_status_t hvd_recv_async(const hvd_tensor_t* tensor, int32_t source, int64_t tag,
+                                       const hvd_options_t* options, hvd_handle_t* handle);
+
 /* Returns when every rank has called it and everything that this rank submitted before is done. */
 HVD_EXPORT hvd_status_t hvd_barrier(const hvd_options_t* options);
 /* Is done when every rank has called it; what was submitted before may still be under way. */
@@ -418,6 +439,71 @@ HVD_EXPORT hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket);
 HVD_EXPORT hvd_status_t hvd_bucket_reset(hvd_bucket_t* bucket);
 /* NULL does nothing. Waits for chunks under way. */
 HVD_EXPORT void hvd_bucket_destroy(hvd_bucket_t* bucket);
+
+/* ---- the job's key-value store: for small agreements of a program's own ----
+ *
+ * Keys and values that every process of the job sees, on all hosts; it lies in hvdrun, needs no
+ * port, and ends with the job. Works before hvd_init, after hvd_shutdown and without either: who
+ * asks takes part in nothing else. Without a launcher the process has a store of its own.
+ *
+ * Any thread may call, several at once (256 calls of a rank under way). A process that the rank
+ * itself has started by exec with its environment may, too; the child of a fork of one that has
+ * used hvd may not (HVD_ERR_NOT_INITIALIZED). The calls of one thread happen in its order; every
+ * change is one step for all.
+ *
+ * Keys are text of 1 to 4096 bytes, values any bytes up to 16 MiB (HVD_ERR_INVALID names the
+ * limit); all of a job's keys and values together have 256 MiB, where a key costs 128 bytes besides
+ * (HVD_ERR_UNSUPPORTED names it, and how much is taken).
+ *
+ * timeout_s: 0 does not wait; INFINITY waits until the job ends. HVD_ERR_TIMEOUT names the keys
+ * that nobody has set. What is under way when the job is stopped, or waits when this host's epoch
+ * is broken, ends with HVD_ERR_ABORTED: hvd_last_error names the cause. HVD_ERR_LAUNCH: hvdrun's
+ * daemon on this host is gone, or does not take this process for one of the job's. */
+
+/* Bytes: of the caller's where they are given, the library's where they are got: those are given
+ * back by hvd_store_free. data NULL: none, which is not the same as an empty value. */
+typedef struct hvd_store_value_t {
+  void* data;
+  size_t bytes;
+} hvd_store_value_t;
+
+/* `value` may be NULL when bytes is 0. */
+HVD_EXPORT hvd_status_t hvd_store_set(const char* key, const void* value, size_t bytes);
+/* Waits until the key is there. */
+HVD_EXPORT hvd_status_t hvd_store_get(const char* key, double timeout_s, hvd_store_value_t* value);
+/* Adds to a number in decimal text; a key that is not there counts as 0. *sum (may be NULL) gets
+ * the new one. HVD_ERR_INVALID: the value is no such number, or the sum does not fit. */
+HVD_EXPORT hvd_status_t hvd_store_add(const char* key, int64_t delta, int64_t* sum);
+/* Sets the key to `desired` if it is as `expected`: of several that ask, one wins. A key that is
+ * not there counts as empty; so does expected NULL. *now gets what is there afterwards: who finds
+ * `desired` may have won; data is NULL where the key is still not there. */
+HVD_EXPORT hvd_status_t hvd_store_compare_set(const char* key, const hvd_store_value_t* expected,
+                                              const hvd_store_value_t* desired,
+                                              hvd_store_value_t* now);
+/* *existed (may be NULL): 1 or 0. */
+HVD_EXPORT hvd_status_t hvd_store_delete(const char* key, int32_t* existed);
+/* How many keys there are. */
+HVD_EXPORT hvd_status_t hvd_store_count(int64_t* count);
+/* Waits until all of `count` keys are there at one time. The keys of one call have 1 MiB at most.
+ */
+HVD_EXPORT hvd_status_t hvd_store_wait(const char* const* keys, int32_t count, double timeout_s);
+/* Leaves *value empty; NULL and an empty one do nothing. */
+HVD_EXPORT void hvd_store_free(hvd_store_value_t* value);
+
+/* A get or a wait that the caller looks at now and then, because it has signals, or anything else,
+ * to look at meanwhile. One thread at a time uses it; hvd_store_end ends it. */
+typedef struct hvd_store_call_t hvd_store_call_t;
+HVD_EXPORT hvd_status_t hvd_store_begin_get(const char* key, double timeout_s,
+                                            hvd_store_call_t** call);
+HVD_EXPORT hvd_status_t hvd_store_begin_wait(const char* const* keys, int32_t count,
+                                             double timeout_s, hvd_store_call_t** call);
+/* Waits for its end, `microseconds` at most; a signal's handler that has run may make it shorter.
+ * *done becomes 1 when it is there, however it went: hvd_store_end says how. */
+HVD_EXPORT hvd_status_t hvd_store_wait_for(hvd_store_call_t* call, int64_t microseconds,
+                                           int32_t* done);
+/* Frees the call and returns how it went, a get's value in *value (may be NULL). One that is not
+ * done is given up: HVD_ERR_TIMEOUT. NULL: HVD_ERR_INVALID. */
+HVD_EXPORT hvd_status_t hvd_store_end(hvd_store_call_t* call, hvd_store_value_t* value);
 
 /* The calling thread's last message; never NULL; valid until its next failing call. */
 HVD_EXPORT const char* hvd_last_error(void);

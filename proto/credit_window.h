@@ -1,16 +1,18 @@
-// How much output may be under way unacknowledged: what the link drains in about 100 ms, measured
-// by the delay of the acknowledgements. Pure.
+// How much may be under way on link A unacknowledged: what the link drains in about 100 ms,
+// measured by the delay of the acknowledgements. Pure.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
-
-#include "daemon/loop.h"
 
 namespace hvd {
 
 class CreditWindow {
  public:
+  using Clock = std::chrono::steady_clock;
+  using TimePoint = Clock::time_point;
+
   static constexpr uint64_t kSmallest = 4 << 10;
   static constexpr uint64_t kLargest = 8 << 20;
   static constexpr uint64_t kLargestPiece = 64 << 10;

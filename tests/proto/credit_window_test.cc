@@ -1,4 +1,4 @@
-#include "daemon/relay/credit_window.h"
+#include "proto/credit_window.h"
 
 #include <catch2/catch.hpp>
 #include <deque>
@@ -8,6 +8,8 @@ namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
+using Clock = CreditWindow::Clock;
+using TimePoint = CreditWindow::TimePoint;
 
 // A link of fixed rate with a queue before it, and a receiver that acknowledges every piece.
 class Link {

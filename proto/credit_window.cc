@@ -1,4 +1,4 @@
-#include "daemon/relay/credit_window.h"
+#include "proto/credit_window.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,0 +1,43 @@
+// The driver's side of the job's key-value store: what the hosts' ranks ask goes to the StoreBook,
+// its answers go back, both on credit. One thread; no sockets, no clock (`now` is seconds of the
+// monotonic clock).
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "hvd/v1/link_a.pb.h"
+#include "store/parcels.h"
+#include "store/store_book.h"
+
+namespace hvd {
+
+class DriverStore {
+ public:
+  using Send = std::function<void(int host, const v1::StoreChunk& chunk)>;
+
+  DriverStore(int hosts, Send send) : send_(std::move(send)), ports_(hosts) {}
+
+  void Take(int host, const v1::StoreChunk& chunk, double now);
+  // The host is gone, and who waited there with it.
+  void HostEnded(int host) { book_.ForgetHost(host); }
+  void Tick(double now);
+  double deadline() const { return book_.deadline(); }
+
+ private:
+  struct Port {
+    ParcelReceiver receiver;
+    ParcelSender sender;
+    uint64_t told_taken = 0;
+  };
+
+  void Ask(StoreCaller from, std::string_view message, double now);
+  void Give(const std::vector<StoreBook::Reply>& replies);
+  void Pump(int host, double now);
+
+  const Send send_;
+  StoreBook book_;
+  std::vector<Port> ports_;  // by host
+};
+
+}  // namespace hvd

@@ -1,0 +1,69 @@
+#include "runtime/session/local_store.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hvd {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double Seconds(Clock::time_point time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+}  // namespace
+
+class LocalStore::Call : public StoreCall {
+ public:
+  Call(LocalStore* store, uint64_t number) : store_(store), number_(number) {}
+  ~Call() override { store_->GiveUp(number_); }
+  absl::StatusOr<bool> Await(std::optional<TimePoint> until) override {
+    return store_->Await(number_, until, &answer_);
+  }
+
+ private:
+  LocalStore* const store_;
+  const uint64_t number_;
+};
+
+absl::StatusOr<std::unique_ptr<StoreCall>> LocalStore::Begin(const StoreRequest& request) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const uint64_t call = ++last_call_;
+  Give(book_.Ask({0, call}, request, Seconds(Clock::now())));
+  return std::make_unique<Call>(this, call);
+}
+
+void LocalStore::Give(std::vector<StoreBook::Reply> replies) {
+  for (StoreBook::Reply& reply : replies) answers_[reply.to.call] = std::move(reply.answer);
+  answered_.notify_all();
+}
+
+// Whoever waits sees to the times of all.
+bool LocalStore::Await(uint64_t call, std::optional<StoreCall::TimePoint> until,
+                       StoreAnswer* answer) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    const Clock::time_point now = Clock::now();
+    if (Seconds(now) >= book_.deadline()) Give(book_.Tick(Seconds(now)));
+    const auto found = answers_.find(call);
+    if (found != answers_.end()) {
+      *answer = std::move(found->second);
+      answers_.erase(found);
+      return true;
+    }
+    if (until.has_value() && now >= *until) return false;
+    double left = book_.deadline() - Seconds(now);
+    if (until.has_value()) left = std::min(left, Seconds(*until) - Seconds(now));
+    constexpr double kLongestS = 3600;
+    answered_.wait_for(lock, std::chrono::duration<double>(std::clamp(left, 0.0, kLongestS)));
+  }
+}
+
+void LocalStore::GiveUp(uint64_t call) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  book_.Forget({0, call});
+  answers_.erase(call);
+}
+
+}  // namespace hvd
