@@ -7,6 +7,7 @@
 #include "cli/check_build.h"
 #include "cli/dry_run.h"
 #include "cli/exit_code.h"
+#include "cli/horovod_flags.h"
 #include "cli/options.h"
 #include "cli/plan.h"
 #include "hostfile/source_error.h"
@@ -111,7 +112,7 @@ FrontOutcome DecideRun(int argc, const char* const* argv, const FrontWorld& worl
   if (!typed.ok()) return Refuse(typed.status(), "");
   switch (typed->ask) {
     case Ask::kHelp:
-      return Print(HelpText());
+      return Print(HelpText() + (typed->run.compat_horovod ? HorovodHelp() : ""));
     case Ask::kVersion:
       return Print(absl::StrCat("hvdrun ", HVD_VERSION, "\n"));
     case Ask::kCheckBuild:

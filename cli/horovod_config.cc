@@ -108,9 +108,9 @@ absl::Status ConfigReader::Unknown(const Entry& entry) const {
     }
   }
   const absl::string_view meant = Nearest(entry.path, keys);
-  return ErrorAt(
-      entry.key.Mark(), absl::StrCat("unknown key ", Quoted(entry.path)),
-      meant.empty() ? "cli/HOROVOD.md lists the keys" : absl::StrCat("did you mean ", meant, "?"));
+  return ErrorAt(entry.key.Mark(), absl::StrCat("unknown key ", Quoted(entry.path)),
+                 meant.empty() ? "hvdrun --compat horovod --help lists the keys"
+                               : absl::StrCat("did you mean ", meant, "?"));
 }
 
 absl::StatusOr<std::vector<std::string>> ConfigReader::WordsFor(const HorovodFlag& flag,

@@ -37,7 +37,7 @@ constexpr std::array kFlags = {
     HorovodFlag{"--output-filename", 1, Fate::kOurs,
                 "DIR/rank.N/stdout and stderr on this host, without the prefix of each line"},
     HorovodFlag{"--verbose", 0, Fate::kOurs, ""},
-    HorovodFlag{"--config-file", 1, Fate::kConfig, "the keys are in the last column"},
+    HorovodFlag{"--config-file", 1, Fate::kConfig, "YAML, with keys for some of these flags"},
     HorovodFlag{"-p,--ssh-port", 1, Fate::kOurs, ""},
     HorovodFlag{"-i,--ssh-identity-file", 1, Fate::kOurs, ""},
     HorovodFlag{"--fusion-threshold-mb", 1, Fate::kOurs, "", "params.fusion_threshold_mb"},
@@ -184,6 +184,18 @@ std::vector<OptionSpelling> HorovodSpellings() {
     }
   }
   return spellings;
+}
+
+std::string HorovodHelp() {
+  std::string text = "\nhorovodrun's own flags:\n";
+  std::string keys;
+  for (const HorovodFlag& flag : kFlags) {
+    if (flag.key != nullptr) absl::StrAppend(&keys, "  ", flag.key, "\n");
+    if (flag.fate == Fate::kOurs) continue;
+    absl::StrAppend(&text, "  ", absl::StrJoin(Spellings(flag), ", "), "\n      ", HereOf(flag),
+                    "\n");
+  }
+  return absl::StrCat(text, "\nKeys of --config-file (YAML: each section with its keys):\n", keys);
 }
 
 std::string HorovodMarkdown() {

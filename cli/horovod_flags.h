@@ -50,6 +50,9 @@ std::string WordsOf(const HorovodFlag& flag);
 // The spellings that hvdrun does not have by itself.
 std::vector<OptionSpelling> HorovodSpellings();
 
+// What --help says besides, where horovodrun's words are taken.
+std::string HorovodHelp();
+
 // The table of cli/HOROVOD.md.
 std::string HorovodMarkdown();
 

@@ -92,6 +92,28 @@ def test_another_horovod_is_not_pushed_aside(monkeypatch):
         hvd.compat.install()
 
 
+TOO_OLD = """
+import runpy, sys
+sys.version_info, sys.version = (3, 9, 1, "final", 0), "3.9.1 (main)"
+runpy.run_path(sys.argv[1])
+import json                             # others are found as ever
+try:
+    import horovod
+except ImportError as error:
+    print(error)
+"""
+
+
+@pytest.mark.apart
+def test_a_python_that_is_too_old_says_so_when_it_matters(rank):
+    if rank:
+        return
+    hook = os.path.join(os.path.dirname(hvd.compat.__file__), "startup", "sitecustomize.py")
+    done = subprocess.run([sys.executable, "-c", TOO_OLD, hook], capture_output=True, text=True)
+    assert done.stderr == "" and done.returncode == 0
+    assert f"hvd needs Python 3.10 or later, and {sys.executable} is 3.9.1" in done.stdout
+
+
 PROGRAM = """
 import sys
 import helper

@@ -75,6 +75,15 @@ TEST_CASE("the program's own --compat and --gloo are the program's") {
   CHECK(Decide({"-np", "1", "--gloo", "prog", "--compat", "horovod"}).exit_code == 2);
 }
 
+TEST_CASE("horovodrun's help has its flags and keys as well") {
+  const std::string own = Decide({"--help"}).out;
+  CHECK_THAT(own, !Contains("--mpi-args"));
+  const std::string help = Decide({"--help", "--compat", "horovod"}).out;
+  CHECK_THAT(help, StartsWith(own));
+  CHECK_THAT(help, Contains("  --mpi-args\n      taken, and told: no mpirun or jsrun is started"));
+  CHECK_THAT(help, Contains("\n  params.fusion_threshold_mb\n"));
+}
+
 TEST_CASE("a misspelt flag of horovodrun is compared with all that there are") {
   const FrontOutcome outcome = Run({"--cache-capcity", "3"});
   CHECK(outcome.exit_code == 2);
