@@ -226,7 +226,7 @@ def test_a_timeout_says_what_and_where(rank, several):
         with pytest.raises(dist.DistBackendError, match='all_reduce of group "0" of'):
             work.wait(datetime.timedelta(milliseconds=20))
         assert not work.is_completed()
-    plain.allreduce(torch.ones(1).numpy(), name="rank 0 has given up")
+    plain.barrier()
     if rank == 0:
         assert work.wait()
     else:
@@ -322,8 +322,49 @@ def test_monitored_barrier_names_who_is_missing(rank, size, several):
     elif rank != size - 1:
         with pytest.raises(RuntimeError, match="is not done after"):
             dist.monitored_barrier(timeout=short)
-    plain.allreduce(torch.ones(1).numpy(), name="rank 0 has given up again")
+    plain.barrier()
     if rank == size - 1:
         with pytest.raises(RuntimeError, match="is not done after"):
             dist.monitored_barrier(timeout=short)
     dist.monitored_barrier()
+
+
+def test_groups_of_some_ranks(rank, size, several):
+    pairs = [dist.new_group([one, (one + 1) % size]) for one in range(size)] if size > 2 else []
+    evens = dist.new_group(list(range(0, size, 2)))
+    twin = dist.new_group(list(range(size)))
+    for one, pair in enumerate(pairs):
+        if rank in (one, (one + 1) % size):
+            tensor = torch.full((3,), float(rank))
+            dist.all_reduce(tensor, group=pair)
+            assert tensor[0] == one + (one + 1) % size
+            dist.broadcast(tensor.fill_(rank), max(one, (one + 1) % size), group=pair)
+            assert tensor[0] == max(one, (one + 1) % size)
+    if rank % 2 == 0:
+        gathered = [torch.zeros(1) for _ in range(0, size, 2)]
+        dist.all_gather(gathered, torch.full((1,), float(rank)), group=evens)
+        assert torch.cat(gathered).tolist() == [float(one) for one in range(0, size, 2)]
+        objects = [None] * len(gathered)
+        dist.all_gather_object(objects, rank, group=evens)
+        assert objects == list(range(0, size, 2))
+    else:
+        assert dist.get_rank(evens) == -1
+    total = torch.ones(1)
+    dist.all_reduce(total, group=twin)
+    assert total.item() == size
+    for pair in [*pairs, twin]:
+        if pair is not dist.GroupMember.NON_GROUP_MEMBER:
+            dist.destroy_process_group(pair)
+
+
+def test_split_and_mesh_of_two_dimensions(rank, size):
+    from torch.distributed.device_mesh import init_device_mesh
+    if size % 2:
+        pytest.skip("needs an even number of ranks")
+    mesh = init_device_mesh("cpu", (size // 2, 2), mesh_dim_names=("outer", "inner"))
+    tensor = torch.full((2,), float(rank))
+    dist.all_reduce(tensor, group=mesh.get_group("inner"))
+    assert tensor[0] == 2 * (rank // 2 * 2) + 1
+    tensor = torch.ones(1)
+    dist.all_reduce(tensor, group=mesh.get_group("outer"))
+    assert tensor.item() == size // 2

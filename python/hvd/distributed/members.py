@@ -46,7 +46,9 @@ def join(options: Any) -> Place:
         RUNTIME.init(None, None)
     ranks = [int(one) for one in options.global_ranks_in_group]
     try:
-        process_set = _set_of(ranks, str(options.group_id)) if ranks else _whole_job(rank, size)
+        if not ranks:
+            _check_whole_job(rank, size)
+        process_set = _set_of(ranks or list(range(size)), str(options.group_id))
     except errors.Error:
         if began:
             RUNTIME.shutdown()
@@ -56,11 +58,10 @@ def join(options: Any) -> Place:
 
 
 def leave(place: Place) -> None:
-    """Gives the group's set back; the group that began the job leaves it. Again: nothing."""
-    with _LOCK:
-        if place.left:
-            return
-        place.left = True
+    """Gives the group's set back, which all members do; the group that began the job leaves it.
+    Again: nothing."""
+    if not give_up(place):
+        return
     if not LIBRARY.held.hvd_is_initialized():
         return
     if place.began_job:
@@ -69,16 +70,26 @@ def leave(place: Place) -> None:
         RUNTIME.sets.remove(place.process_set)
 
 
-def _whole_job(rank: int, size: int) -> ProcessSet:
-    """The set of all ranks, when the default group has them as the job has."""
+def give_up(place: Place) -> bool:
+    """Without the other members: the set stays until the job is left. False: it was done before."""
+    with _LOCK:
+        before, place.left = place.left, True
+    return not before
+
+
+def _check_whole_job(rank: int, size: int) -> None:
+    """The default group has the ranks as the job has them."""
     job_rank, job_size = RUNTIME.rank(), int(LIBRARY.held.hvd_size())
     if (rank, size) != (job_rank, job_size):
         raise errors.invalid(
             f'backend "hvd" has the ranks of hvdrun: this process is rank {job_rank} of '
             f"{job_size} there, and init_process_group says rank {rank} of {size}. Leave out rank "
             "and world_size, or start the program as hvdrun -np N python train.py")
-    return RUNTIME.sets.world
 
 
 def _set_of(ranks: list[int], key: str) -> ProcessSet:
-    raise errors.unsupported(f'backend "hvd" has no groups of some ranks yet: {key} of {ranks}')
+    """A set of the group's own, also of all ranks: so that its calls are told apart from those that
+    the program makes by hvd itself."""
+    if ranks != sorted(ranks):
+        raise errors.unsupported(f"the ranks of a group must ascend; these are {ranks}")
+    return RUNTIME.sets.add(ranks, members_only=True, key=f"c10d {key}")

@@ -108,7 +108,9 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         """Ends the group; the last one that began the job leaves it."""
         members.leave(self._place)
 
-    abort = shutdown
+    def abort(self) -> None:
+        """Ends the group on this rank alone."""
+        members.give_up(self._place)
 
     # ---- reductions and broadcast ----
 
