@@ -25,7 +25,7 @@ std::string Found(const LibraryReport& library, const std::string& name) {
   return found == library.info.end() ? "" : found->second;
 }
 
-std::string Versions(const LibraryReport& library) {
+std::string Versions(const LibraryReport& library, absl::string_view python_package) {
   std::string text = absl::StrCat("\nVersions:\n    hvdrun ", HVD_VERSION, "\n");
   const std::string version = Found(library, "version");
   if (!library.problem.empty()) {
@@ -40,18 +40,23 @@ std::string Versions(const LibraryReport& library) {
     const std::string value = Found(library, name);
     if (!value.empty()) absl::StrAppend(&text, "    ", title, " ", value, "\n");
   }
+  if (!python_package.empty()) {
+    absl::StrAppend(&text, "    Python package (", python_package, ")\n");
+  }
   return text;
 }
 
 }  // namespace
 
-std::string FormatCheckBuild(const LibraryReport& library) {
+std::string FormatCheckBuild(const LibraryReport& library, absl::string_view python_package) {
   const bool loaded = library.problem.empty();
+  const bool python = loaded && !python_package.empty();
   return absl::StrCat("hvd v", HVD_VERSION, ":\n",
                       Group("Frameworks", {{"C", loaded},
                                            {"C++", loaded},
+                                           {"Python, NumPy", python},
                                            {"TensorFlow", false},
-                                           {"PyTorch", false},
+                                           {"PyTorch", python},
                                            {"MXNet", false}}),
                       Group("Controllers", {{"gRPC", true}}),
                       Group("Tensor Operations", {{"shared memory", loaded},
@@ -59,7 +64,7 @@ std::string FormatCheckBuild(const LibraryReport& library) {
                                                   {"UCX", !Found(library, "ucx").empty()},
                                                   {"NCCL", !Found(library, "nccl").empty()},
                                                   {"CUDA", !Found(library, "cuda").empty()}}),
-                      Versions(library));
+                      Versions(library, python_package));
 }
 
 }  // namespace hvd

@@ -10,6 +10,7 @@
 #include "cli/horovod_flags.h"
 #include "cli/options.h"
 #include "cli/plan.h"
+#include "cli/python_hook.h"
 #include "hostfile/source_error.h"
 #include "proto/setting_values.h"
 
@@ -26,8 +27,9 @@ FrontOutcome Print(std::string text) {
   return outcome;
 }
 
-FrontOutcome CheckBuild(const LibraryReport& library) {
-  FrontOutcome outcome = Print(FormatCheckBuild(library));
+FrontOutcome CheckBuild(const FrontWorld& world) {
+  const LibraryReport library = world.probe_library();
+  FrontOutcome outcome = Print(FormatCheckBuild(library, PythonPackage(world)));
   if (!library.problem.empty()) outcome.exit_code = kExitBroken;
   return outcome;
 }
@@ -116,7 +118,7 @@ FrontOutcome DecideRun(int argc, const char* const* argv, const FrontWorld& worl
     case Ask::kVersion:
       return Print(absl::StrCat("hvdrun ", HVD_VERSION, "\n"));
     case Ask::kCheckBuild:
-      return CheckBuild(world.probe_library());
+      return CheckBuild(world);
     case Ask::kRun:
       if (typed->run.command.empty()) return RefuseNoCommand(args);
       break;

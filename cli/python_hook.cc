@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <filesystem>
 
 #include "absl/strings/match.h"
@@ -34,6 +35,12 @@ absl::StatusOr<std::string> FindHook(const FrontWorld& world) {
 }
 
 }  // namespace
+
+std::string PythonPackage(const FrontWorld& world) {
+  const absl::StatusOr<std::string> hook = FindHook(world);
+  if (!hook.ok()) return "";
+  return hook->substr(0, hook->size() - strlen(kHook) - 1);
+}
 
 absl::Status AddPythonHook(const FrontWorld& world, RunOptions* run) {
   const absl::StatusOr<std::string> hook = FindHook(world);

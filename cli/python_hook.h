@@ -2,6 +2,8 @@
 // change to the program or its command.
 #pragma once
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "cli/front_world.h"
 #include "cli/run_options.h"
@@ -11,5 +13,8 @@ namespace hvd {
 // Puts the folder with our sitecustomize.py first in the workers' PYTHONPATH (also where -x has set
 // it). InvalidArgument when hvd's Python package is not where this hvdrun looks for it.
 absl::Status AddPythonHook(const FrontWorld& world, RunOptions* run);
+
+// hvd's Python package beside this hvdrun; empty when there is none.
+std::string PythonPackage(const FrontWorld& world);
 
 }  // namespace hvd

@@ -54,8 +54,8 @@ absl::StatusOr<bool> AllCanRead(HostGroup& group, const std::vector<MemoryOffer>
 }  // namespace
 
 LargeReduce::LargeReduce() {
-  // Not std::random_device: it asks newer C libraries than hvd needs otherwise. Without the kernel's number an address
-  // serves, which differs between processes too.
+  // Not std::random_device: it asks newer C libraries than hvd needs otherwise. Without the
+  // kernel's number an address serves, which differs between processes too.
   if (getrandom(&token_, sizeof token_, 0) != sizeof token_) {
     token_ = reinterpret_cast<uintptr_t>(this);
   }

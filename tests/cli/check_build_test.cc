@@ -16,14 +16,15 @@ TEST_CASE("what is there is crossed, what is not is blank") {
                                   {"ucx", "1.13.1"},
                                   {"nccl", ""},
                                   {"kernels", "avx2"}}};
-  const std::string text = FormatCheckBuild(library);
+  const std::string text = FormatCheckBuild(library, "/x/python/hvd");
   CHECK_THAT(text, StartsWith("hvd v" HVD_VERSION ":\n"
                               "\n"
                               "Available Frameworks:\n"
                               "    [X] C\n"
                               "    [X] C++\n"
+                              "    [X] Python, NumPy\n"
                               "    [ ] TensorFlow\n"
-                              "    [ ] PyTorch\n"
+                              "    [X] PyTorch\n"
                               "    [ ] MXNet\n"
                               "\n"
                               "Available Controllers:\n"
@@ -40,15 +41,18 @@ TEST_CASE("what is there is crossed, what is not is blank") {
                               "    hvdrun " HVD_VERSION "\n"
                               "    libhvd " HVD_VERSION " (/x/libhvd.so)\n"
                               "    gRPC "));
-  CHECK_THAT(text, Contains("    UCX 1.13.1\n    kernels avx2\n"));
+  CHECK_THAT(text, Contains("    UCX 1.13.1\n    kernels avx2\n"
+                            "    Python package (/x/python/hvd)\n"));
 }
 
 TEST_CASE("a missing or another library is said plainly") {
-  const std::string missing = FormatCheckBuild({"/x", "missing at /x", {}});
-  CHECK_THAT(missing, Contains("[ ] C++") && Contains("[ ] shared memory"));
+  const std::string missing = FormatCheckBuild({"/x", "missing at /x", {}}, "/x/python/hvd");
+  CHECK_THAT(missing,
+             Contains("[ ] C++") && Contains("[ ] PyTorch") && Contains("[ ] shared memory"));
   CHECK_THAT(missing, Contains("libhvd: missing at /x"));
-  CHECK_THAT(FormatCheckBuild({"/x", "", {{"version", "9.9.9"}}}),
-             Contains("libhvd 9.9.9 (/x): another version than hvdrun's"));
+  CHECK_THAT(
+      FormatCheckBuild({"/x", "", {{"version", "9.9.9"}}}, ""),
+      Contains("libhvd 9.9.9 (/x): another version than hvdrun's") && Contains("[ ] PyTorch"));
 }
 
 }  // namespace

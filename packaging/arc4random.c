@@ -1,0 +1,13 @@
+/* For programs that hold the C++ library inside (HVD_STATIC_LIBSTDCXX) and are to run with C
+ * libraries before 2.36: Debian 12's libstdc++ takes its random numbers from arc4random, which came
+ * with that one. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+uint32_t arc4random(void);
+uint32_t arc4random(void) {
+  uint32_t number;
+  if (getrandom(&number, sizeof number, 0) != sizeof number) abort(); /* never for so few bytes */
+  return number;
+}
