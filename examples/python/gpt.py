@@ -2,9 +2,9 @@
 
     hvdrun -np 2 python examples/python/gpt.py --steps 200
 
-The text is read from a file (--text), by default this project's READMEs. The forward pass runs under
-autocast; gradients are float32, and travel in 16 bits with --fp16. Rank 0 shows the progress and, at
-the end, some text.
+The text is read from a file (--text), by default this project's READMEs. The forward pass runs
+under autocast; gradients are float32, and travel in 16 bits with --fp16. Rank 0 shows the progress
+and, at the end, some text.
 """
 import argparse
 import math

@@ -14,7 +14,7 @@ _DEFAULT = timedelta(seconds=300)
 
 
 class Store(dist.Store):
-    """For torch's C++ too, which finds these methods by their names. It calls them in any thread."""
+    """For torch's C++ too, which finds these methods by their names in any thread."""
 
     def __init__(self) -> None:
         super().__init__()
