@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Installs what is missing, builds what it runs, and trains the same model on 1, 2 and 4 ranks: the same losses, each time.
+Where there is a Python with torch it trains by that as well.
 
 Usage: scripts/demo      exits 0 when the losses agree to 1e-3 and every accuracy is at least 0.95
 """
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -34,6 +37,24 @@ def train(np):
     return result
 
 
+def python_with_torch():
+    """The interpreter of scripts/setup --python, or the user's own, if it can run the examples; else None."""
+    for name in (str(REPOSITORY / ".cache" / "python" / "bin" / "python"), "python3", "python"):
+        found = shutil.which(name)
+        if found and subprocess.run([found, "-c", "import numpy, torch"], capture_output=True).returncode == 0:
+            return found
+    return None
+
+
+def train_in_python(python):
+    """Whether the same digits can be learnt from Python too."""
+    example = REPOSITORY / "examples" / "python" / "torch_digits.py"
+    print("\n$ hvdrun -np 2 python examples/python/torch_digits.py --epochs 3", flush=True)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "python")}
+    job = subprocess.run([BIN / "hvdrun", "-np", "2", python, example, "--epochs", "3"], stdin=subprocess.DEVNULL, env=environment)
+    return job.returncode == 0
+
+
 def worst_difference(results):
     return max(max(losses) - min(losses) for losses in zip(*(r["losses"] for r in results)))
 
@@ -53,7 +74,13 @@ def main():
     accurate = all(result["test_accuracy"] >= ACCURACY for result in results)
     print(f"\nThe losses of all epochs differ by {difference:.1e} at most ({'agree' if agree else 'DISAGREE'}); "
           f"every accuracy is {'at least' if accurate else 'NOT at least'} {ACCURACY}.")
-    return 0 if agree and accurate else 1
+    if not (agree and accurate):
+        return 1
+    python = python_with_torch()
+    if python is None:
+        print("\nThere is no Python with torch here, so Python's examples (examples/python) were not run.")
+        return 0
+    return 0 if train_in_python(python) else 1
 
 
 if __name__ == "__main__":
