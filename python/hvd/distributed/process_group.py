@@ -20,22 +20,10 @@ from .._runtime import RUNTIME
 from ..process_sets import ProcessSet
 from ..torch.operators import collectives
 from . import members, monitored
+from .forms import ALONE, NO_TIMEOUT, check_width, elements, listed, reduce_op, root_of
 from .reductions import reduction
 from .tensors import Landings, as_one, joined, land_parts, room_for, to_move, to_reduce
 from .work import COMPLETIONS, Work
-
-_NO_TIMEOUT = timedelta(0)
-
-
-class _Alone:
-    """Options of a call whose end nobody but its waiter wants to know."""
-
-    asyncOp = False  # noqa: N815 - torch's name
-    timeout = _NO_TIMEOUT
-
-
-_ALONE = _Alone()
-
 
 # As a base without types: c10d's stubs list overloads that differ between its versions.
 _Base: Any = dist.ProcessGroup
@@ -115,9 +103,9 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     # ---- reductions and broadcast ----
 
     def allreduce(self, tensors: Any, opts: Any = None) -> Work:
-        given = _listed(tensors)
+        given = listed(tensors)
         landings = Landings()
-        wanted = reduction(_reduce_op(opts), given[0])
+        wanted = reduction(reduce_op(opts), given[0])
         flat = [to_reduce(tensor, landings) for tensor in given]
         options = self._options(wanted.op, prescale=wanted.prescale)
         if len(flat) == 1:
@@ -129,11 +117,11 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     allreduce_coalesced = allreduce
 
     def reduce(self, tensors: Any, opts: Any) -> Work:
-        given = _listed(tensors)
+        given = listed(tensors)
         landings = Landings()
-        wanted = reduction(_reduce_op(opts), given[0])
+        wanted = reduction(reduce_op(opts), given[0])
         source = to_reduce(given[0])
-        if _root(opts) == self.rank():
+        if root_of(opts) == self.rank():
             target = to_reduce(given[0], landings)
             source = target
         else:
@@ -143,16 +131,16 @@ class ProcessGroup(_Base):  # type: ignore[misc]
                            lambda one: collectives.allreduce(source, target, one))
 
     def broadcast(self, tensors: Any, opts: Any) -> Work:
-        given = _listed(tensors)
+        given = listed(tensors)
         landings = Landings()
-        flat = to_move(given[0], None if _root(opts) == self.rank() else landings)
+        flat = to_move(given[0], None if root_of(opts) == self.rank() else landings)
         return self._start("broadcast", opts, given, landings,
-                           self._options(root=self._place.ranks[_root(opts)]),
+                           self._options(root=self._place.ranks[root_of(opts)]),
                            lambda one: collectives.broadcast(flat, flat, one))
 
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
-        parts = _listed(inputs[0] if isinstance(inputs[0], (list, tuple)) else inputs)
-        output = _listed(outputs)[0]
+        parts = listed(inputs[0] if isinstance(inputs[0], (list, tuple)) else inputs)
+        output = listed(outputs)[0]
         counts = {part.numel() for part in parts}
         if len(counts) != 1:
             raise errors.invalid("reduce_scatter needs tensors of one size; these have "
@@ -168,11 +156,11 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def reduce_scatter_single_coalesced(self, outputs: Sequence[torch.Tensor],
                                         inputs: Sequence[torch.Tensor], opts: Any = None) -> Work:
         landings = Landings()
-        wanted = reduction(_reduce_op(opts), inputs[0])
+        wanted = reduction(reduce_op(opts), inputs[0])
         sources = [self._rows(to_reduce(one), "reduce_scatter's input") for one in inputs]
         targets = [to_reduce(one, landings).view(1, -1) for one in outputs]
         for source, target in zip(sources, targets, strict=True):
-            _same_width(source, target, "reduce_scatter")
+            check_width(source, target, "reduce_scatter")
         return self._start(
             "reduce_scatter", opts, list(outputs), landings,
             self._options(wanted.op, prescale=wanted.prescale),
@@ -186,7 +174,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         parts = outputs[0] if isinstance(outputs[0], (list, tuple)) else outputs
-        source = _listed(inputs)[0]
+        source = listed(inputs)[0]
         return self._gather_lists([list(parts)], [source], opts)
 
     def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
@@ -236,20 +224,20 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         return lambda one: collectives.grouped_allgather_into(sources, targets, one)
 
     def gather(self, outputs: Any, inputs: Any, opts: Any) -> Work:
-        source = to_move(_listed(inputs)[0])
-        root = _root(opts) == self.rank()
-        parts = _listed(outputs[0]) if root else []
+        source = to_move(listed(inputs)[0])
+        root = root_of(opts) == self.rank()
+        parts = listed(outputs[0]) if root else []
         landings = Landings()
         whole = room_for(parts) if root else source[:0]
         land_parts(whole, parts, landings)
-        splits = [source.numel() if rank == _root(opts) else 0 for rank in range(self.size())]
+        splits = [source.numel() if rank == root_of(opts) else 0 for rank in range(self.size())]
         return self._exchange("gather", opts, parts, landings, (source, splits, to_move(whole)))
 
     def scatter(self, outputs: Any, inputs: Any, opts: Any) -> Work:
-        output = _listed(outputs)[0]
+        output = listed(outputs)[0]
         landings = Landings()
         target = to_move(output, landings)
-        parts = _listed(inputs[0]) if _root(opts) == self.rank() else []
+        parts = listed(inputs[0]) if root_of(opts) == self.rank() else []
         source = to_move(joined(parts)) if parts else target[:0]
         width = source.numel() // max(len(parts), 1)
         splits = [width if parts else 0] * self.size()
@@ -262,14 +250,14 @@ class ProcessGroup(_Base):  # type: ignore[misc]
                           opts: Any = None) -> Work:
         landings = Landings()
         target, source = to_move(output, landings), to_move(given)
-        splits = _elements(given, input_split_sizes, source.numel(), self.size())
-        _elements(output, output_split_sizes, target.numel(), self.size())
+        splits = elements(given, input_split_sizes, source.numel(), self.size())
+        elements(output, output_split_sizes, target.numel(), self.size())
         return self._exchange("all_to_all", opts, [output], landings, (source, splits, target))
 
     alltoall_base = all_to_all_single
 
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
-        sources, parts = _listed(inputs), _listed(outputs)
+        sources, parts = listed(inputs), listed(outputs)
         landings = Landings()
         whole = as_one(parts)
         if whole is None:
@@ -290,16 +278,16 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     # ---- between two ranks ----
 
     def send(self, tensors: Any, destination: int, tag: int = 0) -> Work:
-        given = _listed(tensors)
+        given = listed(tensors)
         flat, rank = to_move(given[0]), self._place.ranks[destination]
-        return self._start(f"send to rank {destination}", _ALONE, given, Landings(),
+        return self._start(f"send to rank {destination}", ALONE, given, Landings(),
                            self._options(), lambda one: collectives.send(flat, rank, tag, one))
 
     def recv(self, tensors: Any, source: int, tag: int = 0) -> Work:
-        given = _listed(tensors)
+        given = listed(tensors)
         landings = Landings()
         flat, rank = to_move(given[0], landings), self._place.ranks[source]
-        return self._start(f"recv from rank {source}", _ALONE, given, landings,
+        return self._start(f"recv from rank {source}", ALONE, given, landings,
                            self._options(), lambda one: collectives.recv(flat, rank, tag, one))
 
     def recv_anysource(self, tensors: Any, tag: int = 0) -> Work:
@@ -324,9 +312,9 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     def _start(self, what: str, opts: Any, value: list[torch.Tensor], landings: Landings,
                options: Any, submit: Callable[[Any], Handle]) -> Work:
-        timeout = getattr(opts, "timeout", _NO_TIMEOUT)
+        timeout = getattr(opts, "timeout", NO_TIMEOUT)
         work = Work(f"{what} of {self._place.described()}",
-                    timeout if timeout > _NO_TIMEOUT else self._timeout, value, landings)
+                    timeout if timeout > NO_TIMEOUT else self._timeout, value, landings)
         if not getattr(opts, "asyncOp", True):
             return work.start(lambda: submit(options))  # waited for at once: no future
         told = COMPLETIONS.enter(options, work)
@@ -341,39 +329,3 @@ class ProcessGroup(_Base):  # type: ignore[misc]
             raise errors.invalid(f"{what} has {flat.numel()} elements, which {self.size()} ranks "
                                  "cannot share evenly")
         return flat.view(self.size(), -1) if flat.numel() else flat.view(self.size(), 0)
-
-
-def _listed(given: Any) -> list[torch.Tensor]:
-    return [given] if isinstance(given, torch.Tensor) else list(given)
-
-
-def _reduce_op(opts: Any) -> Any:
-    """Of c10d's options; or the op itself, as the methods' short forms take it."""
-    if opts is None or isinstance(opts, int):
-        return dist.ReduceOp.SUM
-    return getattr(opts, "reduceOp", opts)
-
-
-def _root(opts: Any) -> int:
-    """Of c10d's options; or the group rank itself, as the methods' short forms take it."""
-    return int(getattr(opts, "rootRank", opts))
-
-
-def _same_width(source: torch.Tensor, target: torch.Tensor, what: str) -> None:
-    if source.shape[1] != target.shape[1]:
-        raise errors.invalid(f"{what}'s output has {target.shape[1]} elements, and its share of "
-                             f"the input {source.shape[1]}")
-
-
-def _elements(tensor: torch.Tensor, sizes: Sequence[int], flat: int, ranks: int) -> list[int]:
-    """Rows for each rank as elements of the flat tensor. No sizes: even shares."""
-    rows = tensor.shape[0] if tensor.dim() else 1
-    if not sizes:
-        if rows % ranks:
-            raise errors.invalid(f"all_to_all cannot share {rows} rows evenly among {ranks} ranks")
-        return [flat // ranks] * ranks
-    if len(sizes) != ranks or sum(sizes) != rows or min(sizes) < 0:
-        raise errors.invalid(f"all_to_all's splits {list(sizes)} do not share {rows} rows among "
-                             f"{ranks} ranks")
-    row = flat // rows if rows else 0
-    return [size * row for size in sizes]
