@@ -1,5 +1,6 @@
 #include "daemon/link_b/store_peer.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -12,6 +13,11 @@ bool StorePeer::Read() {
   if (n < 0) return errno == EAGAIN || errno == EINTR;
   if (n > 0) cutter_.Take({buffer, static_cast<size_t>(n)});
   return n > 0;
+}
+
+bool StorePeer::given_up() const {
+  pollfd asked = {socket_.get(), POLLRDHUP, 0};
+  return poll(&asked, 1, 0) == 1;
 }
 
 bool StorePeer::Flush() {

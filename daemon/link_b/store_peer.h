@@ -27,6 +27,8 @@ class StorePeer {
   void Take(std::string_view bytes) { cutter_.Take(bytes); }
   bool NextMessage(std::string* message) { return cutter_.Next(message); }
   bool broken() const { return cutter_.broken(); }
+  // Whether the other end has hung up, read or not.
+  bool given_up() const;
 
   void Send(std::string_view message) { out_ += Frame(message); }
   // Sends what fits. False: the connection is broken.

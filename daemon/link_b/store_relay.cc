@@ -67,6 +67,7 @@ void StoreRelay::Stop(std::string cause) {
 void StoreRelay::Take(int rank, UniqueFd socket, const std::string& rest) {
   auto peer = std::make_unique<StorePeer>(rank, std::move(socket));
   const int fd = peer->fd();
+  if (connections_[rank] >= kMostStoreCalls) CloseGivenUp(rank);
   if (++connections_[rank] > kMostStoreCalls) {
     --connections_[rank];
     peer->Send(Refusal(StoreOutcome::kFull,
@@ -79,6 +80,15 @@ void StoreRelay::Take(int rank, UniqueFd socket, const std::string& rest) {
   peers_[fd] = std::move(peer);
   loop_.Watch(fd, EPOLLIN, [this, fd](uint32_t events) { OnPeer(fd, events); });
   OnPeer(fd, 0);
+}
+
+// The loop may hear of a new connection before it hears that an older one has ended.
+void StoreRelay::CloseGivenUp(int rank) {
+  std::vector<int> gone;
+  for (const auto& [fd, peer] : peers_) {
+    if (peer->rank() == rank && peer->given_up()) gone.push_back(fd);
+  }
+  for (const int fd : gone) Close(fd);
 }
 
 // A connection has one call at a time, so there is no more to read than that, but for its end.

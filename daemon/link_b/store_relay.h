@@ -40,6 +40,7 @@ class StoreRelay {
 
  private:
   void Take(int rank, UniqueFd socket, const std::string& rest);
+  void CloseGivenUp(int rank);
   void OnPeer(int fd, uint32_t events);
   void OnRequest(StorePeer* peer, std::string message);
   void Answer(StorePeer* peer, const std::string& message);

@@ -190,6 +190,13 @@ TEST_CASE("a rank has a limit of connections, which is told") {
   CHECK(one_more.Receive().empty());
   callers.front()->Ask(StoreVerb::kSet);
   CHECK(job.driver.Await(0).second == Caller::Bytes(StoreVerb::kSet, "k"));
+  // Who gives one up has room for another at once.
+  for (size_t next = 1; next <= 20; ++next) {
+    callers[next].reset();
+    callers.push_back(std::make_unique<Caller>(&job.relay));
+    callers.back()->Ask(StoreVerb::kSet);
+    REQUIRE(job.driver.Await(next).second == Caller::Bytes(StoreVerb::kSet, "k"));
+  }
 }
 
 }  // namespace
