@@ -74,9 +74,14 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def _set_group_desc(self, description: str) -> None:
         self._place.description = description
 
-    @property
-    def _device_types(self) -> list[torch.device]:
-        return [torch.device("cpu")]
+    # torch asks a group for its backend, and that what it can do: here they are one.
+    supports_coalescing = False
+    supports_splitting = False
+    supports_shrinking = False
+    supports_time_estimate = False
+
+    def _get_backend(self, _: torch.device) -> Any:
+        return self
 
     def _get_backend_name(self) -> str:
         return "hvd"
