@@ -134,6 +134,7 @@ TEST_CASE("cli/HOROVOD.md has the table as it is; `test_cli 'write cli/HOROVOD.m
   CHECK_THAT(text.str(), Contains(HorovodMarkdown()));
 }
 
+// No test: it writes the page, and so it runs only when it is asked for by its name.
 TEST_CASE("write cli/HOROVOD.md", "[.]") {
   std::ofstream(kPage) << "# horovodrun's flags\n\n"
                           "What `hvdrun --compat horovod`, and hvdrun under the name `horovodrun`, "

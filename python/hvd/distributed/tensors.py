@@ -1,14 +1,12 @@
 """Tensors as c10d gives them, as hvd wants them: flat, contiguous, of a type that hvd has."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 
 from .. import errors
 from ..torch import operators
-
-Landing = Callable[[], None]
 
 
 class Landings:
@@ -27,9 +25,6 @@ class Landings:
         with torch.no_grad():
             for target, source in copies:
                 target.detach().copy_(source.view(target.shape))
-
-    def __bool__(self) -> bool:
-        return bool(self._copies)
 
 
 def to_reduce(tensor: torch.Tensor, landings: Landings | None = None) -> torch.Tensor:

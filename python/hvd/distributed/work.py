@@ -57,7 +57,8 @@ class Work(dist.Work):
         """Waits until the results are in their tensors. Raises the collective's error; DistBackend-
         Error when it takes longer than the timeout, or the group's: it stays under way then."""
         limit = timeout if timeout > timedelta(0) else self._timeout
-        if self._handle is not None and not self._handle.wait_for(limit.total_seconds()):
+        handle = self._handle  # another thread may take it away
+        if handle is not None and not handle.wait_for(limit.total_seconds()):
             raise dist.DistBackendError(
                 f"{self._what} is not done after {limit.total_seconds():g} s. A rank that has not "
                 "called it, or is slow, holds it up; hvdrun's warnings say which.")
@@ -72,7 +73,8 @@ class Work(dist.Work):
 
     def is_completed(self) -> bool:
         """Whether the results are in their tensors, or it has failed."""
-        if self._handle is not None and not self._handle.done():
+        handle = self._handle
+        if handle is not None and not handle.done():
             return False
         self._finish()
         return True
