@@ -5,7 +5,8 @@
 #include <cstring>
 
 #include "hostfile/printable.h"
-#include "runtime/api/errors.h"
+#include "runtime/api/bucket_copy.h"
+#include "runtime/api/calls.h"
 #include "runtime/api/process.h"
 #include "runtime/collective/collectives.h"
 
@@ -53,7 +54,7 @@ bool Bucket::Allocate() {
 
 // The child of a fork has a copy, of which nothing is under way.
 Bucket::~Bucket() {
-  if (!Process::forked()) (void)Finish(agreement_.Take(), chunks_);
+  if (!Process::forked()) (void)Finish();
   if (!in_arena_) {
     free(memory_);
   } else if (!Process::forked()) {
@@ -68,7 +69,11 @@ void* Bucket::View(int32_t index) const {
 
 void Bucket::ResetLocked() {
   ready_.assign(ready_.size(), false);
-  for (size_t i = 0; i < chunks_.size(); ++i) chunks_[i] = {plan_.chunks[i].tensors, 0};
+  for (size_t i = 0; i < chunks_.size(); ++i) {
+    chunks_[i] = Chunk();
+    chunks_[i].missing = plan_.chunks[i].tensors;
+  }
+  agreement_.Forget();
 }
 
 hvd_status_t Bucket::SubmitLocked(size_t index) {
@@ -85,20 +90,23 @@ hvd_status_t Bucket::SubmitLocked(size_t index) {
   return hvd_allreduce_async(&tensor, &tensor, &options, &chunks_[index].handle);
 }
 
-hvd_status_t Bucket::Ready(int32_t index) {
-  if (Process::forked()) return NotInitialized();  // mutex_ may be held for ever
+hvd_status_t Bucket::CheckNotReadyLocked(int32_t index) const {
   if (View(index) == nullptr) {
     return Fail(HVD_ERR_INVALID, "bucket " + ShownName(options_.name) + " has no tensor " +
                                      std::to_string(index) + "; it has " +
                                      std::to_string(plan_.views.size()));
   }
+  if (!ready_[index]) return HVD_OK;
+  return Fail(HVD_ERR_INVALID, "tensor " + std::to_string(index) + " of bucket " +
+                                   ShownName(options_.name) +
+                                   " is ready already; wait for the bucket before its next use");
+}
+
+hvd_status_t Bucket::Ready(int32_t index) {
+  if (Process::forked()) return NotInitialized();  // mutex_ may be held for ever
   std::lock_guard<std::mutex> lock(mutex_);
-  if (ready_[index]) {
-    return Fail(HVD_ERR_INVALID, "tensor " + std::to_string(index) + " of bucket " +
-                                     ShownName(options_.name) +
-                                     " is ready already; wait for the bucket before its next use");
-  }
-  return ReadyLocked(static_cast<size_t>(index));
+  const hvd_status_t checked = CheckNotReadyLocked(index);
+  return checked == HVD_OK ? ReadyLocked(static_cast<size_t>(index)) : checked;
 }
 
 hvd_status_t Bucket::ReadyLocked(size_t index) {
@@ -112,40 +120,94 @@ hvd_status_t Bucket::ReadyLocked(size_t index) {
   return HVD_OK;
 }
 
-// "1, 4 and 12 more"; empty when all are ready.
-std::string Bucket::MissingLocked() const {
+hvd_status_t Bucket::Put(int32_t index, const hvd_tensor_t& source) {
+  if (Process::forked()) return NotInitialized();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const hvd_status_t checked = CheckNotReadyLocked(index);
+    if (checked != HVD_OK) return checked;
+  }
+  const size_t count = plan_.views[index].count;
+  const absl::Status copied =
+      CopyConverted(source, {View(index), options_.dtype, count},
+                    "tensor " + std::to_string(index) + " of bucket " + ShownName(options_.name));
+  return copied.ok() ? Ready(index) : Return(copied);
+}
+
+// HVD_ERR_INVALID names the tensors from `begin` to `end` - 1 that are not ready: `what` wants
+// them.
+hvd_status_t Bucket::MissingLocked(const std::string& what, size_t begin, size_t end) const {
   std::string text;
   int missing = 0;
-  for (size_t i = 0; i < ready_.size(); ++i) {
+  for (size_t i = begin; i < end; ++i) {
     if (ready_[i]) continue;
     if (++missing <= kNamedMissing) text += (missing > 1 ? ", " : "") + std::to_string(i);
   }
+  if (missing == 0) return HVD_OK;
   if (missing > kNamedMissing) text += " and " + std::to_string(missing - kNamedMissing) + " more";
-  return text;
+  return Fail(HVD_ERR_INVALID, what + "bucket " + ShownName(options_.name) +
+                                   " cannot be waited for: not ready are " + text);
+}
+
+hvd_status_t Bucket::BeginWaitLocked() {
+  const hvd_status_t missing = MissingLocked("", 0, ready_.size());
+  if (missing != HVD_OK) return missing;
+  return plan_.views.empty() ? agreement_.Ask() : HVD_OK;  // another rank's may have tensors
 }
 
 hvd_status_t Bucket::Wait() {
   if (Process::forked()) return NotInitialized();
-  std::vector<Chunk> chunks;
-  hvd_handle_t asked = 0;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (const std::string missing = MissingLocked(); !missing.empty()) {
-      return Fail(HVD_ERR_INVALID, "bucket " + ShownName(options_.name) +
-                                       " cannot be waited for: not ready are " + missing);
-    }
-    // Another rank's may have tensors.
-    const hvd_status_t empty = plan_.views.empty() ? agreement_.Ask() : HVD_OK;
-    if (empty != HVD_OK) return empty;
-    asked = agreement_.Take();
-    chunks = chunks_;
-    // Until all are done, a tensor that is made ready again is refused.
-    for (Chunk& chunk : chunks_) chunk.handle = 0;
+    if (const hvd_status_t begun = BeginWaitLocked(); begun != HVD_OK) return begun;
   }
-  const hvd_status_t status = Finish(asked, chunks);
+  // Until all are done, a tensor that is made ready again is refused.
+  const hvd_status_t status = Finish();
   std::lock_guard<std::mutex> lock(mutex_);
   ResetLocked();
   return status;
+}
+
+// After a mismatch the wait ends what others wait for, and may block: its error counts more.
+hvd_status_t Bucket::WaitFor(int64_t microseconds, int32_t* done) {
+  if (Process::forked()) return NotInitialized();
+  const Clock::time_point end = EndOf(microseconds);
+  std::vector<hvd_handle_t> handles;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (const hvd_status_t begun = BeginWaitLocked(); begun != HVD_OK) return begun;
+    handles.push_back(agreement_.asked());
+    for (const Chunk& chunk : chunks_) handles.push_back(chunk.ended ? 0 : chunk.handle);
+  }
+  *done = Await(handles[0], end) ? 1 : 0;
+  if (*done == 0 || EndAgreement() != HVD_OK) return HVD_OK;
+  for (const hvd_handle_t handle : handles) {
+    if (!Await(handle, end)) *done = 0;
+  }
+  return HVD_OK;
+}
+
+hvd_status_t Bucket::WaitTensor(int32_t index, int64_t microseconds, int32_t* done) {
+  if (Process::forked()) return NotInitialized();
+  const Clock::time_point end = EndOf(microseconds);
+  hvd_handle_t asked = 0, handle = 0;
+  size_t chunk = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (View(index) == nullptr) return CheckNotReadyLocked(index);
+    chunk = plan_.views[index].chunk;
+    const size_t first = plan_.chunks[chunk].first;
+    const hvd_status_t missing = MissingLocked("tensor " + std::to_string(index) + " of ", first,
+                                               first + plan_.chunks[chunk].tensors);
+    if (missing != HVD_OK) return missing;
+    asked = agreement_.asked();
+    if (!chunks_[chunk].ended) handle = chunks_[chunk].handle;
+  }
+  *done = Await(asked, end) ? 1 : 0;
+  if (*done == 0) return HVD_OK;
+  if (const hvd_status_t agreed = EndAgreement(); agreed != HVD_OK) return agreed;
+  *done = Await(handle, end) ? 1 : 0;
+  return *done == 0 ? HVD_OK : EndChunk(chunk);
 }
 
 hvd_status_t Bucket::Reset() {
@@ -163,14 +225,48 @@ hvd_status_t Bucket::Reset() {
   return Wait();
 }
 
-// The first error stays the thread's last; the agreement's says most.
-hvd_status_t Bucket::Finish(hvd_handle_t asked, const std::vector<Chunk>& chunks) {
-  size_t most_chunks = 0;
-  hvd_status_t first = agreement_.Wait(asked, &most_chunks);
+// True: it is done, or is none. What a wait for it says is told later.
+bool Bucket::Await(hvd_handle_t handle, Clock::time_point end) const {
+  if (handle == 0) return true;
+  const auto left =
+      std::chrono::duration_cast<std::chrono::microseconds>(end - Clock::now()).count();
+  int32_t done = 0;
+  const hvd_status_t status = hvd_wait_for(handle, std::max<int64_t>(left, 0), &done);
+  return status != HVD_OK || done != 0;
+}
+
+hvd_status_t Bucket::EndAgreement() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return agreement_.End();
+}
+
+hvd_status_t Bucket::EndChunk(size_t index) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Chunk& chunk = chunks_[index];
+  if (!chunk.ended && chunk.handle != 0) {
+    chunk.ended = true;
+    chunk.status = hvd_wait(chunk.handle);
+    if (chunk.status != HVD_OK) chunk.why = hvd_last_error();
+  }
+  return chunk.status == HVD_OK ? HVD_OK : Fail(chunk.status, chunk.why);
+}
+
+// Waits for all that is under way. The first error stays the thread's last; the agreement's says
+// most.
+hvd_status_t Bucket::Finish() {
+  std::vector<hvd_handle_t> handles;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    handles.push_back(agreement_.asked());
+    for (const Chunk& chunk : chunks_) handles.push_back(chunk.ended ? 0 : chunk.handle);
+  }
+  (void)Await(handles[0], Clock::time_point::max());
+  hvd_status_t first = EndAgreement();
   std::string why = first != HVD_OK ? hvd_last_error() : "";
-  FillIn(most_chunks);
-  for (const Chunk& chunk : chunks) {
-    const hvd_status_t status = chunk.handle != 0 ? hvd_wait(chunk.handle) : HVD_OK;
+  FillIn();
+  for (size_t i = 0; i < chunks_.size(); ++i) {
+    (void)Await(handles[i + 1], Clock::time_point::max());
+    const hvd_status_t status = EndChunk(i);
     if (first != HVD_OK || status == HVD_OK) continue;
     first = status;
     why = hvd_last_error();
@@ -180,14 +276,14 @@ hvd_status_t Bucket::Finish(hvd_handle_t asked, const std::vector<Chunk>& chunks
 
 // Other ranks have more chunks than this one and wait for it: an empty tensor under the name of
 // each ends that.
-void Bucket::FillIn(size_t most_chunks) {
+void Bucket::FillIn() {
   const int64_t nothing = 0;
   hvd_tensor_t tensor = HVD_TENSOR_INIT;
   tensor.shape = &nothing;
   tensor.ndim = 1;
   hvd_options_t options = HVD_OPTIONS_INIT;
   options.process_set = options_.reduction.process_set;
-  for (size_t i = plan_.chunks.size(); i < most_chunks; ++i) {
+  for (size_t i = plan_.chunks.size(); i < agreement_.most_chunks(); ++i) {
     const std::string name = options_.name + "." + std::to_string(i);
     options.name = name.c_str();
     hvd_allreduce(&tensor, &tensor, &options);

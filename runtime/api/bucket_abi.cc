@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "runtime/api/bucket.h"
+#include "runtime/api/calls.h"
 #include "runtime/api/check_tensor.h"
-#include "runtime/api/errors.h"
 #include "runtime/api/process.h"
 #include "runtime/collective/collectives.h"
 
@@ -71,6 +71,13 @@ hvd_status_t Create(absl::Span<const int64_t> counts, const hvd_bucket_options_t
 
 hvd_status_t NoBucket() { return Fail(HVD_ERR_INVALID, "bucket is NULL"); }
 
+hvd_status_t CheckTimedWait(const hvd_bucket_t* bucket, int64_t microseconds, int32_t* done) {
+  if (bucket == nullptr) return NoBucket();
+  if (done == nullptr) return Fail(HVD_ERR_INVALID, "done is NULL");
+  *done = 0;
+  return microseconds < 0 ? NegativeTime() : HVD_OK;
+}
+
 }  // namespace
 }  // namespace hvd
 
@@ -111,6 +118,29 @@ hvd_status_t hvd_bucket_view(const hvd_bucket_t* bucket, int32_t index, void** d
 hvd_status_t hvd_bucket_ready(hvd_bucket_t* bucket, int32_t index) {
   return hvd::Guarded(
       [&] { return bucket == nullptr ? hvd::NoBucket() : bucket->bucket->Ready(index); });
+}
+
+hvd_status_t hvd_bucket_put(hvd_bucket_t* bucket, int32_t index, const hvd_tensor_t* source) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    if (bucket == nullptr) return hvd::NoBucket();
+    if (source == nullptr) return hvd::Fail(HVD_ERR_INVALID, "source is NULL");
+    return bucket->bucket->Put(index, *source);
+  });
+}
+
+hvd_status_t hvd_bucket_wait_for(hvd_bucket_t* bucket, int64_t microseconds, int32_t* done) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    const hvd_status_t checked = hvd::CheckTimedWait(bucket, microseconds, done);
+    return checked == HVD_OK ? bucket->bucket->WaitFor(microseconds, done) : checked;
+  });
+}
+
+hvd_status_t hvd_bucket_wait_tensor(hvd_bucket_t* bucket, int32_t index, int64_t microseconds,
+                                    int32_t* done) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    const hvd_status_t checked = hvd::CheckTimedWait(bucket, microseconds, done);
+    return checked == HVD_OK ? bucket->bucket->WaitTensor(index, microseconds, done) : checked;
+  });
 }
 
 hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket) {

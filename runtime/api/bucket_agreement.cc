@@ -31,17 +31,28 @@ hvd_status_t BucketAgreement::Ask() {
   return status;
 }
 
-hvd_handle_t BucketAgreement::Take() { return std::exchange(asked_, 0); }
+hvd_status_t BucketAgreement::End() {
+  if (asked_ != 0) {
+    status_ = Compare();
+    if (status_ != HVD_OK) why_ = hvd_last_error();
+  }
+  return status_ == HVD_OK ? HVD_OK : Fail(status_, why_);
+}
 
-hvd_status_t BucketAgreement::Wait(hvd_handle_t asked, size_t* most_chunks) {
-  if (asked == 0) return HVD_OK;
+void BucketAgreement::Forget() {
+  status_ = HVD_OK;
+  most_chunks_ = 0;
+}
+
+hvd_status_t BucketAgreement::Compare() {
   hvd_tensor_t rows = HVD_TENSOR_INIT;
-  if (const hvd_status_t status = hvd_wait_result(asked, &rows); status != HVD_OK) return status;
+  const hvd_status_t status = hvd_wait_result(std::exchange(asked_, 0), &rows);
+  if (status != HVD_OK) return status;
   const LayoutComparison all =
       CompareLayouts({static_cast<const int64_t*>(rows.data), static_cast<size_t>(rows.shape[0])});
   hvd_free_result(&rows);
   if (!all.difference.empty()) {
-    *most_chunks = all.most_chunks;
+    most_chunks_ = all.most_chunks;
     return Fail(HVD_ERR_MISMATCH, "bucket " + ShownName(side_.bucket) +
                                       " is not the same on all ranks: " + all.difference +
                                       ". What it holds now is undefined; make it with the same "

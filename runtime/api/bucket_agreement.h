@@ -26,15 +26,24 @@ class BucketAgreement {
 
   // Before a chunk is submitted. Nothing when it is asked already, or known in this epoch.
   hvd_status_t Ask();
-  // What Ask has begun, for Wait; 0: nothing.
-  hvd_handle_t Take();
-  // HVD_ERR_MISMATCH names the difference; *most_chunks then gets how many chunks some rank has.
-  hvd_status_t Wait(hvd_handle_t asked, size_t* most_chunks);
+  // What Ask has begun, to be waited for before End; 0: nothing.
+  hvd_handle_t asked() const { return asked_; }
+  // How it went, again and again until the step ends. HVD_ERR_MISMATCH names the difference.
+  hvd_status_t End();
+  // After a mismatch: how many chunks some rank has.
+  size_t most_chunks() const { return most_chunks_; }
+  // The step is over, which End has been called for: the next one may ask again.
+  void Forget();
 
  private:
+  hvd_status_t Compare();
+
   const Side side_;
-  std::vector<int64_t> row_;  // hvd's from Ask to Wait
+  std::vector<int64_t> row_;  // hvd's from Ask to End
   hvd_handle_t asked_ = 0;
+  hvd_status_t status_ = HVD_OK;  // of what was asked for this step
+  std::string why_;
+  size_t most_chunks_ = 0;
   std::weak_ptr<Engine> asked_in_, agreed_in_;  // epochs
 };
 

@@ -23,7 +23,7 @@ absl::StatusOr<BucketPlan> PlanBucket(absl::Span<const int64_t> counts, size_t e
     const size_t bytes = (count * element_bytes + kLine - 1) / kLine * kLine;
     const size_t filled = plan.chunks.empty() ? 0 : plan.bytes - plan.chunks.back().offset;
     if (plan.chunks.empty() || (filled > 0 && filled + bytes > chunk_bytes)) {
-      plan.chunks.push_back({plan.bytes, 0, 0});
+      plan.chunks.push_back({plan.bytes, 0, i, 0});
     }
     plan.views.push_back({plan.bytes, count, plan.chunks.size() - 1});
     plan.chunks.back().elements += bytes / element_bytes;

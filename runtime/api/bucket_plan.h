@@ -18,9 +18,9 @@ struct BucketView {
 
 // Tensors that follow one another, with what lies between them.
 struct BucketChunk {
-  size_t offset = 0;    // bytes
-  size_t elements = 0;  // up to the next chunk's beginning
-  size_t tensors = 0;
+  size_t offset = 0;              // bytes
+  size_t elements = 0;            // up to the next chunk's beginning
+  size_t first = 0, tensors = 0;  // which
 };
 
 struct BucketPlan {

@@ -153,8 +153,46 @@ hvd_status_t SubmitAs(std::shared_ptr<Pending> pending, const hvd_options_t& opt
 
 }  // namespace
 
+std::chrono::steady_clock::time_point EndOf(int64_t microseconds) {
+  return std::chrono::steady_clock::now() +
+         std::chrono::microseconds(std::min(microseconds, kLongestWaitUs));
+}
+
+hvd_status_t NegativeTime() { return Fail(HVD_ERR_INVALID, "microseconds is negative"); }
+
 hvd_status_t CallBlocking(Call&& call, const hvd_options_t* given, const CallerResults& place) {
   return Guarded([&] { return CallBlockingThrowing(&call, given, place); });
+}
+
+// Where there is no memory to go on later, it blocks until the end.
+hvd_status_t CallBlockingFor(const Call& call, const hvd_options_t* given, int64_t microseconds,
+                             hvd_handle_t* handle) {
+  return Guarded([&]() -> hvd_status_t {
+    if (handle == nullptr) return Fail(HVD_ERR_INVALID, "handle is NULL");
+    *handle = 0;
+    if (microseconds < 0) return NegativeTime();
+    CallTarget set(Process::Get().sets());
+    Call known = call;
+    if (const hvd_status_t code = FindTarget(given, false, &known.options, &set); code != HVD_OK)
+      return code;
+    auto pending = std::make_shared<Pending>();
+    pending->engine = set->engine;
+    pending->requests.push_back(std::make_unique<Request>());
+    Request* const request = pending->requests[0].get();
+    const absl::Status checked = CheckCall(known, set->membership(), request);
+    if (!checked.ok()) return NoteName(Return(checked), request->name);
+    bool done = false;
+    absl::Status status = set->engine->RunUntil(request, EndOf(microseconds), &done);
+    if (!done) {
+      try {
+        *handle = Process::Get().handles().Add(pending);
+        return HVD_OK;
+      } catch (const std::bad_alloc&) {
+        status = set->engine->Wait(request);
+      }
+    }
+    return NoteName(ReturnExecuted(status), request->name);
+  });
 }
 
 hvd_status_t CallAsync(Call call, const hvd_options_t* given, hvd_handle_t* handle) {
@@ -269,12 +307,11 @@ hvd_status_t PollHandle(hvd_handle_t handle, int32_t* done) {
 
 hvd_status_t WaitHandleFor(hvd_handle_t handle, int64_t microseconds, int32_t* done) {
   return Guarded([&]() -> hvd_status_t {
-    if (microseconds < 0) return Fail(HVD_ERR_INVALID, "microseconds is negative");
+    if (microseconds < 0) return NegativeTime();
     std::shared_ptr<Pending> pending;
     const hvd_status_t code = FindToPoll(handle, done, &pending);
     if (code != HVD_OK || pending == nullptr) return code;
-    const auto end = std::chrono::steady_clock::now() +
-                     std::chrono::microseconds(std::min(microseconds, kLongestWaitUs));
+    const auto end = EndOf(microseconds);
     const std::shared_ptr<Engine> engine = pending->engine.lock();
     for (const auto& request : pending->requests) {
       const bool is_done = request->done.load(std::memory_order_acquire);

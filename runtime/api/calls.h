@@ -1,6 +1,8 @@
 // From a call of the C ABI to the engine and back.
 #pragma once
 
+#include <chrono>
+
 #include "runtime/api/check.h"
 #include "runtime/api/errors.h"
 
@@ -12,8 +14,15 @@ struct CallerResults {
   int64_t* received_splits = nullptr;
 };
 
+// So long from now; the clock does not wrap.
+std::chrono::steady_clock::time_point EndOf(int64_t microseconds);
+hvd_status_t NegativeTime();
+
 // `given` are the caller's options; call.options is filled from it.
 hvd_status_t CallBlocking(Call&& call, const hvd_options_t* given, const CallerResults& place = {});
+// Blocks so long at most; *handle is 0 when it has ended.
+hvd_status_t CallBlockingFor(const Call& call, const hvd_options_t* given, int64_t microseconds,
+                             hvd_handle_t* handle);
 hvd_status_t CallAsync(Call call, const hvd_options_t* given, hvd_handle_t* handle);
 // `results` has room for the group's tensors, or is null.
 hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_tensor_t* results);

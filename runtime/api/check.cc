@@ -139,6 +139,9 @@ absl::Status CheckOutput(const Call& call, const Membership& set, Request* reque
   const bool scatters = call.kind == RequestKind::kReduceScatter;
   const bool may_allocate = scatters || RowsComeLater(call.kind);
   if (may_allocate && call.output == nullptr) return absl::OkStatus();
+  if (call.options.result_fn != nullptr) {
+    return absl::InvalidArgumentError("options.result_fn and an output are given; give one");
+  }
   if (!may_allocate && call.output == call.input) {  // in place, and checked already
     request->output = call.output->data != nullptr ? call.output->data : &nowhere;
     return absl::OkStatus();
@@ -171,6 +174,8 @@ absl::Status CheckCall(const Call& call, const Membership& set, Request* request
   if (absl::Status status = CheckOptions(call.options, call.kind); !status.ok()) return status;
   if (call.options.name != nullptr) request->name = call.options.name;
   request->unnamed = request->name.empty();
+  signature.refuses_joined = (call.options.flags & HVD_REFUSE_JOINED) != 0 ? 1 : 0;
+  request->result_source = {call.options.result_fn, call.options.result_arg};
   if (call.kind == RequestKind::kBarrier) return absl::OkStatus();
 
   const char* what = IsPair(call.kind) ? "tensor" : "input";

@@ -60,6 +60,7 @@ uint64_t MixPart(uint64_t hash, const Signature& one) {
 std::unique_ptr<Request> StartRequest(const Request& checked) {
   auto request = std::make_unique<Request>();
   request->signature = checked.signature;
+  request->result_source = checked.result_source;
   request->signature.ndim = 0;
   request->signature.shape.fill(0);
   return request;

@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kMaxName = 4095;
 constexpr size_t kOptionsSizes[] = {offsetof(hvd_options_t, prescale),  // of older headers
-                                    offsetof(hvd_options_t, done), sizeof(hvd_options_t)};
+                                    offsetof(hvd_options_t, done),
+                                    offsetof(hvd_options_t, result_fn), sizeof(hvd_options_t)};
 
 // A longer struct is from a newer header, whose further fields this library does not know: they
 // must then be zero, which we cannot see, so they are refused.
@@ -50,6 +51,12 @@ bool IsReduction(RequestKind kind) {
   return kind == RequestKind::kAllreduce || kind == RequestKind::kReduceScatter;
 }
 
+// Results whose rows the caller may not know before.
+bool MayAllocate(RequestKind kind) {
+  return kind == RequestKind::kReduceScatter || kind == RequestKind::kAllgather ||
+         kind == RequestKind::kAlltoall;
+}
+
 bool IsFloat(hvd_dtype_t dtype) {
   return dtype == HVD_FLOAT16 || dtype == HVD_BFLOAT16 || dtype == HVD_FLOAT32 ||
          dtype == HVD_FLOAT64;
@@ -75,11 +82,7 @@ absl::Status CheckReductionOptions(const hvd_options_t& options, RequestKind kin
     return absl::InvalidArgumentError("options.compression is the unknown " +
                                       std::to_string(options.compression));
   }
-  if ((options.flags & ~HVD_AVERAGE_OVER_CONTRIBUTORS) != 0) {
-    return absl::InvalidArgumentError("options.flags has unknown bits: " +
-                                      std::to_string(options.flags));
-  }
-  if (options.flags != 0 && op != HVD_AVERAGE) {
+  if ((options.flags & HVD_AVERAGE_OVER_CONTRIBUTORS) != 0 && op != HVD_AVERAGE) {
     return absl::InvalidArgumentError(
         "options: average over contributors is asked for, but options.op is not average");
   }
@@ -155,12 +158,25 @@ absl::Status CheckOptions(const hvd_options_t& options, RequestKind kind) {
     return absl::InvalidArgumentError("options.root is for broadcast only");
   }
   if (absl::Status named = CheckName(options.name); !named.ok()) return named;
+  if ((options.flags & ~(HVD_AVERAGE_OVER_CONTRIBUTORS | HVD_REFUSE_JOINED)) != 0) {
+    return absl::InvalidArgumentError("options.flags has unknown bits: " +
+                                      std::to_string(options.flags));
+  }
+  if (IsPair(kind) && options.flags != 0) {
+    return absl::InvalidArgumentError("options.flags is for collectives only");
+  }
+  if (options.result_fn != nullptr && !MayAllocate(kind)) {
+    return absl::InvalidArgumentError(
+        "options.result_fn is for allgather, alltoall and reduce-scatter only");
+  }
   if (IsReduction(kind)) return CheckReductionOptions(options, kind);
   if (options.op != HVD_AVERAGE) return ForReductionsOnly("op");
   if (options.prescale != 1) return ForReductionsOnly("prescale");
   if (options.postscale != 1) return ForReductionsOnly("postscale");
   if (options.compression != HVD_COMPRESSION_NONE) return ForReductionsOnly("compression");
-  if (options.flags != 0) return ForReductionsOnly("flags");
+  if ((options.flags & HVD_AVERAGE_OVER_CONTRIBUTORS) != 0) {
+    return ForReductionsOnly("flags: average over contributors");
+  }
   return absl::OkStatus();
 }
 

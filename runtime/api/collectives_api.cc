@@ -33,6 +33,11 @@ GroupCall GroupOf(RequestKind kind, const hvd_tensor_t* inputs, const hvd_tensor
 }
 
 // A blocking call whose result the library allocates must be told where to put it.
+bool LacksPlace(const void* outputs, const void* results, const hvd_options_t* options) {
+  const bool gives = options != nullptr && options->struct_size == sizeof(*options) &&
+                     options->result_fn != nullptr;
+  return outputs == nullptr && results == nullptr && !gives;
+}
 hvd_status_t NeedPlace(const char* operation) {
   return Fail(HVD_ERR_INVALID,
               std::string(operation) + " needs an output or a place for its result");
@@ -53,10 +58,16 @@ hvd_status_t hvd_allreduce_async(const hvd_tensor_t* input, const hvd_tensor_t* 
                                  const hvd_options_t* options, hvd_handle_t* handle) {
   return hvd::CallAsync(hvd::Of(RequestKind::kAllreduce, input, output), options, handle);
 }
+hvd_status_t hvd_allreduce_for(const hvd_tensor_t* input, const hvd_tensor_t* output,
+                               const hvd_options_t* options, int64_t microseconds,
+                               hvd_handle_t* handle) {
+  return hvd::CallBlockingFor(hvd::Of(RequestKind::kAllreduce, input, output), options,
+                              microseconds, handle);
+}
 
 hvd_status_t hvd_reducescatter(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                const hvd_options_t* options, hvd_tensor_t* result) {
-  if (output == nullptr && result == nullptr) return hvd::NeedPlace("a reduce-scatter");
+  if (hvd::LacksPlace(output, result, options)) return hvd::NeedPlace("a reduce-scatter");
   return hvd::CallBlocking(hvd::Of(RequestKind::kReduceScatter, input, output), options,
                            {result, nullptr});
 }
@@ -67,7 +78,7 @@ hvd_status_t hvd_reducescatter_async(const hvd_tensor_t* input, const hvd_tensor
 
 hvd_status_t hvd_allgather(const hvd_tensor_t* input, const hvd_tensor_t* output,
                            const hvd_options_t* options, hvd_tensor_t* result) {
-  if (output == nullptr && result == nullptr) return hvd::NeedPlace("an allgather");
+  if (hvd::LacksPlace(output, result, options)) return hvd::NeedPlace("an allgather");
   return hvd::CallBlocking(hvd::Of(RequestKind::kAllgather, input, output), options,
                            {result, nullptr});
 }
@@ -79,7 +90,7 @@ hvd_status_t hvd_allgather_async(const hvd_tensor_t* input, const hvd_tensor_t* 
 hvd_status_t hvd_alltoall(const hvd_tensor_t* input, const int64_t* splits, int32_t nsplits,
                           const hvd_tensor_t* output, const hvd_options_t* options,
                           hvd_tensor_t* result, int64_t* received_splits) {
-  if (output == nullptr && result == nullptr) return hvd::NeedPlace("an alltoall");
+  if (hvd::LacksPlace(output, result, options)) return hvd::NeedPlace("an alltoall");
   hvd::Call call = hvd::Of(RequestKind::kAlltoall, input, output);
   call.splits = splits;
   call.split_count = nsplits;
@@ -135,7 +146,7 @@ hvd_status_t hvd_grouped_allreduce_async(const hvd_tensor_t* inputs, const hvd_t
 hvd_status_t hvd_grouped_allgather(const hvd_tensor_t* inputs, const hvd_tensor_t* outputs,
                                    int32_t count, const hvd_options_t* options,
                                    hvd_tensor_t* results) {
-  if (outputs == nullptr && results == nullptr) return hvd::NeedPlace("a grouped allgather");
+  if (hvd::LacksPlace(outputs, results, options)) return hvd::NeedPlace("a grouped allgather");
   return hvd::CallGroupBlocking(hvd::GroupOf(RequestKind::kAllgather, inputs, outputs, count),
                                 options, results);
 }
@@ -149,7 +160,7 @@ hvd_status_t hvd_grouped_allgather_async(const hvd_tensor_t* inputs, const hvd_t
 hvd_status_t hvd_grouped_reducescatter(const hvd_tensor_t* inputs, const hvd_tensor_t* outputs,
                                        int32_t count, const hvd_options_t* options,
                                        hvd_tensor_t* results) {
-  if (outputs == nullptr && results == nullptr) return hvd::NeedPlace("a grouped reduce-scatter");
+  if (hvd::LacksPlace(outputs, results, options)) return hvd::NeedPlace("a grouped reduce-scatter");
   return hvd::CallGroupBlocking(hvd::GroupOf(RequestKind::kReduceScatter, inputs, outputs, count),
                                 options, results);
 }

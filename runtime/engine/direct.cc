@@ -33,7 +33,8 @@ uint64_t HashText(std::string_view text, uint64_t seed) {
 
 // Never 0 in its low 48 bits.
 uint64_t HashOf(const Signature& s) {
-  uint64_t hash = Mix(static_cast<uint64_t>(s.kind), (uint64_t{s.dtype} << 32) | s.op);
+  const uint32_t kind = static_cast<uint32_t>(s.kind) | uint32_t{s.refuses_joined} << 16;
+  uint64_t hash = Mix(kind, (uint64_t{s.dtype} << 32) | s.op);
   hash = Mix(hash, (static_cast<uint64_t>(s.root) << 32) | static_cast<uint32_t>(s.ndim));
   const bool any_rows = s.kind == RequestKind::kAllgather || s.kind == RequestKind::kAlltoall;
   for (int d = any_rows ? 1 : 0; d < s.ndim; ++d) {

@@ -285,27 +285,6 @@ absl::Status Engine::Wait(Request* request) {
   return WaitLocked(request, &lock);
 }
 
-// The clock is looked at where the thread would sleep, and in between.
-bool Engine::WaitUntil(Request* request, std::chrono::steady_clock::time_point end) {
-  using Clock = std::chrono::steady_clock;
-  const auto done = [request] { return request->done.load(std::memory_order_acquire); };
-  const auto over = [&] { return done() || Clock::now() >= end; };
-  NoteCallers(waiting_.fetch_add(1) + 1);
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!over()) {
-    if (executing_) {
-      changed_.wait_until(lock, end);
-      continue;
-    }
-    const Role role(this, &lock);
-    world_->waiter().set_wake_at(end);
-    ExecuteUntil(over);
-    world_->waiter().set_wake_at(Clock::time_point::max());
-  }
-  HandOver(&lock);
-  return done();
-}
-
 absl::Status Engine::WaitLocked(Request* request, std::unique_lock<std::mutex>* lock) {
   ExecuteOrWait([request] { return request->done.load(std::memory_order_acquire); }, lock);
   HandOver(lock);

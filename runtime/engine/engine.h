@@ -50,6 +50,8 @@ struct ShownInput;
 
 class Engine {
  public:
+  using Clock = std::chrono::steady_clock;
+
   // `tuner`: searches for better settings meanwhile; null: no.
   Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
          std::unique_ptr<Tuner> tuner = nullptr);
@@ -66,9 +68,11 @@ class Engine {
   // Submits nothing; returns when `request` is done, with its status.
   absl::Status Wait(Request* request);
   // Waits for it, but not beyond `end`, unless a collective is under way then. False: time is over.
-  bool WaitUntil(Request* request, std::chrono::steady_clock::time_point end);
+  bool WaitUntil(Request* request, Clock::time_point end);
   // Submit and Wait, without arming the engine thread.
   absl::Status Run(Request* request);
+  // The same with WaitUntil. Not done: it is still borrowed, and what is returned is OK.
+  absl::Status RunUntil(Request* request, Clock::time_point end, bool* done);
   // Whether it is done; helps it along if nobody else does. Never blocks.
   bool Poll(Request* request);
   // Waits until all that has been submitted before is done, whatever its status.
@@ -99,6 +103,7 @@ class Engine {
   bool BeginRunLocked(Request* request, std::unique_lock<std::mutex>* lock);
   // REQUIRES: this thread is counted in waiting_. Unlocks.
   absl::Status WaitLocked(Request* request, std::unique_lock<std::mutex>* lock);
+  bool WaitUntilLocked(Request* request, Clock::time_point end, std::unique_lock<std::mutex>* lock);
   // Returns when `done`, which becomes true under mutex_ only. REQUIRES: as above.
   void ExecuteOrWait(absl::FunctionRef<bool()> done, std::unique_lock<std::mutex>* lock);
   void HandOver(std::unique_lock<std::mutex>* lock);

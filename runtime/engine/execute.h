@@ -45,6 +45,9 @@ struct ResultPlace {
   int64_t output_rows = 0;
   void** owned_result = nullptr;
   std::vector<int64_t>* result_shape = nullptr;
+  ResultSource source = {};  // of the caller's, and what it must know
+  uint32_t dtype = 0;
+  int position = 0;
 };
 struct ResultSize {
   absl::Span<const int64_t> shape;  // but for the rows
@@ -59,7 +62,7 @@ struct ResultSize {
 absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlace& place,
                          const ResultSize& size, void** result);
 ResultPlace PlaceOf(Request* request);
-ResultPlace PlaceOf(RequestPart* part);
+ResultPlace PlaceOf(const Request& request, RequestPart* part);
 // "allgather 'x'", "allgather 'unnamed call 7'"
 std::string NameOf(const Request& request);
 

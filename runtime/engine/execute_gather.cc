@@ -7,16 +7,21 @@
 namespace hvd {
 namespace {
 
-// One tensor's gather into its place.
-absl::Status Gather(absl::FunctionRef<std::string()> what, const ResultPlace& place,
-                    ResultSize size, GatherArgs args, Collectives* collectives) {
-  const auto own = args.bytes_by_rank.begin() + collectives->rank();
+// One tensor's gather into its place. `wrong` gets what is wrong with that, if it has nothing yet.
+struct Gathering {
+  const ResultPlace& place;
+  Collectives* collectives;
+  absl::Status* wrong;
+};
+absl::Status Gather(absl::FunctionRef<std::string()> what, const Gathering& gathering,
+                    ResultSize size, GatherArgs args) {
+  const auto own = args.bytes_by_rank.begin() + gathering.collectives->rank();
   size.own_at = std::accumulate(args.bytes_by_rank.begin(), own, size_t{0});
   size.own_bytes = *own;
   size.bytes = std::accumulate(own, args.bytes_by_rank.end(), size.own_at);
-  const absl::Status placed = PlaceResult(what, place, size, &args.output);
-  const absl::Status gathered = collectives->Allgather(args);
-  return gathered.ok() ? placed : gathered;
+  const absl::Status placed = PlaceResult(what, gathering.place, size, &args.output);
+  if (gathering.wrong->ok()) *gathering.wrong = placed;
+  return gathering.collectives->Allgather(args);
 }
 
 }  // namespace
@@ -32,8 +37,11 @@ absl::Status ExecuteAllgather(const Execution& work) {
     bytes_by_rank.push_back(static_cast<size_t>(rows) * row_bytes);
   }
   size.shape = {signature.shape.data(), static_cast<size_t>(signature.ndim)};
-  return Gather([request] { return NameOf(*request); }, PlaceOf(request), size,
-                {request->input, nullptr, bytes_by_rank}, work.collectives);
+  absl::Status wrong;
+  const absl::Status gathered =
+      Gather([request] { return NameOf(*request); }, {PlaceOf(request), work.collectives, &wrong},
+             size, {request->input, nullptr, bytes_by_rank});
+  return gathered.ok() ? wrong : gathered;
 }
 
 absl::StatusOr<std::vector<RowsAndBytes>> ExchangeRows(absl::Span<const RowsAndBytes> mine,
@@ -70,9 +78,9 @@ absl::Status ExecuteGroupedAllgather(const Execution& work) {
     size.shape = part.shape;
     const auto what = [&] { return NameOf(*request) + " tensor " + std::to_string(part.position); };
     const absl::Status gathered =
-        Gather(what, PlaceOf(&part), size, {part.input, nullptr, bytes_by_rank}, work.collectives);
-    if (!gathered.ok() && !absl::IsFailedPrecondition(gathered)) return gathered;
-    if (first_wrong.ok()) first_wrong = gathered;
+        Gather(what, {PlaceOf(*request, &part), work.collectives, &first_wrong}, size,
+               {part.input, nullptr, bytes_by_rank});
+    if (!gathered.ok()) return gathered;
   }
   return first_wrong;
 }

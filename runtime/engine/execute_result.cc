@@ -16,12 +16,14 @@ std::string NameOf(const Request& request) {
 }
 
 ResultPlace PlaceOf(Request* request) {
-  return {request->input, request->output, request->output_rows, &request->owned_result,
-          &request->result_shape};
+  return {request->input,          request->output,        request->output_rows,
+          &request->owned_result,  &request->result_shape, request->result_source,
+          request->signature.dtype};
 }
 
-ResultPlace PlaceOf(RequestPart* part) {
-  return {part->input, part->output, part->output_rows, &part->owned_result, &part->result_shape};
+ResultPlace PlaceOf(const Request& request, RequestPart* part) {
+  return {part->input,         part->output,          part->output_rows,       &part->owned_result,
+          &part->result_shape, request.result_source, request.signature.dtype, part->position};
 }
 
 namespace {
@@ -34,6 +36,13 @@ bool LiesWrong(const ResultPlace& place, const ResultSize& size) {
   return input < output + size.bytes && output < input + size.own_bytes;
 }
 
+// Null: the caller gives none.
+void* AskForResult(const ResultPlace& place) {
+  const std::vector<int64_t>& shape = *place.result_shape;
+  return place.source.give(place.source.arg, shape.data(), static_cast<int32_t>(shape.size()),
+                           static_cast<int32_t>(place.dtype), place.position);
+}
+
 }  // namespace
 
 absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlace& place,
@@ -44,10 +53,17 @@ absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlac
   if (own) {
     place.result_shape->assign(size.shape.begin(), size.shape.end());
     place.result_shape->front() = size.rows;
+    const bool asked = place.source.give != nullptr;
+    if (asked) *result = AskForResult(place);
+    if (asked && (*result != nullptr || size.bytes == 0)) return absl::OkStatus();
     const size_t lines = size.bytes / kResultAlignment + 1;
     *place.owned_result = aligned_alloc(kResultAlignment, lines * kResultAlignment);
     *result = *place.owned_result;
     if (*result == nullptr) throw std::bad_alloc();
+  }
+  if (place.source.give != nullptr) {
+    return absl::ResourceExhaustedError(what() + ": options.result_fn gave no memory for " +
+                                        std::to_string(size.bytes) + " bytes");
   }
   if (place.output == nullptr || !own) return absl::OkStatus();
   if (fits) {

@@ -21,9 +21,10 @@ size_t Product(absl::Span<const int64_t> extents) {
       std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<int64_t>()));
 }
 
-// One tensor. (The check of the call has made sure that an output of the caller's fits.)
-absl::Status ScatterOne(const Execution& work, const void* input, absl::Span<const int64_t> shape,
-                        const ResultPlace& place) {
+// One tensor. (The check of the call has made sure that an output of the caller's fits.) `wrong`:
+// as of Gather.
+absl::Status ScatterOne(const Execution& work, absl::Span<const int64_t> shape,
+                        const ResultPlace& place, absl::Status* wrong) {
   const size_t row_elements = Product(shape.subspan(1));
   std::vector<size_t> counts = RowsByRank(shape[0], work.collectives->size());
   ResultSize size;
@@ -33,11 +34,12 @@ absl::Status ScatterOne(const Execution& work, const void* input, absl::Span<con
   size.bytes = counts[work.collectives->rank()] *
                DtypeBytes(static_cast<hvd_dtype_t>(work.request->signature.dtype));
   ReduceScatterArgs args;
-  args.input = input;
+  args.input = place.input;
   args.count_by_rank = counts;
-  absl::Status placed =
+  const absl::Status placed =
       PlaceResult([&work] { return NameOf(*work.request); }, place, size, &args.output);
-  return placed.ok() ? Scatter(work.entry, args, work.collectives) : placed;
+  if (wrong->ok()) *wrong = placed;
+  return Scatter(work.entry, args, work.collectives);
 }
 
 // Everyone's splits, by sender and receiver.
@@ -60,16 +62,16 @@ std::vector<int64_t> SplitsOf(const Request& request, int ranks) {
 absl::Status ExecuteReduceScatter(const Execution& work) {
   Request* request = work.request;
   const Signature& signature = request->signature;
+  absl::Status wrong;
+  absl::Status scattered;
   if (!signature.is_group()) {
-    return ScatterOne(work, request->input,
-                      {signature.shape.data(), static_cast<size_t>(signature.ndim)},
-                      PlaceOf(request));
+    scattered = ScatterOne(work, {signature.shape.data(), static_cast<size_t>(signature.ndim)},
+                           PlaceOf(request), &wrong);
   }
   for (RequestPart& part : request->parts) {
-    absl::Status scattered = ScatterOne(work, part.input, part.shape, PlaceOf(&part));
-    if (!scattered.ok()) return scattered;
+    if (scattered.ok()) scattered = ScatterOne(work, part.shape, PlaceOf(*request, &part), &wrong);
   }
-  return absl::OkStatus();
+  return scattered.ok() ? wrong : scattered;
 }
 
 absl::Status ExecuteAlltoall(const Execution& work) {

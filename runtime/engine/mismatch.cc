@@ -46,6 +46,7 @@ const char* Difference(const Signature& a, const Signature& b) {
   if (a.prescale != b.prescale) return "prescale factors";
   if (a.postscale != b.postscale) return "postscale factors";
   if (a.compression != b.compression) return "compressions";
+  if (a.refuses_joined != b.refuses_joined) return "flags";
   return "roots";
 }
 
@@ -55,7 +56,8 @@ bool Compatible(const Signature& a, const Signature& b) {
   return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.root == b.root &&
          a.device_type == b.device_type && a.group_count == b.group_count &&
          a.group_hash == b.group_hash && a.prescale == b.prescale && a.postscale == b.postscale &&
-         a.compression == b.compression && ShapesAgree(a, b);
+         a.compression == b.compression && a.refuses_joined == b.refuses_joined &&
+         ShapesAgree(a, b);
 }
 
 std::string MismatchText(std::string_view name, const Asker& a, const Asker& b) {

@@ -4,7 +4,9 @@
 
 namespace hvd {
 
-bool RunsWhileJoined(RequestKind kind) {
+bool RunsWhileJoined(const Signature& signature) {
+  const RequestKind kind = signature.kind;
+  if (signature.refuses_joined != 0) return false;
   return kind == RequestKind::kAllreduce || kind == RequestKind::kAllgather ||
          kind == RequestKind::kBarrier || kind == RequestKind::kJoin || kind == RequestKind::kLeave;
 }
@@ -15,8 +17,10 @@ std::string JoinedText(std::string_view name, const Report& report, int world_si
   return "tensor " + ShownName(name) + ": rank " + std::to_string(report.first.rank) +
          " asked for " + Describe(report.first.signature) + ", which needs every rank, but " +
          std::to_string(world_size - report.contributors) + " of " + std::to_string(world_size) +
-         " ranks have joined, rank " + std::to_string(report.joined_rank) +
-         " among them; while some have, only allreduce, allgather and barrier are possible";
+         " ranks have joined, rank " + std::to_string(report.joined_rank) + " among them; " +
+         (report.first.signature.refuses_joined != 0
+              ? "HVD_REFUSE_JOINED in its options refuses that"
+              : "while some have, only allreduce, allgather and barrier are possible");
 }
 
 }  // namespace
@@ -27,7 +31,7 @@ LogEntry Decide(std::string_view name, const Report& report, int world_size) {
   entry.contributors = report.contributors;
   if (report.other) {
     entry.error = MismatchText(name, report.first, *report.other);
-  } else if (report.contributors < world_size && !RunsWhileJoined(entry.signature.kind)) {
+  } else if (report.contributors < world_size && !RunsWhileJoined(entry.signature)) {
     entry.error = JoinedText(name, report, world_size);
   } else if (entry.signature.kind == RequestKind::kJoin) {
     entry.result = report.last_joined;

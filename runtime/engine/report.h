@@ -43,8 +43,8 @@ struct Report {
   std::vector<int64_t> rows;
 };
 
-// Does this kind of request go on with ranks that have joined and give nothing?
-bool RunsWhileJoined(RequestKind kind);
+// Does it go on with ranks that have joined and give nothing?
+bool RunsWhileJoined(const Signature& signature);
 
 // What to do about a report of all `world_size` ranks. Leaves number and rows to the caller.
 LogEntry Decide(std::string_view name, const Report& report, int world_size);

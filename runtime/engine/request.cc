@@ -149,7 +149,8 @@ std::string Describe(const Signature& signature) {
   if (signature.kind == RequestKind::kAddProcessSet) {
     return kind + " " + Numbers(signature, signature.group_count);
   }
-  if (!HasTensors(signature.kind)) return kind;
+  const char* refuses = signature.refuses_joined != 0 ? " with HVD_REFUSE_JOINED" : "";
+  if (!HasTensors(signature.kind)) return kind + refuses;
   std::string text = (signature.is_group() ? "grouped " : "") + kind + " " +
                      DtypeName(static_cast<hvd_dtype_t>(signature.dtype)) + " " + Shape(signature);
   if (IsReduction(signature.kind)) text += Reduction(signature);
@@ -157,7 +158,7 @@ std::string Describe(const Signature& signature) {
     text += " from rank " + std::to_string(signature.root);
   }
   if (signature.device_type != HVD_CPU) text += " on GPU";
-  return text;
+  return text + refuses;
 }
 
 Request::~Request() {

@@ -66,7 +66,8 @@ struct Signature {
   uint32_t dtype = 0;
   uint32_t op = 0;  // hvd_op_t or kAverageOfContributors
   int32_t root = 0;
-  uint32_t device_type = HVD_CPU;
+  uint16_t device_type = HVD_CPU;
+  uint16_t refuses_joined = 0;  // 1: a mismatch when a rank has joined
   int32_t ndim = 0;
   int32_t group_count = 0;   // 0: a single tensor
   uint32_t compression = 0;  // hvd_compression_t
@@ -112,6 +113,12 @@ struct RequestPart {
   std::vector<int64_t> result_shape;  // of owned_result
 };
 
+// The caller's function that gives memory for a result; null: the library allocates.
+struct ResultSource {
+  decltype(hvd_options_t::result_fn) give = nullptr;
+  void* arg = nullptr;
+};
+
 struct LocalName;
 struct Request;
 
@@ -143,6 +150,7 @@ struct Request {
   std::vector<RequestPart> parts;     // of a group; then input and output above are not used
   std::vector<int64_t> splits;        // of an alltoall: rows for each rank; empty: even
   bool wants_received_splits = true;  // of an alltoall
+  ResultSource result_source;         // where output is null
 
   RequestObserver* observer = nullptr;  // null: nobody
 

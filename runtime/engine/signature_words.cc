@@ -20,6 +20,7 @@ enum SignatureField {
   kCompression = 9,
   kPrescale = 10,  // the bits of a double
   kPostscale = 11,
+  kRefusesJoined = 12,
 };
 
 }  // namespace
@@ -31,6 +32,7 @@ std::string EncodeSignature(const Signature& signature) {
         .Number(kGroupHash, signature.group_hash);
   }
   if (signature.compression != 0) words.Number(kCompression, signature.compression);
+  if (signature.refuses_joined != 0) words.Number(kRefusesJoined, signature.refuses_joined);
   if (signature.prescale != 1.0) {
     words.Number(kPrescale, std::bit_cast<uint64_t>(signature.prescale));
   }
@@ -56,11 +58,12 @@ bool DecodeSignature(std::string_view bytes, Signature* signature) {
     if (reader.field() == kDtype) signature->dtype = number;
     if (reader.field() == kOp) signature->op = number;
     if (reader.field() == kRoot) signature->root = static_cast<int32_t>(number);
-    if (reader.field() == kDevice) signature->device_type = number;
+    if (reader.field() == kDevice) signature->device_type = static_cast<uint16_t>(number);
     if (reader.field() == kShape) fine = reader.Packed(&shape);
     if (reader.field() == kGroupCount) signature->group_count = static_cast<int32_t>(number);
     if (reader.field() == kGroupHash) signature->group_hash = reader.number();
     if (reader.field() == kCompression) signature->compression = number;
+    if (reader.field() == kRefusesJoined) signature->refuses_joined = number != 0 ? 1 : 0;
     if (reader.field() == kPrescale) signature->prescale = std::bit_cast<double>(reader.number());
     if (reader.field() == kPostscale) signature->postscale = std::bit_cast<double>(reader.number());
   }

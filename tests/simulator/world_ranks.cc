@@ -277,7 +277,7 @@ void World::CheckRun(Set* set, const Seen& seen) {
       Fail("'" + NameOf(seen.name) + "' runs without rank " + std::to_string(set->members[m]));
     }
   }
-  const bool may_run = marks.count == members || RunsWhileJoined(marks.item.kind);
+  const bool may_run = marks.count == members || RunsWhileJoined(marks.first);
   if (entry.error.empty() != (!marks.differ && may_run)) {
     Fail("'" + NameOf(seen.name) + "' ends with: " + entry.error);
   }

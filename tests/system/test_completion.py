@@ -48,8 +48,8 @@ def test_an_asynchronous_barrier_does_not_drain():
 
 
 @world.bound(120)
-def test_a_step_of_a_bucket_can_be_given_up():
-    in_all_worlds("given-up")
+def test_a_blocking_call_with_a_limit_goes_on_behind_a_handle():
+    in_all_worlds("timed")
 
 
 @world.bound(120)

@@ -87,7 +87,10 @@ typedef enum hvd_compression_t {
 typedef enum hvd_flags_t {
   /* HVD_AVERAGE divides by the number of ranks that have submitted the tensor, not by all: those
    * that have joined (hvd_join) may have not. */
-  HVD_AVERAGE_OVER_CONTRIBUTORS = 1
+  HVD_AVERAGE_OVER_CONTRIBUTORS = 1,
+  /* Of any collective: HVD_ERR_MISMATCH, naming a rank, while one has joined (hvd_join), instead of
+   * going on without it. All ranks give it, or none. */
+  HVD_REFUSE_JOINED = 2
 } hvd_flags_t;
 
 typedef uint64_t hvd_handle_t; /* never 0 */
@@ -150,11 +153,20 @@ typedef struct hvd_options_t {
   void* done_arg;
   hvd_queue_t* queue; /* gets a hvd_completion_t; must live until then */
   uint64_t tag;       /* the caller's, for that */
+  /* Where output is NULL: gives the memory that the result goes to, of `shape` and `dtype`, instead
+   * of the library's (a framework's own, for instance). `index` is the tensor's in a group, else 0.
+   * Called once a result, from a thread that is inside hvd, while other ranks wait: it must return
+   * soon and must not call hvd. `shape` is valid during the call. NULL: there is no memory; the
+   * call then fails on this rank, with HVD_ERR_UNSUPPORTED. The memory stays the caller's: wait
+   * with hvd_wait, or hvd_wait_alltoall without a result. */
+  void* (*result_fn)(void* result_arg, const int64_t* shape, int32_t ndim, int32_t dtype,
+                     int32_t index);
+  void* result_arg;
 } hvd_options_t;
 #define HVD_OPTIONS_INIT                                                              \
   {                                                                                   \
     sizeof(hvd_options_t), NULL, HVD_GLOBAL_PROCESS_SET, HVD_AVERAGE, 0, 0, 1.0, 1.0, \
-        HVD_COMPRESSION_NONE, 0, NULL, NULL, NULL, 0                                  \
+        HVD_COMPRESSION_NONE, 0, NULL, NULL, NULL, 0, NULL, NULL                      \
   }
 
 typedef struct hvd_init_options_t {
@@ -242,6 +254,11 @@ HVD_EXPORT hvd_status_t hvd_allreduce(const hvd_tensor_t* input, const hvd_tenso
                                       const hvd_options_t* options);
 HVD_EXPORT hvd_status_t hvd_allreduce_async(const hvd_tensor_t* input, const hvd_tensor_t* output,
                                             const hvd_options_t* options, hvd_handle_t* handle);
+/* As hvd_allreduce, for callers that have signals to look at: blocks so long at most (see
+ * hvd_wait_for). *handle is 0 when it has ended; else it goes on, as of hvd_allreduce_async. */
+HVD_EXPORT hvd_status_t hvd_allreduce_for(const hvd_tensor_t* input, const hvd_tensor_t* output,
+                                          const hvd_options_t* options, int64_t microseconds,
+                                          hvd_handle_t* handle);
 
 /* Reduces over all ranks and gives each its rows of the first dimension, in rank order; when they
  * do not divide evenly, the first ranks get one more. Scalars are refused, HVD_ADASUM too. output
@@ -436,6 +453,23 @@ HVD_EXPORT hvd_status_t hvd_bucket_view(const hvd_bucket_t* bucket, int32_t inde
 /* Tensor `index` is written; until hvd_bucket_wait returns, it is hvd's. Any thread.
  * HVD_ERR_INVALID when it is ready already; any other error leaves it not ready. */
 HVD_EXPORT hvd_status_t hvd_bucket_ready(hvd_bucket_t* bucket, int32_t index);
+/* Copies `source` into tensor `index` and makes it ready: as many elements, of the same type, or
+ * both of float16, bfloat16, float32 and float64 (rounded to nearest even). `source` is the
+ * caller's again when this returns. Errors as above, and HVD_ERR_INVALID for a source that does not
+ * fit; the tensor is not ready then. */
+HVD_EXPORT hvd_status_t hvd_bucket_put(hvd_bucket_t* bucket, int32_t index,
+                                       const hvd_tensor_t* source);
+/* Waits until tensor `index` is reduced, `microseconds` at most (see hvd_wait_for), and does not
+ * end the step. *done 1: its view holds the result and is the caller's, until the next step begins
+ * after hvd_bucket_wait; or this returns how its reduction failed. Any threads. HVD_ERR_INVALID,
+ * naming them, when it, or tensors that travel with it, are not ready. */
+HVD_EXPORT hvd_status_t hvd_bucket_wait_tensor(hvd_bucket_t* bucket, int32_t index,
+                                               int64_t microseconds, int32_t* done);
+/* Waits until hvd_bucket_wait would not block, `microseconds` at most, and does not end the step:
+ * for callers that have signals to look at. *done 1: call hvd_bucket_wait. HVD_ERR_INVALID as
+ * there. */
+HVD_EXPORT hvd_status_t hvd_bucket_wait_for(hvd_bucket_t* bucket, int64_t microseconds,
+                                            int32_t* done);
 /* Returns when all tensors are reduced, and begins the next step; with an error of any chunk too.
  * HVD_ERR_INVALID, naming the tensors, when some are not ready: then nothing has changed.
  * HVD_ERR_MISMATCH, naming the tensor and the ranks, when ranks have made the bucket otherwise:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -68,6 +69,7 @@ struct GradientOptions {
   double postscale = 1;
   Compression compression = Compression::kNone;
   bool average_over_contributors = false;
+  bool refuse_joined = false;
 };
 
 // A model's gradients, one after the other in memory that all ranks of the host see, reduced in
@@ -91,7 +93,8 @@ class Gradients {
                          options.prescale,
                          options.postscale,
                          options.compression,
-                         options.average_over_contributors};
+                         options.average_over_contributors,
+                         options.refuse_joined};
     const hvd_options_t reduction = internal::MakeOptions(all);
     hvd_bucket_options_t bucket = HVD_BUCKET_OPTIONS_INIT;
     bucket.chunk_bytes = options.chunk_bytes;
@@ -132,6 +135,35 @@ class Gradients {
   void ready(size_t i) {
     if (!in_step_.load(std::memory_order_relaxed)) in_step_ = true;
     internal::ThrowIfError(hvd_bucket_ready(bucket_, static_cast<int32_t>(i)));
+  }
+  // Copies `count` values, of T or another float type (then rounded), into gradient `i` and makes
+  // it ready.
+  template <class U>
+  void put(size_t i, const U* values, size_t count) {
+    if (!in_step_.load(std::memory_order_relaxed)) in_step_ = true;
+    const internal::Tensor<U> source(values, count);
+    internal::ThrowIfError(hvd_bucket_put(bucket_, static_cast<int32_t>(i), source.get()));
+  }
+  // Returns when gradient `i` is reduced, which ends no step. Throws HVD_ERR_INVALID, naming them,
+  // when it or others that travel with it are not ready. Any thread.
+  void wait(size_t i) {
+    int32_t done = 0;
+    while (done == 0) {
+      internal::ThrowIfError(
+          hvd_bucket_wait_tensor(bucket_, static_cast<int32_t>(i), INT64_MAX, &done));
+    }
+  }
+  // Whether wait() would return at once, after so long at most.
+  bool wait_for(std::chrono::microseconds time) {
+    int32_t done = 0;
+    internal::ThrowIfError(hvd_bucket_wait_for(bucket_, time.count(), &done));
+    return done != 0;
+  }
+  // Gives up a step that has begun: see hvd_bucket_reset.
+  void reset() {
+    const hvd_status_t status = hvd_bucket_reset(bucket_);
+    in_step_ = false;
+    internal::ThrowIfError(status);
   }
   // Returns when all are reduced; the next step may begin. Throws HVD_ERR_INVALID, naming them,
   // when some are not ready.

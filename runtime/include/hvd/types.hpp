@@ -68,6 +68,7 @@ struct Options {
   double postscale = 1;
   Compression compression = Compression::kNone;
   bool average_over_contributors = false;  // not over ranks that have joined without it
+  bool refuse_joined = false;              // HVD_ERR_MISMATCH while a rank has joined
 };
 
 // 16-bit floats as bits: they travel and are summed (in float32); arithmetic is the caller's
@@ -217,7 +218,8 @@ inline hvd_options_t MakeOptions(const Options& options) {
   made.prescale = options.prescale;
   made.postscale = options.postscale;
   made.compression = static_cast<int32_t>(options.compression);
-  made.flags = options.average_over_contributors ? HVD_AVERAGE_OVER_CONTRIBUTORS : 0;
+  made.flags = (options.average_over_contributors ? HVD_AVERAGE_OVER_CONTRIBUTORS : 0) |
+               (options.refuse_joined ? HVD_REFUSE_JOINED : 0);
   return made;
 }
 

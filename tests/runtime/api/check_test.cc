@@ -69,8 +69,17 @@ TEST_CASE("each bad argument is named") {
     CHECK(Contains(call.Complaint(kAllreduce), "options.compression is the unknown 3"));
   }
   SECTION("flags") {
-    call.options.flags = 2;
-    CHECK(Contains(call.Complaint(kAllreduce), "options.flags has unknown bits: 2"));
+    call.options.flags = 4 | HVD_REFUSE_JOINED;
+    CHECK(Contains(call.Complaint(kAllreduce), "options.flags has unknown bits: 6"));
+    call.options.flags = HVD_AVERAGE_OVER_CONTRIBUTORS;
+    CHECK(Contains(call.Complaint(RequestKind::kBroadcast), "options.flags: average over contrib"));
+  }
+  SECTION("memory for results") {
+    call.options.result_fn = [](void*, const int64_t*, int32_t, int32_t, int32_t) -> void* {
+      return nullptr;
+    };
+    CHECK(Contains(call.Complaint(kAllreduce), "options.result_fn is for allgather, alltoall"));
+    CHECK(Contains(call.Complaint(RequestKind::kAllgather), "options.result_fn and an output"));
   }
   SECTION("a flag of another op") {
     call.options.flags = HVD_AVERAGE_OVER_CONTRIBUTORS;

@@ -44,6 +44,10 @@ TEST_CASE("the message names what differs, both requests and the ranks in order"
   b.signature = a.signature;
   b.signature.op = HVD_MAX;
   CHECK(MismatchText("x", a, b).find("different reduction ops") != std::string::npos);
+  b.signature = a.signature;
+  b.signature.refuses_joined = 1;
+  CHECK(MismatchText("x", a, b).find("different flags: rank 2 asked for allreduce float32 [64,10] "
+                                     "sum with HVD_REFUSE_JOINED, rank 5") != std::string::npos);
   b.signature = Make(RequestKind::kAllreduce, HVD_FLOAT32, {640});
   CHECK(MismatchText("x", a, b).find("different numbers of dimensions") != std::string::npos);
 }

@@ -7,7 +7,7 @@
 //   died        rank 1 kills itself: the others' calls are told, and the facts name what failed
 //   waits       a wait with a time limit ends at it while others have not come, and later with them
 //   barriers    an asynchronous barrier does not wait for what was submitted before
-//   given-up    a step of a bucket that some ranks give up in the middle; the next is whole
+//   timed       a blocking call with a time limit goes on behind a handle
 //   released    calls whose handles were given up go on
 #include <poll.h>
 #include <unistd.h>
@@ -283,49 +283,42 @@ void Barriers() {
   hvd_free_result(&result);
 }
 
-constexpr int32_t kViews = 6;
-
-// Makes the first so many ready, with ones.
-void MakeReady(hvd_bucket_t* bucket, const std::vector<int64_t>& counts, int32_t tensors) {
-  for (int32_t i = 0; i < tensors; ++i) {
-    void* view = nullptr;
-    Ok(hvd_bucket_view(bucket, i, &view), "bucket_view");
-    std::fill_n(static_cast<float*>(view), counts[i], 1.0f);
-    Ok(hvd_bucket_ready(bucket, i), "bucket_ready");
+// The last rank comes when the others have said that their time was over.
+void Timed() {
+  Sum sum(0, 30000), over(1, 1);
+  const bool last = hvd_rank() == hvd_size() - 1;
+  const hvd_options_t options = sum.Options();
+  hvd_tensor_t tensor = HVD_TENSOR_INIT;
+  tensor.data = sum.data.data();
+  tensor.shape = &sum.count;
+  tensor.ndim = 1;
+  Need(hvd_allreduce_for(&tensor, &tensor, &options, -1, &sum.handle) == HVD_ERR_INVALID,
+       "a negative time");
+  if (!last) {
+    Ok(hvd_allreduce_for(&tensor, &tensor, &options, 20000, &sum.handle), "allreduce_for");
+    Need(sum.handle != 0, "done before all have come");
+    hvd_handle_t again = 0;
+    Need(
+        hvd_allreduce_for(&tensor, &tensor, &options, 0, &again) == HVD_ERR_DUPLICATE && again == 0,
+        "the name is free while its call goes on");
   }
-}
-
-void GivenUp() {
-  const std::vector<int64_t> counts = {5, 1000, 7, 40000, 3, 2};
-  hvd_options_t reduction = HVD_OPTIONS_INIT;
-  reduction.op = HVD_SUM;
-  hvd_bucket_options_t options = HVD_BUCKET_OPTIONS_INIT;
-  options.reduction = &reduction;
-  options.chunk_bytes = 4096;
-  hvd_bucket_t* bucket = nullptr;
-  Ok(hvd_bucket_create(counts.data(), kViews, &options, &bucket), "bucket_create");
-  Ok(hvd_bucket_reset(bucket), "reset of a step that has not begun");
-  for (int32_t ready = 1; ready < kViews; ++ready) {
-    // Rank 1 gives up after so many, rank 2 after another number, the others have all.
-    const int32_t mine[] = {kViews, ready, kViews - ready};
-    MakeReady(bucket, counts, mine[hvd_rank() % 3]);
-    if (hvd_rank() % 3 == 0) {
-      Ok(hvd_bucket_wait(bucket), "wait beside those who give up");
-    } else {
-      Need(hvd_bucket_wait(bucket) == HVD_ERR_INVALID, "waits for what is not ready");
-      Ok(hvd_bucket_reset(bucket), "bucket_reset");
-    }
-    MakeReady(bucket, counts, kViews);
-    Ok(hvd_bucket_wait(bucket), "the next step");
-    for (int32_t i = 0; i < kViews; ++i) {
-      void* view = nullptr;
-      Ok(hvd_bucket_view(bucket, i, &view), "bucket_view");
-      for (int64_t k = 0; k < counts[i]; ++k) {
-        Need(static_cast<float*>(view)[k] == static_cast<float>(hvd_size()), "a wrong sum");
-      }
-    }
+  Ok(over.Submit(over.Options()), "submit");
+  Ok(hvd_wait(over.handle), "wait");
+  if (last) Ok(hvd_allreduce_for(&tensor, &tensor, &options, 60000000, &sum.handle), "the last's");
+  Need(!last || sum.handle == 0, "a handle, and nothing to wait for");
+  if (!last) Ok(hvd_wait(sum.handle), "wait");
+  Need(sum.IsRight(), "a wrong sum");
+  for (int i = 0; i < 2000; ++i) {
+    Sum small(i % 7, i % 3 == 0 ? 30000 : 4);
+    const hvd_options_t small_options = small.Options();
+    tensor.data = small.data.data();
+    tensor.shape = &small.count;
+    hvd_handle_t handle = 0;
+    Ok(hvd_allreduce_for(&tensor, &tensor, &small_options, i % 5 == 0 ? 0 : 1000000, &handle),
+       "allreduce_for in a loop");
+    if (handle != 0) Ok(hvd_wait(handle), "wait in a loop");
+    Need(small.IsRight(), "a wrong sum in a loop");
   }
-  hvd_bucket_destroy(bucket);
 }
 
 }  // namespace
@@ -341,7 +334,7 @@ int main(int argc, char** argv) {
   if (mode == "died") Died();
   if (mode == "waits") Waits();
   if (mode == "barriers") Barriers();
-  if (mode == "given-up") GivenUp();
+  if (mode == "timed") Timed();
   if (mode == "released") Released();
   hvd_shutdown();
   return 0;

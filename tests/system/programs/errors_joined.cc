@@ -3,6 +3,28 @@
 
 namespace {
 
+template <class Collective>
+void MustRefuseJoined(const char* what, Collective collective) {
+  try {
+    collective();
+    Fail(std::string(what) + " that refuses those who have joined goes on");
+  } catch (const hvd::Error& error) {
+    if (error.code() != HVD_ERR_MISMATCH) Fail(error.what());
+    MustContain(error.what(), "HVD_REFUSE_JOINED", what);
+  }
+}
+
+void CheckRefusedWhileJoined(size_t count) {
+  hvd::Options options;
+  options.refuse_joined = true;
+  options.name = "refuses";
+  std::vector<float> data(count, 2), more(3, 2);
+  for (int round = 0; round < 2; ++round) {
+    MustRefuseJoined("an allreduce", [&] { hvd::allreduce(data, options); });
+    MustRefuseJoined("a group", [&] { hvd::grouped_allreduce<float>({&data, &more}, options); });
+  }
+}
+
 // Twos of all ranks but one.
 void CheckReducedWhileJoined(size_t count) {
   const auto here = static_cast<float>(hvd::size() - 1), all = static_cast<float>(hvd::size());
@@ -73,6 +95,7 @@ void CheckJoined(int early, int32_t set) {
         MustContain(hvd_last_error(), "1 of " + std::to_string(hvd::size()) + " ranks have joined",
                     kind);
       }
+      CheckRefusedWhileJoined(static_cast<size_t>(n));
       CheckReducedWhileJoined(static_cast<size_t>(n));
     }
     CheckSetWhileJoined(set, early);
