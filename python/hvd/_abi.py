@@ -45,6 +45,7 @@ COMPRESSION_FP16 = 1
 COMPRESSION_BF16 = 2
 
 AVERAGE_OVER_CONTRIBUTORS = 1
+REFUSE_JOINED = 2
 CPU = 0
 
 
@@ -82,6 +83,8 @@ class OptionsStruct(ctypes.Structure):
         ("done_arg", c_void_p),
         ("queue", c_void_p),
         ("tag", c_uint64),
+        ("result_fn", c_void_p),
+        ("result_arg", c_void_p),
     ]
 
 

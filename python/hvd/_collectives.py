@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from . import _abi, errors
-from ._handles import Handle
+from ._handles import LOOK_AROUND, Handle
 from ._library import LIBRARY
 from ._runtime import RUNTIME
 from .process_sets import ProcessSet
 
 _held = LIBRARY.held
-_allreduce_now = LIBRARY.released.hvd_allreduce
+_allreduce_for = LIBRARY.released.hvd_allreduce_for
 _byref = ctypes.byref
+_number = ctypes.c_uint64
 _orphans = RUNTIME.orphans
 
 
@@ -68,9 +69,13 @@ class Collectives:
     def allreduce_now(self, tensor: Any, output: Any, options: object) -> Any:
         """Blocks. Returns the output."""
         source, target, output = self._ends(tensor, output)
-        status = _allreduce_now(source.reference, target.reference, options)
+        number = _number()
+        status = _allreduce_for(source.reference, target.reference, options, LOOK_AROUND,
+                                _byref(number))
         if status:
             raise LIBRARY.error(status)
+        if number.value:
+            return Handle(number.value, (tensor, source, output, target), output).wait()
         return output
 
     def allreduce(self, tensor: Any, output: Any, options: object) -> Handle:

@@ -17,8 +17,9 @@ _wait_for = LIBRARY.released.hvd_wait_for
 _poll = LIBRARY.held.hvd_poll
 _done = ctypes.c_int32
 _byref = ctypes.byref
-# So long a signal waits for its handler at most.
+# So many microseconds a signal waits for its handler at most.
 _LOOK_AROUND_US = 100_000
+LOOK_AROUND = ctypes.c_int64(_LOOK_AROUND_US)
 
 
 class Handle:

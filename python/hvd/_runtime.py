@@ -13,7 +13,7 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Sequence
 
-from . import _abi, errors
+from . import _abi, _patience, errors
 from ._library import LIBRARY
 from .process_sets import ProcessSet, ProcessSets, as_sets
 
@@ -45,7 +45,10 @@ class Runtime:
         if again:
             raise errors.invalid("hvd is initialized already; add_process_set() adds more sets")
         options, kept = _init_options(sets)
-        LIBRARY.check(LIBRARY.released.hvd_init(ctypes.byref(options)))
+        if not self._at_exit:  # a handler of a signal may raise before init returns
+            atexit.register(self._leave_at_exit)
+            self._at_exit = True
+        _patience.call(lambda: LIBRARY.released.hvd_init(ctypes.byref(options)))
         del kept
         try:
             _check_comm(comm)
@@ -53,18 +56,17 @@ class Runtime:
             LIBRARY.released.hvd_shutdown()
             raise
         self.sets.entered(sets)
-        if not self._at_exit:
-            atexit.register(self._leave_at_exit)
-            self._at_exit = True
 
     def shutdown(self) -> None:
         """See hvd.shutdown."""
-        status = LIBRARY.released.hvd_shutdown()
-        self.sets.left()
-        self.orphans.clear()  # nothing is in flight any more
-        while self.buckets:
-            LIBRARY.released.hvd_bucket_destroy(self.buckets.pop())
-        LIBRARY.check(status)
+        try:
+            _patience.call(LIBRARY.released.hvd_shutdown)
+        finally:
+            if not LIBRARY.held.hvd_is_initialized():  # a handler of a signal may have raised
+                self.sets.left()
+                self.orphans.clear()  # nothing is in flight any more
+                while self.buckets:
+                    LIBRARY.released.hvd_bucket_destroy(self.buckets.pop())
 
     def rank(self) -> int:
         """This rank; NotInitializedError outside a job."""

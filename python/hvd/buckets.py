@@ -4,9 +4,10 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from . import _abi, errors
+from . import _abi, _patience, errors
+from ._handles import LOOK_AROUND
 from ._library import LIBRARY
 from ._memory import Buffer
 from ._runtime import RUNTIME
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 _ready = LIBRARY.held.hvd_bucket_ready
+_wait_for = LIBRARY.released.hvd_bucket_wait_for
+_wait_tensor = LIBRARY.released.hvd_bucket_wait_tensor
 
 
 class _Step:
@@ -107,9 +110,40 @@ class Bucket:
         """Returns when all tensors are reduced, and begins the next step. InvalidError, naming the
         tensors, when some are not ready: nothing has changed then. MismatchError when the ranks
         have made the bucket differently; the views' contents are undefined then."""
+        done = ctypes.c_int32()
+        status = 0
+        while not status and not done.value:  # what is wrong, the wait says
+            status = _wait_for(self._bucket, LOOK_AROUND, ctypes.byref(done))
         status = LIBRARY.released.hvd_bucket_wait(self._bucket)
         self._step.under_way = status == _abi.ERR_INVALID  # then nothing has changed
         LIBRARY.check(status)
+
+    def put(self, index: int, values: Any) -> None:
+        """Copies `values` into tensor `index` and makes it ready: an array, or anything hvd takes,
+        of as many elements, of its type or another float type. It may be used again at once.
+        InvalidError when it does not fit, or the tensor is ready already."""
+        from .ops import _collectives
+
+        source = _collectives().describe(values)
+        status = LIBRARY.held.hvd_bucket_put(self._bucket, index, source.reference)
+        if status:
+            raise LIBRARY.error(status)
+        self._step.under_way = True
+
+    def wait_tensor(self, index: int) -> None:
+        """Returns when tensor `index` is reduced; its view is the caller's then. wait() still ends
+        the step. InvalidError, naming them, when it or tensors that travel with it are not
+        ready."""
+        done = ctypes.c_int32()
+        while not done.value:
+            LIBRARY.check(_wait_tensor(self._bucket, index, LOOK_AROUND, ctypes.byref(done)))
+
+    def reset(self) -> None:
+        """Gives up a step that has begun: what is not ready counts as zeros, and the step ends as
+        in wait(), which the other ranks call, or this. The views' contents are of no use then.
+        Does nothing when no tensor is ready."""
+        _patience.call(lambda: LIBRARY.released.hvd_bucket_reset(self._bucket))
+        self._step.under_way = False
 
     def __repr__(self) -> str:
         return f"<hvd.Bucket of {len(self.counts)} tensors, {sum(self.counts)} elements>"

@@ -18,7 +18,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from . import _abi
+from . import _abi, _patience
 from ._collectives import Collectives
 from ._handles import Handle
 from ._library import LIBRARY
@@ -258,14 +258,15 @@ def recv(tensor: Array, source: int, tag: int = 0,
 
 def barrier(process_set: ProcessSet = global_process_set) -> None:
     """Returns when every member has called it and all that this rank submitted before is done."""
-    LIBRARY.check(LIBRARY.released.hvd_barrier(_options("barrier", None, process_set)))
+    options = _options("barrier", None, process_set)
+    _patience.call(lambda: LIBRARY.released.hvd_barrier(options))
 
 
 def join() -> int:
     """This rank has no more work: it takes part in the others' allreduces, allgathers and barriers
     with nothing of its own until every rank has joined. Returns the rank that did last."""
     last = ctypes.c_int32(-1)
-    LIBRARY.check(LIBRARY.released.hvd_join(ctypes.byref(last)))
+    _patience.call(lambda: LIBRARY.released.hvd_join(ctypes.byref(last)))
     return last.value
 
 

@@ -37,7 +37,7 @@ def test_numbers(header):
     (_abi.ErrorInfoStruct, "hvd_error_info_t"), (_abi.StoreValueStruct, "hvd_store_value_t")])
 def test_structs(header, struct, name):
     body = re.search(rf"typedef struct {name} \{{(.*?)\}} {name};", header, flags=re.S).group(1)
-    body = re.sub(r"void \(\*(\w+)\)\([^)]*\);", r"void* \1;", body)
+    body = re.sub(r"void\*? \(\*(\w+)\)\([^)]*\);", r"void* \1;", body)
     kinds = {"size_t": 8, "int32_t": 4, "uint64_t": 8, "double": 8}
     said = [(field, 8 if "*" in kind else kinds[kind.strip()])
             for kind, field in re.findall(r"((?:const )?\w+[\s*const]*[\s*])(\w+);", body)]

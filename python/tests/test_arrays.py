@@ -311,6 +311,26 @@ def test_buckets(rank, size):
         hvd.Bucket([4], dtype=2)
 
 
+def test_a_bucket_tensor_by_tensor(rank, size):
+    bucket = hvd.Bucket([4, 3000, 2], op=hvd.Sum, chunk_bytes=1024)
+    for _ in range(3):
+        bucket.put(1, np.full(3000, rank, np.float64))
+        bucket.wait_tensor(1)
+        assert bucket.view(1)[2999] == sum(range(size))
+        with pytest.raises(ValueError, match="not ready are 2"):
+            bucket.wait_tensor(2)
+        bucket.put(0, np.full(4, rank, np.float16))
+        with pytest.raises(ValueError, match="source has 3 elements, tensor 2"):
+            bucket.put(2, np.ones(3))
+        with pytest.raises(ValueError, match="source is of int32"):
+            bucket.put(2, np.ones(2, np.int32))
+        if rank == 0:
+            bucket.reset()  # gives it up
+        else:
+            bucket.put(2, np.ones(2))
+            bucket.wait()
+
+
 def test_objects(rank, size):
     root = size - 1
     assert hvd.broadcast_object({"from": rank}, root) == {"from": root}

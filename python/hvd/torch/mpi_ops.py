@@ -9,7 +9,6 @@ init(); HorovodInternalError when ranks disagree or one is gone (the text says w
 """
 from __future__ import annotations
 
-import ctypes
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +18,6 @@ import torch
 from .. import errors
 from .. import ops as _ops
 from .._handles import Handle
-from .._library import LIBRARY
 from ..basics import (  # noqa: F401  (Horovod's programs find them here)
     ccl_built,
     cross_rank,
@@ -45,6 +43,7 @@ from ..basics import (  # noqa: F401  (Horovod's programs find them here)
     start_timeline,
     stop_timeline,
 )
+from ..ops import barrier  # noqa: F401
 from ..process_sets import ProcessSet
 from .operators import collectives as _collectives
 from .operators import options as _options
@@ -257,11 +256,6 @@ def synchronize(handle: Handle | SparseHandle) -> Any:
     return handle.wait()
 
 
-def barrier(process_set: ProcessSet = global_process_set) -> None:
-    """Returns when every member has called it and all that this rank submitted before is done."""
-    LIBRARY.check(LIBRARY.released.hvd_barrier(_options("barrier", None, process_set)))
-
-
 def join(device: int = -1) -> int:
     """This rank has no more batches: until every rank has joined, it takes part in the others'
     allreduces, allgathers and barriers with nothing of its own. Returns the rank that joined last.
@@ -269,7 +263,5 @@ def join(device: int = -1) -> int:
     if device != -1:
         warnings.warn(f"hvd.join(device={device}): hvd has CPU collectives only, and joins on the "
                       "CPU", stacklevel=2)
-    last = ctypes.c_int32(-1)
-    LIBRARY.check(LIBRARY.released.hvd_join(ctypes.byref(last)))
-    return last.value
+    return _ops.join()
 
