@@ -33,11 +33,13 @@ def _call_beside(function: Callable[[], int]) -> None:
         finally:
             done.release()
 
+    thread = threading.Thread(target=run, name="hvd-wait", daemon=True)
     try:
-        threading.Thread(target=run, name="hvd-wait", daemon=True).start()
+        thread.start()
     except RuntimeError:  # the interpreter is about to end: no thread can be started any more
         LIBRARY.check(function())
         return
-    done.acquire()
+    done.acquire()  # signals interrupt it
+    thread.join()
     if failed:
         raise failed[0]
