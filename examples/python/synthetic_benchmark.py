@@ -13,6 +13,7 @@ from resnet50 import resnet50
 from torch.nn import functional as F
 
 import hvd.torch as hvd
+from hvd import run as run_job
 
 
 def parse_arguments():
@@ -70,7 +71,7 @@ def compare(arguments, counts):
     """Images a second and the efficiency for each number of ranks; the first number's is 100 %."""
     rates = {}
     for count in counts:
-        rates[count] = statistics.median(hvd.run(measure, (arguments,), num_proc=count)[0])
+        rates[count] = statistics.median(run_job(measure, (arguments,), num_proc=count)[0])
     one = rates[counts[0]] / counts[0]
     print("\nranks   images/s   efficiency")
     for count, rate in rates.items():
