@@ -34,6 +34,7 @@ std::vector<WaitingTensor> StallWatch::Take(const std::vector<RankPending>& answ
       entry.what = tensor.what;
       entry.waited_s = std::max(entry.waited_s, Seconds(now - began));
       entry.local_ranks.push_back(answer.local_rank);
+      entry.members = tensor.between.empty() ? answer.list.members : tensor.between;
     }
   }
   since_ = std::move(since);

@@ -31,6 +31,7 @@ struct WaitingTensor {
   std::string what;
   double waited_s = 0;           // the longest of them
   std::vector<int> local_ranks;  // that have submitted it
+  std::vector<int64_t> members;  // global ranks that must; empty: all
 };
 
 class StallWatch {

@@ -9,17 +9,18 @@ namespace hvd {
 namespace {
 
 enum { kMembers = 1, kTensor = 2, kTruncated = 3, kJoined = 4, kSet = 5 };
-enum { kSequence = 1, kName = 2, kWhat = 3 };
+enum { kSequence = 1, kName = 2, kWhat = 3, kBetween = 4 };
 constexpr size_t kRoom = sizeof(PendingArea::text);
 constexpr size_t kLongestText = 160;
 
 std::string Encode(const PendingTensor& tensor) {
   const std::string_view name = tensor.name, what = tensor.what;
-  return WireWriter()
-      .Number(kSequence, tensor.sequence)
+  WireWriter words;
+  words.Number(kSequence, tensor.sequence)
       .Bytes(kName, name.substr(0, kLongestText))
-      .Bytes(kWhat, what.substr(0, kLongestText))
-      .bytes();
+      .Bytes(kWhat, what.substr(0, kLongestText));
+  if (!tensor.between.empty()) words.Packed(kBetween, tensor.between);
+  return words.bytes();
 }
 
 bool Decode(std::string_view bytes, PendingTensor* tensor) {
@@ -28,6 +29,7 @@ bool Decode(std::string_view bytes, PendingTensor* tensor) {
     if (reader.field() == kSequence) tensor->sequence = reader.number();
     if (reader.field() == kName) tensor->name = std::string(reader.bytes());
     if (reader.field() == kWhat) tensor->what = std::string(reader.bytes());
+    if (reader.field() == kBetween && !reader.Packed(&tensor->between)) return false;
   }
   return reader.ok();
 }

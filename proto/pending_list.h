@@ -11,7 +11,8 @@ namespace hvd {
 struct PendingTensor {
   uint64_t sequence = 0;  // grows with each submission of the rank in its process set
   std::string name;
-  std::string what;  // "allreduce float32 [64,10] sum"
+  std::string what;                   // "allreduce float32 [64,10] sum"
+  std::vector<int64_t> between = {};  // global ranks of a send or receive; empty: the set's members
 };
 
 struct PendingList {

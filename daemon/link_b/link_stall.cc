@@ -119,10 +119,7 @@ void LinkServer::AddTensors(const std::vector<RankPending>& answers, v1::HostPen
     tensor.set_what(waiting.what);
     tensor.set_waited_s(waiting.waited_s);
     for (const int rank : waiting.local_ranks) tensor.add_ranks(options_.first_rank + rank);
-    for (const RankPending& answer : answers) {
-      if (answer.list.set != waiting.set || tensor.members_size() != 0) continue;
-      for (const int64_t member : answer.list.members) tensor.add_members(member);
-    }
+    for (const int64_t member : waiting.members) tensor.add_members(static_cast<uint32_t>(member));
   }
 }
 

@@ -45,7 +45,7 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
       timeline_(world_->watch()),
       metrics_(world_->watch()),
       pairs_(world_.get()),
-      stall_(world_->watch(), world_->members()),
+      stall_(world_->watch(), world_->members(), world_->rank()),
       batch_wait_us_(config.batch_wait_us),
       fusion_threshold_(config.fusion_threshold),
       by_number_(Board::kNumbers + 1) {

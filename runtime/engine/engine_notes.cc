@@ -109,6 +109,7 @@ void Engine::AnswerHvdd() try {
     if (!agreed) pending.push_back({name->name, name->pending});
   }
   for (const Request* request : deferred_) pending.push_back({&AgreedName(*request), request});
+  for (const Request* request : pairs_.Pending()) pending.push_back({nullptr, request});
   stall_.Give(std::move(pending));
 } catch (const std::bad_alloc&) {
 }

@@ -194,6 +194,19 @@ bool Pairs::HasParcels() const {
   return false;
 }
 
+std::vector<const Request*> Pairs::Pending() {
+  std::vector<const Request*> waiting;
+  for (const News& news : begun_) waiting.push_back(news.request);
+  for (const auto& [rank, peer] : peers_) {
+    for (const auto& [task, owned] : peer.tasks) {
+      if (!task->begun && !task->settled) waiting.push_back(task->request);
+    }
+  }
+  const std::lock_guard<std::mutex> lock(news_mutex_);
+  for (const News& news : news_) waiting.push_back(news.request);
+  return waiting;
+}
+
 std::vector<Request*> Pairs::TakeAll() {
   std::vector<Request*> all = TakeEnded();
   for (const News& news : begun_) all.push_back(news.request);

@@ -49,6 +49,8 @@ class Pairs {
   bool has_ended() const { return !ended_.empty(); }
   // Tensors are on their way: both sides see to it that they arrive.
   bool HasParcels() const;
+  // Those that wait for the other side.
+  std::vector<const Request*> Pending();
   // All that are pending, for whoever ends them otherwise.
   std::vector<Request*> TakeAll();
 

@@ -56,6 +56,28 @@ TEST_CASE(
   CHECK(text.find("rank 2 on beta: p\n  rank 3 on beta: q") != std::string::npos);
 }
 
+TEST_CASE("a receive waits for its sender alone") {
+  StallBook book(&kWorld);
+  book.Begin();
+  v1::HostPending alpha = Host({"x", "y"});
+  Wait(&alpha, "send from rank 3 to rank 1", 5, {1});
+  alpha.mutable_tensors(0)->add_members(1);
+  alpha.mutable_tensors(0)->add_members(3);
+  book.Answered(0, alpha);
+  v1::HostPending beta = Host({"p", "q"});
+  SECTION("that has not sent") {
+    book.Answered(1, beta);
+    CHECK(book.End(1).text.find("waits for rank 3\n  rank 3 on beta: q") != std::string::npos);
+  }
+  SECTION("that has: nobody is missing") {
+    Wait(&beta, "send from rank 3 to rank 1", 4, {3});
+    beta.mutable_tensors(0)->add_members(3);
+    beta.mutable_tensors(0)->add_members(1);
+    book.Answered(1, beta);
+    CHECK(book.End(1).text.empty());
+  }
+}
+
 TEST_CASE("what a rank calls a tensor cannot forge a line") {
   StallBook book(&kWorld);
   book.Begin();

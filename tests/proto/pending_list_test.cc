@@ -14,7 +14,7 @@ TEST_CASE("an answer is read as it was written, for its own question alone") {
   list.members = {0, 5};
   list.joined = true;
   list.set = 70000;
-  list.tensors = {{7, "grad.1", "allreduce float32 [4] sum"}, {9, "b", "broadcast"}};
+  list.tensors = {{7, "grad.1", "allreduce float32 [4] sum"}, {9, "b", "broadcast", {3, 70}}};
   WritePending(list, 4, area.get());
   CHECK_FALSE(ReadPending(*area, 5, &read));
   REQUIRE(ReadPending(*area, 4, &read));
@@ -26,6 +26,8 @@ TEST_CASE("an answer is read as it was written, for its own question alone") {
   CHECK(read.tensors[0].sequence == 7);
   CHECK(read.tensors[0].name == "grad.1");
   CHECK(read.tensors[1].what == "broadcast");
+  CHECK(read.tensors[0].between.empty());
+  CHECK(read.tensors[1].between == std::vector<int64_t>{3, 70});
 }
 
 TEST_CASE("what has no room is left out, and that is said") {

@@ -52,3 +52,14 @@ def test_a_death_ends_them_with_its_cause():
             outcome = here.hvdrun("-np", np, "-H", hosts, PROGRAMS / "pairs", "died", env={"HVD_TRANSPORT": transport})
             assert outcome.code == 137 and outcome.out.count("signal 9") >= np - 1, f"{hosts} {transport}: {outcome}"
         here.must_be_clean()
+
+
+@world.bound(120)
+def test_one_that_waits_for_ever_is_a_stall_and_is_named():
+    with world.hosts(2, slots=5) as here:
+        for np, hosts, transport in WORLDS:
+            outcome = here.hvdrun("-np", np, "-H", hosts, "--stall-check-warning-time-seconds", 1, "--stall-check-shutdown-time-seconds", 2,
+                                  PROGRAMS / "pairs", "stalled", env={"HVD_TRANSPORT": transport})
+            last = np - 1
+            outcome.must(124, f"'send from rank {last} to rank 0 with tag 9' (receive float32 [1000]) waits for rank {last}\n")
+        here.must_be_clean()

@@ -258,6 +258,16 @@ void Died() {
   }
 }
 
+// Rank 0 waits for what the last rank never sends; another pair has met.
+void Stalled() {
+  Ring();
+  std::vector<float> data(1000);
+  if (hvd::rank() != 0) {
+    for (;;) pause();
+  }
+  hvd::recv(data.data(), data.size(), hvd::size() - 1, 9);
+}
+
 int Run(const std::string& mode) {
   hvd::Session session;
   if (mode == "ring") Ring();
@@ -269,6 +279,7 @@ int Run(const std::string& mode) {
   if (mode == "left") LeftBehind();
   if (mode == "told") Told();
   if (mode == "died") Died();
+  if (mode == "stalled") Stalled();
   std::printf("rank %d: %s is right\n", hvd::rank(), mode.c_str());
   return 0;
 }
