@@ -1,4 +1,4 @@
-// Groups, for hvd.hpp, which includes it: tensors that are one call, ranks that are a process set.
+// Groups, for hvd.hpp, which includes it: tensors that are one call.
 #pragma once
 
 #include <cstddef>
@@ -67,24 +67,6 @@ template <class T>
 Handle grouped_allreduce_async(std::initializer_list<std::vector<T>*> tensors,
                                const Options& options = {}) {
   return grouped_allreduce_async(std::vector<std::vector<T>*>(tensors), options);
-}
-
-// Every rank of the job calls it with the same ranks; returns the new set's number.
-inline int add_process_set(const std::vector<int32_t>& ranks) {
-  int32_t set = -1;
-  internal::ThrowIfError(
-      hvd_add_process_set(ranks.data(), static_cast<int32_t>(ranks.size()), &set));
-  return set;
-}
-inline void remove_process_set(int set) { internal::ThrowIfError(hvd_remove_process_set(set)); }
-inline int process_set_rank(int set) { return hvd_process_set_rank(set); }  // -1: no member
-inline int process_set_size(int set) { return hvd_process_set_size(set); }  // -1: no such set
-
-// Returns when every rank of the set has called it and all that this rank submitted before is done.
-inline void barrier(int process_set) {
-  hvd_options_t options = HVD_OPTIONS_INIT;
-  options.process_set = process_set;
-  internal::ThrowIfError(hvd_barrier(&options));
 }
 
 }  // namespace hvd

@@ -27,6 +27,7 @@
 #include "hvd/hvd.h"
 #include "hvd/memory.hpp"
 #include "hvd/ranges.hpp"
+#include "hvd/sets.hpp"
 #include "hvd/store.hpp"
 #include "hvd/types.hpp"
 

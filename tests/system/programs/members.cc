@@ -4,6 +4,7 @@
 //   again    one is made, used and removed, many times, beside one of all ranks
 //   refused  what makes no sense, or is there already
 //   joined   a member that has joined instead is named; then the set is made
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -21,10 +22,13 @@ void Need(bool holds, const std::string& what) {
 }
 
 int32_t Make(const std::vector<int32_t>& ranks, const std::string& key) {
-  int32_t set = -1;
-  Must(hvd_add_process_set_members(ranks.data(), static_cast<int32_t>(ranks.size()), key.c_str(),
-                                   &set),
-       "add_process_set_members " + key);
+  const int set = hvd::add_process_set_of_members(ranks, key);
+  const std::vector<int32_t> ids = hvd::process_set_ids(), members = hvd::process_set_ranks(set);
+  Need(std::count(ids.begin(), ids.end(), set) == 1, "the set's number is not among all");
+  Need(std::is_permutation(ranks.begin(), ranks.end(), members.begin(), members.end()),
+       "the set has other ranks");
+  Need(hvd::process_set_size(set) == static_cast<int>(ranks.size()), "its size");
+  Need(members[hvd::process_set_rank(set)] == hvd::rank(), "its rank");
   return set;
 }
 
@@ -46,7 +50,7 @@ void Pairs() {
     for (int time = 0; time < 3; ++time) {
       const int32_t set = Make(ranks, key);
       Use(set);
-      Must(hvd_remove_process_set(set), "remove");
+      hvd::remove_process_set(set);
     }
   };
   std::thread right([&] {
