@@ -1,5 +1,6 @@
 // What the benchmark writes into tensors and expects to find in them afterwards. All values are
-// small integers, which every type holds exactly and whose sums do not depend on the order.
+// small integers, which every type holds exactly and whose sums do not depend on the order: float8
+// rounds them once.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ std::optional<Dtype> FindDtype(const std::string& name);
 // The value that `rank` puts at `index`: 0, 1 or 2, without a period that could hide a misplaced
 // slice.
 double Pattern(int rank, size_t index);
-// Pattern summed over the ranks 0 … size-1 (for bool: "or").
+// Pattern summed over the ranks 0 … size-1 (for bool: "or"), as the type has it.
 double PatternSum(const Dtype& dtype, int size, size_t index);
 
 // Writes one element.
