@@ -155,6 +155,20 @@ def test_what_is_refused(rank):
         hvd.allreduce(np.ones(1), op=17)
 
 
+@pytest.mark.parametrize("kind", ["uint16", "uint32", "uint64", "complex64", "complex128",
+                                  "float8_e4m3fn", "float8_e5m2"])
+def test_further_types_by_dlpack(size, kind):
+    torch = pytest.importorskip("torch")
+    tensor = torch.ones(3).to(getattr(torch, kind))
+    try:
+        tensor.__dlpack__(max_version=(1, 0))
+    except BufferError as error:
+        pytest.skip(str(error))  # this torch cannot show them
+    hvd.allreduce_(tensor, op=hvd.Sum)
+    wanted = torch.full((3,), size).to(tensor.dtype)
+    assert torch.equal(tensor.view(torch.uint8), wanted.view(torch.uint8))
+
+
 def test_buffers_and_dlpack(rank, size):
     assert hvd.allreduce(array.array("d", [rank, 1.0]), op=hvd.Sum).tolist() == [
         sum(range(size)), size]

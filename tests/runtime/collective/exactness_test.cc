@@ -176,8 +176,6 @@ TEST_CASE("extremes: an average is right wherever it can be represented") {
     // The same in other words.
     RunExtreme(world, {HVD_FLOAT16, HVD_SUM, 40000, 1, 0, 40000, kSmall});
     RunExtreme(world, {HVD_FLOAT16, HVD_AVERAGE, 40000, 0.5, 2, 40000, kSmall});
-    RunExtreme(world, {HVD_UINT16, HVD_AVERAGE, 60000, 1, 1, 60000, 0});
-    RunExtreme(world, {HVD_UINT32, HVD_AVERAGE, 4294967295.0, 1, 1, 4294967295.0, 0});
     RunExtreme(world, {HVD_UINT64, HVD_AVERAGE, 0x1p63 + 2048, 1, 1, 0x1p63 + 2048, 0});
     RunExtreme(world, {HVD_UINT64, HVD_AVERAGE, 0x1p62, 1, 3, 0x1p62 * 3, 0});
     RunExtreme(world, {HVD_UINT64, HVD_MAX, 0x1p63 + 4096, 0.5, 1, 0x1p62 + 2048, 0});
@@ -185,7 +183,6 @@ TEST_CASE("extremes: an average is right wherever it can be represented") {
     RunExtreme(world, {HVD_FLOAT8_E4M3FN, HVD_SUM, 0x1p-9, 1, 0, 0x1p-9, 0});
     RunExtreme(world, {HVD_FLOAT8_E5M2, HVD_AVERAGE, 57344, 1, 1, 57344, 0});
     RunExtreme(world, {HVD_FLOAT8_E5M2, HVD_SUM, 49152, 0, 1, 49152, 0});
-    RunExtreme(world, {HVD_COMPLEX64, HVD_SUM, 3e38, 0, 1, 3e38, 1e-6});
   });
 }
 
