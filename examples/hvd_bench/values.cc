@@ -124,7 +124,7 @@ double PatternSum(const Dtype& dtype, int size, size_t index) {
   double sum = 0;
   for (int rank = 0; rank < size; ++rank) sum += Pattern(rank, index);
   if (dtype.code == HVD_BOOL) return sum != 0;
-  unsigned char rounded[16];  // float8 has no integers beyond a few
+  unsigned char rounded[kMostBytes];  // float8 has no integers beyond a few
   Store(dtype, sum, rounded);
   return Load(dtype, rounded);
 }
@@ -204,7 +204,7 @@ double Load(const Dtype& dtype, const void* element) {
 }
 
 void Fill(const Dtype& dtype, double value, void* data, size_t count) {
-  unsigned char element[16];
+  unsigned char element[kMostBytes];
   Store(dtype, value, element);
   switch (dtype.bytes) {
     case 1:

@@ -18,6 +18,9 @@ struct Dtype {
   const char* name;
 };
 
+// The most bytes that an element of any type has.
+inline constexpr size_t kMostBytes = 16;
+
 // All types, in the order in which messages list them.
 const std::vector<Dtype>& Dtypes();
 std::optional<Dtype> FindDtype(const std::string& name);
