@@ -54,7 +54,7 @@ Buffer::Buffer(const Dtype& dtype, size_t count, void* memory)
 }
 
 void Buffer::Expect(size_t index, double value) const {
-  unsigned char wanted[8];
+  unsigned char wanted[kMostBytes];
   Store(dtype_, value, wanted);  // as the type holds it
   const unsigned char* const found = At(index);
   if (std::equal(found, found + dtype_.bytes, wanted)) return;

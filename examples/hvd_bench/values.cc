@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <cstring>
 
@@ -45,6 +46,38 @@ double FromBfloat16(uint16_t bits) {
   return Get<float>(&wide);
 }
 
+struct Float8 {
+  int bias, fraction_bits;
+};
+constexpr Float8 kE4m3fn = {7, 3}, kE5m2 = {15, 2};
+
+// To nearest even. REQUIRES: no more than the type's largest number.
+uint8_t ToFloat8(Float8 format, double value) {
+  const int sign = std::signbit(value) ? 0x80 : 0;
+  if (value == 0) return static_cast<uint8_t>(sign);
+  const int exponent = std::max(std::ilogb(value), 1 - format.bias);
+  const double units =
+      std::nearbyint(std::ldexp(std::fabs(value), format.fraction_bits - exponent));
+  const int above = (exponent + format.bias - 1) << format.fraction_bits;
+  return static_cast<uint8_t>(sign | (above + static_cast<int>(units)));
+}
+
+double FromFloat8(Float8 format, uint8_t bits) {
+  const int size = bits & 0x7f, fraction = size & ((1 << format.fraction_bits) - 1);
+  const int exponent = size >> format.fraction_bits;
+  const int units = exponent == 0 ? fraction : fraction + (1 << format.fraction_bits);
+  const double value =
+      std::ldexp(units, std::max(exponent, 1) - format.bias - format.fraction_bits);
+  return bits >= 0x80 ? -value : value;
+}
+
+// Real numbers are all that is written; NaN for any other.
+template <class Real>
+double FromComplex(const void* element) {
+  const auto value = Get<std::complex<Real>>(element);
+  return value.imag() == 0 ? value.real() : std::nan("");
+}
+
 template <class T>
 void Repeat(const void* element, void* data, size_t count) {
   std::fill_n(static_cast<T*>(data), count, Get<T>(element));
@@ -54,10 +87,23 @@ void Repeat(const void* element, void* data, size_t count) {
 
 const std::vector<Dtype>& Dtypes() {
   static const std::vector<Dtype> all = {
-      {HVD_FLOAT32, 4, "float32"},   {HVD_FLOAT64, 8, "float64"}, {HVD_FLOAT16, 2, "float16"},
-      {HVD_BFLOAT16, 2, "bfloat16"}, {HVD_INT8, 1, "int8"},       {HVD_UINT8, 1, "uint8"},
-      {HVD_INT16, 2, "int16"},       {HVD_INT32, 4, "int32"},     {HVD_INT64, 8, "int64"},
+      {HVD_FLOAT32, 4, "float32"},
+      {HVD_FLOAT64, 8, "float64"},
+      {HVD_FLOAT16, 2, "float16"},
+      {HVD_BFLOAT16, 2, "bfloat16"},
+      {HVD_INT8, 1, "int8"},
+      {HVD_UINT8, 1, "uint8"},
+      {HVD_INT16, 2, "int16"},
+      {HVD_INT32, 4, "int32"},
+      {HVD_INT64, 8, "int64"},
+      {HVD_UINT16, 2, "uint16"},
+      {HVD_UINT32, 4, "uint32"},
+      {HVD_UINT64, 8, "uint64"},
       {HVD_BOOL, 1, "bool"},
+      {HVD_FLOAT8_E4M3FN, 1, "float8_e4m3fn"},
+      {HVD_FLOAT8_E5M2, 1, "float8_e5m2"},
+      {HVD_COMPLEX64, 8, "complex64"},
+      {HVD_COMPLEX128, 16, "complex128"},
   };
   return all;
 }
@@ -77,12 +123,16 @@ double Pattern(int rank, size_t index) {
 double PatternSum(const Dtype& dtype, int size, size_t index) {
   double sum = 0;
   for (int rank = 0; rank < size; ++rank) sum += Pattern(rank, index);
-  return dtype.code == HVD_BOOL ? sum != 0 : sum;
+  if (dtype.code == HVD_BOOL) return sum != 0;
+  unsigned char rounded[kMostBytes];  // float8 has no integers beyond a few
+  Store(dtype, sum, rounded);
+  return Load(dtype, rounded);
 }
 
 void Store(const Dtype& dtype, double value, void* element) {
-  const auto integer =
-      static_cast<int64_t>(value);  // wraps where the type is too small, as sums do
+  // Wraps where the type is too small, as sums do.
+  const uint64_t integer =
+      value < 0 ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value);
   switch (dtype.code) {
     case HVD_FLOAT32:
       return Put(static_cast<float>(value), element);
@@ -92,10 +142,21 @@ void Store(const Dtype& dtype, double value, void* element) {
       return Put(ToFloat16(value), element);
     case HVD_BFLOAT16:
       return Put(ToBfloat16(value), element);
+    case HVD_FLOAT8_E4M3FN:
+      return Put(ToFloat8(kE4m3fn, value), element);
+    case HVD_FLOAT8_E5M2:
+      return Put(ToFloat8(kE5m2, value), element);
+    case HVD_COMPLEX64:
+      return Put(std::complex<float>(static_cast<float>(value)), element);
+    case HVD_COMPLEX128:
+      return Put(std::complex<double>(value), element);
+    case HVD_UINT16:
     case HVD_INT16:
-      return Put(static_cast<int16_t>(integer), element);
+      return Put(static_cast<uint16_t>(integer), element);
+    case HVD_UINT32:
     case HVD_INT32:
-      return Put(static_cast<int32_t>(integer), element);
+      return Put(static_cast<uint32_t>(integer), element);
+    case HVD_UINT64:
     case HVD_INT64:
       return Put(integer, element);
     case HVD_BOOL:
@@ -123,13 +184,27 @@ double Load(const Dtype& dtype, const void* element) {
       return Get<int32_t>(element);
     case HVD_INT64:
       return static_cast<double>(Get<int64_t>(element));
+    case HVD_UINT16:
+      return Get<uint16_t>(element);
+    case HVD_UINT32:
+      return Get<uint32_t>(element);
+    case HVD_UINT64:
+      return static_cast<double>(Get<uint64_t>(element));
+    case HVD_FLOAT8_E4M3FN:
+      return FromFloat8(kE4m3fn, Get<uint8_t>(element));
+    case HVD_FLOAT8_E5M2:
+      return FromFloat8(kE5m2, Get<uint8_t>(element));
+    case HVD_COMPLEX64:
+      return FromComplex<float>(element);
+    case HVD_COMPLEX128:
+      return FromComplex<double>(element);
     default:
       return Get<uint8_t>(element);
   }
 }
 
 void Fill(const Dtype& dtype, double value, void* data, size_t count) {
-  unsigned char element[8];
+  unsigned char element[kMostBytes];
   Store(dtype, value, element);
   switch (dtype.bytes) {
     case 1:
@@ -138,8 +213,10 @@ void Fill(const Dtype& dtype, double value, void* data, size_t count) {
       return Repeat<uint16_t>(element, data, count);
     case 4:
       return Repeat<uint32_t>(element, data, count);
-    default:
+    case 8:
       return Repeat<uint64_t>(element, data, count);
+    default:
+      return Repeat<std::complex<double>>(element, data, count);
   }
 }
 

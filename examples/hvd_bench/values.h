@@ -1,5 +1,6 @@
 // What the benchmark writes into tensors and expects to find in them afterwards. All values are
-// small integers, which every type holds exactly and whose sums do not depend on the order.
+// small integers, which every type holds exactly and whose sums do not depend on the order: float8
+// rounds them once.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,9 @@ struct Dtype {
   const char* name;
 };
 
+// The most bytes that an element of any type has.
+inline constexpr size_t kMostBytes = 16;
+
 // All types, in the order in which messages list them.
 const std::vector<Dtype>& Dtypes();
 std::optional<Dtype> FindDtype(const std::string& name);
@@ -24,7 +28,7 @@ std::optional<Dtype> FindDtype(const std::string& name);
 // The value that `rank` puts at `index`: 0, 1 or 2, without a period that could hide a misplaced
 // slice.
 double Pattern(int rank, size_t index);
-// Pattern summed over the ranks 0 … size-1 (for bool: "or").
+// Pattern summed over the ranks 0 … size-1 (for bool: "or"), as the type has it.
 double PatternSum(const Dtype& dtype, int size, size_t index);
 
 // Writes one element.

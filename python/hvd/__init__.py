@@ -60,6 +60,9 @@ from .objects import allgather_object, broadcast_object
 from .ops import (
     Adasum,
     Average,
+    BitwiseAnd,
+    BitwiseOr,
+    BitwiseXor,
     Max,
     Min,
     Product,
@@ -103,7 +106,8 @@ from .store import Store
 __version__ = "0.1.0"
 
 __all__ = [
-    "AbortedError", "Adasum", "Average", "Bucket", "DuplicateError", "Error",
+    "AbortedError", "Adasum", "Average", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Bucket",
+    "DuplicateError", "Error",
     "HorovodInternalError", "InternalError", "InvalidError", "JobError", "LaunchError", "Max",
     "Min", "MismatchError", "NotInitializedError", "ProcessSet", "Product", "RankError", "Store",
     "Sum", "TimedOutError", "UnsupportedError",

@@ -17,7 +17,12 @@ _CODES: dict[np.dtype, int] = {
     np.dtype(kind): code for kind, code in (
         ("uint8", _abi.UINT8), ("int8", _abi.INT8), ("int16", _abi.INT16), ("int32", _abi.INT32),
         ("int64", _abi.INT64), ("float16", _abi.FLOAT16), ("float32", _abi.FLOAT32),
-        ("float64", _abi.FLOAT64), ("bool", _abi.BOOL))}
+        ("float64", _abi.FLOAT64), ("bool", _abi.BOOL), ("uint16", _abi.UINT16),
+        ("uint32", _abi.UINT32), ("uint64", _abi.UINT64), ("complex64", _abi.COMPLEX64),
+        ("complex128", _abi.COMPLEX128))}
+# Of the package ml_dtypes, which need not be there.
+_FURTHER = {"bfloat16": _abi.BFLOAT16, "float8_e4m3fn": _abi.FLOAT8_E4M3FN,
+            "float8_e5m2": _abi.FLOAT8_E5M2}
 _MOST_CACHED = 4096
 _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 
@@ -42,8 +47,9 @@ def _code_of(dtype: np.dtype) -> int:
     code = _CODES.get(dtype)
     if code is not None:
         return code
-    if dtype.name == "bfloat16" and dtype.itemsize == 2:  # of the package ml_dtypes
-        return _abi.BFLOAT16
+    code = _FURTHER.get(dtype.name)
+    if code is not None and dtype.itemsize == _abi.ITEM_BYTES[code]:
+        return code
     raise errors.invalid(f"hvd has no collectives for elements of type {dtype}")
 
 

@@ -10,10 +10,14 @@ from . import _abi, errors
 _READ_ONLY = 1
 _CPU_DEVICES = (1, 3)  # plain memory, and what CUDA has pinned
 
-# (kind, bits) of DLDataType. Kinds: 0 signed, 1 unsigned, 2 float, 4 bfloat, 6 bool.
+# (kind, bits) of DLDataType. Kinds: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6 bool,
+# 10 and 12 the floats of 8 bits.
 _DTYPES = {(1, 8): _abi.UINT8, (0, 8): _abi.INT8, (0, 16): _abi.INT16, (0, 32): _abi.INT32,
            (0, 64): _abi.INT64, (2, 16): _abi.FLOAT16, (2, 32): _abi.FLOAT32,
-           (2, 64): _abi.FLOAT64, (4, 16): _abi.BFLOAT16, (6, 8): _abi.BOOL}
+           (2, 64): _abi.FLOAT64, (4, 16): _abi.BFLOAT16, (6, 8): _abi.BOOL,
+           (1, 16): _abi.UINT16, (1, 32): _abi.UINT32, (1, 64): _abi.UINT64,
+           (5, 64): _abi.COMPLEX64, (5, 128): _abi.COMPLEX128,
+           (10, 8): _abi.FLOAT8_E4M3FN, (12, 8): _abi.FLOAT8_E5M2}
 
 
 class _Tensor(ctypes.Structure):

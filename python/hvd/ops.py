@@ -32,6 +32,10 @@ Adasum = _abi.ADASUM
 Min = _abi.MIN
 Max = _abi.MAX
 Product = _abi.PRODUCT
+# Of integers and bools, whose results are bools; without scales.
+BitwiseAnd = _abi.BAND
+BitwiseOr = _abi.BOR
+BitwiseXor = _abi.BXOR
 
 Array = Any  # an ndarray; anything with __dlpack__ or the buffer protocol
 _options = RUNTIME.options

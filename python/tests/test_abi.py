@@ -23,9 +23,9 @@ def test_numbers(header):
     for name in ("OK", "CPU", "AVERAGE_OVER_CONTRIBUTORS"):
         assert getattr(_abi, name) == int(said[name])
     kinds = [name for name in said if name.startswith(("ERR_", "COMPRESSION_"))
-             or name in ("AVERAGE", "SUM", "ADASUM", "MIN", "MAX", "PRODUCT")
-             or re.fullmatch(r"U?INT\d+|B?FLOAT\d+|BOOL", name)]
-    assert len(kinds) == 9 + 3 + 6 + 10
+             or name in ("AVERAGE", "SUM", "ADASUM", "MIN", "MAX", "PRODUCT", "BAND", "BOR", "BXOR")
+             or re.fullmatch(r"U?INT\d+|B?FLOAT\d+(_\w+)?|BOOL|COMPLEX\d+", name)]
+    assert len(kinds) == 9 + 3 + 9 + 17
     for name in kinds:
         assert getattr(_abi, name) == int(said[name]), name
 

@@ -11,9 +11,11 @@ import hvd.distributed  # noqa: E402, F401
 
 MOVED = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,
          torch.bfloat16, torch.float32, torch.float64, torch.bool, torch.complex64, torch.uint16,
-         torch.float8_e4m3fn]
+         torch.float8_e4m3fn, torch.float8_e5m2, torch.complex128, torch.uint32, torch.uint64,
+         torch.float8_e4m3fnuz]  # hvd cannot add the last; it moves its bytes
 SUMMED = [torch.uint8, torch.int8, torch.int32, torch.int64, torch.float16, torch.bfloat16,
-          torch.float32, torch.float64, torch.complex64, torch.complex128]
+          torch.float32, torch.float64, torch.complex64, torch.complex128, torch.uint16,
+          torch.uint32, torch.uint64, torch.float8_e4m3fn, torch.float8_e5m2]
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
 each_moved = pytest.mark.parametrize("dtype", MOVED, ids=str)
 each_summed = pytest.mark.parametrize("dtype", SUMMED, ids=str)
@@ -53,6 +55,32 @@ def test_reductions(rank, size, op):
     tensor = filled(float(rank + 1), torch.float32)
     dist.all_reduce(tensor, op=getattr(dist.ReduceOp, op))
     assert torch.allclose(tensor, wanted.expand(3, 2))
+
+
+@pytest.mark.parametrize("op", ["BAND", "BOR", "BXOR"])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int64, torch.bool], ids=str)
+def test_reductions_of_bits(rank, size, op, dtype):
+    def mine(one):
+        return torch.tensor([one % 2, one, one + 1, 5], dtype=torch.int64).to(dtype)
+
+    combine = {"BAND": torch.bitwise_and, "BOR": torch.bitwise_or, "BXOR": torch.bitwise_xor}[op]
+    wanted = mine(0)
+    for one in range(1, size):
+        wanted = combine(wanted, mine(one))
+    tensor = mine(rank)
+    dist.all_reduce(tensor, op=getattr(dist.ReduceOp, op))
+    assert same(tensor, wanted)
+
+
+def test_products_of_complex_numbers(rank, size):
+    group = dist.group.WORLD  # dist.all_reduce itself refuses them
+    tensor = torch.full((3,), 1 + 1j, dtype=torch.complex64)
+    group.allreduce([tensor], dist.ReduceOp.PRODUCT).wait()
+    assert torch.allclose(tensor, torch.full((3,), (1 + 1j) ** size))
+    group.allreduce([tensor.fill_(1 + 2j).conj()]).wait()
+    assert torch.equal(tensor, torch.full((3,), size * (1 + 2j)))
+    with pytest.raises(ValueError, match="complex64 tensors have no max"):
+        group.allreduce([tensor], dist.ReduceOp.MAX)
 
 
 def test_a_sum_of_scaled_inputs(size):
@@ -257,11 +285,12 @@ def test_coalesced(size):
     (lambda size: dist.all_reduce(torch.ones(2).to_sparse()), "dense"),
     (lambda size: dist.all_reduce(torch.ones(2, dtype=torch.complex64), op=dist.ReduceOp.MAX),
      "complex|MAX"),
+    (lambda size: dist.all_reduce(torch.ones(2), op=dist.ReduceOp.BXOR), "float32"),
     (lambda size: dist.all_gather_into_tensor(torch.ones(size * 2 + 1), torch.ones(2)),
      "elements"),
     (lambda size: dist.all_to_all_single(torch.ones(size), torch.ones(size), None, [7] * size),
      "splits"),
-], ids=["sparse", "complex", "gather", "splits"])
+], ids=["sparse", "complex", "bits", "gather", "splits"])
 def test_what_makes_no_sense_by_itself(size, call, words):
     with pytest.raises((ValueError, RuntimeError), match=words):
         call(size)

@@ -60,6 +60,20 @@ def test_allreduce(rank, size, op, scales):
     assert torch.allclose(pair[1].grad, 2 * expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("op", [hvd.Sum, hvd.Average, hvd.Product])
+def test_allreduce_of_complex_numbers(rank, size, op):
+    """What the same computation gives on one rank, which has everyone's inputs."""
+    generator = torch.Generator().manual_seed(3)
+    every = torch.randn(size, 4, dtype=torch.complex128, generator=generator)
+    every.requires_grad_()
+    combine = {hvd.Sum: every.sum(0), hvd.Average: every.mean(0), hvd.Product: every.prod(0)}[op]
+    (combine * (1 + 2j)).imag.square().sum().backward()
+    mine = every[rank].detach().clone().requires_grad_()
+    (hvd.allreduce(mine, op=op) * (1 + 2j)).imag.square().sum().backward()
+    scale = size  # each rank has the loss, and all are added
+    assert torch.allclose(mine.grad, every.grad[rank] * scale)
+
+
 def test_allgather(rank, size):
     shapes = [(r + 1, 2) for r in range(size)]
     whole = (sum(shape[0] for shape in shapes), 2)

@@ -196,7 +196,8 @@ def test_adasum(rank, size):
 
 def test_what_is_refused(rank, size):
     for wrong, why in ((torch.ones(4, 4).t(), "contiguous"),
-                       (torch.ones(2, dtype=torch.complex64), "complex64 is not supported"),
+                       (torch.ones(2).to(torch.float8_e5m2fnuz), "e5m2fnuz is not supported"),
+                       (torch.ones(1, dtype=torch.complex64).conj(), "resolve_conj"),
                        (torch.ones(2).to_sparse(), "dense"),
                        (torch.ones(2, device="meta"), "meta")):
         for call in (hvd.allreduce, hvd.allreduce_, hvd.allgather, hvd.reducescatter):

@@ -18,9 +18,7 @@ namespace {
 
 constexpr size_t kLeastOptions = offsetof(hvd_options_t, process_set);
 
-bool IsDtype(int32_t dtype) {
-  return dtype >= HVD_UINT8 && dtype <= HVD_BFLOAT16 && dtype != 2;  // 2 is no type of Horovod's
-}
+bool IsDtype(int32_t dtype) { return DtypeBytes(static_cast<hvd_dtype_t>(dtype)) != 0; }
 
 // Buckets without a name are told apart by the order in which they are made.
 std::string NextName() {

@@ -57,11 +57,6 @@ bool MayAllocate(RequestKind kind) {
          kind == RequestKind::kAlltoall;
 }
 
-bool IsFloat(hvd_dtype_t dtype) {
-  return dtype == HVD_FLOAT16 || dtype == HVD_BFLOAT16 || dtype == HVD_FLOAT32 ||
-         dtype == HVD_FLOAT64;
-}
-
 absl::Status ForReductionsOnly(const char* field) {
   return absl::InvalidArgumentError(std::string("options.") + field + " is for reductions only");
 }
@@ -72,7 +67,7 @@ absl::Status NotFinite(const char* field) {
 
 absl::Status CheckReductionOptions(const hvd_options_t& options, RequestKind kind) {
   const int32_t op = options.op;
-  if (op < HVD_AVERAGE || op > HVD_PRODUCT) {
+  if (op < HVD_AVERAGE || op > HVD_BXOR) {
     return absl::InvalidArgumentError("options.op is the unknown " + std::to_string(op));
   }
   if (op == HVD_ADASUM && kind == RequestKind::kReduceScatter) {
@@ -182,18 +177,10 @@ absl::Status CheckOptions(const hvd_options_t& options, RequestKind kind) {
 
 absl::Status PutReduction(const hvd_options_t& options, Signature* signature) {
   const auto dtype = static_cast<hvd_dtype_t>(signature->dtype);
-  if (options.op == HVD_AVERAGE && dtype == HVD_BOOL) {
-    return absl::InvalidArgumentError(
-        "options.op: bool tensors have no average; use sum (or) or min (and)");
-  }
-  if (options.op == HVD_ADASUM && !IsFloat(dtype)) {
-    return absl::InvalidArgumentError(std::string("options.op: Adasum is for float tensors, not ") +
-                                      DtypeName(dtype));
-  }
-  if (dtype == HVD_BOOL && (options.prescale != 1 || options.postscale != 1)) {
-    return absl::InvalidArgumentError(std::string("options.") +
-                                      (options.prescale != 1 ? "prescale" : "postscale") +
-                                      ": bool tensors cannot be scaled");
+  const absl::Status known = CheckReduction(
+      {dtype, static_cast<hvd_op_t>(options.op), options.prescale, options.postscale});
+  if (!known.ok()) {
+    return absl::InvalidArgumentError("options." + std::string(known.message()));
   }
   const bool compressible = dtype == HVD_FLOAT32 || dtype == HVD_FLOAT64;
   signature->op = (options.flags & HVD_AVERAGE_OVER_CONTRIBUTORS) != 0

@@ -103,17 +103,25 @@ inline size_t DtypeBytes(hvd_dtype_t dtype) {
     case HVD_UINT8:
     case HVD_INT8:
     case HVD_BOOL:
+    case HVD_FLOAT8_E4M3FN:
+    case HVD_FLOAT8_E5M2:
       return 1;
+    case HVD_UINT16:
     case HVD_INT16:
     case HVD_FLOAT16:
     case HVD_BFLOAT16:
       return 2;
+    case HVD_UINT32:
     case HVD_INT32:
     case HVD_FLOAT32:
       return 4;
+    case HVD_UINT64:
     case HVD_INT64:
     case HVD_FLOAT64:
+    case HVD_COMPLEX64:
       return 8;
+    case HVD_COMPLEX128:
+      return 16;
   }
   return 0;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/collective/slices.h"
-#include "runtime/collective/wide_average.h"
+#include "runtime/collective/wide_reduction.h"
 
 namespace hvd {
 
@@ -80,7 +80,7 @@ std::byte* HierarchicalCollectives::Room(size_t index, size_t bytes) {
 
 absl::Status HierarchicalCollectives::Allreduce(const ReduceArgs& args) {
   if (hosts() == 1) return host_->Allreduce(args);
-  if (AveragesIntegers(args.op, args.dtype)) return AverageIntegers(args, this);
+  if (TravelsWide(args.op, args.dtype)) return ReduceWide(args, this);
   if (const auto known = ReductionOf(args, size()); !known.ok()) return known.status();
   const TensorView view(args);
   if (flat() && view.parts().size() == 1) return rail_->Allreduce(args);

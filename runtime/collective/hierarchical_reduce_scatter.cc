@@ -6,7 +6,7 @@
 #include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/pipeline.h"
 #include "runtime/collective/slices.h"
-#include "runtime/collective/wide_average.h"
+#include "runtime/collective/wide_reduction.h"
 #include "runtime/collective/within_host.h"
 
 namespace hvd {
@@ -157,7 +157,7 @@ class HierarchicalReduceScatter {
 
 absl::Status HierarchicalCollectives::ReduceScatter(const ReduceScatterArgs& args) {
   if (hosts() == 1) return host_->ReduceScatter(args);
-  if (AveragesIntegers(args.op, args.dtype)) return AverageIntegers(args, this);
+  if (TravelsWide(args.op, args.dtype)) return ReduceWide(args, this);
   if (flat()) return rail_->ReduceScatter(args);
   absl::StatusOr<MessageReduce> across = AcrossHosts(args, size());
   if (!across.ok()) return across.status();

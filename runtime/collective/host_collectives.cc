@@ -4,6 +4,7 @@
 
 #include "runtime/collective/host_paths.h"
 #include "runtime/collective/kernels/copy.h"
+#include "runtime/collective/reduction_rules.h"
 #include "runtime/collective/slices.h"
 
 namespace hvd {
@@ -22,15 +23,10 @@ namespace {
 
 // The kernel and its scales, or why there is none.
 absl::StatusOr<ReduceKernel> FindKernel(const ReduceArgs& args, int size, ReduceTask* scales) {
-  const ReduceKernel kernel = FindReduceKernel(args.dtype, args.op, BestKernelLevel());
-  if (kernel == nullptr) return absl::InvalidArgumentError("bool has no average; use MIN or MAX");
-  if (args.dtype == HVD_BOOL && (args.prescale != 1 || args.postscale != 1)) {
-    return absl::InvalidArgumentError("bool cannot be scaled; leave prescale and postscale at 1");
-  }
   if (args.op == HVD_AVERAGE) scales->divisor = args.divisor > 0 ? args.divisor : size;
   scales->prescale = args.prescale;
   scales->postscale = args.postscale;
-  return kernel;
+  return KernelFor({args.dtype, args.op, args.prescale, args.postscale});
 }
 
 // Copies go one way and need no second look at a stage, so larger pieces than a reduction's are

@@ -9,7 +9,7 @@
 #include "runtime/collective/pipeline.h"
 #include "runtime/collective/slices.h"
 #include "runtime/collective/tensor_view.h"
-#include "runtime/collective/wide_average.h"
+#include "runtime/collective/wide_reduction.h"
 
 namespace hvd {
 namespace {
@@ -34,7 +34,7 @@ void ReduceAlone(const MessageReduce& reduce) {
 
 absl::Status MessageCollectives::Allreduce(const ReduceArgs& args) {
   if (absl::Status alive = group_.waiter()->Check(); !alive.ok()) return alive;
-  if (size() > 1 && AveragesIntegers(args.op, args.dtype)) return AverageIntegers(args, this);
+  if (size() > 1 && TravelsWide(args.op, args.dtype)) return ReduceWide(args, this);
   absl::StatusOr<MessageReduce> reduce = ReductionOf(args, size());
   if (!reduce.ok()) return reduce.status();
   const TensorView view(args);
@@ -93,7 +93,7 @@ MessageCollectives::Started MessageCollectives::StartAllreduce(const MessageRedu
 
 absl::Status MessageCollectives::ReduceScatter(const ReduceScatterArgs& args) {
   if (absl::Status alive = group_.waiter()->Check(); !alive.ok()) return alive;
-  if (size() > 1 && AveragesIntegers(args.op, args.dtype)) return AverageIntegers(args, this);
+  if (size() > 1 && TravelsWide(args.op, args.dtype)) return ReduceWide(args, this);
   absl::StatusOr<MessageReduce> reduce = ReductionOf(args, size());
   if (!reduce.ok()) return reduce.status();
   std::vector<Extent> slices;

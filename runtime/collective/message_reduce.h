@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "runtime/collective/collectives.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
+#include "runtime/collective/reduction_rules.h"
 #include "runtime/collective/wire_scale.h"
 
 namespace hvd {
@@ -29,14 +30,10 @@ struct MessageReduce {
 // InvalidArgument: there is no such reduction.
 template <class Args>
 absl::StatusOr<MessageReduce> ReductionOf(const Args& args, int size) {
+  const auto kernel = KernelFor({args.dtype, args.op, args.prescale, args.postscale});
+  if (!kernel.ok()) return kernel.status();
   MessageReduce reduce;
-  reduce.kernel = FindReduceKernel(args.dtype, args.op, BestKernelLevel());
-  if (reduce.kernel == nullptr) {
-    return absl::InvalidArgumentError("bool has no average; use MIN or MAX");
-  }
-  if (args.dtype == HVD_BOOL && (args.prescale != 1.0 || args.postscale != 1.0)) {
-    return absl::InvalidArgumentError("bool cannot be scaled; leave prescale and postscale at 1");
-  }
+  reduce.kernel = *kernel;
   reduce.width = DtypeBytes(args.dtype);
   const double shrink = WireScale(args, size);
   reduce.prescale = args.prescale * shrink;

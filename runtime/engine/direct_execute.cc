@@ -110,10 +110,10 @@ class DirectExecution {
  private:
   absl::Status Reduce(size_t begin, size_t count, void* output) const {
     const bool averages = signature_.op == HVD_AVERAGE || signature_.op == kAverageOfContributors;
-    const ReduceKernel kernel = FindReduceKernel(
-        static_cast<hvd_dtype_t>(signature_.dtype),
-        averages ? HVD_AVERAGE : static_cast<hvd_op_t>(signature_.op), BestKernelLevel());
-    if (kernel == nullptr) return absl::InvalidArgumentError("bool has no average; use MIN or MAX");
+    const auto dtype = static_cast<hvd_dtype_t>(signature_.dtype);
+    const auto op = averages ? HVD_AVERAGE : static_cast<hvd_op_t>(signature_.op);
+    const ReduceKernel kernel = FindReduceKernel(dtype, op, BestKernelLevel());
+    if (kernel == nullptr) return KernelFor({dtype, op}).status();
     const void* sources[kMaxLocalRanks];
     for (int peer = 0; peer < size_; ++peer)
       sources[peer] = shown_.At(peer) + begin * ElementBytes(signature_);

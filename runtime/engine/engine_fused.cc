@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/engine/engine.h"
+#include "runtime/engine/neutral.h"
 #include "runtime/engine/reduction.h"
 #include "runtime/engine/tensor_bytes.h"
 

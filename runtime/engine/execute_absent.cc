@@ -4,6 +4,7 @@
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/execute.h"
+#include "runtime/engine/neutral.h"
 #include "runtime/engine/reduction.h"
 
 namespace hvd {

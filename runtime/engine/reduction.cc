@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <memory>
 
 #include "runtime/collective/adasum.h"
@@ -141,39 +140,6 @@ absl::Status AdasumCompressed(const LogEntry& entry, absl::Span<const ReducePart
   return reduced;
 }
 
-template <class T>
-void Fill(void* elements, size_t count, T value) {
-  std::fill_n(static_cast<T*>(elements), count, value);
-}
-
-// For the least and the greatest: what loses against everything.
-template <class T>
-T Loser(bool largest) {
-  using Limits = std::numeric_limits<T>;
-  if (Limits::has_infinity) return largest ? Limits::infinity() : -Limits::infinity();
-  return largest ? Limits::max() : Limits::lowest();
-}
-
-template <class T>
-void FillAs(const Signature& signature, void* elements, size_t count) {
-  T value = 0;
-  if (signature.op == HVD_PRODUCT) value = 1;
-  if (signature.op == HVD_MIN) value = Loser<T>(true);
-  if (signature.op == HVD_MAX) value = Loser<T>(false);
-  Fill<T>(elements, count, value);
-}
-
-// The bits of 1, of infinity (of the largest exponent) in a 16-bit float.
-void FillSmall(const Signature& signature, void* elements, size_t count) {
-  const bool half = Dtype(signature) == HVD_FLOAT16;
-  const uint16_t one = half ? 0x3c00 : 0x3f80, infinity = half ? 0x7c00 : 0x7f80;
-  uint16_t value = 0;
-  if (signature.op == HVD_PRODUCT) value = one;
-  if (signature.op == HVD_MIN) value = infinity;
-  if (signature.op == HVD_MAX) value = infinity | 0x8000;
-  Fill<uint16_t>(elements, count, value);
-}
-
 }  // namespace
 
 absl::Status Reduce(const LogEntry& entry, absl::Span<const ReducePart> parts,
@@ -219,31 +185,6 @@ void AppendParts(const Request& request, std::vector<ReducePart>* parts) {
     part.output = one.output;
     part.count = 1;
     for (const int64_t extent : one.shape) part.count *= static_cast<size_t>(extent);
-  }
-}
-
-void FillNeutral(const Signature& signature, void* elements, size_t count) {
-  switch (Dtype(signature)) {
-    case HVD_UINT8:
-      return FillAs<uint8_t>(signature, elements, count);
-    case HVD_INT8:
-      return FillAs<int8_t>(signature, elements, count);
-    case HVD_BOOL:  // "and" is MIN too
-      return Fill<uint8_t>(elements, count,
-                           signature.op == HVD_MIN || signature.op == HVD_PRODUCT ? 1 : 0);
-    case HVD_INT16:
-      return FillAs<int16_t>(signature, elements, count);
-    case HVD_INT32:
-      return FillAs<int32_t>(signature, elements, count);
-    case HVD_INT64:
-      return FillAs<int64_t>(signature, elements, count);
-    case HVD_FLOAT32:
-      return FillAs<float>(signature, elements, count);
-    case HVD_FLOAT64:
-      return FillAs<double>(signature, elements, count);
-    case HVD_FLOAT16:
-    case HVD_BFLOAT16:
-      return FillSmall(signature, elements, count);
   }
 }
 

@@ -20,8 +20,6 @@ absl::Status Scatter(const LogEntry& entry, ReduceScatterArgs args, Collectives*
 // Adds the tensors of a request, one or a group.
 void AppendParts(const Request& request, std::vector<ReducePart>* parts);
 
-// What a rank that has joined brings to the reduction, so that it changes nothing.
-void FillNeutral(const Signature& signature, void* elements, size_t count);
 // Whether all ranks of `size` brought something.
 bool AllContribute(const LogEntry& entry, int size);
 // An allreduce that cannot be done while a rank has joined; the same on all ranks.

@@ -49,50 +49,9 @@ const char* KindName(RequestKind kind) {
   return "unknown";
 }
 
-const char* DtypeName(hvd_dtype_t dtype) {
-  switch (dtype) {
-    case HVD_UINT8:
-      return "uint8";
-    case HVD_INT8:
-      return "int8";
-    case HVD_INT16:
-      return "int16";
-    case HVD_INT32:
-      return "int32";
-    case HVD_INT64:
-      return "int64";
-    case HVD_FLOAT16:
-      return "float16";
-    case HVD_FLOAT32:
-      return "float32";
-    case HVD_FLOAT64:
-      return "float64";
-    case HVD_BOOL:
-      return "bool";
-    case HVD_BFLOAT16:
-      return "bfloat16";
-  }
-  return "unknown";
-}
-
 const char* OpName(uint32_t op) {
-  switch (op) {
-    case HVD_AVERAGE:
-      return "average";
-    case HVD_SUM:
-      return "sum";
-    case HVD_MIN:
-      return "min";
-    case HVD_MAX:
-      return "max";
-    case HVD_PRODUCT:
-      return "product";
-    case HVD_ADASUM:
-      return "adasum";
-    case kAverageOfContributors:
-      return "average over contributors";
-  }
-  return "unknown";
+  if (op == kAverageOfContributors) return "average over contributors";
+  return OpName(static_cast<hvd_op_t>(op));
 }
 
 namespace {

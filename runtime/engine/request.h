@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "hvd/hvd.h"
+#include "runtime/collective/reduction_rules.h"
 
 namespace hvd {
 
@@ -35,7 +36,6 @@ inline bool IsPair(RequestKind kind) {
   return kind == RequestKind::kSend || kind == RequestKind::kReceive;
 }
 const char* KindName(RequestKind kind);
-const char* DtypeName(hvd_dtype_t dtype);
 const char* OpName(uint32_t op);  // of Signature::op
 
 // Names that users cannot give, by their first byte: those of hvd's own calls, and those of what
@@ -51,7 +51,7 @@ std::string NamePart(std::string_view group_name, uint32_t dtype);
 inline constexpr int kMaxDimensions = 16;
 
 // An op of Signature beyond hvd_op_t: the average over the ranks that have not joined.
-inline constexpr uint32_t kAverageOfContributors = 6;
+inline constexpr uint32_t kAverageOfContributors = 1000;
 
 // What all ranks must agree on. Plain bytes: it also lies in the hosts' shared memory.
 //

@@ -48,8 +48,8 @@ def test_public_headers_compile_alone():
 
 # What is refused, and a part of what the compiler must say.
 REFUSED = {
-    "std::vector<unsigned> v(3); hvd::broadcast(v);": "hvd has no elements of this type",
-    "std::vector<uint64_t> v(3); hvd::allgather(v);": "hvd has no elements of this type",
+    "std::vector<long double> v(3); hvd::broadcast(v);": "hvd has no elements of this type",
+    "std::vector<char32_t> v(3); hvd::allgather(v);": "hvd has no elements of this type",
     "std::string* s = nullptr; hvd::allreduce(s, 1);": "hvd has no elements of this type",
     "hvd::Gradients<char16_t> gradients({3});": "hvd has no elements of this type",
     "const std::vector<float> v(3); hvd::allreduce(v);": "the data is const",

@@ -110,7 +110,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def allreduce(self, tensors: Any, opts: Any = None) -> Work:
         given = listed(tensors)
         landings = Landings()
-        wanted = reduction(reduce_op(opts), given[0])
+        wanted = reduction(reduce_op(opts))
         flat = [to_reduce(tensor, landings) for tensor in given]
         options = self._options(wanted.op, prescale=wanted.prescale)
         if len(flat) == 1:
@@ -124,7 +124,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def reduce(self, tensors: Any, opts: Any) -> Work:
         given = listed(tensors)
         landings = Landings()
-        wanted = reduction(reduce_op(opts), given[0])
+        wanted = reduction(reduce_op(opts))
         source = to_reduce(given[0])
         if root_of(opts) == self.rank():
             target = to_reduce(given[0], landings)
@@ -161,7 +161,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def reduce_scatter_single_coalesced(self, outputs: Sequence[torch.Tensor],
                                         inputs: Sequence[torch.Tensor], opts: Any = None) -> Work:
         landings = Landings()
-        wanted = reduction(reduce_op(opts), inputs[0])
+        wanted = reduction(reduce_op(opts))
         sources = [self._rows(to_reduce(one), "reduce_scatter's input") for one in inputs]
         targets = [to_reduce(one, landings).view(1, -1) for one in outputs]
         for source, target in zip(sources, targets, strict=True):

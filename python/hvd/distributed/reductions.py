@@ -10,8 +10,8 @@ from .. import _abi, errors
 
 _OPS = {dist.ReduceOp.SUM: _abi.SUM, dist.ReduceOp.AVG: _abi.AVERAGE,
         dist.ReduceOp.PRODUCT: _abi.PRODUCT, dist.ReduceOp.MIN: _abi.MIN,
-        dist.ReduceOp.MAX: _abi.MAX}
-_OF_COMPLEX = (_abi.SUM, _abi.AVERAGE)
+        dist.ReduceOp.MAX: _abi.MAX, dist.ReduceOp.BAND: _abi.BAND,
+        dist.ReduceOp.BOR: _abi.BOR, dist.ReduceOp.BXOR: _abi.BXOR}
 
 
 class Reduction(NamedTuple):
@@ -21,18 +21,14 @@ class Reduction(NamedTuple):
     prescale: float = 1.0
 
 
-def reduction(given: Any, tensor: torch.Tensor) -> Reduction:
-    """What c10d's ReduceOp asks for, of such a tensor. InvalidError for what hvd has not."""
+def reduction(given: Any) -> Reduction:
+    """What c10d's ReduceOp asks for. InvalidError for what hvd has not."""
     kind = getattr(given, "op", given)
     if kind == dist.ReduceOp.PREMUL_SUM:
-        made = Reduction(_abi.SUM, _factor(given))
-    elif kind in _OPS:
-        made = Reduction(_OPS[kind])
-    else:
+        return Reduction(_abi.SUM, _factor(given))
+    if kind not in _OPS:
         raise errors.invalid(f'backend "hvd" has no reduction {kind}')
-    if tensor.is_complex() and made.op not in _OF_COMPLEX:
-        raise errors.invalid("complex tensors have sums and averages only")
-    return made
+    return Reduction(_OPS[kind])
 
 
 def _factor(given: Any) -> float:

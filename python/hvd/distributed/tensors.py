@@ -29,8 +29,7 @@ class Landings:
 
 def to_reduce(tensor: torch.Tensor, landings: Landings | None = None) -> torch.Tensor:
     """The tensor's elements in a row: its own memory, or a copy that lands in it later."""
-    flat = _flat(tensor, landings)
-    return torch.view_as_real(flat).view(-1) if flat.is_complex() else flat
+    return _flat(tensor, landings)
 
 
 def to_move(tensor: torch.Tensor, landings: Landings | None = None) -> torch.Tensor:

@@ -64,6 +64,9 @@ from .functions import (
 from .mpi_ops import (
     Adasum,
     Average,
+    BitwiseAnd,
+    BitwiseOr,
+    BitwiseXor,
     Max,
     Min,
     Product,
@@ -92,7 +95,8 @@ from .optimizer import DistributedOptimizer
 from .sync_batch_norm import SyncBatchNorm
 
 __all__ = [
-    "AbortedError", "Adasum", "Average", "Compression", "DistributedOptimizer", "DuplicateError",
+    "AbortedError", "Adasum", "Average", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Compression",
+    "DistributedOptimizer", "DuplicateError",
     "Error", "HorovodInternalError", "InvalidError", "Max", "Min", "MismatchError",
     "NotInitializedError", "ProcessSet", "Product", "Sum", "SyncBatchNorm", "add_process_set",
     "allgather", "allgather_async", "allgather_object", "allreduce", "allreduce_",

@@ -24,6 +24,7 @@ from . import mpi_ops
 from .compression import Compression, wire_of
 from .mpi_ops import Adasum, Average, Max, Min, Product, Sum
 from .operators import collectives as _collectives
+from .operators import dense as _dense
 from .operators import options as _options
 
 _Grads = tuple[torch.Tensor | None, ...]
@@ -38,6 +39,8 @@ def _input_gradient(op: int, scales: tuple[float, float], process_set: ProcessSe
                     grad: torch.Tensor) -> torch.Tensor:
     """Of allreduces whose gradient is not an allreduce of the same kind."""
     total = allreduce(grad, op=Sum, process_set=process_set)
+    if op == Product and tensor.is_complex():
+        return total * (output / tensor).conj()
     if op == Product:
         return total * output / tensor
     hit = (tensor * scales[0] * scales[1] == output).to(grad.dtype)
@@ -60,10 +63,10 @@ class _Allreduce(Function):
     def backward(ctx: Any, grad: torch.Tensor) -> _Grads:
         op, scales, process_set, wire = ctx.call
         if op in (Average, Sum, Adasum):
-            mine = _allreduce(grad.contiguous(), None, op, scales, process_set, wire)
+            mine = _allreduce(_dense(grad), None, op, scales, process_set, wire)
         else:
             tensor, output = ctx.saved_tensors
-            mine = _input_gradient(op, scales, process_set, tensor, output, grad.contiguous())
+            mine = _input_gradient(op, scales, process_set, tensor, output, _dense(grad))
         return mine, None, None, None, None, None
 
 
@@ -103,7 +106,7 @@ class _GroupedAllreduce(Function):
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> _Grads:
         op, scales, process_set, wire = ctx.call
-        dense = [grad.contiguous() for grad in grads]
+        dense = [_dense(grad) for grad in grads]
         if op in (Average, Sum, Adasum):
             mine = _grouped_now(dense, None, op, scales, process_set, wire)
         else:
@@ -159,7 +162,7 @@ class _Allgather(Function):
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> _Grads:
         rows, process_set = ctx.call
-        total = allreduce(grad.contiguous(), op=Average, process_set=process_set)
+        total = allreduce(_dense(grad), op=Average, process_set=process_set)
         return _own_rows(total, rows, process_set), None, None
 
 
@@ -182,7 +185,7 @@ class _GroupedAllgather(Function):
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> _Grads:
         rows, process_set = ctx.call
-        totals = grouped_allreduce([grad.contiguous() for grad in grads], op=Average,
+        totals = grouped_allreduce([_dense(grad) for grad in grads], op=Average,
                                    process_set=process_set)
         mine = [_own_rows(total, count, process_set)
                 for total, count in zip(totals, rows, strict=True)]
@@ -207,7 +210,7 @@ class _Broadcast(Function):
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> _Grads:
         root_rank, process_set = ctx.call
-        total = allreduce(grad.contiguous(), op=Average, process_set=process_set)
+        total = allreduce(_dense(grad), op=Average, process_set=process_set)
         return (total if _rank() == root_rank else torch.zeros_like(total)), None, None, None
 
 
@@ -232,7 +235,7 @@ class _Alltoall(Function):
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor, _: torch.Tensor) -> _Grads:
         received, shape, process_set = ctx.call
-        returned, _ = alltoall(grad.contiguous(), received, process_set=process_set)
+        returned, _ = alltoall(_dense(grad), received, process_set=process_set)
         mine = grad.new_zeros(shape)
         mine[:returned.shape[0]] = returned
         return mine, None, None, None
@@ -275,7 +278,7 @@ class _Reducescatter(Function):
         if op not in (Average, Sum):
             raise NotImplementedError("reducescatter can be differentiated for Average and Sum")
         scale = scales[0] * scales[1] * (1 if op == Average else process_set.size() or 1)
-        mine = [allgather((grad * scale).contiguous(), process_set=process_set) for grad in grads]
+        mine = [allgather(_dense(grad * scale), process_set=process_set) for grad in grads]
         return (None, None, None, None, None, None, *mine)
 
 

@@ -12,7 +12,7 @@ from .. import errors
 from ..basics import rank
 from ..objects import allgather_object, broadcast_bytes, broadcast_object
 from .mpi_ops import broadcast_async_
-from .operators import _CODES
+from .operators import _CODES, dense
 
 __all__ = ["allgather_object", "broadcast_object", "broadcast_optimizer_state",
            "broadcast_parameters"]
@@ -36,13 +36,13 @@ def broadcast_parameters(params: Any, root_rank: int) -> None:
             raise ValueError(f"invalid params: {name!r} is no tensor but a {type(p).__name__}")
     under_way = []
     for name, p in named:
-        dense = p.detach().contiguous()
-        under_way.append((p, dense, broadcast_async_(dense, root_rank, name)))
+        flat = dense(p.detach())
+        under_way.append((p, flat, broadcast_async_(flat, root_rank, name)))
     with torch.no_grad():
-        for p, dense, handle in under_way:
+        for p, flat, handle in under_way:
             handle.wait()
-            if dense.data_ptr() != p.data_ptr():
-                p.copy_(dense)
+            if flat.data_ptr() != p.data_ptr():
+                p.copy_(flat)
 
 
 class _Outline(pickle.Pickler):
@@ -84,8 +84,8 @@ def _broadcast_with_tensors(obj: Any, root_rank: int) -> Any:
     if rank() != root_rank:
         unpickler = _FromOutline(io.BytesIO(outline))
         obj, tensors = unpickler.load(), unpickler.tensors
-    dense = [tensor.detach().contiguous() for tensor in tensors]
-    for handle in [broadcast_async_(tensor, root_rank) for tensor in dense]:
+    flat = [dense(tensor.detach()) for tensor in tensors]
+    for handle in [broadcast_async_(tensor, root_rank) for tensor in flat]:
         handle.wait()
     return obj
 

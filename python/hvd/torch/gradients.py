@@ -22,7 +22,7 @@ from ..process_sets import ProcessSet
 from . import mpi_ops
 from .compression import wire_of
 from .mpi_ops import Average
-from .operators import _CODES, collectives, options, tensor_over
+from .operators import _CODES, collectives, dense, options, tensor_over
 
 
 class Reduction:
@@ -161,9 +161,9 @@ class SingleGradients:
 
     def _small(self, grad: torch.Tensor) -> tuple[torch.Tensor, Any]:
         if self._reduction.wire is not None:
-            return grad.contiguous(), None
+            return dense(grad), None
         tensor, ctx = self._reduction.compression.compress(grad)
-        return tensor.contiguous(), ctx
+        return dense(tensor), ctx
 
     def _put(self, p: torch.Tensor, grad: torch.Tensor, output: torch.Tensor, ctx: Any) -> None:
         if self._reduction.wire is None:

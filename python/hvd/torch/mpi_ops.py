@@ -54,6 +54,10 @@ Adasum = _ops.Adasum
 Min = _ops.Min
 Max = _ops.Max
 Product = _ops.Product
+# Of integers and bools, whose results are bools; without scales.
+BitwiseAnd = _ops.BitwiseAnd
+BitwiseOr = _ops.BitwiseOr
+BitwiseXor = _ops.BitwiseXor
 
 
 def handle_average_backwards_compatibility(op: int | None, average: bool | None) -> int:

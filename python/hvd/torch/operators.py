@@ -24,7 +24,12 @@ __all__ = ["Handle", "collectives", "options", "tensor_over"]
 _CODES = {torch.uint8: _abi.UINT8, torch.int8: _abi.INT8, torch.int16: _abi.INT16,
           torch.int32: _abi.INT32, torch.int64: _abi.INT64, torch.float16: _abi.FLOAT16,
           torch.float32: _abi.FLOAT32, torch.float64: _abi.FLOAT64, torch.bool: _abi.BOOL,
-          torch.bfloat16: _abi.BFLOAT16}
+          torch.bfloat16: _abi.BFLOAT16, torch.complex64: _abi.COMPLEX64,
+          torch.complex128: _abi.COMPLEX128, torch.float8_e4m3fn: _abi.FLOAT8_E4M3FN,
+          torch.float8_e5m2: _abi.FLOAT8_E5M2}
+_CODES.update({getattr(torch, name): code for name, code in (
+    ("uint16", _abi.UINT16), ("uint32", _abi.UINT32), ("uint64", _abi.UINT64))
+    if hasattr(torch, name)})  # which torch has since 2.3
 _MOST_CACHED = 8192
 
 
@@ -51,6 +56,12 @@ def dtype_code(tensor: torch.Tensor) -> int:
     return code
 
 
+def dense(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, or a copy, whose memory holds its numbers in their order. (Backward makes views
+    of complex tensors that are conjugated when they are read.)"""
+    return tensor.contiguous().resolve_conj().resolve_neg()
+
+
 class Tensors:
     """The adapter for torch; see _collectives.Adapter. It remembers descriptions: training uses the
     same tensors in each step."""
@@ -66,6 +77,9 @@ class Tensors:
             raise errors.invalid("Tensor is required to be contiguous.")
         if not tensor.is_cpu:
             raise errors.invalid(f"Tensor is on {tensor.device}; hvd has CPU collectives only.")
+        if tensor.is_neg() or tensor.is_conj():
+            raise errors.invalid("Tensor is conjugated or negated lazily: its memory holds other "
+                                 "numbers. tensor.resolve_conj().resolve_neg() copies it.")
         key = (tensor.data_ptr(), tensor.shape, tensor.dtype)
         found = self._places.get(key)
         if found is not None:

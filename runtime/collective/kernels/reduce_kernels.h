@@ -1,9 +1,11 @@
 // Elementwise reductions of several buffers into one or more, for every type and operation, at the
-// best instruction level this processor has.
+// best instruction level this processor has. (Rarer types and the bitwise operations are the same
+// at all levels: plain_kernels.cc.)
 //
 // The result depends on the elements alone: sources are combined in order (((s0+s1)+s2)+...), an
 // element's bits depend neither on where it lies nor on how long the buffers are, and all levels
-// give the same. float16 and bfloat16 are combined in float32 and rounded once (to nearest even).
+// give the same. float16 and bfloat16 are combined in float32, float8 in float64, and rounded once
+// (to nearest even).
 // A NaN among the sources makes the result NaN, for MIN and MAX too, and always the same NaN.
 // Integers wrap, but for the sums of their averages. What a program has set for float arithmetic
 // does not matter (float_rules.h).
@@ -25,7 +27,7 @@ struct ReduceTask {
   size_t count = 0;  // elements
   int divisor = 1;   // for averages: what the combined value is divided by
   // result = postscale * op(prescale * each) / divisor. Floats: in the type that they are combined
-  // in. Integers: in double, truncated. Bool: 1.
+  // in. Integers: in double, truncated. Bool and bitwise operations: 1.
   double prescale = 1.0;
   double postscale = 1.0;
   int prescaled = 0;  // so many of the first sources have been multiplied by prescale already
@@ -38,7 +40,8 @@ enum class KernelLevel { kBaseline, kAvx2, kAvx512 };
 KernelLevel BestKernelLevel();
 std::string_view KernelLevelName(KernelLevel level);  // "avx512"
 
-// AVERAGE is SUM with the task's divisor; of integers the sum never wraps. Null for bool.
+// AVERAGE is SUM with the task's divisor; of integers the sum never wraps. Null where there is no
+// such reduction (CheckReduction says why).
 // REQUIRES: level <= BestKernelLevel().
 ReduceKernel FindReduceKernel(hvd_dtype_t dtype, hvd_op_t op, KernelLevel level);
 

@@ -5,7 +5,8 @@ namespace hvd {
 KernelLevel BestKernelLevel() { return KernelLevel::kBaseline; }
 
 ReduceKernel FindReduceKernel(hvd_dtype_t dtype, hvd_op_t op, KernelLevel) {
-  return FindBaselineKernel(dtype, op);
+  const ReduceKernel found = FindBaselineKernel(dtype, op);
+  return found != nullptr ? found : FindPlainKernel(dtype, op);
 }
 
 }  // namespace hvd

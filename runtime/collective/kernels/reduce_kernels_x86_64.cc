@@ -28,7 +28,9 @@ KernelLevel BestKernelLevel() {
   return best;
 }
 
-ReduceKernel FindReduceKernel(hvd_dtype_t dtype, hvd_op_t op, KernelLevel level) {
+namespace {
+
+ReduceKernel FindAtLevel(hvd_dtype_t dtype, hvd_op_t op, KernelLevel level) {
   switch (level) {
     case KernelLevel::kAvx512:
       return FindAvx512Kernel(dtype, op);
@@ -38,6 +40,13 @@ ReduceKernel FindReduceKernel(hvd_dtype_t dtype, hvd_op_t op, KernelLevel level)
       break;
   }
   return FindBaselineKernel(dtype, op);
+}
+
+}  // namespace
+
+ReduceKernel FindReduceKernel(hvd_dtype_t dtype, hvd_op_t op, KernelLevel level) {
+  const ReduceKernel found = FindAtLevel(dtype, op, level);
+  return found != nullptr ? found : FindPlainKernel(dtype, op);
 }
 
 }  // namespace hvd

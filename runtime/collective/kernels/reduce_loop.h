@@ -191,10 +191,9 @@ ReduceKernel FindForInt(hvd_op_t op) {
       return ReduceInts<Ordered, MinOp>;
     case HVD_MAX:
       return ReduceInts<Ordered, MaxOp>;
-    case HVD_ADASUM:
+    default:
       return nullptr;
   }
-  return nullptr;
 }
 
 template <class Element>
@@ -209,10 +208,9 @@ ReduceKernel FindForFloat(hvd_op_t op) {
       return ReduceFloats<Element, MinOp>;
     case HVD_MAX:
       return ReduceFloats<Element, MaxOp>;
-    case HVD_ADASUM:
+    default:
       return nullptr;
   }
-  return nullptr;
 }
 
 template <class Level>
@@ -225,10 +223,9 @@ ReduceKernel FindForBool(hvd_op_t op) {
     case HVD_MIN:
       return ReduceInts<BoolElement<Level>, AndOp>;
     case HVD_AVERAGE:
-    case HVD_ADASUM:
+    default:
       return nullptr;
   }
-  return nullptr;
 }
 
 template <class Level>
@@ -254,8 +251,9 @@ ReduceKernel FindAtLevel(hvd_dtype_t dtype, hvd_op_t op) {
       return FindForFloat<FloatElement<Level, double>>(op);
     case HVD_BOOL:
       return FindForBool<Level>(op);
+    default:
+      return nullptr;
   }
-  return nullptr;
 }
 
 }  // namespace hvd

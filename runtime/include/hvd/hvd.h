@@ -50,6 +50,7 @@ typedef enum hvd_status_t {
 typedef enum hvd_dtype_t {
   HVD_UINT8 = 0,
   HVD_INT8 = 1,
+  HVD_UINT16 = 2,
   HVD_INT16 = 3,
   HVD_INT32 = 4,
   HVD_INT64 = 5,
@@ -57,7 +58,13 @@ typedef enum hvd_dtype_t {
   HVD_FLOAT32 = 7,
   HVD_FLOAT64 = 8,
   HVD_BOOL = 9, /* one byte; any other value than 0 is true, results are 0 or 1 */
-  HVD_BFLOAT16 = 10
+  HVD_BFLOAT16 = 10,
+  HVD_UINT32 = 11,
+  HVD_UINT64 = 12,
+  HVD_FLOAT8_E4M3FN = 13, /* up to 448, without infinities: what is larger becomes 448 */
+  HVD_FLOAT8_E5M2 = 14,   /* up to 57344, with infinities, as float16 */
+  HVD_COMPLEX64 = 15,     /* two float32: real and imaginary part */
+  HVD_COMPLEX128 = 16     /* two float64 */
 } hvd_dtype_t;
 
 /* On bool: SUM and MAX are "or", PRODUCT and MIN are "and"; AVERAGE is refused. Sums and products
@@ -66,14 +73,24 @@ typedef enum hvd_dtype_t {
  * made smaller before they travel where postscale or the average makes the result smaller, so they
  * overflow only where the result does. An average of float32, float64 or bfloat16 overflows where
  * the sum does, in float64 or float32. How a program's threads round, and whether they flush
- * denormals or trap, does not matter. */
+ * denormals or trap, does not matter.
+ *
+ * float8 is combined in float64, between hosts too, and rounded once, to nearest even: its sums
+ * are exact until then, whatever the order. (Between hosts MIN and MAX are rounded after prescale
+ * as well.) Complex numbers have SUM, AVERAGE and PRODUCT, and are scaled by real numbers; they
+ * have no order, so MIN and MAX are refused. ADASUM is for float16, bfloat16, float32 and float64.
+ * BAND, BOR and BXOR are for integers and bool, whose results are 0 or 1, and cannot be scaled. All
+ * that is refused is HVD_ERR_INVALID. */
 typedef enum hvd_op_t {
   HVD_AVERAGE = 0,
   HVD_SUM = 1,
   HVD_ADASUM = 2, /* float tensors; adds orthogonal gradients, averages parallel ones */
   HVD_MIN = 3,
   HVD_MAX = 4,
-  HVD_PRODUCT = 5
+  HVD_PRODUCT = 5,
+  HVD_BAND = 6, /* bitwise and */
+  HVD_BOR = 7,  /* bitwise or */
+  HVD_BXOR = 8  /* bitwise exclusive or */
 } hvd_op_t;
 
 /* How float32 and float64 tensors travel in a reduction: as they are, or in 16 bits. What is
@@ -135,8 +152,8 @@ typedef struct hvd_options_t {
   /* For reductions: each input is multiplied by prescale first, before it is summed or compressed,
    * and the result by postscale; both default to 1. On integers each product is a double that is
    * truncated towards zero (3 times 0.5 is 1, -3 times 0.5 is -1; an average's division and
-   * postscale are truncated once), so int64 values beyond 2^53 lose their last bits. What does not
-   * fit the type wraps, as sums do. Bool cannot be scaled. */
+   * postscale are truncated once), so 64-bit values beyond 2^53 lose their last bits. What does not
+   * fit the type wraps, as sums do. Bool and bitwise operations cannot be scaled. */
   double prescale;
   double postscale;
   int32_t compression; /* hvd_compression_t, for reductions; default none */

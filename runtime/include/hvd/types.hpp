@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -33,6 +34,9 @@ enum class Op : int32_t {
   kMin = HVD_MIN,
   kMax = HVD_MAX,
   kProduct = HVD_PRODUCT,
+  kBitwiseAnd = HVD_BAND,
+  kBitwiseOr = HVD_BOR,
+  kBitwiseXor = HVD_BXOR,
 };
 
 // How floats of 32 and 64 bits travel.
@@ -71,13 +75,18 @@ struct Options {
   bool refuse_joined = false;              // HVD_ERR_MISMATCH while a rank has joined
 };
 
-// 16-bit floats as bits: they travel and are summed (in float32); arithmetic is the caller's
-// business.
+// Floats of 16 and 8 bits as bits: they travel and are summed; arithmetic is the caller's business.
 struct float16 {
   uint16_t bits;
 };
 struct bfloat16 {
   uint16_t bits;
+};
+struct float8_e4m3fn {
+  uint8_t bits;
+};
+struct float8_e5m2 {
+  uint8_t bits;
 };
 
 // The hvd_dtype_t of a C++ type. Types that hvd cannot reduce have no value and do not compile.
@@ -91,6 +100,12 @@ struct dtype_of<uint8_t> : std::integral_constant<hvd_dtype_t, HVD_UINT8> {};
 template <>
 struct dtype_of<int8_t> : std::integral_constant<hvd_dtype_t, HVD_INT8> {};
 template <>
+struct dtype_of<uint16_t> : std::integral_constant<hvd_dtype_t, HVD_UINT16> {};
+template <>
+struct dtype_of<uint32_t> : std::integral_constant<hvd_dtype_t, HVD_UINT32> {};
+template <>
+struct dtype_of<uint64_t> : std::integral_constant<hvd_dtype_t, HVD_UINT64> {};
+template <>
 struct dtype_of<int16_t> : std::integral_constant<hvd_dtype_t, HVD_INT16> {};
 template <>
 struct dtype_of<int32_t> : std::integral_constant<hvd_dtype_t, HVD_INT32> {};
@@ -100,6 +115,14 @@ template <>
 struct dtype_of<float16> : std::integral_constant<hvd_dtype_t, HVD_FLOAT16> {};
 template <>
 struct dtype_of<bfloat16> : std::integral_constant<hvd_dtype_t, HVD_BFLOAT16> {};
+template <>
+struct dtype_of<float8_e4m3fn> : std::integral_constant<hvd_dtype_t, HVD_FLOAT8_E4M3FN> {};
+template <>
+struct dtype_of<float8_e5m2> : std::integral_constant<hvd_dtype_t, HVD_FLOAT8_E5M2> {};
+template <>
+struct dtype_of<std::complex<float>> : std::integral_constant<hvd_dtype_t, HVD_COMPLEX64> {};
+template <>
+struct dtype_of<std::complex<double>> : std::integral_constant<hvd_dtype_t, HVD_COMPLEX128> {};
 template <>
 struct dtype_of<float> : std::integral_constant<hvd_dtype_t, HVD_FLOAT32> {};
 template <>
@@ -115,6 +138,11 @@ struct dtype_of<
     T, std::enable_if_t<(std::is_same<T, long>::value || std::is_same<T, long long>::value) &&
                         !std::is_same<T, int64_t>::value && sizeof(T) == 8>>
     : std::integral_constant<hvd_dtype_t, HVD_INT64> {};
+template <class T>
+struct dtype_of<T, std::enable_if_t<(std::is_same<T, unsigned long>::value ||
+                                     std::is_same<T, unsigned long long>::value) &&
+                                    !std::is_same<T, uint64_t>::value && sizeof(T) == 8>>
+    : std::integral_constant<hvd_dtype_t, HVD_UINT64> {};
 
 namespace internal {
 
@@ -128,10 +156,9 @@ constexpr hvd_dtype_t DtypeOf() {
   static_assert(!std::is_const<T>::value,
                 "hvd writes its result here, but the data is const; give it memory of your own");
   static_assert(HasDtype<std::remove_const_t<T>>::value,
-                "hvd has no elements of this type. It has uint8_t, int8_t, int16_t, int32_t, "
-                "int64_t (and char, long long), float, double, bool, hvd::float16 and "
-                "hvd::bfloat16. For uint32_t and uint64_t, cast the pointer to the signed type: "
-                "copies and sums have the same bits");
+                "hvd has no elements of this type. It has the integers of 8 to 64 bits, signed and "
+                "unsigned (and char), float, double, bool, std::complex of float and double, "
+                "hvd::float16, hvd::bfloat16, hvd::float8_e4m3fn and hvd::float8_e5m2");
   if constexpr (HasDtype<T>::value) {
     return dtype_of<T>::value;
   } else {

@@ -95,7 +95,7 @@ TEST_CASE("arguments that make no sense") {
   CHECK(hvd_bucket_create(counts, 2, nullptr, &bucket) == HVD_ERR_INVALID);
   CHECK_THAT(hvd_last_error(), Contains("tensor 1 cannot have -1"));
   hvd_bucket_options_t options = HVD_BUCKET_OPTIONS_INIT;
-  options.dtype = 2;
+  options.dtype = 17;
   CHECK(hvd_bucket_create(counts, 1, &options, &bucket) == HVD_ERR_INVALID);
   options = HVD_BUCKET_OPTIONS_INIT;
   options.struct_size = 3;

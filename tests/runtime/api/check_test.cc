@@ -61,8 +61,8 @@ TEST_CASE("each bad argument is named") {
     CHECK(Contains(call.Complaint(kAllreduce), "unknown dtype 77"));
   }
   SECTION("op") {
-    call.options.op = 6;
-    CHECK(Contains(call.Complaint(kAllreduce), "options.op is the unknown 6"));
+    call.options.op = 9;
+    CHECK(Contains(call.Complaint(kAllreduce), "options.op is the unknown 9"));
   }
   SECTION("compression") {
     call.options.compression = 3;
@@ -99,7 +99,7 @@ TEST_CASE("each bad argument is named") {
   SECTION("adasum of integers") {
     call.input.dtype = call.output.dtype = HVD_INT32;
     call.options.op = HVD_ADASUM;
-    CHECK(Contains(call.Complaint(kAllreduce), "Adasum is for float tensors, not int32"));
+    CHECK(Contains(call.Complaint(kAllreduce), "float64 tensors, not int32"));
     CHECK(Contains(call.Complaint(RequestKind::kReduceScatter), "allreduce only"));
   }
   SECTION("splits") {
@@ -117,6 +117,28 @@ TEST_CASE("each bad argument is named") {
   SECTION("average of bool") {
     call.input.dtype = call.output.dtype = HVD_BOOL;
     CHECK(Contains(call.Complaint(kAllreduce), "no average"));
+  }
+  SECTION("bits of floats") {
+    call.options.op = HVD_BXOR;
+    CHECK(
+        Contains(call.Complaint(kAllreduce),
+                 "options.op: bitwise exclusive or is for integer and bool tensors, not float32"));
+    call.input.dtype = call.output.dtype = HVD_FLOAT8_E5M2;
+    CHECK(Contains(call.Complaint(kAllreduce), "not float8_e5m2"));
+  }
+  SECTION("scaled bits") {
+    call.input.dtype = call.output.dtype = HVD_UINT64;
+    call.options.op = HVD_BAND;
+    call.options.postscale = 2;
+    CHECK(
+        Contains(call.Complaint(kAllreduce), "options.postscale: a bitwise and cannot be scaled"));
+  }
+  SECTION("order of complex numbers") {
+    call.input.dtype = call.output.dtype = HVD_COMPLEX64;
+    call.options.op = HVD_MIN;
+    CHECK(Contains(call.Complaint(kAllreduce), "complex64 tensors have no min"));
+    call.options.op = HVD_ADASUM;
+    CHECK(Contains(call.Complaint(kAllreduce), "not complex64"));
   }
   SECTION("negative dimension") {
     call.shape[1] = -1;

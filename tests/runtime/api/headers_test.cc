@@ -2,6 +2,7 @@
 // must not compile is in tests/system/test_build.py.
 #include <array>
 #include <catch2/catch.hpp>
+#include <complex>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -16,6 +17,11 @@ using Catch::Matchers::Contains;
 static_assert(hvd::dtype_of<char>::value == (std::is_signed<char>::value ? HVD_INT8 : HVD_UINT8));
 static_assert(hvd::dtype_of<long>::value == HVD_INT64);
 static_assert(hvd::dtype_of<long long>::value == HVD_INT64);
+static_assert(hvd::dtype_of<unsigned long>::value == HVD_UINT64);
+static_assert(hvd::dtype_of<unsigned long long>::value == HVD_UINT64);
+static_assert(hvd::dtype_of<uint16_t>::value == HVD_UINT16);
+static_assert(hvd::dtype_of<std::complex<float>>::value == HVD_COMPLEX64);
+static_assert(hvd::dtype_of<hvd::float8_e4m3fn>::value == HVD_FLOAT8_E4M3FN);
 
 // The set is none: so a call that passes its options on is refused, and names the set.
 hvd::Options NoSet() {
@@ -104,6 +110,12 @@ TEST_CASE("a buffer, an array and a string are tensors as a vector is") {
   std::vector<long long> numbers = {1, -1LL << 40};
   hvd::allreduce(numbers, hvd::Op::kMin);
   CHECK(numbers[1] == -1LL << 40);
+  std::vector<uint32_t> bits = {0xf0f0f0f0, 7};
+  hvd::allreduce(bits, hvd::Op::kBitwiseXor);
+  CHECK(bits[0] == 0xf0f0f0f0);
+  std::vector<std::complex<double>> complex = {{1, 2}};
+  hvd::allreduce(complex, doubled);
+  CHECK(complex[0] == std::complex<double>(2, 4));
 }
 
 // That the name counts, and that it is an average, is seen with several ranks: all_ops.

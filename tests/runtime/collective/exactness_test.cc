@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/collective/kernels/int_average.h"
+#include "runtime/collective/reduction_rules.h"
 #include "tests/runtime/collective/numbers.h"
 #include "tests/runtime/collective/odd_floats.h"
 #include "tests/runtime/collective/worlds.h"
@@ -175,6 +176,13 @@ TEST_CASE("extremes: an average is right wherever it can be represented") {
     // The same in other words.
     RunExtreme(world, {HVD_FLOAT16, HVD_SUM, 40000, 1, 0, 40000, kSmall});
     RunExtreme(world, {HVD_FLOAT16, HVD_AVERAGE, 40000, 0.5, 2, 40000, kSmall});
+    RunExtreme(world, {HVD_UINT64, HVD_AVERAGE, 0x1p63 + 2048, 1, 1, 0x1p63 + 2048, 0});
+    RunExtreme(world, {HVD_UINT64, HVD_AVERAGE, 0x1p62, 1, 3, 0x1p62 * 3, 0});
+    RunExtreme(world, {HVD_UINT64, HVD_MAX, 0x1p63 + 4096, 0.5, 1, 0x1p62 + 2048, 0});
+    RunExtreme(world, {HVD_FLOAT8_E4M3FN, HVD_AVERAGE, 448, 1, 1, 448, 0});
+    RunExtreme(world, {HVD_FLOAT8_E4M3FN, HVD_SUM, 0x1p-9, 1, 0, 0x1p-9, 0});
+    RunExtreme(world, {HVD_FLOAT8_E5M2, HVD_AVERAGE, 57344, 1, 1, 57344, 0});
+    RunExtreme(world, {HVD_FLOAT8_E5M2, HVD_SUM, 49152, 0, 1, 49152, 0});
   });
 }
 
@@ -196,10 +204,9 @@ std::string CheckRandomAverage(Collectives& ranks, hvd_dtype_t dtype, const Case
     for (int r = 0; r < ranks.size(); ++r) sum += values[r][i];
     T got;
     memcpy(&got, buffers.Result(shape, ranks.rank()).data() + i * sizeof(T), sizeof(T));
-    const T want =
-        shape.postscale == 1
-            ? static_cast<T>(sum / divisor)
-            : static_cast<T>(TruncateScaled(static_cast<double>(sum) * shape.postscale / divisor));
+    const T want = shape.postscale == 1
+                       ? static_cast<T>(sum / divisor)
+                       : TruncateAs<T>(static_cast<double>(sum) * shape.postscale / divisor);
     if (got == want) continue;
     return absl::StrCat("dtype ", dtype, ": element ", i, " is ", got, ", not ", want);
   }
@@ -208,7 +215,8 @@ std::string CheckRandomAverage(Collectives& ranks, hvd_dtype_t dtype, const Case
 
 TEST_CASE("averages of integers truncate the exact quotient, on one host and several") {
   On(AllWorlds(), [](World& world) {
-    for (const hvd_dtype_t dtype : {HVD_UINT8, HVD_INT8, HVD_INT16, HVD_INT32, HVD_INT64}) {
+    for (const hvd_dtype_t dtype : {HVD_UINT8, HVD_INT8, HVD_INT16, HVD_INT32, HVD_INT64,
+                                    HVD_UINT16, HVD_UINT32, HVD_UINT64}) {
       for (const size_t count : {5, 3001}) {
         for (const double postscale : {1.0, 0.37}) {
           const Case c{dtype, HVD_AVERAGE, Memory::kApart, count, 1, postscale};
@@ -223,6 +231,12 @@ TEST_CASE("averages of integers truncate the exact quotient, on one host and sev
                 return CheckRandomAverage<int16_t>(ranks, dtype, c, buffers);
               case HVD_INT32:
                 return CheckRandomAverage<int32_t>(ranks, dtype, c, buffers);
+              case HVD_UINT16:
+                return CheckRandomAverage<uint16_t>(ranks, dtype, c, buffers);
+              case HVD_UINT32:
+                return CheckRandomAverage<uint32_t>(ranks, dtype, c, buffers);
+              case HVD_UINT64:
+                return CheckRandomAverage<uint64_t>(ranks, dtype, c, buffers);
               default:
                 return CheckRandomAverage<int64_t>(ranks, dtype, c, buffers);
             }
@@ -242,6 +256,7 @@ void FillOdd(const Case& c, int rank, Bytes* input) {
   for (size_t i = 0; IsFloat(c.dtype) && i < c.count; i += 2) {
     const double denormal = c.dtype == HVD_FLOAT64   ? 0x1p-1070
                             : c.dtype == HVD_FLOAT16 ? 0x1p-23
+                            : IsFloat8(c.dtype)      ? 0x1p-9
                                                      : 0x1p-130;
     Encode(c.dtype, denormal * static_cast<double>(i % 13 + 1), input->data() + i * width);
   }
@@ -267,9 +282,10 @@ std::vector<Bytes> ResultsUnder(World& world, const Case& c, bool odd) {
 
 TEST_CASE("what a program has set for its floats changes no bit, and stays set") {
   On(AllWorlds(), [](World& world) {
-    for (const hvd_dtype_t dtype :
-         {HVD_FLOAT32, HVD_FLOAT64, HVD_FLOAT16, HVD_BFLOAT16, HVD_INT32}) {
+    for (const hvd_dtype_t dtype : {HVD_FLOAT32, HVD_FLOAT64, HVD_FLOAT16, HVD_BFLOAT16, HVD_INT32,
+                                    HVD_FLOAT8_E4M3FN, HVD_COMPLEX64}) {
       for (const hvd_op_t op : {HVD_SUM, HVD_AVERAGE, HVD_MAX}) {
+        if (!Exists(dtype, op)) continue;
         for (const size_t count : {7, 3000, 20001}) {
           const Memory memory = count == 3000 ? Memory::kShared : Memory::kApart;
           const Case c{dtype, op, memory, count, op == HVD_AVERAGE ? 1 : 0.7};

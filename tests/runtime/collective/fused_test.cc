@@ -91,7 +91,7 @@ double ExpectedScaled(const FusedCase& c, std::vector<double> values) {
   }
   result = result * c.postscale / divisor;
   if (!is_float) return std::trunc(result);
-  unsigned char rounded[8] = {};
+  unsigned char rounded[16] = {};
   Encode(c.dtype, result, rounded);
   return Decode(c.dtype, rounded);
 }
@@ -99,8 +99,10 @@ double ExpectedScaled(const FusedCase& c, std::vector<double> values) {
 // Scales may be multiplied with one another first: a last place more or less.
 double OneRounding(hvd_dtype_t dtype) {
   if (!IsFloat(dtype)) return 0;
-  if (dtype == HVD_FLOAT64) return 0x1p-52;
-  if (dtype == HVD_FLOAT32) return 0x1p-23;
+  if (dtype == HVD_FLOAT64 || dtype == HVD_COMPLEX128) return 0x1p-52;
+  if (dtype == HVD_FLOAT32 || dtype == HVD_COMPLEX64) return 0x1p-23;
+  if (dtype == HVD_FLOAT8_E4M3FN) return 0x1p-3;
+  if (dtype == HVD_FLOAT8_E5M2) return 0x1p-2;
   return dtype == HVD_FLOAT16 ? 0x1p-10 : 0x1p-7;
 }
 
@@ -158,7 +160,8 @@ constexpr Memory kAllMemories[] = {Memory::kInPlace, Memory::kApart, Memory::kSh
 TEST_CASE("fused: tensors of odd sizes, empty ones among them, across hosts") {
   On(AcrossWorlds(), [](World& world) {
     for (const Memory memory : {Memory::kInPlace, Memory::kApart}) {
-      for (const hvd_dtype_t dtype : {HVD_FLOAT32, HVD_BFLOAT16, HVD_INT8}) {
+      for (const hvd_dtype_t dtype :
+           {HVD_FLOAT32, HVD_BFLOAT16, HVD_INT8, HVD_UINT64, HVD_FLOAT8_E4M3FN, HVD_COMPLEX128}) {
         RunCase(world, {dtype, HVD_AVERAGE, {1, 0, 3, 2}, memory});
         RunCase(world, {dtype, HVD_AVERAGE, {0, 17, 1, 4097, 0, 999, 12345, 3, 63, 0}, memory});
       }
@@ -185,7 +188,7 @@ TEST_CASE("fused: tensors of odd sizes, empty ones among them, wherever they lie
 
 TEST_CASE("scales: floats, across hosts") {
   On(AcrossWorlds(), [](World& world) {
-    for (const hvd_dtype_t dtype : {HVD_FLOAT32, HVD_FLOAT16, HVD_BFLOAT16}) {
+    for (const hvd_dtype_t dtype : {HVD_FLOAT32, HVD_FLOAT16, HVD_BFLOAT16, HVD_FLOAT8_E5M2}) {
       for (const hvd_op_t op : {HVD_AVERAGE, HVD_MAX}) {
         RunCase(world, {dtype, op, {5, 2003}, Memory::kApart, 0.5, 3});
         RunCase(world, {dtype, op, {40003}, Memory::kInPlace, 2, 0.5, 2});
@@ -199,7 +202,7 @@ TEST_CASE("scales: every type and operation") {
   On(HostWorlds(), [](World& world) {
     for (const hvd_dtype_t dtype : kAllDtypes) {
       for (const hvd_op_t op : kAllOps) {
-        if (dtype == HVD_BOOL) continue;
+        if (!IsScalable(dtype, op)) continue;
         RunCase(world, {dtype, op, {5, 2003}, Memory::kApart, 0.5, 3});
         RunCase(world, {dtype, op, {2003}, Memory::kInPlace, 1, 0.5, 2});
         const double before = op == HVD_PRODUCT ? 1 : 2;  // 2^8 would not fit a byte
@@ -209,52 +212,65 @@ TEST_CASE("scales: every type and operation") {
   });
 }
 
-TEST_CASE("scales: bool cannot be scaled, and the group lives on") {
+TEST_CASE("scales: bool and bits cannot be scaled, and the group lives on") {
   On(AllWorlds(), [](World& world) {
     const std::string complaint = world.Run([](Collectives& ranks) -> std::string {
       unsigned char x = 1;
-      ReduceArgs args{&x, &x, 1, HVD_BOOL, HVD_MAX};
-      args.prescale = 0.5;
-      const bool refused = ranks.Allreduce(args).code() == absl::StatusCode::kInvalidArgument;
-      args.prescale = 1;
-      return refused && ranks.Allreduce(args).ok() && x == 1 ? "" : "not refused";
+      for (const auto& [dtype, op] : {std::pair{HVD_BOOL, HVD_MAX}, {HVD_INT8, HVD_BOR}}) {
+        ReduceArgs args{&x, &x, 1, dtype, op};
+        args.prescale = 0.5;
+        const bool refused = ranks.Allreduce(args).code() == absl::StatusCode::kInvalidArgument;
+        args.prescale = 1;
+        if (!refused || !ranks.Allreduce(args).ok() || x != 1) return "not refused";
+      }
+      return "";
     });
     REQUIRE(complaint == "");
   });
+}
+
+void RunFusedAndAlone(World& world, hvd_dtype_t dtype) {
+  const std::vector<size_t> counts = {100, 33333, 5, 60001};
+  const FusedCase c{dtype, HVD_AVERAGE, counts, Memory::kApart, 0.3, 1.7};
+  Tensors tensors(c, world.size());
+  const std::string complaint = world.Run([&](Collectives& ranks) -> std::string {
+    std::mt19937_64 random(ranks.rank());
+    for (auto& tensor : tensors.inputs) {
+      for (auto& byte : tensor[ranks.rank()]) byte = static_cast<unsigned char>(random());
+    }
+    const std::vector<ReducePart> parts = tensors.Parts(c, ranks.rank());
+    if (absl::Status done = ranks.Allreduce(ArgsOf(c, parts)); !done.ok()) {
+      return done.ToString();
+    }
+    for (const ReducePart& part : parts) {
+      Bytes alone(part.count * DtypeBytes(dtype));
+      ReduceArgs args = ArgsOf(c, {});
+      args.input = part.input;
+      args.output = alone.data();
+      args.count = part.count;
+      if (absl::Status done = ranks.Allreduce(args); !done.ok()) return done.ToString();
+      if (memcmp(alone.data(), part.output, alone.size()) != 0) return "other bits";
+    }
+    return "";
+  });
+  REQUIRE(complaint == "");
+  for (const auto& tensor : tensors.outputs) {
+    for (const Bytes& output : tensor) REQUIRE((output == tensor[0]));
+  }
 }
 
 TEST_CASE("fused: the same bits as one tensor alone") {
   std::vector<WorldMaker> makers = HostWorlds();
   for (WorldMaker& maker : DeterministicWorlds()) makers.push_back(std::move(maker));
   On(makers, [](World& world) {
-    for (const hvd_dtype_t dtype : {HVD_FLOAT16, HVD_BFLOAT16, HVD_FLOAT32, HVD_FLOAT64}) {
-      const std::vector<size_t> counts = {100, 33333, 5, 60001};
-      const FusedCase c{dtype, HVD_AVERAGE, counts, Memory::kApart, 0.3, 1.7};
-      Tensors tensors(c, world.size());
-      const std::string complaint = world.Run([&](Collectives& ranks) -> std::string {
-        std::mt19937_64 random(ranks.rank());
-        for (auto& tensor : tensors.inputs) {
-          for (auto& byte : tensor[ranks.rank()]) byte = static_cast<unsigned char>(random());
-        }
-        const std::vector<ReducePart> parts = tensors.Parts(c, ranks.rank());
-        if (absl::Status done = ranks.Allreduce(ArgsOf(c, parts)); !done.ok()) {
-          return done.ToString();
-        }
-        for (const ReducePart& part : parts) {
-          Bytes alone(part.count * DtypeBytes(dtype));
-          ReduceArgs args = ArgsOf(c, {});
-          args.input = part.input;
-          args.output = alone.data();
-          args.count = part.count;
-          if (absl::Status done = ranks.Allreduce(args); !done.ok()) return done.ToString();
-          if (memcmp(alone.data(), part.output, alone.size()) != 0) return "other bits";
-        }
-        return "";
-      });
-      REQUIRE(complaint == "");
-      for (const auto& tensor : tensors.outputs) {
-        for (const Bytes& output : tensor) REQUIRE((output == tensor[0]));
-      }
+    for (const hvd_dtype_t dtype :
+         {HVD_FLOAT16, HVD_BFLOAT16, HVD_FLOAT32, HVD_FLOAT64, HVD_COMPLEX64}) {
+      RunFusedAndAlone(world, dtype);
+    }
+  });
+  On(AllWorlds(), [](World& world) {  // whose sums depend on no order
+    for (const hvd_dtype_t dtype : {HVD_FLOAT8_E4M3FN, HVD_FLOAT8_E5M2}) {
+      RunFusedAndAlone(world, dtype);
     }
   });
 }

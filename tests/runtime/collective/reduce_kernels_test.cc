@@ -72,7 +72,7 @@ std::vector<Bytes> RandomBytes(int sources, size_t bytes, int seed) {
 TEST_CASE("kernels give what plain arithmetic gives") {
   for (const hvd_dtype_t dtype : test::kAllDtypes) {
     for (const hvd_op_t op : test::kAllOps) {
-      if (dtype == HVD_BOOL && op == HVD_AVERAGE) continue;
+      if (!test::Exists(dtype, op)) continue;
       for (const int sources : {1, 2, 3, 5}) {
         const size_t count = 331;
         const size_t width = DtypeBytes(dtype);
@@ -107,12 +107,12 @@ TEST_CASE("kernels give what plain arithmetic gives") {
 TEST_CASE("all levels, alignments and lengths give the same bits, NaN and denormals included") {
   for (const hvd_dtype_t dtype : test::kAllDtypes) {
     for (const hvd_op_t op : test::kAllOps) {
-      if (dtype == HVD_BOOL && op == HVD_AVERAGE) continue;
+      if (!test::Exists(dtype, op)) continue;
       const size_t width = DtypeBytes(dtype);
       const size_t most =
           1120;  // from 1024 on a kernel begins with what comes before a whole vector
       const std::vector<Bytes> inputs = RandomBytes(3, most * width, dtype * 10 + op);
-      for (const double postscale : {1.0, dtype == HVD_BOOL ? 1.0 : 1.7}) {
+      for (const double postscale : {1.0, test::IsScalable(dtype, op) ? 1.7 : 1.0}) {
         const double prescale = postscale == 1 ? 1 : 0.3;
         const Case scaled{dtype, op, most, 0, postscale == 1 ? 3 : 4, prescale, postscale};
         const Bytes whole = Run(scaled, inputs, KernelLevel::kBaseline);
@@ -217,9 +217,43 @@ TEST_CASE("a destination may be a source") {
   }
 }
 
-TEST_CASE("bool has no average") {
+TEST_CASE("scales: an uint64 keeps what no int64 holds") {
+  const std::vector<uint64_t> a = {uint64_t{1} << 63, UINT64_MAX, 7, 0};
+  const void* source = a.data();
+  std::vector<uint64_t> out(a.size());
+  void* destination = out.data();
+  ReduceTask task{&source, 1, &destination, 1, a.size()};
+  task.postscale = 1.5;
+  for (const hvd_op_t op : {HVD_MAX, HVD_SUM, HVD_AVERAGE}) {
+    FindReduceKernel(HVD_UINT64, op, BestKernelLevel())(task);
+    CHECK(out == std::vector<uint64_t>{uint64_t{3} << 62, UINT64_MAX, 10, 0});
+  }
+  task.postscale = -1;  // wraps
+  FindReduceKernel(HVD_UINT64, HVD_MIN, BestKernelLevel())(task);
+  CHECK(out[2] == UINT64_MAX - 6);
+}
+
+TEST_CASE("sums and products of unsigned integers wrap") {
+  const uint16_t a[] = {65535, 300}, b[] = {65535, 300};
+  const void* sources[] = {a, b};
+  uint16_t out[2] = {};
+  void* destination = out;
+  const ReduceTask task{sources, 2, &destination, 1, 2};
+  FindReduceKernel(HVD_UINT16, HVD_PRODUCT, BestKernelLevel())(task);
+  CHECK(out[0] == 1);
+  CHECK(out[1] == 90000 - 65536);
+  FindReduceKernel(HVD_UINT16, HVD_SUM, BestKernelLevel())(task);
+  CHECK(out[0] == 65534);
+}
+
+TEST_CASE("there is a kernel for every reduction, and for no other") {
   for (const KernelLevel level : Levels()) {
-    CHECK(FindReduceKernel(HVD_BOOL, HVD_AVERAGE, level) == nullptr);
+    for (const hvd_dtype_t dtype : test::kAllDtypes) {
+      CHECK(FindReduceKernel(dtype, HVD_ADASUM, level) == nullptr);
+      for (const hvd_op_t op : test::kAllOps) {
+        CHECK((FindReduceKernel(dtype, op, level) != nullptr) == test::Exists(dtype, op));
+      }
+    }
   }
 }
 

@@ -106,7 +106,7 @@ std::string CheckReduceScatter(Collectives& ranks, hvd_dtype_t dtype, hvd_op_t o
     for (int rank = 0; rank < ranks.size(); ++rank) values[rank] = value(rank, begin + i);
     double want = Expected(dtype, op == HVD_AVERAGE ? HVD_SUM : op, values);
     if (op == HVD_MAX) want *= postscale;
-    unsigned char rounded[8];
+    unsigned char rounded[16];
     Encode(dtype, want, rounded);
     const double got = Decode(dtype, &output[i * width]);
     if (got != Decode(dtype, rounded)) {
@@ -122,7 +122,7 @@ TEST_CASE("reduce-scatter: every type, uneven and empty slices") {
     const std::string complaint = world.Run([](Collectives& ranks) -> std::string {
       for (const hvd_dtype_t dtype : kAllDtypes) {
         for (const hvd_op_t op : {HVD_AVERAGE, HVD_MAX}) {
-          if (dtype == HVD_BOOL && op == HVD_AVERAGE) continue;
+          if (!Exists(dtype, op)) continue;
           for (const size_t about : {0, 1, 10, 5001, 60001}) {
             std::string wrong = CheckReduceScatter(ranks, dtype, op, about);
             if (!wrong.empty()) return wrong;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/engine/engine.h"
+#include "runtime/engine/neutral.h"
 #include "runtime/engine/reduction.h"
 #include "tests/runtime/collective/plain_world.h"
 
@@ -81,17 +82,26 @@ TEST_CASE("ranks that have joined change nothing") {
 TEST_CASE("neutral values of every type") {
   for (const hvd_dtype_t dtype : test::kAllDtypes) {
     for (const hvd_op_t op : test::kAllOps) {
-      if (op == HVD_AVERAGE) continue;
+      if (op == HVD_AVERAGE || !test::Exists(dtype, op)) continue;
       Signature signature;
       signature.dtype = dtype;
       signature.op = op;
-      unsigned char neutral[16] = {}, other[8] = {};
+      unsigned char neutral[32] = {};
       FillNeutral(signature, neutral, 2);
-      for (const double value : {0.0, 1.0, 3.0}) {
-        if (dtype == HVD_BOOL && value > 1) continue;
+      for (const double value : {0.0, 1.0, 3.0, -2.0, 448.0, double{INFINITY}}) {
+        if (dtype == HVD_BOOL && value != 0 && value != 1) continue;
+        if (!test::IsFloat(dtype) && std::abs(value) > 3) continue;
+        if (!test::IsSigned(dtype) && value < 0) continue;
+        INFO(DtypeName(dtype) << " " << OpName(op) << " " << value);
+        unsigned char other[16] = {}, result[16] = {};
         test::Encode(dtype, value, other);
-        const double left = test::Decode(dtype, neutral + DtypeBytes(dtype));
-        CHECK(test::Expected(dtype, op, {left, test::Decode(dtype, other)}) == value);
+        for (const bool first : {true, false}) {
+          const void* second = neutral + DtypeBytes(dtype);
+          const void* sources[] = {first ? second : other, first ? other : second};
+          void* destination = result;
+          FindReduceKernel(dtype, op, BestKernelLevel())({sources, 2, &destination, 1, 1});
+          CHECK(memcmp(result, other, DtypeBytes(dtype)) == 0);
+        }
       }
     }
   }

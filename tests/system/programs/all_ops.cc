@@ -16,11 +16,10 @@ struct Reduction {
   hvd_op_t op;
   const char* name;
 };
-constexpr Reduction kReductions[] = {{HVD_SUM, "sum"},
-                                     {HVD_AVERAGE, "average"},
-                                     {HVD_MIN, "min"},
-                                     {HVD_MAX, "max"},
-                                     {HVD_PRODUCT, "product"}};
+constexpr Reduction kReductions[] = {{HVD_SUM, "sum"},         {HVD_AVERAGE, "average"},
+                                     {HVD_MIN, "min"},         {HVD_MAX, "max"},
+                                     {HVD_PRODUCT, "product"}, {HVD_BAND, "bitwise and"},
+                                     {HVD_BOR, "bitwise or"},  {HVD_BXOR, "bitwise exclusive or"}};
 
 // Sizes with every kind of rest: none, one element, not a multiple of ranks or vectors, beyond a
 // cache.
@@ -37,8 +36,9 @@ void CheckAllreduce(const Dtype& dtype, const Reduction& reduction, size_t count
   options.name = in_place ? what.c_str() : nullptr;
   const Array& result = in_place ? input : output;
   const hvd_status_t status = hvd_allreduce(input.tensor(), result.tensor(), &options);
-  if (dtype.code == HVD_BOOL && reduction.op == HVD_AVERAGE) {
-    if (status == HVD_OK) Fail(what + " was not refused");
+  if (!Exists(dtype, reduction.op)) {
+    const std::string why = status == HVD_ERR_INVALID ? hvd_last_error() : "was not refused";
+    if (why.find(dtype.name) == std::string::npos) Fail(what + ": " + why);
     return;
   }
   Must(status, what);

@@ -236,6 +236,13 @@ void CheckExtremes(size_t count) {
            {"int32", HVD_AVERAGE, 2e9, 1, 1, none, 2e9},
            {"int64", HVD_AVERAGE, 9e18, 1, 1, none, 9e18},
            {"float16", HVD_AVERAGE, 40000, 1, 1, none, 40000},
+           {"uint16", HVD_AVERAGE, 60000, 1, 1, none, 60000},
+           {"uint32", HVD_AVERAGE, 4e9, 1, 1, none, 4e9},
+           {"uint64", HVD_AVERAGE, 1.6e19, 1, 1, none, 1.6e19},
+           {"uint64", HVD_MAX, 1.6e19, 0.75, 1, none, 1.2e19},
+           {"float8_e4m3fn", HVD_AVERAGE, 448, 1, 1, fp16, 448},
+           {"float8_e5m2", HVD_SUM, 49152, each, 1, none, 49152},
+           {"complex64", HVD_SUM, 3e38, each, 1, none, 3e38},
        }) {
     CheckExtreme(extreme, count);
   }
@@ -316,8 +323,12 @@ void CheckGroups() {
 void CheckOptions() {
   CheckNamesWithoutOp();
   for (const size_t count : {3, 1000, 200003}) {
-    for (const char* name : {"float32", "float64", "bfloat16", "float16"}) CheckScale(name, count);
-    for (const char* name : {"uint8", "int8", "int16", "int32", "int64"}) {
+    for (const char* name : {"float32", "float64", "bfloat16", "float16", "float8_e4m3fn",
+                             "float8_e5m2", "complex64", "complex128"}) {
+      CheckScale(name, count);
+    }
+    for (const char* name :
+         {"uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"}) {
       CheckIntegerScale(name, count);
     }
     CheckExtremes(count);

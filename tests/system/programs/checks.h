@@ -70,14 +70,29 @@ class Array {
   hvd_tensor_t tensor_ = HVD_TENSOR_INIT;
 };
 
-inline bool IsSigned(const Dtype& dtype) {
-  return dtype.code != HVD_UINT8 && dtype.code != HVD_BOOL && dtype.code != HVD_FLOAT16 &&
-         dtype.code != HVD_BFLOAT16;
+inline bool IsFloat8(const Dtype& dtype) {
+  return dtype.code == HVD_FLOAT8_E4M3FN || dtype.code == HVD_FLOAT8_E5M2;
 }
-
+inline bool IsComplex(const Dtype& dtype) {
+  return dtype.code == HVD_COMPLEX64 || dtype.code == HVD_COMPLEX128;
+}
 inline bool IsFloat(const Dtype& dtype) {
   return dtype.code == HVD_FLOAT16 || dtype.code == HVD_BFLOAT16 || dtype.code == HVD_FLOAT32 ||
-         dtype.code == HVD_FLOAT64;
+         dtype.code == HVD_FLOAT64 || IsFloat8(dtype) || IsComplex(dtype);
+}
+// Whether negative numbers are written: bench::Store knows none of 16 bits.
+inline bool IsSigned(const Dtype& dtype) {
+  const bool has_sign = IsFloat(dtype) || dtype.code == HVD_INT8 || dtype.code == HVD_INT16 ||
+                        dtype.code == HVD_INT32 || dtype.code == HVD_INT64;
+  return has_sign && dtype.code != HVD_FLOAT16 && dtype.code != HVD_BFLOAT16;
+}
+
+inline bool IsBitwise(hvd_op_t op) { return op == HVD_BAND || op == HVD_BOR || op == HVD_BXOR; }
+// Whether there is such a reduction.
+inline bool Exists(const Dtype& dtype, hvd_op_t op) {
+  if (dtype.code == HVD_BOOL && op == HVD_AVERAGE) return false;
+  if (IsComplex(dtype) && (op == HVD_MIN || op == HVD_MAX)) return false;
+  return !IsFloat(dtype) || !IsBitwise(op);
 }
 
 // 1 or 2 (2 on every fourth rank, so that products stay small), negative in places; bools by turns.
@@ -90,7 +105,14 @@ inline double Value(const Dtype& dtype, int rank, size_t i) {
 
 inline double Combine(const Dtype& dtype, hvd_op_t op, double a, double b) {
   const bool is_bool = dtype.code == HVD_BOOL;
+  const auto bits_a = static_cast<int64_t>(a), bits_b = static_cast<int64_t>(b);
   switch (op) {
+    case HVD_BAND:
+      return static_cast<double>(bits_a & bits_b);
+    case HVD_BOR:
+      return static_cast<double>(bits_a | bits_b);
+    case HVD_BXOR:
+      return static_cast<double>(bits_a ^ bits_b);
     case HVD_MIN:
       return std::min(a, b);
     case HVD_MAX:
@@ -102,6 +124,14 @@ inline double Combine(const Dtype& dtype, hvd_op_t op, double a, double b) {
   }
 }
 
+// float8 holds few integers, and combines exactly before it rounds.
+inline double Rounded(const Dtype& dtype, double value) {
+  if (!IsFloat8(dtype)) return value;
+  unsigned char rounded = 0;
+  bench::Store(dtype, value, &rounded);
+  return bench::Load(dtype, &rounded);
+}
+
 inline double Reduced(const Dtype& dtype, hvd_op_t op, size_t i) {
   double result = Value(dtype, 0, i);
   for (int rank = 1; rank < hvd::size(); ++rank) {
@@ -111,13 +141,13 @@ inline double Reduced(const Dtype& dtype, hvd_op_t op, size_t i) {
     result /= hvd::size();
     if (!IsFloat(dtype)) result = std::trunc(result);
   }
-  return result;
+  return Rounded(dtype, result);
 }
 
 // What an average may be off by: everything else is exact.
 inline double Tolerance(const Dtype& dtype, hvd_op_t op) {
-  if (op != HVD_AVERAGE || !IsFloat(dtype)) return 0;
-  if (dtype.code == HVD_FLOAT64) return 1e-14;
-  if (dtype.code == HVD_FLOAT32) return 1e-6;
+  if (op != HVD_AVERAGE || !IsFloat(dtype) || IsFloat8(dtype)) return 0;
+  if (dtype.code == HVD_FLOAT64 || dtype.code == HVD_COMPLEX128) return 1e-14;
+  if (dtype.code == HVD_FLOAT32 || dtype.code == HVD_COMPLEX64) return 1e-6;
   return dtype.code == HVD_FLOAT16 ? 2e-3 : 2e-2;
 }

@@ -57,13 +57,15 @@ void DrawReduction(bool beside_joins, Operation* operation, Random* random) {
                        [&](const Tensor& tensor) { return is(tensor.dtype); });
   };
   const bool bools = any([](const Dtype& dtype) { return dtype.code == HVD_BOOL; });
-  std::vector<int> ops = {HVD_SUM, HVD_MIN, HVD_MAX, HVD_PRODUCT, HVD_SUM};
+  std::vector<int> ops = {HVD_SUM, HVD_PRODUCT, HVD_SUM};
+  if (!any(IsComplex)) ops.insert(ops.end(), {HVD_MIN, HVD_MAX});
+  if (!any(IsFloat)) ops.insert(ops.end(), {HVD_BAND, HVD_BOR, HVD_BXOR});
   if (!bools) ops.insert(ops.end(), {HVD_AVERAGE, HVD_AVERAGE});
   const int op = operation->op = random->Of(ops);
   std::vector<double> scales = {1, 1, 1, 0.5, 2, 0.25};
   if (!any([](const Dtype& dtype) { return !IsSigned(dtype); })) scales.push_back(-1);
   const bool ordered = op == HVD_MIN || op == HVD_MAX;
-  if (!bools && op != HVD_PRODUCT) {
+  if (!bools && op != HVD_PRODUCT && !IsBitwise(static_cast<hvd_op_t>(op))) {
     operation->postscale = random->Of(scales);
     if (!ordered || !beside_joins) operation->prescale = random->Of(scales);
   }
@@ -94,7 +96,7 @@ Wanted Reduced(const Operation& operation, size_t tensor, size_t element) {
     result = contributors++ == 0 ? scaled : Combine(dtype, op, result, scaled);
   }
   if (op == HVD_AVERAGE) result /= operation.flags != 0 ? contributors : operation.set.size();
-  result = Cut(dtype, result * operation.postscale);
+  result = Rounded(dtype, Cut(dtype, result * operation.postscale));
   const double share = operation.compression != 0 && op == HVD_AVERAGE && IsFloat(dtype)
                            ? 2e-2
                            : Tolerance(dtype, op);
