@@ -117,9 +117,12 @@ TEST_CASE("allreduce: every type and operation, in place and not, aligned and no
         for (const hvd_op_t op : kAllOps) {
           if (!Exists(dtype, op)) continue;
           for (const size_t count : {0, 1, 7, 1000, 20003}) {
+            const bool is_rare = IsBits(op) || dtype == HVD_UINT16 || dtype > HVD_BFLOAT16;
+            if (is_rare && count < 1000 && count != 1) continue;  // the ways are the same
             std::string wrong = CheckAllreduce(ranks, {dtype, op, count, true});
-            const bool again = count <= 1000 || !IsBits(op);
-            if (wrong.empty() && again) wrong = CheckAllreduce(ranks, {dtype, op, count, false, 3});
+            if (wrong.empty() && (!is_rare || count == 1000)) {
+              wrong = CheckAllreduce(ranks, {dtype, op, count, false, 3});
+            }
             if (!wrong.empty()) return wrong;
           }
         }
@@ -163,8 +166,8 @@ TEST_CASE("allreduce: what there is not is refused, and the group lives on") {
 
 TEST_CASE("allreduce: every rank ends with the same bits, NaN included") {
   OnAllWorlds([](World& world) {
-    for (const hvd_dtype_t dtype : {HVD_FLOAT16, HVD_BFLOAT16, HVD_FLOAT32, HVD_FLOAT64,
-                                    HVD_FLOAT8_E4M3FN, HVD_FLOAT8_E5M2, HVD_COMPLEX64}) {
+    for (const hvd_dtype_t dtype :
+         {HVD_FLOAT16, HVD_BFLOAT16, HVD_FLOAT32, HVD_FLOAT64, HVD_FLOAT8_E4M3FN, HVD_COMPLEX64}) {
       for (const size_t count : {3, 2000, 100001}) {
         std::vector<Bytes> results(world.size());
         const std::string complaint = world.Run([&](Collectives& ranks) -> std::string {

@@ -67,7 +67,7 @@ TEST_CASE("complex numbers: sums, averages and products, scaled by real numbers"
     INFO(world->name());
     const std::string complaint = world->Run([](Collectives& ranks) -> std::string {
       for (const hvd_op_t op : {HVD_SUM, HVD_AVERAGE, HVD_PRODUCT}) {
-        for (const size_t count : {1, 3, 1001, 30011}) {
+        for (const size_t count : {3, 30011}) {
           std::string wrong = CheckBoth(ranks, {op, count});
           if (wrong.empty()) wrong = CheckBoth(ranks, {op, count, 0.5, 4});
           if (!wrong.empty()) return wrong;

@@ -177,12 +177,9 @@ TEST_CASE("extremes: an average is right wherever it can be represented") {
     RunExtreme(world, {HVD_FLOAT16, HVD_SUM, 40000, 1, 0, 40000, kSmall});
     RunExtreme(world, {HVD_FLOAT16, HVD_AVERAGE, 40000, 0.5, 2, 40000, kSmall});
     RunExtreme(world, {HVD_UINT64, HVD_AVERAGE, 0x1p63 + 2048, 1, 1, 0x1p63 + 2048, 0});
-    RunExtreme(world, {HVD_UINT64, HVD_AVERAGE, 0x1p62, 1, 3, 0x1p62 * 3, 0});
     RunExtreme(world, {HVD_UINT64, HVD_MAX, 0x1p63 + 4096, 0.5, 1, 0x1p62 + 2048, 0});
     RunExtreme(world, {HVD_FLOAT8_E4M3FN, HVD_AVERAGE, 448, 1, 1, 448, 0});
-    RunExtreme(world, {HVD_FLOAT8_E4M3FN, HVD_SUM, 0x1p-9, 1, 0, 0x1p-9, 0});
     RunExtreme(world, {HVD_FLOAT8_E5M2, HVD_AVERAGE, 57344, 1, 1, 57344, 0});
-    RunExtreme(world, {HVD_FLOAT8_E5M2, HVD_SUM, 49152, 0, 1, 49152, 0});
   });
 }
 
@@ -282,8 +279,8 @@ std::vector<Bytes> ResultsUnder(World& world, const Case& c, bool odd) {
 
 TEST_CASE("what a program has set for its floats changes no bit, and stays set") {
   On(AllWorlds(), [](World& world) {
-    for (const hvd_dtype_t dtype : {HVD_FLOAT32, HVD_FLOAT64, HVD_FLOAT16, HVD_BFLOAT16, HVD_INT32,
-                                    HVD_FLOAT8_E4M3FN, HVD_COMPLEX64}) {
+    for (const hvd_dtype_t dtype :
+         {HVD_FLOAT32, HVD_FLOAT64, HVD_FLOAT16, HVD_BFLOAT16, HVD_INT32, HVD_FLOAT8_E4M3FN}) {
       for (const hvd_op_t op : {HVD_SUM, HVD_AVERAGE, HVD_MAX}) {
         if (!Exists(dtype, op)) continue;
         for (const size_t count : {7, 3000, 20001}) {

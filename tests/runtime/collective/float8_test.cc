@@ -115,7 +115,7 @@ TEST_CASE("float8: sums are exact until they are rounded, on one host and severa
     const std::string complaint = world->Run([](Collectives& ranks) -> std::string {
       for (const hvd_dtype_t dtype : kFloat8s) {
         for (const hvd_op_t op : {HVD_SUM, HVD_AVERAGE}) {
-          for (const size_t count : {1, 33, 20001}) {
+          for (const size_t count : {33, 20001}) {
             std::string wrong = CheckExactSums(ranks, dtype, op, count);
             if (!wrong.empty()) return wrong;
           }
