@@ -34,13 +34,24 @@ def there() -> bool:
     """Whether a call that is being compiled can be an operator. If not, the graph ends here, and
     the call is made as in a program that is not compiled."""
     if not operator_library.PROBLEM:
-        return True
+        return _kept_in_order()
     words = _advice()
     if operator_library.NEW_ENOUGH:
         torch._dynamo.graph_break(words)
     else:
         torch._dynamo.graph_break()
     return False
+
+
+@_asked_when_compiled
+def _kept_in_order() -> bool:
+    """Before 2.15 inductor mixes up two names when it notes what has to stay in order. Of its steps
+    the one that looks for the least memory then moves calls: where ranks have different shapes or
+    graphs, not to the same places, and they would wait for each other for ever."""
+    if operator_library.VERSION < (2, 15):
+        from torch._inductor import config
+        config.reorder_for_peak_memory = False
+    return True
 
 
 @_asked_when_compiled
@@ -132,8 +143,8 @@ def _share(tensor: torch.Tensor, process_set: ProcessSet) -> Any:
     rank, size = _rank_and_size(_number(process_set))
     if rank < 0 or tensor.dim() == 0:
         return None
-    rows = tensor.shape[0]
-    return rows // size + (1 if rank < rows % size else 0)
+    # The first ranks get one more; said without a comparison, since only the run may tell the rows.
+    return (tensor.shape[0] + size - 1 - rank) // size
 
 
 def reducescatter(tensors: Sequence[torch.Tensor], name: str | None, op: int,

@@ -68,8 +68,9 @@ def handle_average_backwards_compatibility(op: int | None, average: bool | None)
         return op
     if average is None:
         return Average
-    warnings.warn("Parameter `average` has been replaced with `op`: hvd.Average or hvd.Sum.",
-                  DeprecationWarning, stacklevel=3)
+    if not is_compiling():
+        warnings.warn("Parameter `average` has been replaced with `op`: hvd.Average or hvd.Sum.",
+                      DeprecationWarning, stacklevel=3)
     return Average if average else Sum
 
 

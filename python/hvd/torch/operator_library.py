@@ -18,8 +18,9 @@ from .. import _abi, _library, errors
 from . import operator_rules
 
 NAME = "libhvd_torch.so"
+VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
 # The stable ABI has all that it needs.
-NEW_ENOUGH = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 10)
+NEW_ENOUGH = VERSION >= (2, 10)
 
 
 def candidates() -> Iterator[str]:
