@@ -40,8 +40,7 @@ int32_t DtypeOf(const Tensor& tensor) {
     default:
       break;
   }
-  throw std::invalid_argument(std::string("HVD_ERR_INVALID: Tensor type ") +
-                              torch::headeronly::toString(type) + " is not supported.");
+  Refuse(std::string("Tensor type ") + torch::headeronly::toString(type) + " is not supported.");
 }
 
 int64_t ElementsOf(const Shape& shape) {
@@ -96,13 +95,10 @@ const hvd_options_t* Options::Get() {
 
 void Check(hvd_status_t status) {
   if (status == HVD_OK) return;
-  const std::string text = std::string(hvd_status_name(status)) + ": " + hvd_last_error();
-  if (status == HVD_ERR_INVALID || status == HVD_ERR_DUPLICATE ||
-      status == HVD_ERR_NOT_INITIALIZED) {
-    throw std::invalid_argument(text);
-  }
-  throw std::runtime_error(text);
+  throw std::runtime_error(std::string(hvd_status_name(status)) + ": " + hvd_last_error());
 }
+
+void Refuse(const std::string& why) { throw std::runtime_error("HVD_ERR_INVALID: " + why); }
 
 Tensor Dense(const Tensor& tensor) {
   return tensor.is_contiguous() ? tensor : torch::stable::contiguous(tensor);
@@ -110,7 +106,7 @@ Tensor Dense(const Tensor& tensor) {
 
 void CheckDense(const Tensor& tensor) {
   if (tensor.is_contiguous()) return;
-  throw std::invalid_argument("HVD_ERR_INVALID: Tensor is required to be contiguous.");
+  Refuse("Tensor is required to be contiguous.");
 }
 
 hvd_tensor_t Describe(const Tensor& tensor) {
@@ -172,8 +168,8 @@ Tensor Results::Copy(size_t index, const Tensor& like, std::optional<int64_t> ro
   const hvd_tensor_t& result = results_[index];
   const Shape there(result.shape, result.shape + result.ndim);
   if (rows && there.front() > *rows) {
-    throw std::invalid_argument("HVD_ERR_INVALID: rows is " + std::to_string(*rows) + ", but " +
-                                std::to_string(there.front()) + " rows came; give more, or none");
+    Refuse("rows is " + std::to_string(*rows) + ", but " + std::to_string(there.front()) +
+           " rows came; give more, or none");
   }
   const Shape shape = rows ? WithRows(there, *rows) : there;
   Tensor copy = NewTensor(like, shape);

@@ -51,10 +51,12 @@ class Options {
   hvd_options_t values_ = HVD_OPTIONS_INIT;
 };
 
-// Throws what the calling thread's last failing call has left: std::invalid_argument, which Python
-// sees as a ValueError, where the package raises one too; else std::runtime_error. The text begins
-// with the status' name, by which Python finds hvd's own exception.
+// Throws what the calling thread's last failing call has left: std::runtime_error, the one that all
+// torches hand on. The text begins with the status' name, by which Python finds hvd's own
+// exception.
 void Check(hvd_status_t status);
+// Throws HVD_ERR_INVALID.
+[[noreturn]] void Refuse(const std::string& why);
 
 // The same values without gaps; the tensor itself where it has none.
 Tensor Dense(const Tensor& tensor);

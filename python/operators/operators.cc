@@ -4,7 +4,6 @@
 // They block; torch has given Python's lock away by then.
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 
 #include "python/operators/call.h"
 
@@ -124,8 +123,7 @@ std::vector<int64_t> CountsOf(const Tensor& splits) {
   const Tensor dense = Dense(splits);
   const ScalarType type = dense.scalar_type();
   if (dense.dim() != 1 || (type != ScalarType::Int && type != ScalarType::Long)) {
-    throw std::invalid_argument(
-        "HVD_ERR_INVALID: splits must be a one-dimensional tensor of int32 or int64");
+    Refuse("splits must be a one-dimensional tensor of int32 or int64");
   }
   const size_t count = dense.numel();
   if (type == ScalarType::Long) {
@@ -167,9 +165,8 @@ std::optional<int64_t> ShareOf(const Tensor& input, int32_t process_set) {
 Tensor NewShare(const Tensor& input, const std::optional<int64_t>& rows, int32_t process_set) {
   const auto share = ShareOf(input, process_set);
   if (rows && share && *rows != *share) {
-    throw std::invalid_argument("HVD_ERR_INVALID: rows is " + std::to_string(*rows) +
-                                ", but this rank gets " + std::to_string(*share) + " of the " +
-                                std::to_string(input.size(0)) + " rows; give that, or none");
+    Refuse("rows is " + std::to_string(*rows) + ", but this rank gets " + std::to_string(*share) +
+           " of the " + std::to_string(input.size(0)) + " rows; give that, or none");
   }
   return NewTensor(input, WithRows(ShapeOf(input), share.value_or(0)));
 }
@@ -194,7 +191,7 @@ void GroupedReducescatter(StableIValue* stack, uint64_t, uint64_t) {
   options.ReadReduction(&arguments);
   const auto rows = arguments.Next<std::optional<std::vector<int64_t>>>();
   if (rows && rows->size() != inputs.size()) {
-    throw std::invalid_argument("HVD_ERR_INVALID: rows must have one number for each tensor");
+    Refuse("rows must have one number for each tensor");
   }
   Row sources, targets;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -210,7 +207,7 @@ void GroupedReducescatter(StableIValue* stack, uint64_t, uint64_t) {
 // Rows of a tensor, as a tensor of their own.
 Tensor CopyRows(const Tensor& whole, int64_t first, int64_t rows) {
   if (whole.dim() == 0 || first + rows > whole.size(0)) {
-    throw std::invalid_argument("HVD_ERR_INVALID: the ranks have more rows than were gathered");
+    Refuse("the ranks have more rows than were gathered");
   }
   Tensor copy = NewTensor(whole, WithRows(ShapeOf(whole), rows));
   const size_t bytes = copy.numel() * copy.element_size();
@@ -248,8 +245,7 @@ void RankAndSize(StableIValue* stack, uint64_t, uint64_t) {
   const int32_t process_set = arguments.NextInt32();
   const int32_t size = hvd_process_set_size(process_set);
   if (size < 0) {
-    throw std::invalid_argument("HVD_ERR_INVALID: there is no process set " +
-                                std::to_string(process_set));
+    Refuse("there is no process set " + std::to_string(process_set));
   }
   stack[0] = from(NewInt64s(like, {hvd_process_set_rank(process_set), size}));
 }

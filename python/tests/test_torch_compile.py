@@ -170,7 +170,7 @@ def test_shapes_that_change(rank, size):
 
 @there
 def test_errors(rank, size):
-    with pytest.raises(ValueError, match="HVD_ERR_INVALID: .*root"):
+    with pytest.raises(RuntimeError, match="HVD_ERR_INVALID: .*root"):
         compiled(lambda x: hvd.broadcast(x, 99))(torch.ones(2))
     if size == 1:
         return

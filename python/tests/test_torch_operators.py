@@ -103,7 +103,7 @@ def test_in_place(rank, size):
     several = [torch.ones(2), torch.ones(1, dtype=torch.int32)]
     ops.grouped_allreduce_(several, hvd.Sum)
     assert [one.tolist() for one in several] == [[size, size], [size]]
-    with pytest.raises(ValueError, match="contiguous"):
+    with pytest.raises(RuntimeError, match="contiguous"):
         ops.allreduce_(torch.ones(2, 3).t())
 
 
@@ -122,7 +122,7 @@ def test_names_are_those_of_hvd_torch(rank, size):
 def test_process_sets(rank, size, even_set):
     members = list(range(0, size, 2))
     if rank % 2:
-        with pytest.raises(ValueError, match="HVD_ERR_INVALID"):
+        with pytest.raises(RuntimeError, match="HVD_ERR_INVALID"):
             ops.allreduce(torch.ones(2), process_set=even_set.process_set_id)
         return
     number = even_set.process_set_id
@@ -170,9 +170,9 @@ def test_errors_of_one_rank(size):
             (lambda: ops.alltoall(ones, ones), "one-dimensional"),
             (lambda: ops.allgather(torch.tensor(1.0)), "scalar"),
             (lambda: ops.reducescatter(ones, rows=7), "rows is 7")):
-        with pytest.raises(ValueError, match=words) as raised:
+        with pytest.raises(RuntimeError, match="HVD_ERR_INVALID.*" + words) as raised:
             call()
-        assert isinstance(hvd.error_of(raised.value), hvd.InvalidError)
+        assert isinstance(hvd.error_of(raised.value), ValueError)
     assert hvd.error_of(RuntimeError("of somebody else's")) is None
 
 

@@ -37,7 +37,7 @@ def there() -> bool:
         return _kept_in_order()
     words = _advice()
     if operator_library.NEW_ENOUGH:
-        torch._dynamo.graph_break(words)
+        torch._dynamo.graph_break(msg=words)
     else:
         torch._dynamo.graph_break()
     return False

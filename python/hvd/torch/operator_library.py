@@ -81,10 +81,10 @@ def operators_built() -> bool:
 
 
 def error_of(raised: BaseException) -> errors.Error | None:
-    """hvd's own exception for what an operator raised, or a compiled program: torch knows
-    RuntimeError and ValueError only. None when it is nothing of hvd's."""
+    """hvd's own exception for what an operator raised, or a compiled program: torch hands on a
+    RuntimeError and its text. None when it is nothing of hvd's."""
     if isinstance(raised, errors.Error):
         return raised
-    found = re.match(r"HVD_(ERR_[A-Z_]+): (.*)", str(raised), re.DOTALL)
+    found = re.search(r"\bHVD_(ERR_[A-Z_]+): (.*)", str(raised), re.DOTALL)
     code = getattr(_abi, found[1], None) if found else None
     return errors.make(code, f"HVD_{found[1]}", found[2]) if found and code is not None else None
