@@ -57,6 +57,7 @@ std::string FormatCheckBuild(const LibraryReport& library, absl::string_view pyt
                                            {"Python, NumPy", python},
                                            {"TensorFlow", false},
                                            {"PyTorch", python},
+                                           {"torch.compile", python && library.torch_operators},
                                            {"MXNet", false}}),
                       Group("Controllers", {{"gRPC", true}}),
                       Group("Tensor Operations", {{"shared memory", loaded},

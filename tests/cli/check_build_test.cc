@@ -15,7 +15,8 @@ TEST_CASE("what is there is crossed, what is not is blank") {
                                   {"tcp", "built in"},
                                   {"ucx", "1.13.1"},
                                   {"nccl", ""},
-                                  {"kernels", "avx2"}}};
+                                  {"kernels", "avx2"}},
+                                 true};
   const std::string text = FormatCheckBuild(library, "/x/python/hvd");
   CHECK_THAT(text, StartsWith("hvd v" HVD_VERSION ":\n"
                               "\n"
@@ -25,6 +26,7 @@ TEST_CASE("what is there is crossed, what is not is blank") {
                               "    [X] Python, NumPy\n"
                               "    [ ] TensorFlow\n"
                               "    [X] PyTorch\n"
+                              "    [X] torch.compile\n"
                               "    [ ] MXNet\n"
                               "\n"
                               "Available Controllers:\n"
@@ -49,7 +51,7 @@ TEST_CASE("a missing or another library is said plainly") {
   const std::string missing = FormatCheckBuild({"/x", "missing at /x", {}}, "/x/python/hvd");
   CHECK_THAT(missing,
              Contains("[ ] C++") && Contains("[ ] PyTorch") && Contains("[ ] shared memory"));
-  CHECK_THAT(missing, Contains("libhvd: missing at /x"));
+  CHECK_THAT(missing, Contains("libhvd: missing at /x") && Contains("[ ] torch.compile"));
   CHECK_THAT(
       FormatCheckBuild({"/x", "", {{"version", "9.9.9"}}}, ""),
       Contains("libhvd 9.9.9 (/x): another version than hvdrun's") && Contains("[ ] PyTorch"));

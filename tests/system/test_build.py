@@ -29,6 +29,19 @@ def test_libhvd_exports_only_its_abi():
     assert all(name.startswith("hvd_") for name in names), sorted(name for name in names if not name.startswith("hvd_"))
 
 
+def test_libhvd_torch_needs_of_torch_only_its_stable_abi():
+    library = LIBRARY.parent / "libhvd_torch.so"
+    if not library.exists():
+        raise world.Skip("libhvd_torch.so is not built: there was no torch")
+    needed = re.findall(r"NEEDED.*\[(.*)\]", output_of("readelf", "-d", library))
+    assert set(needed) <= {"libhvd.so.0", "libtorch_cpu.so", "libstdc++.so.6", "libgcc_s.so.1", "libc.so.6"}, needed
+    assert re.findall(r"R(?:UN)?PATH.*\[(.*)\]", output_of("readelf", "-d", library)) == ["$ORIGIN"]
+    names = [line.split()[-1] for line in output_of("nm", "-D", "--undefined-only", library).splitlines()]
+    foreign = [name for name in names if "@GLIBC" not in name and "@CXXABI" not in name and "@GCC" not in name]
+    foreign = [name for name in foreign if not re.match("aoti_torch_|torch_|hvd_|_ITM_|__gmon_start__", name)]
+    assert "torch_library_impl" in names and not foreign, foreign
+
+
 def test_hvdrun_and_hvdd_hold_grpc_within():
     for program in ("hvdrun", "hvdd"):
         assert not re.search("grpc|protobuf", output_of("ldd", world.BIN / program)), program

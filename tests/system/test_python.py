@@ -31,9 +31,12 @@ def must_be_clean(here):
     here.must_be_clean()
 
 
-def run_tests(here, np, *hosts):
+COMPILED = TESTS / "test_torch_compile.py"  # takes long: torch's compiler runs a C++ compiler
+
+
+def run_tests(here, np, *hosts, tests=(TESTS, f"--ignore={COMPILED}")):
     outcome = here.hvdrun("-np", np, *hosts, python(), "-m", "pytest", "-x", "-c", world.REPOSITORY / "python" / "pyproject.toml",
-                          TESTS, env=ENV, seconds=240)
+                          *tests, env=ENV, seconds=240)
     outcome.must(0)
     assert outcome.out.count(" passed") == np and " failed" not in outcome.out, outcome
     must_be_clean(here)
@@ -52,6 +55,14 @@ def test_two_hosts():
     python()
     with world.hosts(2) as here:
         run_tests(here, 3, "-H", "host0:2,host1:1")
+
+
+@world.bound(700)
+def test_compiled():
+    python()
+    with world.hosts() as here:
+        for np in (1, 2, 3):
+            run_tests(here, np, tests=(COMPILED,))
 
 
 def victim(here, np, mode, *hosts):

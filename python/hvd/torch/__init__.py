@@ -91,6 +91,7 @@ from .mpi_ops import (
     sparse_allreduce_async,
     synchronize,
 )
+from .operator_library import error_of, operators_built
 from .optimizer import DistributedOptimizer
 from .sync_batch_norm import SyncBatchNorm
 
@@ -103,12 +104,12 @@ __all__ = [
     "allreduce_async", "allreduce_async_", "alltoall", "alltoall_async", "barrier", "broadcast",
     "broadcast_", "broadcast_async", "broadcast_async_", "broadcast_object",
     "broadcast_optimizer_state", "broadcast_parameters", "ccl_built", "cross_rank", "cross_size",
-    "cuda_built", "ddl_built", "global_process_set", "gloo_built", "gloo_enabled",
+    "cuda_built", "ddl_built", "error_of", "global_process_set", "gloo_built", "gloo_enabled",
     "grouped_allgather", "grouped_allgather_async", "grouped_allreduce", "grouped_allreduce_",
     "grouped_allreduce_async", "grouped_allreduce_async_", "grouped_reducescatter",
-    "grouped_reducescatter_async", "init", "is_homogeneous", "is_initialized", "join",
-    "local_rank", "local_size", "metrics", "mpi_built", "mpi_enabled", "mpi_threads_supported",
-    "nccl_built", "poll", "rank", "reducescatter", "reducescatter_async", "remove_process_set",
+    "grouped_reducescatter_async", "init", "is_homogeneous", "is_initialized", "join", "local_rank",
+    "local_size", "metrics", "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built",
+    "operators_built", "poll", "rank", "reducescatter", "reducescatter_async", "remove_process_set",
     "rocm_built", "shutdown", "size", "sparse_allreduce_async", "start_timeline", "stop_timeline",
     "synchronize",
 ]

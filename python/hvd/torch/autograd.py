@@ -20,7 +20,8 @@ from .. import _abi
 from ..basics import global_process_set
 from ..basics import rank as _rank
 from ..process_sets import ProcessSet
-from . import mpi_ops
+from . import compiled, mpi_ops
+from .compiled import is_compiling
 from .compression import Compression, wire_of
 from .mpi_ops import Adasum, Average, Max, Min, Product, Sum
 from .operators import collectives as _collectives
@@ -72,6 +73,8 @@ class _Allreduce(Function):
 
 def _allreduce(tensor: torch.Tensor, name: str | None, op: int, scales: tuple[float, float],
                process_set: ProcessSet, wire: int) -> torch.Tensor:
+    if is_compiling() and compiled.there():
+        return compiled.allreduce(tensor, name, op, scales, process_set, wire)
     if _tracked((tensor,)):
         return _Allreduce.apply(tensor, name, op, scales, process_set, wire)
     return _collectives.allreduce_now(tensor, None, _options(
@@ -138,8 +141,12 @@ def grouped_allreduce(tensors: Sequence[torch.Tensor], average: bool | None = No
         pairs = [compression.compress(tensor) for tensor in tensors]
         tensors, contexts = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     how = (name, op, scales, process_set, wire or _abi.COMPRESSION_NONE)
-    outputs = (_GroupedAllreduce.apply(*how, *tensors) if _tracked(tensors)
-               else _grouped_now(tensors, *how))
+    if is_compiling() and compiled.there():
+        outputs = compiled.grouped_allreduce(tensors, *how)
+    elif _tracked(tensors):
+        outputs = _GroupedAllreduce.apply(*how, *tensors)
+    else:
+        outputs = _grouped_now(tensors, *how)
     if wire is not None:
         return list(outputs)
     return [compression.decompress(*pair) for pair in zip(outputs, contexts, strict=True)]
@@ -170,6 +177,8 @@ def allgather(tensor: torch.Tensor, name: str | None = None,
               process_set: ProcessSet = global_process_set) -> torch.Tensor:
     """Concatenates the ranks' tensors along the first dimension, in rank order; that dimension may
     differ from rank to rank. Differentiable."""
+    if is_compiling() and compiled.there():
+        return compiled.allgather(tensor, name, process_set)
     if _tracked((tensor,)):
         return _Allgather.apply(tensor, name, process_set)
     return mpi_ops.allgather_async(tensor, name, process_set).wait()
@@ -195,6 +204,8 @@ class _GroupedAllgather(Function):
 def grouped_allgather(tensors: Sequence[torch.Tensor], name: str | None = None,
                       process_set: ProcessSet = global_process_set) -> list[torch.Tensor]:
     """allgather of several tensors that become ready, and run, together. Differentiable."""
+    if is_compiling() and compiled.there():
+        return compiled.grouped_allgather(tensors, name, process_set)
     if _tracked(tensors):
         return list(_GroupedAllgather.apply(name, process_set, *tensors))
     return mpi_ops.grouped_allgather_async(tensors, name, process_set).wait()
@@ -217,6 +228,8 @@ class _Broadcast(Function):
 def broadcast(tensor: torch.Tensor, root_rank: int, name: str | None = None,
               process_set: ProcessSet = global_process_set) -> torch.Tensor:
     """The tensor of `root_rank`, a global rank, on all. Differentiable."""
+    if is_compiling() and compiled.there():
+        return compiled.broadcast(tensor, root_rank, name, process_set)
     if _tracked((tensor,)):
         return _Broadcast.apply(tensor, root_rank, name, process_set)
     return mpi_ops.broadcast_async(tensor, root_rank, name, process_set).wait()
@@ -246,6 +259,8 @@ def alltoall(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int] | None =
     """Sends splits[r] rows of the first dimension to member r; without splits the rows are divided
     evenly. Returns what came, in rank order; given splits, also how many rows from each (int32).
     Differentiable."""
+    if is_compiling() and compiled.there():
+        return compiled.alltoall(tensor, splits, name, process_set)
     members = process_set.size() or 1
     even = splits is None and tensor.dim() > 0 and tensor.shape[0] % members == 0
     if not _tracked((tensor,)) or (splits is None and not even):  # what is wrong, libhvd says
@@ -290,8 +305,12 @@ def _reducescatter(tensors: Sequence[torch.Tensor], compression: Any,
         pairs = [compression.compress(tensor) for tensor in tensors]
         tensors, contexts = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     call = (*how, wire or _abi.COMPRESSION_NONE, grouped)
-    outputs = (_Reducescatter.apply(*call, *tensors) if _tracked(tensors)
-               else _reducescatter_now(tensors, *call))
+    if is_compiling() and compiled.there():
+        outputs = compiled.reducescatter(tensors, *call)
+    elif _tracked(tensors):
+        outputs = _Reducescatter.apply(*call, *tensors)
+    else:
+        outputs = _reducescatter_now(tensors, *call)
     if wire is not None:
         return list(outputs)
     return [compression.decompress(*pair) for pair in zip(outputs, contexts, strict=True)]

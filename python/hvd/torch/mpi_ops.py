@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from .. import errors
+from .. import _abi, errors
 from .. import ops as _ops
 from .._handles import Handle
 from ..basics import (  # noqa: F401  (Horovod's programs find them here)
@@ -45,6 +45,8 @@ from ..basics import (  # noqa: F401  (Horovod's programs find them here)
 )
 from ..ops import barrier  # noqa: F401
 from ..process_sets import ProcessSet
+from . import compiled
+from .compiled import is_compiling
 from .operators import collectives as _collectives
 from .operators import options as _options
 
@@ -69,8 +71,9 @@ def handle_average_backwards_compatibility(op: int | None, average: bool | None)
         return op
     if average is None:
         return Average
-    warnings.warn("Parameter `average` has been replaced with `op`: hvd.Average or hvd.Sum.",
-                  DeprecationWarning, stacklevel=3)
+    if not is_compiling():
+        warnings.warn("Parameter `average` has been replaced with `op`: hvd.Average or hvd.Sum.",
+                      DeprecationWarning, stacklevel=3)
     return Average if average else Sum
 
 
@@ -99,6 +102,9 @@ def allreduce_(tensor: torch.Tensor, average: bool | None = None, name: str | No
                process_set: ProcessSet = global_process_set) -> torch.Tensor:
     """Reduces elementwise over the ranks, in place. Returns the tensor."""
     op = handle_average_backwards_compatibility(op, average)
+    if is_compiling() and compiled.there():
+        return compiled.allreduce_(tensor, name, op, (prescale_factor, postscale_factor),
+                                   process_set, _abi.COMPRESSION_NONE)
     return _collectives.allreduce_now(tensor, tensor, _options(
         "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
 
@@ -131,6 +137,10 @@ def grouped_allreduce_(tensors: Sequence[torch.Tensor], average: bool | None = N
                        prescale_factor: float = 1.0, postscale_factor: float = 1.0,
                        process_set: ProcessSet = global_process_set) -> list[torch.Tensor]:
     """grouped_allreduce in place. Returns the tensors."""
+    if is_compiling() and compiled.there():
+        op = handle_average_backwards_compatibility(op, average)
+        return compiled.grouped_allreduce_(tensors, name, op, (prescale_factor, postscale_factor),
+                                           process_set, _abi.COMPRESSION_NONE)
     return list(grouped_allreduce_async_(tensors, average, name, op, prescale_factor,
                                          postscale_factor, process_set).wait())
 
@@ -166,6 +176,8 @@ def broadcast_async_(tensor: torch.Tensor, root_rank: int, name: str | None = No
 def broadcast_(tensor: torch.Tensor, root_rank: int, name: str | None = None,
                process_set: ProcessSet = global_process_set) -> torch.Tensor:
     """broadcast in place. Returns the tensor."""
+    if is_compiling() and compiled.there():
+        return compiled.broadcast_(tensor, root_rank, name, process_set)
     return broadcast_async_(tensor, root_rank, name, process_set).wait()
 
 

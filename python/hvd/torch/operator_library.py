@@ -1,0 +1,90 @@
+"""Finds and loads libhvd_torch: torch.ops.hvd.*, for programs that torch compiles.
+
+hvd.torch works without it. `PROBLEM` then says why it is not there; nobody is told before
+something is compiled.
+"""
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import pathlib
+import re
+from collections.abc import Iterator
+
+import torch
+
+from .. import _abi, _library, errors
+from . import operator_rules
+
+NAME = "libhvd_torch.so"
+VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
+# The stable ABI has all that it needs.
+NEW_ENOUGH = VERSION >= (2, 10)
+
+
+def candidates() -> Iterator[str]:
+    """Where it may be, best first: what HVD_TORCH_LIBRARY says, and nothing else then; beside the
+    libhvd that is loaded; wherever libhvd is looked for."""
+    told = os.environ.get("HVD_TORCH_LIBRARY")
+    if told:
+        yield told
+        return
+    for path in (_library.LIBRARY.path, *_library.candidates()):
+        yield str(pathlib.Path(path).parent / NAME) if "/" in path else NAME
+
+
+def _load() -> str:
+    """Returns "", or why there are no operators, and what to do.
+
+    libhvd is loaded already, from wherever it is: the loader takes that one, by its soname, and
+    not the one beside libhvd_torch."""
+    version = torch.__version__
+    if not NEW_ENOUGH:
+        return f"torch {version} is too old for them; use torch 2.10 or later"
+    tried = []
+    for path in dict.fromkeys(candidates()):
+        if "/" in path and not os.path.exists(path):
+            tried.append(f"{path}: no such file")
+            continue
+        try:
+            ctypes.CDLL(path)
+        except OSError as error:
+            tried.append(f"{path}: {error}")
+        else:
+            return _tell_compiler()
+    return (f"no {NAME} works with torch {version}. Build it: "
+            f"scripts/build -DHVD_TORCH={_folder_of_torch()}. Looked at:\n  " + "\n  ".join(tried))
+
+
+def _tell_compiler() -> str:
+    try:
+        operator_rules.register()
+    except Exception as error:  # whatever a younger torch finds: programs run all the same
+        return (f"torch {torch.__version__} takes them otherwise than hvd gives them "
+                f"({type(error).__name__}: {error}); use an older torch or a younger hvd")
+    return ""
+
+
+def _folder_of_torch() -> str:
+    found = importlib.util.find_spec("torch")
+    places = found.submodule_search_locations if found else None
+    return places[0] if places else "<folder of torch>"
+
+
+PROBLEM = _load()
+
+
+def operators_built() -> bool:
+    """Whether torch.ops.hvd.* is there, so that torch.compile takes hvd's calls into its graphs."""
+    return not PROBLEM
+
+
+def error_of(raised: BaseException) -> errors.Error | None:
+    """hvd's own exception for what an operator raised, or a compiled program: torch hands on a
+    RuntimeError and its text. None when it is nothing of hvd's."""
+    if isinstance(raised, errors.Error):
+        return raised
+    found = re.search(r"\bHVD_(ERR_[A-Z_]+): (.*)", str(raised), re.DOTALL)
+    code = getattr(_abi, found[1], None) if found else None
+    return errors.make(code, f"HVD_{found[1]}", found[2]) if found and code is not None else None

@@ -1,0 +1,106 @@
+// What every operator does: reads its arguments, shows its tensors to libhvd, tells what went
+// wrong.
+#pragma once
+
+#include <hvd/hvd.h>
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hvd {
+
+using torch::stable::Tensor;
+using Shape = std::vector<int64_t>;
+
+// An operator's arguments, in the order of its schema. Who has read one owns it, so all are to be
+// read before anything is checked.
+class Arguments {
+ public:
+  explicit Arguments(StableIValue* stack) : next_(stack) {}
+
+  template <typename T>
+  T Next() {
+    return torch::stable::detail::to<T>(*next_++);
+  }
+  // What does not fit becomes -1, which libhvd refuses with its own words.
+  int32_t NextInt32();
+
+ private:
+  StableIValue* next_;
+};
+
+class Options {
+ public:
+  // `kind`: what names begin with, as in the Python package: "allreduce.".
+  explicit Options(const char* kind) : kind_(kind) {}
+
+  void ReadReduction(Arguments* arguments);   // op, both factors, compression, set, name
+  void ReadRoot(Arguments* arguments);        // root, set, name
+  void ReadSetAndName(Arguments* arguments);  // set, name
+
+  const hvd_options_t* Get();
+  int32_t process_set() const { return values_.process_set; }
+
+ private:
+  const char* kind_;
+  std::string name_;
+  hvd_options_t values_ = HVD_OPTIONS_INIT;
+};
+
+// Throws what the calling thread's last failing call has left: std::runtime_error, the one that all
+// torches hand on. The text begins with the status' name, by which Python finds hvd's own
+// exception.
+void Check(hvd_status_t status);
+// Throws HVD_ERR_INVALID.
+[[noreturn]] void Refuse(const std::string& why);
+
+// The same values without gaps; the tensor itself where it has none.
+Tensor Dense(const Tensor& tensor);
+// Throws where the tensor has gaps: it is to be written in place.
+void CheckDense(const Tensor& tensor);
+// The tensor must have no gaps, and outlive the description.
+hvd_tensor_t Describe(const Tensor& tensor);
+
+Shape ShapeOf(const Tensor& tensor);
+// The shape with so many rows.
+Shape WithRows(Shape shape, int64_t rows);
+// Not initialized; of like's type.
+Tensor NewTensor(const Tensor& like, const Shape& shape);
+Tensor NewInt32s(const Tensor& like, const std::vector<int64_t>& values);
+Tensor NewInt64s(const Tensor& like, const std::vector<int64_t>& values);
+
+// Tensors that are described in a row, as groups are.
+class Row {
+ public:
+  void Add(const Tensor& tensor);
+
+  const hvd_tensor_t* descriptions() const { return descriptions_.data(); }
+  int32_t size() const { return static_cast<int32_t>(tensors_.size()); }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+
+ private:
+  std::vector<Tensor> tensors_;
+  std::vector<hvd_tensor_t> descriptions_;
+};
+
+// Room for results that libhvd allocates.
+class Results {
+ public:
+  explicit Results(size_t count) : results_(count, hvd_tensor_t HVD_TENSOR_INIT) {}
+  ~Results();
+  Results(const Results&) = delete;
+  Results& operator=(const Results&) = delete;
+
+  hvd_tensor_t* Get() { return results_.data(); }
+  // A copy, of like's type. With `rows` it has so many: zeros follow what there is.
+  Tensor Copy(size_t index, const Tensor& like, std::optional<int64_t> rows = std::nullopt) const;
+
+ private:
+  std::vector<hvd_tensor_t> results_;
+};
+
+}  // namespace hvd
