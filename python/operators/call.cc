@@ -37,6 +37,20 @@ int32_t DtypeOf(const Tensor& tensor) {
       return HVD_BOOL;
     case ScalarType::BFloat16:
       return HVD_BFLOAT16;
+    case ScalarType::UInt16:
+      return HVD_UINT16;
+    case ScalarType::UInt32:
+      return HVD_UINT32;
+    case ScalarType::UInt64:
+      return HVD_UINT64;
+    case ScalarType::Float8_e4m3fn:
+      return HVD_FLOAT8_E4M3FN;
+    case ScalarType::Float8_e5m2:
+      return HVD_FLOAT8_E5M2;
+    case ScalarType::ComplexFloat:
+      return HVD_COMPLEX64;
+    case ScalarType::ComplexDouble:
+      return HVD_COMPLEX128;
     default:
       break;
   }
@@ -86,6 +100,11 @@ void Options::ReadSetAndName(Arguments* arguments) {
   values_.process_set = arguments->NextInt32();
   name_ = arguments->Next<std::string>();
   if (!name_.empty()) name_ = std::string(kind_) + "." + name_;
+}
+
+void Options::SetResults(decltype(hvd_options_t::result_fn) give, void* arg) {
+  values_.result_fn = give;
+  values_.result_arg = arg;
 }
 
 const hvd_options_t* Options::Get() {
@@ -160,25 +179,47 @@ void Row::Add(const Tensor& tensor) {
   descriptions_.push_back(Describe(tensor));
 }
 
-Results::~Results() {
-  for (hvd_tensor_t& result : results_) hvd_free_result(&result);
+Results::Results(std::vector<Tensor> likes, Options* options, std::optional<int64_t> rows)
+    : likes_(std::move(likes)), rows_(rows), made_(likes_.size()) {
+  options->SetResults(Give, this);
 }
 
-Tensor Results::Copy(size_t index, const Tensor& like, std::optional<int64_t> rows) const {
-  const hvd_tensor_t& result = results_[index];
-  const Shape there(result.shape, result.shape + result.ndim);
-  if (rows && there.front() > *rows) {
-    Refuse("rows is " + std::to_string(*rows) + ", but " + std::to_string(there.front()) +
+void* Results::Give(void* results, const int64_t* shape, int32_t ndim, int32_t,
+                    int32_t index) noexcept {
+  try {
+    auto* all = static_cast<Results*>(results);
+    const Tensor made = all->Make(static_cast<size_t>(index), Shape(shape, shape + ndim));
+    return made.mutable_data_ptr();
+  } catch (const std::exception&) {
+    return nullptr;  // libhvd says that there is no memory
+  }
+}
+
+Tensor Results::Make(size_t index, const Shape& shape) {
+  const int64_t rows = std::max(shape.front(), rows_.value_or(0));
+  const Tensor made = NewTensor(likes_[index], WithRows(shape, rows));
+  const size_t there = ElementsOf(shape) * made.element_size();
+  const size_t bytes = made.numel() * made.element_size();
+  if (bytes > there) {
+    std::memset(static_cast<char*>(made.mutable_data_ptr()) + there, 0, bytes - there);
+  }
+  made_[index] = {made, shape.front()};
+  return made;
+}
+
+Tensor Results::At(size_t index) const {
+  const Made& made = made_[index];
+  if (rows_ && made.rows > *rows_) {
+    Refuse("rows is " + std::to_string(*rows_) + ", but " + std::to_string(made.rows) +
            " rows came; give more, or none");
   }
-  const Shape shape = rows ? WithRows(there, *rows) : there;
-  Tensor copy = NewTensor(like, shape);
-  const size_t bytes = ElementsOf(there) * like.element_size();
-  char* data = static_cast<char*>(copy.mutable_data_ptr());
-  if (bytes > 0) std::memcpy(data, result.data, bytes);
-  const size_t missing = ElementsOf(shape) * like.element_size() - bytes;
-  if (missing > 0) std::memset(data + bytes, 0, missing);
-  return copy;
+  return made.tensor.value();
+}
+
+std::vector<Tensor> Results::All() const {
+  std::vector<Tensor> all;
+  for (size_t i = 0; i < made_.size(); ++i) all.push_back(At(i));
+  return all;
 }
 
 }  // namespace hvd

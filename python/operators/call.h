@@ -42,6 +42,9 @@ class Options {
   void ReadRoot(Arguments* arguments);        // root, set, name
   void ReadSetAndName(Arguments* arguments);  // set, name
 
+  // Of results whose memory `give` gives: see hvd_options_t::result_fn.
+  void SetResults(decltype(hvd_options_t::result_fn) give, void* arg);
+
   const hvd_options_t* Get();
   int32_t process_set() const { return values_.process_set; }
 
@@ -87,20 +90,32 @@ class Row {
   std::vector<hvd_tensor_t> descriptions_;
 };
 
-// Room for results that libhvd allocates.
+// Tensors that are made when libhvd knows how many rows come, during the call whose `options` these
+// are. With `rows` each has so many: zeros follow what there is.
 class Results {
  public:
-  explicit Results(size_t count) : results_(count, hvd_tensor_t HVD_TENSOR_INIT) {}
-  ~Results();
+  // One for each of `likes`, of its type. `options` must live as long.
+  Results(std::vector<Tensor> likes, Options* options, std::optional<int64_t> rows = std::nullopt);
   Results(const Results&) = delete;
   Results& operator=(const Results&) = delete;
 
-  hvd_tensor_t* Get() { return results_.data(); }
-  // A copy, of like's type. With `rows` it has so many: zeros follow what there is.
-  Tensor Copy(size_t index, const Tensor& like, std::optional<int64_t> rows = std::nullopt) const;
+  // After the call. Throws where more rows came than were wanted.
+  Tensor At(size_t index) const;
+  std::vector<Tensor> All() const;
 
  private:
-  std::vector<hvd_tensor_t> results_;
+  struct Made {
+    std::optional<Tensor> tensor;
+    int64_t rows = 0;  // that came
+  };
+  // hvd_options_t::result_fn. From any thread of libhvd's; null where torch has no memory.
+  static void* Give(void* results, const int64_t* shape, int32_t ndim, int32_t dtype,
+                    int32_t index) noexcept;
+  Tensor Make(size_t index, const Shape& shape);
+
+  const std::vector<Tensor> likes_;
+  const std::optional<int64_t> rows_;
+  std::vector<Made> made_;
 };
 
 }  // namespace hvd

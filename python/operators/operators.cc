@@ -98,9 +98,9 @@ void Allgather(StableIValue* stack, uint64_t, uint64_t) {
     stack[0] = from(output);
     return;
   }
-  Results result(1);
-  Check(hvd_allgather(&source, nullptr, options.Get(), result.Get()));
-  stack[0] = from(result.Copy(0, input));
+  Results result({input}, &options);
+  Check(hvd_allgather(&source, nullptr, options.Get(), nullptr));
+  stack[0] = from(result.At(0));
 }
 
 void GroupedAllgather(StableIValue* stack, uint64_t, uint64_t) {
@@ -110,12 +110,10 @@ void GroupedAllgather(StableIValue* stack, uint64_t, uint64_t) {
   options.ReadSetAndName(&arguments);
   Row sources;
   for (const Tensor& input : inputs) sources.Add(Dense(input));
-  Results results(inputs.size());
+  Results results(inputs, &options);
   Check(hvd_grouped_allgather(sources.descriptions(), nullptr, sources.size(), options.Get(),
-                              results.Get()));
-  std::vector<Tensor> outputs;
-  for (size_t i = 0; i < inputs.size(); ++i) outputs.push_back(results.Copy(i, inputs[i]));
-  stack[0] = from(outputs);
+                              nullptr));
+  stack[0] = from(results.All());
 }
 
 std::vector<int64_t> CountsOf(const Tensor& splits) {
@@ -144,10 +142,10 @@ void Alltoall(StableIValue* stack, uint64_t, uint64_t) {
   const std::vector<int64_t> counts = splits ? CountsOf(*splits) : std::vector<int64_t>();
   const hvd_tensor_t source = Describe(input);
   std::vector<int64_t> received(std::max(hvd_process_set_size(options.process_set()), 1));
-  Results result(1);
+  Results result({input}, &options, rows);
   Check(hvd_alltoall(&source, splits ? counts.data() : nullptr, static_cast<int32_t>(counts.size()),
-                     nullptr, options.Get(), result.Get(), received.data()));
-  const std::vector<Tensor> outputs = {result.Copy(0, input, rows), NewInt32s(input, received)};
+                     nullptr, options.Get(), nullptr, received.data()));
+  const std::vector<Tensor> outputs = {result.At(0), NewInt32s(input, received)};
   stack[0] = from(outputs);
 }
 
@@ -229,9 +227,10 @@ void OwnRows(StableIValue* stack, uint64_t, uint64_t) {
   options.ReadSetAndName(&arguments);
   const Tensor mine = NewInt64s(whole, {rows});
   const hvd_tensor_t source = Describe(mine);
-  Results counts(1);
-  Check(hvd_allgather(&source, nullptr, options.Get(), counts.Get()));
-  const auto* all = static_cast<const int64_t*>(counts.Get()->data);
+  Results counts({mine}, &options);
+  Check(hvd_allgather(&source, nullptr, options.Get(), nullptr));
+  const Tensor told = counts.At(0);
+  const auto* all = static_cast<const int64_t*>(told.const_data_ptr());
   int64_t before = 0;
   for (int32_t i = 0; i < hvd_process_set_rank(options.process_set()); ++i) before += all[i];
   stack[0] = from(CopyRows(whole, before, rows));
