@@ -17,6 +17,7 @@ from .process_sets import ProcessSet
 
 _held = LIBRARY.held
 _allreduce_for = LIBRARY.released.hvd_allreduce_for
+_allreduce_async = _held.hvd_allreduce_async
 _byref = ctypes.byref
 _number = ctypes.c_uint64
 _orphans = RUNTIME.orphans
@@ -79,6 +80,16 @@ class Collectives:
         return output
 
     def allreduce(self, tensor: Any, output: Any, options: object) -> Handle:
+        if output is tensor:  # as submit(); a step of training does this for each gradient
+            if _orphans:
+                RUNTIME.sweep()
+            place = self.describe(tensor, True)
+            reference = place.reference
+            number = _number()
+            status = _allreduce_async(reference, reference, options, _byref(number))
+            if status:
+                raise LIBRARY.error(status)
+            return Handle(number.value, (tensor, place), tensor)
         source, target, output = self._ends(tensor, output)
         return submit(_held.hvd_allreduce_async, (source.reference, target.reference, options),
                       (tensor, source, output, target), output)

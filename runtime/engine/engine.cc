@@ -10,7 +10,6 @@
 #include "hostfile/printable.h"
 #include "runtime/collective/kernels/float_rules.h"
 #include "runtime/engine/engine_role.h"
-#include "runtime/transport/short_slices.h"
 #include "runtime/transport/signals_blocked.h"
 
 namespace hvd {
@@ -333,32 +332,6 @@ bool Engine::Poll(Request* request) {
   waiting_.fetch_add(1);
   HandOver(&lock);
   return request->done.load(std::memory_order_acquire);
-}
-
-bool Engine::MustListen() const { return world_->leader() != nullptr && !stopping_; }
-
-void Engine::ThreadBody() {
-  (void)AskForShortSlices();  // it answers peers, beside a thread that computes
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!stopping_) {
-    const bool work = pending_.load() > 0 || (MustListen() && broken_.ok());
-    if (executing_ || waiting_.load() > 0 || !work) {
-      lock.unlock();
-      timer_.Wait();
-      lock.lock();
-      continue;
-    }
-    {
-      const Role role(this, &lock);
-      world_->waiter().set_beside(true);
-      ExecuteUntil([this] {
-        return waiting_.load(std::memory_order_relaxed) > 0 ||
-               (pending_.load(std::memory_order_relaxed) == 0 && world_->leader() == nullptr);
-      });
-      world_->waiter().set_beside(false);
-    }
-    changed_.notify_all();
-  }
 }
 
 void Engine::Drain() {

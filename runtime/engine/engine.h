@@ -114,6 +114,12 @@ class Engine {
     pending_.store(pending_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
   void ArmTimer();
+  // engine_thread.cc
+  struct Coming {
+    uint64_t seen = 0;  // of submissions_
+    int windows = 0;    // that have been waited for
+  };
+  bool MoreComesLocked(Coming* coming);
   void ThreadBody();
   bool MustListen() const;
 

@@ -24,6 +24,7 @@ import hvd.torch as hvd_torch
 
 IMAGES, PIXELS, STEPS = 4, 32, 3
 TENSORS = 161
+DDP_BUCKET = 25 << 18  # elements of float32: 25 MiB
 
 
 def say(case, us, **more):
@@ -41,7 +42,7 @@ def calls(rounds):
         began = time.perf_counter()
         hvd_torch.allreduce_(small, name="small")
         blocking.append(time.perf_counter() - began)
-    for _ in range(10 * rounds):
+    for _ in range(50 * rounds):
         hvd.barrier()
         began = time.perf_counter()
         handles = [hvd_torch.allreduce_async_(one, name=name) for one, name in zip(many, names)]
@@ -117,6 +118,33 @@ def steps(rounds):
     for way in ways[2:]:
         worst = max((one - other).abs().max().item() for one, other in zip(way.parameters(), wanted))
         assert worst < 1e-3, f"{way.name} has other parameters: {worst}"
+    return ways[1]
+
+
+def gradients(rounds, way):
+    """A step's gradients alone: from where backward leaves them through DistributedOptimizer, and in DDP's buckets through gloo."""
+    params = list(way.plain.parameters())
+    made = [torch.ones_like(p) for p in params]
+    elements = sum(p.numel() for p in params)
+    buckets = [torch.ones(min(DDP_BUCKET, elements - at)) for at in range(0, elements, DDP_BUCKET)]
+    ours, gloo = [], []
+    for _ in range(5 * rounds):
+        for p, gradient in zip(params, made):
+            p.grad = gradient
+        hvd.barrier()
+        began = time.perf_counter()
+        for p in reversed(params):
+            way.optimizer._arrived(p)
+        way.optimizer.synchronize()
+        ours.append(time.perf_counter() - began)
+        hvd.barrier()
+        began = time.perf_counter()
+        for work in [dist.all_reduce(bucket, async_op=True) for bucket in buckets]:
+            work.wait()
+        gloo.append(time.perf_counter() - began)
+        assert all(p.grad[..., 0].sum() == p.grad[..., 0].numel() for p in params)
+    say("gradients: hvd", 1e6 * statistics.median(ours))
+    say("gradients: gloo", 1e6 * statistics.median(gloo))
 
 
 def main():
@@ -127,7 +155,7 @@ def main():
         os.environ.pop("MASTER_PORT")
     dist.init_process_group("gloo")
     calls(rounds)
-    steps(rounds)
+    gradients(rounds, steps(rounds))
     dist.destroy_process_group()
     hvd.shutdown()
 

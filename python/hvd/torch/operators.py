@@ -31,6 +31,7 @@ _CODES.update({getattr(torch, name): code for name, code in (
     ("uint16", _abi.UINT16), ("uint32", _abi.UINT32), ("uint64", _abi.UINT64))
     if hasattr(torch, name)})  # which torch has since 2.3
 _MOST_CACHED = 8192
+_STRIDED = torch.strided
 
 
 class Place:
@@ -70,6 +71,18 @@ class Tensors:
         self._places: dict[tuple[int, torch.Size, torch.dtype], Place] = {}
 
     def describe(self, tensor: torch.Tensor, writable: bool = False) -> Place:
+        if tensor.layout is _STRIDED and tensor.is_contiguous():
+            key = (tensor.data_ptr(), tensor.shape, tensor.dtype)
+            found = self._places.get(key)
+            if found is not None and not (tensor.is_neg() or tensor.is_conj()):
+                return found
+        self._check(tensor)
+        if len(self._places) >= _MOST_CACHED:
+            self._places.clear()
+        place = Place(_abi.tensor_struct(key[0], tuple(key[1]), dtype_code(tensor)))
+        return self._places.setdefault(key, place)
+
+    def _check(self, tensor: torch.Tensor) -> None:
         if tensor.layout is not torch.strided:
             raise errors.invalid("Tensor is required to be dense; for sparse ones there is "
                                  "sparse_allreduce_async.")
@@ -80,14 +93,6 @@ class Tensors:
         if tensor.is_neg() or tensor.is_conj():
             raise errors.invalid("Tensor is conjugated or negated lazily: its memory holds other "
                                  "numbers. tensor.resolve_conj().resolve_neg() copies it.")
-        key = (tensor.data_ptr(), tensor.shape, tensor.dtype)
-        found = self._places.get(key)
-        if found is not None:
-            return found
-        if len(self._places) >= _MOST_CACHED:
-            self._places.clear()
-        place = Place(_abi.tensor_struct(key[0], tuple(key[1]), dtype_code(tensor)))
-        return self._places.setdefault(key, place)
 
     def empty_like(self, tensor: torch.Tensor, source: Place,
                    rows: int | None = None) -> torch.Tensor:
