@@ -82,6 +82,8 @@ def test_no_place_for_a_socket_is_told():
     """Of use to ranks that are not the processes which hvdd started."""
     with world.hosts() as here:
         places = ("/tmp", "/dev/shm", "/var/tmp")
+        if str(world.REPOSITORY).startswith(tuple(f"{place}/" for place in places)):
+            raise world.Skip(f"hvdrun itself lies in {world.REPOSITORY}, which this test hides")
         before = " && ".join(f"mount -t tmpfs -o ro none {place}" for place in places)
         after = " ".join(f"umount {place};" for place in places)
         outcome = here.run("sh", "-c", f"{before} && {world.HVDRUN} -np 2 {BIN}/hello; code=$?; {after} exit $code")
