@@ -14,7 +14,8 @@ VICTIM = PROGRAMS / "victim"
 def test_a_worker_that_dies_behind_a_wrapper_is_named():
     with world.hosts() as here:
         for number, wrapper in ((signal.SIGKILL, "bash"), (signal.SIGSEGV, "sh"), (signal.SIGKILL, "bash")):
-            job = here.start_hvdrun("-np", 2, wrapper, "-c", f"{VICTIM} loop; sleep 30").wait_for("joined", 2)
+            # Not the last command: a shell would become the sleep itself, and hvdrun would then name that.
+            job = here.start_hvdrun("-np", 2, wrapper, "-c", f"{VICTIM} loop; sleep 30; exit 9").wait_for("joined", 2)
             world.roles(here.hosts[0])["victim"][-1].kill(number)
             outcome = job.wait(10)
             # Whether hvdd still learns how it ended depends on who is faster, hvdd or the wrapper that reaps it.
