@@ -17,17 +17,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/console.h"
-#include "cli/console_outputs.h"
-#include "cli/driver.h"
-#include "cli/exit_code.h"
-#include "cli/file_limit.h"
-#include "cli/frame.h"
-#include "cli/front.h"
-#include "cli/spawner.h"
-#include "cli/word_colors.h"
-#include "hostfile/printable.h"
-#include "proto/own_rights.h"
+#include "base/file_limit.h"
+#include "base/own_rights.h"
+#include "base/printable.h"
+#include "cli/console/console.h"
+#include "cli/console/outputs.h"
+#include "cli/console/word_colors.h"
+#include "cli/driver/driver.h"
+#include "cli/front/front.h"
+#include "cli/link/frame.h"
+#include "cli/reach/spawner.h"
+#include "proto/exit_code.h"
 
 namespace hvd {
 namespace {

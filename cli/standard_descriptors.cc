@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cli/exit_code.h"
+#include "proto/exit_code.h"
 
 namespace hvd {
 namespace {

@@ -18,14 +18,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "daemon/daemon.h"
-#include "daemon/host_identity.h"
-#include "daemon/link_a_channel.h"
-#include "daemon/link_a_service.h"
+#include "base/own_rights.h"
+#include "base/source_error.h"
+#include "daemon/job/daemon.h"
+#include "daemon/job/host_identity.h"
+#include "daemon/link_a/channel.h"
+#include "daemon/link_a/service.h"
 #include "daemon/shim/shim_start.h"
-#include "hostfile/source_error.h"
 #include "proto/hello.h"
-#include "proto/own_rights.h"
 
 namespace hvd {
 namespace {
@@ -139,7 +139,7 @@ int Serve(const Arguments& arguments) {
   // First of all, while this process has one thread and no gRPC.
   absl::StatusOr<ShimProcess> shim = StartShim(arguments.containment);
   const int signals = OpenSignals();
-  absl::StatusOr<UniqueFd> connection =
+  absl::StatusOr<Descriptor> connection =
       TakeConnection(FormatHello(arguments.marker, {kLinkAProtocol, HVD_VERSION, HostIdentity()}));
   if (!connection.ok()) {
     fprintf(stderr, "hvdd: %s\n", std::string(connection.status().message()).c_str());
@@ -154,7 +154,7 @@ int Serve(const Arguments& arguments) {
                               sigdescr_np(static_cast<int>(info.ssi_signo)), ")"));
   });
   // The driver's death shows here at once, also before it has opened any stream.
-  const UniqueFd ending(fcntl(connection->get(), F_DUPFD_CLOEXEC, 3));
+  const Descriptor ending(fcntl(connection->get(), F_DUPFD_CLOEXEC, 3));
   daemon.loop()->Watch(ending.get(), EPOLLRDHUP, [&](uint32_t) {
     daemon.loop()->Forget(ending.get());
     daemon.DriverGone("hvdrun is gone: its connection ended");

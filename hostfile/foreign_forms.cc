@@ -6,9 +6,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/printable.h"
 #include "hostfile/host_item.h"
 #include "hostfile/number.h"
-#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {

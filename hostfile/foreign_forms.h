@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "hostfile/source_error.h"
+#include "base/source_error.h"
 
 namespace hvd {
 

@@ -4,9 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/nearest.h"
 #include "hostfile/foreign_forms.h"
 #include "hostfile/host_item.h"
-#include "hostfile/nearest.h"
 #include "hostfile/number.h"
 
 namespace hvd {

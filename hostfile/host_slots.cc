@@ -5,10 +5,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/printable.h"
 #include "hostfile/comments.h"
 #include "hostfile/host_item.h"
 #include "hostfile/host_merger.h"
-#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {

@@ -5,7 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "hostfile/printable.h"
+#include "base/printable.h"
 
 namespace hvd {
 namespace {

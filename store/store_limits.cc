@@ -1,7 +1,7 @@
 #include "store/store_limits.h"
 
 #include "absl/strings/str_cat.h"
-#include "hostfile/printable.h"
+#include "base/printable.h"
 
 namespace hvd {
 namespace {

@@ -7,7 +7,7 @@
 
 namespace hvd {
 
-absl::Status ArenaBox::Check(const UniqueFd& file, uint64_t bytes) {
+absl::Status ArenaBox::Check(const Descriptor& file, uint64_t bytes) {
   const int seals = fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) {
     return absl::InvalidArgumentError("its arena is no memfd that is sealed against shrinking");

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "daemon/unique_fd.h"
+#include "base/descriptor.h"
 
 namespace hvd {
 
@@ -16,15 +16,15 @@ class ArenaBox {
   explicit ArenaBox(int local_size) : arenas_(local_size) {}
 
   // InvalidArgument for a file that could hurt a rank which maps `bytes` of it.
-  static absl::Status Check(const UniqueFd& file, uint64_t bytes);
-  void Put(int rank, UniqueFd file, uint64_t bytes) { arenas_[rank] = {std::move(file), bytes}; }
+  static absl::Status Check(const Descriptor& file, uint64_t bytes);
+  void Put(int rank, Descriptor file, uint64_t bytes) { arenas_[rank] = {std::move(file), bytes}; }
 
   std::vector<uint64_t> Bytes() const;   // by local rank, 0: brought none
   std::vector<int> Descriptors() const;  // of those that brought one, in their order
 
  private:
   struct Arena {
-    UniqueFd file;
+    Descriptor file;
     uint64_t bytes = 0;
   };
   std::vector<Arena> arenas_;  // by local rank

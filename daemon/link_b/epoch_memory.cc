@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "hostfile/printable.h"
-#include "proto/memory_limits.h"
+#include "base/printable.h"
+#include "proto/page/memory_limits.h"
 
 namespace hvd {
 namespace {

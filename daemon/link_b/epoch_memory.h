@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/progress_watch.h"
-#include "daemon/rank_table.h"
-#include "daemon/unique_fd.h"
-#include "proto/host_page.h"
+#include "base/descriptor.h"
+#include "daemon/watch/progress_watch.h"
+#include "daemon/watch/rank_table.h"
+#include "proto/page/host_page.h"
 
 namespace hvd {
 
@@ -59,7 +59,7 @@ class EpochMemory {
  private:
   EpochMemory() = default;
 
-  UniqueFd memory_;
+  Descriptor memory_;
   HostPage* page_ = nullptr;
   std::vector<int> event_fds_;
   std::vector<TraceCursor> traces_;  // by local rank

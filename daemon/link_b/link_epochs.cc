@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "daemon/epoch_token.h"
+#include "daemon/link_b/epoch_token.h"
 #include "daemon/link_b/link_server.h"
 
 namespace hvd {

@@ -84,7 +84,7 @@ void LinkServer::NoteInitFailed(int rank, const std::string& why) {
 void LinkServer::TakeAddress(LinkPeer* peer, const v1::Address& address) {
   const uint64_t epoch = address.epoch();
   const uint64_t bytes = address.arena_bytes();
-  std::vector<UniqueFd> files = peer->TakeDescriptors();
+  std::vector<Descriptor> files = peer->TakeDescriptors();
   if (files.size() != (bytes > 0 ? 1 : 0)) {
     return Refuse(peer, absl::StrCat(Name(peer->rank), " says ", bytes,
                                      " bytes of arena and sends ", files.size(), " descriptors"));

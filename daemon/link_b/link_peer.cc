@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "daemon/descriptor_mail.h"
+#include "base/descriptor_mail.h"
 
 namespace hvd {
 namespace {
@@ -18,7 +18,7 @@ constexpr size_t kMostWaiting = 64;     // messages; a worker asks, and waits fo
 
 }  // namespace
 
-LinkPeer::LinkPeer(UniqueFd socket) : socket_(std::move(socket)) {
+LinkPeer::LinkPeer(Descriptor socket) : socket_(std::move(socket)) {
   fcntl(socket_.get(), F_SETFL, O_NONBLOCK);
   ucred who{};
   socklen_t size = sizeof(who);

@@ -8,16 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "daemon/link_b/frames.h"
 #include "daemon/link_b/process_end.h"
-#include "daemon/unique_fd.h"
 
 namespace hvd {
 
 class LinkPeer {
  public:
   // Takes the socket; asks the kernel who made its other end.
-  explicit LinkPeer(UniqueFd socket);
+  explicit LinkPeer(Descriptor socket);
 
   int fd() const { return socket_.get(); }
   int pid() const { return pid_; }  // as hvdd sees it
@@ -33,12 +33,12 @@ class LinkPeer {
   bool Read();
   bool NextMessage(std::string* message) { return cutter_.Next(message); }
   // For whoever goes on with this connection: its socket, and what has come behind the messages.
-  UniqueFd TakeSocket() { return std::move(socket_); }
+  Descriptor TakeSocket() { return std::move(socket_); }
   std::string TakeRest() { return cutter_.TakeRest(); }
   // What came is none of ours: a message too long, or more descriptors than any takes.
   bool broken() const { return cutter_.broken() || laden_; }
   // The descriptors that came with what was read.
-  std::vector<UniqueFd> TakeDescriptors() { return std::exchange(came_, {}); }
+  std::vector<Descriptor> TakeDescriptors() { return std::exchange(came_, {}); }
 
   // `keep` holds what the descriptors belong to until they are sent.
   void Send(std::string_view message, std::vector<int> fds, std::shared_ptr<const void> keep);
@@ -60,12 +60,12 @@ class LinkPeer {
     std::shared_ptr<const void> keep;
   };
 
-  UniqueFd socket_;
-  UniqueFd pidfd_;
+  Descriptor socket_;
+  Descriptor pidfd_;
   int pid_ = -1;
   bool trusted_ = false;
   FrameCutter cutter_;
-  std::vector<UniqueFd> came_;
+  std::vector<Descriptor> came_;
   bool laden_ = false;
   bool crowded_ = false;
   std::deque<Waiting> out_;

@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "daemon/descriptor_mail.h"
-#include "daemon/process_state.h"
+#include "base/descriptor_mail.h"
+#include "daemon/watch/process_state.h"
 
 namespace hvd {
 namespace {
@@ -54,7 +54,7 @@ std::string LinkServer::Name(int rank) const {
 
 // ---- from other threads ----
 
-void LinkServer::AddDoor(int rank, UniqueFd door, std::string token) {
+void LinkServer::AddDoor(int rank, Descriptor door, std::string token) {
   loop_.Post([this, rank, door = door.Release(), token = std::move(token)] {
     ranks_[rank].door.Reset(door);
     ranks_[rank].token = token;
@@ -133,7 +133,7 @@ void LinkServer::Stop(std::string cause) {
 
 void LinkServer::OnDoor(int rank) {
   char token[64];
-  std::vector<UniqueFd> fds;
+  std::vector<Descriptor> fds;
   const ssize_t n = ReceiveMail(ranks_[rank].door.get(), token, sizeof(token), &fds);
   if (n < 0 && errno == EAGAIN) return;
   if (n <= 0) {
@@ -146,11 +146,12 @@ void LinkServer::OnDoor(int rank) {
 }
 
 void LinkServer::OnListener() {
-  UniqueFd socket(accept4(options_.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  Descriptor socket(
+      accept4(options_.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (socket.valid()) Adopt(std::move(socket));
 }
 
-void LinkServer::Adopt(UniqueFd socket) {
+void LinkServer::Adopt(Descriptor socket) {
   auto peer = std::make_unique<LinkPeer>(std::move(socket));
   if (!peer->trusted()) return TellOfStranger(*peer, "belongs to another user");
   const int fd = peer->fd();

@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/loop.h"
 #include "daemon/link_b/arena_box.h"
 #include "daemon/link_b/epoch_book.h"
 #include "daemon/link_b/epoch_memory.h"
 #include "daemon/link_b/link_peer.h"
 #include "daemon/link_b/store_relay.h"
-#include "daemon/loop.h"
-#include "daemon/progress_watch.h"
-#include "daemon/rank_table.h"
-#include "daemon/stall_watch.h"
+#include "daemon/watch/progress_watch.h"
+#include "daemon/watch/rank_table.h"
+#include "daemon/watch/stall_watch.h"
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 #include "hvd/v1/link_b.pb.h"
@@ -34,7 +34,7 @@ struct LinkServerOptions {
   int local_size = 0;
   std::string job;
   std::string epoch_secret;
-  UniqueFd listener;                        // the way back; may be invalid
+  Descriptor listener;                      // the way back; may be invalid
   std::function<void(v1::Event)> on_event;  // links thread
   StoreRelay* store = nullptr;              // gets the connections of the store's
   StallPolicy stall;
@@ -56,7 +56,7 @@ class LinkServer {
   ~LinkServer();
 
   // All from any thread.
-  void AddDoor(int rank, UniqueFd door, std::string token);
+  void AddDoor(int rank, Descriptor door, std::string token);
   void RankStarted(int rank, int pid);
   // The rank's own process has ended as `how` says ("was killed by signal 9 (Killed)"). `reply` is
   // called on the links thread, after the abort that this may cause.
@@ -72,7 +72,7 @@ class LinkServer {
 
  private:
   struct Rank {
-    UniqueFd door;
+    Descriptor door;
     std::string token;
     int pid = -1;            // its own process; -1: not running
     int peer = -1;           // descriptor of the connection that speaks for it
@@ -86,7 +86,7 @@ class LinkServer {
   std::string Name(int rank) const;  // "rank 3 on host1"
   void OnDoor(int rank);
   void OnListener();
-  void Adopt(UniqueFd socket);
+  void Adopt(Descriptor socket);
   void AwaitClaim(int fd);
   void LookForClaims();
   void NoLongerUnclaimed(int fd);

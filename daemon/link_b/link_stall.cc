@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/link_b/link_server.h"
-#include "daemon/process_state.h"
+#include "daemon/watch/process_state.h"
 
 namespace hvd {
 namespace {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "daemon/link_b/frames.h"
-#include "daemon/unique_fd.h"
 #include "store/store_limits.h"
 #include "store/store_words.h"
 
@@ -17,7 +17,7 @@ namespace hvd {
 class StorePeer {
  public:
   // Takes the socket, which is non-blocking.
-  StorePeer(int rank, UniqueFd socket) : rank_(rank), socket_(std::move(socket)) {}
+  StorePeer(int rank, Descriptor socket) : rank_(rank), socket_(std::move(socket)) {}
 
   int fd() const { return socket_.get(); }
   int rank() const { return rank_; }  // local
@@ -41,7 +41,7 @@ class StorePeer {
 
  private:
   const int rank_;
-  UniqueFd socket_;
+  Descriptor socket_;
   FrameCutter cutter_{kMostStoreMessage};
   std::string out_;
   size_t sent_ = 0;  // of out_

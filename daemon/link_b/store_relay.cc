@@ -41,9 +41,9 @@ void StoreRelay::Connect(Send send) {
   });
 }
 
-void StoreRelay::Adopt(int rank, UniqueFd socket, std::string rest) {
+void StoreRelay::Adopt(int rank, Descriptor socket, std::string rest) {
   loop_.Post([this, rank, fd = socket.Release(), rest = std::move(rest)] {
-    Take(rank, UniqueFd(fd), rest);
+    Take(rank, Descriptor(fd), rest);
   });
 }
 
@@ -64,7 +64,7 @@ void StoreRelay::Stop(std::string cause) {
 
 // ---- connections ----
 
-void StoreRelay::Take(int rank, UniqueFd socket, const std::string& rest) {
+void StoreRelay::Take(int rank, Descriptor socket, const std::string& rest) {
   auto peer = std::make_unique<StorePeer>(rank, std::move(socket));
   const int fd = peer->fd();
   if (connections_[rank] >= kMostStoreCalls) CloseGivenUp(rank);

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <thread>
 
+#include "base/descriptor.h"
+#include "base/loop.h"
 #include "daemon/link_b/store_peer.h"
-#include "daemon/loop.h"
-#include "daemon/unique_fd.h"
 #include "hvd/v1/link_a.pb.h"
 #include "store/parcels.h"
 
@@ -30,7 +30,7 @@ class StoreRelay {
   // All from any thread. What is to be sent before Connect waits for it.
   void Connect(Send send);
   // A connection that has shown the token of `rank` (local); `rest` came behind that.
-  void Adopt(int rank, UniqueFd socket, std::string rest);
+  void Adopt(int rank, Descriptor socket, std::string rest);
   // From the driver.
   void Receive(v1::StoreChunk chunk);
   // The epoch of this host's ranks is broken: those who wait for a key are told why.
@@ -39,7 +39,7 @@ class StoreRelay {
   void Stop(std::string cause);
 
  private:
-  void Take(int rank, UniqueFd socket, const std::string& rest);
+  void Take(int rank, Descriptor socket, const std::string& rest);
   void CloseGivenUp(int rank);
   void OnPeer(int fd, uint32_t events);
   void OnRequest(StorePeer* peer, std::string message);

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "hostfile/printable.h"
-#include "proto/own_file.h"
+#include "base/own_file.h"
+#include "base/printable.h"
 
 namespace hvd {
 namespace {
@@ -83,7 +83,7 @@ bool FileSink::Finish(TimePoint deadline) {
 void FileSink::Write() {
   pthread_setname_np(pthread_self(), "hvdd-sink");
   const absl::StatusOr<int> opened = Open();
-  const UniqueFd file(opened.ok() ? *opened : -1);
+  const Descriptor file(opened.ok() ? *opened : -1);
   if (!opened.ok()) Fail("opening", opened.status().message());
   std::unique_lock lock(mutex_);
   while (!failed_) {
@@ -105,13 +105,13 @@ void FileSink::Write() {
 absl::StatusOr<int> FileSink::Open() const {
   const absl::StatusOr<int> base = OpenOwnDirectory(options_.base, true);
   if (!base.ok()) return base.status();
-  const UniqueFd base_held(*base);
+  const Descriptor base_held(*base);
   const absl::StatusOr<int> directory = OpenOwnSubdirectory(*base, options_.directory);
   if (!directory.ok()) return directory.status();
-  const UniqueFd directory_held(*directory);
+  const Descriptor directory_held(*directory);
   absl::StatusOr<int> file = OpenOwnFile(*directory, options_.name);
   if (file.ok() && ftruncate(*file, 0) != 0) {
-    const UniqueFd held(*file);
+    const Descriptor held(*file);
     return absl::UnavailableError(strerrordesc_np(errno));
   }
   return file;

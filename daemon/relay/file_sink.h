@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "daemon/loop.h"
+#include "base/loop.h"
 
 namespace hvd {
 

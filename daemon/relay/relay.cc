@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "hostfile/printable.h"
+#include "base/printable.h"
 
 namespace hvd {
 namespace {
@@ -57,16 +57,16 @@ void Relay::StopReading() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Relay::Adopt(int local_rank, UniqueFd in, UniqueFd out, UniqueFd err) {
+void Relay::Adopt(int local_rank, Descriptor in, Descriptor out, Descriptor err) {
   // std::function wants copies, descriptors have one owner: they cross as numbers.
   loop_.Post([this, local_rank, in = in.Release(), out = out.Release(), err = err.Release()] {
-    Open(2 * local_rank, UniqueFd(out));
-    Open(2 * local_rank + 1, UniqueFd(err));
-    if (in >= 0) stdin_.Add(local_rank, UniqueFd(in));
+    Open(2 * local_rank, Descriptor(out));
+    Open(2 * local_rank + 1, Descriptor(err));
+    if (in >= 0) stdin_.Add(local_rank, Descriptor(in));
   });
 }
 
-void Relay::Open(int index, UniqueFd pipe) {
+void Relay::Open(int index, Descriptor pipe) {
   Stream& stream = streams_[index];
   fcntl(pipe.get(), F_SETPIPE_SZ, kPipeBytes);  // best effort: an ordinary user has a budget
   fcntl(pipe.get(), F_SETFL, O_NONBLOCK);

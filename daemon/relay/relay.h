@@ -9,12 +9,12 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/loop.h"
+#include "base/descriptor.h"
+#include "base/loop.h"
 #include "daemon/relay/file_sink.h"
 #include "daemon/relay/line_tail.h"
 #include "daemon/relay/output_queue.h"
 #include "daemon/relay/stdin_feed.h"
-#include "daemon/unique_fd.h"
 
 namespace hvd {
 
@@ -37,7 +37,7 @@ class Relay {
   ~Relay();
 
   // hvdd's ends of a rank's pipes; `in` is invalid where stdin is /dev/null. Any thread.
-  void Adopt(int local_rank, UniqueFd in, UniqueFd out, UniqueFd err);
+  void Adopt(int local_rank, Descriptor in, Descriptor out, Descriptor err);
   // The rank's process is gone: what its pipes still hold is read, then on_drained is called.
   void RankGone(int local_rank);
   void FeedStdin(std::string data, bool end);
@@ -48,7 +48,7 @@ class Relay {
 
  private:
   struct Stream {
-    UniqueFd pipe;
+    Descriptor pipe;
     std::unique_ptr<FileSink> sink;
     bool file_open = false;  // not all of it is known to be written
     bool reading = true;     // watched for input
@@ -65,7 +65,7 @@ class Relay {
   };
 
   void StopReading();
-  void Open(int index, UniqueFd pipe);
+  void Open(int index, Descriptor pipe);
   void OnReadable(int index);
   size_t RoomFor(int index);
   void Take(int index, std::string_view data);

@@ -13,7 +13,7 @@ namespace hvd {
 StdinFeed::StdinFeed(Loop* loop, std::function<void(uint64_t)> on_taken)
     : loop_(loop), on_taken_(std::move(on_taken)) {}
 
-void StdinFeed::Add(int local_rank, UniqueFd pipe) {
+void StdinFeed::Add(int local_rank, Descriptor pipe) {
   readers_[local_rank].pipe = std::move(pipe);
   Write(local_rank);
 }

@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "daemon/loop.h"
-#include "daemon/unique_fd.h"
+#include "base/descriptor.h"
+#include "base/loop.h"
 
 namespace hvd {
 
@@ -16,13 +16,13 @@ class StdinFeed {
   // `on_taken`: so many more bytes have been written (or nobody is left to take them).
   StdinFeed(Loop* loop, std::function<void(uint64_t)> on_taken);
 
-  void Add(int local_rank, UniqueFd pipe);
+  void Add(int local_rank, Descriptor pipe);
   void Remove(int local_rank);
   void Feed(const std::string& data, bool end);
 
  private:
   struct Reader {
-    UniqueFd pipe;
+    Descriptor pipe;
     size_t written = 0;  // of queue_
     bool waiting = false;
   };

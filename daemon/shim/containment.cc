@@ -19,8 +19,8 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "base/descriptor.h"
 #include "daemon/shim/process_tree.h"
-#include "daemon/unique_fd.h"
 
 namespace hvd {
 namespace {
@@ -30,7 +30,7 @@ absl::Status Failed(absl::string_view what) {
 }
 
 bool WriteText(const std::string& path, const std::string& text) {
-  const UniqueFd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  const Descriptor fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
   return fd.valid() &&
          write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
@@ -95,7 +95,7 @@ std::string OwnCgroup() {
 }
 
 bool WaitGone(int pid, int milliseconds) {
-  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  const Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   pollfd gone{pidfd.get(), POLLIN, 0};
   return pidfd.valid() && poll(&gone, 1, milliseconds) == 1;
 }
@@ -104,8 +104,8 @@ bool WaitGone(int pid, int milliseconds) {
 absl::Status TryCgroup(const std::string& directory) {
   int hold[2];
   if (pipe2(hold, O_CLOEXEC) != 0) return Failed("a pipe");
-  const UniqueFd read_end(hold[0]);
-  UniqueFd write_end(hold[1]);
+  const Descriptor read_end(hold[0]);
+  Descriptor write_end(hold[1]);
   const pid_t child = fork();
   if (child < 0) return Failed("fork");
   if (child == 0) {

@@ -8,9 +8,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "daemon/remedy.h"
+#include "base/printable.h"
+#include "daemon/shim/remedy.h"
 #include "daemon/shim/spawn.h"
-#include "hostfile/printable.h"
 
 namespace hvd {
 namespace {
@@ -39,7 +39,7 @@ bool IsFile(const std::string& path) { return KindOf(path) == S_IFREG; }
 // What stands behind "#!" in the first line; empty: it is no such script.
 std::string ScriptLine(const std::string& path) {
   if (!IsFile(path)) return "";  // a FIFO would keep us waiting
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   char bytes[256];
   const ssize_t size = file.valid() ? read(file.get(), bytes, sizeof(bytes)) : 0;
   const absl::string_view text(bytes, size > 0 ? static_cast<size_t>(size) : 0);

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "daemon/loop.h"
+#include "base/loop.h"
 
 namespace hvd {
 

@@ -18,7 +18,7 @@ namespace hvd {
 namespace {
 
 std::string ReadWhole(const std::string& path) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
   char buffer[4096];
   ssize_t n;
@@ -121,8 +121,8 @@ std::vector<ProcessFact> Leftovers(absl::Span<const ProcessFact> all, int root,
   return left;
 }
 
-UniqueFd OpenProcess(const ProcessFact& fact) {
-  UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, fact.pid, 0)));
+Descriptor OpenProcess(const ProcessFact& fact) {
+  Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, fact.pid, 0)));
   ProcessFact now;
   const bool same = pidfd.valid() && ParseStat(ReadWhole(ProcPath(fact.pid, "stat")), &now) &&
                     now.born == fact.born;
@@ -135,13 +135,13 @@ bool SendSignal(int pidfd, int signal) {
 }
 
 int FreezeAndKill(int root, const std::string& mark) {
-  std::map<int, UniqueFd> frozen;
+  std::map<int, Descriptor> frozen;
   // A stopped process cannot fork, so the tree stops growing after a few rounds.
   for (int round = 0; round < 100; ++round) {
     bool grew = false;
     for (const ProcessFact& fact : Members(root, mark)) {
       if (frozen.count(fact.pid) != 0) continue;
-      UniqueFd pidfd = OpenProcess(fact);
+      Descriptor pidfd = OpenProcess(fact);
       if (!pidfd.valid() || !SendSignal(pidfd.get(), SIGSTOP)) continue;
       frozen[fact.pid] = std::move(pidfd);
       grew = true;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "daemon/unique_fd.h"
+#include "base/descriptor.h"
 
 namespace hvd {
 
@@ -36,7 +36,7 @@ std::vector<ProcessFact> Leftovers(absl::Span<const ProcessFact> all, int root,
                                    const std::set<int>& living);
 
 // A pidfd of a process that is still what `fact` says; invalid when it is gone.
-UniqueFd OpenProcess(const ProcessFact& fact);
+Descriptor OpenProcess(const ProcessFact& fact);
 bool SendSignal(int pidfd, int signal);
 
 // Stops every descendant of `root` until no new one shows, then kills them all. With `mark`, also

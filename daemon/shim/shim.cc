@@ -26,16 +26,16 @@ void SetText(ShimReport* report, const std::string& text) {
   snprintf(report->text, sizeof(report->text), "%s", text.c_str());
 }
 
-UniqueFd OpenChildSignal() {
+Descriptor OpenChildSignal() {
   sigset_t child;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
-  return UniqueFd(signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
+  return Descriptor(signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 }  // namespace
 
-Shim::Shim(ShimChannel channel, Containment containment, UniqueFd outer_fdinfo,
+Shim::Shim(ShimChannel channel, Containment containment, Descriptor outer_fdinfo,
            const LeaseWord* lease)
     : channel_(std::move(channel)),
       containment_(std::move(containment)),
@@ -68,7 +68,7 @@ void Shim::TellReady() {
 
 void Shim::OnRequests() {
   ShimRequest request{};
-  std::vector<UniqueFd> fds;
+  std::vector<Descriptor> fds;
   while (true) {
     switch (channel_.Receive(&request, &fds)) {
       case ShimChannel::Got::kRecord:
@@ -88,7 +88,7 @@ void Shim::UpdateWatch() {
   loop_.Change(channel_.fd(), channel_.has_backlog() ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-void Shim::Handle(const ShimRequest& request, std::vector<UniqueFd> fds) {
+void Shim::Handle(const ShimRequest& request, std::vector<Descriptor> fds) {
   switch (request.ask) {
     case ShimAsk::kSpawn:
       return SpawnRank(request.rank, std::move(fds));
@@ -110,7 +110,7 @@ void Shim::Handle(const ShimRequest& request, std::vector<UniqueFd> fds) {
   }
 }
 
-void Shim::SpawnRank(int number, std::vector<UniqueFd> fds) {
+void Shim::SpawnRank(int number, std::vector<Descriptor> fds) {
   Rank rank;
   ExecFailure failure{ExecFailure::Step::kDescriptors, EINVAL};
   if (fds.size() != 5 || !OrderFromFd(fds[0].get(), &rank.order) || rank.order.argv.empty()) {
@@ -185,7 +185,7 @@ void Shim::TermLeftovers() {
   for (const auto& [number, rank] : ranks_) living.insert(rank.pid);
   for (const ProcessFact& fact : Leftovers(ReadProcesses(), getpid(), living)) {
     if (fact.state == 'Z') continue;
-    const UniqueFd pidfd = OpenProcess(fact);
+    const Descriptor pidfd = OpenProcess(fact);
     if (!pidfd.valid()) continue;
     SendSignal(pidfd.get(), SIGCONT);
     SendSignal(pidfd.get(), SIGTERM);
@@ -236,7 +236,7 @@ void Shim::OnExit(int pid, int status) {
 }
 
 int Shim::OuterPid(int pidfd) const {
-  const UniqueFd about(
+  const Descriptor about(
       openat(outer_fdinfo_.get(), std::to_string(pidfd).c_str(), O_RDONLY | O_CLOEXEC));
   char text[512] = {};
   if (!about.valid() || read(about.get(), text, sizeof(text) - 1) <= 0) return -1;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/loop.h"
+#include "base/loop.h"
 #include "daemon/shim/containment.h"
 #include "daemon/shim/lease_word.h"
 #include "daemon/shim/shim_channel.h"
@@ -18,7 +18,8 @@ namespace hvd {
 class Shim {
  public:
   // `lease` outlives this.
-  Shim(ShimChannel channel, Containment containment, UniqueFd outer_fdinfo, const LeaseWord* lease);
+  Shim(ShimChannel channel, Containment containment, Descriptor outer_fdinfo,
+       const LeaseWord* lease);
 
   // Reports kReady, then serves until hvdd is gone. Ends the process.
   [[noreturn]] void Serve();
@@ -28,14 +29,14 @@ class Shim {
     SpawnOrder order;
     int pid = -1;
     int outer_pid = -1;  // as hvdd sees it
-    UniqueFd pidfd;
-    UniqueFd exec_end;  // valid until the command runs or has failed to
+    Descriptor pidfd;
+    Descriptor exec_end;  // valid until the command runs or has failed to
   };
 
   void TellReady();
   void OnRequests();
-  void Handle(const ShimRequest& request, std::vector<UniqueFd> fds);
-  void SpawnRank(int number, std::vector<UniqueFd> fds);
+  void Handle(const ShimRequest& request, std::vector<Descriptor> fds);
+  void SpawnRank(int number, std::vector<Descriptor> fds);
   void TellSpawnFailed(int number, const Rank& rank, const ExecFailure& failure);
   // Learns whether the exec worked. False: it failed (told).
   bool FinishExec(int number, Rank* rank);
@@ -51,9 +52,9 @@ class Shim {
 
   ShimChannel channel_;
   Containment containment_;
-  UniqueFd outer_fdinfo_;  // /proc/self/fdinfo of hvdd's PID namespace
-  UniqueFd way_back_;      // O_PATH descriptor of the unlinked socket
-  UniqueFd child_signal_;
+  Descriptor outer_fdinfo_;  // /proc/self/fdinfo of hvdd's PID namespace
+  Descriptor way_back_;      // O_PATH descriptor of the unlinked socket
+  Descriptor child_signal_;
   const LeaseWord* const lease_;
   Loop loop_;
   std::map<int, Rank> ranks_;  // living ones, by local rank

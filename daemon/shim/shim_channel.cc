@@ -5,13 +5,13 @@
 #include <cerrno>
 #include <utility>
 
-#include "daemon/descriptor_mail.h"
+#include "base/descriptor_mail.h"
 
 namespace hvd {
 namespace {
 
 template <class Record>
-ShimChannel::Got ReceiveRecord(int socket, Record* record, std::vector<UniqueFd>* fds) {
+ShimChannel::Got ReceiveRecord(int socket, Record* record, std::vector<Descriptor>* fds) {
   fds->clear();
   const ssize_t n = ReceiveMail(socket, record, sizeof(*record), fds);
   if (n == static_cast<ssize_t>(sizeof(*record))) return ShimChannel::Got::kRecord;
@@ -25,7 +25,7 @@ bool ShimChannel::Ask(const ShimRequest& request, const std::vector<int>& fds) {
   return SendMail(socket_.get(), {&request, sizeof(request)}, fds, 0) > 0;
 }
 
-void ShimChannel::Tell(const ShimReport& report, UniqueFd fd) {
+void ShimChannel::Tell(const ShimReport& report, Descriptor fd) {
   backlog_.push_back({report, std::move(fd)});
   Flush();
 }
@@ -42,11 +42,11 @@ void ShimChannel::Flush() {
   }
 }
 
-ShimChannel::Got ShimChannel::Receive(ShimRequest* request, std::vector<UniqueFd>* fds) {
+ShimChannel::Got ShimChannel::Receive(ShimRequest* request, std::vector<Descriptor>* fds) {
   return ReceiveRecord(socket_.get(), request, fds);
 }
 
-ShimChannel::Got ShimChannel::Receive(ShimReport* report, std::vector<UniqueFd>* fds) {
+ShimChannel::Got ShimChannel::Receive(ShimReport* report, std::vector<Descriptor>* fds) {
   return ReceiveRecord(socket_.get(), report, fds);
 }
 

@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-#include "daemon/unique_fd.h"
+#include "base/descriptor.h"
 
 namespace hvd {
 
@@ -48,28 +48,28 @@ struct ShimReport {
 // One end. Not thread-safe.
 class ShimChannel {
  public:
-  explicit ShimChannel(UniqueFd socket) : socket_(std::move(socket)) {}
+  explicit ShimChannel(Descriptor socket) : socket_(std::move(socket)) {}
 
   int fd() const { return socket_.get(); }
 
   // Blocks while the other end's queue is full. False: the other end is gone.
   bool Ask(const ShimRequest& request, const std::vector<int>& fds = {});
   // Never blocks: a paused hvdd must not pause the shim. What does not fit waits for Flush.
-  void Tell(const ShimReport& report, UniqueFd fd = UniqueFd());
+  void Tell(const ShimReport& report, Descriptor fd = Descriptor());
   void Flush();
   bool has_backlog() const { return !backlog_.empty(); }
 
   enum class Got { kRecord, kNothing, kEnd };
-  Got Receive(ShimRequest* request, std::vector<UniqueFd>* fds);
-  Got Receive(ShimReport* report, std::vector<UniqueFd>* fds);
+  Got Receive(ShimRequest* request, std::vector<Descriptor>* fds);
+  Got Receive(ShimReport* report, std::vector<Descriptor>* fds);
 
  private:
   struct Waiting {
     ShimReport report;
-    UniqueFd fd;
+    Descriptor fd;
   };
 
-  UniqueFd socket_;
+  Descriptor socket_;
   std::deque<Waiting> backlog_;
 };
 

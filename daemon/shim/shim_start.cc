@@ -47,9 +47,9 @@ int DropDescriptors(int keep) {
   sigprocmask(SIG_SETMASK, &all, nullptr);  // CHLD is read from a descriptor, the rest is not ours
   setsid();
   prctl(PR_SET_NAME, "hvd-shim");
-  ShimChannel channel{UniqueFd(DropDescriptors(socket))};
+  ShimChannel channel{Descriptor(DropDescriptors(socket))};
   // Opened before the fresh /proc: it names this process by hvdd's PID namespace.
-  UniqueFd fdinfo(open("/proc/self/fdinfo", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  Descriptor fdinfo(open("/proc/self/fdinfo", O_PATH | O_DIRECTORY | O_CLOEXEC));
   absl::StatusOr<Containment> containment = Containment::Enter(attempt.level, attempt.own_user);
   if (!containment.ok()) {
     ShimReport report{ShimTell::kFailed};
@@ -71,7 +71,7 @@ absl::Status Impossible(const Attempt& attempt, absl::string_view why) {
 absl::StatusOr<ShimProcess> Await(const Attempt& attempt, ShimProcess shim) {
   ShimChannel channel(std::move(shim.channel));
   ShimReport report{};
-  std::vector<UniqueFd> fds;
+  std::vector<Descriptor> fds;
   pollfd ready{channel.fd(), POLLIN, 0};
   const bool heard = poll(&ready, 1, kReadyMilliseconds) == 1 &&
                      channel.Receive(&report, &fds) == ShimChannel::Got::kRecord;
@@ -94,7 +94,7 @@ absl::StatusOr<ShimProcess> Try(const Attempt& attempt) {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return Impossible(attempt, strerrordesc_np(errno));
   }
-  UniqueFd mine(ends[0]), its(ends[1]);
+  Descriptor mine(ends[0]), its(ends[1]);
   auto lease = std::make_unique<LeaseWord>();
   const pid_t pid = static_cast<pid_t>(
       syscall(SYS_clone, attempt.clone_flags | SIGCHLD, nullptr, nullptr, nullptr, nullptr));

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/descriptor.h"
 #include "daemon/shim/containment.h"
 #include "daemon/shim/lease_word.h"
 #include "daemon/shim/shim_channel.h"
-#include "daemon/unique_fd.h"
 
 namespace hvd {
 
@@ -17,9 +17,9 @@ namespace hvd {
 struct ShimProcess {
   ContainmentLevel level = ContainmentLevel::kAuto;
   int pid = -1;
-  UniqueFd channel;
+  Descriptor channel;
   std::unique_ptr<LeaseWord> lease;  // the shim maps it, too
-  UniqueFd listener;                 // of the way back; invalid: there is none
+  Descriptor listener;               // of the way back; invalid: there is none
   std::string way_back;              // its path as the workers see it
   std::string cgroup;                // for the sweep if the shim dies
   std::string weaker_why;            // why no stronger level works here; empty: the strongest does

@@ -101,11 +101,11 @@ Spawned Spawn(const SpawnOrder& order, const SpawnFds& fds) {
   Spawned spawned;
   int gate[2], report[2];
   if (pipe2(gate, O_CLOEXEC) != 0) return spawned;
-  UniqueFd gate_read(gate[0]);
+  Descriptor gate_read(gate[0]);
   spawned.gate.Reset(gate[1]);
   if (pipe2(report, O_CLOEXEC) != 0) return spawned;
   spawned.exec_end.Reset(report[0]);
-  UniqueFd report_write(report[1]);
+  Descriptor report_write(report[1]);
 
   int pidfd = -1;
   const int pid = static_cast<int>(

@@ -3,16 +3,16 @@
 
 #include <string>
 
+#include "base/descriptor.h"
 #include "daemon/shim/spawn_order.h"
-#include "daemon/unique_fd.h"
 
 namespace hvd {
 
 struct SpawnFds {
-  UniqueFd in;
-  UniqueFd out;
-  UniqueFd err;
-  UniqueFd door;
+  Descriptor in;
+  Descriptor out;
+  Descriptor err;
+  Descriptor door;
 };
 
 struct ExecFailure {
@@ -22,10 +22,10 @@ struct ExecFailure {
 
 // A child that waits at its gate.
 struct Spawned {
-  int pid = -1;       // -1: there is none, errno says why
-  UniqueFd pidfd;     // valid when pid is
-  UniqueFd gate;      // one byte lets it go on; closing it ends it
-  UniqueFd exec_end;  // end of file: the command runs; else one ExecFailure
+  int pid = -1;         // -1: there is none, errno says why
+  Descriptor pidfd;     // valid when pid is
+  Descriptor gate;      // one byte lets it go on; closing it ends it
+  Descriptor exec_end;  // end of file: the command runs; else one ExecFailure
   ExecFailure::Step failed = ExecFailure::Step::kDescriptors;  // where there is no child
 };
 

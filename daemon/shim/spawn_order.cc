@@ -104,9 +104,9 @@ bool UnpackOrder(std::string_view packed, SpawnOrder* order) {
   return unpacker.ok();
 }
 
-UniqueFd OrderToFd(const SpawnOrder& order) {
+Descriptor OrderToFd(const SpawnOrder& order) {
   const std::string packed = PackOrder(order);
-  UniqueFd fd(memfd_create("hvd-order", MFD_CLOEXEC));
+  Descriptor fd(memfd_create("hvd-order", MFD_CLOEXEC));
   size_t done = 0;
   while (fd.valid() && done < packed.size()) {
     const ssize_t n = write(fd.get(), packed.data() + done, packed.size() - done);

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/unique_fd.h"
+#include "base/descriptor.h"
 
 namespace hvd {
 
@@ -31,7 +31,7 @@ std::string PackOrder(const SpawnOrder& order);
 bool UnpackOrder(std::string_view packed, SpawnOrder* order);
 
 // The order in a memfd, and back. Invalid descriptor or false: errno says why.
-UniqueFd OrderToFd(const SpawnOrder& order);
+Descriptor OrderToFd(const SpawnOrder& order);
 bool OrderFromFd(int fd, SpawnOrder* order);
 
 }  // namespace hvd

@@ -3,13 +3,13 @@
 // dies.
 #pragma once
 
-#include "daemon/unique_fd.h"
+#include "base/descriptor.h"
 
 namespace hvd {
 
 struct WayBack {
-  UniqueFd listener;
-  UniqueFd place;  // O_PATH, what /proc/PID/fd/N names
+  Descriptor listener;
+  Descriptor place;  // O_PATH, what /proc/PID/fd/N names
 };
 
 // Invalid descriptors: no directory takes a socket.

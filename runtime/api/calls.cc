@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "runtime/api/check_tensor.h"
+#include "runtime/api/check/check_tensor.h"
 #include "runtime/api/process.h"
 
 namespace hvd {

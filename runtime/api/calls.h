@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "runtime/api/check.h"
+#include "runtime/api/check/check.h"
 #include "runtime/api/errors.h"
 
 namespace hvd {

@@ -1,6 +1,6 @@
 #include "runtime/api/errors.h"
 
-#include "hostfile/printable.h"
+#include "base/printable.h"
 #include "runtime/api/process.h"
 
 namespace hvd {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hvd/hvd.h"
-#include "runtime/engine/request.h"
+#include "runtime/engine/request/request.h"
 
 namespace hvd {
 

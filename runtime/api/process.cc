@@ -8,7 +8,7 @@
 
 #include "proto/hmac_sha256.h"
 #include "runtime/collective/kernels/float_rules.h"
-#include "runtime/engine/config.h"
+#include "runtime/engine/tuning/config.h"
 #include "runtime/session/linked_store.h"
 #include "runtime/session/local_store.h"
 #include "runtime/transport/tcp/tcp_transport.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/api/handle_table.h"
-#include "runtime/api/process_sets.h"
+#include "runtime/api/sets/process_sets.h"
 #include "runtime/engine/engine.h"
 #include "runtime/session/arena.h"
 #include "runtime/session/store.h"

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <new>
 
-#include "hostfile/printable.h"
+#include "base/printable.h"
 #include "runtime/collective/kernels/float_rules.h"
 #include "runtime/engine/engine_role.h"
 #include "runtime/transport/signals_blocked.h"

@@ -26,15 +26,15 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "runtime/engine/batch_timer.h"
-#include "runtime/engine/config.h"
 #include "runtime/engine/epoch_world.h"
-#include "runtime/engine/metrics.h"
 #include "runtime/engine/names.h"
 #include "runtime/engine/pairs.h"
-#include "runtime/engine/request.h"
-#include "runtime/engine/stall.h"
-#include "runtime/engine/timeline.h"
-#include "runtime/engine/tuner.h"
+#include "runtime/engine/request/request.h"
+#include "runtime/engine/tuning/config.h"
+#include "runtime/engine/tuning/tuner.h"
+#include "runtime/engine/watch/metrics.h"
+#include "runtime/engine/watch/stall.h"
+#include "runtime/engine/watch/timeline.h"
 
 namespace hvd {
 

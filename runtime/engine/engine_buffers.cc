@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/collective/host_paths.h"
+#include "runtime/collective/host/paths.h"
 #include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/slices.h"
-#include "runtime/engine/arena_offsets.h"
+#include "runtime/engine/direct/arena_offsets.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/fusion.h"
-#include "runtime/engine/reduction.h"
-#include "runtime/engine/tensor_bytes.h"
+#include "runtime/engine/execution/fusion.h"
+#include "runtime/engine/execution/reduction.h"
+#include "runtime/engine/request/tensor_bytes.h"
 
 namespace hvd {
 namespace {

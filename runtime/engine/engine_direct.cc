@@ -1,7 +1,7 @@
 // The executor's work on requests that go directly. Nothing here waits.
 #include <algorithm>
 
-#include "runtime/engine/direct_execute.h"
+#include "runtime/engine/direct/direct_execute.h"
 #include "runtime/engine/engine.h"
 
 namespace hvd {

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "runtime/engine/engine.h"
-#include "runtime/engine/neutral.h"
-#include "runtime/engine/reduction.h"
-#include "runtime/engine/tensor_bytes.h"
+#include "runtime/engine/execution/neutral.h"
+#include "runtime/engine/execution/reduction.h"
+#include "runtime/engine/request/tensor_bytes.h"
 
 namespace hvd {
 namespace {

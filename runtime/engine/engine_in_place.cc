@@ -2,7 +2,7 @@
 // private memory, in its rank's stage. Each rank does its part out of everyone's and says so; when
 // all have, it is over for all. Nothing here waits.
 #include "runtime/engine/engine.h"
-#include "runtime/engine/tensor_bytes.h"
+#include "runtime/engine/request/tensor_bytes.h"
 
 namespace hvd {
 

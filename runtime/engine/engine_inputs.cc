@@ -3,10 +3,10 @@
 #include <cstring>
 
 #include "runtime/collective/kernels/copy.h"
-#include "runtime/engine/arena_offsets.h"
-#include "runtime/engine/direct_execute.h"
+#include "runtime/engine/direct/arena_offsets.h"
+#include "runtime/engine/direct/direct_execute.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/tensor_bytes.h"
+#include "runtime/engine/request/tensor_bytes.h"
 
 namespace hvd {
 namespace {

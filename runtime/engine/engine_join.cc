@@ -1,7 +1,7 @@
 // How a rank joins: at once, whatever of its own is pending. What of that it has marked directly,
 // or has not marked because its turn is taken, may still have to go to the board: it owes that
 // there, and is ready with neutral values for everything else.
-#include "hostfile/printable.h"
+#include "base/printable.h"
 #include "runtime/engine/engine.h"
 
 namespace hvd {

@@ -1,8 +1,8 @@
 // How a request enters: directly, or on the board.
 #include <new>
 
-#include "runtime/engine/arena_offsets.h"
-#include "runtime/engine/direct_execute.h"
+#include "runtime/engine/direct/arena_offsets.h"
+#include "runtime/engine/direct/direct_execute.h"
 #include "runtime/engine/engine.h"
 
 namespace hvd {

@@ -2,10 +2,10 @@
 // they come to that is in direct.h.
 #include <algorithm>
 
-#include "runtime/engine/arena_offsets.h"
+#include "runtime/engine/direct/arena_offsets.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/fusion.h"
-#include "runtime/engine/tensor_bytes.h"
+#include "runtime/engine/execution/fusion.h"
+#include "runtime/engine/request/tensor_bytes.h"
 
 namespace hvd {
 namespace {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "runtime/engine/engine.h"
-#include "runtime/engine/fusion.h"
-#include "runtime/engine/tensor_bytes.h"
+#include "runtime/engine/execution/fusion.h"
+#include "runtime/engine/request/tensor_bytes.h"
 
 namespace hvd {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "runtime/collective/hierarchical_collectives.h"
-#include "runtime/collective/host_collectives.h"
-#include "runtime/engine/message_pair_link.h"
+#include "runtime/collective/hierarchical/hierarchical_collectives.h"
+#include "runtime/collective/host/host_collectives.h"
+#include "runtime/engine/pairs/message_pair_link.h"
 #include "runtime/transport/usable_cores.h"
 
 namespace hvd {

@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/engine/direct.h"
-#include "runtime/engine/request.h"
+#include "runtime/engine/direct/direct.h"
+#include "runtime/engine/request/request.h"
 
 namespace hvd {
 

@@ -15,8 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/engine/epoch_world.h"
-#include "runtime/engine/pair_book.h"
-#include "runtime/engine/pair_link.h"
+#include "runtime/engine/pairs/pair_book.h"
+#include "runtime/engine/pairs/pair_link.h"
 
 namespace hvd {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "proto/memory_limits.h"
+#include "proto/page/memory_limits.h"
 
 namespace hvd {
 namespace {

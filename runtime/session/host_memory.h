@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proto/host_page.h"
+#include "proto/page/host_page.h"
 #include "runtime/session/shared_space.h"
 
 namespace hvd {

@@ -1,11 +1,11 @@
-// Notes for hvdd which messages this rank sends, asks for and gets (proto/message_counts.h).
+// Notes for hvdd which messages this rank sends, asks for and gets (proto/page/message_counts.h).
 // Whoever uses a Transport says so to its notes.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "proto/message_counts.h"
+#include "proto/page/message_counts.h"
 
 namespace hvd {
 

@@ -8,7 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "proto/host_page.h"
+#include "proto/page/host_page.h"
 #include "runtime/transport/transport.h"
 #include "runtime/transport/usable_cores.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "hostfile/topology.h"
-#include "runtime/engine/request.h"
+#include "runtime/engine/request/request.h"
 
 namespace hvd::simulator {
 

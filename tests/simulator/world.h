@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/engine/leader_core.h"
+#include "runtime/engine/agreement/leader_core.h"
 #include "tests/simulator/plan.h"
 #include "tests/support/test_space.h"
 

@@ -9,7 +9,7 @@
 
 #include "hostfile/topology.h"
 #include "proto/hello.h"
-#include "proto/host_page.h"
+#include "proto/page/host_page.h"
 
 namespace hvd {
 

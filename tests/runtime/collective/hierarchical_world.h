@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/collective/hierarchical_collectives.h"
+#include "runtime/collective/hierarchical/hierarchical_collectives.h"
 #include "tests/runtime/collective/host_world.h"
 #include "tests/runtime/transport/transport_world.h"
 

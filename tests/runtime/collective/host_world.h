@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/collective/host_collectives.h"
+#include "runtime/collective/host/host_collectives.h"
 #include "tests/runtime/collective/rank_threads.h"
 #include "tests/runtime/collective/worlds.h"
 

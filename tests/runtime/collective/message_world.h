@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/collective/message_collectives.h"
+#include "runtime/collective/message/message_collectives.h"
 #include "tests/runtime/collective/host_world.h"
 #include "tests/runtime/transport/transport_world.h"
 

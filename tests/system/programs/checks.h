@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "examples/hvd_bench/values.h"
+#include "bench/hvd_bench/values.h"
 #include "hvd/hvd.hpp"
 
 using bench::Dtype;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "examples/hvd_bench/values.h"
+#include "bench/hvd_bench/values.h"
 
 namespace differential {
 

@@ -1,0 +1,71 @@
+// One thread's waiting point: descriptors, deadlines and calls posted by other threads. Whatever is
+// bound to a loop is touched by its thread alone, so it needs no lock.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/descriptor.h"
+
+namespace hvd {
+
+using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC, the same in every process of the host
+using TimePoint = Clock::time_point;
+
+class Loop {
+ public:
+  using OnReady = std::function<void(uint32_t events)>;
+  using Call = std::function<void()>;
+  using TimerId = std::pair<TimePoint, uint64_t>;
+
+  Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // Loop thread only. A handler may forget its own or any other descriptor. The descriptor stays
+  // the caller's: Forget it before closing it.
+  void Watch(int fd, uint32_t events, OnReady on_ready);
+  void Change(int fd, uint32_t events);
+  void Forget(int fd);
+  TimerId At(TimePoint when, Call call);
+  void Cancel(const TimerId& id) { timers_.erase(id); }
+
+  // Any thread.
+  void Post(Call call);
+  void Quit();
+
+  // Runs until Quit.
+  void Run();
+
+ private:
+  struct Watched {
+    OnReady on_ready;
+    uint32_t generation;
+  };
+
+  void RunPosted();
+  void RunTimers();
+  int MillisecondsToNext() const;
+
+  Descriptor epoll_;
+  Descriptor wake_;
+  std::unordered_map<int, std::shared_ptr<Watched>> watched_;
+  // May wrap: it tells a descriptor from the one before it of the same number, within what one wait
+  // of the loop has returned.
+  uint32_t generation_ = 0;
+  std::map<TimerId, Call> timers_;
+  uint64_t timer_number_ = 0;
+  bool quit_ = false;
+
+  std::mutex mutex_;
+  std::vector<Call> posted_;  // guarded by mutex_
+};
+
+}  // namespace hvd

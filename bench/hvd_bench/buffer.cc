@@ -1,0 +1,67 @@
+#include "bench/hvd_bench/buffer.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include "hvd/hvd.hpp"
+
+namespace bench {
+namespace {
+
+using Owner = std::unique_ptr<void, void (*)(void*)>;
+
+Owner Allocate(size_t bytes, Memory memory) {
+  bytes = std::max<size_t>(1, bytes);  // a rank's share may be empty
+  if (memory == Memory::kArena) {
+    void* data = nullptr;
+    ThrowIfError(hvd_alloc(bytes, &data));
+    return Owner(data, [](void* given) { hvd_free(given); });
+  }
+  void* const data = std::malloc(bytes);
+  if (data == nullptr) throw std::bad_alloc();
+  return Owner(data, std::free);
+}
+
+}  // namespace
+
+void ThrowIfError(hvd_status_t status) {
+  if (status != HVD_OK) throw hvd::Error(status, hvd_last_error());
+}
+
+Buffer::Buffer(const Dtype& dtype, size_t count, Memory memory)
+    : dtype_(dtype),
+      count_(count),
+      shape_(static_cast<int64_t>(count)),
+      memory_(Allocate(count * dtype.bytes, memory)) {
+  tensor_.data = memory_.get();
+  tensor_.shape = &shape_;
+  tensor_.ndim = 1;
+  tensor_.dtype = dtype.code;
+  SetAll(0);  // the pages are there before the first call
+}
+
+Buffer::Buffer(const Dtype& dtype, size_t count, void* memory)
+    : dtype_(dtype),
+      count_(count),
+      shape_(static_cast<int64_t>(count)),
+      memory_(nullptr, [](void*) {}) {
+  tensor_.data = memory;
+  tensor_.shape = &shape_;
+  tensor_.ndim = 1;
+  tensor_.dtype = dtype.code;
+}
+
+void Buffer::Expect(size_t index, double value) const {
+  unsigned char wanted[kMostBytes];
+  Store(dtype_, value, wanted);  // as the type holds it
+  const unsigned char* const found = At(index);
+  if (std::equal(found, found + dtype_.bytes, wanted)) return;
+  throw WrongValue("rank " + std::to_string(hvd::rank()) + ": element " + std::to_string(index) +
+                   " of " + std::to_string(count_) + " " + dtype_.name + " is " +
+                   std::to_string(Load(dtype_, found)) + ", must be " +
+                   std::to_string(Load(dtype_, wanted)));
+}
+
+}  // namespace bench

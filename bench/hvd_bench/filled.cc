@@ -1,0 +1,47 @@
+#include "bench/hvd_bench/filled.h"
+
+#include <algorithm>
+
+#include "hvd/hvd.hpp"
+
+namespace bench {
+
+Filled::Filled(const Plan& plan)
+    : rank_(hvd::rank()),
+      size_(hvd::size()),
+      dtype_(plan.dtype),
+      count_(std::max<size_t>(1, plan.bytes / plan.dtype.bytes)),
+      async_(plan.async),
+      name_(plan.named ? "bench." + plan.op : "") {
+  options_.name = name_.c_str();
+}
+
+void Filled::FillPattern() {
+  alike_ = false;
+  Refill();
+}
+
+void Filled::FillAlike() {
+  alike_ = true;
+  Refill();
+}
+
+void Filled::Run() {
+  if (!async_) return ThrowIfError(Call());
+  Begin();
+  End();
+}
+
+void Filled::Begin() { ThrowIfError(Submit(&handle_)); }
+void Filled::End() { ThrowIfError(hvd_wait(handle_)); }
+
+double Filled::SumOf(size_t index) const { return PatternSum(dtype_, size_, alike_ ? 0 : index); }
+
+double Filled::Others() const { return 1.0 * (size_ - 1) / size_; }
+
+void Filled::FillMine(Buffer* buffer, size_t first) const {
+  if (alike_) return buffer->SetAll(ValueOf(rank_, 0));
+  for (size_t i = 0; i < buffer->count(); ++i) buffer->Set(i, ValueOf(rank_, first + i));
+}
+
+}  // namespace bench

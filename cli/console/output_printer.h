@@ -1,0 +1,77 @@
+// Worker output for the person: prefixes, colours, and which of our two streams it goes to. Used by
+// the console's one thread; writes nothing itself.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cli/console/output_lines.h"
+#include "cli/console/word_colors.h"
+#include "hostfile/topology.h"
+
+namespace hvd {
+
+struct OutputStyle {
+  bool terminal = false;  // "host:rank|" instead of "[rank]<stdout>:"
+  bool color = false;
+  bool redraws = false;  // a line can be drawn anew
+  bool timestamps = false;
+};
+
+// A line is shown after this long without its end: programs write most in two quick pieces.
+inline constexpr double kShowAfterS = 0.2;
+
+// What waits to be written to one of our streams, in order.
+class OutputPrinter {
+ public:
+  OutputPrinter(const Topology* topology, OutputStyle style) : topology_(topology), style_(style) {}
+
+  // A piece of worker output. `end`: the stream is complete.
+  void Print(int rank, bool is_stderr, std::string_view data, bool end);
+  // Lines that only the rank's file has.
+  void Skipped(int rank, bool is_stderr, uint64_t lines);
+  // hvdrun's own words, whole lines.
+  void Say(std::string_view lines, Tone tone = Tone::kNotice);
+  // A line that stays below all else until it is another or, empty, none. Where it cannot be drawn
+  // anew, or another's line is not complete, it is not drawn.
+  void ShowStatus(std::string_view line);
+
+  // Gives out the lines that have waited kShowAfterS for their end; a prompt has none. `now` is
+  // seconds of any monotonic clock. Returns when to ask again; infinity: nothing waits.
+  double ShowUnfinished(double now);
+  // Their ends may be held up behind what we do not take: they wait anew.
+  void WaitAnew();
+  // The person's Enter has ended the line where the cursor stands.
+  void EnterPressed();
+
+  std::string_view pending() const { return std::string_view(pending_).substr(written_); }
+  void Written(size_t bytes);
+
+ private:
+  using StreamId = std::pair<int, bool>;  // rank, is_stderr
+
+  LineAssembler& Stream(StreamId id);
+  void AppendPrefix(StreamId id, std::string* out) const;
+  // A progress bar of another stream would be overwritten in part on a terminal, and be one line
+  // with ours in a file: it gets a line of its own.
+  void LeaveLine(StreamId next);
+  // Before anybody else's bytes: ends the unfinished line that was shown.
+  void CutLine();
+
+  const Topology* topology_;
+  const OutputStyle style_;
+  std::map<StreamId, LineAssembler> streams_;
+  std::string pending_;
+  size_t written_ = 0;           // bytes of pending_ that are out
+  StreamId last_ = {-1, false};  // whose bytes were last
+  bool open_line_ = false;       // the last byte was \r
+  bool status_drawn_ = false;
+  std::map<StreamId, double>
+      unfinished_;                 // not shown, and since when; kNotSeen: since the last look
+  std::optional<StreamId> shown_;  // whose unfinished line stands last
+};
+
+}  // namespace hvd

@@ -1,0 +1,16 @@
+// What the console must know of its stdout and stderr before it writes.
+#pragma once
+
+#include "cli/console/output_printer.h"
+
+namespace hvd {
+
+OutputStyle StyleOf(int fd, bool timestamps);
+
+// How wide a terminal is; 80 where it does not say.
+int ColumnsOf(int fd);
+
+// Whether stdout and stderr are the same file, pipe or terminal (2>&1).
+bool OutputsAreOne();
+
+}  // namespace hvd

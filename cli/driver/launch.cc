@@ -1,0 +1,67 @@
+#include "cli/driver/launch.h"
+
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "absl/strings/escaping.h"
+
+namespace hvd {
+
+LauncherLimits ReadLauncherLimits() {
+  LauncherLimits read;
+  read.umask = umask(0);
+  umask(read.umask);
+  for (int resource = 0; resource < static_cast<int>(RLIM_NLIMITS); ++resource) {
+    rlimit value;
+    if (getrlimit(static_cast<__rlimit_resource>(resource), &value) != 0) continue;
+    v1::Limit limit;
+    limit.set_resource(resource);
+    limit.set_soft(value.rlim_cur);
+    limit.set_hard(value.rlim_max);
+    read.limits.push_back(limit);
+  }
+  return read;
+}
+
+bool MakeJobSecrets(JobSecrets* secrets) {
+  std::string bytes(64, '\0');
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return false;
+  secrets->job = absl::BytesToHexString(bytes.substr(0, 16));
+  secrets->marker = absl::BytesToHexString(bytes.substr(16, 16));
+  secrets->epoch = bytes.substr(32);
+  return true;
+}
+
+v1::Launch MakeLaunch(const RunOptions& options, const JobSecrets& secrets,
+                      const LauncherLimits& limits, int host) {
+  v1::Launch launch;
+  launch.set_job(secrets.job);
+  launch.set_host_index(host);
+  for (const HostShape& shape : options.topology.hosts()) {
+    v1::HostShape* out = launch.add_hosts();
+    out->set_name(shape.name);
+    out->set_ranks(shape.ranks);
+  }
+  v1::Program* program = launch.mutable_program();
+  for (const std::string& word : options.command) program->add_argv(word);
+  for (const std::string& entry : options.environment) program->add_environment(entry);
+  program->set_directory(options.directory);
+  program->set_umask(limits.umask);
+  for (const v1::Limit& limit : limits.limits) *program->add_limits() = limit;
+  launch.set_lease_s(options.lease_s);
+  launch.set_grace_s(options.grace_s);
+  if (!options.files_here) launch.set_output_directory(options.output_directory);
+  launch.set_output_to_console(true);
+  launch.set_epoch_secret(secrets.epoch);
+  launch.set_stdin_rank(options.stdin_rank);
+  launch.set_unbound(!options.binds_cores);
+  for (const std::string& name : options.own_environment) launch.add_own_environment(name);
+  launch.set_verbose(options.verbose > 0);
+  launch.set_stall_warn_s(options.stall_warn_s);
+  launch.set_stall_abort_s(options.stall_abort_s);
+  launch.set_timeline(!options.timeline_path.empty());
+  return launch;
+}
+
+}  // namespace hvd

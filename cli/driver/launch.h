@@ -1,0 +1,30 @@
+// The Launch command for one host, from what the user asked for. Pure but for ReadLauncherLimits.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/front/words/run_options.h"
+#include "hvd/v1/link_a.pb.h"
+
+namespace hvd {
+
+// What hvdrun itself was given and its workers are to have.
+struct LauncherLimits {
+  uint32_t umask = 022;
+  std::vector<v1::Limit> limits;
+};
+LauncherLimits ReadLauncherLimits();
+
+struct JobSecrets {
+  std::string job;     // 32 hex digits
+  std::string marker;  // 32 hex digits
+  std::string epoch;   // 32 random bytes: never shown, never in an argv
+};
+// False when the system gives no random bytes.
+bool MakeJobSecrets(JobSecrets* secrets);
+
+v1::Launch MakeLaunch(const RunOptions& options, const JobSecrets& secrets,
+                      const LauncherLimits& limits, int host);
+
+}  // namespace hvd

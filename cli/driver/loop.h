@@ -1,0 +1,144 @@
+// The driver itself: what RunDriver runs. One thread; epoll over the console, the spawner, the
+// hosts that are being reached and the bell of the links. driver.cc has the loop, start.cc
+// the hosts until their link is open, talk.cc the console and the open links.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cli/driver/console_link.h"
+#include "cli/driver/driver.h"
+#include "cli/driver/store.h"
+#include "cli/job/job_state.h"
+#include "cli/link/link.h"
+#include "cli/reach/host.h"
+#include "cli/reach/spawner.h"
+#include "cli/report/start_status.h"
+#include "cli/timeline/recording.h"
+
+namespace hvd {
+
+// Seconds of the monotonic clock.
+double MonotonicSeconds();
+
+// hvdrun's own words, as the console shows them.
+Frame NoticeOf(const std::string& text);
+
+// Who an epoll event is for.
+enum class DriverSource : uint32_t { kConsole, kSpawner, kLinks, kHello, kErrors, kTimeline };
+
+class Driver {
+ public:
+  explicit Driver(DriverSetup setup)
+      : setup_(std::move(setup)),
+        options_(*setup_.options),
+        console_(std::move(setup_.console)),
+        spawner_(std::move(setup_.spawner)),
+        state_(options_.topology,
+               {options_.start_timeout_s, options_.lease_s, options_.run_timeout_s,
+                options_.grace_s, options_.verbose > 0, options_.stall_warn_s,
+                options_.stall_abort_s, options_.compat_horovod},
+               MonotonicSeconds()),
+        ports_(options_.topology.hosts().size()),
+        links_(static_cast<int>(ports_.size()), options_.lease_s),
+        store_(static_cast<int>(ports_.size()),
+               [this](int host, const v1::StoreChunk& chunk) { links_.SendStore(host, chunk); }),
+        timeline_(options_.topology),
+        epoll_(epoll_create1(EPOLL_CLOEXEC)),
+        next_start_(std::min<int>(ports_.size(), kStartsAtOnce)) {
+    state_.mutable_facts()->job = setup_.secrets.job;
+    if (setup_.shows_status) status_at_ = MonotonicSeconds() + kStatusAfterS;
+  }
+
+  void Run();
+
+ private:
+  // The loop.
+  void Watch(int fd, uint32_t events, DriverSource source, int host = 0);
+  void Turn();
+  double NextDeadline() const;
+  void NotePause(double meant);
+  void TickClocks();
+  void LookAtLeases(double now);
+  void CarryOut();
+  void Finish();
+  Frame Report();
+  void Drain();
+
+  // The console.
+  void TakeConsole();
+  void OnConsoleFrame(Frame* frame);
+  void Say(const std::string& text);
+  void SendConsole();
+  void TellStatus(double now);  // status.cc
+
+  // The spawner and the hosts that it starts.
+  void TakeSpawner();
+  void AskSpawner(FrameKind kind, int host);
+  void OnStarted(int host, Frame* frame);
+  void OnChildExited(int host, int wait_status);
+  void OnHello(int host);
+  void OnErrors(int host);
+  void NotStarted(int host, HostFact fault);
+  void RefuseTwin(int host, int twin);
+  void SayCommand(int host);
+  void StartNext();
+  void EndLogins();
+  std::string ShellName(int host) const;
+  const std::string& HostName(int host) const { return options_.topology.hosts()[host].name; }
+
+  // The daemons.
+  void TakeArrivals();
+  void OnEvent(int host, const v1::Event& event);
+  void OnOutput(int host, v1::OutputChunk* chunk);
+  void OnLinkEnded(int host);
+  void ExplainLinks();
+  void Acknowledge();
+  void GiveStdinRoom();
+
+  // The timeline (timeline_asked.cc).
+  struct TimelineAsk {
+    int host = 0;  // of the rank that asks
+    v1::TimelineAsked asked = {};
+  };
+  void BeginTimeline(const std::string& path);
+  void LookAtTimeline(double now);
+  void OnTimelineAsked(int host, const v1::TimelineAsked& asked);
+  void Postpone(const TimelineAsk& ask);
+  void AnswerTimeline(const TimelineAsk& ask, v1::SetTimeline set);
+  void SendTimeline(int host, v1::SetTimeline set);
+  void AnswerTimelineEnded(const absl::Status& ended);
+  void WaitForTimeline();
+
+  DriverSetup setup_;
+  const RunOptions& options_;
+  DriverConsole console_;
+  Descriptor spawner_;
+  JobState state_;
+  std::vector<HostPort> ports_;
+  DaemonLinks links_;
+  DriverStore store_;
+  DriverTimeline timeline_;
+  std::optional<TimelineAsk> timeline_asker_;     // of the file that is being begun; none: hvdrun
+  std::vector<TimelineAsk> timeline_asks_;        // that came meanwhile
+  std::vector<uint32_t> timeline_enders_;         // ranks that wait for its end
+  std::unordered_map<std::string, int> greeted_;  // hosts by what their hvdd says they are
+  Descriptor epoll_;
+  int next_start_;                         // the first host that the spawner has not been asked for
+  double next_look_ = 0;                   // at the leases
+  double turned_at_ = MonotonicSeconds();  // when the loop last was awake
+  double give_up_at_ = std::numeric_limits<double>::infinity();  // waiting for what is left
+  std::string status_;                                           // as told
+  double status_at_ = std::numeric_limits<double>::infinity();   // when to look again
+  bool launched_ = false;
+  bool console_writable_watched_ = false;
+  bool ending_told_ = false;  // to the console
+  bool drained_ = false;      // the console has written all output, or lost it
+};
+
+}  // namespace hvd

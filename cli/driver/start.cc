@@ -1,0 +1,192 @@
+// The driver's hosts, until their links are open.
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/printable.h"
+#include "cli/driver/loop.h"
+#include "cli/reach/ssh_failure.h"
+#include "cli/reach/ssh_words.h"
+#include "proto/exit_code.h"
+
+namespace hvd {
+namespace {
+
+constexpr int kMaxAttempts = 4;  // the first and three more
+// Lines of one host's stderr. A background job of a login may print without end, and our queue for
+// a slow terminal has none either.
+constexpr int kMostWords = 1000;
+
+}  // namespace
+
+void Driver::TakeSpawner() {
+  while (spawner_.valid()) {
+    Frame frame;
+    const FrameResult result = ReceiveFrame(spawner_.get(), &frame);
+    if (result == FrameResult::kWouldBlock) return;
+    if (result == FrameResult::kGone) {
+      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, spawner_.get(), nullptr);
+      spawner_.Reset();
+      return state_.ProcessLost(
+          Ending::kSpawnerLost,
+          "its spawner process died, and with it every ssh and local daemon that it had started",
+          MonotonicSeconds());
+    }
+    const int host = static_cast<int>(frame.index);
+    if (host >= static_cast<int>(ports_.size())) continue;
+    if (frame.kind == FrameKind::kStarted) OnStarted(host, &frame);
+    if (frame.kind == FrameKind::kExited) OnChildExited(host, static_cast<int>(frame.number));
+    if (frame.kind == FrameKind::kFailed) {
+      HostFact fault;
+      fault.cause = absl::StrCat("hvdrun cannot start a process here: ", Printable(frame.text));
+      fault.remedy = "raise this machine's limits (ulimit -n, ulimit -u)";
+      NotStarted(host, std::move(fault));
+    }
+  }
+}
+
+void Driver::AskSpawner(FrameKind kind, int host) {
+  Frame frame;
+  frame.kind = kind;
+  frame.index = host;
+  frame.end = !ports_[host].greeted;
+  // The spawner reads at once and frames are tiny: a full socket means that it is dead or stuck.
+  if (spawner_.valid()) SendFrame(spawner_.get(), frame);
+}
+
+void Driver::OnStarted(int host, Frame* frame) {
+  if (frame->fds.size() != 2) {  // the kernel has kept those that are too many for us
+    HostFact fault;
+    fault.cause = "hvdrun has too many open files";
+    fault.remedy = "raise this machine's hard limit (ulimit -Hn)";
+    return NotStarted(host, std::move(fault));
+  }
+  HostPort& port = ports_[host];
+  port.Begin(std::move(frame->fds[0]), std::move(frame->fds[1]));
+  if (options_.verbose > 0) SayCommand(host);
+  // Edges: bytes that are only looked at would wake us for ever.
+  Watch(port.socket(), EPOLLIN | EPOLLET, DriverSource::kHello, host);
+  Watch(port.errors(), EPOLLIN, DriverSource::kErrors, host);
+}
+
+void Driver::SayCommand(int host) {
+  std::string command = ShortCommand(options_, host);
+  if (options_.verbose > 1) {
+    const auto argv = DaemonArgv(options_, setup_.start, host);
+    if (argv.ok()) command = absl::StrJoin(*argv, " ");
+  }
+  Say(absl::StrCat("host ", HostName(host), ": ", Printable(command)));
+}
+
+std::string Driver::ShellName(int host) const {
+  if (options_.is_local[host]) return "";
+  if (options_.rsh_agent.empty()) return "ssh";
+  const auto words = SplitShellWords(options_.rsh_agent);
+  return words.ok() && !words->empty() ? Printable(words->front()) : "the remote shell";
+}
+
+void Driver::OnHello(int host) {
+  HostPort& port = ports_[host];
+  if (port.greeted || port.socket() < 0) return;
+  Greeting greeting = port.Greet(setup_.start.marker, HostName(host));
+  if (greeting.state == Greeting::kWaiting) return;
+  if (greeting.state == Greeting::kWrong) {
+    HostFact fault;
+    fault.cause = std::move(greeting.cause);
+    fault.remedy = std::move(greeting.remedy);
+    return NotStarted(host, std::move(fault));
+  }
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, port.socket(), nullptr);
+  const std::string& identity = port.identity();
+  if (!identity.empty() && !greeted_.emplace(identity, host).second) {
+    return RefuseTwin(host, greeted_[identity]);
+  }
+  port.greeted = true;
+  links_.Open({host, port.TakeSocket(), !options_.is_local[host]});
+  if (options_.verbose > 0 && !port.noise().empty()) {
+    Say(absl::StrCat("host ", HostName(host), ": noise at login:\n", QuoteLines(port.noise(), 12)));
+  }
+  StartNext();
+  state_.HostGreeted(host, MonotonicSeconds());
+}
+
+// Its ranks would be given the same cores and local ranks twice.
+void Driver::RefuseTwin(int host, int twin) {
+  const auto& shapes = options_.topology.hosts();
+  HostFact fault;
+  fault.cause = absl::StrCat("it is the same host as ", HostName(twin));
+  fault.remedy = absl::StrCat("name it once, with the slots of both: ", HostName(twin), ":",
+                              shapes[twin].ranks + shapes[host].ranks);
+  NotStarted(host, std::move(fault));
+}
+
+void Driver::StartNext() {
+  if (state_.starting() && next_start_ < static_cast<int>(ports_.size())) {
+    AskSpawner(FrameKind::kStart, next_start_++);
+  }
+}
+
+// A remote shell that hangs does not see that we are gone.
+void Driver::EndLogins() {
+  for (int host = 0; host < next_start_; ++host) {
+    if (!ports_[host].greeted) AskSpawner(FrameKind::kKill, host);
+  }
+}
+
+void Driver::OnErrors(int host) {
+  HostPort& port = ports_[host];
+  if (port.errors() < 0) return;
+  const std::string lines = port.TakeErrors();
+  // Before the hello they are evidence of a failure, or a login's usual words.
+  if (lines.empty() || !(port.greeted || options_.verbose > 0)) return;
+  for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+    if (port.words_shown > kMostWords) return;
+    const bool last = port.words_shown++ == kMostWords;
+    Say(absl::StrCat("host ", HostName(host), ": ",
+                     last ? "more words of its remote shell or hvdd are left out"
+                          : Printable({line.data(), line.size()})));
+  }
+}
+
+void Driver::OnChildExited(int host, int wait_status) {
+  HostPort& port = ports_[host];
+  OnErrors(host);
+  port.CloseErrors();
+  const std::string shell = ShellName(host);
+  if (port.greeted) {
+    port.ended = ExplainLinkEnd(wait_status, shell, HostName(host));
+    if (state_.facts().hosts[host].fault == HostFact::kLost) {
+      state_.HostDetail(host, port.ended, MonotonicSeconds());
+    }
+    return;
+  }
+  OnHello(host);  // its last words
+  if (port.greeted || state_.facts().hosts[host].phase == HostFact::kGone) return;
+  const StartFailure failure =
+      ExplainStartFailure({wait_status, port.error_text(), port.noise(), shell, HostName(host),
+                           WhereHvddIsSought(options_, setup_.start), port.logged_in()});
+  if (failure.fault == StartFault::kOverloaded && port.attempts < kMaxAttempts &&
+      state_.starting()) {
+    // Spread, so that the hosts behind one sshd do not come back together.
+    port.restart_at = MonotonicSeconds() + 0.3 * (1 << port.attempts) + 0.05 * (host % 16);
+    return;
+  }
+  HostFact fault;
+  fault.cause = failure.cause;
+  fault.remedy = failure.remedy;
+  NotStarted(host, std::move(fault));
+}
+
+void Driver::NotStarted(int host, HostFact fault) {
+  HostPort& port = ports_[host];
+  fault.evidence = port.Evidence();
+  if (fault.fault_code == 0) fault.fault_code = kExitLauncher;
+  port.restart_at = 0;
+  AskSpawner(FrameKind::kKill, host);
+  state_.HostNotStarted(host, fault, MonotonicSeconds());
+}
+
+}  // namespace hvd

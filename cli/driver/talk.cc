@@ -1,0 +1,192 @@
+// The driver's talk with the console and, over open links, with the daemons.
+#include <sys/epoll.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "cli/driver/loop.h"
+#include "cli/reach/ssh_failure.h"
+
+namespace hvd {
+namespace {
+
+constexpr uint64_t kStdinWindow = 64 * 1024;
+
+}  // namespace
+
+void Driver::TakeConsole() {
+  for (;;) {
+    Frame frame;
+    const FrameResult result = ReceiveFrame(console_.fd(), &frame);
+    if (result == FrameResult::kWouldBlock) return;
+    if (result == FrameResult::kGone) {
+      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, console_.fd(), nullptr);
+      console_.Close();
+      return state_.ProcessLost(Ending::kConsoleLost, "hvdrun's console process died",
+                                MonotonicSeconds());
+    }
+    OnConsoleFrame(&frame);
+  }
+}
+
+void Driver::OnConsoleFrame(Frame* frame) {
+  if (frame->kind == FrameKind::kSignal) {
+    if (frame->end)
+      return state_.ProcessLost(Ending::kHungUp, "the terminal is gone", MonotonicSeconds());
+    return state_.Signalled(static_cast<int>(frame->number), MonotonicSeconds());
+  }
+  if (frame->kind == FrameKind::kOutputGone) {
+    return state_.ProcessLost(Ending::kOutputGone, "nobody reads hvdrun's stdout any more",
+                              MonotonicSeconds());
+  }
+  if (frame->kind == FrameKind::kOutputTaken) {
+    console_.Taken(frame->number);
+    return SendConsole();
+  }
+  if (frame->kind == FrameKind::kOutputLost) {
+    state_.mutable_facts()->lost_output.push_back(std::move(frame->text));
+    return;
+  }
+  if (frame->kind == FrameKind::kDrained) drained_ = true;
+  if (frame->kind != FrameKind::kStdin) return;
+  v1::Command command;
+  command.mutable_stdin_chunk()->set_data(std::move(frame->text));
+  command.mutable_stdin_chunk()->set_end(frame->end);
+  for (size_t host = 0; host < ports_.size(); ++host) {
+    const bool meant =
+        options_.stdin_rank == -2 ||
+        (options_.stdin_rank >= 0 &&
+         options_.topology.place(options_.stdin_rank).host == static_cast<int>(host));
+    if (meant) links_.Send(host, command);
+  }
+}
+
+Frame NoticeOf(const std::string& text) {
+  Frame frame;
+  frame.kind = FrameKind::kNotice;
+  frame.text = absl::StrCat("hvdrun: ", text.substr(0, kMaxFrameText - 16),
+                            !text.empty() && text.back() == '\n' ? "" : "\n");
+  return frame;
+}
+
+void Driver::Say(const std::string& text) {
+  console_.Put(NoticeOf(text));
+  SendConsole();
+}
+
+void Driver::SendConsole() {
+  console_.Flush();
+  const bool want = console_.wants_room();
+  if (want == console_writable_watched_ || console_.fd() < 0) return;
+  console_writable_watched_ = want;
+  Watch(console_.fd(), want ? EPOLLIN | EPOLLOUT : EPOLLIN, DriverSource::kConsole);
+}
+
+void Driver::TakeArrivals() {
+  auto arrivals = links_.Take();
+  // What hosts have said while hvdrun was paused is judged by that pause, wherever it fell.
+  NotePause(0);
+  for (Arrival& arrival : arrivals) {
+    switch (arrival.kind) {
+      case Arrival::kBeat:
+        timeline_.Heard(arrival.host, arrival.trip);
+        break;
+      case Arrival::kEvent:
+        OnEvent(arrival.host, arrival.event);
+        break;
+      case Arrival::kOutput:
+        OnOutput(arrival.host, &arrival.output);
+        break;
+      case Arrival::kStore:
+        store_.Take(arrival.host, arrival.store, MonotonicSeconds());
+        break;
+      case Arrival::kEnded:
+        OnLinkEnded(arrival.host);
+        break;
+    }
+  }
+}
+
+void Driver::OnEvent(int host, const v1::Event& event) {
+  if (event.has_timeline_asked()) return OnTimelineAsked(host, event.timeline_asked());
+  if (event.kind_case() == v1::Event::kStdinCredit) {
+    ports_[host].stdin_taken += event.stdin_credit().bytes();
+    return GiveStdinRoom();
+  }
+  state_.Heard(host, event, MonotonicSeconds());
+}
+
+void Driver::OnOutput(int host, v1::OutputChunk* taken) {
+  const v1::OutputChunk& chunk = *taken;
+  ports_[host].output_received += chunk.data().size();
+  if (chunk.is_timeline()) {
+    timeline_.Take(host, taken);
+    return;
+  }
+  const int rank = static_cast<int>(chunk.rank());
+  size_t at = 0;
+  do {
+    Frame frame;
+    frame.kind = FrameKind::kOutput;
+    frame.index = chunk.rank();
+    frame.is_stderr = chunk.is_stderr();
+    frame.text = chunk.data().substr(at, kMaxFrameText);
+    at += frame.text.size();
+    const bool last = at >= chunk.data().size();
+    frame.number = last ? chunk.skipped_lines() : 0;
+    frame.end = last && chunk.end();
+    console_.PutInOrder(std::move(frame));
+  } while (at < chunk.data().size());
+  SendConsole();
+  state_.StreamMoved(rank, chunk.end(), MonotonicSeconds());
+}
+
+void Driver::OnLinkEnded(int host) {
+  ports_[host].link_ended = true;
+  TakeSpawner();  // its death comes before that of its children
+  timeline_.HostEnded(host);
+  store_.HostEnded(host);
+  if (state_.facts().hosts[host].phase == HostFact::kGone) return;
+  state_.HostLost(host, "the connection to its hvdd closed", MonotonicSeconds());
+  if (!ports_[host].ended.cause.empty()) {
+    state_.HostDetail(host, ports_[host].ended, MonotonicSeconds());
+  }
+}
+
+// Hosts whose link has ended while its remote shell lives on.
+void Driver::ExplainLinks() {
+  for (size_t host = 0; host < ports_.size(); ++host) {
+    if (!ports_[host].greeted || !ports_[host].ended.cause.empty()) continue;
+    if (!ports_[host].link_ended || ShellName(host).empty()) continue;
+    state_.HostDetail(host, ExplainForeignBytes(ShellName(host), HostName(host)),
+                      MonotonicSeconds());
+  }
+}
+
+void Driver::Acknowledge() {
+  if (console_.is_slow()) return;
+  for (size_t host = 0; host < ports_.size(); ++host) {
+    HostPort& port = ports_[host];
+    if (port.output_acknowledged == port.output_received) continue;
+    port.output_acknowledged = port.output_received;
+    links_.AckOutput(host, port.output_received);
+  }
+}
+
+// Stdin is read from the person only as fast as the slowest of its ranks takes it.
+void Driver::GiveStdinRoom() {
+  if (!launched_ || options_.stdin_rank == -1) return;
+  uint64_t taken = std::numeric_limits<uint64_t>::max();
+  for (size_t host = 0; host < ports_.size(); ++host) {
+    const bool meant = options_.stdin_rank == -2 ||
+                       options_.topology.place(options_.stdin_rank).host == static_cast<int>(host);
+    if (meant) taken = std::min(taken, ports_[host].stdin_taken);
+  }
+  Frame frame;
+  frame.kind = FrameKind::kStdinRoom;
+  frame.number = taken + kStdinWindow;
+  console_.Put(std::move(frame));
+  SendConsole();
+}
+
+}  // namespace hvd

@@ -1,0 +1,131 @@
+#include "cli/front/front.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/source_error.h"
+#include "cli/front/borrowed_options.h"
+#include "cli/front/check_build.h"
+#include "cli/front/dry_run.h"
+#include "cli/front/plan.h"
+#include "cli/front/python_hook.h"
+#include "cli/front/words/horovod_flags.h"
+#include "cli/front/words/options.h"
+#include "proto/exit_code.h"
+#include "proto/settings/setting_values.h"
+
+namespace hvd {
+namespace {
+
+constexpr const char* kSeeHelp =
+    "usage: hvdrun -np N [options] command...; hvdrun --help says more\n";
+
+FrontOutcome Print(std::string text) {
+  FrontOutcome outcome;
+  outcome.exit_code = kExitOk;
+  outcome.out = std::move(text);
+  return outcome;
+}
+
+FrontOutcome CheckBuild(const FrontWorld& world) {
+  const LibraryReport library = world.probe_library();
+  FrontOutcome outcome = Print(FormatCheckBuild(library, PythonPackage(world)));
+  if (!library.problem.empty()) outcome.exit_code = kExitBroken;
+  return outcome;
+}
+
+FrontOutcome Refuse(const absl::Status& status, const char* after) {
+  FrontOutcome outcome;
+  outcome.exit_code = kExitUsage;
+  outcome.err = absl::StrCat("hvdrun: ", status.message(), "\n", after);
+  return outcome;
+}
+
+// What the workers' settings are, or are not, and what became of the hosts; InvalidArgument for a
+// wrong value.
+absl::Status CheckSettings(const RunOptions& options, std::string* said) {
+  const auto values = SettingValues::Read(options.environment);
+  if (!values.ok()) return values.status();
+  for (const std::string& warning : values->warnings()) {
+    absl::StrAppend(said, "hvdrun: ", warning, "\n");
+  }
+  if (options.verbose == 0) return absl::OkStatus();
+  for (const std::string& note : options.notes) absl::StrAppend(said, "hvdrun: ", note, "\n");
+  for (const std::string& line : values->Describe()) {
+    absl::StrAppend(said, "hvdrun: setting ", line, "\n");
+  }
+  return absl::OkStatus();
+}
+
+// The command may stand where the last option took it as its value.
+FrontOutcome RefuseNoCommand(absl::Span<const std::string> args) {
+  std::string text = "which command should the ranks run?";
+  if (args.size() > 1 && !absl::StartsWith(args.back(), "-") &&
+      args.back().find_first_not_of("0123456789") != std::string::npos) {
+    absl::StrAppend(&text, " ", Quoted(args.back()), " is the value of ", args[args.size() - 2]);
+  }
+  return Refuse(absl::InvalidArgumentError(text), kSeeHelp);
+}
+
+FrontOutcome Plan(const TypedOptions& typed, const FrontWorld& world) {
+  if (!typed.run.command.empty() && typed.run.command[0].empty()) {
+    return Refuse(
+        absl::InvalidArgumentError("the command is empty; is a variable in its place not set?"),
+        kSeeHelp);
+  }
+  absl::StatusOr<RunOptions> options = PlanRun(typed, world);
+  if (!options.ok()) return Refuse(options.status(), "");
+  FrontOutcome outcome;
+  for (const std::string& line : typed.said) absl::StrAppend(&outcome.err, "hvdrun: ", line, "\n");
+  const absl::Status settings = CheckSettings(*options, &outcome.err);
+  if (!settings.ok()) return Refuse(settings, "");
+  if (typed.ask == Ask::kDryRun) {
+    outcome.exit_code = kExitOk;
+    outcome.out = FormatPlan(*options, world);
+    return outcome;
+  }
+  outcome.options = *std::move(options);
+  return outcome;
+}
+
+// Whether the program is called by the name that Horovod's has.
+bool IsHorovodrun(absl::string_view called) {
+  return called.substr(called.find_last_of('/') + 1) == "horovodrun";
+}
+
+absl::StatusOr<TypedOptions> ReadOptions(absl::Span<const std::string> args, Dialect dialect,
+                                         const FrontWorld& world) {
+  absl::StatusOr<TypedOptions> typed = ParseOptions(args, dialect);
+  const bool runs = typed.ok() && (typed->ask == Ask::kRun || typed->ask == Ask::kDryRun);
+  if (!runs) return typed;
+  auto borrowed = BorrowOptions(*typed, world);
+  if (!borrowed.ok()) return borrowed.status();
+  if (borrowed->empty()) return typed;
+  dialect.borrowed = *std::move(borrowed);
+  return ParseOptions(args, dialect);
+}
+
+}  // namespace
+
+FrontOutcome DecideRun(int argc, const char* const* argv, const FrontWorld& world) {
+  const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const bool horovod = argc > 0 && IsHorovodrun(argv[0]);
+  const absl::StatusOr<TypedOptions> typed = ReadOptions(args, {horovod, {}}, world);
+  if (!typed.ok()) return Refuse(typed.status(), "");
+  switch (typed->ask) {
+    case Ask::kHelp:
+      return Print(HelpText() + (typed->run.compat_horovod ? HorovodHelp() : ""));
+    case Ask::kVersion:
+      return Print(absl::StrCat("hvdrun ", HVD_VERSION, "\n"));
+    case Ask::kCheckBuild:
+      return CheckBuild(world);
+    case Ask::kRun:
+      if (typed->run.command.empty()) return RefuseNoCommand(args);
+      break;
+    case Ask::kDryRun:
+      break;
+  }
+  return Plan(*typed, world);
+}
+
+}  // namespace hvd

@@ -1,0 +1,129 @@
+#include "cli/front/world.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <pwd.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "cli/front/bounded_file.h"
+
+namespace hvd {
+namespace {
+
+std::string HostName() {
+  std::array<char, 256> name = {};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+std::string FullHostName() {
+  addrinfo hints = {};
+  hints.ai_flags = AI_CANONNAME;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(HostName().c_str(), nullptr, &hints, &found) != 0) return "";
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
+  return found->ai_canonname == nullptr ? "" : found->ai_canonname;
+}
+
+std::string AddressText(const sockaddr* address) {
+  std::array<char, INET6_ADDRSTRLEN> text = {};
+  if (address != nullptr && address->sa_family == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(address);
+    inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
+  } else if (address != nullptr && address->sa_family == AF_INET6) {
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address);
+    inet_ntop(AF_INET6, &v6->sin6_addr, text.data(), text.size());
+  }
+  return text.data();
+}
+
+std::vector<std::string> OwnAddresses() {
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(first, freeifaddrs);
+  std::vector<std::string> addresses;
+  for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
+    const std::string text = AddressText(at->ifa_addr);
+    if (!text.empty()) addresses.push_back(text);
+  }
+  return addresses;
+}
+
+std::vector<int> OwnCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  }
+  return cores;
+}
+
+std::string UserName() {
+  const passwd* entry = getpwuid(geteuid());
+  return entry == nullptr ? "" : entry->pw_name;
+}
+
+// From the driver's own files, whose folders are named after the PCI bus; needs no library.
+std::vector<std::string> OwnGpus() {
+  std::error_code error;
+  std::vector<std::filesystem::path> folders;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", error)) {
+    folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end());
+  std::vector<std::string> uuids;
+  for (const std::filesystem::path& folder : folders) {
+    std::ifstream information(folder / "information");
+    for (std::string line; std::getline(information, line);) {
+      if (line.rfind("GPU UUID:", 0) == 0)
+        uuids.push_back(line.substr(line.find_last_of(" \t") + 1));
+    }
+  }
+  return uuids;
+}
+
+std::string WorkingDirectory() {
+  std::error_code error;
+  return std::filesystem::current_path(error).string();
+}
+
+std::filesystem::path ProgramDirectory() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+std::string LibraryPath() {
+  return (ProgramDirectory().parent_path() / "lib" / "libhvd.so.0").string();
+}
+
+}  // namespace
+
+FrontWorld ThisMachine() {
+  FrontWorld world;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    world.environment.emplace_back(*entry);
+  }
+  world.directory = WorkingDirectory();
+  world.program_directory = ProgramDirectory().string();
+  world.host_name = HostName();
+  world.addresses = OwnAddresses();
+  world.cores = OwnCores();
+  world.full_host_name = FullHostName;
+  world.user_name = UserName;
+  world.find_gpus = OwnGpus;
+  world.read_file = ReadBoundedFile;
+  world.file_exists = [](const std::string& path) { return access(path.c_str(), F_OK) == 0; };
+  world.probe_library = [] { return ProbeLibrary(LibraryPath()); };
+  return world;
+}
+
+}  // namespace hvd

@@ -1,0 +1,67 @@
+// Who waits for whom, out of the hosts' answers. Pure.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/job/stuck_work.h"
+#include "hostfile/topology.h"
+#include "hvd/v1/link_a.pb.h"
+
+namespace hvd {
+
+class StallBook {
+ public:
+  explicit StallBook(const Topology* topology) : topology_(topology) {}
+
+  // A new question to all hosts: earlier answers are forgotten.
+  void Begin();
+  bool asking() const { return asking_; }
+  void Answered(int host, const v1::HostPending& pending);
+  // Whether all of `hosts` have answered.
+  bool Complete(const std::vector<int>& hosts) const;
+
+  struct Report {
+    std::string text;     // empty: nobody is missing, and nothing stands still
+    double waited_s = 0;  // the longest
+  };
+  // Ends the question. A host that has not answered is said so. Tensors that have waited for less
+  // than `least_s` are left out.
+  Report End(double least_s);
+
+ private:
+  struct Tensor {
+    std::string what;
+    double waited_s = 0;
+    std::vector<int> have;     // ranks, sorted
+    std::vector<int> members;  // sorted; empty: all
+  };
+  using Key = std::pair<int, std::string>;  // set, name
+
+  // What is told, as it grows.
+  struct Telling {
+    Report report;
+    std::vector<int> ranks;  // to tell more of
+  };
+  // Tensors that wait for the same ranks, by these.
+  struct Group;
+  using Groups = std::map<std::vector<int>, Group>;
+
+  std::map<Key, Tensor> Merge() const;
+  bool IsExecuting(int host, uint32_t rank, int set) const;
+  std::set<int> SetsWithMissing(double least_s) const;
+  Groups GroupMissing(double least_s, const std::set<int>& but_sets) const;
+  void TellMissing(const Groups& groups, Telling* telling) const;
+  void TellStuck(const StuckWork& stuck, Telling* telling) const;
+  std::string Links(const StuckWork& stuck) const;
+  std::vector<int> Missing(const Tensor& tensor) const;
+  std::string Doing(int rank) const;
+
+  const Topology* const topology_;
+  bool asking_ = false;
+  PendingByHost answers_;
+};
+
+}  // namespace hvd

@@ -1,0 +1,230 @@
+#include "cli/reach/spawner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "base/file_limit.h"
+#include "cli/link/frame.h"
+
+namespace hvd {
+namespace {
+
+double Now() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec + now.tv_nsec * 1e-9;
+}
+
+struct ChildPlan {
+  const std::vector<std::string>& argv;
+  int link;
+  int errors;
+  pid_t parent;
+  rlimit files;
+};
+
+// Runs in the child, which is single-threaded. Never returns.
+[[noreturn]] void BecomeChild(const ChildPlan& plan) {
+  setsid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != plan.parent) _exit(127);  // it died before we asked
+  setrlimit(RLIMIT_NOFILE, &plan.files);
+  dup2(plan.link, 0);
+  dup2(plan.link, 1);
+  dup2(plan.errors, 2);
+  syscall(SYS_close_range, 3u, ~0u, 0u);
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  std::vector<char*> words;
+  for (const std::string& word : plan.argv) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  execvp(words[0], words.data());
+  const std::string failure =
+      absl::StrCat("hvdrun-cannot-execute: ", plan.argv[0], ": ", strerror(errno), "\n");
+  if (write(2, failure.data(), failure.size()) < 0) _exit(126);
+  _exit(127);
+}
+
+class Spawner {
+ public:
+  Spawner(const SpawnerPlan& plan, Descriptor driver) : plan_(plan), driver_(std::move(driver)) {}
+
+  void Run();
+
+ private:
+  struct Child {
+    pid_t pid;
+    Descriptor pidfd;
+  };
+
+  void Start(int host);
+  absl::string_view Make(int host, Frame* started);
+  void TakeFrames();
+  void Reap(int host);
+  void Tell(Frame frame);
+  void SendTold();
+  void Kill(const Child& child, bool with_children);
+  void KillAll();
+
+  const SpawnerPlan& plan_;
+  const rlimit files_ = RaiseFileLimit();  // the person's own, which our children get
+  Descriptor driver_;
+  bool driver_gone_ = false;
+  double kill_at_ = 0;             // once the driver is gone
+  std::map<int, Child> children_;  // by host
+  std::deque<Frame> told_;         // for the driver, not sent yet
+};
+
+void Spawner::Run() {
+  const int first = std::min<int>(plan_.argv.size(), kStartsAtOnce);
+  for (int host = 0; host < first; ++host) Start(host);
+  while (!driver_gone_ || !children_.empty()) {
+    std::vector<pollfd> waits;
+    std::vector<int> hosts;
+    waits.push_back({driver_gone_ ? -1 : driver_.get(),
+                     static_cast<short>(POLLIN | (told_.empty() ? 0 : POLLOUT)), 0});
+    for (const auto& [host, child] : children_) {
+      waits.push_back({child.pidfd.get(), POLLIN, 0});
+      hosts.push_back(host);
+    }
+    const double left = std::max(0.0, kill_at_ - Now());
+    const int timeout = driver_gone_ ? static_cast<int>(left * 1000) + 1 : -1;
+    if (poll(waits.data(), waits.size(), timeout) < 0 && errno != EINTR) return KillAll();
+    for (size_t i = 0; i < hosts.size(); ++i) {
+      if (waits[i + 1].revents) Reap(hosts[i]);
+    }
+    if (waits[0].revents & POLLOUT) SendTold();
+    if (waits[0].revents & ~POLLOUT) TakeFrames();
+    if (driver_gone_ && Now() >= kill_at_) KillAll();
+  }
+}
+
+void Spawner::TakeFrames() {
+  for (;;) {
+    Frame frame;
+    const FrameResult result = ReceiveFrame(driver_.get(), &frame);
+    if (result == FrameResult::kWouldBlock) return;
+    if (result == FrameResult::kGone) {
+      // The children have seen the end of their link, too: daemons stop their ranks with grace.
+      driver_gone_ = true;
+      told_.clear();
+      kill_at_ = Now() + plan_.patience_s;
+      return;
+    }
+    const int host = static_cast<int>(frame.index);
+    if (frame.kind == FrameKind::kStart && host < static_cast<int>(plan_.argv.size())) Start(host);
+    const auto child = children_.find(host);
+    if (frame.kind == FrameKind::kKill && child != children_.end()) Kill(child->second, frame.end);
+  }
+}
+
+void Spawner::Start(int host) {
+  if (children_.count(host) != 0) return;
+  Frame frame;
+  frame.kind = FrameKind::kStarted;
+  frame.index = host;
+  const absl::string_view failed = Make(host, &frame);
+  if (!failed.empty()) {
+    frame = Frame();
+    frame.kind = FrameKind::kFailed;
+    frame.index = host;
+    frame.text = absl::StrCat(failed, ": ", strerror(errno));
+  }
+  Tell(std::move(frame));
+}
+
+// Returns what failed, with errno; empty for success.
+absl::string_view Spawner::Make(int host, Frame* started) {
+  int link[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, link) != 0) return "socketpair";
+  Descriptor ours(link[0]), theirs(link[1]);
+  int errors[2];
+  if (pipe2(errors, O_CLOEXEC) != 0) return "pipe";
+  Descriptor errors_read(errors[0]), errors_write(errors[1]);
+  // The child's ends stay blocking; ours are flags of other open files.
+  fcntl(ours.get(), F_SETFL, O_NONBLOCK);
+  fcntl(errors_read.get(), F_SETFL, O_NONBLOCK);
+  const ChildPlan child = {plan_.argv[host], theirs.get(), errors_write.get(), getpid(), files_};
+  const pid_t pid = fork();
+  if (pid < 0) return "fork";
+  if (pid == 0) BecomeChild(child);
+  Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd.valid()) {
+    const int error = errno;
+    kill(pid, SIGKILL);  // our own child, not reaped yet: the number is still its
+    waitpid(pid, nullptr, 0);
+    errno = error;
+    return "pidfd_open";
+  }
+  children_[host] = {pid, std::move(pidfd)};
+  started->fds.push_back(std::move(ours));
+  started->fds.push_back(std::move(errors_read));
+  return {};
+}
+
+void Spawner::Reap(int host) {
+  Child& child = children_[host];
+  int status = 0;
+  const pid_t reaped = waitpid(child.pid, &status, WNOHANG);
+  // Its pidfd has told that it is over; who has taken its status does not matter.
+  if (reaped != child.pid && !(reaped < 0 && errno == ECHILD)) return;
+  children_.erase(host);
+  Frame frame;
+  frame.kind = FrameKind::kExited;
+  frame.index = host;
+  frame.number = status;
+  Tell(std::move(frame));
+}
+
+void Spawner::Tell(Frame frame) {
+  if (driver_gone_) return;
+  told_.push_back(std::move(frame));
+  SendTold();
+}
+
+void Spawner::SendTold() {
+  while (!told_.empty()) {
+    if (SendFrame(driver_.get(), told_.front()) == FrameResult::kWouldBlock) return;
+    told_.pop_front();
+  }
+}
+
+void Spawner::Kill(const Child& child, bool with_children) {
+  syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0);
+  // It leads a group of its own, and keeps its number until we reap it. Never so with a daemon
+  // whose ranks run: its shim must live on to end them.
+  if (with_children) kill(-child.pid, SIGKILL);
+}
+
+void Spawner::KillAll() {
+  for (auto& [host, child] : children_) {
+    Kill(child, false);
+    waitpid(child.pid, nullptr, 0);
+  }
+  children_.clear();
+  driver_gone_ = true;
+}
+
+}  // namespace
+
+void RunSpawner(const SpawnerPlan& plan, Descriptor driver) {
+  Spawner(plan, std::move(driver)).Run();
+}
+
+}  // namespace hvd

@@ -1,0 +1,127 @@
+#include "cli/reach/ssh_command.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cli/reach/ssh_words.h"
+
+namespace hvd {
+namespace {
+
+// $1: hvdrun's own hvdd, $2: the one under --prefix (either may be empty), then hvdd's arguments.
+// Holds no single quote, backslash, exclamation mark or newline, so that every login shell passes
+// it on.
+constexpr const char* kFindAndRun =
+    "a=$1; b=$2; shift 2; echo hvdrun-is-logged-in; "
+    "if [ -n \"$a\" ] && [ -x \"$a\" ]; then exec \"$a\" \"$@\"; fi; "
+    "c=$(command -v hvdd) && exec \"$c\" \"$@\"; "
+    "if [ -n \"$b\" ] && [ -x \"$b\" ]; then exec \"$b\" \"$@\"; fi; "
+    "echo \"hvdd-not-found: PATH=$PATH\" >&2; exit 127";
+
+std::vector<std::string> HvddArguments(const RunOptions& options, const DaemonStart& start) {
+  static constexpr const char* kLevels[] = {"auto", "namespace", "cgroup", "subreaper"};
+  std::vector<std::string> arguments = {"--marker", start.marker};
+  if (options.containment > 0 && options.containment < 4) {
+    arguments.push_back("--containment");
+    arguments.push_back(kLevels[options.containment]);
+  }
+  return arguments;
+}
+
+std::string PrefixHvdd(const RunOptions& options) {
+  return options.prefix.empty() ? "" : absl::StrCat(options.prefix, "/bin/hvdd");
+}
+
+std::string SshDestination(const HostSlots& host) {
+  return host.user.empty() ? host.name : absl::StrCat(host.user, "@", host.name);
+}
+
+std::vector<std::string> SshArgv(const RunOptions& options, const HostSlots& host) {
+  // A little less than our own patience, so that ssh's words come before ours.
+  const int patience = std::max(1, static_cast<int>(std::ceil(options.start_timeout_s)) - 1);
+  std::vector<std::string> argv = {"ssh", "-T", "-x"};
+  for (const char* option :
+       {"BatchMode=yes", "ControlMaster=no", "ControlPath=none", "RemoteCommand=none",
+        "ClearAllForwardings=yes", "PermitLocalCommand=no"}) {
+    argv.push_back("-o");
+    argv.push_back(option);
+  }
+  argv.push_back("-o");
+  argv.push_back(absl::StrCat("ConnectTimeout=", patience));
+  const int port = host.port != 0 ? host.port : options.ssh_port;
+  if (port != 0) {
+    argv.push_back("-p");
+    argv.push_back(std::to_string(port));
+  }
+  if (!options.ssh_identity.empty()) {
+    argv.push_back("-i");
+    argv.push_back(options.ssh_identity);
+  }
+  argv.push_back("--");
+  argv.push_back(SshDestination(host));
+  return argv;
+}
+
+std::vector<std::string> LocalArgv(const RunOptions& options, const DaemonStart& start) {
+  std::vector<std::string> argv = {start.own_hvdd};
+  if (!start.own_hvdd_exists) {
+    argv = {"/bin/sh", "-c", kFindAndRun, "hvdrun", start.own_hvdd, PrefixHvdd(options)};
+  }
+  for (std::string& argument : HvddArguments(options, start)) argv.push_back(std::move(argument));
+  return argv;
+}
+
+}  // namespace
+
+std::string WhereHvddIsSought(const RunOptions& options, const DaemonStart& start) {
+  std::string places = QuotesInAnyShell(start.own_hvdd)
+                           ? absl::StrCat(start.own_hvdd, ", then the PATH of its login shell")
+                           : std::string("the PATH of its login shell");
+  if (!options.prefix.empty()) absl::StrAppend(&places, ", then ", PrefixHvdd(options));
+  return places;
+}
+
+std::string RemoteCommand(const RunOptions& options, const DaemonStart& start) {
+  std::vector<std::string> words = {start.own_hvdd, PrefixHvdd(options)};
+  for (std::string& word : words) {
+    if (!QuotesInAnyShell(word)) word.clear();
+  }
+  for (std::string& argument : HvddArguments(options, start)) words.push_back(std::move(argument));
+  for (std::string& word : words) word = QuoteForAnyShell(word);
+  return absl::StrCat("exec /bin/sh -c ", QuoteForAnyShell(kFindAndRun), " hvdrun ",
+                      absl::StrJoin(words, " "));
+}
+
+std::string ShortCommand(const RunOptions& options, int host) {
+  if (options.is_local[host]) return "hvdd";
+  const HostSlots& target = options.host_of[host];
+  const int port = target.port != 0 ? target.port : options.ssh_port;
+  const bool is_ssh = options.rsh_agent.empty();
+  return absl::StrCat(is_ssh ? "ssh" : options.rsh_agent,
+                      is_ssh && port != 0 ? absl::StrCat(" -p ", port) : "", " ",
+                      SshDestination(target), " hvdd");
+}
+
+absl::StatusOr<std::vector<std::string>> DaemonArgv(const RunOptions& options,
+                                                    const DaemonStart& start, int host) {
+  if (options.is_local[host]) return LocalArgv(options, start);
+  const HostSlots& target = options.host_of[host];
+  std::vector<std::string> argv;
+  if (options.rsh_agent.empty()) {
+    argv = SshArgv(options, target);
+  } else {
+    absl::StatusOr<std::vector<std::string>> words = SplitShellWords(options.rsh_agent);
+    if (!words.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--rsh-agent: ", words.status().message()));
+    }
+    if (words->empty()) return absl::InvalidArgumentError("--rsh-agent names no command");
+    argv = *std::move(words);
+    argv.push_back(SshDestination(target));
+  }
+  argv.push_back(RemoteCommand(options, start));
+  return argv;
+}
+
+}  // namespace hvd

@@ -1,0 +1,31 @@
+// How a daemon is started on a host: argv of the remote shell, or of hvdd itself. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/front/words/run_options.h"
+
+namespace hvd {
+
+struct DaemonStart {
+  std::string marker;           // see proto/hello.h
+  std::string own_hvdd;         // where hvdrun's own hvdd lies: tried first on every host
+  bool own_hvdd_exists = true;  // here; a local host falls back to PATH and --prefix otherwise
+};
+
+// Places that a host is searched for hvdd, in order, in words for messages.
+std::string WhereHvddIsSought(const RunOptions& options, const DaemonStart& start);
+
+// The command string for a host's login shell, whichever that is.
+std::string RemoteCommand(const RunOptions& options, const DaemonStart& start);
+
+// How host `host` is reached, as one would say it: "ssh -p 2222 me@host1 hvdd", "hvdd" here.
+std::string ShortCommand(const RunOptions& options, int host);
+
+// argv for host `host` (index into options.topology.hosts()).
+absl::StatusOr<std::vector<std::string>> DaemonArgv(const RunOptions& options,
+                                                    const DaemonStart& start, int host);
+
+}  // namespace hvd

@@ -1,0 +1,137 @@
+#include "cli/report/verdict_advice.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace hvd {
+namespace {
+
+std::string AfterSignal(const v1::RankExited& exit, const std::string& host) {
+  switch (exit.signal()) {
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGILL:
+    case SIGFPE:
+    case SIGABRT:
+    case SIGTRAP:
+    case SIGSYS:
+      return exit.core_dumped()
+                 ? absl::StrCat("open its core file on ", host, " with a debugger")
+                 : "for the place in the program, allow core files (ulimit -c unlimited) or, in "
+                   "Python, set PYTHONFAULTHANDLER=1, and run it again";
+    case SIGXCPU:
+      return "raise the limit of its time (ulimit -t)";
+    case SIGXFSZ:
+      return "raise the limit of its files' sizes (ulimit -f)";
+    default:
+      break;
+  }
+  if (exit.out_of_memory()) {
+    return "give each rank less to hold (a smaller batch), or run fewer ranks on the host";
+  }
+  return absl::StrCat("find who killed it on ", host,
+                      ": a person, the batch system or the kernel (dmesg)");
+}
+
+bool LacksHorovod(const v1::RankExited& exit) {
+  return std::any_of(exit.last_lines().begin(), exit.last_lines().end(), [](const auto& line) {
+    return absl::StrContains(line, "No module named 'horovod'");
+  });
+}
+
+std::string WithoutHorovod(const JobFacts& facts, const std::string& host) {
+  if (!facts.compat_horovod) {
+    return "hvd can answer in horovod's place: give hvdrun --compat horovod";
+  }
+  return absl::StrCat(
+      "its Python has not read the first folder of PYTHONPATH, which has hvd's "
+      "sitecustomize.py: is hvd on ",
+      host,
+      " where it is here (or where --prefix says), and is Python started "
+      "without -I, -E and -S?");
+}
+
+std::string AfterRank(const JobFacts& facts, int rank) {
+  const RankFact& fact = facts.ranks[rank];
+  const v1::RankExited& exit = fact.exit;
+  const std::string& host = facts.topology.hosts()[facts.topology.place(rank).host].name;
+  if (fact.early) {
+    return exit.joined() ? "let every rank run as many steps, or call hvd_join when it has no more"
+                         : "let every rank call hvd_init, or none of them";
+  }
+  if (fact.worker.pid() != 0 && !OwnEndSaysMore(fact)) {
+    v1::RankExited end;
+    end.set_signal(fact.worker.signal());
+    end.set_core_dumped(fact.worker.core_dumped());
+    if (end.signal() != 0) return AfterSignal(end, host);
+    return "let the wrapper end with its worker (exec), or print what it says";
+  }
+  if (fact.phase != RankFact::kExited || !fact.broke.empty()) return "";
+  if (!exit.exec_error().empty()) {
+    const bool said = absl::StrContains(exit.exec_error(), "next:") ||
+                      absl::StrContains(exit.exec_error(), "write ./");
+    return said || exit.exit_code() != 127
+               ? ""
+               : "give the command's whole path, or install it on every host";
+  }
+  if (exit.signal() != 0) return AfterSignal(exit, host);
+  if (LacksHorovod(exit)) return WithoutHorovod(facts, host);
+  return exit.last_lines_size() > 0
+             ? ""
+             : absl::StrCat("it has printed nothing; run the command alone on ", host,
+                            " to see why it ends so");
+}
+
+std::string AfterEnding(Ending ending) {
+  switch (ending) {
+    case Ending::kTimedOut:
+      return "give it longer (--timeout), if it was not stuck";
+    case Ending::kStalled:
+      return "let all ranks ask for the same tensors, or wait longer "
+             "(--stall-check-shutdown-time-seconds)";
+    case Ending::kNotJoined:
+      return "let every rank call hvd_init, or give slow ones longer (--start-timeout)";
+    case Ending::kHungUp:
+      return "start it under nohup, tmux or screen if it shall outlive the terminal";
+    case Ending::kPaused:
+      return "let hvdrun run; a longer --lease bears longer pauses";
+    case Ending::kConsoleLost:
+    case Ending::kSpawnerLost:
+      return "find who killed it here: a person, the batch system or the kernel (dmesg)";
+    case Ending::kNone:
+    case Ending::kInterrupted:
+    case Ending::kTerminated:
+    case Ending::kOutputGone:
+      return "";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string NextStep(const JobFacts& facts, const Verdict& verdict) {
+  switch (verdict.kind) {
+    case Verdict::kRank:
+      return AfterRank(facts, verdict.index);
+    case Verdict::kEnding:
+      return AfterEnding(facts.ending);
+    case Verdict::kHost: {
+      const HostFact& host = facts.hosts[verdict.index];
+      if (host.fault != HostFact::kLost || !host.remedy.empty()) return "";
+      const std::string& name = facts.topology.hosts()[verdict.index].name;
+      return absl::StrCat("find out what became of ", name,
+                          ": is it up, does the network reach it, was hvdd killed there (dmesg)?");
+    }
+    case Verdict::kLostOutput:
+      return "give it a reader that reads or a disk with room; --output-filename DIR keeps all "
+             "output in files";
+    default:
+      return "";
+  }
+}
+
+}  // namespace hvd

@@ -1,0 +1,19 @@
+// The verdict in words: one screen. Pure.
+#pragma once
+
+#include <string>
+
+#include "cli/report/verdict.h"
+
+namespace hvd {
+
+// Empty for a success and for an ending that wants no words (nobody reads our stdout).
+std::string RenderVerdict(const JobFacts& facts, const Verdict& verdict);
+
+// Who is where and in which state: shown at the first Ctrl-C.
+std::string RenderStates(const JobFacts& facts);
+
+// "rank 3 on host1"
+std::string NameRank(const JobFacts& facts, int rank);
+
+}  // namespace hvd

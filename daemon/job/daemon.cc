@@ -1,0 +1,199 @@
+#include "daemon/job/daemon.h"
+
+#include <sys/wait.h>
+
+#include <csignal>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace hvd {
+namespace {
+
+constexpr auto kFilePatience = std::chrono::seconds(2);
+
+}  // namespace
+
+Daemon::Daemon(absl::StatusOr<ShimProcess> shim, std::function<void(v1::Event)> emit,
+               Clock::duration launch_patience)
+    : emit_(std::move(emit)), launch_patience_(launch_patience) {
+  if (shim.ok()) {
+    lease_.emplace(shim->lease.get());
+    supervisor_ = std::make_unique<Supervisor>(
+        *std::move(shim), &loop_,
+        Supervisor::Handlers{[this](const ShimReport& report) { OnReport(report); },
+                             [this](const std::string& how) { OnShimLost(how); }});
+  } else {
+    no_shim_ = shim.status();
+  }
+  AwaitLaunch();
+}
+
+// A driver that is there may wait for its other hosts for as long as its --start-timeout says.
+void Daemon::AwaitLaunch() {
+  if (plan_.has_value()) return;
+  const TimePoint until = heard_.load() + launch_patience_;
+  if (until <= Clock::now()) return LoseDriver("no launch came, nor any other word of hvdrun's");
+  loop_.At(until, [this] { AwaitLaunch(); });
+}
+
+// ---- from other threads ----
+
+void Daemon::Receive(v1::Command command) {
+  loop_.Post([this, command = std::move(command)] { Handle(command); });
+}
+
+void Daemon::DriverGone(std::string why) {
+  loop_.Post([this, why = std::move(why)] { LoseDriver(why); });
+}
+
+void Daemon::Echoed(TimePoint sent) {
+  heard_ = sent;
+  if (lease_.has_value()) lease_->Renew(sent);
+}
+
+void Daemon::Run() {
+  loop_.Run();
+  if (supervisor_ != nullptr) supervisor_->End();
+  if (relay_ != nullptr) relay_->FinishFiles(Clock::now() + kFilePatience);
+}
+
+// ---- commands ----
+
+void Daemon::Handle(const v1::Command& command) {
+  switch (command.kind_case()) {
+    case v1::Command::kLaunch:
+      return Launch(command.launch());
+    case v1::Command::kEpochTable:
+      if (links_ != nullptr) links_->TableCame(command.epoch_table());
+      return;
+    case v1::Command::kEpochGo:
+      if (links_ != nullptr) links_->GoCame(command.epoch_go().epoch());
+      return;
+    case v1::Command::kEpochAbort:
+      if (links_ == nullptr) return;
+      return links_->Abort(command.epoch_abort().epoch(), command.epoch_abort().cause());
+    case v1::Command::kSignal:
+      if (!plan_.has_value() || supervisor_ == nullptr) return;
+      for (int rank = 0; rank < plan_->local_size; ++rank) {
+        supervisor_->Signal(rank, command.signal().signal());
+      }
+      return;
+    case v1::Command::kStop:
+      return BeginStop(command.stop().kill(), command.stop().cause());
+    case v1::Command::kStdinChunk:
+      if (relay_ == nullptr) return;
+      return relay_->FeedStdin(command.stdin_chunk().data(), command.stdin_chunk().end());
+    case v1::Command::kSetTimeline:
+      if (links_ != nullptr) links_->SetTimeline(command.set_timeline());
+      return;
+    case v1::Command::kAskPending:
+      if (links_ != nullptr) links_->AskPending();
+      return;
+    case v1::Command::KIND_NOT_SET:
+      return;
+  }
+}
+
+// ---- what the shim says ----
+
+void Daemon::OnReport(const ShimReport& report) {
+  switch (report.tell) {
+    case ShimTell::kStarted:
+      return OnStarted(report.rank, report.pid);
+    case ShimTell::kSpawnFailed: {
+      const std::string text = absl::StrCat(plan_->host_name, ": ", report.text);
+      if (!std::exchange(launch_failed_, true)) FailLaunch(report.status, text);
+      table_->NeverStarted(report.rank, report.status, text);
+      return OnEnded(report.rank, "never started");
+    }
+    case ShimTell::kExited: {
+      const bool killed = WIFSIGNALED(report.status) && WTERMSIG(report.status) == SIGKILL;
+      const bool by_us = stop_.has_value() && stop_->begun();
+      table_->Exited(report.rank, report.status, killed && !by_us && oom_->StruckSince());
+      return OnEnded(report.rank, DescribeEnd(report.status));
+    }
+    case ShimTell::kEmpty:
+      return NoteEmpty();
+    case ShimTell::kSurvivors:
+      return FinishStop(report.status);
+    case ShimTell::kReady:
+    case ShimTell::kFailed:
+      return;  // said once, at the start
+  }
+}
+
+void Daemon::OnStarted(int rank, int pid) {
+  table_->Started(rank, pid);
+  links_->RankStarted(rank, pid);
+  v1::Event event;
+  event.mutable_rank_started()->set_rank(plan_->first_rank + rank);
+  event.mutable_rank_started()->set_pid(pid);
+  Emit(std::move(event));
+}
+
+// Link B first: it aborts the epoch at once. The rest of the rank's end comes from it and the
+// relay.
+void Daemon::OnEnded(int rank, const std::string& how) {
+  ended_[rank] = Clock::now();
+  links_->RankEnded(rank, how, [this, rank](const LinkFacts& facts) {
+    loop_.Post([this, rank, facts] {
+      table_->LinkSpoke(rank, facts);
+      TellEnd(rank);
+    });
+  });
+  relay_->RankGone(rank);
+}
+
+void Daemon::TellEnd(int rank) {
+  const std::optional<RankEnd> end = table_->TakeEnd(rank);
+  if (!end.has_value()) return;
+  v1::Event event;
+  v1::RankExited& exited = *event.mutable_rank_exited();
+  exited.set_rank(plan_->first_rank + rank);
+  exited.set_pid(end->pid);
+  exited.set_exit_code(end->exit_code);
+  exited.set_signal(end->signal);
+  exited.set_core_dumped(end->core_dumped);
+  exited.set_out_of_memory(end->out_of_memory);
+  // The kernel ends ranks before hvdd hears of the end of the shim that takes them along.
+  exited.set_after_abort(end->link.after_abort || shim_lost_);
+  exited.set_aborted(end->link.aborted.cause);
+  if (end->link.aborted.rank >= 0) exited.set_abort_rank(end->link.aborted.rank);
+  for (const std::string& line : end->last_lines) exited.add_last_lines(line);
+  exited.set_activity(end->link.activity);
+  exited.set_joined(end->link.joined);
+  exited.set_left(end->link.left);
+  exited.set_refused(end->link.refused);
+  exited.set_exec_error(end->exec_error);
+  exited.set_told_after_us(
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - ended_[rank]).count());
+  const RankTotals& counts = end->link.counts;
+  exited.mutable_counts()->set_calls(counts.all_calls());
+  exited.mutable_counts()->set_bytes(counts.all_bytes());
+  exited.mutable_counts()->set_wait_ns(counts.wait_ns);
+  exited.mutable_counts()->set_came_last(counts.came_last);
+  exited.mutable_counts()->set_json(MetricsJson(counts));
+  Emit(std::move(event));
+  ++ends_told_;
+  MaybeFinish();
+}
+
+// ---- to the driver ----
+
+void Daemon::Notify(std::string text) {
+  v1::Event event;
+  event.mutable_notice()->set_text(std::move(text));
+  Emit(std::move(event));
+}
+
+void Daemon::Emit(v1::Event event) {
+  event.set_at_us(
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now().time_since_epoch())
+          .count());
+  emit_(std::move(event));
+}
+
+std::string Daemon::mark() const { return "HVD_JOB_MARK=" + job_; }
+
+}  // namespace hvd

@@ -1,0 +1,155 @@
+// The part of Daemon that ends the job here: when the driver asks, when the driver, its lease or
+// the shim is lost, or by a signal; and what is waited for until nobody is left to tell.
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/job/daemon.h"
+
+namespace hvd {
+namespace {
+
+// For our last words, which end the driver's link.
+constexpr auto kLeavePatience = std::chrono::seconds(1);
+
+}  // namespace
+
+// ---- why ----
+
+void Daemon::Leave(std::string why) {
+  loop_.Post([this, why = std::move(why)] {
+    if (std::exchange(leaving_, true)) return LoseDriver(why);
+    // Not when every rank has ended: then nobody loses anything.
+    const bool needed = !plan_.has_value() || ends_told_ < plan_->local_size;
+    needed ? FailLaunch(125, why) : Notify(why);
+    if (plan_.has_value() && !stopped_told_) BeginStop(false, why);
+    MaybeExit();
+  });
+}
+
+void Daemon::BeginLease(std::chrono::duration<double> length) {
+  lease_->Begin(Lease(Clock::now(), length));
+  supervisor_->LeaseChanged();
+  WatchLease();
+}
+
+// Beats renew it on their own thread; it is looked at when it would have ended.
+void Daemon::WatchLease() {
+  const TimePoint until = lease_->until();
+  if (until <= Clock::now()) {
+    v1::Event event;
+    event.mutable_lease_ended();  // heard by one that was only paused
+    Emit(std::move(event));
+    return LoseDriver("hvdrun has not been heard for the length of the lease");
+  }
+  loop_.At(until, [this] { WatchLease(); });
+}
+
+void Daemon::LoseDriver(const std::string& why) {
+  if (std::exchange(driver_gone_, true)) return;
+  if (plan_.has_value() && !stopped_told_) BeginStop(false, why);
+  MaybeExit();
+}
+
+void Daemon::OnShimLost(const std::string& how) {
+  shim_lost_ = true;
+  no_shim_ = absl::UnavailableError(absl::StrCat("the shim that holds the workers ", how));
+  if (!plan_.has_value()) return MaybeExit();
+  const std::string cause =
+      absl::StrCat(plan_->host_name, ": ", no_shim_.message(), "; its workers are ended");
+  links_->Stop(cause);
+  FailLaunch(125, cause);
+  const int left = supervisor_->Sweep(mark());
+  for (int rank = 0; rank < plan_->local_size; ++rank) {
+    if (table_->ended(rank)) continue;
+    table_->Exited(rank, SIGKILL, false);  // by the kernel or by the sweep
+    OnEnded(rank, "ended with its shim");
+  }
+  if (!stop_.has_value()) stop_.emplace(grace_);
+  stop_->Begin(Clock::now(), true);
+  stop_->Emptied();
+  FinishStop(left);
+}
+
+// ---- how ----
+
+void Daemon::BeginStop(bool kill, const std::string& cause) {
+  if (!stop_.has_value()) stop_.emplace(grace_);
+  if (links_ != nullptr) links_->Stop(cause);
+  Do(stop_->Begin(Clock::now(), kill));
+  if (supervisor_ != nullptr && !shim_lost_) {
+    // Awake and stopping: the shim leaves the grace to this process.
+    const auto grace = std::chrono::duration_cast<Clock::duration>(grace_);
+    lease_->FixForShim(Clock::now() + grace + std::chrono::seconds(2));
+    supervisor_->LeaseChanged();
+  }
+  if (empty_) Do(stop_->Emptied());
+}
+
+void Daemon::Do(StopPlan::Do what) {
+  switch (what) {
+    case StopPlan::Do::kNothing:
+      return;
+    case StopPlan::Do::kTermAll:
+      for (int rank = 0; plan_.has_value() && rank < plan_->local_size; ++rank) {
+        if (!table_->ended(rank)) supervisor_->Term(rank);
+      }
+      if (supervisor_ != nullptr) supervisor_->TermLeftovers();
+      return ArmStop();
+    case StopPlan::Do::kKillAll:
+      if (supervisor_ != nullptr) supervisor_->KillAll();
+      return ArmStop();
+    case StopPlan::Do::kCount:
+      return supervisor_ != nullptr ? supervisor_->CountAll() : FinishStop(0);
+    case StopPlan::Do::kDone:
+      return FinishStop(0);
+  }
+}
+
+void Daemon::ArmStop() {
+  loop_.Cancel(stop_timer_);
+  if (!stop_->deadline().has_value()) return;
+  stop_timer_ = loop_.At(*stop_->deadline(), [this] { Do(stop_->Due(Clock::now())); });
+}
+
+// The shim has no descendant. That counts once every rank's end is known: an early word may have
+// crossed a spawn.
+void Daemon::NoteEmpty() {
+  for (int rank = 0; plan_.has_value() && rank < plan_->local_size; ++rank) {
+    if (!table_->ended(rank)) return;
+  }
+  empty_ = true;
+  if (stop_.has_value()) Do(stop_->Emptied());
+}
+
+void Daemon::FinishStop(int survivors) {
+  loop_.Cancel(stop_timer_);
+  if (!survivors_.has_value()) survivors_ = survivors;
+  MaybeFinish();
+}
+
+// Stopped is the last word, after every rank's end; what cannot be killed is not waited for.
+void Daemon::MaybeFinish() {
+  if (!survivors_.has_value() || stopped_told_) return;
+  if (plan_.has_value() && table_.has_value() && *survivors_ == 0 &&
+      ends_told_ < plan_->local_size) {
+    return;
+  }
+  // A word about a file that hangs must come before the last one.
+  const bool all_told = plan_.has_value() && ends_told_ >= plan_->local_size;
+  if (all_told && relay_ != nullptr && relay_->open_files() > 0) return;
+  stopped_told_ = true;
+  v1::Event event;
+  event.mutable_stopped()->set_survivors(*survivors_);
+  Emit(std::move(event));
+  MaybeExit();
+}
+
+void Daemon::MaybeExit() {
+  if (plan_.has_value() && !stopped_told_) return;
+  if (driver_gone_) return loop_.Quit();
+  if (leaving_) loop_.At(Clock::now() + kLeavePatience, [this] { loop_.Quit(); });
+}
+
+}  // namespace hvd

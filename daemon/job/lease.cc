@@ -1,0 +1,52 @@
+#include "daemon/job/lease.h"
+
+namespace hvd {
+namespace {
+
+constexpr size_t kMostUnechoed = 4096;  // 17 minutes of silence, long after any lease
+// The shim outlives its lease by this much, so that an awake hvdd acts first.
+constexpr auto kShimSlack = std::chrono::milliseconds(250);
+
+}  // namespace
+
+uint64_t BeatBook::Send(TimePoint now) {
+  unechoed_.push_back({++last_, now});
+  if (unechoed_.size() > kMostUnechoed) unechoed_.pop_front();
+  return last_;
+}
+
+std::optional<TimePoint> BeatBook::Hear(uint64_t number, uint64_t echo) {
+  if (number > heard_) heard_ = number;
+  std::optional<TimePoint> sent;
+  while (!unechoed_.empty() && unechoed_.front().number <= echo) {
+    if (unechoed_.front().number == echo) sent = unechoed_.front().at;
+    unechoed_.pop_front();
+  }
+  return sent;
+}
+
+void RenewedLease::Begin(Lease lease) {
+  const std::lock_guard lock(mutex_);
+  lease_ = lease;
+  if (!fixed_) word_->Set(lease_->until() + kShimSlack);
+}
+
+void RenewedLease::Renew(TimePoint echoed_beat_sent) {
+  const std::lock_guard lock(mutex_);
+  if (!lease_.has_value()) return;
+  lease_->Renew(echoed_beat_sent);
+  if (!fixed_) word_->Set(lease_->until() + kShimSlack);
+}
+
+TimePoint RenewedLease::until() const {
+  const std::lock_guard lock(mutex_);
+  return lease_.has_value() ? lease_->until() : TimePoint::max();
+}
+
+void RenewedLease::FixForShim(TimePoint until) {
+  const std::lock_guard lock(mutex_);
+  fixed_ = true;
+  word_->Set(until);
+}
+
+}  // namespace hvd

@@ -1,0 +1,43 @@
+// Which ranks of this host have come to a stop in a process set, and for how long. Pure. Out of
+// what the host page shows now and then; nothing of it needs a rank's help, so that one which is
+// stopped is found too.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/loop.h"
+
+namespace hvd {
+
+// A rank that has something under way in a process set.
+struct RankProgress {
+  int local_rank = 0;
+  int set = 0;
+  std::string what;
+  uint64_t work = 0;   // not 0: it executes what all have agreed on
+  uint64_t moves = 0;  // these grow as it gets on
+  uint64_t calls = 0;
+  double still_s = 0;  // filled in by the watch
+};
+
+class ProgressWatch {
+ public:
+  // The same, with how long each has not moved: at least that long, at most one look more.
+  std::vector<RankProgress> Take(std::vector<RankProgress> ranks, TimePoint now);
+
+ private:
+  struct Seen {
+    RankProgress last;
+    TimePoint since;
+  };
+  std::map<std::pair<int, int>, Seen> seen_;  // by local rank and set
+};
+
+// How long each process set has stood still: since its last rank moved.
+std::vector<double> StillBySet(const std::vector<RankProgress>& ranks);
+
+}  // namespace hvd

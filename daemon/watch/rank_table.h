@@ -1,0 +1,71 @@
+// What is known of each local rank, gathered from three sides: the shim (its process), the relay
+// (its output) and link B (its epoch). A rank's end is told when all three have spoken. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/page/rank_metrics.h"
+
+namespace hvd {
+
+// Why an epoch was aborted, as its ranks told one another.
+struct AbortWord {
+  std::string cause;  // empty: it was not
+  int rank = -1;      // the rank whose doing it was (AbortCause); a worker's word
+};
+
+// Link B's word on a rank whose process has ended.
+struct LinkFacts {
+  bool joined = false;
+  bool left = false;
+  bool refused = false;  // asked for an epoch that it did not get
+  bool after_abort = false;
+  AbortWord aborted;  // of its newest epoch
+  std::string activity;
+  RankTotals counts = {};  // of all its epochs
+};
+
+struct RankEnd {
+  int local_rank = 0;
+  int pid = 0;
+  int exit_code = 0;
+  int signal = 0;
+  bool core_dumped = false;
+  bool out_of_memory = false;
+  std::string exec_error;
+  std::vector<std::string> last_lines;
+  LinkFacts link;
+};
+
+class RankTable {
+ public:
+  explicit RankTable(int local_size) : ranks_(local_size) {}
+
+  void Started(int rank, int pid) { ranks_[rank].end.pid = pid; }
+  // `status` as wait4 gives it.
+  void Exited(int rank, int status, bool out_of_memory);
+  void NeverStarted(int rank, int exit_code, std::string why);
+  void Drained(int rank, std::vector<std::string> last_lines);
+  void LinkSpoke(int rank, LinkFacts facts);
+
+  bool ended(int rank) const { return ranks_[rank].process_ended; }
+  // The rank's whole end, once, as soon as nothing is missing.
+  std::optional<RankEnd> TakeEnd(int rank);
+
+ private:
+  struct Rank {
+    RankEnd end;
+    bool process_ended = false;
+    bool drained = false;
+    bool link_spoke = false;
+    bool taken = false;
+  };
+  std::vector<Rank> ranks_;
+};
+
+// "was killed by signal 9 (Killed)", "exited with code 7".
+std::string DescribeEnd(int status);
+
+}  // namespace hvd

@@ -1,0 +1,57 @@
+// Which tensors wait on this host, since when, and whether it is time to say so. Pure. The ranks'
+// answers come every now and then; what is in one answer and in the next has waited in between.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/loop.h"
+#include "proto/page/pending_list.h"
+
+namespace hvd {
+
+struct StallPolicy {
+  double warn_s = 0;   // 0: nobody looks
+  double abort_s = 0;  // 0: never
+};
+
+// One rank's answer for one process set.
+struct RankPending {
+  int local_rank = 0;
+  PendingList list;
+};
+
+// A tensor that some ranks of this host have submitted.
+struct WaitingTensor {
+  int set = 0;
+  std::string name;
+  std::string what;
+  double waited_s = 0;           // the longest of them
+  std::vector<int> local_ranks;  // that have submitted it
+  std::vector<int64_t> members;  // global ranks that must; empty: all
+};
+
+class StallWatch {
+ public:
+  explicit StallWatch(const StallPolicy& policy) : policy_(policy) {}
+
+  // How long to leave between two questions: a quarter of the nearer limit.
+  Clock::duration period() const;
+  // Longest first.
+  std::vector<WaitingTensor> Take(const std::vector<RankPending>& answers, TimePoint now);
+  // True when one of these waits is to be told: it has lasted for warn_s, a multiple of that, or
+  // abort_s since the last call.
+  bool Due(const std::vector<double>& waits_s, TimePoint now);
+
+ private:
+  using Key = std::tuple<int, int, uint64_t>;  // local rank, set, sequence
+
+  const StallPolicy policy_;
+  std::map<Key, TimePoint> since_;
+  TimePoint looked_;
+};
+
+}  // namespace hvd

@@ -1,0 +1,293 @@
+#include "runtime/api/bucket/bucket.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/printable.h"
+#include "runtime/api/bucket/copy.h"
+#include "runtime/api/calls.h"
+#include "runtime/api/process.h"
+#include "runtime/collective/collectives.h"
+
+namespace hvd {
+namespace {
+
+constexpr size_t kLine = 64;
+constexpr int kNamedMissing = 8;  // at most in one message
+
+}  // namespace
+
+Bucket::Bucket(BucketPlan plan, Options options)
+    : plan_(std::move(plan)),
+      options_(std::move(options)),
+      agreement_({&plan_, options_.dtype, options_.reduction.process_set, options_.name}) {
+  ready_.resize(plan_.views.size());
+  chunks_.resize(plan_.chunks.size());
+  ResetLocked();
+}
+
+absl::StatusOr<std::unique_ptr<Bucket>> Bucket::Create(BucketPlan plan, Options options) {
+  std::unique_ptr<Bucket> bucket(new Bucket(std::move(plan), std::move(options)));
+  if (bucket->Allocate()) return bucket;
+  return absl::ResourceExhaustedError("bucket " + ShownName(bucket->options_.name) +
+                                      ": no memory for its " + std::to_string(bucket->plan_.bytes) +
+                                      " bytes");
+}
+
+// In the arena, else where there is room: then the tensors are reduced as any others are.
+bool Bucket::Allocate() {
+  absl::StatusOr<void*> memory = Process::Get().arena().Allocate(plan_.bytes);
+  in_arena_ = memory.ok();
+  memory_ = static_cast<std::byte*>(in_arena_ ? *memory
+                                              : aligned_alloc(kLine, std::max(kLine, plan_.bytes)));
+  if (memory_ == nullptr) return false;
+  // What lies between the tensors is reduced with them: it must be numbers.
+  const size_t element = DtypeBytes(options_.dtype);
+  for (size_t i = 0; i < plan_.views.size(); ++i) {
+    const size_t end = plan_.views[i].offset + plan_.views[i].count * element;
+    const size_t next = i + 1 < plan_.views.size() ? plan_.views[i + 1].offset : plan_.bytes;
+    std::memset(memory_ + end, 0, next - end);
+  }
+  return true;
+}
+
+// The child of a fork has a copy, of which nothing is under way.
+Bucket::~Bucket() {
+  if (!Process::forked()) (void)Finish();
+  if (!in_arena_) {
+    free(memory_);
+  } else if (!Process::forked()) {
+    (void)Process::Get().arena().Free(memory_).ok();  // it is what Allocate gave
+  }
+}
+
+void* Bucket::View(int32_t index) const {
+  if (index < 0 || static_cast<size_t>(index) >= plan_.views.size()) return nullptr;
+  return memory_ + plan_.views[index].offset;
+}
+
+void Bucket::ResetLocked() {
+  ready_.assign(ready_.size(), false);
+  for (size_t i = 0; i < chunks_.size(); ++i) {
+    chunks_[i] = Chunk();
+    chunks_[i].missing = plan_.chunks[i].tensors;
+  }
+  agreement_.Forget();
+}
+
+hvd_status_t Bucket::SubmitLocked(size_t index) {
+  if (const hvd_status_t asked = agreement_.Ask(); asked != HVD_OK) return asked;
+  const int64_t shape[] = {static_cast<int64_t>(plan_.chunks[index].elements)};
+  hvd_tensor_t tensor = HVD_TENSOR_INIT;
+  tensor.data = memory_ + plan_.chunks[index].offset;
+  tensor.shape = shape;
+  tensor.ndim = 1;
+  tensor.dtype = options_.dtype;
+  hvd_options_t options = options_.reduction;
+  const std::string name = options_.name + "." + std::to_string(index);
+  options.name = name.c_str();
+  return hvd_allreduce_async(&tensor, &tensor, &options, &chunks_[index].handle);
+}
+
+hvd_status_t Bucket::CheckNotReadyLocked(int32_t index) const {
+  if (View(index) == nullptr) {
+    return Fail(HVD_ERR_INVALID, "bucket " + ShownName(options_.name) + " has no tensor " +
+                                     std::to_string(index) + "; it has " +
+                                     std::to_string(plan_.views.size()));
+  }
+  if (!ready_[index]) return HVD_OK;
+  return Fail(HVD_ERR_INVALID, "tensor " + std::to_string(index) + " of bucket " +
+                                   ShownName(options_.name) +
+                                   " is ready already; wait for the bucket before its next use");
+}
+
+hvd_status_t Bucket::Ready(int32_t index) {
+  if (Process::forked()) return NotInitialized();  // mutex_ may be held for ever
+  std::lock_guard<std::mutex> lock(mutex_);
+  const hvd_status_t checked = CheckNotReadyLocked(index);
+  return checked == HVD_OK ? ReadyLocked(static_cast<size_t>(index)) : checked;
+}
+
+hvd_status_t Bucket::ReadyLocked(size_t index) {
+  Chunk& chunk = chunks_[plan_.views[index].chunk];
+  if (chunk.missing == 1) {
+    const hvd_status_t submitted = SubmitLocked(plan_.views[index].chunk);
+    if (submitted != HVD_OK) return submitted;
+  }
+  --chunk.missing;
+  ready_[index] = true;
+  return HVD_OK;
+}
+
+hvd_status_t Bucket::Put(int32_t index, const hvd_tensor_t& source) {
+  if (Process::forked()) return NotInitialized();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const hvd_status_t checked = CheckNotReadyLocked(index);
+    if (checked != HVD_OK) return checked;
+  }
+  const size_t count = plan_.views[index].count;
+  const absl::Status copied =
+      CopyConverted(source, {View(index), options_.dtype, count},
+                    "tensor " + std::to_string(index) + " of bucket " + ShownName(options_.name));
+  return copied.ok() ? Ready(index) : Return(copied);
+}
+
+// HVD_ERR_INVALID names the tensors from `begin` to `end` - 1 that are not ready: `what` wants
+// them.
+hvd_status_t Bucket::MissingLocked(const std::string& what, size_t begin, size_t end) const {
+  std::string text;
+  int missing = 0;
+  for (size_t i = begin; i < end; ++i) {
+    if (ready_[i]) continue;
+    if (++missing <= kNamedMissing) text += (missing > 1 ? ", " : "") + std::to_string(i);
+  }
+  if (missing == 0) return HVD_OK;
+  if (missing > kNamedMissing) text += " and " + std::to_string(missing - kNamedMissing) + " more";
+  return Fail(HVD_ERR_INVALID, what + "bucket " + ShownName(options_.name) +
+                                   " cannot be waited for: not ready are " + text);
+}
+
+hvd_status_t Bucket::BeginWaitLocked() {
+  const hvd_status_t missing = MissingLocked("", 0, ready_.size());
+  if (missing != HVD_OK) return missing;
+  return plan_.views.empty() ? agreement_.Ask() : HVD_OK;  // another rank's may have tensors
+}
+
+hvd_status_t Bucket::Wait() {
+  if (Process::forked()) return NotInitialized();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (const hvd_status_t begun = BeginWaitLocked(); begun != HVD_OK) return begun;
+  }
+  // Until all are done, a tensor that is made ready again is refused.
+  const hvd_status_t status = Finish();
+  std::lock_guard<std::mutex> lock(mutex_);
+  ResetLocked();
+  return status;
+}
+
+// After a mismatch the wait ends what others wait for, and may block: its error counts more.
+hvd_status_t Bucket::WaitFor(int64_t microseconds, int32_t* done) {
+  if (Process::forked()) return NotInitialized();
+  const Clock::time_point end = EndOf(microseconds);
+  std::vector<hvd_handle_t> handles;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (const hvd_status_t begun = BeginWaitLocked(); begun != HVD_OK) return begun;
+    handles.push_back(agreement_.asked());
+    for (const Chunk& chunk : chunks_) handles.push_back(chunk.ended ? 0 : chunk.handle);
+  }
+  *done = Await(handles[0], end) ? 1 : 0;
+  if (*done == 0 || EndAgreement() != HVD_OK) return HVD_OK;
+  for (const hvd_handle_t handle : handles) {
+    if (!Await(handle, end)) *done = 0;
+  }
+  return HVD_OK;
+}
+
+hvd_status_t Bucket::WaitTensor(int32_t index, int64_t microseconds, int32_t* done) {
+  if (Process::forked()) return NotInitialized();
+  const Clock::time_point end = EndOf(microseconds);
+  hvd_handle_t asked = 0, handle = 0;
+  size_t chunk = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (View(index) == nullptr) return CheckNotReadyLocked(index);
+    chunk = plan_.views[index].chunk;
+    const size_t first = plan_.chunks[chunk].first;
+    const hvd_status_t missing = MissingLocked("tensor " + std::to_string(index) + " of ", first,
+                                               first + plan_.chunks[chunk].tensors);
+    if (missing != HVD_OK) return missing;
+    asked = agreement_.asked();
+    if (!chunks_[chunk].ended) handle = chunks_[chunk].handle;
+  }
+  *done = Await(asked, end) ? 1 : 0;
+  if (*done == 0) return HVD_OK;
+  if (const hvd_status_t agreed = EndAgreement(); agreed != HVD_OK) return agreed;
+  *done = Await(handle, end) ? 1 : 0;
+  return *done == 0 ? HVD_OK : EndChunk(chunk);
+}
+
+hvd_status_t Bucket::Reset() {
+  if (Process::forked()) return NotInitialized();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (std::find(ready_.begin(), ready_.end(), true) == ready_.end()) return HVD_OK;
+    for (size_t i = 0; i < ready_.size(); ++i) {
+      if (ready_[i]) continue;
+      std::memset(View(static_cast<int32_t>(i)), 0,
+                  plan_.views[i].count * DtypeBytes(options_.dtype));
+      if (const hvd_status_t made = ReadyLocked(i); made != HVD_OK) return made;
+    }
+  }
+  return Wait();
+}
+
+// True: it is done, or is none. What a wait for it says is told later.
+bool Bucket::Await(hvd_handle_t handle, Clock::time_point end) const {
+  if (handle == 0) return true;
+  const auto left =
+      std::chrono::duration_cast<std::chrono::microseconds>(end - Clock::now()).count();
+  int32_t done = 0;
+  const hvd_status_t status = hvd_wait_for(handle, std::max<int64_t>(left, 0), &done);
+  return status != HVD_OK || done != 0;
+}
+
+hvd_status_t Bucket::EndAgreement() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return agreement_.End();
+}
+
+hvd_status_t Bucket::EndChunk(size_t index) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Chunk& chunk = chunks_[index];
+  if (!chunk.ended && chunk.handle != 0) {
+    chunk.ended = true;
+    chunk.status = hvd_wait(chunk.handle);
+    if (chunk.status != HVD_OK) chunk.why = hvd_last_error();
+  }
+  return chunk.status == HVD_OK ? HVD_OK : Fail(chunk.status, chunk.why);
+}
+
+// Waits for all that is under way. The first error stays the thread's last; the agreement's says
+// most.
+hvd_status_t Bucket::Finish() {
+  std::vector<hvd_handle_t> handles;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    handles.push_back(agreement_.asked());
+    for (const Chunk& chunk : chunks_) handles.push_back(chunk.ended ? 0 : chunk.handle);
+  }
+  (void)Await(handles[0], Clock::time_point::max());
+  hvd_status_t first = EndAgreement();
+  std::string why = first != HVD_OK ? hvd_last_error() : "";
+  FillIn();
+  for (size_t i = 0; i < chunks_.size(); ++i) {
+    (void)Await(handles[i + 1], Clock::time_point::max());
+    const hvd_status_t status = EndChunk(i);
+    if (first != HVD_OK || status == HVD_OK) continue;
+    first = status;
+    why = hvd_last_error();
+  }
+  return first == HVD_OK ? HVD_OK : Fail(first, std::move(why));
+}
+
+// Other ranks have more chunks than this one and wait for it: an empty tensor under the name of
+// each ends that.
+void Bucket::FillIn() {
+  const int64_t nothing = 0;
+  hvd_tensor_t tensor = HVD_TENSOR_INIT;
+  tensor.shape = &nothing;
+  tensor.ndim = 1;
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.process_set = options_.reduction.process_set;
+  for (size_t i = plan_.chunks.size(); i < agreement_.most_chunks(); ++i) {
+    const std::string name = options_.name + "." + std::to_string(i);
+    options.name = name.c_str();
+    hvd_allreduce(&tensor, &tensor, &options);
+  }
+}
+
+}  // namespace hvd

@@ -1,0 +1,84 @@
+// A bucket of tensors that are reduced together, chunk by chunk, as they become ready: what is
+// behind hvd_bucket_*. Built over the public asynchronous calls.
+//
+// Threads: any may make tensors ready and wait for single ones; one at a time waits for all. The
+// memory stays where it is for the
+// bucket's life, also across hvd_shutdown and hvd_init.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "hvd/hvd.h"
+#include "runtime/api/bucket/agreement.h"
+#include "runtime/api/bucket/plan.h"
+
+namespace hvd {
+
+class Bucket {
+ public:
+  struct Options {
+    hvd_dtype_t dtype = HVD_FLOAT32;
+    hvd_options_t reduction = HVD_OPTIONS_INIT;  // its name is not used
+    std::string name;                            // the chunks' begins with it
+  };
+  // InvalidArgument when the tensors have more bytes than this host gives.
+  static absl::StatusOr<std::unique_ptr<Bucket>> Create(BucketPlan plan, Options options);
+  // Waits for what is under way.
+  ~Bucket();
+  Bucket(const Bucket&) = delete;
+  Bucket& operator=(const Bucket&) = delete;
+
+  // Null outside 0 to tensors - 1.
+  void* View(int32_t index) const;
+  // The C ABI's codes; the message is the thread's last error.
+  hvd_status_t Ready(int32_t index);
+  // Copies `source`, of as many elements, and makes the tensor ready.
+  hvd_status_t Put(int32_t index, const hvd_tensor_t& source);
+  hvd_status_t Wait();
+  // Whether Wait would not block, after so long at most.
+  hvd_status_t WaitFor(int64_t microseconds, int32_t* done);
+  // Whether the tensor is reduced, likewise, and how that went.
+  hvd_status_t WaitTensor(int32_t index, int64_t microseconds, int32_t* done);
+  // Ends a step of which only some tensors are ready.
+  hvd_status_t Reset();
+
+ private:
+  struct Chunk {
+    size_t missing = 0;       // tensors that are not ready
+    hvd_handle_t handle = 0;  // 0: not submitted
+    bool ended = false;
+    hvd_status_t status = HVD_OK;  // once it has ended
+    std::string why;
+  };
+  using Clock = std::chrono::steady_clock;
+
+  Bucket(BucketPlan plan, Options options);
+  bool Allocate();
+  void ResetLocked();
+  hvd_status_t CheckNotReadyLocked(int32_t index) const;
+  hvd_status_t ReadyLocked(size_t index);
+  hvd_status_t SubmitLocked(size_t chunk);
+  hvd_status_t MissingLocked(const std::string& what, size_t begin, size_t end) const;
+  hvd_status_t BeginWaitLocked();
+  bool Await(hvd_handle_t handle, Clock::time_point end) const;
+  // Once they are done. The error is the thread's last.
+  hvd_status_t EndAgreement();
+  hvd_status_t EndChunk(size_t chunk);
+  hvd_status_t Finish();
+  void FillIn();
+
+  const BucketPlan plan_;
+  const Options options_;
+  std::byte* memory_ = nullptr;
+  bool in_arena_ = false;
+  std::mutex mutex_;
+  std::vector<bool> ready_;    // guarded by mutex_, by tensor
+  std::vector<Chunk> chunks_;  // guarded by mutex_
+  BucketAgreement agreement_;  // guarded by mutex_
+};
+
+}  // namespace hvd

@@ -1,0 +1,16 @@
+// Recursive doubling: log2 n exchanges of everything, the lower group's sum first on both sides, so
+// that both get the same bits.
+#pragma once
+
+#include <vector>
+
+#include "runtime/collective/message/message_group.h"
+#include "runtime/collective/message/reduce.h"
+
+namespace hvd {
+
+// REQUIRES: size() > 1. `room` is resized to hold what a peer sends.
+absl::Status DoublingAllreduce(MessageGroup* group, const MessageReduce& reduce,
+                               std::vector<std::byte>* room);
+
+}  // namespace hvd

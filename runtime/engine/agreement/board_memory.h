@@ -1,0 +1,267 @@
+// How a board lies in the epoch's shared memory. Zeroed memory is an empty board. Pages that nobody
+// uses are never touched: the memory is sparse.
+//
+// It begins with room for some numbers, and grows by chunks as names need them, each as large as
+// all before it together: a number's chunk is the place of its highest bit. Chunks are pieces of a
+// SharedSpace. Whoever takes one publishes its place in the header; all others map it when they see
+// that (Follow). Nothing ever moves, and nothing is given back before the board's end.
+//
+// A chunk has a ring for the log as long as there are numbers with it. From a chunk's publication
+// on the log goes on in its ring; what was appended before stays in the others.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "proto/page/host_page.h"
+#include "runtime/engine/agreement/mark_word.h"
+#include "runtime/engine/request/request.h"
+#include "runtime/session/shared_space.h"
+
+namespace hvd {
+
+// Where one of the host's ranks has a tensor: offsets in its arena.
+struct HostBuffers {
+  int64_t input_at = -1, output_at = -1;
+};
+
+// A set of local ranks.
+struct RankSet {
+  uint64_t words[kMaxLocalRanks / 64];
+  void Add(int rank) { words[rank / 64] |= 1ull << (rank % 64); }
+  bool Has(int rank) const { return (words[rank / 64] >> (rank % 64)) & 1; }
+};
+
+inline constexpr int kMostBoardChunks = 24;
+
+// What is appended next: its place in the log, and the chunk in whose ring it lies. One word, so
+// that an appender learns both at once.
+class LogPlace {
+ public:
+  static constexpr uint64_t kNextChunk = 1ull << 56;
+
+  explicit LogPlace(uint64_t bits) : bits_(bits) {}
+  uint64_t seq() const { return bits_ & (kNextChunk - 1); }
+  int chunk() const { return static_cast<int>(bits_ >> 56); }
+
+ private:
+  uint64_t bits_;
+};
+
+struct BoardHeader {
+  // Guards the names (what an entry is called, the buckets) and what the comments say.
+  alignas(64) std::atomic<uint32_t> lock;
+  uint32_t used;           // entries ever taken, 1..used
+  uint32_t clock_hand;     // where the search for an idle entry goes on
+  uint32_t kept;           // entries that stay their names'
+  uint32_t joined_count;   // ranks that have joined in this round, and which; under the lock
+  int32_t last_joined;     // local rank
+  uint32_t join_number;    // the join's entry
+  uint64_t tenants;        // names ever given a number
+  uint64_t join_position;  // the log's end when the last rank joined, and owed nothing more
+  uint32_t owed;           // by those who have joined: Board::Join
+  RankSet joined;
+  RankSet left;                                  // under the lock
+  alignas(64) std::atomic<uint32_t> left_count;  // of `left`; every mark looks at it
+  std::atomic<uint32_t> room_wanted;             // the leader waits for a rank to advance
+  std::atomic<uint32_t> grown;                // chunks published, beyond the first; under the lock
+  alignas(64) std::atomic<uint64_t> log_end;  // a LogPlace
+  std::atomic<uint64_t> appended_bytes;       // of all tensors ever appended
+  std::atomic<uint64_t> closed_bytes;         // of those that batches hold
+  alignas(64) std::atomic<uint32_t> outbox;   // what was pushed last; 0: nothing
+  // By chunk, but the first.
+  alignas(64) std::atomic<uint64_t> chunk_at[kMostBoardChunks];
+  std::atomic<uint64_t> log_begin[kMostBoardChunks];  // 1 + the first in its ring; 0: to be written
+};
+
+struct BoardEntry {
+  static constexpr uint32_t kNameKept = 192;
+
+  alignas(64) std::atomic<uint64_t> word;  // a MarkWord
+  std::atomic<uint64_t> last_log_end;      // log position after its last run
+  // Under the header's lock.
+  uint32_t next;  // in its bucket
+  uint32_t bucket;
+  uint64_t hash_b;  // second hash of the whole name: stands for what exceeds kNameKept
+  uint64_t tenant;  // which name this is, of all ever given
+  uint32_t name_length;
+  bool kept;  // its name's for good
+  // What those who changed their request ask for: written under the lock; whoever claims the
+  // completion owns it until the entry is in the log.
+  int32_t proposed_rank, other_rank;  // local
+  bool mismatch;                      // `other` is set
+  RankSet changed;
+  RankSet neutral;    // ranks that have joined
+  uint64_t claimed;   // the complete MarkWord
+  uint32_t next_out;  // in the outbox, what was pushed before
+  // What the last run without an error was; a rank may rely on it until it marks again.
+  bool registered;
+  Signature agreed;
+  Signature proposed, other;
+  char name[kNameKept];
+};
+
+// What one rank marked, for those who need it. There are two a number and rank: a rank may mark the
+// next run while another still reads this one, but not the one after.
+struct MarkSlot {
+  int64_t rows;
+  HostBuffers buffers;
+};
+
+struct alignas(64) LogSlot {
+  std::atomic<uint64_t> published;  // its place in the log, counted from one
+  uint32_t number;
+  uint8_t run;
+  bool has_error, has_rows, has_buffers, is_join;
+  int32_t contributors;
+  uint32_t direct_number;
+  int64_t result;
+  uint64_t bytes;
+};
+
+struct alignas(64) BoardPosition {
+  std::atomic<uint64_t> executed;  // log entries
+  uint32_t next_out;               // of the rank's leave, as BoardEntry's
+};
+
+struct BoardShape {
+  int local_size = 1;
+  int world_size = 1;
+  uint32_t numbers = 0;  // at first; a power of two
+};
+
+// Addresses in a board's memory. Threads: any. A number or a place in the log that another thread
+// or rank has told of: Follow first.
+class BoardMemory {
+ public:
+  static constexpr size_t kTextBytes = 1536;
+
+  // Of what it has at first.
+  static size_t Bytes(const BoardShape& shape);
+  // `space` is borrowed; null: it cannot grow.
+  BoardMemory(void* memory, const BoardShape& shape, SharedSpace* space);
+
+  // Whether everything is mapped that has been published.
+  bool IsCurrent() const {
+    return header_->grown.load(std::memory_order_acquire) ==
+           mapped_.load(std::memory_order_acquire);
+  }
+  // Maps what is not. ResourceExhausted says size and limit.
+  absl::Status Follow();
+  bool MayGrow() const;
+  // Twice as many numbers. Where another rank was faster, or it fails, nothing has changed.
+  // `locked` calls what it is given under the board's lock, everything mapped; or not at all.
+  absl::Status Grow(absl::FunctionRef<void(absl::FunctionRef<void()>)> locked);
+  // Of a board that no rank here uses any more: what it has grown by.
+  void GiveGrown();
+
+  BoardHeader& header() const { return *header_; }
+  // 1..numbers() are there.
+  uint32_t numbers() const { return NumbersWith(mapped_.load(std::memory_order_acquire)); }
+  BoardEntry& entry(uint32_t number) const {
+    const At at = Find(number);
+    return at.chunk.entries[at.index];
+  }
+  int chunks() const { return static_cast<int>(mapped_.load(std::memory_order_acquire)) + 1; }
+  // Of the names that have a number of this chunk.
+  uint32_t& bucket(int chunk, uint64_t hash) const {
+    return chunks_[chunk].buckets[hash & (2 * chunks_[chunk].count - 1)];
+  }
+  uint32_t& bucket_of(uint32_t number, uint64_t hash) const {
+    return bucket(ChunkOf(number), hash);
+  }
+  BoardPosition& position(int local_rank) const { return positions_[local_rank]; }
+  // The rank has marked it and not executed it.
+  std::atomic<uint8_t>& outstanding(int local_rank, uint32_t number) const {
+    const At at = Find(number);
+    return at.chunk.outstanding[static_cast<size_t>(local_rank) * at.chunk.count + at.index];
+  }
+  MarkSlot& mark(uint32_t number, int run, int local_rank) const {
+    const At at = Find(number);
+    return at.chunk
+        .marks[(static_cast<size_t>(at.index) * 2 + run) * shape_.local_size + local_rank];
+  }
+  uint64_t log_end() const {
+    return LogPlace(header_->log_end.load(std::memory_order_acquire)).seq();
+  }
+  bool HasLogBegin(int chunk) const {
+    return chunk == 0 || header_->log_begin[chunk].load(std::memory_order_acquire) != 0;
+  }
+  LogSlot& slot(uint64_t seq) const { return slot(ChunkOfLog(seq), seq); }
+  LogSlot& slot(int chunk, uint64_t seq) const {
+    return chunks_[chunk].log[seq & (NumbersWith(static_cast<uint32_t>(chunk)) - 1)];
+  }
+  // Where the batch ends that begins there, once it is closed; what is no larger than `seq` is of
+  // the ring's last turn. Apart from the slots: who waits for it is not disturbed by who appends.
+  std::atomic<uint64_t>& batch_end(uint64_t seq) const {
+    const int chunk = ChunkOfLog(seq);
+    return chunks_[chunk].batch_ends[seq & (NumbersWith(static_cast<uint32_t>(chunk)) - 1)];
+  }
+  // Of a number's last run.
+  int64_t* rows(uint32_t number) const {
+    const At at = Find(number);
+    return at.chunk.rows + static_cast<size_t>(at.index) * shape_.world_size;
+  }
+  char* text(uint32_t number) const {
+    const At at = Find(number);
+    return at.chunk.text + at.index * kTextBytes;
+  }
+
+ private:
+  struct Chunk {
+    uint32_t first = 1, count = 0;  // numbers
+    uint32_t* buckets = nullptr;
+    BoardEntry* entries = nullptr;
+    std::atomic<uint8_t>* outstanding = nullptr;
+    MarkSlot* marks = nullptr;
+    LogSlot* log = nullptr;
+    std::atomic<uint64_t>* batch_ends = nullptr;
+    int64_t* rows = nullptr;
+    char* text = nullptr;
+    std::shared_ptr<std::byte> mapped;  // but the first's
+  };
+  struct At {
+    const Chunk& chunk;
+    uint32_t index;
+  };
+
+  uint32_t NumbersWith(uint32_t grown) const { return shape_.numbers << grown; }
+  int ChunkOf(uint32_t number) const { return std::bit_width((number - 1) >> shift_); }
+  // Few jobs have more names than there are numbers at first.
+  At Find(uint32_t number) const {
+    if (number <= shape_.numbers) [[likely]]
+      return {chunks_[0], number - 1};
+    const Chunk& chunk = chunks_[ChunkOf(number)];
+    return {chunk, number - chunk.first};
+  }
+  int ChunkOfLog(uint64_t seq) const {
+    for (uint32_t k = mapped_.load(std::memory_order_acquire); k > 0; --k) {
+      const uint64_t begin = header_->log_begin[k].load(std::memory_order_acquire);
+      if (begin != 0 && seq >= begin - 1) return static_cast<int>(k);
+    }
+    return 0;
+  }
+  void Publish(int chunk, uint64_t place);
+  static Chunk CountsOf(const BoardShape& shape, int k);
+  template <class Take>
+  static void PlaceChunk(const BoardShape& shape, Chunk* chunk, Take take);
+  static size_t ChunkBytes(const BoardShape& shape, int k);
+  void SetChunk(int k, std::byte* at);
+
+  const BoardShape shape_;
+  const int shift_;  // shape_.numbers as a power of two
+  SharedSpace* const space_;
+  BoardHeader* header_ = nullptr;
+  BoardPosition* positions_ = nullptr;
+  std::mutex mapping_;
+  std::atomic<uint32_t> mapped_{0};  // of header.grown; what is counted there does not change
+  Chunk chunks_[kMostBoardChunks];
+};
+
+}  // namespace hvd

@@ -1,0 +1,105 @@
+#include "runtime/engine/agreement/leader.h"
+
+#include <utility>
+
+#include "runtime/engine/agreement/agreement_words.h"
+
+namespace hvd {
+namespace {
+
+// Pokes at the transport to get an abort out; a dead peer must not hold it up.
+constexpr int kAbortProgress = 10000;
+
+FrameChannel::Message Shared(std::string bytes) {
+  return std::make_shared<const std::string>(std::move(bytes));
+}
+
+}  // namespace
+
+Leader::Leader(const LeaderParts& parts)
+    : parts_(parts), core_({parts.topology, parts.host, parts.board}) {
+  std::vector<int> hosts = core_.children();
+  if (!is_root()) hosts.insert(hosts.begin(), core_.parent());
+  for (const int host : hosts) {
+    const int rank = parts.topology->first_rank(host);
+    neighbours_.push_back(std::unique_ptr<Neighbour>(
+        new Neighbour{host, FrameChannel({.transport = parts.transport,
+                                          .peer = rank,
+                                          .channel = parts.channel,
+                                          .generation = parts.generation})}));
+  }
+}
+
+absl::StatusOr<bool> Leader::Step() {
+  for (auto& neighbour : neighbours_) {
+    if (absl::Status heard = Hear(neighbour.get()); !heard.ok()) return heard;
+  }
+  absl::StatusOr<LeaderCore::Turn> turn = core_.TakeTurn();
+  if (!turn.ok()) return turn.status();
+  // What has been marked after the end, a leave above all, must not be taken for its cause.
+  if (const HostPage& page = parts_.board->page(); page.aborted.load() != 0) {
+    SpreadAbort(CauseOf(page));
+    return absl::AbortedError(CauseOf(page).text);
+  }
+  if (turn->up) {
+    absl::Status sent = neighbours_.front()->channel.Send(Shared(EncodeAgreement(*turn->up)));
+    if (!sent.ok()) return sent;
+  }
+  for (const AgreementMessage& message : turn->down) {
+    if (absl::Status sent = SendDown(Shared(EncodeAgreement(message))); !sent.ok()) return sent;
+  }
+  return turn->appended;
+}
+
+absl::Status Leader::SendDown(const FrameChannel::Message& bytes) {
+  for (size_t i = is_root() ? 0 : 1; i < neighbours_.size(); ++i) {
+    if (absl::Status sent = neighbours_[i]->channel.Send(bytes); !sent.ok()) return sent;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Leader::Hear(Neighbour* neighbour) {
+  while (true) {
+    auto bytes = neighbour->channel.Receive();
+    if (!bytes.ok()) return bytes.status();
+    if (!bytes->has_value()) return absl::OkStatus();
+    const auto message = DecodeAgreement(**bytes);
+    if (!message.ok()) return message.status();
+    if (!message->aborted.empty()) SpreadAbort({message->aborted.c_str(), message->abort_rank});
+    absl::Status taken = core_.OnMessage(neighbour->host, *message);
+    if (!taken.ok()) return taken;
+  }
+}
+
+absl::StatusOr<bool> Leader::HasUnsent() {
+  if (core_.owes_bye()) return true;
+  for (auto& neighbour : neighbours_) {
+    const absl::StatusOr<bool> unsent = neighbour->channel.HasUnsent();
+    if (!unsent.ok() || *unsent) return unsent;
+  }
+  return false;
+}
+
+void Leader::SpreadAbort(const AbortCause& cause) {
+  if (abort_spread_) return;
+  abort_spread_ = true;
+  AgreementMessage message;
+  message.aborted = *cause.text == 0 ? "the epoch was aborted" : cause.text;
+  message.abort_rank = cause.rank;
+  const FrameChannel::Message bytes = Shared(EncodeAgreement(message));
+  for (auto& neighbour : neighbours_) {
+    if (!neighbour->channel.Send(bytes).ok()) return;
+  }
+  for (int i = 0; i < kAbortProgress; ++i) {
+    const absl::StatusOr<bool> unsent = HasUnsent();
+    if (!unsent.ok() || !*unsent) return;
+    parts_.transport->Progress();
+  }
+}
+
+absl::Status Leader::SayBye() {
+  core_.SayBye();
+  return absl::OkStatus();
+}
+
+}  // namespace hvd

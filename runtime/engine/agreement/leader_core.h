@@ -1,0 +1,136 @@
+// What a host's leader decides: merges what its host and the hosts below it in the tree ask for,
+// passes it up, and takes the root's batches into its board and down. Messages in, messages out: it
+// sends nothing itself and waits for nothing, so that a simulator runs the same code.
+//
+// Sources are who reports to this host: 0 its own board, then its children in order. The root (host
+// 0) decides what all sources have reported.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "hostfile/topology.h"
+#include "runtime/engine/agreement/agreement_words.h"
+#include "runtime/engine/agreement/board.h"
+#include "runtime/engine/agreement/tensor_table.h"
+
+namespace hvd {
+
+// The tree of hosts.
+struct LeaderTree {
+  static constexpr int kFanOut = 16;
+  static int Parent(int host, int fan_out) { return host == 0 ? -1 : (host - 1) / fan_out; }
+  static std::vector<int> Children(int host, int hosts, int fan_out);
+};
+
+struct LeaderCoreParts {
+  const Topology* topology = nullptr;  // borrowed
+  int host = 0;
+  Board* board = nullptr;  // borrowed: this host's leader's
+  int fan_out = LeaderTree::kFanOut;
+  uint32_t most_ids = 0;   // how many tensors the root remembers; 0: as many as its board numbers
+  uint64_t ids_given = 0;  // before the first: tests begin late
+};
+
+class LeaderCore {
+ public:
+  // What to send after a turn.
+  struct Turn {
+    bool appended = false;  // this host's log has grown
+    std::optional<AgreementMessage> up;
+    std::vector<AgreementMessage> down;  // to every child: one a batch
+  };
+
+  explicit LeaderCore(const LeaderCoreParts& parts);
+
+  // A message of the parent or of a child. An error (Aborted, or Internal for a message that makes
+  // no sense) ends the epoch.
+  absl::Status OnMessage(int from_host, const AgreementMessage& message);
+  // Takes what has completed on the board, and closes: the root a batch of all that is ready, the
+  // others one message of all that they have to report.
+  absl::StatusOr<Turn> TakeTurn();
+
+  // This host's ranks want nothing more. When all below have said so too, a turn says it upwards.
+  void SayBye() { wants_bye_ = true; }
+  bool HeardAllByes() const { return byes_ == static_cast<int>(children_.size()); }
+  bool owes_bye() const { return wants_bye_ && !said_bye_ && !is_root(); }
+
+  bool is_root() const { return parts_.host == 0; }
+  int parent() const { return LeaderTree::Parent(parts_.host, parts_.fan_out); }
+  const std::vector<int>& children() const { return children_; }
+
+  size_t known_ids() const { return tensors_.ids(); }
+
+  // Of a tensor that some sources have reported: the hosts whose subtrees have not; this host's own
+  // index for its board.
+  std::vector<int> MissingHosts(std::string_view name) const;
+
+ private:
+  struct Left {
+    int source = 0;
+    int rank = 0;
+    std::unordered_set<std::string> names;
+  };
+  struct Held {
+    LogEntry entry;
+    std::string name;  // not on the board yet: it has to be adopted
+  };
+
+  // Up (leader_core.cc).
+  absl::Status FromBelow(int source, const AgreementMessage& message);
+  absl::Status TakeBoard();
+  absl::Status OnReport(int source, LeaderTensor* tensor, UpReport report);
+  void Merge(LeaderTensor* tensor, UpReport* report);
+  absl::Status OnJoined(int source);
+  absl::Status OnLeft(int source, const LeftNote& left);
+  std::vector<std::string> StillToReport(int source, const std::vector<std::string>& names);
+  absl::Status CheckLeft(const LeaderTensor& tensor) const;
+  void FinishIfAll(LeaderTensor* tensor);
+  void ReportUp(LeaderTensor* tensor);
+  bool FitsHosts(const std::vector<int64_t>& rows) const;
+  int SourceOf(int host) const;
+  int SourceRank(int source) const;
+  uint32_t all_sources() const { return (2u << children_.size()) - 1; }
+
+  // Down (leader_down.cc).
+  absl::Status FromAbove(const AgreementMessage& message);
+  absl::Status CloseBatch();
+  Decision DecideTensor(LeaderTensor* tensor);
+  absl::Status Apply(const Decision& decision);
+  absl::Status AppendHeld();
+  std::vector<uint64_t> PickRetired();
+  void Retire(const std::vector<uint64_t>& ids);
+  void FinishRetiring();
+  size_t most_ids() const {
+    return parts_.most_ids != 0 ? parts_.most_ids : parts_.board->numbers();
+  }
+
+  const LeaderCoreParts parts_;
+  const std::vector<int> children_;
+  std::vector<int> below_;  // by source: ranks in its subtree
+  TensorTable tensors_;
+  uint32_t joined_ = 0;  // by source: all its ranks have joined
+  std::vector<Left> lefts_;
+  AgreementMessage up_;
+  std::vector<AgreementMessage> down_;
+
+  std::vector<LeaderTensor*> ready_;    // the root's: what the next batch holds
+  std::deque<std::vector<Held>> held_;  // batches that the board has no room for yet
+  bool appended_ = false;
+
+  uint64_t last_id_ = 0;  // the root's
+  uint64_t turn_ = 0;
+  uint64_t decided_ = 0, look_at_ = 0;  // decisions; when to look again for ids to retire
+  std::vector<uint64_t> retiring_;
+  int retiring_children_ = 0;  // that may still use those ids
+
+  int byes_ = 0;
+  bool wants_bye_ = false, said_bye_ = false;
+};
+
+}  // namespace hvd

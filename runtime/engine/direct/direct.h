@@ -1,0 +1,152 @@
+// The short way on one host, without the board and its log.
+//
+// Small tensors: every rank writes its tensor beside its mark and reads the others' when all have
+// marked: one exchange of cache lines. Tensors in place: the marks say where they lie, in the
+// arenas or in the rank's stage, each rank does its part (it sums its slice in everyone's buffers,
+// or fetches what it needs of them), says that it has, and is done when all have. Nobody ever waits
+// inside, so requests may be marked in any order.
+//
+// A mark says either "this tensor, here it is" or "I go through the board". When all marks of a
+// generation are the first kind and of the same request, each rank computes the result by itself,
+// in rank order, so all get the same bits. Otherwise every rank sees that they are not, and all of
+// them go through the board, which knows how to say what differs. A rank that has joined or left
+// counts as one that goes through the board.
+//
+// A generation's marks lie in a place of their own until every rank has seen them: a rank marks
+// generation g + 2 only after all have marked g + 1, and nobody marks g + 1 before it has read all
+// of g. Where joins make ranks skip generations they begin anew, in places of their own that hold
+// no mark yet: see BeginRound. So a generation is a plain count of 64 bits, and no mark is ever
+// older than it looks.
+//
+// Threads: Number from any; the rest from whoever runs the engine, or under its mutex.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "proto/page/host_page.h"
+#include "runtime/engine/request/request.h"
+
+namespace hvd {
+
+struct DirectPlace {
+  HostPage* page = nullptr;
+  void* memory = nullptr;  // Direct::Bytes(size); zeroed at first
+  int index = 0;           // of this rank among the set's ranks here
+  int size = 1;
+};
+
+// A rank's place for one use of a name.
+struct DirectTicket {
+  uint32_t number = 0;
+  uint64_t round = 0;  // joins completed
+  uint64_t count = 0;  // uses in this round
+  uint64_t stamp() const { return count + 1; }
+  uint32_t line() const { return static_cast<uint32_t>((round % 2) * 2 + count % 2); }
+};
+
+class Direct {
+ public:
+  static constexpr size_t kMaxBytes = 4096;
+  static constexpr uint32_t kNames = 768;  // that have a number at one time
+  static constexpr uint32_t kTurns = 256;  // of unnamed calls, which have theirs for good
+  static constexpr uint32_t kMostNumber = kNames + kTurns;
+  static constexpr uint64_t kThroughBoard = 0;
+
+  static size_t Bytes(int size);
+  explicit Direct(const DirectPlace& place);
+
+  // A name has the same number on all ranks, or none on any. As long as there are free ones,
+  // whoever asks first gives it one. Once there were none, ranks ask at different times, so names
+  // get one only where all agree on it: with a use that goes by the board, by whoever completes
+  // that (Bind, for all). A name loses its number when all ranks that have it have given it up. A
+  // rank asks before its first use, and again after it has given the number up: then it has it
+  // still, unless all had.
+  //
+  // So all ranks find the same for each use. It has been given up by all only when nobody has a use
+  // pending, so when all have made as many; and then nobody gets it back but by a use of all.
+  uint32_t Number(std::string_view name);  // 0: none
+  uint32_t Bind(std::string_view name);    // 0: all are taken
+  // REQUIRES: this rank has the number, and no use of it pending. True: it was the last; the number
+  // may be another's from now on.
+  bool GiveUp(uint32_t number);
+  // A turn's, counted from one.
+  static uint32_t NumberOfTurn(uint32_t turn) { return kNames + turn; }
+  // Of this rank's latest use of it in `round`; one of another round when there was none.
+  DirectTicket Latest(uint32_t number, uint64_t round) const;
+
+  // What a mark says of a request: its signature's hash and the bytes it brings, or kThroughBoard
+  // when such a request cannot go this way.
+  static uint64_t WordOf(const Signature& signature);
+  static size_t BytesOf(uint64_t word) { return word & 0xffff; }
+  // Whether there is such a way for requests of this kind and type, whatever their size.
+  static bool MayGoDirectly(const Signature& signature);
+  // Of a request in place: on all ranks from the arenas, or on all from the stages; and the mark
+  // brings `bytes`. A rank that cannot reach the others' arenas still reaches their stages.
+  static uint64_t WordInPlace(const Signature& signature, bool staged, size_t bytes);
+  // Where a rank shows the others a tensor of its private memory, one at a time. What is larger
+  // would leave the caches, and goes better in pieces (collective/). (Measured with 4 MB: two ranks
+  // gain up to a tenth, four lose a third.)
+  static constexpr size_t kStageBytes = size_t{1} << 20;
+  // Not a multiple of a page: see HostRegion.
+  static constexpr size_t kStageStride = kStageBytes + 256;
+  // Begins as far into a cache line as the rank's tensor, `skew` bytes: what is copied or summed
+  // then lies alike on both sides, and no vector of either crosses a line.
+  std::byte* Stage(int peer, uint64_t skew) const {
+    return stages_ + kStageStride * peer + skew % kLine;
+  }
+  static uint64_t SkewOf(const void* tensor) { return reinterpret_cast<uintptr_t>(tensor) % kLine; }
+
+  // Where this rank's tensor is to be written, and the mark published afterwards.
+  std::byte* Room(const DirectTicket& ticket, uint64_t word);
+  void Publish(const DirectTicket& ticket, uint64_t word);
+  // Takes the lines of this name's next mark, if that will be like this one, ahead of time.
+  void OwnNext(const DirectTicket& ticket, uint64_t word) const;
+  // This rank marks nothing more until `round` joins are completed.
+  void Leave(uint64_t round);
+  // Takes this rank's marks of the round before the last away from where those of `round` will be.
+  // `turns`: so many were ever used. REQUIRES: this rank has not joined yet to end the round before
+  // `round`: so nobody is in `round`, and all are through with the one that ended two joins
+  // earlier.
+  void BeginRound(uint64_t round, uint32_t turns);
+
+  enum class Seen { kNotYet, kAllSame, kThroughBoard };
+  Seen Look(const DirectTicket& ticket, uint64_t word) const;
+  // After kAllSame.
+  uint64_t WordAt(const DirectTicket& ticket, int peer) const;
+  const std::byte* TensorAt(const DirectTicket& ticket, int peer) const;
+
+  // This rank has done its part of a tensor in place; and whether all have.
+  void PublishDone(const DirectTicket& ticket);
+  bool AllDone(const DirectTicket& ticket) const;
+
+  int index() const { return place_.index; }
+  int size() const { return place_.size; }
+
+ private:
+  static constexpr size_t kLine = 64;
+  struct Line;
+  struct Header;
+  void ClearMarks(uint32_t number, uint64_t round, int peer);
+  std::atomic<uint64_t>& done(const DirectTicket& ticket, int peer) const;
+  Line& line(const DirectTicket& ticket, int peer) const;
+  std::byte* slot(const DirectTicket& ticket, int peer) const;
+  struct Hashes {
+    uint64_t a, b;
+  };
+  static Hashes HashesOf(std::string_view name);
+  uint32_t FindLocked(const Hashes& name) const;
+  uint32_t BindLocked(const Hashes& name);
+  void FreeLocked(uint32_t number);
+
+  const DirectPlace place_;
+  Header* header_;
+  std::byte* lines_;
+  std::byte* done_;
+  std::byte* slots_;
+  std::byte* stages_;
+};
+
+}  // namespace hvd

@@ -1,0 +1,67 @@
+#include "runtime/engine/execution/execute.h"
+
+#include "runtime/engine/engine.h"
+#include "runtime/engine/execution/reduction.h"
+
+namespace hvd {
+namespace {
+
+// The short way of a single tensor matters: a call of a few bytes takes a microsecond.
+absl::Status Allreduce(const Execution& work) {
+  const Request& request = *work.request;
+  if (!request.signature.is_group()) {
+    ReducePart part;
+    part.input = request.input;
+    part.output = request.output;
+    part.count = request.signature.elements();
+    return Reduce(work.entry, {&part, 1}, work.collectives);
+  }
+  std::vector<ReducePart> parts;
+  AppendParts(request, &parts);
+  absl::Status told = TellCounts(work, absl::MakeSpan(parts));
+  return told.ok() ? Reduce(work.entry, parts, work.collectives) : told;
+}
+
+absl::Status Broadcast(const Execution& work) {
+  const Request& request = *work.request;
+  BroadcastArgs args;
+  args.input = request.input;
+  args.output = request.output;
+  args.bytes =
+      request.signature.elements() * DtypeBytes(static_cast<hvd_dtype_t>(request.signature.dtype));
+  args.root = request.root_index;
+  return work.collectives->Broadcast(args);
+}
+
+}  // namespace
+
+absl::Status ExecuteRequest(Request* request, const LogEntry& entry, Collectives* collectives) {
+  if (!entry.error.empty()) return absl::InvalidArgumentError(entry.error);
+  if (absl::Status fits = CheckJoined(entry, collectives->size()); !fits.ok()) return fits;
+  const Execution work = {request, entry, collectives};
+  switch (request->signature.kind) {
+    case RequestKind::kAllreduce:
+      return Allreduce(work);
+    case RequestKind::kReduceScatter:
+      return ExecuteReduceScatter(work);
+    case RequestKind::kAllgather:
+      return request->signature.is_group() ? ExecuteGroupedAllgather(work) : ExecuteAllgather(work);
+    case RequestKind::kAlltoall:
+      return ExecuteAlltoall(work);
+    case RequestKind::kBroadcast:
+      return Broadcast(work);
+    case RequestKind::kJoin:
+      request->result_number = entry.result;
+      return absl::OkStatus();
+    case RequestKind::kBarrier:
+    case RequestKind::kLeave:
+    case RequestKind::kAddProcessSet:
+    case RequestKind::kRemoveProcessSet:
+    case RequestKind::kSend:
+    case RequestKind::kReceive:
+      return absl::OkStatus();  // that all have asked for it is all there is to it
+  }
+  return absl::InternalError("a request of unknown kind");
+}
+
+}  // namespace hvd

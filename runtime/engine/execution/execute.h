@@ -1,0 +1,69 @@
+// The parts of ExecuteRequest (engine.h): one function a kind, in execute_*.cc.
+//
+// A rank whose own output does not fit still takes part: the others are in the exchange already.
+// Its result is then dropped, and it alone gets the error.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "runtime/collective/collectives.h"
+#include "runtime/engine/agreement/board.h"
+
+namespace hvd {
+
+struct Execution {
+  Request* request = nullptr;
+  const LogEntry& entry;
+  Collectives* collectives = nullptr;
+};
+
+absl::Status ExecuteReduceScatter(const Execution& work);
+absl::Status ExecuteAllgather(const Execution& work);
+absl::Status ExecuteGroupedAllgather(const Execution& work);
+absl::Status ExecuteAlltoall(const Execution& work);
+
+// Adasum of a group needs to know its tensors' sizes; a rank that has joined does not. So when
+// there is one, those that know tell, and all call this. The joined one, with parts that count 0,
+// gets them.
+absl::Status TellCounts(const Execution& work, absl::Span<ReducePart> parts);
+
+// What a grouped allgather's ranks say of each tensor.
+struct RowsAndBytes {
+  int64_t rows = 0;
+  int64_t row_bytes = 0;  // 0 also from a rank that has joined
+};
+// All ranks' one after the other. `mine`: one a tensor.
+absl::StatusOr<std::vector<RowsAndBytes>> ExchangeRows(absl::Span<const RowsAndBytes> mine,
+                                                       Collectives* collectives);
+
+// Where a result goes: the caller's output if it fits, else memory of our own.
+struct ResultPlace {
+  const void* input = nullptr;
+  void* output = nullptr;  // the caller's, or null
+  int64_t output_rows = 0;
+  void** owned_result = nullptr;
+  std::vector<int64_t>* result_shape = nullptr;
+  ResultSource source = {};  // of the caller's, and what it must know
+  uint32_t dtype = 0;
+  int position = 0;
+};
+struct ResultSize {
+  absl::Span<const int64_t> shape;  // but for the rows
+  int64_t rows = 0;
+  size_t bytes = 0;
+  // Of an allgather: where this rank's own rows come, which may be there already.
+  size_t own_at = 0, own_bytes = 0;
+};
+// `what` names the operation in an error. FailedPrecondition when the output does not fit, or an
+// allgather's input lies in it where other rows come; *result is usable then too. Throws without
+// memory, as everything does.
+absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlace& place,
+                         const ResultSize& size, void** result);
+ResultPlace PlaceOf(Request* request);
+ResultPlace PlaceOf(const Request& request, RequestPart* part);
+// "allgather 'x'", "allgather 'unnamed call 7'"
+std::string NameOf(const Request& request);
+
+}  // namespace hvd

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <cstddef>
+
+#include "runtime/engine/request/request.h"
+
+namespace hvd {
+
+// What a rank that has joined brings to a reduction, so that it changes nothing.
+void FillNeutral(const Signature& signature, void* elements, size_t count);
+
+}  // namespace hvd

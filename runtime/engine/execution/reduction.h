@@ -1,0 +1,28 @@
+// What a signature says about how to reduce, as calls of the collectives.
+#pragma once
+
+#include "runtime/collective/collectives.h"
+#include "runtime/engine/agreement/board.h"
+
+namespace hvd {
+
+// The allreduce of one or more agreed entries with the same type, op, scales, compression and
+// contributors, of which `entry` is one: plain, compressed or Adasum.
+absl::Status Reduce(const LogEntry& entry, absl::Span<const ReducePart> parts,
+                    Collectives* collectives);
+
+// A plain one as a call. The parts are borrowed.
+ReduceArgs PlainArgs(const LogEntry& entry, absl::Span<const ReducePart> parts);
+
+// The same of a reduce-scatter. `args`' tensors are filled in.
+absl::Status Scatter(const LogEntry& entry, ReduceScatterArgs args, Collectives* collectives);
+
+// Adds the tensors of a request, one or a group.
+void AppendParts(const Request& request, std::vector<ReducePart>* parts);
+
+// Whether all ranks of `size` brought something.
+bool AllContribute(const LogEntry& entry, int size);
+// An allreduce that cannot be done while a rank has joined; the same on all ranks.
+absl::Status CheckJoined(const LogEntry& entry, int size);
+
+}  // namespace hvd

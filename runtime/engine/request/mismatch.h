@@ -1,0 +1,24 @@
+// Do two ranks ask for the same thing, and if not, how to say so. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "runtime/engine/request/request.h"
+
+namespace hvd {
+
+// True when the two may run as one collective: all equal, except that the first dimension of an
+// allgather or alltoall may differ.
+bool Compatible(const Signature& a, const Signature& b);
+
+// A rank with what it asked for.
+struct Asker {
+  int rank = 0;
+  Signature signature;
+};
+
+// The one message that every rank gets. REQUIRES: !Compatible(a.signature, b.signature).
+std::string MismatchText(std::string_view name, const Asker& a, const Asker& b);
+
+}  // namespace hvd

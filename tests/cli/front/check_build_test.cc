@@ -1,0 +1,61 @@
+#include "cli/front/check_build.h"
+
+#include <catch2/catch.hpp>
+
+namespace hvd {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+TEST_CASE("what is there is crossed, what is not is blank") {
+  const LibraryReport library = {"/x/libhvd.so",
+                                 "",
+                                 {{"version", HVD_VERSION},
+                                  {"tcp", "built in"},
+                                  {"ucx", "1.13.1"},
+                                  {"nccl", ""},
+                                  {"kernels", "avx2"}},
+                                 true};
+  const std::string text = FormatCheckBuild(library, "/x/python/hvd");
+  CHECK_THAT(text, StartsWith("hvd v" HVD_VERSION ":\n"
+                              "\n"
+                              "Available Frameworks:\n"
+                              "    [X] C\n"
+                              "    [X] C++\n"
+                              "    [X] Python, NumPy\n"
+                              "    [ ] TensorFlow\n"
+                              "    [X] PyTorch\n"
+                              "    [X] torch.compile\n"
+                              "    [ ] MXNet\n"
+                              "\n"
+                              "Available Controllers:\n"
+                              "    [X] gRPC\n"
+                              "\n"
+                              "Available Tensor Operations:\n"
+                              "    [X] shared memory\n"
+                              "    [X] TCP\n"
+                              "    [X] UCX\n"
+                              "    [ ] NCCL\n"
+                              "    [ ] CUDA\n"
+                              "\n"
+                              "Versions:\n"
+                              "    hvdrun " HVD_VERSION "\n"
+                              "    libhvd " HVD_VERSION " (/x/libhvd.so)\n"
+                              "    gRPC "));
+  CHECK_THAT(text, Contains("    UCX 1.13.1\n    kernels avx2\n"
+                            "    Python package (/x/python/hvd)\n"));
+}
+
+TEST_CASE("a missing or another library is said plainly") {
+  const std::string missing = FormatCheckBuild({"/x", "missing at /x", {}}, "/x/python/hvd");
+  CHECK_THAT(missing,
+             Contains("[ ] C++") && Contains("[ ] PyTorch") && Contains("[ ] shared memory"));
+  CHECK_THAT(missing, Contains("libhvd: missing at /x") && Contains("[ ] torch.compile"));
+  CHECK_THAT(
+      FormatCheckBuild({"/x", "", {{"version", "9.9.9"}}}, ""),
+      Contains("libhvd 9.9.9 (/x): another version than hvdrun's") && Contains("[ ] PyTorch"));
+}
+
+}  // namespace
+}  // namespace hvd

@@ -1,0 +1,110 @@
+#include "cli/front/plan.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/cli/front/front_worlds.h"
+
+namespace hvd {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+using Words = std::vector<std::string>;
+
+absl::StatusOr<RunOptions> Plan(Words args, const FrontWorld& world = BoxWorld()) {
+  args.push_back("prog");
+  const auto typed = ParseOptions(args);
+  REQUIRE(typed.ok());
+  return PlanRun(*typed, world);
+}
+
+std::string Refusal(const Words& args, const FrontWorld& world = BoxWorld()) {
+  return std::string(Plan(args, world).status().message());
+}
+
+TEST_CASE("without hosts the ranks run here") {
+  const auto run = Plan({"-np", "3"});
+  REQUIRE(run.ok());
+  CHECK(run->np == 3);
+  CHECK(run->hosts_source == "localhost");
+  CHECK(run->topology.hosts() == std::vector<HostShape>{{"localhost", 3}});
+  CHECK(run->is_local == std::vector<bool>{true});
+  CHECK(run->host_of.size() == 1);
+  CHECK(Refusal({}) == "how many ranks? Give -np N, or hosts with their slots by -H or --hostfile");
+}
+
+TEST_CASE("-np is exact and defaults to all slots of the hosts") {
+  CHECK(Plan({"-np", "2", "-H", "localhost:4"})->topology.size() == 2);
+  CHECK(Plan({"-H", "a:4,b:3"})->topology.size() == 7);
+  CHECK_THAT(Refusal({"-np", "5", "-H", "a:4"}),
+             StartsWith("-np 5 needs 5 slots, but 1 host has 4"));
+  CHECK_THAT(Refusal({"-H", "a[1-2]:65536"}),
+             StartsWith("the hosts have 131072 slots; give -np N"));
+}
+
+TEST_CASE("a host has at most 128 ranks of a job") {
+  CHECK(Plan({"-np", "128"}).ok());
+  CHECK(Plan({"-np", "200", "-H", "a:128,b:128"}).ok());
+  CHECK(Refusal({"-np", "200"}) ==
+        "200 ranks on localhost: one host runs at most 128 ranks of a job; give more hosts by -H "
+        "or --hostfile, or a smaller -np");
+  CHECK_THAT(Refusal({"-H", "a:4,b:129"}), StartsWith("129 ranks on b: one host runs at most 128"));
+}
+
+TEST_CASE("host_of and is_local follow the topology's hosts") {
+  const auto run = Plan({"-np", "5", "-H", "u@a:2,box:3,c:4"});
+  REQUIRE(run.ok());
+  CHECK(run->hosts.size() == 3);
+  CHECK(run->topology.hosts() == std::vector<HostShape>{{"a", 2}, {"box", 3}});
+  REQUIRE(run->host_of.size() == 2);
+  CHECK(run->host_of[0].user == "u");
+  CHECK(run->is_local == std::vector<bool>{false, true});
+}
+
+TEST_CASE("hosts come from -H, then --hostfile, then HVD_HOSTFILE") {
+  FrontWorld world = BoxWorld({{"f", "a slots=2\n"}, {"/etc/g", "b slots=3\n"}});
+  world.environment.push_back("HVD_HOSTFILE=/etc/g");
+  CHECK(Plan({"-H", "c:1"}, world)->hosts_source == "-H");
+  const auto file = Plan({"-hostfile", "f"}, world);
+  CHECK(file->hosts_source == "f");
+  CHECK(file->topology.hosts() == std::vector<HostShape>{{"a", 2}});
+  const auto variable = Plan({}, world);
+  CHECK(variable->hosts_source == "/etc/g");
+  CHECK(variable->np == 3);
+  world.environment.back() = "HVD_HOSTFILE=nope";
+  CHECK(Refusal({}, world) == "the hostfile nope is not there\n  $HVD_HOSTFILE names this file");
+  world.environment.back() = "HVD_HOSTFILE=";
+  CHECK(Plan({"-np", "1"}, world)->hosts_source == "localhost");
+}
+
+TEST_CASE("a wrong hostfile is shown with line, column and caret") {
+  const FrontWorld world = BoxWorld({{"f", "a slots=2\nb slot=4\n"}});
+  CHECK(Refusal({"-hostfile", "f"}, world) ==
+        "f:2:3: unknown key \"slot\"\n  b slot=4\n    ^\n  did you mean slots=?");
+  CHECK(Refusal({"-hostfile", "nope"}) == "the hostfile nope is not there");
+}
+
+TEST_CASE("paths become absolute") {
+  const auto run =
+      Plan({"-np", "1", "--output-filename", "out/../o", "--prefix", "../hvd", "-i", "key"},
+           BoxWorld({{"/home/me/job/key", ""}}));
+  REQUIRE(run.ok());
+  CHECK(run->directory == "/home/me/job");
+  CHECK(run->output_directory == "/home/me/job/o");
+  CHECK(run->prefix == "/home/me/hvd");
+  CHECK(run->ssh_identity == "/home/me/job/key");
+  CHECK(Plan({"-np", "1"})->output_directory.empty());
+  CHECK_THAT(Refusal({"-np", "1", "-i", "nokey"}), Contains("there is no file /home/me/job/nokey"));
+}
+
+TEST_CASE("the workers' environment and stdin are settled") {
+  const auto run = Plan({"-np", "2", "-x", "BAR=2", "--stdin", "1"});
+  REQUIRE(run.ok());
+  CHECK(run->environment == Words{"BAR=2", "FOO=1", "PATH=/bin"});
+  CHECK(run->own_environment == Words{"BAR"});
+  CHECK(run->stdin_rank == 1);
+  CHECK(Refusal({"-np", "2", "--stdin", "2"}) == "--stdin 2: the last rank of -np 2 is 1");
+}
+
+}  // namespace
+}  // namespace hvd

@@ -1,0 +1,29 @@
+#include "cli/front/words/duration.h"
+
+#include <catch2/catch.hpp>
+
+namespace hvd {
+namespace {
+
+TEST_CASE("times have units") {
+  CHECK(*ParseDuration("30") == 30);
+  CHECK(*ParseDuration("30s") == 30);
+  CHECK(*ParseDuration("2m") == 120);
+  CHECK(*ParseDuration("1.5h") == 5400);
+  CHECK(*ParseDuration("500ms") == 0.5);
+  CHECK(*ParseDuration("0") == 0);
+  CHECK(*ParseDuration(".5") == 0.5);
+}
+
+TEST_CASE("what is no time is refused") {
+  for (const char* text : {"", "s", "-1", "+1", "1d", "1 s", "1e9", "nan", "inf", "1.2.3", "0x10",
+                           "99999999999h", "30S"}) {
+    INFO(text);
+    CHECK_FALSE(ParseDuration(text).ok());
+  }
+  CHECK(ParseDuration("soon").status().message() ==
+        "\"soon\" is not a time; write 30, 30s, 2m, 1.5h or 500ms");
+}
+
+}  // namespace
+}  // namespace hvd

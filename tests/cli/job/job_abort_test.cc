@@ -1,0 +1,338 @@
+// What the job's state table makes of ranks that leave or abort an epoch while others are in it.
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+
+#include "cli/report/verdict_text.h"
+#include "tests/cli/job/driver_table.h"
+
+namespace hvd {
+namespace {
+
+TEST_CASE("an epoch that ranks of one host have aborted is aborted on the others, once") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_left()->set_epoch(2);
+  table.state.Heard(0, event, 1);
+  CHECK(table.Wants().empty());
+  event.mutable_rank_left()->set_aborted("rank 0 has left");
+  table.state.Heard(0, event, 1);
+  const std::vector<Action> actions = table.state.TakeActions();
+  REQUIRE(actions.size() == 1);
+  CHECK(actions[0].host == 1);
+  CHECK(actions[0].command.epoch_abort().epoch() == 2);
+  CHECK(actions[0].command.epoch_abort().cause() == "rank 0 has left");
+  table.state.Heard(1, event, 1);
+  CHECK(table.Wants().empty());
+  CHECK_FALSE(table.state.finished());
+}
+
+TEST_CASE("a rank whose hvd_init fails after it has met others is the culprit, however it ends") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_init_failed()->set_rank(1);
+  event.mutable_rank_init_failed()->set_message("no such network");
+  event.mutable_rank_init_failed()->set_joined(true);
+  table.state.Heard(1, event, table.now);
+  CHECK(table.Wants() == "abort");
+  SECTION("by itself") {
+    table.Exit(1, {.code = 3});
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().exit_code == 3);
+  }
+  SECTION("by our stop, for it goes on") {
+    table.state.Tick(table.now + 1);
+    CHECK(table.Wants() == "abort stop");
+    table.Exit(1, {.signal = SIGTERM});
+    CHECK(table.Judged().exit_code == 1);
+    const std::string text = RenderVerdict(table.state.facts(), table.Judged());
+    CHECK(text.find("could not initialise hvd") != std::string::npos);
+    CHECK(text.find("signal 15") == std::string::npos);
+  }
+  CHECK(table.Judged().index == 1);
+  const std::string text = RenderVerdict(table.state.facts(), table.Judged());
+  CHECK(text.find("its hvd_init failed: no such network") != std::string::npos);
+}
+
+TEST_CASE("two ranks that find the same fault at once say it both, whichever is heard first") {
+  DriverTable table;
+  table.Start();
+  for (const uint32_t rank : {2, 0}) {
+    v1::Event event;
+    event.mutable_rank_init_failed()->set_rank(rank);
+    event.mutable_rank_init_failed()->set_message("HVD_X is 1 on rank 0 and 2 on rank 1");
+    event.mutable_rank_init_failed()->set_joined(true);
+    table.state.Heard(rank / 2, event, table.now);
+    // Rank 0 has ended before, and is heard of later.
+    table.Exit(static_cast<int>(rank), {.code = 1, .told_after_s = rank == 0 ? 0.5 : 0});
+    CHECK(table.Wants() == (rank == 2 ? "abort abort stop" : ""));
+  }
+  const std::string text = RenderVerdict(table.state.facts(), table.Judged());
+  CHECK(text.find("its hvd_init failed: HVD_X") != std::string::npos);
+}
+
+TEST_CASE("a rank whose hvd_init fails before it meets others may try again") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_init_failed()->set_rank(1);
+  event.mutable_rank_init_failed()->set_message("no such network");
+  table.state.Heard(1, event, table.now);
+  CHECK(table.Wants().empty());
+  const bool tries_again = GENERATE(false, true);
+  if (tries_again) {
+    v1::Event joined;
+    joined.mutable_rank_joined()->set_rank(1);
+    joined.mutable_rank_joined()->set_epoch(1);
+    table.state.Heard(1, joined, table.now);
+  }
+  table.Exit(1, {.code = 3});
+  const std::string text = RenderVerdict(table.state.facts(), table.Judged());
+  CHECK((text.find("its hvd_init failed: no such network") == std::string::npos) == tries_again);
+}
+
+// Rank 1 has aborted its epoch, and rank 0 has ended with an error for that.
+void EndForRank1(DriverTable* table) {
+  v1::Event event;
+  v1::RankExited* exit = event.mutable_rank_exited();
+  exit->set_exit_code(1);
+  exit->set_after_abort(true);
+  exit->set_aborted("somebody cannot go on");
+  exit->set_abort_rank(1);
+  table->state.Heard(0, event, table->now);
+}
+
+TEST_CASE("the rank whose doing an abort is may end by itself before the rest is stopped") {
+  DriverTable table;
+  table.Start();
+  EndForRank1(&table);
+  CHECK(table.Wants().empty());
+  CHECK(table.state.deadline() == Approx(table.now + 1));
+  SECTION("and is the culprit if it fails") {
+    table.now = 1.5;
+    table.Exit(1, {.code = 3, .after_abort = true});
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().index == 1);
+    CHECK(table.Judged().exit_code == 3);
+  }
+  SECTION("and is not if it does not") {
+    table.Exit(1);
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().index == 0);
+  }
+  SECTION("but not for ever") {
+    table.state.Tick(1.9);
+    CHECK(table.Wants().empty());
+    table.state.Tick(2);
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().index == 0);
+  }
+  SECTION("other failures stop the job as always") {
+    table.Exit(2, {.signal = SIGKILL});
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().index == 2);
+  }
+}
+
+TEST_CASE(
+    "a rank that ends for what it has done itself is not waited for, whatever its abort says") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  v1::RankExited* exit = event.mutable_rank_exited();
+  exit->set_rank(1);
+  exit->set_exit_code(3);
+  exit->set_after_abort(true);
+  exit->set_aborted("rank 0 is named here");
+  exit->set_abort_rank(1);
+  table.state.Heard(0, event, 1);
+  CHECK(table.Wants() == "abort stop");
+  table.Exit(0, {.code = 1, .after_abort = true});
+  CHECK(table.Judged().index == 1);
+  CHECK(table.Judged().exit_code == 3);
+}
+
+TEST_CASE("a rank that comes back is the cause no more") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_left()->set_epoch(1);
+  event.mutable_rank_left()->set_aborted("somebody cannot go on");
+  event.mutable_rank_left()->set_abort_rank(1);
+  table.state.Heard(0, event, 1);
+  CHECK(table.state.facts().ranks[1].cause);
+  event.mutable_rank_joined()->set_rank(1);
+  event.mutable_rank_joined()->set_epoch(2);
+  table.state.Heard(0, event, 1);
+  CHECK_FALSE(table.state.facts().ranks[1].cause);
+}
+
+TEST_CASE("words name nobody, and neither does a number that no rank has") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_left()->set_epoch(1);
+  event.mutable_rank_left()->set_aborted("rank 1 has left the job (shutdown) while others");
+  table.state.Heard(0, event, 1);
+  for (const uint32_t none : {3u, 0x7fffffffu, 0xffffffffu}) {
+    event.mutable_rank_left()->set_abort_rank(none);
+    table.state.Heard(0, event, 1);
+  }
+  for (const RankFact& fact : table.state.facts().ranks) CHECK_FALSE(fact.cause);
+}
+
+TEST_CASE("a worker's death behind a wrapper aborts at once; the wrapper gets a moment to end") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_broke()->set_rank(1);
+  event.mutable_rank_broke()->set_message("rank 1 on a: its worker (pid 7) died");
+  event.mutable_rank_broke()->mutable_worker()->set_pid(7);
+  table.state.Heard(0, event, 1);
+  CHECK(table.Wants() == "abort");
+  SECTION("it lives on") {
+    CHECK(table.state.deadline() < 1.5);
+    table.state.Tick(1.3);
+    CHECK(table.Wants() == "abort stop");
+    table.now = 1.4;
+    table.Exit(1, {0, 15});
+    CHECK(table.Judged().exit_code == 1);  // nobody knows how the worker ended
+  }
+  SECTION("it ends by itself, after those who waited") {
+    table.now = 1.05;
+    table.Exit(2, {1, 0, true});
+    CHECK(table.Wants().empty());
+    table.Exit(1, {9});
+    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Judged().exit_code == 9);
+  }
+  CHECK(table.Judged().index == 1);
+}
+
+TEST_CASE("a rank that ends well before init is early, even if told after those it failed") {
+  DriverTable table;
+  table.Start();
+  table.now = 2;
+  table.Exit(2, {1, 0, true, false, false});
+  CHECK(table.Wants() == "abort stop");
+  table.now = 2.5;
+  table.Exit(0, {0, 0, false, false, false, 1.5});
+  CHECK(table.Judged().index == 0);
+  CHECK(table.Judged().exit_code == 1);
+}
+
+TEST_CASE("a pause of hvdrun longer than the lease is nobody else's fault") {
+  DriverTable table;
+  table.Start();
+  SECTION("it knows at once") { table.state.Paused(12, 20); }
+  SECTION("a host's lease has just ended") {
+    table.state.Paused(9.9, 20);
+    CHECK(table.Wants().empty());
+    v1::Event event;
+    event.mutable_lease_ended();
+    table.state.Heard(1, event, 20.1);
+  }
+  table.state.HostLost(1, "the connection closed", 20.2);
+  CHECK(table.Judged().kind == Verdict::kEnding);
+  CHECK(table.Judged().exit_code == 125);
+  CHECK(table.state.facts().ending == Ending::kPaused);
+}
+
+TEST_CASE("a host's lease that ends without a pause of ours is a lost host") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  event.mutable_lease_ended();
+  table.state.Heard(1, event, 20);
+  CHECK(table.Judged().kind == Verdict::kHost);
+  CHECK(table.Judged().index == 1);
+}
+
+TEST_CASE("a broken link that began the stop is explained by the loss of its host, told later") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_broke()->set_rank(1);
+  event.mutable_rank_broke()->set_message("rank 1 on a died");
+  table.state.Heard(0, event, 1);
+  CHECK(table.Wants() == "abort stop");
+  SECTION("by its hvdd, which goes on") {
+    event.mutable_launch_failed()->set_message("the shim was killed");
+    table.state.Heard(0, event, 1.1);
+    CHECK(table.Judged().kind == Verdict::kHost);
+    CHECK(table.Judged().index == 0);
+  }
+  SECTION("by its connection") {
+    table.state.HostLost(0, "the connection closed", 1.1);
+    CHECK(table.Judged().kind == Verdict::kHost);
+    CHECK(table.Judged().index == 0);
+  }
+  SECTION("another host's loss is a consequence") {
+    table.state.HostLost(1, "the connection closed", 1.1);
+    CHECK(table.Judged().kind == Verdict::kRank);
+    CHECK(table.Judged().index == 1);
+  }
+}
+
+TEST_CASE("a rank that exits 0 without leaving: the others are told, not stopped") {
+  DriverTable table;
+  table.Start();
+  table.Exit(0, {.left = false});
+  CHECK(table.Wants() == "abort");
+  SECTION("nobody needed it") {
+    table.Exit(1);
+    table.Exit(2);
+    CHECK(table.state.finished());
+    CHECK(table.Judged().exit_code == 0);
+  }
+  SECTION("somebody did: the one who left is the culprit") {
+    table.Exit(1, {.code = 3, .after_abort = true});
+    CHECK(table.Wants() == "abort stop");
+    table.Exit(2, {.signal = SIGTERM, .after_abort = true});
+    table.Stopped(0);
+    table.Stopped(1);
+    CHECK(table.state.finished());
+    CHECK(table.Judged().index == 0);
+    CHECK(table.Judged().exit_code == 1);
+  }
+}
+
+void Join(DriverTable* table, int rank, uint64_t epoch) {
+  v1::Event event;
+  event.mutable_rank_joined()->set_rank(rank);
+  event.mutable_rank_joined()->set_epoch(epoch);
+  table->state.Heard(rank / 2, event, 1);
+}
+
+TEST_CASE("who waits in a later init for a rank that has shut down and exited is told") {
+  DriverTable table;
+  table.Start();
+  SECTION("it exits while others wait") {
+    Join(&table, 2, 2);
+    CHECK(table.Wants().empty());
+    table.Exit(0);
+  }
+  SECTION("others come later") {
+    table.Exit(0);
+    CHECK(table.Wants().empty());
+    Join(&table, 2, 2);
+  }
+  CHECK(table.Wants() == "abort");
+  table.Exit(1, {});
+  table.Exit(2, {});
+  CHECK(table.state.finished());
+  CHECK(table.Judged().exit_code == 0);
+}
+
+TEST_CASE("a program that knows nothing of hvd may end rank by rank") {
+  DriverTable table;
+  table.Start();
+  for (const int rank : {2, 0, 1}) table.Exit(rank, {.joined = false, .left = false});
+  CHECK(table.state.finished());
+  CHECK(table.Judged().exit_code == 0);
+}
+
+}  // namespace
+}  // namespace hvd

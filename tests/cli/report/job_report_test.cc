@@ -1,0 +1,72 @@
+#include "cli/report/job_report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+namespace hvd {
+namespace {
+
+TEST_CASE("strings of any bytes are valid JSON") {
+  CHECK(JsonString("plain") == "\"plain\"");
+  CHECK(JsonString("a\"b\\c\n\t\x01\x7f") == R"("a\"b\\c\n\u0009\u0001\u007f")");
+  CHECK(JsonString("\xc2\x9b\u202e") == R"("\u009b\u202e")");
+  CHECK(JsonString("grün €𝄞") == "\"grün €𝄞\"");
+  CHECK(JsonString("\xff|\xc0\xaf|\xe2\x82|\xed\xa0\x80|") ==
+        R"("\ufffd|\ufffd\ufffd|\ufffd\ufffd|\ufffd\ufffd\ufffd|")");
+  CHECK(JsonString(std::string_view("\0", 1)) == R"("\u0000")");
+}
+
+JobFacts Facts() {
+  JobFacts facts;
+  facts.job = "00ff";
+  facts.topology = Topology({{"al\"pha", 2}});
+  facts.ranks.resize(2);
+  facts.hosts.resize(1);
+  facts.hosts[0].containment = v1::CONTAINMENT_NAMESPACE;
+  facts.ranks[1].phase = RankFact::kExited;
+  facts.ranks[1].exit.set_exit_code(7);
+  std::string bytes;
+  for (int byte = 0; byte < 256; ++byte) bytes += static_cast<char>(byte);
+  facts.ranks[1].exit.add_last_lines(bytes);
+  return facts;
+}
+
+TEST_CASE("a parser reads the report") {
+  if (system("command -v python3 >/dev/null") != 0) {
+    WARN("SKIP: no python3");
+    return;
+  }
+  const JobFacts facts = Facts();
+  FILE* python = popen(
+      "python3 -c 'import json,sys; j=json.load(sys.stdin); "
+      "assert j[\"exit_code\"]==7 and j[\"culprit\"][\"rank\"]==1; "
+      "assert j[\"ranks\"][1][\"exit_code\"]==7 and len(j[\"ranks\"][1][\"last_lines\"])==1; "
+      "assert j[\"hosts\"][0][\"containment\"]==\"namespace\"'",
+      "w");
+  const std::string report = RenderJobReport(facts, Judge(facts));
+  fwrite(report.data(), 1, report.size(), python);
+  CHECK(WEXITSTATUS(pclose(python)) == 0);
+}
+
+TEST_CASE("the file appears whole, in a directory made for it") {
+  char path[] = "/tmp/hvd-job-report.XXXXXX";
+  const std::string root = mkdtemp(path);
+  CHECK(WriteJobReport(root + "/a/b", "{}\n").ok());
+  std::string text;
+  std::getline(std::ifstream(root + "/a/b/job.json"), text);
+  CHECK(text == "{}");
+  CHECK(std::distance(std::filesystem::directory_iterator(root + "/a/b"), {}) == 1);
+  CHECK_FALSE(WriteJobReport("/proc/nowhere", "{}").ok());
+  std::ofstream(root + "/file") << "no directory";
+  CHECK(WriteJobReport(root + "/file/b", "{}").message() ==
+        "cannot make " + root + "/file/b: Not a directory");
+  std::filesystem::remove_all(root);
+}
+
+}  // namespace
+}  // namespace hvd

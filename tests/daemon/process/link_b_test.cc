@@ -1,0 +1,383 @@
+// Link B against a real hvdd: claims, epochs and their ends.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+
+#include "tests/daemon/process/link_b_fixture.h"
+
+namespace hvd {
+namespace {
+
+using Kind = v1::Event;
+
+TEST_CASE("an epoch of two ranks, one by the door and one by the way back") {
+  Job job(2, {}, 2);
+  std::vector<Worker> workers;
+  workers.push_back(job.Enter(0));
+  workers.push_back(job.ComeBack());
+  REQUIRE(workers[1].connected());
+
+  workers[0].Claim(job.links[0].token);
+  const v1::ToWorker welcome = workers[0].Receive();
+  REQUIRE(welcome.has_welcome());
+  CHECK(welcome.welcome().rank() == 0);
+  CHECK(welcome.welcome().hosts_size() == 2);
+  CHECK(welcome.welcome().hosts(0).ranks() == 2);
+  CHECK(welcome.welcome().job() == job.hvdd.job());
+  workers[1].Claim(job.links[1].token);
+  CHECK(workers[1].Receive().welcome().rank() == 1);
+
+  std::vector<HostPage*> pages;
+  std::string token;
+  for (Worker& worker : workers) {
+    worker.Join(0, kMemory);
+    const v1::ToWorker start = worker.Receive();
+    REQUIRE(start.has_epoch_start());
+    CHECK(start.epoch_start().epoch() == 1);
+    CHECK(start.epoch_start().token().size() == 32);
+    CHECK(worker.fds.size() == 3);  // memory, and a bell a rank as there are two hosts
+    pages.push_back(worker.Map());
+    REQUIRE(pages.back() != nullptr);
+  }
+  CHECK(pages[0]->magic == kHostPageMagic);
+  CHECK(pages[0]->local_size == 2);
+  CHECK(pages[0]->taken.load() == kMemory);
+  CHECK(pages[0]->bytes == kHostFileBytes);
+  CHECK(pages[0]->epoch == 1);
+  pages[0]->bell.word = 42;
+  CHECK(pages[1]->bell.word == 42);
+  CHECK(ftruncate(workers[0].fds[0].get(), 0) != 0);  // sealed
+
+  workers[1].Address(1, "one");
+  workers[0].Address(1, "zero");
+  const auto addresses = job.hvdd.Await(Kind::kHostAddresses);
+  REQUIRE(addresses.has_value());
+  REQUIRE(addresses->host_addresses().addresses_size() == 2);
+  CHECK(addresses->host_addresses().addresses(0).address() == "zero");
+  CHECK(addresses->host_addresses().addresses(1).address() == "one");
+
+  v1::Command table;
+  table.mutable_epoch_table()->set_epoch(1);
+  for (int rank = 3; rank >= 0; --rank) {
+    v1::RankAddress& entry = *table.mutable_epoch_table()->add_addresses();
+    entry.set_rank(rank);
+    entry.set_address("address " + std::to_string(rank));
+  }
+  job.hvdd.Send(table);
+  for (Worker& worker : workers) {
+    const v1::ToWorker message = worker.Receive();
+    REQUIRE(message.table().addresses_size() == 4);
+    CHECK(message.table().addresses(3) == "address 3");
+    worker.Ready(1);
+  }
+  CHECK(job.hvdd.Await(Kind::kHostReady).has_value());
+  v1::Command go;
+  go.mutable_epoch_go()->set_epoch(1);
+  job.hvdd.Send(go);
+  for (Worker& worker : workers) CHECK(worker.Receive().has_go());
+  for (Worker& worker : workers) worker.Leave(1);
+  CHECK(job.hvdd.Await(Kind::kRankLeft, 2).has_value());
+  CHECK(job.hvdd.Count(Kind::kRankBroke) == 0);
+  for (HostPage* page : pages) munmap(page, kPageBytes);
+}
+
+TEST_CASE("claims that are refused, each with its reason") {
+  Job job(2);
+  Worker wrong = job.ComeBack();
+  wrong.Claim(std::string(32, '0'));
+  CHECK(wrong.Receive().refused().message().find("wrong token") != std::string::npos);
+  Worker old = job.ComeBack();
+  old.Claim(job.links[0].token, kLinkBProtocol + 1);
+  CHECK(old.Receive().refused().message().find("protocol") != std::string::npos);
+  Worker first = job.ComeBack();
+  first.Claim(job.links[0].token);
+  CHECK(first.Receive().has_welcome());
+  Worker second = job.ComeBack();
+  second.Claim(job.links[0].token);
+  CHECK(second.Receive().refused().message().find("already taken by process") != std::string::npos);
+}
+
+TEST_CASE("after the first has closed its link the rank may be claimed again") {
+  Job job(1);
+  {
+    Worker first = job.ComeBack();
+    first.Claim(job.links[0].token);
+    CHECK(first.Receive().has_welcome());
+  }
+  CHECK(Eventually(2, [&] {
+    Worker next = job.ComeBack();
+    next.Claim(job.links[0].token);
+    return next.Receive().has_welcome();
+  }));
+}
+
+TEST_CASE("garbage closes that connection only") {
+  Job job(1);
+  Worker good = job.ComeBack();
+  good.Claim(job.links[0].token);
+  REQUIRE(good.Receive().has_welcome());
+  Worker bad = job.ComeBack();
+  bad.SendBytes("GET / HTTP/1.1\r\n\r\n");
+  CHECK(bad.Receive().kind_case() == v1::ToWorker::KIND_NOT_SET);
+  Worker odd = job.ComeBack();
+  odd.Join(0, kMemory);  // before any claim
+  CHECK(odd.Receive().kind_case() == v1::ToWorker::KIND_NOT_SET);
+  good.Join(0, kMemory);
+  CHECK(good.Receive().has_epoch_start());
+}
+
+TEST_CASE("a worker that asks and asks and never reads is left") {
+  Job job(1);
+  Worker worker = job.ComeBack();
+  worker.Claim(job.links[0].token);
+  REQUIRE(worker.Receive().has_welcome());
+  constexpr int kAsked = 4000;  // more than a socket holds answers
+  v1::ToDaemon ready;
+  ready.mutable_ready()->set_epoch(5);  // is none
+  std::string flood;
+  for (int i = 0; i < kAsked; ++i) flood += Frame(ready.SerializeAsString());
+  worker.SendBytes(flood);
+  REQUIRE(worker.AwaitLeft());
+  int refused = 0;
+  while (worker.Receive().has_refused()) ++refused;
+  CHECK(refused > 0);
+  CHECK(refused < kAsked);
+  Worker next = job.ComeBack();
+  next.Claim(job.links[0].token);
+  CHECK(next.Receive().kind_case() != v1::ToWorker::KIND_NOT_SET);
+}
+
+TEST_CASE("a path is any bytes, not only UTF-8") {
+  Job job(1);
+  Worker worker = job.ComeBack();
+  worker.Claim(job.links[0].token);
+  REQUIRE(worker.Receive().has_welcome());
+  v1::ToDaemon ask;
+  ask.mutable_ask_timeline()->set_path("/tmp/\xe9t\xe9.json");
+  worker.Send(ask);
+  const auto asked = job.hvdd.Await(Kind::kTimelineAsked);
+  REQUIRE(asked.has_value());
+  CHECK(asked->timeline_asked().path() == "/tmp/\xe9t\xe9.json");
+}
+
+TEST_CASE("different sizes of memory end the epoch with both ranks' names") {
+  Job job(2);
+  std::vector<Worker> workers;
+  for (int rank : {0, 1}) {
+    workers.push_back(job.ComeBack());
+    workers[rank].Claim(job.links[rank].token);
+    REQUIRE(workers[rank].Receive().has_welcome());
+  }
+  workers[0].Join(0, kMemory);
+  REQUIRE(workers[0].Receive().has_epoch_start());
+  workers[1].Join(0, 2 * kMemory);
+  for (Worker& worker : workers) {
+    CHECK(worker.Receive().refused().message().find("rank 1 asks for") != std::string::npos);
+  }
+}
+
+TEST_CASE("a link that breaks inside an epoch aborts it and is told") {
+  Job job(2);
+  std::vector<Worker> workers;
+  workers.push_back(job.ComeBack());
+  workers.push_back(job.ComeBack());
+  job.Run(&workers);
+  HostPage* page = workers[0].Map();
+  REQUIRE(page != nullptr);
+  workers.pop_back();  // rank 1's link
+  REQUIRE(Eventually(2, [&] { return page->aborted.load() != 0; }));
+  CHECK(std::string(CauseOf(*page).text).find("rank 1 on host1 closed its link") == 0);
+  const auto broke = job.hvdd.Await(Kind::kRankBroke);
+  REQUIRE(broke.has_value());
+  CHECK(broke->rank_broke().rank() == 1);
+  munmap(page, kPageBytes);
+}
+
+TEST_CASE("a rank that dies before it joins frees those who wait") {
+  Job job(2);
+  Worker worker = job.ComeBack();
+  worker.Claim(job.links[0].token);
+  REQUIRE(worker.Receive().has_welcome());
+  worker.Join(0, kMemory);
+  REQUIRE(worker.Receive().has_epoch_start());
+  HostPage* page = worker.Map();
+  REQUIRE(page != nullptr);
+  kill(job.pids[1], SIGKILL);
+  const std::string cause = worker.Receive().refused().message();
+  CHECK(cause == "rank 1 on host1 was killed by signal 9 (Killed) before hvd's init");
+  CHECK(CauseOf(*page).text == cause);
+  const auto exited = job.hvdd.AwaitExit(1);
+  REQUIRE(exited.has_value());
+  CHECK(exited->signal() == SIGKILL);
+  CHECK(!exited->after_abort());
+  munmap(page, kPageBytes);
+}
+
+TEST_CASE("a rank that is gone in the middle of an abort of its own frees those who wait") {
+  Job job(2);
+  std::vector<Worker> workers;
+  for (int rank = 0; rank < 2; ++rank) workers.push_back(job.ComeBack());
+  job.Run(&workers);
+  HostPage* page = workers[0].Map();
+  REQUIRE(page != nullptr);
+  page->abort_notes_taken = GENERATE(1u, kAbortNotes - 1);
+  workers.pop_back();
+  REQUIRE(Eventually(2, [&] { return page->aborted.load() != 0; }));
+  CHECK(std::string(CauseOf(*page).text).find("rank 1 on host1 closed its link") == 0);
+  munmap(page, kPageBytes);
+}
+
+TEST_CASE("a rank whose hvd_init fails says why, and frees those who have met it") {
+  Job job(2);
+  std::vector<Worker> workers;
+  for (int rank = 0; rank < 2; ++rank) workers.push_back(job.ComeBack());
+  const bool joined = GENERATE(false, true);
+  if (joined) job.Run(&workers);
+  if (!joined) {
+    workers[1].Claim(job.links[1].token);
+    REQUIRE(workers[1].Receive().has_welcome());
+  }
+  v1::ToDaemon message;
+  message.mutable_init_failed()->set_message("HVD_X=1 cannot be");
+  workers[1].Send(message);
+  const auto failed = job.hvdd.Await(Kind::kRankInitFailed);
+  REQUIRE(failed.has_value());
+  CHECK(failed->rank_init_failed().rank() == 1);
+  CHECK(failed->rank_init_failed().message() == "HVD_X=1 cannot be");
+  CHECK(failed->rank_init_failed().joined() == joined);
+  if (!joined) return;
+  HostPage* page = workers[0].Map();
+  REQUIRE(page != nullptr);
+  REQUIRE(Eventually(2, [&] { return page->aborted.load() != 0; }));
+  CHECK(std::string(CauseOf(*page).text) ==
+        "hvd_init of rank 1 on host1 failed: HVD_X=1 cannot be");
+  munmap(page, kPageBytes);
+}
+
+TEST_CASE("whoever leaves an epoch that the ranks have aborted says why") {
+  Job job(1);
+  std::vector<Worker> workers;
+  workers.push_back(job.ComeBack());
+  job.Run(&workers);
+  HostPage* page = workers[0].Map();
+  REQUIRE(page != nullptr);
+  AbortEpoch(page, {"rank 3 has left the job", 3}, nullptr);
+  workers[0].Leave(1);
+  const auto left = job.hvdd.Await(Kind::kRankLeft);
+  REQUIRE(left.has_value());
+  CHECK(left->rank_left().aborted() == "rank 3 has left the job");
+  REQUIRE(left->rank_left().has_abort_rank());
+  CHECK(left->rank_left().abort_rank() == 3);
+  munmap(page, kPageBytes);
+}
+
+TEST_CASE(
+    "who ends after an abort that only the page tells of: all but the rank whose doing it is") {
+  for (const auto& [cause, after] : {std::pair(AbortCause{"rank 0 has left", 3}, true),
+                                     {AbortCause{"rank 0 is said to have left"}, true},
+                                     {AbortCause{""}, true},
+                                     {AbortCause{"rank 3 waits in vain", 0}, false},
+                                     {AbortCause{"no memory", 0}, false}}) {
+    CAPTURE(cause.text, cause.rank);
+    Job job(1);
+    std::vector<Worker> workers;
+    workers.push_back(job.ComeBack());
+    job.Run(&workers);
+    HostPage* page = workers[0].Map();
+    REQUIRE(page != nullptr);
+    AbortEpoch(page, cause, nullptr);
+    kill(job.pids[0], SIGKILL);
+    const auto exited = job.hvdd.AwaitExit(0);
+    REQUIRE(exited.has_value());
+    CHECK(exited->after_abort() == after);
+    CHECK(exited->has_abort_rank() == (cause.rank >= 0));
+    munmap(page, kPageBytes);
+  }
+}
+
+TEST_CASE("whoever has left an aborted epoch ends after its abort, though its page is gone") {
+  Job job(1);
+  std::vector<Worker> workers;
+  workers.push_back(job.ComeBack());
+  job.Run(&workers);
+  HostPage* page = workers[0].Map();
+  REQUIRE(page != nullptr);
+  AbortEpoch(page, {"rank 3 has left the job", 3}, nullptr);
+  workers[0].Leave(1);
+  REQUIRE(job.hvdd.Await(Kind::kRankLeft).has_value());
+  kill(job.pids[0], SIGKILL);
+  const auto exited = job.hvdd.AwaitExit(0);
+  REQUIRE(exited.has_value());
+  CHECK(exited->left());
+  CHECK(exited->after_abort());
+  CHECK(exited->aborted() == "rank 3 has left the job");
+  CHECK(exited->abort_rank() == 3);
+  munmap(page, kPageBytes);
+}
+
+TEST_CASE("the driver's abort and stop reach the page with their cause") {
+  Job job(1);
+  std::vector<Worker> workers;
+  workers.push_back(job.ComeBack());
+  job.Run(&workers);
+  HostPage* page = workers[0].Map();
+  REQUIRE(page != nullptr);
+  snprintf(page->activity[0].last, sizeof(page->activity[0].last), "allreduce 'grad.3'");
+  page->activity[0].calls = 12;
+  page->activity[0].pending = 1;
+  page->activity[0].callers = 1;
+  page->activity[0].state = RankState::kWaiting;
+  v1::Command abort;
+  abort.mutable_epoch_abort()->set_cause("rank 7 on host9 exited with code 3");
+  job.hvdd.Send(abort);
+  REQUIRE(Eventually(2, [&] { return page->aborted.load() != 0; }));
+  CHECK(std::string(CauseOf(*page).text) == "rank 7 on host9 exited with code 3");
+  job.hvdd.Stop();
+  const auto exited = job.hvdd.AwaitExit(0);
+  REQUIRE(exited.has_value());
+  CHECK(exited->after_abort());
+  CHECK(exited->joined());
+  CHECK(exited->activity() == "waiting in allreduce 'grad.3'; 12 collectives done");
+  munmap(page, kPageBytes);
+}
+
+TEST_CASE("the abort of an epoch is no excuse for a rank that never joined one") {
+  Job job(2);
+  v1::Command abort;
+  abort.mutable_epoch_abort()->set_cause("rank 7 on host9 exited (code 0) without hvd's init");
+  job.hvdd.Send(abort);
+  v1::Command ask;
+  ask.mutable_ask_pending();
+  job.hvdd.Send(ask);
+  REQUIRE(job.hvdd.Await(Kind::kHostPending).has_value());  // so the abort is through, too
+  kill(job.pids[0], SIGKILL);
+  const auto first = job.hvdd.AwaitExit(0);
+  REQUIRE(first.has_value());
+  CHECK(!first->after_abort());
+  job.hvdd.Stop();
+  const auto second = job.hvdd.AwaitExit(1);
+  REQUIRE(second.has_value());
+  CHECK(second->after_abort());
+}
+
+TEST_CASE("workers of an ordinary user reach the way back") {
+  HvddOptions options;
+  options.ordinary_user = geteuid() == 0;
+  for (const std::string& level : WorkingLevels(options.ordinary_user)) {
+    CAPTURE(level);
+    options.containment = level;
+    Hvdd hvdd(options);
+    hvdd.Launch(1, {"python3", "-c",
+                    "import os,socket\n"
+                    "s=socket.socket(socket.AF_UNIX)\n"
+                    "s.connect(os.environ['HVD_LINK'].split(':',3)[3])\n"
+                    "print('reached')"});
+    CHECK(hvdd.AwaitOutput(0) == "reached\n");
+    CHECK(hvdd.AwaitOutput(0, true) == "");
+  }
+}
+
+}  // namespace
+}  // namespace hvd

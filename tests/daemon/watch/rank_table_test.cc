@@ -1,0 +1,39 @@
+#include "daemon/watch/rank_table.h"
+
+#include <catch2/catch.hpp>
+#include <csignal>
+
+namespace hvd {
+namespace {
+
+TEST_CASE("a rank's end is told once, when process, output and link have spoken") {
+  RankTable table(2);
+  table.Started(1, 4711);
+  table.Exited(1, SIGSEGV | 0x80, false);
+  CHECK(table.ended(1));
+  CHECK(!table.TakeEnd(1).has_value());
+  table.Drained(1, {"last"});
+  CHECK(!table.TakeEnd(1).has_value());
+  LinkFacts facts;
+  facts.joined = true;
+  table.LinkSpoke(1, facts);
+  const auto end = table.TakeEnd(1);
+  REQUIRE(end.has_value());
+  CHECK(end->local_rank == 1);
+  CHECK(end->pid == 4711);
+  CHECK(end->signal == SIGSEGV);
+  CHECK(end->core_dumped);
+  CHECK(end->exit_code == 0);
+  CHECK(end->link.joined);
+  CHECK(end->last_lines == std::vector<std::string>{"last"});
+  CHECK(!table.TakeEnd(1).has_value());
+  CHECK(!table.ended(0));
+}
+
+TEST_CASE("ends in words") {
+  CHECK(DescribeEnd(9) == "was killed by signal 9 (Killed)");
+  CHECK(DescribeEnd(7 << 8) == "exited with code 7");
+}
+
+}  // namespace
+}  // namespace hvd
