@@ -20,6 +20,10 @@
 
 namespace hvd {
 
+// Whether a call was refused, for its arguments: all ranks refuse it alike, before anything has
+// moved, and go on. Any other error means that the ranks have lost one another.
+inline bool IsRefusal(const absl::Status& status) { return absl::IsInvalidArgument(status); }
+
 // One tensor of a reduction.
 struct ReducePart {
   const void* input = nullptr;

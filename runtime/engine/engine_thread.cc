@@ -1,10 +1,13 @@
-// The engine thread: it executes what nobody waits for.
+#include "runtime/engine/engine_thread.h"
+
+#include <pthread.h>
+
 #include <chrono>
 #include <utility>
 
-#include "runtime/engine/engine.h"
-#include "runtime/engine/engine_role.h"
+#include "runtime/collective/kernels/float_rules.h"
 #include "runtime/transport/short_slices.h"
+#include "runtime/transport/signals_blocked.h"
 
 namespace hvd {
 namespace {
@@ -16,45 +19,73 @@ constexpr int kMostWindows = 2;
 
 }  // namespace
 
-bool Engine::MustListen() const { return world_->leader() != nullptr && !stopping_; }
+EngineThread::EngineThread(const EngineThreadParts& parts) : parts_(parts) {
+  const SignalsBlocked inherited;
+  const FloatRules inherited_too;  // not what the program traps
+  thread_ = std::thread([this] { Body(); });
+  pthread_setname_np(thread_.native_handle(), "hvd-engine");
+}
+
+void EngineThread::Stop() {
+  if (!thread_.joinable()) return;
+  {
+    ExecutorRole::Lock lock(parts_.role);
+    parts_.role->Stop();
+  }
+  ArmNow();
+  parts_.world->waiter().Ring();  // it may sleep as executor
+  thread_.join();
+}
+
+void EngineThread::Arm() {
+  const size_t open = parts_.world->board().open_bytes();
+  const bool full = open > 0 && open >= parts_.batches->fusion_threshold();
+  if (full || parts_.pairs->active()) return ArmNow();
+  parts_.role->timer().Arm(std::chrono::microseconds(parts_.batches->batch_wait_us()));
+}
 
 // While small ones are submitted one after the other, this thread leaves the core to whoever
 // submits them: it would take it away again and again, for a little work each time.
-bool Engine::MoreComesLocked(Coming* coming) {
-  const uint64_t fresh = submissions_ - std::exchange(coming->seen, submissions_);
-  const bool more = coming->windows == 0 ? pending_.load(std::memory_order_relaxed) > 1 : fresh > 0;
-  const bool urgent = MustListen() || pairs_.active() || world_->board().open_bytes() > kSmallBatch;
+bool EngineThread::MoreComes(Coming* coming) {
+  const uint64_t submissions = parts_.pending->submissions();
+  const uint64_t fresh = submissions - std::exchange(coming->seen, submissions);
+  const bool more = coming->windows == 0 ? parts_.pending->count() > 1 : fresh > 0;
+  const bool urgent =
+      MustListen() || parts_.pairs->active() || parts_.world->board().open_bytes() > kSmallBatch;
   if (!more || urgent || coming->windows == kMostWindows) {
     coming->windows = 0;
     return false;
   }
-  timer_.Arm(std::chrono::microseconds(batch_wait_us_.load(std::memory_order_relaxed)
-                                       << ++coming->windows));
+  parts_.role->timer().Arm(
+      std::chrono::microseconds(parts_.batches->batch_wait_us() << ++coming->windows));
   return true;
 }
 
-void Engine::ThreadBody() {
+void EngineThread::Body() {
   (void)AskForShortSlices();  // it answers peers, beside a thread that computes
+  ExecutorRole& role = *parts_.role;
+  Waiter& waiter = parts_.world->waiter();
   Coming coming;
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!stopping_) {
-    const bool work = pending_.load() > 0 || (MustListen() && broken_.ok());
-    if (executing_ || waiting_.load() > 0 || !work || MoreComesLocked(&coming)) {
-      lock.unlock();
-      timer_.Wait();
-      lock.lock();
+  ExecutorRole::Lock lock(&role);
+  while (!role.stopping()) {
+    const bool listens = MustListen() && parts_.pending->broken().ok();
+    const bool work = parts_.pending->count() > 0 || listens;
+    if (role.taken() || role.waiting() > 0 || !work || MoreComes(&coming)) {
+      lock.Unlock();
+      role.timer().Wait();
+      lock.Relock();
       continue;
     }
     {
-      const Role role(this, &lock);
-      world_->waiter().set_beside(true);
-      ExecuteUntil([this] {
-        return waiting_.load(std::memory_order_relaxed) > 0 ||
-               (pending_.load(std::memory_order_relaxed) == 0 && world_->leader() == nullptr);
+      const ExecutorRole::Term term(&role, &lock);
+      waiter.set_beside(true);
+      parts_.executor->Until([this] {
+        return parts_.role->waiting() > 0 ||
+               (parts_.pending->count() == 0 && parts_.world->leader() == nullptr);
       });
-      world_->waiter().set_beside(false);
+      waiter.set_beside(false);
     }
-    changed_.notify_all();
+    role.NotifyAll();
   }
 }
 

@@ -4,11 +4,6 @@
 
 namespace hvd {
 
-const std::string& AgreedName(const Request& request) {
-  const bool has_turn = request.takes_turn() && request.local != nullptr;
-  return has_turn ? *request.local->name : request.name;  // turns are never forgotten
-}
-
 LocalName* Names::Find(std::string_view name) {
   if (last_found_ != nullptr && *last_found_->name == name) return last_found_;
   return last_found_ = FindOther(name);
@@ -42,7 +37,7 @@ LocalName* Names::NextUnnamed() {
 void Names::ForgetIdle() {
   for (auto at = names_.begin(); at != names_.end();) {
     const LocalName& name = at->second;
-    const bool idle = name.pending == nullptr && name.ticket.number == 0 && name.turn == 0;
+    const bool idle = name.pending == nullptr && name.direct.ticket.number == 0 && name.turn == 0;
     if (idle && &name == last_found_) last_found_ = nullptr;
     at = idle ? names_.erase(at) : std::next(at);
   }

@@ -1,8 +1,6 @@
-// The names that this rank has used: what is pending under each, and what makes marking it again
-// cheap. Not thread-safe: under the engine's mutex.
+// The names that this rank has used. Not thread-safe: under the engine's lock.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,34 +8,9 @@
 #include <vector>
 
 #include "runtime/engine/direct/direct.h"
-#include "runtime/engine/request/request.h"
+#include "runtime/engine/request/local_name.h"
 
 namespace hvd {
-
-struct LocalName {
-  const std::string* name = nullptr;
-  Request* pending = nullptr;
-  uint32_t board_number = 0;  // of the pending request, once it is on the board
-  uint32_t turn = 0;          // of those that unnamed calls take, from one on; 0: it is none
-  bool direct = false;        // the pending request is marked directly, and not on the board
-  bool prepared = false;      // whether `ticket.number` is known, and room is kept for it
-  bool wants_number = false;  // the pending request could go directly, had it a number
-  uint64_t last_use = 0;      // its sequence
-  uint64_t distance = 0;      // from the use before: so many of this rank's submissions
-  DirectTicket ticket;        // of the latest request
-  uint64_t word = 0;          // its mark
-  bool in_place = false;      // the mark says where the tensors lie
-  bool staged = false;        // in this rank's stage
-  int64_t begin_ns = 0;       // when it began to, while the timeline is on
-  bool worked = false;        // this rank has done its part of them
-  // "allreduce 'grad.3'", for the host's page; of the latest kind.
-  RequestKind described = RequestKind::kLeave;
-  std::array<char, sizeof(RankActivity::last)> description{};
-};
-
-// What ranks call it among themselves: as it was given, else by its turn, once it is submitted. Any
-// thread.
-const std::string& AgreedName(const Request& request);
 
 class Names {
  public:

@@ -12,8 +12,8 @@ namespace hvd {
 namespace {
 
 constexpr uint32_t kBuckets = 1024;
-constexpr size_t kNumbers = Direct::kMostNumber + 1;  // from one on
-constexpr uint32_t kPlaces = 4;                       // see DirectTicket::line
+constexpr size_t kNumbers = DirectTicket::kMostNumber + 1;  // from one on
+constexpr uint32_t kPlaces = 4;                             // see DirectTicket::line
 // Of a tensor in the line of its mark, and in the line that the processor fetches along with it.
 constexpr size_t kBytesInLine = 112;
 constexpr size_t kDoneBytes = 128;  // apart from neighbours

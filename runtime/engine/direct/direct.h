@@ -27,7 +27,7 @@
 #include <string_view>
 
 #include "proto/page/host_page.h"
-#include "runtime/engine/request/request.h"
+#include "runtime/engine/request/local_name.h"
 
 namespace hvd {
 
@@ -38,21 +38,12 @@ struct DirectPlace {
   int size = 1;
 };
 
-// A rank's place for one use of a name.
-struct DirectTicket {
-  uint32_t number = 0;
-  uint64_t round = 0;  // joins completed
-  uint64_t count = 0;  // uses in this round
-  uint64_t stamp() const { return count + 1; }
-  uint32_t line() const { return static_cast<uint32_t>((round % 2) * 2 + count % 2); }
-};
-
 class Direct {
  public:
   static constexpr size_t kMaxBytes = 4096;
   static constexpr uint32_t kNames = 768;  // that have a number at one time
   static constexpr uint32_t kTurns = 256;  // of unnamed calls, which have theirs for good
-  static constexpr uint32_t kMostNumber = kNames + kTurns;
+  static_assert(kNames + kTurns == DirectTicket::kMostNumber);
   static constexpr uint64_t kThroughBoard = 0;
 
   static size_t Bytes(int size);

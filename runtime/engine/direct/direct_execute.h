@@ -15,7 +15,8 @@ uint64_t DirectWord(const Request& request, int size);
 // Writes to `room` what the others need of this rank's input; what only this rank needs stays in
 // the input. An alltoall's bytes for each rank come first.
 void WriteDirect(const Request& request, const Direct& direct, std::byte* room);
-// REQUIRES: all marks are the same. Computes this rank's result; waits for nothing.
+// REQUIRES: all marks are the same. Computes this rank's result; waits for nothing. What is wrong
+// with the request on this rank stands in its status; what is returned ends the epoch.
 absl::Status ExecuteDirect(const Direct& direct, const DirectTicket& ticket, Request* request);
 
 // What this rank needs of a rank's input. The bytes: of an allgather or alltoall.

@@ -1,6 +1,5 @@
 #include "runtime/engine/execution/execute.h"
 
-#include "runtime/engine/engine.h"
 #include "runtime/engine/execution/reduction.h"
 
 namespace hvd {
@@ -36,8 +35,9 @@ absl::Status Broadcast(const Execution& work) {
 }  // namespace
 
 absl::Status ExecuteRequest(Request* request, const LogEntry& entry, Collectives* collectives) {
-  if (!entry.error.empty()) return absl::InvalidArgumentError(entry.error);
-  if (absl::Status fits = CheckJoined(entry, collectives->size()); !fits.ok()) return fits;
+  request->status = entry.error.empty() ? CheckJoined(entry, collectives->size())
+                                        : absl::InvalidArgumentError(entry.error);
+  if (!request->status.ok()) return absl::OkStatus();
   const Execution work = {request, entry, collectives};
   switch (request->signature.kind) {
     case RequestKind::kAllreduce:

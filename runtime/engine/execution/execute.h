@@ -1,4 +1,4 @@
-// The parts of ExecuteRequest (engine.h): one function a kind, in execute_*.cc.
+// Runs one agreed request on the collectives: one function a kind, in execute_*.cc.
 //
 // A rank whose own output does not fit still takes part: the others are in the exchange already.
 // Its result is then dropped, and it alone gets the error.
@@ -12,6 +12,13 @@
 #include "runtime/engine/agreement/board.h"
 
 namespace hvd {
+
+// What this rank asked for: sets its results and its status, which says what is wrong with the
+// request itself, on this rank or on all. What is returned ends the epoch: the ranks have lost one
+// another. So of all that follow.
+absl::Status ExecuteRequest(Request* request, const LogEntry& entry, Collectives* collectives);
+// The same for a rank that has joined and brings nothing.
+absl::Status ExecuteAbsent(const LogEntry& entry, Collectives* collectives);
 
 struct Execution {
   Request* request = nullptr;

@@ -2,7 +2,6 @@
 // it gets.
 #include <numeric>
 
-#include "runtime/engine/engine.h"
 #include "runtime/engine/execution/execute.h"
 #include "runtime/engine/execution/neutral.h"
 #include "runtime/engine/execution/reduction.h"

@@ -37,11 +37,9 @@ absl::Status ExecuteAllgather(const Execution& work) {
     bytes_by_rank.push_back(static_cast<size_t>(rows) * row_bytes);
   }
   size.shape = {signature.shape.data(), static_cast<size_t>(signature.ndim)};
-  absl::Status wrong;
-  const absl::Status gathered =
-      Gather([request] { return NameOf(*request); }, {PlaceOf(request), work.collectives, &wrong},
-             size, {request->input, nullptr, bytes_by_rank});
-  return gathered.ok() ? wrong : gathered;
+  return Gather([request] { return NameOf(*request); },
+                {PlaceOf(request), work.collectives, &request->status}, size,
+                {request->input, nullptr, bytes_by_rank});
 }
 
 absl::StatusOr<std::vector<RowsAndBytes>> ExchangeRows(absl::Span<const RowsAndBytes> mine,
@@ -66,7 +64,6 @@ absl::Status ExecuteGroupedAllgather(const Execution& work) {
   }
   const auto all = ExchangeRows(mine, work.collectives);
   if (!all.ok()) return all.status();
-  absl::Status first_wrong;
   for (size_t t = 0; t < mine.size(); ++t) {
     RequestPart& part = request->parts[t];
     std::vector<size_t> bytes_by_rank;
@@ -78,11 +75,11 @@ absl::Status ExecuteGroupedAllgather(const Execution& work) {
     size.shape = part.shape;
     const auto what = [&] { return NameOf(*request) + " tensor " + std::to_string(part.position); };
     const absl::Status gathered =
-        Gather(what, {PlaceOf(*request, &part), work.collectives, &first_wrong}, size,
+        Gather(what, {PlaceOf(*request, &part), work.collectives, &request->status}, size,
                {part.input, nullptr, bytes_by_rank});
     if (!gathered.ok()) return gathered;
   }
-  return first_wrong;
+  return absl::OkStatus();
 }
 
 }  // namespace hvd

@@ -3,7 +3,7 @@
 #include <new>
 
 #include "runtime/engine/execution/execute.h"
-#include "runtime/engine/names.h"
+#include "runtime/engine/request/local_name.h"
 
 namespace hvd {
 

@@ -21,10 +21,9 @@ size_t Product(absl::Span<const int64_t> extents) {
       std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<int64_t>()));
 }
 
-// One tensor. (The check of the call has made sure that an output of the caller's fits.) `wrong`:
-// as of Gather.
+// One tensor. (The check of the call has made sure that an output of the caller's fits.)
 absl::Status ScatterOne(const Execution& work, absl::Span<const int64_t> shape,
-                        const ResultPlace& place, absl::Status* wrong) {
+                        const ResultPlace& place) {
   const size_t row_elements = Product(shape.subspan(1));
   std::vector<size_t> counts = RowsByRank(shape[0], work.collectives->size());
   ResultSize size;
@@ -38,7 +37,7 @@ absl::Status ScatterOne(const Execution& work, absl::Span<const int64_t> shape,
   args.count_by_rank = counts;
   const absl::Status placed =
       PlaceResult([&work] { return NameOf(*work.request); }, place, size, &args.output);
-  if (wrong->ok()) *wrong = placed;
+  if (work.request->status.ok()) work.request->status = placed;
   return Scatter(work.entry, args, work.collectives);
 }
 
@@ -62,16 +61,15 @@ std::vector<int64_t> SplitsOf(const Request& request, int ranks) {
 absl::Status ExecuteReduceScatter(const Execution& work) {
   Request* request = work.request;
   const Signature& signature = request->signature;
-  absl::Status wrong;
   absl::Status scattered;
   if (!signature.is_group()) {
     scattered = ScatterOne(work, {signature.shape.data(), static_cast<size_t>(signature.ndim)},
-                           PlaceOf(request), &wrong);
+                           PlaceOf(request));
   }
   for (RequestPart& part : request->parts) {
-    if (scattered.ok()) scattered = ScatterOne(work, part.shape, PlaceOf(*request, &part), &wrong);
+    if (scattered.ok()) scattered = ScatterOne(work, part.shape, PlaceOf(*request, &part));
   }
-  return scattered.ok() ? wrong : scattered;
+  return scattered;
 }
 
 absl::Status ExecuteAlltoall(const Execution& work) {
@@ -95,10 +93,9 @@ absl::Status ExecuteAlltoall(const Execution& work) {
   size.shape = {signature.shape.data(), static_cast<size_t>(signature.ndim)};
   size.bytes = static_cast<size_t>(size.rows) * row_bytes;
   AlltoallArgs args = {request->input, nullptr, send, receive};
-  const absl::Status placed =
+  request->status =
       PlaceResult([request] { return NameOf(*request); }, PlaceOf(request), size, &args.output);
-  const absl::Status sent = work.collectives->Alltoall(args);
-  return sent.ok() ? placed : sent;
+  return work.collectives->Alltoall(args);
 }
 
 }  // namespace hvd

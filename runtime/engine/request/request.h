@@ -35,6 +35,11 @@ enum class RequestKind : uint32_t {
 inline bool IsPair(RequestKind kind) {
   return kind == RequestKind::kSend || kind == RequestKind::kReceive;
 }
+// Only these are ever the same call for users, and can have a name of theirs.
+inline bool IsUsers(RequestKind kind) {
+  return kind != RequestKind::kLeave && kind != RequestKind::kJoin &&
+         kind != RequestKind::kAddProcessSet && kind != RequestKind::kRemoveProcessSet;
+}
 const char* KindName(RequestKind kind);
 const char* OpName(uint32_t op);  // of Signature::op
 

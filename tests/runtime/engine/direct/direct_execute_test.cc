@@ -46,7 +46,8 @@ class Requests {
   }
 
   absl::Status Execute(int rank) {
-    return ExecuteDirect(*world_.ranks[rank], ticket_, requests[rank].get());
+    const absl::Status lost = ExecuteDirect(*world_.ranks[rank], ticket_, requests[rank].get());
+    return lost.ok() ? requests[rank]->status : lost;
   }
   std::vector<int32_t> Result(int rank) const {
     const Request& request = *requests[rank];

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/engine/engine.h"
+#include "runtime/engine/execution/execute.h"
 #include "runtime/engine/execution/neutral.h"
 #include "runtime/engine/execution/reduction.h"
 #include "tests/runtime/collective/plain_world.h"
@@ -32,7 +33,8 @@ struct Floats {
   absl::Status Run(Collectives* collectives, int contributors) {
     entry.signature = request.signature;
     entry.contributors = contributors;
-    return ExecuteRequest(&request, entry, collectives);
+    const absl::Status lost = ExecuteRequest(&request, entry, collectives);
+    return lost.ok() ? request.status : lost;
   }
   absl::Status RunAbsent(Collectives* collectives, int contributors) {
     entry.signature = request.signature;

@@ -1,4 +1,4 @@
-#include "runtime/engine/direct/arena_offsets.h"
+#include "runtime/engine/request/tensor_places.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,0 +1,87 @@
+#include "runtime/engine/departure.h"
+
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/printable.h"
+
+namespace hvd {
+namespace {
+
+constexpr char kLeaveName[] = "\x01shutdown";  // as kOwnName
+
+}  // namespace
+
+// What it has submitted before goes on; nothing more comes until the join has returned.
+absl::Status Departure::Refuse(const Request& request) const {
+  // The others know already that nothing more comes.
+  if (joining_ == nullptr) return leaving_ ? absl::AbortedError(kHasLeft) : absl::OkStatus();
+  if (request.signature.kind == RequestKind::kJoin) {
+    return absl::FailedPreconditionError("this rank has joined already; its join has not returned");
+  }
+  const bool named = !request.name.empty();
+  return absl::FailedPreconditionError(
+      (named ? ShownName(request.name)
+             : "unnamed " + std::string(KindName(request.signature.kind))) +
+      ": this rank has joined; it submits again when its join has returned");
+}
+
+absl::Status Departure::Join(LocalName* name) {
+  if (leaving_) return absl::AbortedError(kHasLeft);
+  name->direct.marked = false;
+  parts_.direct->BeginJoin(parts_.pending->names().turns());
+  absl::Status marked = parts_.on_board->Join(name, parts_.pending->Owed());
+  if (!marked.ok()) return marked;
+  parts_.direct->Leave();  // what this rank has marked directly stays marked
+  joining_ = name->pending;
+  parts_.pairs->SetAway(PairWord::kJoined);
+  return absl::OkStatus();
+}
+
+void Departure::Ended(const Request& request) {
+  if (!is_away()) return;
+  const LocalName* name = request.local;
+  if (name != nullptr && name->direct.marked) parts_.board->GiveUp(*name->name);
+  if (&request != joining_) return;
+  joining_ = nullptr;
+  parts_.pairs->SetAway(PairWord::kAsks);
+  parts_.direct->NextRound();
+  parts_.pending->names().RestartUnnamed();
+}
+
+Request* Departure::BeginLeave() {
+  if (std::exchange(leave_begun_, true)) return nullptr;
+  leave_.name = kLeaveName;
+  leave_.signature.kind = RequestKind::kLeave;
+  return &leave_;
+}
+
+absl::Status Departure::LeaveSubmitted(absl::Status status) {
+  leave_submitted_ = std::move(status);
+  leaving_ = leave_submitted_.ok();
+  parts_.direct->Leave();  // what this rank has marked directly stays marked
+  if (leaving_) parts_.pairs->SetAway(PairWord::kLeft);
+  if (leaving_) NoteLeft();
+  return leave_submitted_;
+}
+
+// What goes wrong ends the epoch: the wait says so.
+void Departure::NoteLeft() {
+  try {
+    (void)parts_.board->NoteLeft(parts_.pending->Owed()).ok();
+  } catch (const std::bad_alloc& error) {
+    parts_.board->AbortThrown(error, {});
+  }
+}
+
+void Departure::EndUnleft(const absl::Status& why) const {
+  const std::string reason = absl::IsFailedPrecondition(why)
+                                 ? "before its join has returned"
+                                 : "and cannot leave in order: " + std::string(why.message());
+  const std::string text =
+      "rank " + std::to_string(parts_.global_rank) + " has called shutdown " + reason;
+  (void)parts_.board->Abort({text.c_str(), parts_.global_rank}).ok();  // every wait says it
+}
+
+}  // namespace hvd

@@ -1,0 +1,75 @@
+// How a rank joins and leaves: what it may still submit, what it owes the others, and what it tells
+// them of that.
+//
+// It joins at once, whatever of its own is pending. What of that it has marked directly, or has not
+// marked because its turn is taken, may still have to go to the board: it owes that there, and is
+// ready with neutral values for everything else. It leaves in order with all others, or its leaving
+// ends the epoch.
+#pragma once
+
+#include "absl/status/status.h"
+#include "runtime/engine/board_way.h"
+#include "runtime/engine/direct/direct_way.h"
+#include "runtime/engine/pairs.h"
+#include "runtime/engine/pending_requests.h"
+#include "runtime/engine/request/engine_lock.h"
+
+namespace hvd {
+
+// What ends, and what is asked for, after this rank's leave.
+inline constexpr char kHasLeft[] = "this rank has called shutdown";
+
+// All borrowed.
+struct DepartureParts {
+  Board* board = nullptr;
+  PendingRequests* pending = nullptr;
+  DirectWay* direct = nullptr;
+  BoardWay* on_board = nullptr;
+  Pairs* pairs = nullptr;
+  int global_rank = 0;
+};
+
+class Departure {
+ public:
+  explicit Departure(const DepartureParts& parts) : parts_(parts) {}
+
+  // The others would not all see a direct mark of this rank's.
+  bool is_away() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    return joining_ != nullptr || leaving_;
+  }
+  bool has_joined() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return joining_ != nullptr; }
+  // Why nothing is submitted now; OK when something may be.
+  absl::Status Refuse(const Request& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+
+  // Marks the join that is pending under `name`.
+  absl::Status Join(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  // One is over that was pending when this rank joined or left, or the join itself: then a new
+  // round of direct marks and of unnamed calls begins.
+  void Ended(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+
+  // The leave's request, to be submitted once; null: it has been.
+  Request* BeginLeave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  // What came of that: nothing more is submitted. An error that is returned is told nobody yet:
+  // EndUnleft.
+  absl::Status LeaveSubmitted(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  bool leave_begun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return leave_begun_; }
+  // A rank that cannot leave with the others must not let them wait for it, nor its own threads.
+  void EndUnleft(const absl::Status& why) const;
+  // Once BeginLeave has returned, whoever called it.
+  Request* leave() { return &leave_; }
+  absl::Status leave_submitted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    return leave_submitted_;
+  }
+
+ private:
+  void NoteLeft() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+
+  const DepartureParts parts_;
+  Request* joining_ ABSL_GUARDED_BY(kEngineLock) = nullptr;  // this rank's join
+  bool leaving_ ABSL_GUARDED_BY(kEngineLock) = false;        // its leave is marked
+  Request leave_;
+  bool leave_begun_ ABSL_GUARDED_BY(kEngineLock) = false;
+  absl::Status leave_submitted_ ABSL_GUARDED_BY(kEngineLock);
+};
+
+}  // namespace hvd

@@ -1,0 +1,210 @@
+#include "runtime/engine/direct/direct_way.h"
+
+#include <algorithm>
+
+#include "runtime/engine/direct/direct_execute.h"
+#include "runtime/engine/execution/fusion.h"
+#include "runtime/engine/request/tensor_bytes.h"
+#include "runtime/engine/request/tensor_places.h"
+
+namespace hvd {
+namespace {
+
+// Submissions for which a name may rest, at least; so names do not come and go in turn.
+constexpr uint64_t kLeastRest = 256;
+// Names that one without a number makes room for.
+constexpr size_t kAtOnce = 64;
+// Of EndAtOnce: about half a microsecond.
+constexpr int kLooksAtOnce = 200;
+
+}  // namespace
+
+DirectWay::DirectWay(const DirectParts& parts)
+    : parts_(parts), in_place_(parts.direct, parts.places, parts.on_host, parts.waiter) {}
+
+// All ranks must say the same of each use; how they come to that is in direct.h.
+void DirectWay::FindNumber(LocalName* name) {
+  if (name->direct.ticket.number != 0) return;
+  if (name->turn != 0) {
+    name->direct.ticket = {Direct::NumberOfTurn(name->turn), round_ - 1,
+                           0};  // not used in this one
+    return;
+  }
+  numbered_.push_back(name);  // first: there may be no memory
+  const uint32_t number = parts_.direct->Number(*name->name);
+  if (number == 0) return numbered_.pop_back();
+  name->direct.ticket = parts_.direct->Latest(number, round_);
+}
+
+bool DirectWay::WantsNumber(const LocalName& name) const {
+  const Request& request = *name.pending;
+  const Signature& s = request.signature;
+  if (!exists() || name.direct.ticket.number != 0 || request.unnamed) return false;
+  const bool sums = s.kind == RequestKind::kAllreduce && ReducesInPlace(s);
+  if (!sums && !Direct::MayGoDirectly(s)) return false;
+  return TensorBytes(s) <= Direct::kStageBytes ||
+         InputInArena(request, parts_.places->arenas()) >= 0;
+}
+
+void DirectWay::TakeNumber(const LogEntry& entry, LocalName* name, uint64_t submissions) {
+  if (entry.direct_number != 0 && name->direct.ticket.number == 0) {
+    name->direct.ticket = {entry.direct_number, round_ - 1, 0};
+    numbered_.push_back(name);
+    // Its entry is there: it has just been executed. Every wait says how else the epoch ended.
+    (void)parts_.board->Keep(*name->name).ok();
+  } else if (name->board.wants_number && entry.error.empty()) {
+    GiveUpIdle(name->distance, submissions);
+  }
+}
+
+// For a name that comes again every `distance` submissions: those that rest for twice as long. (So
+// where more names than there are numbers come in turn, those that have one keep it.) All ranks
+// see the same use, and mostly give up the same.
+void DirectWay::GiveUpIdle(uint64_t distance, uint64_t submissions) {
+  const uint64_t rest = std::max(2 * distance, kLeastRest);
+  if (submissions - oldest_use_ <= rest) return;
+  uint64_t oldest = submissions;
+  size_t given_up = 0;
+  const auto goes = [&](LocalName* name) {
+    const bool rests = name->pending == nullptr && submissions - name->last_use > rest;
+    if (!rests || given_up == kAtOnce) {
+      oldest = std::min(oldest, name->last_use);
+      return false;
+    }
+    ++given_up;
+    const uint32_t number = name->direct.ticket.number;
+    name->direct.ticket.number = 0;
+    name->prepared = false;  // asks again before its next use
+    if (parts_.direct->GiveUp(number)) parts_.board->Release(*name->name);
+    return true;
+  };
+  std::erase_if(numbered_, goes);
+  oldest_use_ = oldest;
+}
+
+void DirectWay::MakeRoom() {
+  if (marked_.size() == marked_.capacity()) marked_.reserve(2 * marked_.size() + 16);
+}
+
+// A rank that cannot go directly says so there all the same: others may wait for its mark.
+bool DirectWay::Mark(LocalName* name) {
+  Direct& direct = *parts_.direct;
+  const Request& request = *name->pending;
+  LocalName::Directly& mine = name->direct;
+  if (!IsUsers(request.signature.kind) || mine.ticket.number == 0) return false;
+  if (mine.ticket.round != round_) {
+    mine.ticket.round = round_;
+    mine.ticket.count = 0;
+  } else {
+    ++mine.ticket.count;
+  }
+  mine.word = DirectWord(request, direct.size());
+  mine.in_place = mine.staged = mine.worked = false;
+  if (mine.word == Direct::kThroughBoard) in_place_.Mark(name);
+  if (!mine.in_place && mine.word != Direct::kThroughBoard) {
+    WriteDirect(request, direct, direct.Room(mine.ticket, mine.word));
+  }
+  direct.Publish(mine.ticket, mine.word);
+  if (mine.word == Direct::kThroughBoard) return false;
+  marked_.push_back(name);
+  marked_count_.store(marked_.size(), std::memory_order_release);
+  return true;
+}
+
+void DirectWay::BeginJoin(uint32_t turns) {
+  if (exists()) parts_.direct->BeginRound(round_ + 1, turns);
+}
+
+void DirectWay::Leave() {
+  if (exists()) parts_.direct->Leave(round_ + 1);
+}
+
+Direct::Seen DirectWay::LookAt(const LocalName& name) const {
+  const Direct& direct = *parts_.direct;
+  if (!name.direct.worked) return direct.Look(name.direct.ticket, name.direct.word);
+  return direct.AllDone(name.direct.ticket) ? Direct::Seen::kAllSame : Direct::Seen::kNotYet;
+}
+
+bool DirectWay::IsReady() const {
+  if (has_marked()) return true;
+  for (const LocalName* name : watched_) {
+    if (LookAt(*name) != Direct::Seen::kNotYet) return true;
+  }
+  return false;
+}
+
+void DirectWay::WatchMarked() {
+  watched_.insert(watched_.end(), marked_.begin(), marked_.end());
+  ForgetMarked();
+}
+
+void DirectWay::ForgetMarked() {
+  marked_.clear();
+  marked_count_.store(0, std::memory_order_relaxed);
+}
+
+DirectWay::Outcome DirectWay::Step() {
+  for (size_t i = 0; i < watched_.size(); ++i) {
+    LocalName* name = watched_[i];
+    const Direct::Seen seen = LookAt(*name);
+    if (seen == Direct::Seen::kNotYet) continue;
+    const bool all_same = seen == Direct::Seen::kAllSame;
+    if (all_same && name->direct.in_place && !name->direct.worked) return WorkInPlace(name);
+    watched_.erase(watched_.begin() + static_cast<ptrdiff_t>(i));
+    if (!all_same) return {Outcome::Kind::kFellBack, name};
+    if (!name->direct.in_place) return Run(name);
+    FinishInPlace(name);
+    return {Outcome::Kind::kFinished, name};
+  }
+  return {};
+}
+
+DirectWay::Outcome DirectWay::Run(LocalName* name) {
+  Request* request = name->pending;
+  const int64_t begin_ns = parts_.notes->timeline().Stamp();
+  absl::Status ran = ExecuteDirect(*parts_.direct, name->direct.ticket, request);
+  if (!ran.ok()) return {Outcome::Kind::kEpochEnds, name, std::move(ran)};
+  parts_.direct->OwnNext(name->direct.ticket, name->direct.word);
+  parts_.notes->RanDirectly(*request, begin_ns);
+  return {Outcome::Kind::kFinished, name};
+}
+
+// The others see when it is done.
+DirectWay::Outcome DirectWay::WorkInPlace(LocalName* name) {
+  const Timeline& timeline = parts_.notes->timeline();
+  if (timeline.on()) name->direct.begin_ns = Timeline::Now();
+  parts_.notes->set_at_work(name->name);
+  absl::Status worked = in_place_.Work(*name);
+  parts_.notes->set_at_work(nullptr);
+  if (!worked.ok()) return {Outcome::Kind::kEpochEnds, name, std::move(worked)};
+  name->direct.worked = true;
+  parts_.direct->PublishDone(name->direct.ticket);
+  parts_.waiter->Ring();
+  return {Outcome::Kind::kWorked, name};
+}
+
+void DirectWay::FinishInPlace(LocalName* name) {
+  in_place_.Collect(*name);
+  parts_.direct->OwnNext(name->direct.ticket, name->direct.word);
+  parts_.notes->RanDirectly(*name->pending, name->direct.begin_ns);
+}
+
+bool DirectWay::MayEndAtOnce(const Request& request) const {
+  return request.alone && marked_.size() == 1 && !marked_.front()->direct.in_place &&
+         watched_.empty();
+}
+
+DirectWay::Outcome DirectWay::EndAtOnce() {
+  LocalName* name = marked_.front();
+  int looks = std::min(kLooksAtOnce, parts_.waiter->policy().spins);
+  Direct::Seen seen = LookAt(*name);
+  for (; seen == Direct::Seen::kNotYet && looks > 0; --looks) {
+    parts_.notes->Waits();
+    seen = LookAt(*name);
+  }
+  if (seen != Direct::Seen::kAllSame) return {};
+  ForgetMarked();
+  return Run(name);
+}
+
+}  // namespace hvd

@@ -1,0 +1,114 @@
+// How requests go directly: who has a number, what is marked and watched, and what the executor
+// does when all have marked (direct.h says what a mark is).
+//
+// A request that goes directly is marked by its submitter, under the engine's lock, then watched by
+// the executor. Two kinds: a small one brings its tensor beside its mark, and is over as soon as
+// all have marked; one in place says where its tensor lies, each rank does its part
+// (direct_in_place) and says so, and it is over when all have.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "runtime/engine/agreement/board.h"
+#include "runtime/engine/direct/direct.h"
+#include "runtime/engine/direct/in_place.h"
+#include "runtime/engine/request/engine_lock.h"
+#include "runtime/engine/watch/work_notes.h"
+#include "runtime/transport/waiter.h"
+
+namespace hvd {
+
+// All borrowed.
+struct DirectParts {
+  Direct* direct = nullptr;  // null in a set of several hosts: then nothing goes directly
+  Board* board = nullptr;    // where a name with a number keeps room
+  Waiter* waiter = nullptr;
+  HostCollectives* on_host = nullptr;
+  const TensorPlaces* places = nullptr;
+  WorkNotes* notes = nullptr;
+};
+
+class DirectWay {
+ public:
+  explicit DirectWay(const DirectParts& parts);
+
+  bool exists() const { return parts_.direct != nullptr; }
+
+  // A name that is asked for has its ticket afterwards, if there is one for it.
+  void FindNumber(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  // Whether its pending request, which goes by the board now, could go directly had it a number.
+  bool WantsNumber(const LocalName& name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  // What the log says became of that, on every rank. `submissions`: this rank's until now.
+  void TakeNumber(const LogEntry& entry, LocalName* name, uint64_t submissions)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+
+  // For what a mark needs once it is published: afterwards nothing is thrown.
+  void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  // Marks the pending request. False: it goes by the board, and the others can see that.
+  bool Mark(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+
+  // This rank joins: it marks nothing more until the round that comes. What it has marked stays.
+  // `turns`: of the unnamed calls, that were ever taken.
+  void BeginJoin(uint32_t turns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  void Leave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);  // … or has joined
+  void NextRound() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { ++round_; }
+
+  // Any thread: whether somebody has marked since the executor took what was marked.
+  bool has_marked() const { return marked_count_.load(std::memory_order_acquire) != 0; }
+  // The executor, who takes the lock for it.
+  void WatchMarked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock, kExecutor);
+  // Whether Step would find something to do.
+  bool IsReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+
+  // What a step was; `name`'s request is the one that it was about.
+  struct Outcome {
+    enum class Kind {
+      kNothing,    // there was nothing to do
+      kWorked,     // this rank has done its part; the others' is still missing
+      kFinished,   // the request is over, with its status
+      kFellBack,   // not all can go directly: this rank must mark it on the board like them
+      kEpochEnds,  // `status` says why: the others count on what this rank cannot do
+    } kind = Kind::kNothing;
+    LocalName* name = nullptr;
+    absl::Status status = {};
+  };
+  Outcome Step() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+
+  // A small request of a thread that waits for it and for nothing else, in an engine that has
+  // nothing else to do. When the others come within a few looks, what is left of the call takes
+  // less than to leave the lock, take the role and come back.
+  bool MayEndAtOnce(const Request& request) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock, kExecutor);
+  // kNothing: they have not come.
+  Outcome EndAtOnce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock, kExecutor);
+
+  // The epoch is over.
+  void ForgetMarked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  void ForgetWatched() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) { watched_.clear(); }
+
+  // From so many bytes on what is copied goes past the caches.
+  void set_stream_bytes(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
+    in_place_.set_stream_bytes(bytes);
+  }
+
+ private:
+  Direct::Seen LookAt(const LocalName& name) const;
+  Outcome Run(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  Outcome WorkInPlace(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  void FinishInPlace(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  void GiveUpIdle(uint64_t distance, uint64_t submissions)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+
+  const DirectParts parts_;
+  InPlace in_place_;
+  uint64_t round_ ABSL_GUARDED_BY(kEngineLock) = 0;  // joins completed
+  // Names with a direct number, but turns; none of them was used last before `oldest_use_`.
+  std::vector<LocalName*> numbered_ ABSL_GUARDED_BY(kEngineLock);
+  uint64_t oldest_use_ ABSL_GUARDED_BY(kEngineLock) = 0;
+  std::vector<LocalName*> marked_ ABSL_GUARDED_BY(kEngineLock);  // new ones
+  std::atomic<size_t> marked_count_{0};                          // written under the lock
+  std::vector<LocalName*> watched_ ABSL_GUARDED_BY(kExecutor);
+};
+
+}  // namespace hvd

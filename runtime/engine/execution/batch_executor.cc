@@ -1,0 +1,158 @@
+#include "runtime/engine/execution/batch_executor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/engine/execution/execute.h"
+#include "runtime/engine/execution/fusion.h"
+#include "runtime/engine/execution/neutral.h"
+#include "runtime/engine/execution/reduction.h"
+#include "runtime/engine/request/tensor_bytes.h"
+#include "runtime/engine/request/tensor_places.h"
+
+namespace hvd {
+namespace {
+
+// Where the host's ranks have the tensors of a run, as this process sees their arenas.
+class SharedBuffers {
+ public:
+  explicit SharedBuffers(const TensorPlaces& places) : places_(places), locals_(places.ranks()) {}
+
+  // False when a tensor lies outside its arena.
+  bool Add(const LogEntry& entry) {
+    const Signature& s = entry.signature;
+    const size_t bytes = TensorBytes(s);
+    for (size_t local = 0; local < locals_; ++local) {
+      const HostBuffers& at = entry.host_buffers[local];
+      inputs_.push_back(places_.Address(local, at.input_at, bytes));
+      outputs_.push_back(places_.Address(local, at.output_at, bytes));
+      if (inputs_.back() == nullptr || outputs_.back() == nullptr) return false;
+    }
+    return true;
+  }
+  // All parts are whole tensors here: a group has no shared buffers.
+  void GiveTo(std::vector<ReducePart>* parts) const {
+    for (size_t i = 0; i * locals_ < inputs_.size(); ++i) {
+      (*parts)[i].host_inputs = {&inputs_[i * locals_], locals_};
+      (*parts)[i].host_outputs = {&outputs_[i * locals_], locals_};
+    }
+  }
+
+ private:
+  const TensorPlaces& places_;
+  const size_t locals_;
+  std::vector<const void*> inputs_;  // by part, then by local rank
+  std::vector<void*> outputs_;
+};
+
+// All that a joined rank has for one entry, in as many parts as the others bring.
+void AppendAbsent(ReducePart part, int group_count, std::vector<ReducePart>* parts) {
+  parts->push_back(part);
+  part.count = 0;
+  for (int more = 1; more < group_count; ++more) parts->push_back(part);
+}
+
+}  // namespace
+
+BatchExecutor::BatchExecutor(const BatchParts& parts, const EngineConfig& config,
+                             std::unique_ptr<Tuner> tuner)
+    : parts_(parts),
+      config_(config),
+      tuned_(config),
+      tuner_(std::move(tuner)),
+      batch_wait_us_(config.batch_wait_us),
+      fusion_threshold_(config.fusion_threshold) {}
+
+absl::Status BatchExecutor::Execute(const AgreedBatch& batch, std::vector<Request*>* finished) {
+  const int64_t batch_ns = Timeline::Now();
+  const FusionRules rules = {static_cast<size_t>(tuned_.fusion_threshold),
+                             tuned_.disable_group_fusion, parts_.several_hosts};
+  for (const Run& run : PlanFusion(batch.entries, rules)) {
+    const WorkNotes::RunTimes times = {batch_ns, finished->empty() ? batch_ns : Timeline::Now()};
+    const size_t before = finished->size();
+    Request* const first = batch.requests[run[0]];
+    parts_.notes->set_at_work(first != nullptr ? first->local->name : nullptr);
+    parts_.notes->BeginRun(batch.entries[run[0]].signature.kind, first, run.size());
+    const absl::Status status = ExecuteRun(batch, run);
+    parts_.notes->set_at_work(nullptr);
+    if (!status.ok() && !IsRefusal(status)) return status;
+    parts_.notes->EndRun();
+    for (const size_t i : run) {
+      if (batch.requests[i] == nullptr) continue;
+      if (!status.ok()) batch.requests[i]->status = status;
+      finished->push_back(batch.requests[i]);
+    }
+    parts_.notes->Ran(times, absl::MakeSpan(*finished).subspan(before),
+                      static_cast<uint64_t>(tuned_.fusion_threshold));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchExecutor::ExecuteRun(const AgreedBatch& batch, const Run& run) {
+  const LogEntry& entry = batch.entries[run[0]];
+  Request* const request = batch.requests[run[0]];
+  if (ReducesPlainly(entry)) return ExecuteFused(batch, run);
+  if (request != nullptr) return ExecuteRequest(request, entry, parts_.collectives);
+  return ExecuteAbsent(entry, parts_.collectives);
+}
+
+// What this rank, having joined, has not: neutral values, and a place to drop results.
+void BatchExecutor::PrepareAbsent(const AgreedBatch& batch, const Run& run) {
+  size_t absent = 0;  // elements of the largest
+  for (const size_t i : run) {
+    if (batch.requests[i] == nullptr)
+      absent = std::max(absent, batch.entries[i].signature.elements());
+  }
+  if (absent == 0) return;
+  const Signature& first = batch.entries[run[0]].signature;
+  const size_t bytes = absent * DtypeBytes(static_cast<hvd_dtype_t>(first.dtype));
+  if (neutral_.size() < bytes) neutral_.resize(bytes);
+  if (dropped_.size() < bytes) dropped_.resize(bytes);
+  FillNeutral(first, neutral_.data(), absent);
+}
+
+absl::Status BatchExecutor::ExecuteFused(const AgreedBatch& batch, const Run& run) {
+  PrepareAbsent(batch, run);
+  const LogEntry& first = batch.entries[run[0]];
+  SharedBuffers buffers(*parts_.places);
+  const bool shared = std::all_of(run.begin(), run.end(),
+                                  [&](size_t i) { return !batch.entries[i].host_buffers.empty(); });
+  std::vector<ReducePart> parts;
+  for (const size_t i : run) {
+    if (batch.requests[i] != nullptr) {
+      AppendParts(*batch.requests[i], &parts);
+    } else {
+      ReducePart part;
+      part.input = neutral_.data();
+      part.output = dropped_.data();
+      part.count = batch.entries[i].signature.elements();
+      AppendAbsent(part, batch.entries[i].signature.group_count, &parts);
+    }
+    // The others count on this rank to read and write their tensors.
+    if (shared && !buffers.Add(batch.entries[i])) {
+      return OutsideArena();
+    }
+  }
+  buffers.GiveTo(&parts);
+  return Reduce(first, parts, parts_.collectives);
+}
+
+// Every rank counts the same batches, so all are here together when a sample is over.
+absl::StatusOr<bool> BatchExecutor::Tune(const AgreedBatch& batch) {
+  if (tuner_ == nullptr) return false;
+  int64_t bytes = 0;
+  for (const LogEntry& entry : batch.entries) {
+    bytes += static_cast<int64_t>(TensorBytes(entry.signature));
+  }
+  if (!tuner_->CountBatch(bytes)) return false;
+  TuneDecision decision = tuner_->Decide();
+  absl::Status told = parts_.collectives->Broadcast({&decision, &decision, sizeof(decision), 0});
+  if (!told.ok()) return told;
+  const bool goes_on = tuner_->Adopt(decision, &tuned_);
+  batch_wait_us_.store(tuned_.batch_wait_us, std::memory_order_relaxed);
+  fusion_threshold_.store(tuned_.fusion_threshold, std::memory_order_relaxed);
+  if (!goes_on) tuner_ = nullptr;
+  return true;
+}
+
+}  // namespace hvd

@@ -1,0 +1,78 @@
+// Runs agreed batches, fused, on the collectives; owns what that needs: the memory of a joined
+// rank, the settings that a search may change, and the search.
+//
+// Threads: the executor's, but for what submitters read of the settings.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "runtime/collective/collectives.h"
+#include "runtime/engine/agreement/board.h"
+#include "runtime/engine/request/engine_lock.h"
+#include "runtime/engine/request/tensor_places.h"
+#include "runtime/engine/tuning/config.h"
+#include "runtime/engine/tuning/tuner.h"
+#include "runtime/engine/watch/work_notes.h"
+
+namespace hvd {
+
+// What every rank executes next, and this rank's part of it.
+struct AgreedBatch {
+  std::vector<LogEntry> entries;
+  std::vector<Request*> requests;  // by entry; null: this rank has joined and has not asked for it
+};
+
+// All borrowed.
+struct BatchParts {
+  Collectives* collectives = nullptr;
+  const TensorPlaces* places = nullptr;
+  WorkNotes* notes = nullptr;
+  bool several_hosts = false;
+};
+
+class BatchExecutor {
+ public:
+  // `tuner`: searches for better settings meanwhile; null: no.
+  BatchExecutor(const BatchParts& parts, const EngineConfig& config, std::unique_ptr<Tuner> tuner);
+
+  // Blocks until this rank has done its part of all. Requests that are over go to `finished`, in
+  // order, with their status. An error ends the epoch: the ranks have lost one another.
+  absl::Status Execute(const AgreedBatch& batch, std::vector<Request*>* finished)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // Behind each batch, on all ranks alike: where a sample of the search ends, all change their
+  // settings. True: they have changed.
+  absl::StatusOr<bool> Tune(const AgreedBatch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+
+  // As it was read; what a search changes of it is not in it.
+  const EngineConfig& config() const { return config_; }
+  const HierarchicalThresholds& thresholds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
+    return tuned_.thresholds;
+  }
+  // Any thread: how long a batch that nobody waits for stays open, and what fills it.
+  int64_t batch_wait_us() const { return batch_wait_us_.load(std::memory_order_relaxed); }
+  size_t fusion_threshold() const {
+    return static_cast<size_t>(fusion_threshold_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  using Run = std::vector<size_t>;  // indices into the batch
+  absl::Status ExecuteRun(const AgreedBatch& batch, const Run& run)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  absl::Status ExecuteFused(const AgreedBatch& batch, const Run& run)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  void PrepareAbsent(const AgreedBatch& batch, const Run& run)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+
+  const BatchParts parts_;
+  const EngineConfig config_;
+  EngineConfig tuned_ ABSL_GUARDED_BY(kExecutor);
+  std::unique_ptr<Tuner> tuner_ ABSL_GUARDED_BY(kExecutor);  // null: none, or done
+  std::atomic<int64_t> batch_wait_us_, fusion_threshold_;    // written by the executor
+  // What a joined rank brings, and where results go that nobody asked for.
+  std::vector<std::byte> neutral_ ABSL_GUARDED_BY(kExecutor), dropped_ ABSL_GUARDED_BY(kExecutor);
+};
+
+}  // namespace hvd

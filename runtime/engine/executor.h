@@ -1,0 +1,91 @@
+// The executor's work: looks for something that can be done now, does it, completes what is over,
+// and waits for the others when there is nothing.
+//
+// Threads: whoever has the role, but for what the annotations say.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "runtime/collective/message/run.h"
+#include "runtime/engine/execution/batch_executor.h"
+#include "runtime/engine/intake.h"
+
+namespace hvd {
+
+// All borrowed.
+struct ExecutorParts {
+  EpochWorld* world = nullptr;
+  ExecutorRole* role = nullptr;
+  PendingRequests* pending = nullptr;
+  DirectWay* direct = nullptr;
+  BoardWay* board = nullptr;
+  Pairs* pairs = nullptr;
+  Departure* departure = nullptr;
+  Intake* intake = nullptr;
+  BatchExecutor* batches = nullptr;
+  WorkNotes* notes = nullptr;
+};
+
+class Executor {
+ public:
+  explicit Executor(const ExecutorParts& parts) : parts_(parts) {}
+
+  // Until `stop`, or until the epoch is broken: then nothing is pending any more. `stop` is asked
+  // often and from inside waits: it must be cheap.
+  void Until(absl::FunctionRef<bool()> stop) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // What can be done without waiting.
+  void Poll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // Memory has run out in the middle of this rank's part: it can do it no more, and the others must
+  // not wait for it.
+  void BreakThrown(const std::exception& error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+
+  // The ranks have lost one another: the epoch ends, and all that is pending with it.
+  void EndEpoch(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+
+  // The last decision must reach the other hosts before this rank's transport goes.
+  void SayBye() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // This rank is the last one's, or all have left: what is pending is over, in order or because the
+  // epoch is broken.
+  void EndEverything() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+
+ private:
+  // Sends, receives and the agreement between hosts, while the executor waits.
+  class Errands : public BackgroundWork {
+   public:
+    explicit Errands(Executor* executor) : executor_(*executor) {}
+    bool Step() override;
+
+   private:
+    Executor& executor_;
+  };
+  void Execute(absl::FunctionRef<bool()> stop) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  absl::Status AwaitWork(absl::FunctionRef<bool()> stop) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  absl::Status WaitForOthers(absl::FunctionRef<bool()> ready)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // One thing that can be done now; false if there is nothing.
+  bool Step() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  bool StepDirect() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  bool StepPairs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  bool StepAgreement() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  bool StepBoard() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  bool FindRequests(AgreedBatch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  void ExecuteBatch(const AgreedBatch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  bool MovePairs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  void FinishParcels() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  void FallBack(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // `last_work`: there is nothing left to do for the one who has the role for one of these.
+  void Complete(absl::Span<Request* const> requests, bool last_work = false)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  void CompleteAll(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  void TellEnded();
+  void EndAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  void Break(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+
+  const ExecutorParts parts_;
+};
+
+}  // namespace hvd

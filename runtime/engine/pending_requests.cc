@@ -1,0 +1,75 @@
+#include "runtime/engine/pending_requests.h"
+
+#include <utility>
+
+namespace hvd {
+
+void PendingRequests::Defer(Request* request) {
+  deferred_.push_back(request);
+  AddCount(1);
+}
+
+Request* PendingRequests::TakeDeferred() {
+  if (deferred_.empty() || deferred_.front()->local->pending != nullptr) return nullptr;
+  Request* request = deferred_.front();
+  deferred_.pop_front();
+  return request->local->pending = request;
+}
+
+void PendingRequests::Remove(Request* request) {
+  if (request->local != nullptr) request->local->pending = nullptr;
+  AddCount(-1);
+  for (Drain* drain : drains_) drain->left_ -= request->sequence <= drain->last_ ? 1 : 0;
+}
+
+void PendingRequests::End(Request* request) {
+  if (request->observer != nullptr) request->next_ended = std::exchange(ended_, request);
+  request->done.store(true, std::memory_order_release);
+}
+
+void PendingRequests::EndAll(const absl::Status& why, const std::vector<Request*>& others) {
+  if (broken_.ok()) broken_ = why;
+  const auto end = [this](Request* request) {
+    kEngineLock.AssertHeld();
+    request->status = broken_;
+    End(request);
+  };
+  for (LocalName* name : names_.Pending()) end(std::exchange(name->pending, nullptr));
+  for (Request* request : deferred_) end(request);
+  deferred_.clear();
+  for (Request* request : others) end(request);
+  count_.store(0);
+  for (Drain* drain : drains_) drain->left_ = 0;
+}
+
+// In the order in which they ended.
+Request* PendingRequests::TakeEnded() {
+  if (ended_ == nullptr) return nullptr;
+  Request* newest = std::exchange(ended_, nullptr);
+  ++telling_;
+  Request* oldest = nullptr;
+  while (newest != nullptr) {
+    Request* const before = std::exchange(newest->next_ended, oldest);
+    oldest = std::exchange(newest, before);
+  }
+  return oldest;
+}
+
+void PendingRequests::BeginDrain(Drain* drain) {
+  drain->last_ = submissions_;
+  drain->left_ = count();
+  drains_.push_back(drain);
+}
+
+void PendingRequests::EndDrain(Drain* drain) { std::erase(drains_, drain); }
+
+std::vector<std::string_view> PendingRequests::Owed() {
+  std::vector<std::string_view> owed;
+  for (const LocalName* pending : names_.Pending()) {
+    if (pending->direct.marked) owed.push_back(*pending->name);
+  }
+  for (const Request* request : deferred_) owed.push_back(*request->local->name);
+  return owed;
+}
+
+}  // namespace hvd

@@ -1,0 +1,99 @@
+// What this rank has submitted and has not seen done: names, those whose turn is taken, who waits
+// for how many, whose observers are still to be told, and the error that ended all of it.
+//
+// Under the engine's lock, but for the count.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "runtime/engine/names.h"
+#include "runtime/engine/request/engine_lock.h"
+#include "runtime/engine/watch/stall.h"
+
+namespace hvd {
+
+class PendingRequests {
+ public:
+  Names& names() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return names_; }
+  // The first error; sticks. Until then OK.
+  const absl::Status& broken() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return broken_; }
+  // Any thread.
+  int count() const { return count_.load(std::memory_order_relaxed); }
+  uint64_t submissions() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return submissions_; }
+
+  // The number of one that is submitted now, the first being 1.
+  uint64_t NextSequence() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return ++submissions_; }
+  void Add() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { AddCount(1); }
+  // An unnamed one that never goes past one that came before it: its turn is taken, or others wait
+  // already.
+  bool MustWait(const Request& request, const LocalName& name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    return request.unnamed && (name.pending != nullptr || !deferred_.empty());
+  }
+  void Defer(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  bool has_deferred() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    return !deferred_.empty();
+  }
+  // The oldest whose turn is free, which is pending then; null: there is none.
+  Request* TakeDeferred() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+
+  // It is over: no more pending.
+  void Remove(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  // The end of every request that was submitted, with its status set. Then TakeEnded: whoever waits
+  // may free it, but for those whose observers are still to be told.
+  void End(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  // All of them, and `others`, which only their own way knew. `why`: unless there was an error
+  // before.
+  void EndAll(const absl::Status& why, const std::vector<Request*>& others)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+
+  // Those whose observers are to be told: the oldest, and the next in next_ended. The caller tells
+  // them without the lock, and then says so.
+  bool has_ended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return ended_ != nullptr; }
+  Request* TakeEnded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  void HasTold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { --telling_; }
+  bool is_telling() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return telling_ > 0; }
+
+  // Somebody waits until all that is pending now is over.
+  class Drain {
+   public:
+    bool over() const { return left_.load(std::memory_order_acquire) <= 0; }  // any thread
+
+   private:
+    friend class PendingRequests;
+    uint64_t last_ = 0;  // of the submissions that count
+    std::atomic<int> left_{0};
+  };
+  void BeginDrain(Drain* drain) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  void EndDrain(Drain* drain) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+
+  // Names that this rank has marked directly, and those deferred: what it may still have to mark on
+  // the board, each as often.
+  std::vector<std::string_view> Owed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  std::vector<LocalName*> Named() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    return names_.Pending();
+  }
+  const std::deque<Request*>& deferred() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    return deferred_;
+  }
+
+ private:
+  void AddCount(int more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    count_.store(count() + more, std::memory_order_relaxed);
+  }
+
+  Names names_ ABSL_GUARDED_BY(kEngineLock);
+  absl::Status broken_ ABSL_GUARDED_BY(kEngineLock);
+  std::atomic<int> count_{0};  // written under the lock
+  uint64_t submissions_ ABSL_GUARDED_BY(kEngineLock) = 0;
+  std::deque<Request*> deferred_
+      ABSL_GUARDED_BY(kEngineLock);  // whose turn is taken, and later ones
+  std::vector<Drain*> drains_ ABSL_GUARDED_BY(kEngineLock);
+  Request* ended_ ABSL_GUARDED_BY(kEngineLock) = nullptr;  // the newest of those to be told
+  int telling_ ABSL_GUARDED_BY(kEngineLock) = 0;           // threads that tell some
+};
+
+}  // namespace hvd
