@@ -243,15 +243,4 @@ absl::Status LeaderCore::CheckLeft(const LeaderTensor& tensor) const {
   return absl::OkStatus();
 }
 
-std::vector<int> LeaderCore::MissingHosts(std::string_view name) const {
-  std::vector<int> missing;
-  const LeaderTensor* tensor = tensors_.FindName(name);
-  if (tensor == nullptr || tensor->present == 0) return missing;
-  for (size_t source = 0; source <= children_.size(); ++source) {
-    if (((tensor->present | joined_) >> source & 1) != 0) continue;
-    missing.push_back(source == 0 ? parts_.host : children_[source - 1]);
-  }
-  return missing;
-}
-
 }  // namespace hvd

@@ -66,10 +66,6 @@ class LeaderCore {
 
   size_t known_ids() const { return tensors_.ids(); }
 
-  // Of a tensor that some sources have reported: the hosts whose subtrees have not; this host's own
-  // index for its board.
-  std::vector<int> MissingHosts(std::string_view name) const;
-
  private:
   struct Left {
     int source = 0;

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/engine/agreement/report.h"
+#include "runtime/engine/agreement/board/report.h"
 
 namespace hvd {
 

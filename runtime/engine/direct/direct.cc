@@ -6,7 +6,7 @@
 
 #include "runtime/collective/collectives.h"
 #include "runtime/collective/kernels/own_lines.h"
-#include "runtime/engine/agreement/shared_lock.h"
+#include "runtime/engine/agreement/board/shared_lock.h"
 
 namespace hvd {
 namespace {
