@@ -163,22 +163,6 @@ std::string World::DescribeOpen() const {
       if (rank.joins[s] > 0) text += ", joins " + std::to_string(rank.joins[s]);
     }
   }
-  const auto list = [&text](const char* what, const std::vector<int>& ranks) {
-    text += what;
-    for (const int rank : ranks) text += " " + std::to_string(rank);
-  };
-  for (const auto& set : sets_) {
-    for (const Host& host : set->hosts) {
-      const Board& board = *set->boards[set->topology.first_rank(host.index)];
-      for (const OpenName& open : board.Open(8)) {
-        text += "\n  set " + std::to_string(set->index) + ", host " + std::to_string(host.index) +
-                ": '" + open.name + "'" + (open.waits_elsewhere ? " waits elsewhere" : "");
-        list(", submitted", open.submitted);
-        list(", missing", open.missing);
-        if (host.leader != nullptr) list(", hosts missing", host.leader->MissingHosts(open.name));
-      }
-    }
-  }
   return text;
 }
 

@@ -71,7 +71,7 @@ class World {
   // Leaders (world_leaders.cc).
   bool StepLeader(int set, int host);
   bool Deliver(int set, int host);
-  void Send(Set* set, int from, const LeaderCore::Turn& turn);
+  void Send(Set* set, int from, const LeaderCore::Outcome& outcome);
   void LeaderFailed(Set* set, int host, const absl::Status& status);
   void BreakHost(int world_host);
 

@@ -2,7 +2,7 @@
 
 namespace hvd::simulator {
 
-void World::Send(Set* set, int from, const LeaderCore::Turn& turn) {
+void World::Send(Set* set, int from, const LeaderCore::Outcome& outcome) {
   Host& host = set->hosts[from];
   const auto put = [&](int to, const std::string& bytes) {
     Host& target = set->hosts[to];
@@ -11,8 +11,8 @@ void World::Send(Set* set, int from, const LeaderCore::Turn& turn) {
     ++(from == 0 ? stats_.root_messages : stats_.other_messages);
     stats_.bytes += bytes.size();
   };
-  if (turn.up) put(host.leader->parent(), EncodeAgreement(*turn.up));
-  for (const AgreementMessage& message : turn.down) {
+  if (outcome.up) put(host.leader->parent(), EncodeAgreement(*outcome.up));
+  for (const AgreementMessage& message : outcome.down) {
     const std::string bytes = EncodeAgreement(message);
     for (const int child : host.leader->children()) put(child, bytes);
     if (from != 0 || message.decisions.empty()) continue;
@@ -25,13 +25,13 @@ bool World::StepLeader(int index, int h) {
   Set& set = *sets_[index];
   Host& host = set.hosts[h];
   if (host.broken) return false;
-  const absl::StatusOr<LeaderCore::Turn> turn = host.leader->TakeTurn();
-  if (!turn.ok()) {
-    LeaderFailed(&set, h, turn.status());
+  const absl::StatusOr<LeaderCore::Outcome> outcome = host.leader->Step();
+  if (!outcome.ok()) {
+    LeaderFailed(&set, h, outcome.status());
     return false;
   }
-  Send(&set, h, *turn);
-  if (turn->appended) WakeHost(&set, h);
+  Send(&set, h, *outcome);
+  if (outcome->appended) WakeHost(&set, h);
   return false;
 }
 
@@ -79,10 +79,10 @@ void World::BreakHost(int world_host) {
       if (set->world_hosts[host.index] != world_host || host.broken || !set->several_hosts)
         continue;
       host.broken = true;
-      LeaderCore::Turn turn;
-      if (!host.leader->is_root()) turn.up = aborted;
-      turn.down.push_back(aborted);
-      Send(set.get(), host.index, turn);
+      LeaderCore::Outcome outcome;
+      if (!host.leader->is_root()) outcome.up = aborted;
+      outcome.down.push_back(aborted);
+      Send(set.get(), host.index, outcome);
     }
   }
 }

@@ -1,8 +1,9 @@
+#include "runtime/collective/host/alltoall.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "absl/container/inlined_vector.h"
-#include "runtime/collective/host/paths.h"
 #include "runtime/collective/slices.h"
 
 namespace hvd {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
-#include "runtime/collective/host/paths.h"
+#include "runtime/collective/host/alltoall.h"
+#include "runtime/collective/host/one_shot.h"
+#include "runtime/collective/host/staged_reduce.h"
+#include "runtime/collective/host/zero_copy.h"
 #include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/reduction_rules.h"
 #include "runtime/collective/slices.h"

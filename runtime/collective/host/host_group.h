@@ -1,5 +1,5 @@
 // The ranks of one host over their shared region: who has published what, and waiting for it. The
-// algorithms (paths.h) are functions over this.
+// ways through it (the room's README) are functions over this.
 //
 // Not thread-safe: one caller at a time, as Collectives.
 #pragma once
@@ -35,7 +35,6 @@ class HostGroup {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  const WaitPolicy& wait_policy() const { return waiter_->policy(); }
 
   absl::Status Check() const { return waiter_->Check(); }
   // As Waiter::EndEpoch.

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/collective/host/peer_reads.h"
+#include "runtime/collective/host/staged_reduce.h"
 
 namespace hvd {
 namespace {
@@ -33,10 +35,6 @@ MemoryOffer OfferOf(const HostReduce& reduce, const uint64_t* token) {
   if (reduce.tensors.parts().size() != 1) return {};
   const ReducePart& whole = reduce.tensors.parts().front();
   return OfferMemory(whole.input, whole.output, token);
-}
-
-size_t BytesOf(const HostReduce& reduce) {
-  return reduce.tensors.count() * reduce.tensors.element_bytes();
 }
 
 // Whether all ranks can read all the others' tensors.
@@ -63,7 +61,7 @@ LargeReduce::LargeReduce() {
 
 absl::Status LargeReduce::Run(HostGroup& group, const HostReduce& reduce,
                               const StagedOptions& staged, const PeerReadOptions& options) {
-  const size_t bytes = BytesOf(reduce);
+  const size_t bytes = reduce.bytes();
   if (options.least_bytes == 0 || bytes < options.least_bytes || refused_) {
     return StagedReduce(group, reduce, staged);
   }
@@ -84,7 +82,7 @@ absl::Status LargeReduce::Try(HostGroup& group, const HostReduce& reduce,
   if (!in_one_piece) return StagedReduce(group, reduce, staged);
   const bool reads = trial == nullptr || trial->next() == Way::kPeerReads;
   if (reads) {
-    const auto can = AllCanRead(group, *offers, BytesOf(reduce));
+    const auto can = AllCanRead(group, *offers, reduce.bytes());
     if (!can.ok()) return can.status();
     refused_ = !*can;
     if (refused_) return StagedReduce(group, reduce, staged);

@@ -6,7 +6,9 @@
 
 #include <array>
 
-#include "runtime/collective/host/paths.h"
+#include "runtime/collective/host/host_group.h"
+#include "runtime/collective/host/host_reduce.h"
+#include "runtime/collective/host/staged_copy.h"
 #include "runtime/collective/host/way_trial.h"
 
 namespace hvd {

@@ -1,5 +1,6 @@
+#include "runtime/collective/host/one_shot.h"
+
 #include "absl/container/inlined_vector.h"
-#include "runtime/collective/host/paths.h"
 #include "runtime/collective/kernels/copy.h"
 
 namespace hvd {
@@ -24,7 +25,7 @@ const std::byte* Shown(const HostGroup& group, int peer, size_t bytes) {
 absl::Status OneShotReduce(HostGroup& group, const HostReduce& reduce) {
   if (absl::Status begun = group.Begin(); !begun.ok()) return begun;
   const TensorView& tensors = reduce.tensors;
-  const size_t bytes = tensors.count() * tensors.element_bytes();
+  const size_t bytes = reduce.bytes();
   if (bytes <= Mark::kPayloadBytes) {
     std::byte payload[Mark::kPayloadBytes];
     tensors.CopyIn(0, tensors.count(), payload);

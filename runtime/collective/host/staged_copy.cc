@@ -1,8 +1,8 @@
+#include "runtime/collective/host/staged_copy.h"
+
 #include <algorithm>
 
-#include "runtime/collective/host/paths.h"
 #include "runtime/collective/kernels/copy.h"
-#include "runtime/collective/kernels/stream_copy.h"
 #include "runtime/collective/slices.h"
 
 namespace hvd {

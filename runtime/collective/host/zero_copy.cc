@@ -1,7 +1,8 @@
+#include "runtime/collective/host/zero_copy.h"
+
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
-#include "runtime/collective/host/paths.h"
 
 namespace hvd {
 namespace {

@@ -1,4 +1,5 @@
-// Copies between buffers, at the best instruction level this processor has.
+// Copies between buffers, at the best instruction level this processor has, and what else a copy
+// can say to the caches. One .cc a family of processors.
 #pragma once
 
 #include <cstddef>
@@ -18,5 +19,15 @@ using CopyKernel = void (*)(void* to, const void* from, size_t bytes);
 
 // The copy at one level, for tests. REQUIRES: level <= BestKernelLevel().
 CopyKernel FindCopyKernel(KernelLevel level);
+
+// Copies into memory that is not in the caches and will not be soon: as memcpy, but what is written
+// goes past the caches where the processor can do that: nothing is fetched to be overwritten, and
+// nothing useful is pushed out. Slower than memcpy for what the caches hold.
+void StreamCopy(void* to, const void* from, size_t bytes);
+
+// Asks for the lines of `memory` to be this core's own, since it will write them soon: a store to a
+// line that another core has read waits for as long as a message between cores takes. A hint; does
+// not wait, and writes nothing.
+void OwnLines(const void* memory, size_t bytes);
 
 }  // namespace hvd

@@ -1,3 +1,9 @@
+#include <emmintrin.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
 #include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/kernels/copy_loop.h"
 #include "runtime/collective/kernels/levels.h"
@@ -39,6 +45,33 @@ void CopyBytes(void* to, const void* from, size_t bytes) {
   }
   static const CopyKernel copy = FindCopyKernel(BestKernelLevel());
   copy(to, from, bytes);
+}
+
+void StreamCopy(void* to, const void* from, size_t bytes) {
+  auto* destination = static_cast<char*>(to);
+  const auto* source = static_cast<const char*>(from);
+  const size_t head = std::min(bytes, -reinterpret_cast<uintptr_t>(to) % 64);
+  memcpy(destination, source, head);
+  size_t at = head;
+  for (; at + 64 <= bytes; at += 64) {
+    for (size_t i = 0; i < 64; i += 16) {
+      const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + at + i));
+      _mm_stream_si128(reinterpret_cast<__m128i*>(destination + at + i), v);
+    }
+  }
+  memcpy(destination + at, source + at, bytes - at);
+  // Such stores are in no order with the flags that say they are done.
+  _mm_sfence();
+}
+
+// Not __builtin_prefetch, which fetches for reading unless the whole file is compiled for
+// processors that have this instruction; on those that don't it does nothing.
+void OwnLines(const void* memory, size_t bytes) {
+  constexpr size_t kLine = 64;
+  const auto* at = static_cast<const char*>(memory);
+  for (const char* const end = at + bytes; at < end; at += kLine) {
+    asm volatile("prefetchw %0" : : "m"(*at));
+  }
 }
 
 }  // namespace hvd

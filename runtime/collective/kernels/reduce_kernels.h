@@ -38,7 +38,18 @@ using ReduceKernel = void (*)(const ReduceTask& task);
 enum class KernelLevel { kBaseline, kAvx2, kAvx512 };
 
 KernelLevel BestKernelLevel();
-std::string_view KernelLevelName(KernelLevel level);  // "avx512"
+// "avx512"
+inline std::string_view KernelLevelName(KernelLevel level) {
+  switch (level) {
+    case KernelLevel::kAvx512:
+      return "avx512";
+    case KernelLevel::kAvx2:
+      return "avx2";
+    case KernelLevel::kBaseline:
+      break;
+  }
+  return "baseline";
+}
 
 // AVERAGE is SUM with the task's divisor; of integers the sum never wraps. Null where there is no
 // such reduction (CheckReduction says why).

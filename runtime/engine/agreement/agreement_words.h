@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "runtime/engine/agreement/report.h"
+#include "runtime/engine/agreement/board/report.h"
 
 namespace hvd {
 

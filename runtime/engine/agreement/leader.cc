@@ -34,21 +34,21 @@ absl::StatusOr<bool> Leader::Step() {
   for (auto& neighbour : neighbours_) {
     if (absl::Status heard = Hear(neighbour.get()); !heard.ok()) return heard;
   }
-  absl::StatusOr<LeaderCore::Turn> turn = core_.TakeTurn();
-  if (!turn.ok()) return turn.status();
+  absl::StatusOr<LeaderCore::Outcome> outcome = core_.Step();
+  if (!outcome.ok()) return outcome.status();
   // What has been marked after the end, a leave above all, must not be taken for its cause.
   if (const HostPage& page = parts_.board->page(); page.aborted.load() != 0) {
     SpreadAbort(CauseOf(page));
     return absl::AbortedError(CauseOf(page).text);
   }
-  if (turn->up) {
-    absl::Status sent = neighbours_.front()->channel.Send(Shared(EncodeAgreement(*turn->up)));
+  if (outcome->up) {
+    absl::Status sent = neighbours_.front()->channel.Send(Shared(EncodeAgreement(*outcome->up)));
     if (!sent.ok()) return sent;
   }
-  for (const AgreementMessage& message : turn->down) {
+  for (const AgreementMessage& message : outcome->down) {
     if (absl::Status sent = SendDown(Shared(EncodeAgreement(message))); !sent.ok()) return sent;
   }
-  return turn->appended;
+  return outcome->appended;
 }
 
 absl::Status Leader::SendDown(const FrameChannel::Message& bytes) {

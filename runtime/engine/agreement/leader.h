@@ -43,7 +43,6 @@ class Leader {
   // nothing.
   void SpreadAbort(const AbortCause& cause);
   bool is_root() const { return core_.is_root(); }
-  const LeaderCore& core() const { return core_; }
 
  private:
   struct Neighbour {

@@ -1,6 +1,7 @@
 #include "runtime/engine/agreement/leader_core.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hvd {
 namespace {
@@ -32,7 +33,9 @@ LeaderCore::LeaderCore(const LeaderCoreParts& parts)
       children_(LeaderTree::Children(parts.host, static_cast<int>(parts.topology->hosts().size()),
                                      parts.fan_out)),
       below_(RanksBelow(parts, children_)),
-      last_id_(parts.ids_given) {}
+      lefts_(&tensors_),
+      last_id_(parts.ids_given),
+      retired_(&tensors_, static_cast<int>(children_.size())) {}
 
 int LeaderCore::SourceOf(int host) const {
   const auto found = std::find(children_.begin(), children_.end(), host);
@@ -76,7 +79,7 @@ absl::Status LeaderCore::FromBelow(int source, const AgreementMessage& message) 
   for (const LeftNote& left : message.lefts) {
     if (absl::Status status = OnLeft(source, left); !status.ok()) return status;
   }
-  if (message.has_retired && --retiring_children_ == 0) FinishRetiring();
+  if (message.has_retired && retired_.OnChildRetired()) SayRetired();
   if (message.bye) ++byes_;
   return absl::OkStatus();
 }
@@ -112,11 +115,9 @@ absl::Status LeaderCore::OnReport(int source, LeaderTensor* tensor, UpReport rep
   }
   Merge(tensor, &report);
   tensor->present |= 1u << source;
-  if (tensor->kind() == RequestKind::kJoin) {
-    if (absl::Status status = OnJoined(source); !status.ok()) return status;
-  }
+  if (tensor->kind() == RequestKind::kJoin) OnJoined(source);
   FinishIfAll(tensor);
-  return lefts_.empty() ? absl::OkStatus() : CheckLeft(*tensor);
+  return CheckLeft(*tensor);
 }
 
 // All hosts' rows of one tensor, host after host.
@@ -161,14 +162,13 @@ void LeaderCore::Merge(LeaderTensor* tensor, UpReport* more) {
 }
 
 // From now on the source is ready for everything that others ask for.
-absl::Status LeaderCore::OnJoined(int source) {
+void LeaderCore::OnJoined(int source) {
   joined_ |= 1u << source;
   std::vector<LeaderTensor*> open;
   tensors_.ForEach([&open](LeaderTensor* tensor) {
     if (tensor->present != 0 && tensor->kind() != RequestKind::kJoin) open.push_back(tensor);
   });
   for (LeaderTensor* tensor : open) FinishIfAll(tensor);
-  return absl::OkStatus();
 }
 
 void LeaderCore::FinishIfAll(LeaderTensor* tensor) {
@@ -204,54 +204,154 @@ void LeaderCore::ReportUp(LeaderTensor* tensor) {
   up_.reports.push_back(std::move(up));
 }
 
-// A rank that has left answers what it has asked for before, and nothing else.
 absl::Status LeaderCore::OnLeft(int source, const LeftNote& note) {
-  lefts_.push_back({source, note.rank, {note.names.begin(), note.names.end()}});
-  if (!is_root()) up_.lefts.push_back({note.rank, StillToReport(source, note.names)});
+  lefts_.Add(source, note);
+  if (!is_root()) up_.lefts.push_back({note.rank, lefts_.StillToReport(source, note.names)});
   absl::Status status;
   tensors_.ForEach([&](LeaderTensor* tensor) {
-    if (status.ok() && tensor->present != 0) status = CheckLeft(*tensor);
+    if (status.ok()) status = CheckLeft(*tensor);
   });
   return status;
 }
 
-// Of what a rank below `source` that has left is still to answer, what the parent has not heard:
-// also what was reported to this leader and waits here for others, but not what was reported
-// upwards, which may be decided there by now, and that was all of it. `names`: the same as the
-// source says it, which leaves out what it has reported to this leader.
-std::vector<std::string> LeaderCore::StillToReport(int source,
-                                                   const std::vector<std::string>& names) {
-  std::unordered_set<std::string> still(names.begin(), names.end());
-  std::erase_if(still, [this](const std::string& name) {
-    const LeaderTensor* tensor = tensors_.FindName(name);
-    return tensor != nullptr && tensor->pending;
-  });
-  tensors_.ForEach([&](LeaderTensor* tensor) {
-    if ((tensor->present >> source & 1) != 0) still.insert(tensor->name);
-  });
-  return {still.begin(), still.end()};
+absl::Status LeaderCore::CheckLeft(const LeaderTensor& tensor) const {
+  const int left = lefts_.WhoCannotAnswer(tensor);
+  return left < 0 ? absl::OkStatus() : parts_.board->AbortLeft(left, tensor.name);
 }
 
-absl::Status LeaderCore::CheckLeft(const LeaderTensor& tensor) const {
-  // Who has left has asked for the leave, and at the end that is everybody.
-  if (tensor.present == 0 || tensor.kind() == RequestKind::kLeave) return absl::OkStatus();
-  for (const Left& left : lefts_) {
-    if ((tensor.present >> left.source & 1) == 0 && left.names.count(tensor.name) == 0) {
-      return parts_.board->AbortLeft(left.rank, tensor.name);
+absl::StatusOr<LeaderCore::Outcome> LeaderCore::Step() {
+  appended_ = false;
+  if (absl::Status taken = TakeBoard(); !taken.ok()) return taken;
+  if (is_root() && !ready_.empty()) {
+    if (absl::Status closed = CloseBatch(); !closed.ok()) return closed;
+  }
+  if (absl::Status appended = AppendHeld(); !appended.ok()) return appended;
+  if (owes_bye() && HeardAllByes()) up_.bye = said_bye_ = true;
+  Outcome outcome;
+  if (!up_.empty()) outcome.up = std::exchange(up_, {});
+  outcome.down = std::exchange(down_, {});
+  outcome.appended = appended_;
+  return outcome;
+}
+
+absl::Status LeaderCore::CloseBatch() {
+  ++batches_;
+  held_.emplace_back();
+  std::vector<LeaderTensor*> batch;
+  batch.swap(ready_);
+  AgreementMessage message;
+  for (LeaderTensor* tensor : batch) {
+    Decision decision = DecideTensor(tensor);
+    if (absl::Status applied = Apply(decision); !applied.ok()) return applied;
+    message.decisions.push_back(std::move(decision));
+  }
+  message.retired = retired_.Pick(most_ids(), decided_);
+  if (!message.retired.empty()) Retire(message.retired);
+  down_.push_back(std::move(message));
+  return absl::OkStatus();
+}
+
+// The root's decision about what all have reported.
+Decision LeaderCore::DecideTensor(LeaderTensor* tensor) {
+  Report& report = tensor->report;
+  if (tensor->all_same) report.first.signature = tensor->agreed;
+  const int size = parts_.topology->size();
+  LogEntry entry = Decide(tensor->name, report, size);
+  Decision decision;
+  decision.error = std::move(entry.error);
+  decision.result = entry.result;
+  if (entry.contributors != size) decision.contributors = entry.contributors;
+  const bool fine = decision.error.empty();
+  if (fine && entry.signature.kind == RequestKind::kAllgather) {
+    decision.rows.resize(static_cast<size_t>(size));
+    for (size_t at = 0; at < report.rows.size();) {
+      const int host = static_cast<int>(report.rows[at++]);
+      const int ranks = parts_.topology->hosts()[host].ranks;
+      std::copy_n(report.rows.begin() + static_cast<ptrdiff_t>(at), ranks,
+                  decision.rows.begin() + parts_.topology->first_rank(host));
+      at += static_cast<size_t>(ranks);
     }
+  }
+  const bool has_id = tensor->id != 0 && !tensor->retired;
+  const bool new_id = !has_id && fine;
+  if (!has_id) decision.name = tensor->name;
+  decision.id = new_id ? ++last_id_ : (has_id ? tensor->id : 0);
+  decision.has_signature = fine && (new_id || !tensor->all_same);
+  if (decision.has_signature) decision.signature = entry.signature;
+  tensor->used = batches_;
+  ++decided_;
+  return decision;
+}
+
+absl::Status LeaderCore::FromAbove(const AgreementMessage& message) {
+  if (!message.decisions.empty()) held_.emplace_back();
+  for (const Decision& decision : message.decisions) {
+    if (absl::Status applied = Apply(decision); !applied.ok()) return applied;
+  }
+  if (!children_.empty()) down_.push_back(message);
+  if (!message.retired.empty()) Retire(message.retired);
+  return absl::OkStatus();
+}
+
+// Takes a decision over and queues it for the board.
+absl::Status LeaderCore::Apply(const Decision& decision) {
+  LeaderTensor* tensor =
+      decision.name.empty() ? tensors_.FindId(decision.id) : &tensors_.FindOrCreate(decision.name);
+  const size_t rows = decision.rows.size();
+  if (tensor == nullptr ||
+      (!tensor->is_known && !decision.has_signature && decision.error.empty()) ||
+      (rows != 0 && rows != static_cast<size_t>(parts_.topology->size()))) {
+    return absl::InternalError("the root sent a decision that fits nothing on host " +
+                               std::to_string(parts_.host));
+  }
+  if (decision.id != 0 && decision.id != tensor->id) tensors_.SetId(tensor, decision.id);
+  if (decision.has_signature) {
+    tensor->agreed = decision.signature;
+    tensor->is_known = true;
+  }
+  Held held;
+  held.entry.error = decision.error;
+  held.entry.rows = decision.rows;
+  held.entry.signature = tensor->agreed;
+  held.entry.contributors =
+      decision.contributors > 0 ? decision.contributors : parts_.topology->size();
+  held.entry.result = decision.result;
+  if (tensor->on_board) held.entry.number = tensor->number;
+  if (!tensor->on_board) held.name = tensor->name;
+  held_.back().push_back(std::move(held));
+  tensor->on_board = tensor->pending = false;
+  tensor->present = 0;
+  lefts_.Forget(tensor->name);
+  if (decision.error.empty() && tensor->agreed.kind == RequestKind::kJoin) joined_ = 0;
+  tensors_.ForgetIfIdle(tensor);
+  return absl::OkStatus();
+}
+
+absl::Status LeaderCore::AppendHeld() {
+  while (!held_.empty()) {
+    std::vector<LogEntry> batch;
+    for (Held& held : held_.front()) {
+      if (held.entry.number == 0) {
+        const auto number = parts_.board->Adopt(held.name);
+        if (!number.ok()) return number.status();
+        if (!number->has_value()) return absl::OkStatus();
+        held.entry.number = **number;
+      }
+    }
+    for (Held& held : held_.front()) batch.push_back(std::move(held.entry));
+    held_.pop_front();
+    parts_.board->Append(batch);
+    appended_ = true;
   }
   return absl::OkStatus();
 }
 
-std::vector<int> LeaderCore::MissingHosts(std::string_view name) const {
-  std::vector<int> missing;
-  const LeaderTensor* tensor = tensors_.FindName(name);
-  if (tensor == nullptr || tensor->present == 0) return missing;
-  for (size_t source = 0; source <= children_.size(); ++source) {
-    if (((tensor->present | joined_) >> source & 1) != 0) continue;
-    missing.push_back(source == 0 ? parts_.host : children_[source - 1]);
-  }
-  return missing;
+void LeaderCore::Retire(const std::vector<uint64_t>& ids) {
+  if (retired_.Retire(ids)) SayRetired();
+}
+
+void LeaderCore::SayRetired() {
+  if (!is_root()) up_.has_retired = true;
 }
 
 }  // namespace hvd

@@ -9,7 +9,6 @@
 #include <deque>
 #include <optional>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,6 +16,8 @@
 #include "hostfile/topology.h"
 #include "runtime/engine/agreement/agreement_words.h"
 #include "runtime/engine/agreement/board.h"
+#include "runtime/engine/agreement/left_ranks.h"
+#include "runtime/engine/agreement/retired_ids.h"
 #include "runtime/engine/agreement/tensor_table.h"
 
 namespace hvd {
@@ -39,8 +40,8 @@ struct LeaderCoreParts {
 
 class LeaderCore {
  public:
-  // What to send after a turn.
-  struct Turn {
+  // What to send after a step.
+  struct Outcome {
     bool appended = false;  // this host's log has grown
     std::optional<AgreementMessage> up;
     std::vector<AgreementMessage> down;  // to every child: one a batch
@@ -53,9 +54,9 @@ class LeaderCore {
   absl::Status OnMessage(int from_host, const AgreementMessage& message);
   // Takes what has completed on the board, and closes: the root a batch of all that is ready, the
   // others one message of all that they have to report.
-  absl::StatusOr<Turn> TakeTurn();
+  absl::StatusOr<Outcome> Step();
 
-  // This host's ranks want nothing more. When all below have said so too, a turn says it upwards.
+  // This host's ranks want nothing more. When all below have said so too, a step says it upwards.
   void SayBye() { wants_bye_ = true; }
   bool HeardAllByes() const { return byes_ == static_cast<int>(children_.size()); }
   bool owes_bye() const { return wants_bye_ && !said_bye_ && !is_root(); }
@@ -66,29 +67,19 @@ class LeaderCore {
 
   size_t known_ids() const { return tensors_.ids(); }
 
-  // Of a tensor that some sources have reported: the hosts whose subtrees have not; this host's own
-  // index for its board.
-  std::vector<int> MissingHosts(std::string_view name) const;
-
  private:
-  struct Left {
-    int source = 0;
-    int rank = 0;
-    std::unordered_set<std::string> names;
-  };
   struct Held {
     LogEntry entry;
     std::string name;  // not on the board yet: it has to be adopted
   };
 
-  // Up (leader_core.cc).
+  // Up: what is asked for.
   absl::Status FromBelow(int source, const AgreementMessage& message);
   absl::Status TakeBoard();
   absl::Status OnReport(int source, LeaderTensor* tensor, UpReport report);
   void Merge(LeaderTensor* tensor, UpReport* report);
-  absl::Status OnJoined(int source);
+  void OnJoined(int source);
   absl::Status OnLeft(int source, const LeftNote& left);
-  std::vector<std::string> StillToReport(int source, const std::vector<std::string>& names);
   absl::Status CheckLeft(const LeaderTensor& tensor) const;
   void FinishIfAll(LeaderTensor* tensor);
   void ReportUp(LeaderTensor* tensor);
@@ -97,15 +88,14 @@ class LeaderCore {
   int SourceRank(int source) const;
   uint32_t all_sources() const { return (2u << children_.size()) - 1; }
 
-  // Down (leader_down.cc).
+  // Down: what is decided.
   absl::Status FromAbove(const AgreementMessage& message);
   absl::Status CloseBatch();
   Decision DecideTensor(LeaderTensor* tensor);
   absl::Status Apply(const Decision& decision);
   absl::Status AppendHeld();
-  std::vector<uint64_t> PickRetired();
   void Retire(const std::vector<uint64_t>& ids);
-  void FinishRetiring();
+  void SayRetired();
   size_t most_ids() const {
     return parts_.most_ids != 0 ? parts_.most_ids : parts_.board->numbers();
   }
@@ -115,7 +105,7 @@ class LeaderCore {
   std::vector<int> below_;  // by source: ranks in its subtree
   TensorTable tensors_;
   uint32_t joined_ = 0;  // by source: all its ranks have joined
-  std::vector<Left> lefts_;
+  LeftRanks lefts_;
   AgreementMessage up_;
   std::vector<AgreementMessage> down_;
 
@@ -124,10 +114,9 @@ class LeaderCore {
   bool appended_ = false;
 
   uint64_t last_id_ = 0;  // the root's
-  uint64_t turn_ = 0;
-  uint64_t decided_ = 0, look_at_ = 0;  // decisions; when to look again for ids to retire
-  std::vector<uint64_t> retiring_;
-  int retiring_children_ = 0;  // that may still use those ids
+  uint64_t batches_ = 0;  // that the root has closed
+  uint64_t decided_ = 0;  // tensors in them
+  RetiredIds retired_;
 
   int byes_ = 0;
   bool wants_bye_ = false, said_bye_ = false;

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/engine/agreement/report.h"
+#include "runtime/engine/agreement/board/report.h"
 
 namespace hvd {
 
@@ -19,7 +19,7 @@ struct LeaderTensor {
   bool retired = false;  // the id is understood and not used any more
   bool is_known = false;
   Signature agreed;   // when known
-  uint64_t used = 0;  // turn of its last decision; the root's
+  uint64_t used = 0;  // the batch of its last decision; the root's
 
   // On this host's board.
   uint32_t number = 0;

@@ -5,8 +5,8 @@
 #include <cstddef>
 
 #include "runtime/collective/collectives.h"
-#include "runtime/collective/kernels/own_lines.h"
-#include "runtime/engine/agreement/shared_lock.h"
+#include "runtime/collective/kernels/copy.h"
+#include "runtime/engine/agreement/board/shared_lock.h"
 
 namespace hvd {
 namespace {

@@ -6,7 +6,6 @@
 #include "absl/types/span.h"
 #include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
-#include "runtime/collective/kernels/stream_copy.h"
 #include "runtime/engine/execution/execute.h"
 #include "runtime/engine/request/tensor_bytes.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/collective/host/paths.h"
+#include "runtime/collective/host/staged_copy.h"
 #include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/slices.h"
 #include "runtime/engine/execution/fusion.h"

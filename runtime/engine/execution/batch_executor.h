@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/collective/collectives.h"
-#include "runtime/engine/agreement/board.h"
+#include "runtime/engine/agreement/board/log_entry.h"
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/engine/request/tensor_places.h"
 #include "runtime/engine/tuning/config.h"

@@ -9,7 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "runtime/collective/collectives.h"
-#include "runtime/engine/agreement/board.h"
+#include "runtime/engine/agreement/board/log_entry.h"
 
 namespace hvd {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "runtime/engine/agreement/board.h"
+#include "runtime/engine/agreement/board/log_entry.h"
 
 namespace hvd {
 

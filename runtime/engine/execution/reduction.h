@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/collective/collectives.h"
-#include "runtime/engine/agreement/board.h"
+#include "runtime/engine/agreement/board/log_entry.h"
 
 namespace hvd {
 

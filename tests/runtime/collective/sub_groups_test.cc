@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/engine/set_transport.h"
 #include "tests/runtime/collective/hierarchical_world.h"
 
 namespace hvd::test {
@@ -60,7 +61,7 @@ struct Seat {
   const HostMemory& memory;
   Transport* transport;
   int global_rank;
-  uint16_t channel;
+  uint16_t channel;  // the group's first
 };
 
 std::string Play(const Seat& seat) {
@@ -71,13 +72,12 @@ std::string Play(const Seat& seat) {
   Waiter waiter(seat.memory.page(), place.local_rank, seat.memory.event_fds(),
                 WaitPolicy::For(seat.job.size(), UsableCores()));
   waiter.set_transport(seat.transport);
+  SetTransport transport(seat.transport, members, seat.channel);
   auto ranks = HierarchicalCollectives::Create({.waiter = &waiter,
-                                                .transport = seat.transport,
+                                                .transport = &transport,
                                                 .region = seat.group.region(place.host),
                                                 .topology = &seat.group.topology(),
-                                                .rank = static_cast<int>(found - members.begin()),
-                                                .channel = seat.channel,
-                                                .global_ranks = members});
+                                                .rank = static_cast<int>(found - members.begin())});
   if (!ranks.ok()) return ranks.status().ToString();
   for (int round = 0; round < 5; ++round) {
     if (std::string wrong = AddAndGather(**ranks); !wrong.empty()) return wrong;

@@ -142,15 +142,9 @@ TEST_CASE("a small reduce-scatter that a joined rank does not bring is an error 
         }) == "");
 }
 
-bool IsOnBoard(Engine& engine, const std::string& name) {
-  const std::vector<OpenName> open = engine.world().board().Open(10);
-  return std::any_of(open.begin(), open.end(),
-                     [&](const OpenName& one) { return one.name == name; });
-}
-
-// Rank 0 has joined on one thread, rank 1 has seen that and goes by the board.
+// Rank 0 has joined on one thread, and rank 1 asks for x after that.
 TEST_CASE("a rank that has joined marks nothing on another thread, small as it may be") {
-  std::atomic<bool> has_tried{false};
+  std::atomic<bool> has_joined{false}, has_asked{false}, has_tried{false};
   CHECK(RunWorld({{"a", 3}}, [&](Engine& engine, Problems& problems) {
           Request join;
           join.signature.kind = RequestKind::kJoin;
@@ -158,7 +152,8 @@ TEST_CASE("a rank that has joined marks nothing on another thread, small as it m
           std::vector<float> x(10, 1.0f);
           if (engine.world().rank() == 0) {
             problems.Expect(engine.Submit(&join).ok(), "join");
-            while (!IsOnBoard(engine, "x")) std::this_thread::yield();
+            has_joined.store(true);
+            while (!has_asked.load()) std::this_thread::yield();
             Request request;
             FillSum(&request, "x", &x);
             const absl::Status status = engine.Submit(&request);
@@ -170,8 +165,13 @@ TEST_CASE("a rank that has joined marks nothing on another thread, small as it m
             problems.Expect(engine.Wait(&join).ok(), "join");
             return;
           }
-          while (engine.world().rank() == 2 && !has_tried.load()) std::this_thread::yield();
-          const absl::Status status = Sum(engine, "x", &x);
+          const bool asks_first = engine.world().rank() == 1;
+          while (!(asks_first ? has_joined : has_tried).load()) std::this_thread::yield();
+          Request request;
+          FillSum(&request, "x", &x);
+          absl::Status status = engine.Submit(&request);
+          if (asks_first) has_asked.store(true);
+          if (status.ok()) status = engine.Wait(&request);
           problems.Expect(status.ok() && x[9] == 2.0f, "x is " + std::to_string(x[9]));
           problems.Expect(engine.Run(&join).ok(), "join");
         }) == "");

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <numeric>
 
-#include "runtime/collective/host/paths.h"
 #include "runtime/collective/host/peer_memory.h"
+#include "runtime/collective/host/peer_reads.h"
 #include "tests/runtime/collective/host/rank_processes.h"
 #include "tests/runtime/collective/host_world.h"
 

@@ -284,19 +284,6 @@ TEST_CASE("a rank that has left answers what it owes, as often as it does") {
   CHECK(std::string(CauseOf(*board.page).text).find("rank 1 has left the job") == 0);
 }
 
-TEST_CASE("what is open says who has submitted it and who is missing") {
-  TestBoard board(3);
-  REQUIRE(board.ranks[2]->Mark("x", {Sum(4)}).ok());
-  REQUIRE(board.ranks[0]->Join().ok());
-  const std::vector<OpenName> open = board.ranks[0]->Open(10);
-  REQUIRE(open.size() == 2);
-  CHECK(open[0].name == "x");
-  CHECK(open[0].signature.shape[0] == 4);
-  CHECK(open[0].submitted == std::vector<int>{2});
-  CHECK(open[0].missing == std::vector<int>{1});
-  CHECK(open[1].submitted == std::vector<int>{0});
-}
-
 // A measurement, which a noisy machine would fail: asked for by its tag.
 TEST_CASE("what a mark of a known tensor costs", "[.cost]") {
   TestBoard board(2);

@@ -36,14 +36,14 @@ struct TestTree {
     for (bool moved = true; moved;) {
       moved = false;
       for (int h = static_cast<int>(leaders.size()) - 1; h >= 0; --h) {
-        absl::StatusOr<LeaderCore::Turn> turn = leaders[h]->TakeTurn();
-        if (!turn.ok()) return turn.status();
-        moved = moved || turn->up || !turn->down.empty();
-        if (turn->up) {
-          absl::Status sent = Send(h, leaders[h]->parent(), *turn->up);
+        absl::StatusOr<LeaderCore::Outcome> outcome = leaders[h]->Step();
+        if (!outcome.ok()) return outcome.status();
+        moved = moved || outcome->up || !outcome->down.empty();
+        if (outcome->up) {
+          absl::Status sent = Send(h, leaders[h]->parent(), *outcome->up);
           if (!sent.ok()) return sent;
         }
-        for (const AgreementMessage& message : turn->down) {
+        for (const AgreementMessage& message : outcome->down) {
           for (const int child : leaders[h]->children()) {
             if (absl::Status sent = Send(h, child, message); !sent.ok()) return sent;
           }
@@ -208,14 +208,14 @@ TEST_CASE("a rank that leaves does not answer again what was decided meanwhile")
   Signature leave;
   leave.kind = RequestKind::kLeave;
   for (auto& board : tree.boards) REQUIRE(board->Mark("x", {Sum(4)}).ok());
-  for (const int h : {1, 2}) REQUIRE(tree.Send(h, 0, *tree.leaders[h]->TakeTurn()->up).ok());
-  const AgreementMessage decision = tree.leaders[0]->TakeTurn()->down.at(0);
+  for (const int h : {1, 2}) REQUIRE(tree.Send(h, 0, *tree.leaders[h]->Step()->up).ok());
+  const AgreementMessage decision = tree.leaders[0]->Step()->down.at(0);
   REQUIRE(tree.Send(0, 2, decision).ok());
   if (!hears_late) REQUIRE(tree.Send(0, 1, decision).ok());
-  if (!hears_late) REQUIRE(tree.leaders[1]->TakeTurn()->appended);
+  if (!hears_late) REQUIRE(tree.leaders[1]->Step()->appended);
   REQUIRE(tree.boards[1]->Mark("leave", {leave}).ok());
   REQUIRE(tree.boards[1]->NoteLeft().ok());
-  REQUIRE(tree.Send(1, 0, *tree.leaders[1]->TakeTurn()->up).ok());
+  REQUIRE(tree.Send(1, 0, *tree.leaders[1]->Step()->up).ok());
   if (hears_late) REQUIRE(tree.Send(0, 1, decision).ok());
   REQUIRE(tree.Run().ok());
   for (const int h : {0, 1, 2}) CHECK(tree.Next(h).signature.shape[0] == 4);

@@ -7,30 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/engine/agreement/board_memory.h"
+#include "runtime/engine/agreement/board/log_entry.h"
 #include "runtime/engine/request/mismatch.h"
 
 namespace hvd {
-
-// What a rank says when it submits a tensor.
-struct MarkValue {
-  Signature signature;
-  int64_t input_at = -1, output_at = -1;  // offsets in this rank's arena; -1: not there
-  bool wants_number = false;              // a direct one, for the uses after this (direct.h)
-};
-
-// An agreed entry as a rank reads it from the log.
-struct LogEntry {
-  uint32_t number = 0;
-  std::string error;          // empty: run it
-  std::vector<int64_t> rows;  // by global rank; only for kinds where they may differ
-  Signature signature;        // the agreed one; an allgather's first dimension is one rank's
-  // By local rank; empty unless every rank of this host has the tensor in its arena.
-  std::vector<HostBuffers> host_buffers;
-  int contributors = 0;        // ranks that have submitted it themselves
-  int64_t result = -1;         // of a join: the last rank
-  uint32_t direct_number = 0;  // the name's from now on; 0: none, or as before
-};
 
 // What some ranks ask for under one name. Ranks are global.
 struct Report {

@@ -1,4 +1,4 @@
-#include "runtime/engine/agreement/board_memory.h"
+#include "runtime/engine/agreement/board/memory.h"
 
 namespace hvd {
 namespace {
@@ -72,6 +72,7 @@ absl::Status BoardMemory::Grow(absl::FunctionRef<void(absl::FunctionRef<void()>)
   if (!place.ok()) return place.status();
   bool published = false;
   locked([&] {
+    kBoardLock.AssertHeld();
     if (chunks() != k) return;
     Publish(k, *place);
     published = true;
@@ -81,7 +82,7 @@ absl::Status BoardMemory::Grow(absl::FunctionRef<void(absl::FunctionRef<void()>)
 }
 
 absl::Status BoardMemory::Follow() {
-  std::lock_guard<std::mutex> lock(mapping_);
+  MutexLock lock(&mapping_);
   const uint32_t grown = header_->grown.load(std::memory_order_acquire);
   for (uint32_t k = mapped_.load(std::memory_order_relaxed) + 1; k <= grown; ++k) {
     const uint64_t place = header_->chunk_at[k].load(std::memory_order_acquire);
@@ -94,7 +95,7 @@ absl::Status BoardMemory::Follow() {
   return absl::OkStatus();
 }
 
-// Under the board's lock. In this order: who appends to the ring finds where it is, and only what
+// In this order: who appends to the ring finds where it is, and only what
 // completes after its beginning can have one of its numbers.
 void BoardMemory::Publish(int chunk, uint64_t place) {
   header_->chunk_at[chunk].store(place, std::memory_order_release);

@@ -15,21 +15,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "base/mutex.h"
 #include "proto/page/host_page.h"
-#include "runtime/engine/agreement/mark_word.h"
-#include "runtime/engine/request/request.h"
+#include "runtime/engine/agreement/board/log_entry.h"
+#include "runtime/engine/agreement/board/mark_word.h"
 #include "runtime/session/shared_space.h"
 
 namespace hvd {
-
-// Where one of the host's ranks has a tensor: offsets in its arena.
-struct HostBuffers {
-  int64_t input_at = -1, output_at = -1;
-};
 
 // A set of local ranks.
 struct RankSet {
@@ -54,23 +49,27 @@ class LogPlace {
   uint64_t bits_;
 };
 
+// Stands for the short lock of a board, BoardHeader::lock, where clang checks who touches what. One
+// name for all boards: a thread holds one of them at most.
+inline constexpr ThreadRole kBoardLock{};
+
 struct BoardHeader {
-  // Guards the names (what an entry is called, the buckets) and what the comments say.
   alignas(64) std::atomic<uint32_t> lock;
-  uint32_t used;           // entries ever taken, 1..used
-  uint32_t clock_hand;     // where the search for an idle entry goes on
-  uint32_t kept;           // entries that stay their names'
-  uint32_t joined_count;   // ranks that have joined in this round, and which; under the lock
-  int32_t last_joined;     // local rank
-  uint32_t join_number;    // the join's entry
-  uint64_t tenants;        // names ever given a number
-  uint64_t join_position;  // the log's end when the last rank joined, and owed nothing more
-  uint32_t owed;           // by those who have joined: Board::Join
-  RankSet joined;
-  RankSet left;                                  // under the lock
+  uint32_t used ABSL_GUARDED_BY(kBoardLock);          // entries ever taken, 1..used
+  uint32_t clock_hand ABSL_GUARDED_BY(kBoardLock);    // where the search for an idle entry goes on
+  uint32_t kept ABSL_GUARDED_BY(kBoardLock);          // entries that stay their names'
+  uint32_t joined_count ABSL_GUARDED_BY(kBoardLock);  // of `joined`
+  int32_t last_joined;  // local rank; nobody joins again before he has read the join's end
+  uint32_t join_number ABSL_GUARDED_BY(kBoardLock);  // the join's entry
+  uint64_t tenants ABSL_GUARDED_BY(kBoardLock);      // names ever given a number
+  // The log's end when the last rank joined, and owed nothing more.
+  uint64_t join_position ABSL_GUARDED_BY(kBoardLock);
+  uint32_t owed ABSL_GUARDED_BY(kBoardLock);   // by those who have joined: Board::Join
+  RankSet joined ABSL_GUARDED_BY(kBoardLock);  // in this round
+  RankSet left ABSL_GUARDED_BY(kBoardLock);
   alignas(64) std::atomic<uint32_t> left_count;  // of `left`; every mark looks at it
   std::atomic<uint32_t> room_wanted;             // the leader waits for a rank to advance
-  std::atomic<uint32_t> grown;                // chunks published, beyond the first; under the lock
+  std::atomic<uint32_t> grown;  // chunks published, beyond the first; written under the lock
   alignas(64) std::atomic<uint64_t> log_end;  // a LogPlace
   std::atomic<uint64_t> appended_bytes;       // of all tensors ever appended
   std::atomic<uint64_t> closed_bytes;         // of those that batches hold
@@ -83,15 +82,16 @@ struct BoardHeader {
 struct BoardEntry {
   static constexpr uint32_t kNameKept = 192;
 
-  alignas(64) std::atomic<uint64_t> word;  // a MarkWord
-  std::atomic<uint64_t> last_log_end;      // log position after its last run
-  // Under the header's lock.
-  uint32_t next;  // in its bucket
-  uint32_t bucket;
+  alignas(64) std::atomic<uint64_t> word;     // a MarkWord
+  std::atomic<uint64_t> last_log_end;         // log position after its last run
+  uint32_t next ABSL_GUARDED_BY(kBoardLock);  // in its bucket
+  uint32_t bucket ABSL_GUARDED_BY(kBoardLock);
+  // Of its name. Written under the lock, and not while anybody has marked the entry: so whoever
+  // has, or has claimed its completion, reads them without.
   uint64_t hash_b;  // second hash of the whole name: stands for what exceeds kNameKept
   uint64_t tenant;  // which name this is, of all ever given
   uint32_t name_length;
-  bool kept;  // its name's for good
+  bool kept ABSL_GUARDED_BY(kBoardLock);  // its name's for good
   // What those who changed their request ask for: written under the lock; whoever claims the
   // completion owns it until the entry is in the log.
   int32_t proposed_rank, other_rank;  // local
@@ -170,10 +170,11 @@ class BoardMemory {
   }
   int chunks() const { return static_cast<int>(mapped_.load(std::memory_order_acquire)) + 1; }
   // Of the names that have a number of this chunk.
-  uint32_t& bucket(int chunk, uint64_t hash) const {
+  uint32_t& bucket(int chunk, uint64_t hash) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kBoardLock) {
     return chunks_[chunk].buckets[hash & (2 * chunks_[chunk].count - 1)];
   }
-  uint32_t& bucket_of(uint32_t number, uint64_t hash) const {
+  uint32_t& bucket_of(uint32_t number, uint64_t hash) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kBoardLock) {
     return bucket(ChunkOf(number), hash);
   }
   BoardPosition& position(int local_rank) const { return positions_[local_rank]; }
@@ -247,7 +248,7 @@ class BoardMemory {
     }
     return 0;
   }
-  void Publish(int chunk, uint64_t place);
+  void Publish(int chunk, uint64_t place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kBoardLock);
   static Chunk CountsOf(const BoardShape& shape, int k);
   template <class Take>
   static void PlaceChunk(const BoardShape& shape, Chunk* chunk, Take take);
@@ -259,7 +260,7 @@ class BoardMemory {
   SharedSpace* const space_;
   BoardHeader* header_ = nullptr;
   BoardPosition* positions_ = nullptr;
-  std::mutex mapping_;
+  Mutex mapping_;                    // whoever maps chunks
   std::atomic<uint32_t> mapped_{0};  // of header.grown; what is counted there does not change
   Chunk chunks_[kMostBoardChunks];
 };

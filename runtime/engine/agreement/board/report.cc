@@ -1,4 +1,4 @@
-#include "runtime/engine/agreement/report.h"
+#include "runtime/engine/agreement/board/report.h"
 
 #include "base/printable.h"
 

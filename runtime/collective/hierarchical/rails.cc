@@ -1,0 +1,85 @@
+#include "runtime/collective/hierarchical/rails.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/collective/slices.h"
+
+namespace hvd {
+namespace {
+
+int RanksOfSmallestHost(const Topology& topology) {
+  int least = topology.hosts()[0].ranks;
+  for (const HostShape& host : topology.hosts()) least = std::min(least, host.ranks);
+  return least;
+}
+
+}  // namespace
+
+Rails::Rails(const HierarchicalOptions& options, const HierarchicalThresholds& thresholds,
+             std::unique_ptr<HostCollectives> host)
+    : topology_(*options.topology),
+      place_(topology_.place(options.rank)),
+      thresholds_(thresholds),
+      count_(RanksOfSmallestHost(topology_)),
+      waiter_(options.waiter),
+      host_(std::move(host)) {
+  MessageGroupOptions everyone;
+  everyone.waiter = options.waiter;
+  everyone.transport = options.transport;
+  everyone.index = options.rank;
+  everyone.channel = options.channel;
+  everyone.lane = 1;
+  for (int rank = 0; rank < size(); ++rank) everyone.ranks.push_back(rank);
+  MessageGroupOptions rail = everyone;
+  rail.index = place_.host;
+  rail.lane = 0;  // rails share no rank
+  rail.ranks.clear();
+  for (int h = 0; h < hosts(); ++h) {
+    rail.ranks.push_back(topology_.first_rank(h) + place_.local_rank);
+  }
+  everyone_ = std::make_unique<MessageCollectives>(std::move(everyone), thresholds.message);
+  if (place_.local_rank >= count_) return;
+  rail_ = std::make_unique<MessageCollectives>(std::move(rail), thresholds.message);
+}
+
+void Rails::set_thresholds(const HierarchicalThresholds& thresholds) {
+  thresholds_ = thresholds;
+  host_->set_thresholds(thresholds.host);
+  if (rail_ != nullptr) rail_->set_thresholds(thresholds.message);
+  everyone_->set_thresholds(thresholds.message);
+}
+
+std::vector<size_t> Rails::Bounds(size_t count) const {
+  std::vector<size_t> bounds = EvenSlices(count, count_);
+  bounds.resize(place_.local_size + 1, count);
+  return bounds;
+}
+
+std::vector<size_t> Rails::BlockBounds(absl::Span<const size_t> by_rank) const {
+  std::vector<size_t> bounds = {0};
+  for (int h = 0; h < hosts(); ++h) {
+    const auto ranks = by_rank.subspan(topology_.first_rank(h), topology_.hosts()[h].ranks);
+    bounds.push_back(bounds.back() + SumAndLargest(ranks).first);
+  }
+  return bounds;
+}
+
+absl::Status Rails::Join(std::byte* data, size_t bytes) {
+  const std::vector<size_t> bounds = Bounds(bytes);
+  std::vector<size_t> slices;
+  for (int i = 0; i < place_.local_size; ++i) slices.push_back(bounds[i + 1] - bounds[i]);
+  return host_->Allgather({data + bounds[place_.local_rank], data, slices});
+}
+
+std::byte* Rails::Room(size_t index, size_t bytes) {
+  if (rooms_.size() <= index) rooms_.resize(index + 1);
+  RoomMemory& room = rooms_[index];
+  if (room.bytes < bytes) {
+    room.memory.reset(new std::byte[bytes]);
+    room.bytes = bytes;
+  }
+  return room.memory.get();
+}
+
+}  // namespace hvd

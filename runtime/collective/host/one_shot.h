@@ -1,0 +1,21 @@
+// One shot: everyone shows its whole tensor in a slot, and everyone reads all; one wait. For small
+// tensors: up to Mark::kPayloadBytes travel in the mark's own cache line.
+//
+// Threads: as HostGroup.
+#pragma once
+
+#include "absl/status/status.h"
+#include "runtime/collective/collectives.h"
+#include "runtime/collective/host/host_group.h"
+#include "runtime/collective/host/host_reduce.h"
+
+namespace hvd {
+
+// REQUIRES: the tensors' bytes <= HostRegion::kSlotBytes; gather.
+absl::Status OneShotReduce(HostGroup& group, const HostReduce& reduce);
+// REQUIRES: every part <= HostRegion::kSlotBytes.
+absl::Status OneShotAllgather(HostGroup& group, const GatherArgs& args);
+// REQUIRES: bytes <= HostRegion::kSlotBytes.
+absl::Status OneShotBroadcast(HostGroup& group, const BroadcastArgs& args);
+
+}  // namespace hvd
