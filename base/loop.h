@@ -7,12 +7,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/mutex.h"
 
 namespace hvd {
 
@@ -64,8 +64,8 @@ class Loop {
   uint64_t timer_number_ = 0;
   bool quit_ = false;
 
-  std::mutex mutex_;
-  std::vector<Call> posted_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<Call> posted_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hvd

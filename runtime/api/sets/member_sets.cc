@@ -2,8 +2,8 @@
 // the first of them asks all the others for what none of them uses yet.
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "runtime/api/sets/process_sets.h"
 
 namespace hvd {
@@ -229,17 +229,17 @@ absl::Status MemberAgreement::Meet() {
 }
 
 bool ProcessSets::ReserveChannels(int channels) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return channels_.insert(channels).second;
 }
 
 void ProcessSets::ReleaseChannels(ProcessSet* set) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   channels_.erase(std::exchange(set->channels, 0));
 }
 
 absl::StatusOr<int32_t> ProcessSets::NextLed() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (members_led_ + 1 < 1 << kLedBits) return ++members_led_;
   return absl::ResourceExhaustedError(
       "this rank has led as many process sets as have numbers; shut down and init again");
@@ -260,7 +260,7 @@ absl::StatusOr<std::shared_ptr<ProcessSet>> ProcessSets::ReserveMembers(const Pr
   set->ranks = std::move(ranks);
   set->key = key;
   set->global_engine = global.engine;
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (const auto& [number, other] : sets_) {
     if (other->channels == 0 || other->ranks != set->ranks || other->key != key) continue;
     *id = number;
@@ -276,7 +276,7 @@ absl::StatusOr<std::shared_ptr<ProcessSet>> ProcessSets::ReserveMembers(const Pr
 }
 
 void ProcessSets::Release(const ProcessSet& set) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   member_keys_.erase({set.ranks, set.key});
   member_regions_.erase(set.region);
   channels_.erase(set.channels);
@@ -284,7 +284,7 @@ void ProcessSets::Release(const ProcessSet& set) {
 
 absl::Status ProcessSets::AddMembers(absl::Span<const int32_t> ranks, std::string_view key,
                                      int32_t* id) {
-  std::shared_lock<std::shared_mutex> members(members_mutex_);
+  const SharedLock members(&members_mutex_);
   const absl::StatusOr<SetPointer> global = Global();
   if (!global.ok()) return global.status();
   auto sorted = CheckRanks(ranks, static_cast<int>((*global)->ranks.size()));
@@ -310,7 +310,7 @@ absl::Status ProcessSets::AddMembers(absl::Span<const int32_t> ranks, std::strin
     return made;
   }
   *id = set->id;
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   sets_.emplace(set->id, set);
   member_keys_.erase({set->ranks, set->key});
   return absl::OkStatus();
@@ -318,9 +318,9 @@ absl::Status ProcessSets::AddMembers(absl::Span<const int32_t> ranks, std::strin
 
 // Its members leave it first; once all have come here, nobody looks at its memory any more.
 absl::Status ProcessSets::RemoveMembers(const SetPointer& set) {
-  std::shared_lock<std::shared_mutex> members(members_mutex_);
+  const SharedLock members(&members_mutex_);
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (sets_.erase(set->id) == 0) return absl::InvalidArgumentError("it is removed already");
     member_keys_.emplace(set->ranks, set->key);
   }
