@@ -11,13 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/mutex.h"
 
 namespace hvd {
-
-using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC, the same in every process of the host
-using TimePoint = Clock::time_point;
 
 class Loop {
  public:

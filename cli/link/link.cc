@@ -14,6 +14,7 @@
 #include <string>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "cli/link/beats.h"
 #include "cli/link/stream.h"
@@ -22,16 +23,8 @@
 namespace hvd {
 namespace {
 
-int64_t MonotonicNanoseconds() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 // So many beats follow one another at once where a timeline needs the offset of the clocks.
 constexpr uint64_t kTripsForClocks = 8;
-
-double SecondsOf(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
 // Where completed messages go; shared by all hosts.
 class Inbox {

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -13,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/own_file.h"
 #include "base/printable.h"
@@ -24,10 +24,10 @@ constexpr size_t kMostWaiting = 64 << 20;
 constexpr size_t kTakenAtOnce = 64 << 10;
 constexpr char kTooSlow[] = "the timeline ends early: its file system is too slow";
 
-int64_t Nanoseconds(clockid_t clock) {
-  timespec now;
-  clock_gettime(clock, &now);
-  return now.tv_sec * 1000000000LL + now.tv_nsec;
+int64_t CalendarMicroseconds() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 absl::Status CannotWrite(const std::string& path, absl::string_view reason) {
@@ -130,8 +130,7 @@ void TimelineFile::Inside::Begin(const Work& work) {
   wrong.clear();
   if (ftruncate(file.get(), 0) != 0) return Fail();
   format = TimelineFormatFor(path);
-  text = book.BeginFile(format.get(), Nanoseconds(CLOCK_MONOTONIC),
-                        Nanoseconds(CLOCK_REALTIME) / 1000);
+  text = book.BeginFile(format.get(), MonotonicNanoseconds(), CalendarMicroseconds());
   Write(&text);
 }
 
@@ -251,7 +250,6 @@ void TimelineFile::Take(int host, std::string bytes, int64_t offset_ns) {
 }
 
 std::string TimelineFile::Finish(double seconds) {
-  using Clock = std::chrono::steady_clock;
   const auto wait =
       std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   const Clock::time_point end = Clock::now() + wait;

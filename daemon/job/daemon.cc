@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/process_end.h"
 
 namespace hvd {
 namespace {

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace hvd {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double Seconds(Clock::time_point time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
+// As the book counts.
+double Seconds(TimePoint time) { return SecondsOf(time.time_since_epoch()); }
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/mutex.h"
+#include "base/stable_hash.h"
 #include "runtime/api/sets/process_sets.h"
 
 namespace hvd {
@@ -22,11 +23,10 @@ struct MemberWord {
 
 // The same on all members.
 int64_t TagOf(const std::vector<int>& ranks, std::string_view key) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  const auto add = [&hash](uint64_t value) { hash = (hash ^ value) * 0x100000001b3u + 1; };
-  for (const int rank : ranks) add(static_cast<uint64_t>(rank));
-  for (const char each : key) add(0x100 + static_cast<unsigned char>(each));
-  return static_cast<int64_t>(hash);
+  StableHash hash;
+  for (const int rank : ranks) hash.Add(static_cast<uint64_t>(rank));
+  hash.Add(~uint64_t{0});  // no rank: what follows is the key
+  return static_cast<int64_t>(hash.Add(key).value());
 }
 
 constexpr int32_t kFirstId = 1 << 30;

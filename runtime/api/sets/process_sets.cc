@@ -5,6 +5,8 @@
 #include <exception>
 #include <limits>
 
+#include "base/stable_hash.h"
+
 namespace hvd {
 namespace {
 
@@ -30,10 +32,9 @@ absl::Status AgreeOnAdding(const std::vector<int>& ranks, Engine* engine) {
   signature.group_count = static_cast<int32_t>(ranks.size());
   signature.ndim = std::min(signature.group_count, kMaxDimensions);
   std::copy_n(ranks.begin(), signature.ndim, signature.shape.begin());
-  for (const int rank : ranks) {
-    signature.group_hash =
-        (signature.group_hash ^ static_cast<uint64_t>(rank)) * 0x100000001b3u + 1;
-  }
+  StableHash hash;
+  for (const int rank : ranks) hash.Add(static_cast<uint64_t>(rank));
+  signature.group_hash = hash.value();
   return engine->Run(&request);
 }
 
