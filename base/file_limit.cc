@@ -1,30 +1,18 @@
 #include "base/file_limit.h"
 
-#include "absl/strings/str_cat.h"
-
 namespace hvd {
-namespace {
-
-constexpr rlim_t kFilesPerHost = 2;  // the link and the remote shell's words
-constexpr rlim_t kOtherFiles = 24;   // gRPC's, our own, the timeline
-
-}  // namespace
 
 rlimit RaiseFileLimit() {
   rlimit before = {};
-  getrlimit(RLIMIT_NOFILE, &before);
+  if (getrlimit(RLIMIT_NOFILE, &before) != 0) return {RLIM_INFINITY, RLIM_INFINITY};
   const rlimit raised = {before.rlim_max, before.rlim_max};
   setrlimit(RLIMIT_NOFILE, &raised);
   return before;
 }
 
-absl::Status CheckFileLimit(size_t hosts) {
+rlim_t MostFiles() {
   rlimit limit = {};
-  const rlim_t needed = hosts * kFilesPerHost + kOtherFiles;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= needed) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "a job of ", hosts, hosts == 1 ? " host" : " hosts", " needs ", needed, " open files, and ",
-      limit.rlim_max, " are allowed here; raise the hard limit (ulimit -Hn)"));
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : RLIM_INFINITY;
 }
 
 }  // namespace hvd

@@ -1,17 +1,14 @@
-// How many files a process of ours may have open: two a host in the driver.
+// How many files this process may have open. Any thread.
 #pragma once
 
 #include <sys/resource.h>
-
-#include "absl/status/status.h"
 
 namespace hvd {
 
 // Raises the soft limit of this process to the hard one; returns what was in force before.
 rlimit RaiseFileLimit();
 
-// Whether the driver of a job of so many hosts can live within the hard limit. An error says what
-// to raise.
-absl::Status CheckFileLimit(size_t hosts);
+// The hard limit: RaiseFileLimit allows so many at most.
+rlim_t MostFiles();
 
 }  // namespace hvd

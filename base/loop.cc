@@ -56,7 +56,7 @@ Loop::TimerId Loop::At(TimePoint when, Call call) {
 
 void Loop::Post(Call call) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     posted_.push_back(std::move(call));
   }
   const uint64_t one = 1;
@@ -87,7 +87,7 @@ void Loop::Run() {
 void Loop::RunPosted() {
   std::vector<Call> calls;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     calls.swap(posted_);
   }
   for (Call& call : calls) call();

@@ -7,17 +7,15 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/mutex.h"
 
 namespace hvd {
-
-using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC, the same in every process of the host
-using TimePoint = Clock::time_point;
 
 class Loop {
  public:
@@ -64,8 +62,8 @@ class Loop {
   uint64_t timer_number_ = 0;
   bool quit_ = false;
 
-  std::mutex mutex_;
-  std::vector<Call> posted_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<Call> posted_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hvd

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <shared_mutex>
 
 #include "absl/base/thread_annotations.h"
 
@@ -79,6 +80,57 @@ class Condition {
 
  private:
   std::condition_variable changed_;
+};
+
+// A lock that many may share, or one hold alone.
+class ABSL_LOCKABLE SharedMutex {
+ public:
+  SharedMutex() = default;
+  SharedMutex(const SharedMutex&) = delete;
+  SharedMutex& operator=(const SharedMutex&) = delete;
+
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
+  void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+  void LockShared() ABSL_SHARED_LOCK_FUNCTION() { mutex_.lock_shared(); }
+  void UnlockShared() ABSL_UNLOCK_FUNCTION() { mutex_.unlock_shared(); }
+
+ private:
+  std::shared_mutex mutex_;
+};
+
+class ABSL_SCOPED_LOCKABLE ExclusiveLock {
+ public:
+  explicit ExclusiveLock(SharedMutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
+    mutex_->Lock();
+  }
+  ~ExclusiveLock() ABSL_UNLOCK_FUNCTION() {
+    if (held_) mutex_->Unlock();
+  }
+  ExclusiveLock(const ExclusiveLock&) = delete;
+  ExclusiveLock& operator=(const ExclusiveLock&) = delete;
+
+  // Before the scope ends.
+  void Unlock() ABSL_UNLOCK_FUNCTION() {
+    mutex_->Unlock();
+    held_ = false;
+  }
+
+ private:
+  SharedMutex* const mutex_;
+  bool held_ = true;
+};
+
+class ABSL_SCOPED_LOCKABLE SharedLock {
+ public:
+  explicit SharedLock(SharedMutex* mutex) ABSL_SHARED_LOCK_FUNCTION(mutex) : mutex_(mutex) {
+    mutex_->LockShared();
+  }
+  ~SharedLock() ABSL_UNLOCK_FUNCTION() { mutex_->UnlockShared(); }
+  SharedLock(const SharedLock&) = delete;
+  SharedLock& operator=(const SharedLock&) = delete;
+
+ private:
+  SharedMutex* const mutex_;
 };
 
 class ABSL_LOCKABLE ThreadRole {

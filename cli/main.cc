@@ -113,6 +113,18 @@ void AwaitEnd(const Descriptor& helper) {
   poll(&wait, 1, 250);
 }
 
+// Whether the driver of a job of so many hosts can live within the hard limit. An error says what
+// to raise.
+absl::Status CheckFileLimit(size_t hosts) {
+  constexpr rlim_t kFilesPerHost = 2;  // the link and the remote shell's words
+  constexpr rlim_t kOtherFiles = 24;   // gRPC's, our own, the timeline
+  const rlim_t needed = hosts * kFilesPerHost + kOtherFiles;
+  if (MostFiles() >= needed) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "a job of ", hosts, hosts == 1 ? " host" : " hosts", " needs ", needed, " open files, and ",
+      MostFiles(), " are allowed here; raise the hard limit (ulimit -Hn)"));
+}
+
 int Run(const RunOptions& options) {
   const absl::Status files = CheckFileLimit(options.topology.hosts().size());
   if (!files.ok()) return Fail(std::string(files.message()), kExitLauncher);

@@ -18,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/file_limit.h"
 #include "base/own_rights.h"
 #include "base/source_error.h"
 #include "daemon/job/daemon.h"
@@ -89,17 +90,6 @@ int OpenSignals() {
   return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-// Many ranks have many pipes, and their doors have a high number. The ranks get the limits that the
-// launch tells.
-// Returns how many files this process may open.
-rlim_t RaiseFileLimit() {
-  rlimit files;
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return RLIM_INFINITY;
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);
-  return files.rlim_max;
-}
-
 // Threads or memory that this host does not give end hvdd, in words and not as a crash.
 [[noreturn]] void EndForWant() {
   const char* what = nullptr;
@@ -129,7 +119,9 @@ int Serve(const Arguments& arguments) {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a limit of files' sizes is an error of a write, and told
   signal(SIGCHLD, SIG_DFL);  // ignored by our starter, it would be so here, and no end be told
-  const rlim_t files = RaiseFileLimit();
+  // Many ranks have many pipes, and their doors have a high number. The ranks get the limits that
+  // the launch tells.
+  const rlim_t files = RaiseFileLimit().rlim_max;
   if (files < kLeastFiles) {
     fprintf(stderr, "hvdd: this host lets it open only %llu files, and it needs %llu\n",
             static_cast<unsigned long long>(files), static_cast<unsigned long long>(kLeastFiles));

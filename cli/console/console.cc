@@ -20,6 +20,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/process_end.h"
 #include "cli/console/outputs.h"
 #include "cli/console/rank_files.h"
 #include "cli/console/signals.h"
@@ -40,12 +42,6 @@ constexpr double kHurriedPatienceS = 0.2;
 constexpr double kLookS = 0.1;  // at what a reader takes, while the job ends
 constexpr double kStatusEveryS = 0.1;
 constexpr double kNever = std::numeric_limits<double>::infinity();
-
-double Now() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec + now.tv_nsec * 1e-9;
-}
 
 Descriptor MakeBell() {
   const int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -126,11 +122,11 @@ class Console {
   bool driver_gone_ = false;
   bool ending_ = false;       // a reader that takes nothing is not waited for without end
   bool drain_asked_ = false;  // the driver waits for all output to be written
-  double turned_at_ = Now();
+  double turned_at_ = MonotonicSeconds();
   double continue_at_ = kNever;  // the driver has been stopped, and then it has been for too long
   std::optional<int> exit_code_;
   std::string verdict_;  // shown when stdout has everything
-  const double began_ = Now();
+  const double began_ = MonotonicSeconds();
   std::string status_;       // of the start, as the driver tells it
   double status_at_ = 0;     // when it is drawn again
   double show_at_ = kNever;  // when a line without an end is due
@@ -165,7 +161,7 @@ double Console::PollSeconds(bool may_read, double status_due) const {
   double left = WantsStdin() && !may_read ? 0.5 : kNever;
   if (ending_ && !IsDone()) left = std::min(left, kLookS);
   const double due = std::min({show_at_, continue_at_, status_due});
-  if (due < kNever) left = std::clamp(due - Now(), 0.0, left);
+  if (due < kNever) left = std::clamp(due - MonotonicSeconds(), 0.0, left);
   return left;
 }
 
@@ -192,7 +188,7 @@ void Console::Turn() {
   const bool held_up = IsFull();
   const bool took_all = (waits[kDriver].revents & ~POLLOUT) == 0 || TakeFrames();
   show_at_ = took_all ? ShowUnfinished(held_up) : 0;
-  if (Now() >= continue_at_) ContinueDriver();
+  if (MonotonicSeconds() >= continue_at_) ContinueDriver();
   PumpAll();
   AgeAll();
   TellTaken();
@@ -200,7 +196,7 @@ void Console::Turn() {
 
 // Time in which we were stopped, or the machine slept, is no time that a reader has let go by.
 void Console::AgeAll() {
-  const double now = Now();
+  const double now = MonotonicSeconds();
   const double awake = std::min(now - std::exchange(turned_at_, now), 2 * kLookS);
   if (!ending_) return;
   for (ConsoleSink* sink : {&out_, &own_err_}) sink->Age(awake, patience_s_);
@@ -262,7 +258,7 @@ double Console::ShowUnfinished(bool held_up) {
   for (ConsoleSink* sink : {&out_, &own_err_}) {
     if (held_up) sink->printer().WaitAnew();
     if (!sink->open() || held_up) continue;
-    next = std::min(next, sink->printer().ShowUnfinished(Now()));
+    next = std::min(next, sink->printer().ShowUnfinished(MonotonicSeconds()));
   }
   return next;
 }
@@ -274,7 +270,7 @@ double Console::ShowStatus() {
     err_.printer().ShowStatus("");
     return kNever;
   }
-  const double now = Now();
+  const double now = MonotonicSeconds();
   if (now < status_at_) return status_at_;
   status_at_ = now + kStatusEveryS;
   if (err_.backlog() == 0 && tcgetpgrp(err_.fd()) == getpgrp()) {
@@ -293,7 +289,8 @@ void Console::OnDriverStopped() {
   siginfo_t child = {};
   if (waitid(P_PID, driver_pid_, &child, WSTOPPED | WCONTINUED | WNOHANG) != 0) return;
   if (child.si_pid != driver_pid_) return;
-  continue_at_ = child.si_code == CLD_STOPPED ? Now() + lease_s_ + kLeastPatienceS : kNever;
+  continue_at_ =
+      child.si_code == CLD_STOPPED ? MonotonicSeconds() + lease_s_ + kLeastPatienceS : kNever;
 }
 
 void Console::ContinueDriver() {
@@ -384,14 +381,9 @@ void Console::OnDriverGone() {
   if (exit_code_) return;
   int status = 0;
   waitpid(driver_pid_, &status, 0);
-  std::string how = absl::StrCat("exited with code ", WEXITSTATUS(status));
-  if (WIFSIGNALED(status)) {
-    const char* name = sigdescr_np(WTERMSIG(status));
-    how = absl::StrCat("was killed by signal ", WTERMSIG(status), " (", name ? name : "?", ")");
-  }
   exit_code_ = kExitLauncher;
   verdict_ =
-      absl::StrCat("hvdrun: its driver process ", how,
+      absl::StrCat("hvdrun: its driver process ", DescribeEnd(status),
                    "; without it every host stops its ranks\n  exit code ", kExitLauncher, "\n");
 }
 

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace hvd {
 namespace {
@@ -43,23 +43,22 @@ struct OutputWriter::Inside {
   Inside(int fd, int bell) : fd(fd), bell(bell), kind(KindOf(fd)) {}
 
   void Run();
-  // With the lock held: what the next write gives away. Whole lines where one ends in it, since
-  // stdout and stderr may be one terminal by two names.
-  std::string NextPiece() const;
-  void Written(ssize_t bytes, int failure);
+  // What the next write gives away. Whole lines where one ends in it, since stdout and stderr may
+  // be one terminal by two names.
+  std::string NextPiece() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  void Written(ssize_t bytes, int failure) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   const int fd;
   const int bell;
   const Kind kind;
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  // Guarded by mutex.
-  std::string queue;
-  uint64_t written = 0;
-  uint64_t drops = 0;
-  int error = 0;
-  bool closing = false;
+  Mutex mutex;
+  Condition changed;
+  std::string queue ABSL_GUARDED_BY(mutex);
+  uint64_t written ABSL_GUARDED_BY(mutex) = 0;  // bytes
+  uint64_t drops ABSL_GUARDED_BY(mutex) = 0;
+  int error ABSL_GUARDED_BY(mutex) = 0;
+  bool closing ABSL_GUARDED_BY(mutex) = false;
 };
 
 std::string OutputWriter::Inside::NextPiece() const {
@@ -70,20 +69,20 @@ std::string OutputWriter::Inside::NextPiece() const {
 
 void OutputWriter::Inside::Run() {
   pthread_setname_np(pthread_self(), "hvdrun-writer");
-  std::unique_lock lock(mutex);
+  MutexLock lock(&mutex);
   while (true) {
-    changed.wait(lock, [this] { return closing || !queue.empty(); });
+    while (!closing && queue.empty()) changed.Wait(&mutex);
     if (closing) return;
     const std::string piece = NextPiece();
     const uint64_t drops_before = drops;
-    lock.unlock();
+    lock.Unlock();
     const ssize_t bytes = write(fd, piece.data(), piece.size());
     const int failure = bytes < 0 ? errno : 0;
     if (failure == EAGAIN) {  // who shares the file has made it so
       pollfd room = {fd, POLLOUT, 0};
       poll(&room, 1, -1);
     }
-    lock.lock();
+    lock.Lock();
     if (drops == drops_before) Written(bytes, failure);
   }
 }
@@ -105,37 +104,37 @@ OutputWriter::OutputWriter(int fd, int bell) : inside_(std::make_shared<Inside>(
 }
 
 OutputWriter::~OutputWriter() {
-  const std::lock_guard lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   inside_->closing = true;
-  inside_->changed.notify_all();
+  inside_->changed.NotifyAll();
 }
 
 void OutputWriter::Put(std::string_view bytes) {
-  const std::lock_guard lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   if (inside_->error != 0) return;
   inside_->queue += bytes;
-  inside_->changed.notify_all();
+  inside_->changed.NotifyAll();
 }
 
 size_t OutputWriter::waiting() const {
-  const std::lock_guard lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   return inside_->queue.size();
 }
 
 uint64_t OutputWriter::progress() const {
   int left = 0;
   if (inside_->kind.left_request != 0) ioctl(inside_->fd, inside_->kind.left_request, &left);
-  const std::lock_guard lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   return (inside_->written << 24) - static_cast<uint64_t>(left);
 }
 
 int OutputWriter::error() const {
-  const std::lock_guard lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   return inside_->error;
 }
 
 size_t OutputWriter::Drop() {
-  const std::lock_guard lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   const size_t dropped = inside_->queue.size();
   inside_->queue.clear();
   ++inside_->drops;

@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <set>
 #include <thread>
 
@@ -18,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/descriptor.h"
+#include "base/mutex.h"
 #include "base/own_file.h"
 #include "base/printable.h"
 
@@ -54,21 +53,22 @@ struct RankFiles::Inside {
       : directory(std::move(directory)), ranks(ranks), bell(bell) {}
 
   void Run();
-  absl::Status Write(const Piece& piece);
+  absl::Status Write(const Piece& piece) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer);
 
   const std::string directory;
   const int ranks;
   const int bell;
-  std::set<std::pair<int, bool>> begun;  // the thread's: these files are ours and are appended to
+  ThreadRole writer;  // the thread that runs Run
+  // These files are ours and are appended to.
+  std::set<std::pair<int, bool>> begun ABSL_GUARDED_BY(writer);
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  // Guarded by mutex.
-  std::deque<Piece> queue;
-  size_t waiting = 0;
-  uint64_t written = 0;  // pieces
-  std::string failure;
-  bool closing = false;
+  Mutex mutex;
+  Condition changed;
+  std::deque<Piece> queue ABSL_GUARDED_BY(mutex);
+  size_t waiting ABSL_GUARDED_BY(mutex) = 0;
+  uint64_t written ABSL_GUARDED_BY(mutex) = 0;  // pieces
+  std::string failure ABSL_GUARDED_BY(mutex);
+  bool closing ABSL_GUARDED_BY(mutex) = false;
 };
 
 // Each time opened anew: a job may have more ranks than a process has descriptors.
@@ -90,15 +90,16 @@ absl::Status RankFiles::Inside::Write(const Piece& piece) {
 
 void RankFiles::Inside::Run() {
   pthread_setname_np(pthread_self(), "hvdrun-files");
-  std::unique_lock lock(mutex);
+  writer.AssertHeld();
+  MutexLock lock(&mutex);
   while (true) {
-    changed.wait(lock, [this] { return closing || !queue.empty(); });
+    while (!closing && queue.empty()) changed.Wait(&mutex);
     if (closing) return;
     const Piece piece = std::move(queue.front());
     queue.pop_front();
-    lock.unlock();
+    lock.Unlock();
     const absl::Status status = Write(piece);
-    lock.lock();
+    lock.Lock();
     ++written;
     waiting -= std::min(waiting, CostOf(piece));
     if (!status.ok() && failure.empty()) {
@@ -117,32 +118,32 @@ RankFiles::RankFiles(std::string directory, int ranks, int bell)
 }
 
 RankFiles::~RankFiles() {
-  const std::lock_guard lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   inside_->closing = true;
-  inside_->changed.notify_all();
+  inside_->changed.NotifyAll();
 }
 
 void RankFiles::Put(int rank, bool is_stderr, std::string_view bytes, bool end) {
   if (rank < 0 || rank >= inside_->ranks || (bytes.empty() && !end)) return;
-  const std::lock_guard lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   if (inside_->closing) return;
   inside_->queue.push_back({rank, is_stderr, std::string(bytes)});
   inside_->waiting += CostOf(inside_->queue.back());
-  inside_->changed.notify_all();
+  inside_->changed.NotifyAll();
 }
 
 size_t RankFiles::waiting() const {
-  const std::lock_guard lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   return inside_->closing ? 0 : inside_->waiting;
 }
 
 std::string RankFiles::failure() const {
-  const std::lock_guard lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   return inside_->failure;
 }
 
 void RankFiles::Age(double seconds, double patience) {
-  const std::lock_guard lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   const bool moved = inside_->waiting == 0 || inside_->written != progress_;
   progress_ = inside_->written;
   idle_s_ = moved ? 0 : idle_s_ + seconds;

@@ -26,12 +26,6 @@ constexpr double kReportS = 2;  // for job.json; the verdict comes after it
 
 }  // namespace
 
-double MonotonicSeconds() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec + now.tv_nsec * 1e-9;
-}
-
 void Driver::Watch(int fd, uint32_t events, DriverSource source, int host) {
   epoll_event event = {};
   event.events = events;

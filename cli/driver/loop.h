@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "cli/driver/console_link.h"
 #include "cli/driver/driver.h"
 #include "cli/driver/store.h"
@@ -22,9 +23,6 @@
 #include "cli/timeline/recording.h"
 
 namespace hvd {
-
-// Seconds of the monotonic clock.
-double MonotonicSeconds();
 
 // hvdrun's own words, as the console shows them.
 Frame NoticeOf(const std::string& text);

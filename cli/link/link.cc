@@ -10,11 +10,12 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "cli/link/beats.h"
 #include "cli/link/stream.h"
 #include "hvd/v1/link_a.grpc.pb.h"
@@ -22,16 +23,8 @@
 namespace hvd {
 namespace {
 
-int64_t MonotonicNanoseconds() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
-
 // So many beats follow one another at once where a timeline needs the offset of the clocks.
 constexpr uint64_t kTripsForClocks = 8;
-
-double SecondsOf(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
 // Where completed messages go; shared by all hosts.
 class Inbox {
@@ -44,7 +37,7 @@ class Inbox {
   void Put(Arrival arrival) {
     bool ring = arrival.kind != Arrival::kBeat || beats_ring_;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(&mutex_);
       arrivals_.push_back(std::move(arrival));
       ring = ring && !std::exchange(rung_, rung_ || ring);
     }
@@ -54,7 +47,7 @@ class Inbox {
   std::vector<Arrival> Take() {
     eventfd_t rings;
     eventfd_read(bell_.get(), &rings);
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     rung_ = false;
     return std::exchange(arrivals_, {});
   }
@@ -62,9 +55,9 @@ class Inbox {
  private:
   Descriptor bell_;
   std::atomic<bool> beats_ring_{false};
-  std::mutex mutex_;
-  bool rung_ = false;              // guarded by mutex_
-  std::vector<Arrival> arrivals_;  // guarded by mutex_
+  Mutex mutex_;
+  bool rung_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Arrival> arrivals_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The lease on one host: the gRPC thread sends and hears, the driver's looks.
@@ -74,7 +67,7 @@ class HostBeats {
 
   // The next beat; nothing for a host that is given up.
   std::optional<v1::HeartBeat> Next() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (given_up_) return std::nullopt;
     v1::HeartBeat beat;
     beat.set_number(lease_.Send(SecondsOf(MonotonicNanoseconds())));
@@ -84,7 +77,7 @@ class HostBeats {
 
   // The round trip that `beat` ends, if it does.
   std::optional<BeatRoundTrip> Hear(const v1::HeartBeat& beat) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     const std::optional<double> sent = lease_.Hear(beat.number(), beat.echo());
     if (!sent || beat.heard_ns() == 0) return std::nullopt;
     BeatRoundTrip trip;
@@ -96,26 +89,26 @@ class HostBeats {
   }
 
   uint64_t newest() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     return lease_.newest();
   }
   double deadline() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     return lease_.deadline();
   }
   double proven() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     return lease_.proven();
   }
   void GiveUp() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     given_up_ = true;
   }
 
  private:
-  mutable std::mutex mutex_;
-  BeatLease lease_;        // guarded by mutex_
-  bool given_up_ = false;  // guarded by mutex_
+  mutable Mutex mutex_;
+  BeatLease lease_ ABSL_GUARDED_BY(mutex_);
+  bool given_up_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // One host: a channel over its socket and the four streams of link A.
@@ -235,13 +228,13 @@ class DaemonLinks::Impl {
   // The driver's thread made it in Open, under the mutex. gRPC's queue orders that, too, but no
   // race detector sees how.
   Tag* TagOf(void* tag) {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const MutexLock lock(&mutex);
     return static_cast<Tag*>(tag);
   }
 
   void SendBeats(double now) {
     if (now > turned + lease_s / 2) return;
-    const std::lock_guard<std::mutex> lock(mutex);
+    const MutexLock lock(&mutex);
     for (const auto& link : links) {
       if (link) link->SendBeat();
     }
@@ -251,7 +244,9 @@ class DaemonLinks::Impl {
   std::atomic<double> turned{0};
   Inbox inbox;
   grpc::CompletionQueue queue;
-  std::mutex mutex;  // Open against the gRPC thread
+  // Open, on the driver's thread, writes a host's entry; the gRPC thread reads them. The driver's
+  // own reads need no lock.
+  Mutex mutex;
   std::vector<std::unique_ptr<HostLink>> links;
   std::thread thread;
 };
@@ -268,7 +263,7 @@ void DaemonLinks::TellOfBeats(bool wanted) { impl_->inbox.TellOfBeats(wanted); }
 
 void DaemonLinks::Open(HostSocket socket) {
   const int host = socket.host;
-  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  const MutexLock lock(&impl_->mutex);
   impl_->links[host] =
       std::make_unique<HostLink>(std::move(socket), impl_->lease_s, &impl_->queue, &impl_->inbox);
 }

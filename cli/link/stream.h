@@ -6,9 +6,10 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace hvd {
 
@@ -34,14 +35,14 @@ class Stream {
   template <class Begin>  // (context, started tag) → ClientAsyncReaderWriter
   void Start(Begin begin) {
     context_.set_wait_for_ready(false);
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     busy_ = true;  // until the stream has started
     rpc_ = begin(&context_, static_cast<void*>(&started_));
   }
 
   // `latest`: replaces a message of the same kind that has not left yet (acknowledgements).
   void Write(const Out& message, bool latest) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (ended_) return;
     if (latest && !queue_.empty()) {
       queue_.back() = message;
@@ -52,7 +53,7 @@ class Stream {
   }
 
   void ReadMore() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     PostRead();
   }
 
@@ -64,7 +65,7 @@ class Stream {
     void (Stream::*step)(bool);
   };
 
-  void WriteNext() {  // REQUIRES: mutex_
+  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (busy_ || ended_ || queue_.empty()) return;
     busy_ = true;
     rpc_->Write(queue_.front(), &written_);
@@ -72,7 +73,7 @@ class Stream {
   }
 
   void Started(bool ok) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     busy_ = false;
     if (!ok) return End();
     reading_ = false;
@@ -81,30 +82,30 @@ class Stream {
   }
 
   void Written(bool ok) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     busy_ = false;
     if (ok) WriteNext();  // else the read fails, too, and ends the stream
   }
 
   void Read(bool ok) {
     if (!ok) {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(&mutex_);
       return End();
     }
     const bool more = on_read_(std::move(incoming_));
     incoming_ = In();
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     reading_ = false;
     if (more) PostRead();
   }
 
-  void PostRead() {  // REQUIRES: mutex_
+  void PostRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (reading_ || ended_) return;
     reading_ = true;
     rpc_->Read(&incoming_, &read_done_);
   }
 
-  void End() {  // REQUIRES: mutex_
+  void End() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (ended_) return;
     ended_ = true;
     queue_.clear();
@@ -118,12 +119,12 @@ class Stream {
   const OnEnd on_end_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientAsyncReaderWriter<Out, In>> rpc_;
-  std::mutex mutex_;
-  bool busy_ = false;    // a start or a write is under way
-  bool reading_ = true;  // a start or a read is under way
-  bool ended_ = false;
-  std::deque<Out> queue_;
-  In incoming_;
+  Mutex mutex_;
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;    // a start or a write is under way
+  bool reading_ ABSL_GUARDED_BY(mutex_) = true;  // a start or a read is under way
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<Out> queue_ ABSL_GUARDED_BY(mutex_);
+  In incoming_;  // gRPC's while a read is posted, then the completion queue's thread's
   grpc::Status status_;
   Step started_{this, &Stream::Started};
   Step written_{this, &Stream::Written};

@@ -17,17 +17,12 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/file_limit.h"
 #include "cli/link/frame.h"
 
 namespace hvd {
 namespace {
-
-double Now() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec + now.tv_nsec * 1e-9;
-}
 
 struct ChildPlan {
   const std::vector<std::string>& argv;
@@ -103,7 +98,7 @@ void Spawner::Run() {
       waits.push_back({child.pidfd.get(), POLLIN, 0});
       hosts.push_back(host);
     }
-    const double left = std::max(0.0, kill_at_ - Now());
+    const double left = std::max(0.0, kill_at_ - MonotonicSeconds());
     const int timeout = driver_gone_ ? static_cast<int>(left * 1000) + 1 : -1;
     if (poll(waits.data(), waits.size(), timeout) < 0 && errno != EINTR) return KillAll();
     for (size_t i = 0; i < hosts.size(); ++i) {
@@ -111,7 +106,7 @@ void Spawner::Run() {
     }
     if (waits[0].revents & POLLOUT) SendTold();
     if (waits[0].revents & ~POLLOUT) TakeFrames();
-    if (driver_gone_ && Now() >= kill_at_) KillAll();
+    if (driver_gone_ && MonotonicSeconds() >= kill_at_) KillAll();
   }
 }
 
@@ -124,7 +119,7 @@ void Spawner::TakeFrames() {
       // The children have seen the end of their link, too: daemons stop their ranks with grace.
       driver_gone_ = true;
       told_.clear();
-      kill_at_ = Now() + plan_.patience_s;
+      kill_at_ = MonotonicSeconds() + plan_.patience_s;
       return;
     }
     const int host = static_cast<int>(frame.index);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/printable.h"
+#include "base/process_end.h"
 
 namespace hvd {
 namespace {
@@ -81,15 +82,6 @@ constexpr Row kRows[] = {
      "use an account with a usual login shell"},
 };
 
-std::string StatusWords(int wait_status) {
-  if (WIFSIGNALED(wait_status)) {
-    const char* name = sigdescr_np(WTERMSIG(wait_status));
-    return absl::StrCat("was killed by signal ", WTERMSIG(wait_status), " (", name ? name : "?",
-                        ")");
-  }
-  return absl::StrCat("exited with code ", WEXITSTATUS(wait_status));
-}
-
 StartFailure Fill(const StartEnd& end, StartFault fault, absl::string_view cause,
                   absl::string_view remedy) {
   const auto fill = [&end](absl::string_view text) {
@@ -124,7 +116,7 @@ LinkEnd ExplainForeignBytes(const std::string& shell, const std::string& host) {
 
 LinkEnd ExplainLinkEnd(int wait_status, const std::string& shell, const std::string& host) {
   const std::string words =
-      absl::StrCat(shell.empty() ? "hvdd" : shell, " ", StatusWords(wait_status));
+      absl::StrCat(shell.empty() ? "hvdd" : shell, " ", DescribeEnd(wait_status));
   if (shell.empty() || !WIFEXITED(wait_status)) return {words, ""};
   // hvdd has seen our end, which was none: gRPC broke the link because of what came over it.
   if (WEXITSTATUS(wait_status) == 0) return ExplainForeignBytes(shell, host);
@@ -177,7 +169,7 @@ StartFailure ExplainStartFailure(const StartEnd& end) {
   const bool silent = end.errors.empty() && end.noise.empty();
   return Fill(end, StartFault::kHvddFailed,
               absl::StrCat(end.shell.empty() || end.logged_in ? "hvdd" : Printable(end.shell), " ",
-                           StatusWords(end.wait_status), " before hvdd's first word"),
+                           DescribeEnd(end.wait_status), " before hvdd's first word"),
               !silent             ? "its last words are above; run with --verbose for more"
               : end.shell.empty() ? "it said nothing; does `hvdd --version` work here?"
                                   : "it said nothing; try by hand: SHELL HOST true");

@@ -12,16 +12,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/descriptor.h"
+#include "base/json.h"
 #include "base/own_file.h"
 #include "base/printable.h"
 #include "cli/report/job_summary.h"
 
 namespace hvd {
 namespace {
-
-const char* Bool(bool value) { return value ? "true" : "false"; }
 
 const char* EndingName(Ending ending) {
   static constexpr const char* kNames[] = {
@@ -30,66 +28,73 @@ const char* EndingName(Ending ending) {
   return kNames[static_cast<int>(ending)];
 }
 
-std::string RankJson(const JobFacts& facts, int rank) {
-  static constexpr const char* kPhases[] = {"planned", "running", "exited", "lost"};
-  const RankFact& fact = facts.ranks[rank];
+// Of a rank that has ended.
+void AddEnd(const RankFact& fact, Json* json) {
   const v1::RankExited& exit = fact.exit;
-  const int host = facts.topology.place(rank).host;
-  std::string json =
-      absl::StrFormat(R"({"rank":%d,"host":%s,"pid":%u,"state":"%s")", rank,
-                      JsonString(facts.topology.hosts()[host].name), fact.pid, kPhases[fact.phase]);
-  if (fact.phase == RankFact::kExited) {
-    absl::StrAppendFormat(
-        &json,
-        R"(,"exit_code":%d,"signal":%d,"core_dumped":%s,"out_of_memory":%s,"after_abort":%s,)"
-        R"("joined":%s,"left":%s,"ended_s":%.6f,"description":%s,"activity":%s,"last_lines":[)",
-        exit.exit_code(), exit.signal(), Bool(exit.core_dumped()), Bool(exit.out_of_memory()),
-        Bool(exit.after_abort()), Bool(exit.joined()), Bool(exit.left()), fact.ended_s,
-        JsonString(DescribeExit(exit)), JsonString(exit.activity()));
-    for (int i = 0; i < exit.last_lines_size(); ++i) {
-      absl::StrAppend(&json, i ? "," : "", JsonString(exit.last_lines(i)));
-    }
-    json += "]";
-    if (exit.counts().calls() != 0) absl::StrAppend(&json, ",\"counts\":", exit.counts().json());
-  }
-  if (!fact.broke.empty()) absl::StrAppend(&json, ",\"broke\":", JsonString(fact.broke));
-  if (fact.worker.pid() != 0) {
-    absl::StrAppendFormat(&json, R"(,"worker":{"pid":%d,"description":%s,"wrapper":%s})",
-                          fact.worker.pid(), JsonString(DescribeWorkerEnd(fact.worker)),
-                          JsonString(fact.worker.wrapper()));
-  }
-  return json + "}";
+  json->update({{"exit_code", exit.exit_code()},
+                {"signal", exit.signal()},
+                {"core_dumped", exit.core_dumped()},
+                {"out_of_memory", exit.out_of_memory()},
+                {"after_abort", exit.after_abort()},
+                {"joined", exit.joined()},
+                {"left", exit.left()},
+                {"ended_s", Rounded(fact.ended_s)},
+                {"description", JsonText(DescribeExit(exit))},
+                {"activity", JsonText(exit.activity())}});
+  Json& lines = (*json)["last_lines"] = Json::array();
+  for (const std::string& line : exit.last_lines()) lines.push_back(JsonText(line));
+  if (exit.counts().calls() == 0) return;
+  Json counts = Json::parse(exit.counts().json(), nullptr, false);  // of another hvdd's writing
+  if (!counts.is_discarded()) (*json)["counts"] = std::move(counts);
 }
 
-std::string HostJson(const JobFacts& facts, int host) {
+Json RankJson(const JobFacts& facts, int rank) {
+  static constexpr const char* kPhases[] = {"planned", "running", "exited", "lost"};
+  const RankFact& fact = facts.ranks[rank];
+  const int host = facts.topology.place(rank).host;
+  Json json = {{"rank", rank},
+               {"host", JsonText(facts.topology.hosts()[host].name)},
+               {"pid", fact.pid},
+               {"state", kPhases[fact.phase]}};
+  if (fact.phase == RankFact::kExited) AddEnd(fact, &json);
+  if (!fact.broke.empty()) json["broke"] = JsonText(fact.broke);
+  if (fact.worker.pid() != 0) {
+    json["worker"] = {{"pid", fact.worker.pid()},
+                      {"description", JsonText(DescribeWorkerEnd(fact.worker))},
+                      {"wrapper", JsonText(fact.worker.wrapper())}};
+  }
+  return json;
+}
+
+Json HostJson(const JobFacts& facts, int host) {
   static constexpr const char* kLevels[] = {"unknown", "namespace", "cgroup", "subreaper"};
   static constexpr const char* kFaults[] = {"none", "not_started", "launch_failed", "lost"};
   const HostFact& fact = facts.hosts[host];
   const HostShape& shape = facts.topology.hosts()[host];
-  std::string json = absl::StrFormat(R"({"name":%s,"ranks":%d,"containment":"%s","fault":"%s")",
-                                     JsonString(shape.name), shape.ranks,
-                                     kLevels[fact.containment & 3], kFaults[fact.fault]);
+  Json json = {{"name", JsonText(shape.name)},
+               {"ranks", shape.ranks},
+               {"containment", kLevels[fact.containment & 3]},
+               {"fault", kFaults[fact.fault]}};
   if (fact.fault != HostFact::kNone) {
-    absl::StrAppendFormat(&json, R"(,"fault_s":%.6f,"cause":%s,"remedy":%s,"evidence":%s)",
-                          fact.fault_s, JsonString(fact.cause), JsonString(fact.remedy),
-                          JsonString(fact.evidence));
+    json.update({{"fault_s", Rounded(fact.fault_s)},
+                 {"cause", JsonText(fact.cause)},
+                 {"remedy", JsonText(fact.remedy)},
+                 {"evidence", JsonText(fact.evidence)}});
   }
-  absl::StrAppend(&json, ",\"survivors\":", fact.survivors, "}");
+  json["survivors"] = fact.survivors;
   return json;
 }
 
-std::string CulpritJson(const JobFacts& facts, const Verdict& verdict) {
-  if (verdict.kind == Verdict::kRank) return absl::StrCat(R"({"rank":)", verdict.index, "}");
+Json CulpritJson(const JobFacts& facts, const Verdict& verdict) {
+  if (verdict.kind == Verdict::kRank) return {{"rank", verdict.index}};
   if (verdict.kind == Verdict::kHost) {
-    const std::string& name = facts.topology.hosts()[verdict.index].name;
-    return absl::StrCat(R"({"host":)", JsonString(name), "}");
+    return {{"host", JsonText(facts.topology.hosts()[verdict.index].name)}};
   }
   if (verdict.kind == Verdict::kEnding) {
-    return absl::StrCat(R"({"ending":")", EndingName(facts.ending),
-                        "\",\"text\":", JsonString(facts.ending_text), "}");
+    return {{"ending", EndingName(facts.ending)}, {"text", JsonText(facts.ending_text)}};
   }
-  if (verdict.kind == Verdict::kLostOutput) return R"({"ending":"output_lost"})";
-  return "null";
+  if (verdict.kind == Verdict::kLostOutput) return {{"ending", "output_lost"}};
+  return nullptr;
 }
 
 absl::Status Failure(const char* what, const std::string& path) {
@@ -98,42 +103,21 @@ absl::Status Failure(const char* what, const std::string& path) {
 
 }  // namespace
 
-std::string JsonString(std::string_view bytes) {
-  std::string json = "\"";
-  while (!bytes.empty()) {
-    const Character one = TakeCharacter(&bytes);
-    if (!one.well_formed) {
-      json += "\\ufffd";
-    } else if (one.code == '\n') {
-      json += "\\n";
-    } else if (!one.printable) {
-      absl::StrAppendFormat(&json, "\\u%04x", one.code);
-    } else {
-      if (one.code == '"' || one.code == '\\') json += '\\';
-      json += one.bytes;
-    }
-  }
-  return json + "\"";
-}
-
 std::string RenderJobReport(const JobFacts& facts, const Verdict& verdict) {
-  std::string json = absl::StrFormat(
-      "{\"version\":1,\"job\":%s,\"np\":%d,\"duration_s\":%.6f,\"exit_code\":%d,\n"
-      "\"culprit\":%s,\n\"summary\":%s,\n\"hosts\":[",
-      JsonString(facts.job), facts.topology.size(), facts.duration_s, verdict.exit_code,
-      CulpritJson(facts, verdict), SummaryJson(facts));
-  for (size_t i = 0; i < facts.hosts.size(); ++i) {
-    absl::StrAppend(&json, i ? ",\n" : "\n", HostJson(facts, i));
-  }
-  json += "],\n\"lost_output\":[";
-  for (size_t i = 0; i < facts.lost_output.size(); ++i) {
-    absl::StrAppend(&json, i ? "," : "", JsonString(facts.lost_output[i]));
-  }
-  json += "],\n\"ranks\":[";
-  for (size_t i = 0; i < facts.ranks.size(); ++i) {
-    absl::StrAppend(&json, i ? ",\n" : "\n", RankJson(facts, i));
-  }
-  return json + "]}\n";
+  Json json = {{"version", 1},
+               {"job", JsonText(facts.job)},
+               {"np", facts.topology.size()},
+               {"duration_s", Rounded(facts.duration_s)},
+               {"exit_code", verdict.exit_code},
+               {"culprit", CulpritJson(facts, verdict)},
+               {"summary", SummaryJson(facts)}};
+  Json& hosts = json["hosts"] = Json::array();
+  for (size_t i = 0; i < facts.hosts.size(); ++i) hosts.push_back(HostJson(facts, i));
+  Json& lost = json["lost_output"] = Json::array();
+  for (const std::string& text : facts.lost_output) lost.push_back(JsonText(text));
+  Json& ranks = json["ranks"] = Json::array();
+  for (size_t i = 0; i < facts.ranks.size(); ++i) ranks.push_back(RankJson(facts, i));
+  return RenderJsonLines(json);
 }
 
 absl::Status WriteJobReport(const std::string& directory, const std::string& report) {

@@ -2,15 +2,11 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "cli/report/verdict.h"
 
 namespace hvd {
-
-// A JSON string with its quotes. Any bytes: what is not UTF-8 becomes U+FFFD.
-std::string JsonString(std::string_view bytes);
 
 std::string RenderJobReport(const JobFacts& facts, const Verdict& verdict);
 

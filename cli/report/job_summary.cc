@@ -74,25 +74,24 @@ std::string RenderSummary(const JobFacts& facts) {
   return text;
 }
 
-std::string SummaryJson(const JobFacts& facts) {
+Json SummaryJson(const JobFacts& facts) {
   const Totals totals = Sum(facts);
-  std::string json = absl::StrFormat(R"({"collectives":%d,"bytes":%d,"wait_s":%.6f)", totals.calls,
-                                     totals.bytes, totals.wait_s);
+  Json json = {
+      {"collectives", totals.calls}, {"bytes", totals.bytes}, {"wait_s", Rounded(totals.wait_s)}};
   if (const std::optional<SlowestRank> slowest = FindSlowest(facts)) {
-    absl::StrAppendFormat(&json, R"(,"slowest":{"rank":%d,"waited_s":%.6f,"others_s":%.6f})",
-                          slowest->rank, slowest->waited_s, slowest->others_s);
+    json["slowest"] = {{"rank", slowest->rank},
+                       {"waited_s", Rounded(slowest->waited_s)},
+                       {"others_s", Rounded(slowest->others_s)}};
   }
   // How much later than the rank that was there first each rank came, over all collectives.
   double longest_s = 0;
   for (const RankFact& fact : facts.ranks) longest_s = std::max(longest_s, WaitOf(fact));
-  json += R"(,"lag_s":[)";
-  for (size_t rank = 0; rank < facts.ranks.size(); ++rank) {
-    const bool counted = facts.ranks[rank].exit.counts().calls() != 0;
-    absl::StrAppend(
-        &json, rank ? "," : "",
-        counted ? absl::StrFormat("%.6f", longest_s - WaitOf(facts.ranks[rank])) : "null");
+  Json& lags = json["lag_s"] = Json::array();
+  for (const RankFact& fact : facts.ranks) {
+    const bool counted = fact.exit.counts().calls() != 0;
+    lags.push_back(counted ? Json(Rounded(longest_s - WaitOf(fact))) : Json());
   }
-  return json + "]}";
+  return json;
 }
 
 }  // namespace hvd

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/json.h"
 #include "cli/report/verdict.h"
 
 namespace hvd {
@@ -20,6 +21,6 @@ std::optional<SlowestRank> FindSlowest(const JobFacts& facts);
 // Lines for the terminal; empty when no rank has counted anything.
 std::string RenderSummary(const JobFacts& facts);
 // A member of job.json: {"collectives":…,"bytes":…,"wait_s":…,"slowest":…,"lag_s":[…]}.
-std::string SummaryJson(const JobFacts& facts);
+Json SummaryJson(const JobFacts& facts);
 
 }  // namespace hvd

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
+#include "base/process_end.h"
 #include "proto/exit_code.h"
 
 namespace hvd {
@@ -147,8 +148,7 @@ std::string DescribeExit(const v1::RankExited& exit) {
     return absl::StrCat("could not be started: ", Printable(exit.exec_error()));
   }
   if (exit.signal() == 0) return absl::StrCat("exited with code ", exit.exit_code());
-  const char* name = sigdescr_np(exit.signal());
-  return absl::StrCat("was killed by signal ", exit.signal(), " (", name ? name : "unknown", ")",
+  return absl::StrCat(DescribeKill(exit.signal()),
                       exit.out_of_memory() ? ": out of memory, by the kernel's OOM killer" : "",
                       exit.core_dumped() ? ", core dumped" : "");
 }

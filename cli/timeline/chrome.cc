@@ -1,7 +1,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cli/report/job_report.h"
+#include "base/json.h"
 #include "cli/timeline/format.h"
 
 namespace hvd {

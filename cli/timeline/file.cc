@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -13,6 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "base/own_file.h"
 #include "base/printable.h"
 
@@ -23,10 +24,10 @@ constexpr size_t kMostWaiting = 64 << 20;
 constexpr size_t kTakenAtOnce = 64 << 10;
 constexpr char kTooSlow[] = "the timeline ends early: its file system is too slow";
 
-int64_t Nanoseconds(clockid_t clock) {
-  timespec now;
-  clock_gettime(clock, &now);
-  return now.tv_sec * 1000000000LL + now.tv_nsec;
+int64_t CalendarMicroseconds() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 absl::Status CannotWrite(const std::string& path, absl::string_view reason) {
@@ -51,47 +52,48 @@ absl::StatusOr<Descriptor> OpenRegular(const std::string& path) {
 struct TimelineFile::Inside {
   explicit Inside(const Topology& topology) : book(topology) {}
 
-  // Any thread.
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<Work> queue;             // guarded by mutex
-  size_t waiting_bytes = 0;           // guarded by mutex
-  bool too_slow = false;              // guarded by mutex
-  bool finished = false;              // guarded by mutex
-  std::string failure;                // guarded by mutex
-  uint64_t last_begin = 0;            // guarded by mutex
-  bool begin_wanted = false;          // guarded by mutex: somebody waits for the last one's outcome
-  std::optional<absl::Status> begun;  // guarded by mutex: that outcome
-  uint64_t last_end = 0;              // guarded by mutex
-  std::optional<absl::Status> ended;  // guarded by mutex: the outcome of the last End
+  Mutex mutex;
+  Condition changed;
+  std::deque<Work> queue ABSL_GUARDED_BY(mutex);
+  size_t waiting_bytes ABSL_GUARDED_BY(mutex) = 0;
+  bool too_slow ABSL_GUARDED_BY(mutex) = false;
+  bool finished ABSL_GUARDED_BY(mutex) = false;
+  std::string failure ABSL_GUARDED_BY(mutex);
+  uint64_t last_begin ABSL_GUARDED_BY(mutex) = 0;
+  bool begin_wanted ABSL_GUARDED_BY(mutex) = false;  // somebody waits for the last one's outcome
+  std::optional<absl::Status> begun ABSL_GUARDED_BY(mutex);  // that outcome
+  uint64_t last_end ABSL_GUARDED_BY(mutex) = 0;
+  std::optional<absl::Status> ended ABSL_GUARDED_BY(mutex);  // the outcome of the last End
   const Descriptor event = Descriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 
-  // The thread's.
-  TimelineBook book;
-  std::unique_ptr<TimelineFormat> format;
-  Descriptor file;
-  std::string path;
-  off_t at = 0;       // where the next bytes go: over the last End()
-  std::string text;   // of Take
-  std::string wrong;  // what happened to the file, or to the last one
+  ThreadRole writer;  // the thread that runs Run; whoever has seen `finished` follows it
+  TimelineBook book ABSL_GUARDED_BY(writer);
+  std::unique_ptr<TimelineFormat> format ABSL_GUARDED_BY(writer);
+  Descriptor file ABSL_GUARDED_BY(writer);
+  std::string path ABSL_GUARDED_BY(writer);
+  off_t at ABSL_GUARDED_BY(writer) = 0;      // where the next bytes go: over the last End()
+  std::string text ABSL_GUARDED_BY(writer);  // of Take
+  // What happened to the file, or to the last one.
+  std::string wrong ABSL_GUARDED_BY(writer);
 
   void Run();
-  void Do(Work* work);
-  void Begin(const Work& work);
+  void Do(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer);
+  void Begin(const Work& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer);
   bool TellBegun(const Work& work, absl::Status outcome);
-  void End(const Work& work);
-  void Fail();
-  void Take(const Work& work);
-  void Write(std::string* bytes);
+  void End(const Work& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer);
+  void Fail() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer);
+  void Take(const Work& work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer);
+  void Write(std::string* bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer);
 };
 
 void TimelineFile::Inside::Run() {
   pthread_setname_np(pthread_self(), "hvdrun-timeline");
+  writer.AssertHeld();
   for (bool last = false; !last;) {
     Work work;
     {
-      std::unique_lock<std::mutex> lock(mutex);
-      changed.wait(lock, [this] { return !queue.empty(); });
+      MutexLock lock(&mutex);
+      while (queue.empty()) changed.Wait(&mutex);
       work = std::move(queue.front());
       queue.pop_front();
       waiting_bytes -= work.bytes.size();
@@ -99,9 +101,9 @@ void TimelineFile::Inside::Run() {
     last = work.kind == Work::kFinish;
     Do(&work);
   }
-  const std::lock_guard<std::mutex> lock(mutex);
+  const MutexLock lock(&mutex);
   finished = true;
-  changed.notify_all();
+  changed.NotifyAll();
 }
 
 void TimelineFile::Inside::Do(Work* work) {
@@ -128,14 +130,13 @@ void TimelineFile::Inside::Begin(const Work& work) {
   wrong.clear();
   if (ftruncate(file.get(), 0) != 0) return Fail();
   format = TimelineFormatFor(path);
-  text = book.BeginFile(format.get(), Nanoseconds(CLOCK_MONOTONIC),
-                        Nanoseconds(CLOCK_REALTIME) / 1000);
+  text = book.BeginFile(format.get(), MonotonicNanoseconds(), CalendarMicroseconds());
   Write(&text);
 }
 
 // False: nobody waits for it any more.
 bool TimelineFile::Inside::TellBegun(const Work& work, absl::Status outcome) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const MutexLock lock(&mutex);
   if (!begin_wanted || work.number != last_begin) return false;
   begin_wanted = false;
   begun = std::move(outcome);
@@ -147,7 +148,7 @@ bool TimelineFile::Inside::TellBegun(const Work& work, absl::Status outcome) {
 void TimelineFile::Inside::End(const Work& work) {
   book.EndFile();
   file.Reset();
-  const std::lock_guard<std::mutex> lock(mutex);
+  const MutexLock lock(&mutex);
   if (work.number != last_end) return;
   if (wrong.empty() && too_slow) wrong = kTooSlow;
   ended = wrong.empty() ? absl::OkStatus() : absl::DataLossError(wrong);
@@ -184,7 +185,7 @@ void TimelineFile::Inside::Write(std::string* bytes) {
 void TimelineFile::Inside::Fail() {
   wrong = absl::StrCat("the timeline ", Printable(path), " is incomplete: ", strerror(errno));
   file.Reset();
-  const std::lock_guard<std::mutex> lock(mutex);
+  const MutexLock lock(&mutex);
   failure = wrong;
 }
 
@@ -195,7 +196,7 @@ TimelineFile::TimelineFile(const Topology& topology) : inside_(std::make_shared<
 TimelineFile::~TimelineFile() { Put({Work::kFinish}); }
 
 void TimelineFile::Put(Work work) {
-  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   if (work.kind == Work::kTake) {
     // A stream with a hole could not be read on.
     inside_->too_slow |= inside_->waiting_bytes > kMostWaiting;
@@ -203,13 +204,13 @@ void TimelineFile::Put(Work work) {
   }
   inside_->waiting_bytes += work.bytes.size();
   inside_->queue.push_back(std::move(work));
-  inside_->changed.notify_all();
+  inside_->changed.NotifyAll();
 }
 
 void TimelineFile::Begin(const std::string& path) {
   Work work = {Work::kBegin, 0, path};
   {
-    const std::lock_guard<std::mutex> lock(inside_->mutex);
+    const MutexLock lock(&inside_->mutex);
     work.number = ++inside_->last_begin;
     inside_->begin_wanted = true;
     inside_->begun.reset();
@@ -218,12 +219,12 @@ void TimelineFile::Begin(const std::string& path) {
 }
 
 std::optional<absl::Status> TimelineFile::TakeBegun() {
-  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   return std::exchange(inside_->begun, std::nullopt);
 }
 
 void TimelineFile::GiveUpBegin() {
-  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   inside_->begin_wanted = false;
 }
 
@@ -232,7 +233,7 @@ int TimelineFile::event_fd() const { return inside_->event.get(); }
 void TimelineFile::End() {
   Work work = {Work::kEnd};
   {
-    const std::lock_guard<std::mutex> lock(inside_->mutex);
+    const MutexLock lock(&inside_->mutex);
     work.number = ++inside_->last_end;
     inside_->ended.reset();
   }
@@ -240,7 +241,7 @@ void TimelineFile::End() {
 }
 
 std::optional<absl::Status> TimelineFile::TakeEnded() {
-  const std::lock_guard<std::mutex> lock(inside_->mutex);
+  const MutexLock lock(&inside_->mutex);
   return std::exchange(inside_->ended, std::nullopt);
 }
 
@@ -249,14 +250,19 @@ void TimelineFile::Take(int host, std::string bytes, int64_t offset_ns) {
 }
 
 std::string TimelineFile::Finish(double seconds) {
+  const auto wait =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const Clock::time_point end = Clock::now() + wait;
   Put({Work::kFinish});
-  std::unique_lock<std::mutex> lock(inside_->mutex);
-  const bool done = inside_->changed.wait_for(lock, std::chrono::duration<double>(seconds),
-                                              [this] { return inside_->finished; });
-  if (!done) return "the timeline could not be written in time; its end is missing";
+  MutexLock lock(&inside_->mutex);
+  while (!inside_->finished) {
+    if (inside_->changed.WaitUntil(&inside_->mutex, end) || inside_->finished) continue;
+    return "the timeline could not be written in time; its end is missing";
+  }
   if (!inside_->failure.empty()) return inside_->failure;
   if (inside_->too_slow) return kTooSlow;
-  return inside_->book.given_up();  // the thread is done with it
+  inside_->writer.AssertHeld();  // the thread is done with it
+  return inside_->book.given_up();
 }
 
 }  // namespace hvd

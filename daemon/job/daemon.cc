@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
+#include "base/process_end.h"
 
 namespace hvd {
 namespace {
@@ -173,7 +175,7 @@ void Daemon::TellEnd(int rank) {
   exited.mutable_counts()->set_bytes(counts.all_bytes());
   exited.mutable_counts()->set_wait_ns(counts.wait_ns);
   exited.mutable_counts()->set_came_last(counts.came_last);
-  exited.mutable_counts()->set_json(MetricsJson(counts));
+  exited.mutable_counts()->set_json(RenderJson(MetricsJson(counts)));
   Emit(std::move(event));
   ++ends_told_;
   MaybeFinish();

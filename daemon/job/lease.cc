@@ -26,25 +26,25 @@ std::optional<TimePoint> BeatBook::Hear(uint64_t number, uint64_t echo) {
 }
 
 void RenewedLease::Begin(Lease lease) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   lease_ = lease;
   if (!fixed_) word_->Set(lease_->until() + kShimSlack);
 }
 
 void RenewedLease::Renew(TimePoint echoed_beat_sent) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (!lease_.has_value()) return;
   lease_->Renew(echoed_beat_sent);
   if (!fixed_) word_->Set(lease_->until() + kShimSlack);
 }
 
 TimePoint RenewedLease::until() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return lease_.has_value() ? lease_->until() : TimePoint::max();
 }
 
 void RenewedLease::FixForShim(TimePoint until) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   fixed_ = true;
   word_->Set(until);
 }

@@ -5,10 +5,10 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 
 #include "base/loop.h"
+#include "base/mutex.h"
 #include "daemon/shim/lease_word.h"
 
 namespace hvd {
@@ -63,9 +63,9 @@ class RenewedLease {
 
  private:
   LeaseWord* const word_;
-  mutable std::mutex mutex_;
-  std::optional<Lease> lease_;  // guarded by mutex_
-  bool fixed_ = false;          // guarded by mutex_
+  mutable Mutex mutex_;
+  std::optional<Lease> lease_ ABSL_GUARDED_BY(mutex_);
+  bool fixed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hvd

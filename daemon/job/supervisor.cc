@@ -8,6 +8,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/process_end.h"
 #include "daemon/shim/process_tree.h"
 #include "daemon/watch/rank_table.h"
 

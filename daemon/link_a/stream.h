@@ -3,12 +3,12 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace hvd {
 
@@ -38,13 +38,13 @@ class LinkStream {
   }
 
   void Write(const Out& message) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     Put(message);
   }
 
   // Replaces the newest message that has not left yet.
   void WriteLatest(const Out& message) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (!queue_.empty()) {
       queue_.back() = message;
     } else {
@@ -54,10 +54,10 @@ class LinkStream {
 
   // Waits until gRPC has taken it. False: the stream has ended.
   bool WriteThrough(const Out& message) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(&mutex_);
     Put(message);
     const uint64_t number = put_;
-    changed_.wait(lock, [&] { return ended_ || taken_ >= number; });
+    while (!ended_ && taken_ < number) changed_.Wait(&mutex_);
     return !ended_;
   }
 
@@ -69,14 +69,14 @@ class LinkStream {
     void (LinkStream::*step)(bool);
   };
 
-  void Put(const Out& message) {  // REQUIRES: mutex_
+  void Put(const Out& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (ended_) return;
     queue_.push_back(message);
     ++put_;
     WriteNext();
   }
 
-  void WriteNext() {  // REQUIRES: mutex_
+  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (busy_ || ended_ || queue_.empty()) return;
     busy_ = true;
     rpc_.Write(queue_.front(), &written_);
@@ -85,24 +85,26 @@ class LinkStream {
 
   void Accepted(bool ok) {
     if (!ok) return End();  // the server goes
-    const std::lock_guard lock(mutex_);
+    queue_thread_.AssertHeld();
+    const MutexLock lock(&mutex_);
     rpc_.Read(&incoming_, &read_done_);
     busy_ = false;
     WriteNext();
   }
 
   void Written(bool ok) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     busy_ = false;
     if (ended_) return Finish();
     if (!ok) return;  // the read fails, too, and ends the stream
     ++taken_;
-    changed_.notify_all();
+    changed_.NotifyAll();
     WriteNext();
   }
 
   void Read(bool ok) {
     if (!ok) return End();
+    queue_thread_.AssertHeld();
     handlers_.on_read(incoming_);
     incoming_ = In();
     rpc_.Read(&incoming_, &read_done_);
@@ -110,10 +112,10 @@ class LinkStream {
 
   void End() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(&mutex_);
       ended_ = true;
       queue_.clear();
-      changed_.notify_all();
+      changed_.NotifyAll();
       if (!busy_) Finish();
     }
     handlers_.on_end();
@@ -125,16 +127,16 @@ class LinkStream {
   const Handlers handlers_;
   grpc::ServerContext context_;
   grpc::ServerAsyncReaderWriter<Out, In> rpc_{&context_};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  bool busy_ = true;  // a write is under way, or the stream is not open yet
-  bool ended_ = false;
-  uint64_t put_ = 0;
-  uint64_t taken_ = 0;
-  std::deque<Out> queue_;
-  // The queue's thread alone.
-  In incoming_;
+  Mutex mutex_;
+  Condition changed_;
+  // A write is under way, or the stream is not open yet.
+  bool busy_ ABSL_GUARDED_BY(mutex_) = true;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t put_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<Out> queue_ ABSL_GUARDED_BY(mutex_);
+  ThreadRole queue_thread_;  // the completion queue's, which alone calls Done
+  In incoming_ ABSL_GUARDED_BY(queue_thread_);
   Step accepted_{this, &LinkStream::Accepted};
   Step written_{this, &LinkStream::Written};
   Step read_done_{this, &LinkStream::Read};

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/descriptor_mail.h"
+#include "base/process_end.h"
 #include "daemon/watch/process_state.h"
 
 namespace hvd {

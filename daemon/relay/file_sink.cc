@@ -33,15 +33,15 @@ FileSink::FileSink(FileSinkOptions options)
 
 FileSink::~FileSink() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     finishing_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   if (writer_.joinable()) writer_.join();
 }
 
 size_t FileSink::Room() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (failed_) return SIZE_MAX;
   const size_t room = queue_.size() < kRoom ? kRoom - queue_.size() : 0;
   if (room == 0) wants_room_ = true;
@@ -49,21 +49,21 @@ size_t FileSink::Room() {
 }
 
 void FileSink::Append(std::string_view data) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (failed_) return;
   queue_ += data;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 bool FileSink::healthy() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return !failed_;
 }
 
 void FileSink::Close() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   finishing_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 std::string FileSink::path() const {
@@ -71,11 +71,13 @@ std::string FileSink::path() const {
 }
 
 bool FileSink::Finish(TimePoint deadline) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(&mutex_);
   finishing_ = true;
-  changed_.notify_all();
-  if (!changed_.wait_until(lock, deadline, [this] { return finished_; })) return false;
-  lock.unlock();
+  changed_.NotifyAll();
+  while (!finished_) {
+    if (!changed_.WaitUntil(&mutex_, deadline) && !finished_) return false;
+  }
+  lock.Unlock();
   if (writer_.joinable()) writer_.join();  // it only returns now
   return true;
 }
@@ -85,20 +87,20 @@ void FileSink::Write() {
   const absl::StatusOr<int> opened = Open();
   const Descriptor file(opened.ok() ? *opened : -1);
   if (!opened.ok()) Fail("opening", opened.status().message());
-  std::unique_lock lock(mutex_);
+  MutexLock lock(&mutex_);
   while (!failed_) {
-    changed_.wait(lock, [this] { return !queue_.empty() || finishing_; });
+    while (queue_.empty() && !finishing_) changed_.Wait(&mutex_);
     if (queue_.empty()) break;
     const std::string batch = std::exchange(queue_, {});
     const bool call_room = std::exchange(wants_room_, false);
-    lock.unlock();
+    lock.Unlock();
     if (!WriteAll(file.get(), batch)) Fail("writing", strerrordesc_np(errno));
     if (call_room) options_.on_room();
-    lock.lock();
+    lock.Lock();
   }
   finished_ = true;
-  changed_.notify_all();
-  lock.unlock();
+  changed_.NotifyAll();
+  lock.Unlock();
   if (options_.on_finished) options_.on_finished();
 }
 
@@ -123,7 +125,7 @@ void FileSink::Fail(absl::string_view what, absl::string_view reason) {
                    "; the rest of this stream goes to the console only");
   bool call_room = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     failed_ = true;
     queue_.clear();
     call_room = std::exchange(wants_room_, false);

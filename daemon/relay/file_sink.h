@@ -1,10 +1,8 @@
 // One output file with a writer thread of its own, so that a hung file system blocks nobody else.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -12,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "base/loop.h"
+#include "base/mutex.h"
 
 namespace hvd {
 
@@ -52,14 +51,13 @@ class FileSink {
   void Fail(absl::string_view what, absl::string_view reason);
 
   const FileSinkOptions options_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  std::string queue_;
-  bool wants_room_ = false;
-  bool failed_ = false;
-  bool finishing_ = false;
-  bool finished_ = false;
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::string queue_ ABSL_GUARDED_BY(mutex_);
+  bool wants_room_ ABSL_GUARDED_BY(mutex_) = false;
+  bool failed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finishing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread writer_;
 };

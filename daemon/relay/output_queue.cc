@@ -5,13 +5,13 @@
 
 namespace hvd {
 void OutputQueue::Begin(int streams, std::function<void(int)> on_room) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   streams_.resize(streams);
   on_room_ = std::move(on_room);
 }
 
 size_t OutputQueue::Room(int stream) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   Stream& asked = streams_[stream];
   const size_t room = asked.data.size() < kRoom ? kRoom - asked.data.size() : 0;
   if (room == 0) asked.wants_room = true;
@@ -19,35 +19,31 @@ size_t OutputQueue::Room(int stream) const {
 }
 
 void OutputQueue::Push(int stream, std::string_view data) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   streams_[stream].data += data;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void OutputQueue::Skip(int stream, uint64_t lines) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   streams_[stream].skipped_lines += lines;
   streams_[stream].skipped_at = streams_[stream].data.size();
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void OutputQueue::PushEnd(int stream) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   streams_[stream].ended = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 bool OutputQueue::Take(OutputPiece* piece) {
   int with_room = -1;
   std::function<void(int)> on_room;
   {
-    std::unique_lock lock(mutex_);
-    int next = -1;
-    changed_.wait(lock, [&] {
-      if (closed_) return true;
-      next = NextWithWork();
-      return next >= 0 && (streams_[next].data.empty() || window_.Piece() > 0);
-    });
+    MutexLock lock(&mutex_);
+    int next = NextToSend();
+    for (; !closed_ && next < 0; next = NextToSend()) changed_.Wait(&mutex_);
     if (closed_) return false;
     if (Cut(next, piece)) with_room = next;
     on_room = on_room_;
@@ -62,6 +58,11 @@ int OutputQueue::NextWithWork() const {
     if (streams_[index].has_work()) return static_cast<int>(index);
   }
   return -1;
+}
+
+int OutputQueue::NextToSend() const {
+  const int next = NextWithWork();
+  return next >= 0 && (streams_[next].data.empty() || window_.Piece() > 0) ? next : -1;
 }
 
 // Returns whether the reader of this stream waits for the room that this made.
@@ -80,15 +81,15 @@ bool OutputQueue::Cut(int index, OutputPiece* piece) {
 }
 
 void OutputQueue::Acked(uint64_t total) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   window_.Acked(total, CreditWindow::Clock::now());
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void OutputQueue::Close() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   closed_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 }  // namespace hvd

@@ -3,14 +3,13 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "proto/credit_window.h"
 
 namespace hvd {
@@ -56,17 +55,18 @@ class OutputQueue {
     bool has_work() const { return !data.empty() || skipped_lines != 0 || (ended && !end_sent); }
   };
 
-  int NextWithWork() const;
-  bool Cut(int index, OutputPiece* piece);
+  int NextWithWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The stream to send from, for which there is credit; -1: none.
+  int NextToSend() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Cut(int index, OutputPiece* piece) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // All guarded by mutex_.
-  std::function<void(int)> on_room_;
-  mutable std::vector<Stream> streams_;
-  CreditWindow window_;
-  size_t turn_ = 0;  // streams take turns
-  bool closed_ = false;
+  mutable Mutex mutex_;
+  Condition changed_;
+  std::function<void(int)> on_room_ ABSL_GUARDED_BY(mutex_);
+  mutable std::vector<Stream> streams_ ABSL_GUARDED_BY(mutex_);
+  CreditWindow window_ ABSL_GUARDED_BY(mutex_);
+  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;  // streams take turns
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hvd

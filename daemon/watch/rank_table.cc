@@ -5,8 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace hvd {
 
 void RankTable::Exited(int rank, int status, bool out_of_memory) {
@@ -45,14 +43,6 @@ std::optional<RankEnd> RankTable::TakeEnd(int rank) {
   known.taken = true;
   known.end.local_rank = rank;
   return known.end;
-}
-
-std::string DescribeEnd(int status) {
-  if (!WIFSIGNALED(status)) return absl::StrCat("exited with code ", WEXITSTATUS(status));
-  const int signal = WTERMSIG(status);
-  const char* name = sigdescr_np(signal);
-  return absl::StrCat("was killed by signal ", signal, " (", name == nullptr ? "real-time" : name,
-                      ")");
 }
 
 }  // namespace hvd

@@ -65,7 +65,4 @@ class RankTable {
   std::vector<Rank> ranks_;
 };
 
-// "was killed by signal 9 (Killed)", "exited with code 7".
-std::string DescribeEnd(int status);
-
 }  // namespace hvd

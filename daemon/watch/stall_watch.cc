@@ -5,12 +5,6 @@
 #include <utility>
 
 namespace hvd {
-namespace {
-
-double Seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
-
-}  // namespace
-
 Clock::duration StallWatch::period() const {
   const double limit_s =
       policy_.abort_s > 0 ? std::min(policy_.warn_s, policy_.abort_s) : policy_.warn_s;
@@ -32,7 +26,7 @@ std::vector<WaitingTensor> StallWatch::Take(const std::vector<RankPending>& answ
       entry.set = answer.list.set;
       entry.name = tensor.name;
       entry.what = tensor.what;
-      entry.waited_s = std::max(entry.waited_s, Seconds(now - began));
+      entry.waited_s = std::max(entry.waited_s, SecondsOf(now - began));
       entry.local_ranks.push_back(answer.local_rank);
       entry.members = tensor.between.empty() ? answer.list.members : tensor.between;
     }
@@ -47,7 +41,7 @@ std::vector<WaitingTensor> StallWatch::Take(const std::vector<RankPending>& answ
 }
 
 bool StallWatch::Due(const std::vector<double>& waits_s, TimePoint now) {
-  const double since_s = Seconds(now - std::exchange(looked_, now));
+  const double since_s = SecondsOf(now - std::exchange(looked_, now));
   return std::any_of(waits_s.begin(), waits_s.end(), [&](double wait_s) {
     const double before_s = std::max(0.0, wait_s - since_s);
     const bool warn = std::floor(wait_s / policy_.warn_s) > std::floor(before_s / policy_.warn_s);

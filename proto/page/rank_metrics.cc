@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string_view>
+#include <utility>
+
+#include "base/json.h"
 
 namespace hvd {
 namespace {
@@ -18,26 +20,21 @@ static_assert(sizeof(MetricFields<std::atomic<uint64_t>>) == sizeof(RankTotals))
 
 uint64_t* Flat(RankTotals* totals) { return &totals->calls[0]; }
 
-void Field(std::string_view name, const std::string& value, std::string* json) {
-  if (value.empty()) return;
-  if (json->size() > 1) *json += ',';
-  json->append("\"").append(name).append("\":").append(value);
+void AddNumber(const char* name, uint64_t value, Json* json) {
+  if (value != 0) (*json)[name] = value;
 }
 
-std::string Number(uint64_t value) { return value == 0 ? "" : std::to_string(value); }
-
-std::string ByKind(const uint64_t (&values)[kMetricKinds]) {
-  std::string json = "{";
-  for (int kind = 0; kind < kMetricKinds; ++kind) Field(kKinds[kind], Number(values[kind]), &json);
-  return json == "{" ? "" : json + "}";
+void AddByKind(const char* name, const uint64_t (&values)[kMetricKinds], Json* json) {
+  Json kinds;
+  for (int kind = 0; kind < kMetricKinds; ++kind) AddNumber(kKinds[kind], values[kind], &kinds);
+  if (!kinds.is_null()) (*json)[name] = std::move(kinds);
 }
 
 template <size_t kCount>
-std::string List(const uint64_t (&values)[kCount]) {
-  if (std::all_of(values, values + kCount, [](uint64_t value) { return value == 0; })) return "";
-  std::string json = "[";
-  for (size_t i = 0; i < kCount; ++i) json += (i ? "," : "") + std::to_string(values[i]);
-  return json + "]";
+void AddList(const char* name, const uint64_t (&values)[kCount], Json* json) {
+  if (std::any_of(values, values + kCount, [](uint64_t value) { return value != 0; })) {
+    (*json)[name] = values;
+  }
 }
 
 }  // namespace
@@ -62,20 +59,20 @@ uint64_t RankTotals::all_bytes() const {
   return std::accumulate(bytes, bytes + kMetricKinds, uint64_t{0});
 }
 
-std::string MetricsJson(const RankTotals& totals) {
-  std::string json = "{";
-  Field("calls", ByKind(totals.calls), &json);
-  Field("bytes", ByKind(totals.bytes), &json);
-  Field("execute_ns", ByKind(totals.execute_ns), &json);
-  Field("failed", Number(totals.failed), &json);
-  Field("waits", Number(totals.waits), &json);
-  Field("wait_ns", Number(totals.wait_ns), &json);
-  Field("wait_histogram_log2_us", List(totals.wait_histogram), &json);
-  Field("came_last", Number(totals.came_last), &json);
-  Field("batches", Number(totals.batches), &json);
-  Field("fused", Number(totals.fused), &json);
-  Field("fusion_fill_tenths", List(totals.fusion_fill), &json);
-  return json + "}";
+Json MetricsJson(const RankTotals& totals) {
+  Json json = Json::object();
+  AddByKind("calls", totals.calls, &json);
+  AddByKind("bytes", totals.bytes, &json);
+  AddByKind("execute_ns", totals.execute_ns, &json);
+  AddNumber("failed", totals.failed, &json);
+  AddNumber("waits", totals.waits, &json);
+  AddNumber("wait_ns", totals.wait_ns, &json);
+  AddList("wait_histogram_log2_us", totals.wait_histogram, &json);
+  AddNumber("came_last", totals.came_last, &json);
+  AddNumber("batches", totals.batches, &json);
+  AddNumber("fused", totals.fused, &json);
+  AddList("fusion_fill_tenths", totals.fusion_fill, &json);
+  return json;
 }
 
 }  // namespace hvd

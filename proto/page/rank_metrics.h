@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <nlohmann/json_fwd.hpp>
 
 namespace hvd {
 
@@ -43,6 +43,6 @@ struct RankTotals : MetricFields<uint64_t> {
 };
 
 // {"calls":{"allreduce":12},…}; what is zero is left out.
-std::string MetricsJson(const RankTotals& totals);
+nlohmann::ordered_json MetricsJson(const RankTotals& totals);
 
 }  // namespace hvd

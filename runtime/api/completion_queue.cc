@@ -27,14 +27,14 @@ CompletionQueue::~CompletionQueue() {
 }
 
 void CompletionQueue::Expect(int calls) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   expected_ += calls;
 }
 
 // The descriptor has its edge and its level under the lock, so that no other thread's Take comes in
 // between.
 void CompletionQueue::Put(const std::shared_ptr<Pending>& ended) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   --expected_;
   if (first_ == nullptr) {
     first_ = ended;
@@ -46,7 +46,7 @@ void CompletionQueue::Put(const std::shared_ptr<Pending>& ended) {
 }
 
 size_t CompletionQueue::Take(absl::Span<hvd_completion_t> completions) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   size_t taken = 0;
   for (; taken < completions.size() && first_ != nullptr; ++taken) {
     completions[taken] = first_->completion_;
@@ -58,7 +58,7 @@ size_t CompletionQueue::Take(absl::Span<hvd_completion_t> completions) {
 }
 
 bool CompletionQueue::idle() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return expected_ == 0;
 }
 

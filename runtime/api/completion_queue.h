@@ -3,10 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/mutex.h"
 #include "hvd/hvd.h"
 
 namespace hvd {
@@ -39,10 +39,10 @@ class CompletionQueue {
   explicit CompletionQueue(int fd) : fd_(fd) {}
 
   const int fd_;
-  mutable std::mutex mutex_;
-  int expected_ = 0;                // guarded by mutex_
-  std::shared_ptr<Pending> first_;  // guarded by mutex_
-  Pending* last_ = nullptr;         // guarded by mutex_
+  mutable Mutex mutex_;
+  int expected_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<Pending> first_ ABSL_GUARDED_BY(mutex_);
+  Pending* last_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace hvd

@@ -5,21 +5,21 @@
 namespace hvd {
 
 hvd_handle_t HandleTable::Add(std::shared_ptr<Pending> pending) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   DropDoneLocked();
   pending_.emplace(last_ + 1, std::move(pending));
   return ++last_;
 }
 
 std::shared_ptr<Pending> HandleTable::Find(hvd_handle_t handle) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto found = pending_.find(handle);
   return found == pending_.end() ? nullptr : found->second;
 }
 
 bool HandleTable::Remove(hvd_handle_t handle) {
   std::shared_ptr<Pending> removed;  // outlives the lock
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto found = pending_.find(handle);
   if (found == pending_.end()) return false;
   removed = std::move(found->second);
@@ -28,7 +28,7 @@ bool HandleTable::Remove(hvd_handle_t handle) {
 }
 
 bool HandleTable::Release(hvd_handle_t handle) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto found = pending_.find(handle);
   if (found == pending_.end()) return false;
   released_.push_back(found->second);
@@ -38,7 +38,7 @@ bool HandleTable::Release(hvd_handle_t handle) {
 }
 
 bool HandleTable::WasGiven(hvd_handle_t handle) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return handle != 0 && handle <= last_;
 }
 

@@ -3,9 +3,9 @@
 
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
+#include "base/mutex.h"
 #include "hvd/hvd.h"
 #include "runtime/api/pending.h"
 
@@ -24,12 +24,12 @@ class HandleTable {
   bool WasGiven(hvd_handle_t handle) const;
 
  private:
-  void DropDoneLocked();
+  void DropDoneLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  mutable std::mutex mutex_;
-  std::unordered_map<hvd_handle_t, std::shared_ptr<Pending>> pending_;  // guarded by mutex_
-  std::deque<std::shared_ptr<Pending>> released_;  // guarded by mutex_: in their order
-  hvd_handle_t last_ = 0;                          // guarded by mutex_
+  mutable Mutex mutex_;
+  std::unordered_map<hvd_handle_t, std::shared_ptr<Pending>> pending_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::shared_ptr<Pending>> released_ ABSL_GUARDED_BY(mutex_);  // in their order
+  hvd_handle_t last_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace hvd

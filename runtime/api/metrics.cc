@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/json.h"
 #include "runtime/api/errors.h"
 #include "runtime/api/process.h"
 
@@ -24,7 +25,7 @@ std::string RankMetricsJson(const EpochWorld& world, const ProcessSets& sets) {
   const RankWatch& watch = WatchOf(world.page(), world.place().local_rank);
   RankTotals all = {};
   for (const RankMetrics& metrics : watch.metrics) all.Add(metrics);
-  std::string by_set;
+  Json by_set = Json::object();
   for (const int32_t id : sets.ids()) {
     const ProcessSets::SetPointer set = sets.Find(id);
     if (set == nullptr || set->engine == nullptr) continue;
@@ -32,10 +33,9 @@ std::string RankMetricsJson(const EpochWorld& world, const ProcessSets& sets) {
     totals.Add(watch.metrics[set->region]);
     totals = Since(set->counted_before, totals);
     if (totals.all_calls() == 0) continue;
-    by_set += (by_set.empty() ? "\"" : ",\"") + std::to_string(id) + "\":" + MetricsJson(totals);
+    by_set[std::to_string(id)] = MetricsJson(totals);
   }
-  return "{\"rank\":" + std::to_string(world.rank()) + ",\"all\":" + MetricsJson(all) +
-         ",\"sets\":{" + by_set + "}}";
+  return RenderJson({{"rank", world.rank()}, {"all", MetricsJson(all)}, {"sets", by_set}});
 }
 
 hvd_status_t Copy(const std::string& json, char* buffer, size_t* bytes) {

@@ -76,12 +76,12 @@ bool Process::forked() { return forked_child.load(std::memory_order_relaxed); }
 
 std::shared_ptr<Engine> Process::engine() const {
   if (forked_child.load(std::memory_order_relaxed)) return nullptr;
-  std::lock_guard<std::mutex> lock(engine_mutex_);
+  const MutexLock lock(&engine_mutex_);
   return engine_;
 }
 
 absl::StatusOr<Store*> Process::store() {
-  const std::lock_guard<std::mutex> lock(store_mutex_);
+  const MutexLock lock(&store_mutex_);
   if (store_ != nullptr) return store_.get();
   auto link = ReadLink();
   if (!link.ok()) return link.status();
@@ -98,7 +98,7 @@ absl::Status Process::Init(const StaticSets& sets) {
     return absl::FailedPreconditionError(
         "this process was forked from one that has used hvd; start it with exec instead");
   }
-  std::lock_guard<std::mutex> lock(life_mutex_);
+  const MutexLock lock(&life_mutex_);
   if (engine() != nullptr) return absl::OkStatus();
   const absl::Status status = InitLocked(sets);
   // What others have broken they know.
@@ -160,7 +160,7 @@ absl::Status Process::InitLocked(const StaticSets& sets) {
   BeginTimelineOf(*config, engine->world());
   sets_.Start(engine, *config);
   static_sets_added_ = false;
-  std::lock_guard<std::mutex> lock(engine_mutex_);
+  const MutexLock lock(&engine_mutex_);
   engine_ = std::move(engine);
   return absl::OkStatus();
 }
@@ -173,7 +173,7 @@ void Process::BeginTimelineOf(const EngineConfig& config, const EpochWorld& worl
 }
 
 absl::Status Process::AskTimeline(const std::string& path) {
-  std::lock_guard<std::mutex> lock(life_mutex_);
+  const MutexLock lock(&life_mutex_);
   if (session_ == nullptr) {
     return absl::UnimplementedError(
         "hvdrun writes the timeline; start this program with hvdrun to get one");
@@ -182,7 +182,7 @@ absl::Status Process::AskTimeline(const std::string& path) {
 }
 
 absl::Status Process::AddStaticSets(const StaticSets& sets) {
-  std::lock_guard<std::mutex> lock(life_mutex_);
+  const MutexLock lock(&life_mutex_);
   if (static_sets_added_ || engine() == nullptr) return absl::OkStatus();
   for (const std::vector<int32_t>& ranks : sets) {
     int32_t id = 0;
@@ -197,7 +197,7 @@ absl::Status Process::AddStaticSets(const StaticSets& sets) {
 
 absl::Status Process::Shutdown() {
   if (forked_child.load()) return absl::OkStatus();
-  std::lock_guard<std::mutex> lock(life_mutex_);
+  const MutexLock lock(&life_mutex_);
   ShutdownLocked();
   return absl::OkStatus();
 }
@@ -208,7 +208,7 @@ void Process::ShutdownLocked() {
   // Other threads still see the engine until all their requests are done.
   sets_.Stop();
   {
-    std::lock_guard<std::mutex> guard(engine_mutex_);
+    const MutexLock guard(&engine_mutex_);
     engine_ = nullptr;
   }
   const uint64_t epoch = engine->world().epoch();

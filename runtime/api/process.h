@@ -4,9 +4,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "runtime/api/handle_table.h"
 #include "runtime/api/sets/process_sets.h"
 #include "runtime/engine/engine.h"
@@ -45,27 +45,28 @@ class Process {
 
  private:
   Process();
-  // REQUIRES: life_mutex_.
-  absl::Status OpenSession(const LinkName& link);
-  void TellInitFailed(const std::string& why);
-  absl::Status InitLocked(const StaticSets& sets);
+  absl::Status OpenSession(const LinkName& link) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
+  void TellInitFailed(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
+  absl::Status InitLocked(const StaticSets& sets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   absl::StatusOr<std::unique_ptr<EpochWorld>> JoinEpoch(const EngineConfig& config,
-                                                        const StaticSets& sets);
-  void BeginTimelineOf(const EngineConfig& config, const EpochWorld& world);
-  void ShutdownLocked();
+                                                        const StaticSets& sets)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
+  void BeginTimelineOf(const EngineConfig& config, const EpochWorld& world)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
+  void ShutdownLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
 
-  std::mutex life_mutex_;             // held during Init and Shutdown
-  bool joining_ = false;              // guarded by life_mutex_; hvd_init has come as far as that
-  std::unique_ptr<Session> session_;  // guarded by life_mutex_; outlives epochs
-  uint64_t last_epoch_ = 0;           // guarded by life_mutex_
-  bool static_sets_added_ = false;    // guarded by life_mutex_; in this epoch
-  mutable std::mutex engine_mutex_;
-  std::shared_ptr<Engine> engine_;  // guarded by engine_mutex_
+  Mutex life_mutex_;                                   // held during Init and Shutdown
+  bool joining_ ABSL_GUARDED_BY(life_mutex_) = false;  // hvd_init has come as far as that
+  std::unique_ptr<Session> session_ ABSL_GUARDED_BY(life_mutex_);  // outlives epochs
+  uint64_t last_epoch_ ABSL_GUARDED_BY(life_mutex_) = 0;
+  bool static_sets_added_ ABSL_GUARDED_BY(life_mutex_) = false;  // in this epoch
+  mutable Mutex engine_mutex_;
+  std::shared_ptr<Engine> engine_ ABSL_GUARDED_BY(engine_mutex_);
   ProcessSets sets_;
   HandleTable handles_;
   Arena arena_;
-  std::mutex store_mutex_;
-  std::unique_ptr<Store> store_;  // made under store_mutex_, and stays
+  Mutex store_mutex_;
+  std::unique_ptr<Store> store_ ABSL_GUARDED_BY(store_mutex_);  // made once, and stays
 };
 
 }  // namespace hvd

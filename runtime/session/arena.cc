@@ -74,7 +74,7 @@ absl::Status Arena::MakeFile() {
 }
 
 ArenaFile Arena::Share() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return MakeFile().ok() ? file_ : ArenaFile{};
 }
 
@@ -96,7 +96,7 @@ absl::Status Arena::Map() {
 }
 
 absl::StatusOr<void*> Arena::Allocate(size_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (base() == nullptr) {
     if (absl::Status mapped = Map(); !mapped.ok()) return mapped;
   }
@@ -109,7 +109,7 @@ absl::StatusOr<void*> Arena::Allocate(size_t bytes) {
 
 absl::Status Arena::Free(void* memory) {
   if (memory == nullptr) return absl::OkStatus();
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const int64_t offset = At(memory, 0);
   const auto given = offset >= 0 ? space_->Give(offset) : std::nullopt;
   if (!given) {

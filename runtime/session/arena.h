@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "runtime/session/arena_space.h"
 
 namespace hvd {
@@ -55,18 +55,18 @@ class Arena {
 
   // In a forked child: what lies in the arena becomes the child's own copy, written by it alone.
   // Only mmap and stores, as the child of a process with threads may.
-  void DetachChild();
+  void DetachChild() ABSL_NO_THREAD_SAFETY_ANALYSIS;  // the lock may be held for ever
 
  private:
-  absl::Status MakeFile();
-  absl::Status Map();
+  absl::Status MakeFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Map() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::atomic<std::byte*> base_{nullptr};
   size_t mapped_ = 0;  // written before base_
-  std::mutex mutex_;
-  ArenaFile file_;                     // guarded by mutex_
-  absl::Status file_status_;           // guarded by mutex_: why there is none
-  std::unique_ptr<ArenaSpace> space_;  // guarded by mutex_
+  Mutex mutex_;
+  ArenaFile file_ ABSL_GUARDED_BY(mutex_);
+  absl::Status file_status_ ABSL_GUARDED_BY(mutex_);  // why there is none
+  std::unique_ptr<ArenaSpace> space_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hvd

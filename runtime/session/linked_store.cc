@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<StoreCall>> LinkedStore::Begin(const StoreRequest
 }
 
 std::unique_ptr<LinkSocket> LinkedStore::TakeIdle() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (idle_.empty()) return nullptr;
   std::unique_ptr<LinkSocket> socket = std::move(idle_.back());
   idle_.pop_back();
@@ -86,7 +86,7 @@ std::unique_ptr<LinkSocket> LinkedStore::TakeIdle() {
 }
 
 void LinkedStore::Keep(std::unique_ptr<LinkSocket> socket) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (idle_.size() >= kMostIdle) return socket->HangUp();
   idle_.push_back(std::move(socket));
 }

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "proto/hello.h"
 #include "runtime/session/link_socket.h"
 #include "runtime/session/store.h"
@@ -27,8 +27,8 @@ class LinkedStore : public Store {
   void Keep(std::unique_ptr<LinkSocket> socket);
 
   const LinkName link_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<LinkSocket>> idle_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<std::unique_ptr<LinkSocket>> idle_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hvd

@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace hvd {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double Seconds(Clock::time_point time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
+// As the book counts.
+double Seconds(TimePoint time) { return SecondsOf(time.time_since_epoch()); }
 
 }  // namespace
 
@@ -28,7 +27,7 @@ class LocalStore::Call : public StoreCall {
 };
 
 absl::StatusOr<std::unique_ptr<StoreCall>> LocalStore::Begin(const StoreRequest& request) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const uint64_t call = ++last_call_;
   Give(book_.Ask({0, call}, request, Seconds(Clock::now())));
   return std::make_unique<Call>(this, call);
@@ -36,13 +35,13 @@ absl::StatusOr<std::unique_ptr<StoreCall>> LocalStore::Begin(const StoreRequest&
 
 void LocalStore::Give(std::vector<StoreBook::Reply> replies) {
   for (StoreBook::Reply& reply : replies) answers_[reply.to.call] = std::move(reply.answer);
-  answered_.notify_all();
+  answered_.NotifyAll();
 }
 
 // Whoever waits sees to the times of all.
 bool LocalStore::Await(uint64_t call, std::optional<StoreCall::TimePoint> until,
                        StoreAnswer* answer) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(&mutex_);
   while (true) {
     const Clock::time_point now = Clock::now();
     if (Seconds(now) >= book_.deadline()) Give(book_.Tick(Seconds(now)));
@@ -56,12 +55,13 @@ bool LocalStore::Await(uint64_t call, std::optional<StoreCall::TimePoint> until,
     double left = book_.deadline() - Seconds(now);
     if (until.has_value()) left = std::min(left, Seconds(*until) - Seconds(now));
     constexpr double kLongestS = 3600;
-    answered_.wait_for(lock, std::chrono::duration<double>(std::clamp(left, 0.0, kLongestS)));
+    const std::chrono::duration<double> wait(std::clamp(left, 0.0, kLongestS));
+    answered_.WaitUntil(&mutex_, now + std::chrono::ceil<Clock::duration>(wait));
   }
 }
 
 void LocalStore::GiveUp(uint64_t call) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   book_.Forget({0, call});
   answers_.erase(call);
 }

@@ -13,14 +13,14 @@ Sleepers::Sleepers() : wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 Sleepers::~Sleepers() { close(wake_fd_); }
 
 void Sleepers::Enter(std::atomic<uint64_t>* bell_bits, uint64_t bell_bit) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (count_.fetch_add(1, std::memory_order_seq_cst) == 0) {
     bell_bits->fetch_or(bell_bit, std::memory_order_seq_cst);
   }
 }
 
 void Sleepers::Leave(std::atomic<uint64_t>* bell_bits, uint64_t bell_bit) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (count_.fetch_sub(1, std::memory_order_seq_cst) == 1) {
     bell_bits->fetch_and(~bell_bit, std::memory_order_relaxed);
   }

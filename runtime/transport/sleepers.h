@@ -10,7 +10,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace hvd {
 
@@ -48,7 +49,7 @@ class Sleepers {
  private:
   void WakeAll();
 
-  std::mutex mutex_;  // of Enter and Leave: the count and the bell's bit change together
+  Mutex mutex_;  // of Enter and Leave: the count and the bell's bit change together
   std::atomic<int> count_{0};
   std::atomic<bool> watched_{false};
   std::atomic<uint32_t> word_{0};  // grows; a futex, and may wrap as the Doorbell's does

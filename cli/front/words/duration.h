@@ -1,4 +1,4 @@
-// Times as people type them: "30", "30s", "2m", "1.5h", "500ms".
+// Times as people type them: "30", "30s", "2m", "1.5h", "500ms", "1h30m".
 #pragma once
 
 #include <string>

@@ -104,7 +104,7 @@ hvd_status_t Bucket::CheckNotReadyLocked(int32_t index) const {
 
 hvd_status_t Bucket::Ready(int32_t index) {
   if (Process::forked()) return NotInitialized();  // mutex_ may be held for ever
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const hvd_status_t checked = CheckNotReadyLocked(index);
   return checked == HVD_OK ? ReadyLocked(static_cast<size_t>(index)) : checked;
 }
@@ -123,7 +123,7 @@ hvd_status_t Bucket::ReadyLocked(size_t index) {
 hvd_status_t Bucket::Put(int32_t index, const hvd_tensor_t& source) {
   if (Process::forked()) return NotInitialized();
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     const hvd_status_t checked = CheckNotReadyLocked(index);
     if (checked != HVD_OK) return checked;
   }
@@ -158,12 +158,12 @@ hvd_status_t Bucket::BeginWaitLocked() {
 hvd_status_t Bucket::Wait() {
   if (Process::forked()) return NotInitialized();
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (const hvd_status_t begun = BeginWaitLocked(); begun != HVD_OK) return begun;
   }
   // Until all are done, a tensor that is made ready again is refused.
   const hvd_status_t status = Finish();
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   ResetLocked();
   return status;
 }
@@ -174,7 +174,7 @@ hvd_status_t Bucket::WaitFor(int64_t microseconds, int32_t* done) {
   const Clock::time_point end = EndOf(microseconds);
   std::vector<hvd_handle_t> handles;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (const hvd_status_t begun = BeginWaitLocked(); begun != HVD_OK) return begun;
     handles.push_back(agreement_.asked());
     for (const Chunk& chunk : chunks_) handles.push_back(chunk.ended ? 0 : chunk.handle);
@@ -193,7 +193,7 @@ hvd_status_t Bucket::WaitTensor(int32_t index, int64_t microseconds, int32_t* do
   hvd_handle_t asked = 0, handle = 0;
   size_t chunk = 0;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (View(index) == nullptr) return CheckNotReadyLocked(index);
     chunk = plan_.views[index].chunk;
     const size_t first = plan_.chunks[chunk].first;
@@ -213,7 +213,7 @@ hvd_status_t Bucket::WaitTensor(int32_t index, int64_t microseconds, int32_t* do
 hvd_status_t Bucket::Reset() {
   if (Process::forked()) return NotInitialized();
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (std::find(ready_.begin(), ready_.end(), true) == ready_.end()) return HVD_OK;
     for (size_t i = 0; i < ready_.size(); ++i) {
       if (ready_[i]) continue;
@@ -236,12 +236,12 @@ bool Bucket::Await(hvd_handle_t handle, Clock::time_point end) const {
 }
 
 hvd_status_t Bucket::EndAgreement() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return agreement_.End();
 }
 
 hvd_status_t Bucket::EndChunk(size_t index) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   Chunk& chunk = chunks_[index];
   if (!chunk.ended && chunk.handle != 0) {
     chunk.ended = true;
@@ -256,7 +256,7 @@ hvd_status_t Bucket::EndChunk(size_t index) {
 hvd_status_t Bucket::Finish() {
   std::vector<hvd_handle_t> handles;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     handles.push_back(agreement_.asked());
     for (const Chunk& chunk : chunks_) handles.push_back(chunk.ended ? 0 : chunk.handle);
   }
@@ -264,7 +264,7 @@ hvd_status_t Bucket::Finish() {
   hvd_status_t first = EndAgreement();
   std::string why = first != HVD_OK ? hvd_last_error() : "";
   FillIn();
-  for (size_t i = 0; i < chunks_.size(); ++i) {
+  for (size_t i = 0; i < plan_.chunks.size(); ++i) {
     (void)Await(handles[i + 1], Clock::time_point::max());
     const hvd_status_t status = EndChunk(i);
     if (first != HVD_OK || status == HVD_OK) continue;
@@ -283,7 +283,12 @@ void Bucket::FillIn() {
   tensor.ndim = 1;
   hvd_options_t options = HVD_OPTIONS_INIT;
   options.process_set = options_.reduction.process_set;
-  for (size_t i = plan_.chunks.size(); i < agreement_.most_chunks(); ++i) {
+  size_t most_chunks = 0;
+  {
+    const MutexLock lock(&mutex_);
+    most_chunks = agreement_.most_chunks();
+  }
+  for (size_t i = plan_.chunks.size(); i < most_chunks; ++i) {
     const std::string name = options_.name + "." + std::to_string(i);
     options.name = name.c_str();
     hvd_allreduce(&tensor, &tensor, &options);

@@ -8,10 +8,10 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "hvd/hvd.h"
 #include "runtime/api/bucket/agreement.h"
 #include "runtime/api/bucket/plan.h"
@@ -58,12 +58,13 @@ class Bucket {
 
   Bucket(BucketPlan plan, Options options);
   bool Allocate();
-  void ResetLocked();
-  hvd_status_t CheckNotReadyLocked(int32_t index) const;
-  hvd_status_t ReadyLocked(size_t index);
-  hvd_status_t SubmitLocked(size_t chunk);
-  hvd_status_t MissingLocked(const std::string& what, size_t begin, size_t end) const;
-  hvd_status_t BeginWaitLocked();
+  void ResetLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  hvd_status_t CheckNotReadyLocked(int32_t index) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  hvd_status_t ReadyLocked(size_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  hvd_status_t SubmitLocked(size_t chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  hvd_status_t MissingLocked(const std::string& what, size_t begin, size_t end) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  hvd_status_t BeginWaitLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Await(hvd_handle_t handle, Clock::time_point end) const;
   // Once they are done. The error is the thread's last.
   hvd_status_t EndAgreement();
@@ -75,10 +76,10 @@ class Bucket {
   const Options options_;
   std::byte* memory_ = nullptr;
   bool in_arena_ = false;
-  std::mutex mutex_;
-  std::vector<bool> ready_;    // guarded by mutex_, by tensor
-  std::vector<Chunk> chunks_;  // guarded by mutex_
-  BucketAgreement agreement_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<bool> ready_ ABSL_GUARDED_BY(mutex_);  // by tensor
+  std::vector<Chunk> chunks_ ABSL_GUARDED_BY(mutex_);
+  BucketAgreement agreement_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hvd

@@ -1,15 +1,11 @@
 #include <algorithm>
 #include <map>
 
+#include "base/stable_hash.h"
 #include "runtime/api/check/check_tensor.h"
 
 namespace hvd {
 namespace {
-
-// FNV-1a, a number at a time.
-uint64_t Mix(uint64_t hash, int64_t number) {
-  return (hash ^ static_cast<uint64_t>(number)) * 0x100000001b3u + 0x9e3779b97f4a7c15u;
-}
 
 // Tensor i of an array. (CheckTensor sees to it that the caller's structs have our size.)
 const hvd_tensor_t* At(const hvd_tensor_t* tensors, int i) {
@@ -49,12 +45,11 @@ void AddPart(const Request& checked, int position, Request* request) {
 }
 
 // All tensors of the call, whatever their dtype: the requests of a group agree or fail together.
-uint64_t MixPart(uint64_t hash, const Signature& one) {
-  hash = Mix(Mix(hash, one.dtype), one.ndim);
+void MixPart(const Signature& one, StableHash* hash) {
+  hash->Add(uint64_t{one.dtype}).Add(static_cast<uint64_t>(one.ndim));
   for (int d = one.kind == RequestKind::kAllgather ? 1 : 0; d < one.ndim; ++d) {
-    hash = Mix(hash, one.shape[d]);
+    hash->Add(static_cast<uint64_t>(one.shape[d]));
   }
-  return hash;
 }
 
 std::unique_ptr<Request> StartRequest(const Request& checked) {
@@ -76,7 +71,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Request>>> CheckGroup(const GroupCall
                                       "; a group has at least one tensor");
   }
   std::map<uint32_t, std::unique_ptr<Request>> by_dtype;
-  uint64_t hash = 0;
+  StableHash hash;
   for (int i = 0; i < call.count; ++i) {
     Request checked;
     absl::Status status = CheckPart(call, set, i, &checked);
@@ -84,12 +79,12 @@ absl::StatusOr<std::vector<std::unique_ptr<Request>>> CheckGroup(const GroupCall
     std::unique_ptr<Request>& request = by_dtype[checked.signature.dtype];
     if (request == nullptr) request = StartRequest(checked);
     AddPart(checked, i, request.get());
-    hash = MixPart(hash, checked.signature);
+    MixPart(checked.signature, &hash);
   }
   if (absl::Status status = CheckGroupMemory(call); !status.ok()) return status;
   std::vector<std::unique_ptr<Request>> requests;
   for (auto& [dtype, request] : by_dtype) {
-    request->signature.group_hash = hash;
+    request->signature.group_hash = hash.value();
     requests.push_back(std::move(request));
   }
   if (call.options.name != nullptr) requests[0]->name = call.options.name;

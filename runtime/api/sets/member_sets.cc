@@ -2,8 +2,9 @@
 // the first of them asks all the others for what none of them uses yet.
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
+#include "base/mutex.h"
+#include "base/stable_hash.h"
 #include "runtime/api/sets/process_sets.h"
 
 namespace hvd {
@@ -22,11 +23,10 @@ struct MemberWord {
 
 // The same on all members.
 int64_t TagOf(const std::vector<int>& ranks, std::string_view key) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  const auto add = [&hash](uint64_t value) { hash = (hash ^ value) * 0x100000001b3u + 1; };
-  for (const int rank : ranks) add(static_cast<uint64_t>(rank));
-  for (const char each : key) add(0x100 + static_cast<unsigned char>(each));
-  return static_cast<int64_t>(hash);
+  StableHash hash;
+  for (const int rank : ranks) hash.Add(static_cast<uint64_t>(rank));
+  hash.Add(~uint64_t{0});  // no rank: what follows is the key
+  return static_cast<int64_t>(hash.Add(key).value());
 }
 
 constexpr int32_t kFirstId = 1 << 30;
@@ -229,17 +229,17 @@ absl::Status MemberAgreement::Meet() {
 }
 
 bool ProcessSets::ReserveChannels(int channels) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   return channels_.insert(channels).second;
 }
 
 void ProcessSets::ReleaseChannels(ProcessSet* set) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   channels_.erase(std::exchange(set->channels, 0));
 }
 
 absl::StatusOr<int32_t> ProcessSets::NextLed() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (members_led_ + 1 < 1 << kLedBits) return ++members_led_;
   return absl::ResourceExhaustedError(
       "this rank has led as many process sets as have numbers; shut down and init again");
@@ -260,7 +260,7 @@ absl::StatusOr<std::shared_ptr<ProcessSet>> ProcessSets::ReserveMembers(const Pr
   set->ranks = std::move(ranks);
   set->key = key;
   set->global_engine = global.engine;
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (const auto& [number, other] : sets_) {
     if (other->channels == 0 || other->ranks != set->ranks || other->key != key) continue;
     *id = number;
@@ -276,7 +276,7 @@ absl::StatusOr<std::shared_ptr<ProcessSet>> ProcessSets::ReserveMembers(const Pr
 }
 
 void ProcessSets::Release(const ProcessSet& set) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   member_keys_.erase({set.ranks, set.key});
   member_regions_.erase(set.region);
   channels_.erase(set.channels);
@@ -284,7 +284,7 @@ void ProcessSets::Release(const ProcessSet& set) {
 
 absl::Status ProcessSets::AddMembers(absl::Span<const int32_t> ranks, std::string_view key,
                                      int32_t* id) {
-  std::shared_lock<std::shared_mutex> members(members_mutex_);
+  const SharedLock members(&members_mutex_);
   const absl::StatusOr<SetPointer> global = Global();
   if (!global.ok()) return global.status();
   auto sorted = CheckRanks(ranks, static_cast<int>((*global)->ranks.size()));
@@ -310,7 +310,7 @@ absl::Status ProcessSets::AddMembers(absl::Span<const int32_t> ranks, std::strin
     return made;
   }
   *id = set->id;
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   sets_.emplace(set->id, set);
   member_keys_.erase({set->ranks, set->key});
   return absl::OkStatus();
@@ -318,9 +318,9 @@ absl::Status ProcessSets::AddMembers(absl::Span<const int32_t> ranks, std::strin
 
 // Its members leave it first; once all have come here, nobody looks at its memory any more.
 absl::Status ProcessSets::RemoveMembers(const SetPointer& set) {
-  std::shared_lock<std::shared_mutex> members(members_mutex_);
+  const SharedLock members(&members_mutex_);
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (sets_.erase(set->id) == 0) return absl::InvalidArgumentError("it is removed already");
     member_keys_.emplace(set->ranks, set->key);
   }

@@ -5,6 +5,8 @@
 #include <exception>
 #include <limits>
 
+#include "base/stable_hash.h"
+
 namespace hvd {
 namespace {
 
@@ -30,10 +32,9 @@ absl::Status AgreeOnAdding(const std::vector<int>& ranks, Engine* engine) {
   signature.group_count = static_cast<int32_t>(ranks.size());
   signature.ndim = std::min(signature.group_count, kMaxDimensions);
   std::copy_n(ranks.begin(), signature.ndim, signature.shape.begin());
-  for (const int rank : ranks) {
-    signature.group_hash =
-        (signature.group_hash ^ static_cast<uint64_t>(rank)) * 0x100000001b3u + 1;
-  }
+  StableHash hash;
+  for (const int rank : ranks) hash.Add(static_cast<uint64_t>(rank));
+  signature.group_hash = hash.value();
   return engine->Run(&request);
 }
 
@@ -63,7 +64,7 @@ void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& conf
   for (int r = 0; r < global->world().topology().size(); ++r) set->ranks.push_back(r);
   set->index = global->world().rank();
   set->engine = std::move(global);
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   global_.store(set.get());
   sets_ = {{HVD_GLOBAL_PROCESS_SET, std::move(set)}};
   last_id_ = members_led_ = 0;
@@ -75,7 +76,7 @@ void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& conf
 
 // Those that this rank is a member of; the global one first, if there are any.
 std::vector<ProcessSets::SetPointer> ProcessSets::AsMember() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   std::vector<SetPointer> sets;
   for (const auto& [id, set] : sets_) {
     if (set->engine != nullptr) sets.push_back(set);
@@ -87,8 +88,8 @@ std::vector<ProcessSets::SetPointer> ProcessSets::AsMember() const {
 // waits. When all ranks of the job have joined, so have all members of each set. No set comes or
 // goes meanwhile.
 absl::Status ProcessSets::Join(int32_t* last_rank) {
-  std::unique_lock<std::mutex> change(change_mutex_);
-  std::unique_lock<std::shared_mutex> members(members_mutex_);
+  MutexLock change(&change_mutex_);
+  ExclusiveLock members(&members_mutex_);
   const std::vector<SetPointer> sets = AsMember();
   if (sets.empty()) return NotInitialized();
   std::deque<Request> joins(sets.size());  // all before the first is submitted
@@ -102,8 +103,8 @@ absl::Status ProcessSets::Join(int32_t* last_rank) {
     status = sets[submitted]->engine->Submit(&joins[submitted]);
     if (!status.ok()) break;
   }
-  members.unlock();
-  change.unlock();
+  members.Unlock();
+  change.Unlock();
   for (size_t i = 0; i < submitted; ++i) {
     absl::Status joined = sets[i]->engine->Wait(&joins[i]);
     if (status.ok()) status = std::move(joined);
@@ -122,8 +123,8 @@ absl::Status ProcessSets::Join(int32_t* last_rank) {
 void ProcessSets::Stop() {
   stopping_.store(true);
   for (const SetPointer& set : AsMember()) set->engine->BeginLeave();
-  std::lock_guard<std::mutex> change(change_mutex_);
-  std::lock_guard<std::shared_mutex> members(members_mutex_);
+  const MutexLock change(&change_mutex_);
+  const ExclusiveLock members(&members_mutex_);
   const std::vector<SetPointer> sets = AsMember();
   for (const SetPointer& set : sets) set->engine->BeginLeave();
   // Other threads still see the sets until all their requests are done.
@@ -131,7 +132,7 @@ void ProcessSets::Stop() {
   if (!sets.empty()) sets[0]->engine->FinishLeave();
   global_.store(nullptr);
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     for (auto& [id, set] : sets_) stopped_.push_back(std::move(set));
     sets_.clear();
     any_stopped_.store(true);
@@ -142,7 +143,7 @@ void ProcessSets::Stop() {
 // Engines end their threads: not under the lock.
 void ProcessSets::DropStopped() const {
   std::vector<SetPointer> dropped;
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (inside_.load() != 0) return;
   stopped_.swap(dropped);
   any_stopped_.store(false);
@@ -172,13 +173,13 @@ absl::Status CallTarget::Choose(int32_t id) {
 }
 
 ProcessSets::SetPointer ProcessSets::Find(int32_t id) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const auto found = sets_.find(id);
   return found == sets_.end() ? nullptr : found->second;
 }
 
 std::string ProcessSets::Unknown(int32_t id) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   const bool removed = id > 0 && id <= last_id_;
   return "process set " + std::to_string(id) +
          (removed ? " has been removed"
@@ -195,7 +196,7 @@ absl::StatusOr<ProcessSets::SetPointer> ProcessSets::FindAsMember(int32_t id) co
 }
 
 std::vector<int32_t> ProcessSets::ids() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   std::vector<int32_t> ids;
   for (const auto& [id, set] : sets_) ids.push_back(id);
   return ids;
@@ -217,7 +218,7 @@ absl::StatusOr<std::vector<int>> ProcessSets::CheckRanks(absl::Span<const int32_
 }
 
 ProcessSets::SetPointer ProcessSets::FindByRanks(const std::vector<int>& ranks) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (const auto& [id, set] : sets_) {
     if (set->channels == 0 && set->ranks == ranks) return set;
   }
@@ -225,7 +226,7 @@ ProcessSets::SetPointer ProcessSets::FindByRanks(const std::vector<int>& ranks) 
 }
 
 int ProcessSets::FreeRegion() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   for (int region = 0; region < kMaxProcessSets; ++region) {
     const bool taken = std::any_of(sets_.begin(), sets_.end(), [region](const auto& entry) {
       return entry.second->region == region;
@@ -243,7 +244,7 @@ absl::StatusOr<ProcessSets::SetPointer> ProcessSets::Global() const {
 }
 
 absl::StatusOr<int32_t> ProcessSets::NextId() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (last_id_ == std::numeric_limits<int32_t>::max()) {
     return absl::ResourceExhaustedError(
         "all numbers of process sets have been used; shut down and init again to begin anew");
@@ -272,7 +273,7 @@ absl::Status ProcessSets::Make(ProcessSet* set) const {
 }
 
 absl::Status ProcessSets::Add(absl::Span<const int32_t> ranks, int32_t* id) {
-  std::lock_guard<std::mutex> change(change_mutex_);
+  const MutexLock change(&change_mutex_);
   const absl::StatusOr<SetPointer> found = Global();
   if (!found.ok()) return found.status();
   const SetPointer& global = *found;
@@ -306,7 +307,7 @@ absl::Status ProcessSets::Add(absl::Span<const int32_t> ranks, int32_t* id) {
     if (absl::Status made = Make(set.get()); !made.ok()) return made;
   }
   *id = set->id;
-  std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(&mutex_);
   sets_.emplace(set->id, std::move(set));
   return absl::OkStatus();
 }
@@ -315,7 +316,7 @@ absl::Status ProcessSets::Remove(int32_t id) {
   if (const SetPointer set = Find(id); set != nullptr && set->channels != 0) {
     return RemoveMembers(set);
   }
-  std::lock_guard<std::mutex> change(change_mutex_);
+  const MutexLock change(&change_mutex_);
   if (id == HVD_GLOBAL_PROCESS_SET) {
     return absl::InvalidArgumentError("process set 0 is all ranks and cannot be removed");
   }
@@ -327,7 +328,7 @@ absl::Status ProcessSets::Remove(int32_t id) {
   absl::Status agreed = AgreeOnRemoving(id, kChangeName, global->engine.get());
   if (!agreed.ok()) return AsMismatch(agreed);
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(&mutex_);
     sets_.erase(id);
   }
   if (set->engine != nullptr) set->engine->Shutdown();

@@ -9,15 +9,14 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "runtime/api/check/check.h"
 #include "runtime/engine/engine.h"
 
@@ -97,19 +96,21 @@ class ProcessSets {
   std::string Unknown(int32_t id) const;
   void DropStopped() const;
 
-  EngineConfig config_;      // of this epoch
-  std::mutex change_mutex_;  // held while a change is agreed and made, and while all sets go
+  // Of this epoch. Start writes it while there is no set, so that nobody makes one (Make reads it).
+  EngineConfig config_;
+  Mutex change_mutex_;  // held while a change is agreed and made, and while all sets go
   // Shared by those who make or remove sets that only members know; of those who need to know all
   // sets of this rank. After change_mutex_.
-  std::shared_mutex members_mutex_;
+  SharedMutex members_mutex_;
   std::atomic<bool> stopping_{false};  // from Stop to the next Start
-  mutable std::mutex mutex_;
-  std::map<int32_t, SetPointer> sets_;  // guarded by mutex_
-  int32_t last_id_ = 0;                 // guarded by mutex_; never goes back within an epoch
-  // Of sets that only members know, on the way too. Guarded by mutex_.
-  std::set<std::pair<std::vector<int>, std::string>> member_keys_;
-  std::set<int> member_regions_, channels_;
-  int32_t members_led_ = 0;  // guarded by mutex_; as last_id_
+  mutable Mutex mutex_;
+  std::map<int32_t, SetPointer> sets_ ABSL_GUARDED_BY(mutex_);
+  int32_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;  // never goes back within an epoch
+  // Of sets that only members know, on the way too.
+  std::set<std::pair<std::vector<int>, std::string>> member_keys_ ABSL_GUARDED_BY(mutex_);
+  std::set<int> member_regions_ ABSL_GUARDED_BY(mutex_);
+  std::set<int> channels_ ABSL_GUARDED_BY(mutex_);
+  int32_t members_led_ ABSL_GUARDED_BY(mutex_) = 0;  // as last_id_
 
   // Who is inside counts itself first and looks at global_ then; Stop takes global_ away first and
   // looks at the count then. So one of the two sees the other, and the last one out drops what was
@@ -117,7 +118,7 @@ class ProcessSets {
   std::atomic<const ProcessSet*> global_{nullptr};
   mutable std::atomic<int> inside_{0};
   mutable std::atomic<bool> any_stopped_{false};
-  mutable std::vector<SetPointer> stopped_;  // guarded by mutex_
+  mutable std::vector<SetPointer> stopped_ ABSL_GUARDED_BY(mutex_);
 };
 
 // What a call is for: keeps the set until the call is over.

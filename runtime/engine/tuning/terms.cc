@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/stable_hash.h"
 #include "proto/page/host_page.h"
 #include "proto/wire.h"
 #include "runtime/collective/host/host_collectives.h"
@@ -44,12 +45,7 @@ std::string RankOn(const Topology& topology, size_t rank) {
   return absl::StrCat("rank ", rank, " (host ", topology.hosts()[host].name, ")");
 }
 
-// FNV-1a.
-uint64_t Hash(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
+uint64_t Hash(std::string_view text) { return StableHash().Add(text).value(); }
 
 // What differs in term `t` between rank 0 and the first that has another value; nothing if all have
 // the same.

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <tuple>
 
 #include "absl/strings/str_format.h"
+#include "base/mutex.h"
 
 namespace hvd {
 namespace {
@@ -36,7 +36,7 @@ class LoopbackMailboxes {
   int size() const { return static_cast<int>(ranks_.size()); }
 
   void Send(int from, int to, MessageTag tag, const void* data, size_t bytes) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     Queue& queue = queues_[{from, to, tag.channel, tag.step}];
     if (!queue.posted.empty()) {
       Deliver(queue.posted.front().get(), data, bytes);
@@ -50,7 +50,7 @@ class LoopbackMailboxes {
 
   std::shared_ptr<Posted> Receive(int from, int to, MessageTag tag, void* data, size_t bytes) {
     auto posted = std::make_shared<Posted>(Posted{data, bytes, false, absl::OkStatus()});
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     Queue& queue = queues_[{from, to, tag.channel, tag.step}];
     if (queue.arrived.empty()) {
       queue.posted.push_back(posted);
@@ -63,20 +63,20 @@ class LoopbackMailboxes {
   }
 
   absl::StatusOr<bool> IsDone(const Posted& posted) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (!posted.status.ok()) return posted.status;
     return posted.done;
   }
 
   void Cancel(const std::shared_ptr<Posted>& posted) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (posted->done) return;
     for (auto& [key, queue] : queues_) std::erase(queue.posted, posted);
   }
 
   // What `rank` has posted stays untouched.
   void CancelAll(int rank) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     for (auto& [key, queue] : queues_) {
       if (std::get<1>(key) == rank) queue.posted.clear();
     }
@@ -120,8 +120,8 @@ class LoopbackMailboxes {
     }
   }
 
-  std::mutex mutex_;
-  std::map<std::tuple<int, int, uint16_t, uint32_t>, Queue> queues_;  // guarded by mutex_
+  Mutex mutex_;
+  std::map<std::tuple<int, int, uint16_t, uint32_t>, Queue> queues_ ABSL_GUARDED_BY(mutex_);
   std::vector<Rank> ranks_;
 };
 

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/mutex.h"
 #include "proto/hmac_sha256.h"
 #include "runtime/transport/address_head.h"
 #include "runtime/transport/net_devices.h"
@@ -48,25 +48,26 @@ class TcpTransport : public Transport, private DoorwayOwner, private DialerOwner
   // Nobody waits for an answer that only progress here could give.
   absl::StatusOr<std::unique_ptr<TransportRequest>> Settle() override { return nullptr; }
   bool Progress() override;
-  int EventFd() override { return poller_.fd(); }
+  int EventFd() override { return event_fd_; }
   bool Arm() override;
 
   // The request was destroyed before it was done.
   template <class Message>
   void Withdraw(int peer, const std::shared_ptr<Message>& message) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (message->outcome.pending()) peers_.at(peer)->Withdraw(message);
   }
 
  private:
   AddressHead Head() const;
-  absl::StatusOr<Peer*> PeerOf(int rank);
-  void Dial(int rank);
-  void Retire(Dialer* dialer);
-  void FlushAll();
-  void BreakAll();
-  void KeepTime();
-  bool EverybodyIsIn() const;
+  absl::StatusOr<Peer*> PeerOf(int rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Dial(int rank) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Retire(Dialer* dialer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FlushAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void BreakAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void KeepTime() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool EverybodyIsIn() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What the poller calls, while Progress holds the lock for it.
   bool Expects(const LaneName& name) override;
   void OnGuest(const LaneName& name, Socket socket, const std::string& where) override;
   void OnDialed(Dialer* dialer, Socket socket, const std::string& where) override;
@@ -74,13 +75,15 @@ class TcpTransport : public Transport, private DoorwayOwner, private DialerOwner
 
   const TcpOptions options_;
   const MailboxLimits limits_;
-  std::mutex mutex_;  // of everything below
-  Poller poller_;
-  Doorway doorway_;
-  std::vector<AddressList> table_;  // by rank
-  std::map<int, std::unique_ptr<Peer>> peers_;
-  std::vector<std::unique_ptr<Dialer>> dialers_;
-  std::vector<Peer*> unflushed_, flushing_;
+  int event_fd_ = -1;  // the poller's; written by Open, before others know of the transport
+  Mutex mutex_;        // also of what these own: peers, lanes, mailboxes
+  Poller poller_ ABSL_GUARDED_BY(mutex_);
+  Doorway doorway_ ABSL_GUARDED_BY(mutex_);
+  std::vector<AddressList> table_ ABSL_GUARDED_BY(mutex_);  // by rank
+  std::map<int, std::unique_ptr<Peer>> peers_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Dialer>> dialers_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Peer*> unflushed_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Peer*> flushing_ ABSL_GUARDED_BY(mutex_);
 };
 
 template <class Message>
@@ -111,9 +114,11 @@ absl::Status TcpTransport::Open() {
                         "different versions",
                         options_.secret.size(), kSecretBytes));
   }
+  const MutexLock lock(&mutex_);
   const auto interfaces = InterfacesFor(options_.net_devices, {ListNetInterfaces(), {}});
   if (!interfaces.ok()) return interfaces.status();
   if (absl::Status opened = poller_.Open(); !opened.ok()) return opened;
+  event_fd_ = poller_.fd();
   if (options_.rank == options_.size - 1) return absl::OkStatus();
   std::vector<std::string> hosts;
   for (const NetInterface& one : *interfaces) {
@@ -131,6 +136,7 @@ AddressHead TcpTransport::Head() const {
 }
 
 absl::StatusOr<std::string> TcpTransport::Address() {
+  const MutexLock lock(&mutex_);
   return PutAddressHead(Head(), EncodeAddressList({HostName(), doorway_.addresses()}));
 }
 
@@ -139,7 +145,7 @@ absl::Status TcpTransport::Connect(const std::vector<std::string>& addresses) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%d addresses for a job of %d ranks", addresses.size(), options_.size));
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   const AddressHead own = Head();
   for (int rank = 0; rank < options_.size; ++rank) {
     const absl::StatusOr<std::string> rest = TakeAddressHead(own, rank, addresses[rank]);
@@ -185,7 +191,7 @@ absl::StatusOr<std::unique_ptr<TransportRequest>> TcpTransport::Send(int peer, M
   message->tag = tag;
   message->data = static_cast<const std::byte*>(data);
   message->bytes = bytes;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (stopped()) return HasStopped();
   const absl::StatusOr<Peer*> to = PeerOf(peer);
   if (!to.ok()) return to.status();
@@ -199,7 +205,7 @@ absl::StatusOr<std::unique_ptr<TransportRequest>> TcpTransport::Receive(int peer
   message->tag = tag;
   message->data = static_cast<std::byte*>(data);
   message->bytes = bytes;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (stopped()) return HasStopped();
   const absl::StatusOr<Peer*> from = PeerOf(peer);
   if (!from.ok()) return from.status();
@@ -208,7 +214,7 @@ absl::StatusOr<std::unique_ptr<TransportRequest>> TcpTransport::Receive(int peer
 }
 
 bool TcpTransport::Progress() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   if (stopped()) {
     BreakAll();
     return false;
@@ -230,7 +236,7 @@ void TcpTransport::BreakAll() {
 
 // What the peers wait for goes out before this rank sleeps.
 bool TcpTransport::Arm() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   FlushAll();
   return true;
 }
@@ -257,6 +263,7 @@ void TcpTransport::KeepTime() {
 }
 
 bool TcpTransport::Expects(const LaneName& name) {
+  mutex_.AssertHeld();
   const auto me = static_cast<uint32_t>(options_.rank);
   if (name.called != me || name.caller <= me || name.caller >= table_.size()) return false;
   if (name.lane >= kLanes) return false;
@@ -273,12 +280,14 @@ bool TcpTransport::EverybodyIsIn() const {
 }
 
 void TcpTransport::OnGuest(const LaneName& name, Socket socket, const std::string& where) {
+  mutex_.AssertHeld();
   const int rank = static_cast<int>(name.caller);
   peers_.at(rank)->Attach(static_cast<int>(name.lane), std::move(socket), where);
   if (EverybodyIsIn()) doorway_.Close();
 }
 
 void TcpTransport::OnDialed(Dialer* dialer, Socket socket, const std::string& where) {
+  mutex_.AssertHeld();
   const LaneName name = dialer->name();
   Retire(dialer);
   peers_.at(static_cast<int>(name.called))
@@ -286,6 +295,7 @@ void TcpTransport::OnDialed(Dialer* dialer, Socket socket, const std::string& wh
 }
 
 void TcpTransport::OnDialFailed(Dialer* dialer, const std::string& why) {
+  mutex_.AssertHeld();
   const auto& peer = peers_.at(static_cast<int>(dialer->name().called));
   Retire(dialer);
   peer->Break(absl::UnavailableError(

@@ -24,7 +24,7 @@ absl::Status UcxError(const UcxLibrary& ucx, ucs_status_t status, const std::str
 
 UcxRequest::~UcxRequest() {
   if (request_ == nullptr) return;
-  const std::lock_guard lock(worker_->mutex);
+  const MutexLock lock(&worker_->mutex);
   Drop();
 }
 
@@ -42,7 +42,7 @@ void UcxRequest::Drop() {
 
 absl::StatusOr<bool> UcxSend::Test() {
   if (request_ == nullptr) return true;
-  const std::lock_guard lock(worker_->mutex);
+  const MutexLock lock(&worker_->mutex);
   if (worker_->handle == nullptr) return Stopped();
   const ucs_status_t status = ucx_->request_check_status(request_);
   if (status == UCS_INPROGRESS) return false;
@@ -58,7 +58,7 @@ UcxReceive::UcxReceive(UcxWorker* worker, void* request, size_t bytes)
 
 absl::StatusOr<bool> UcxReceive::Test() {
   if (request_ == nullptr) return true;
-  const std::lock_guard lock(worker_->mutex);
+  const MutexLock lock(&worker_->mutex);
   if (worker_->handle == nullptr) return Stopped();
   ucp_tag_recv_info_t info;
   const ucs_status_t status = ucx_->tag_recv_request_test(request_, &info);

@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstddef>
-#include <mutex>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "runtime/transport/transport.h"
 #include "runtime/transport/ucx/ucx_library.h"
 
@@ -20,8 +20,9 @@ absl::Status UcxError(const UcxLibrary& ucx, ucs_status_t status, const std::str
 
 struct UcxWorker {
   const UcxLibrary* ucx = nullptr;
-  ucp_worker_h handle = nullptr;  // null: stopped, and its requests are gone with it
-  std::mutex mutex;
+  Mutex mutex;
+  // Null: stopped, and its requests are gone with it.
+  ucp_worker_h handle ABSL_GUARDED_BY(mutex) = nullptr;
 };
 
 // Owns a UCX request that was not done at once.
@@ -32,13 +33,12 @@ class UcxRequest : public TransportRequest {
   ~UcxRequest() override;
 
  protected:
-  // REQUIRES: the mutex.
-  void Drop();
+  void Drop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_->mutex);
   absl::Status Stopped() const { return absl::AbortedError("UCX has been stopped"); }
 
   const UcxLibrary* const ucx_;
   UcxWorker* const worker_;
-  void* request_;
+  void* request_;         // the owner's, who tests it and lets it go; null: it is done
   bool cancels_ = false;  // UCX can cancel receives only
 };
 

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <set>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/mutex.h"
 #include "runtime/transport/address_head.h"
 #include "runtime/transport/net_devices.h"
 #include "runtime/transport/signals_blocked.h"
@@ -54,7 +54,7 @@ class UcxTransport : public Transport {
   absl::StatusOr<std::unique_ptr<TransportRequest>> Receive(int peer, MessageTag tag, void* data,
                                                             size_t bytes) override;
   absl::StatusOr<std::unique_ptr<TransportRequest>> Settle() override {
-    const std::lock_guard lock(worker_.mutex);
+    const MutexLock lock(&worker_.mutex);
     if (worker_.handle == nullptr) return HasStopped();
     const ucp_request_param_t params = {};
     void* request = ucx_->worker_flush_nbx(worker_.handle, &params);
@@ -62,31 +62,29 @@ class UcxTransport : public Transport {
     if (UCS_PTR_IS_ERR(request)) return UcxError(*ucx_, UCS_PTR_STATUS(request), "connecting");
     return std::make_unique<UcxSend>(&worker_, request);
   }
-  bool Progress() override { return Progress(&worker_); }
+  bool Progress() override {
+    const MutexLock lock(&worker_.mutex);
+    if (stopped()) DestroyWorker();
+    return worker_.handle != nullptr && ucx_->worker_progress(worker_.handle) != 0;
+  }
   int EventFd() override { return event_fd_; }
-  bool Arm() override { return Arm(&worker_); }
+  bool Arm() override {
+    const MutexLock lock(&worker_.mutex);
+    return worker_.handle == nullptr || ucx_->worker_arm(worker_.handle) == UCS_OK;
+  }
 
  private:
   absl::Status Configure(ucp_config_t* config);
-  absl::StatusOr<ucp_ep_h> EndpointOf(int peer);  // REQUIRES: the worker's mutex
-  absl::Status OpenWorker(UcxWorker* worker);
-  absl::StatusOr<std::string> WorkerAddress();
+  absl::StatusOr<ucp_ep_h> EndpointOf(int peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.mutex);
+  absl::Status OpenWorker() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.mutex);
+  absl::StatusOr<std::string> WorkerAddress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.mutex);
   absl::Status AdmitOnly(const std::vector<std::string>& hosts);
-  bool Progress(UcxWorker* worker) {
-    const std::lock_guard lock(worker->mutex);
-    if (stopped()) DestroyWorker(worker);
-    return worker->handle != nullptr && ucx_->worker_progress(worker->handle) != 0;
-  }
-  bool Arm(UcxWorker* worker) {
-    const std::lock_guard lock(worker->mutex);
-    return worker->handle == nullptr || ucx_->worker_arm(worker->handle) == UCS_OK;
-  }
-  // REQUIRES: the mutex. A peer's read or write of what was under way fails from here on, and what
-  // this side has begun ends: neither a thread nor a network card has the buffers any more.
-  void DestroyWorker(UcxWorker* worker) {
-    if (worker->handle == nullptr) return;
-    ucx_->worker_destroy(worker->handle);
-    worker->handle = nullptr;
+  // A peer's read or write of what was under way fails from here on, and what this side has begun
+  // ends: neither a thread nor a network card has the buffers any more.
+  void DestroyWorker() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.mutex) {
+    if (worker_.handle == nullptr) return;
+    ucx_->worker_destroy(worker_.handle);
+    worker_.handle = nullptr;
   }
 
   const UcxLibrary* const ucx_;
@@ -96,15 +94,18 @@ class UcxTransport : public Transport {
   // One for both directions. With a second one the answer to a peer's request to connect waits for
   // a connection of its own, and UCX 1.13 ends the process when the peer dies meanwhile (5 in 100).
   UcxWorker worker_;
-  int event_fd_ = -1;                   // an epoll over the worker's
-  std::vector<int> listeners_;          // UCX's
-  std::string devices_;                 // and transports, for messages
-  std::vector<std::string> addresses_;  // UCX's bytes, by rank
-  std::vector<ucp_ep_h> endpoints_;     // by rank; made at the first send
+  // Written by Open, before others know of the transport.
+  int event_fd_ = -1;           // an epoll over the worker's
+  std::vector<int> listeners_;  // UCX's
+  std::string devices_;         // and transports, for messages
+  // UCX's bytes, by rank.
+  std::vector<std::string> addresses_ ABSL_GUARDED_BY(worker_.mutex);
+  // By rank; made at the first send.
+  std::vector<ucp_ep_h> endpoints_ ABSL_GUARDED_BY(worker_.mutex);
 };
 
 UcxTransport::~UcxTransport() {
-  DestroyWorker(&worker_);
+  DestroyWorker();
   if (event_fd_ >= 0) close(event_fd_);
   if (context_ != nullptr) ucx_->cleanup(context_);
 }
@@ -144,7 +145,8 @@ absl::Status UcxTransport::Open() {
   event_fd_ = epoll_create1(EPOLL_CLOEXEC);
   if (event_fd_ < 0) return absl::ErrnoToStatus(errno, "making an epoll for UCX's worker");
   const std::vector<int> before = ListeningSockets();
-  if (absl::Status opened = OpenWorker(&worker_); !opened.ok()) return opened;
+  const MutexLock lock(&worker_.mutex);
+  if (absl::Status opened = OpenWorker(); !opened.ok()) return opened;
   const absl::StatusOr<std::string> address = WorkerAddress();
   if (!address.ok()) return address.status();
   listeners_ = NewListeners(before, *address);
@@ -160,15 +162,15 @@ absl::Status UcxTransport::AdmitOnly(const std::vector<std::string>& hosts) {
   return absl::OkStatus();
 }
 
-absl::Status UcxTransport::OpenWorker(UcxWorker* worker) {
+absl::Status UcxTransport::OpenWorker() {
   ucp_worker_params_t params = {};
   params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_FLAGS;
   params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   params.flags = UCP_WORKER_FLAG_IGNORE_REQUEST_LEAK;  // an abort leaves sends behind
-  ucs_status_t status = ucx_->worker_create(context_, &params, &worker->handle);
+  ucs_status_t status = ucx_->worker_create(context_, &params, &worker_.handle);
   if (status != UCS_OK) return UcxError(*ucx_, status, "making UCX's worker " + devices_);
   int fd = -1;
-  status = ucx_->worker_get_efd(worker->handle, &fd);
+  status = ucx_->worker_get_efd(worker_.handle, &fd);
   if (status != UCS_OK) return UcxError(*ucx_, status, "asking for UCX's event descriptor");
   epoll_event event = {};
   event.events = EPOLLIN;
@@ -188,6 +190,7 @@ absl::StatusOr<std::string> UcxTransport::WorkerAddress() {
 
 // From where this host may call, then UCX's own bytes.
 absl::StatusOr<std::string> UcxTransport::Address() {
+  const MutexLock lock(&worker_.mutex);
   const absl::StatusOr<std::string> worker = WorkerAddress();
   if (!worker.ok()) return worker.status();
   std::vector<std::string> hosts;
@@ -203,6 +206,7 @@ absl::Status UcxTransport::Connect(const std::vector<std::string>& addresses) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%d addresses for a job of %d ranks", addresses.size(), options_.size));
   }
+  const MutexLock lock(&worker_.mutex);
   std::set<std::string> hosts;
   for (int rank = 0; rank < options_.size; ++rank) {
     absl::StatusOr<std::string> address =
@@ -237,7 +241,7 @@ absl::StatusOr<ucp_ep_h> UcxTransport::EndpointOf(int peer) {
 absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Send(int peer, MessageTag tag,
                                                                      const void* data,
                                                                      size_t bytes) {
-  const std::lock_guard lock(worker_.mutex);
+  const MutexLock lock(&worker_.mutex);
   if (worker_.handle == nullptr) return HasStopped();
   const absl::StatusOr<ucp_ep_h> endpoint = EndpointOf(peer);
   if (!endpoint.ok()) return endpoint.status();
@@ -253,7 +257,7 @@ absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Send(int peer, M
 absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Receive(int peer, MessageTag tag,
                                                                         void* data, size_t bytes) {
   ucp_request_param_t params = {};
-  const std::lock_guard lock(worker_.mutex);
+  const MutexLock lock(&worker_.mutex);
   if (worker_.handle == nullptr) return HasStopped();
   // A request in any case, so that the length can be asked for.
   params.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;

@@ -11,16 +11,6 @@
 namespace hvd {
 namespace {
 
-TEST_CASE("strings of any bytes are valid JSON") {
-  CHECK(JsonString("plain") == "\"plain\"");
-  CHECK(JsonString("a\"b\\c\n\t\x01\x7f") == R"("a\"b\\c\n\u0009\u0001\u007f")");
-  CHECK(JsonString("\xc2\x9b\u202e") == R"("\u009b\u202e")");
-  CHECK(JsonString("grün €𝄞") == "\"grün €𝄞\"");
-  CHECK(JsonString("\xff|\xc0\xaf|\xe2\x82|\xed\xa0\x80|") ==
-        R"("\ufffd|\ufffd\ufffd|\ufffd\ufffd|\ufffd\ufffd\ufffd|")");
-  CHECK(JsonString(std::string_view("\0", 1)) == R"("\u0000")");
-}
-
 JobFacts Facts() {
   JobFacts facts;
   facts.job = "00ff";

@@ -30,10 +30,5 @@ TEST_CASE("a rank's end is told once, when process, output and link have spoken"
   CHECK(!table.ended(0));
 }
 
-TEST_CASE("ends in words") {
-  CHECK(DescribeEnd(9) == "was killed by signal 9 (Killed)");
-  CHECK(DescribeEnd(7 << 8) == "exited with code 7");
-}
-
 }  // namespace
 }  // namespace hvd

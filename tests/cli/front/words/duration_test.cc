@@ -13,11 +13,13 @@ TEST_CASE("times have units") {
   CHECK(*ParseDuration("500ms") == 0.5);
   CHECK(*ParseDuration("0") == 0);
   CHECK(*ParseDuration(".5") == 0.5);
+  CHECK(*ParseDuration("1h30m") == 5400);
+  CHECK(*ParseDuration("0.1") == 0.1);
 }
 
 TEST_CASE("what is no time is refused") {
   for (const char* text : {"", "s", "-1", "+1", "1d", "1 s", "1e9", "nan", "inf", "1.2.3", "0x10",
-                           "99999999999h", "30S"}) {
+                           "99999999999h", "99999999999", "367h24m8784h", "inf", ".", "30S"}) {
     INFO(text);
     CHECK_FALSE(ParseDuration(text).ok());
   }
