@@ -25,6 +25,7 @@ JobState::JobState(const Topology& topology, const JobPolicy& policy, double now
   facts_.hosts.resize(topology.hosts().size());
   running_ = topology.size();
   streams_ended_.resize(topology.size());
+  gone_.resize(topology.size());
   detail_known_.resize(topology.hosts().size());
   Settle(now);
 }
@@ -105,6 +106,8 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
         open_streams_ += 2 - streams_ended_[event.rank_started().rank()];
       }
       return;
+    case v1::Event::kMemberDied:
+      return OnDied(host, event.member_died());
     case v1::Event::kRankExited:
       return OnExited(event.rank_exited(), now);
     case v1::Event::kHostAddresses:
@@ -211,38 +214,20 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
     const std::string cause =
         absl::StrCat(NameRank(facts_, exit.rank()), " ", DescribeExit(fact.exit));
     const bool victim = exit.after_abort() && !fact.cause && CauseRuns();
-    return victim ? StopForVictim(cause, kCausePatienceS, now) : Stop(cause, false, now);
+    if (victim) return StopForVictim(cause, kCausePatienceS, now);
+    const bool for_death = exit.after_abort() && !fact.cause && !death_.empty();
+    return Stop(for_death ? death_ : cause, false, now);
   }
   if (victim_until_ > 0 && !CauseRuns()) return Stop(victim_cause_, false, now);
   if (!exit.left() && !exit.refused() && OthersNeeded(exit.rank())) {
     // Those who failed for it may have been told first.
     fact.early = !stopping_ || started_ + fact.ended_s <= stop_since_;
-    if (!stopping_) OnEarlyExit(fact);
+    // Whoever waits for it gets an error that names it; whoever does not goes on undisturbed.
+    if (!stopping_) Abort(SayExit(fact.exit));
   }
-  EndUnstartable(static_cast<int>(exit.rank()));
+  NoteGone(static_cast<int>(exit.rank()), SayExit(fact.exit) + "; it comes to no other hvd_init");
   Settle(now);
 }
-
-// "rank 1 on host0 exited (code 0) without hvd's init"
-std::string JobState::SayExit(const RankFact& fact) const {
-  absl::string_view when = " without hvd's shutdown";
-  if (fact.exit.left()) when = " after hvd's shutdown";
-  if (!fact.exit.joined()) when = " without hvd's init";
-  return absl::StrCat(NameRank(facts_, fact.exit.rank()), " exited (code 0)", when);
-}
-
-// A rank that has exited comes to no later epoch: whoever waits for it there in hvd_init is told.
-// (On its own host hvdd says so.)
-void JobState::EndUnstartable(int exited) {
-  const RankFact& fact = facts_.ranks[exited];
-  if (stopping_ || fact.phase != RankFact::kExited) return;
-  for (const uint64_t epoch : epochs_.WaitingFor(exited)) {
-    Abort(absl::StrCat(SayExit(fact), "; it comes to no other hvd_init"), epoch);
-  }
-}
-
-// Whoever waits for the rank gets an error that names it; whoever does not goes on undisturbed.
-void JobState::OnEarlyExit(const RankFact& fact) { Abort(SayExit(fact)); }
 
 void JobState::OnBroke(const v1::RankBroke& broke, double now) {
   if (broke.rank() >= facts_.ranks.size() || stopping_) return;
@@ -284,21 +269,6 @@ std::string JobState::InitFailures() const {
                     " failed: ", fact.init_failure);
   }
   return text;
-}
-
-// Ranks abort an epoch themselves when one leaves while others wait for it, or cannot go on. Those
-// that are inside a collective on other hosts hear of it only here.
-void JobState::OnLeft(int host, const v1::RankLeft& left) {
-  if (left.has_abort_rank()) NoteCause(left.abort_rank());
-  if (stopping_ || left.aborted().empty() || left.epoch() <= told_aborted_) return;
-  told_aborted_ = left.epoch();
-  for (size_t other = 0; other < facts_.hosts.size(); ++other) {
-    if (static_cast<int>(other) == host || facts_.hosts[other].phase == HostFact::kGone) continue;
-    v1::Command command;
-    command.mutable_epoch_abort()->set_epoch(left.epoch());
-    command.mutable_epoch_abort()->set_cause(left.aborted());
-    Send(static_cast<int>(other), std::move(command));
-  }
 }
 
 // By a worker's word.

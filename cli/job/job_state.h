@@ -82,11 +82,15 @@ class JobState {
   std::string InitFailures() const;
   void OnJoined(const v1::RankJoined& joined, double now);
   void OnAddresses(int host, const v1::HostAddresses& addresses, double now);
-  std::string SayExit(const RankFact& fact) const;
-  void OnEarlyExit(const RankFact& fact);
   void OnLeft(int host, const v1::RankLeft& left);
   void NoteCause(uint32_t rank);
   bool CauseRuns() const;
+  // job_death.cc
+  void OnDied(int host, const v1::MemberDied& died);
+  void NoteGone(int rank, const std::string& why);
+  void EndUnstartable(int gone);
+  std::string SayExit(const v1::RankExited& exit) const;
+  void TellAborted(int host, uint64_t epoch, const std::string& cause);
   // job_stall.cc
   void OnStallDue(double now);
   void OnPending(int host, const v1::HostPending& pending, double now);
@@ -97,7 +101,6 @@ class JobState {
   void Say(std::string text);
   // `epoch`: only this one; 0: all.
   void Abort(const std::string& cause, uint64_t epoch = 0);
-  void EndUnstartable(int exited);
   // job_end.cc, with Signalled, ProcessLost and Tick
   void Stop(const std::string& cause, bool kill, double now);
   void StopForVictim(const std::string& cause, double patience_s, double now);
@@ -117,7 +120,9 @@ class JobState {
   double stall_deadline_ = 0;     // for the hosts' answers
   bool stall_due_again_ = false;  // another host has noticed one meanwhile
   const double started_;
-  uint64_t told_aborted_ = 0;  // the newest epoch that ranks have aborted
+  uint64_t told_aborted_ = 0;      // the newest epoch whose abort the other hosts have been told
+  std::string death_;              // the first that no abort explains, and that the job ends for
+  std::vector<std::string> gone_;  // by rank: why it comes to no other epoch; empty: it may
   bool launch_sent_ = false;
   bool launched_all_ = false;
   bool stopping_ = false;

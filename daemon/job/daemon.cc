@@ -107,13 +107,15 @@ void Daemon::OnReport(const ShimReport& report) {
       const std::string text = absl::StrCat(plan_->host_name, ": ", report.text);
       if (!std::exchange(launch_failed_, true)) FailLaunch(report.status, text);
       table_->NeverStarted(report.rank, report.status, text);
-      return OnEnded(report.rank, "never started");
+      return OnEnded({.rank = report.rank, .never_started = true});
     }
     case ShimTell::kExited: {
       const bool killed = WIFSIGNALED(report.status) && WTERMSIG(report.status) == SIGKILL;
       const bool by_us = stop_.has_value() && stop_->begun();
-      table_->Exited(report.rank, report.status, killed && !by_us && oom_->StruckSince());
-      return OnEnded(report.rank, DescribeEnd(report.status));
+      const bool out_of_memory = killed && !by_us && oom_->StruckSince();
+      table_->Exited(report.rank, report.status, out_of_memory);
+      return OnEnded(
+          {.rank = report.rank, .status = report.status, .out_of_memory = out_of_memory});
     }
     case ShimTell::kEmpty:
       return NoteEmpty();
@@ -134,17 +136,42 @@ void Daemon::OnStarted(int rank, int pid) {
   Emit(std::move(event));
 }
 
-// Link B first: it aborts the epoch at once. The rest of the rank's end comes from it and the
-// relay.
-void Daemon::OnEnded(int rank, const std::string& how) {
-  ended_[rank] = Clock::now();
-  links_->RankEnded(rank, how, [this, rank](const LinkFacts& facts) {
-    loop_.Post([this, rank, facts] {
+// Link B first: it aborts the epoch at once, and the driver is told at once. The rest of the rank's
+// end comes from link B and the relay.
+void Daemon::OnEnded(const ProcessEnd& end) {
+  ended_[end.rank] = Clock::now();
+  const std::string how = end.never_started ? "never started"
+                          : end.with_shim   ? "ended with its shim"
+                                            : DescribeEnd(end.status);
+  links_->RankEnded(end.rank, how, [this, end](const LinkFacts& facts) {
+    if (!end.never_started) TellDied(end, facts);
+    loop_.Post([this, rank = end.rank, facts] {
       table_->LinkSpoke(rank, facts);
       TellEnd(rank);
     });
   });
-  relay_->RankGone(rank);
+  relay_->RankGone(end.rank);
+}
+
+// On the links thread: a loop that is busy must not hold up what other hosts wait for.
+void Daemon::TellDied(const ProcessEnd& end, const LinkFacts& facts) {
+  v1::Event event;
+  v1::MemberDied& died = *event.mutable_member_died();
+  died.set_rank(first_rank_ + end.rank);
+  if (WIFSIGNALED(end.status)) {
+    died.set_signal(WTERMSIG(end.status));
+    died.set_core_dumped(WCOREDUMP(end.status));
+  } else {
+    died.set_exit_code(WEXITSTATUS(end.status));
+  }
+  died.set_out_of_memory(end.out_of_memory);
+  died.set_epoch(facts.epoch);
+  died.set_left(facts.left);
+  died.set_after_abort(facts.after_abort || end.with_shim);
+  died.set_aborted(facts.aborted.cause);
+  died.set_cause(facts.cause);
+  died.set_spoken_for(facts.spoken_for);
+  Emit(std::move(event));
 }
 
 void Daemon::TellEnd(int rank) {

@@ -25,6 +25,15 @@
 
 namespace hvd {
 
+// How the process that hvdd started as a rank came to its end.
+struct ProcessEnd {
+  int rank = 0;    // local
+  int status = 0;  // as wait4 gives it
+  bool out_of_memory = false;
+  bool never_started = false;
+  bool with_shim = false;  // the shim was lost, and this process with it
+};
+
 class Daemon {
  public:
   // How long nothing may be heard from a driver that has not launched its job yet.
@@ -69,7 +78,8 @@ class Daemon {
 
   void OnReport(const ShimReport& report);
   void OnStarted(int rank, int pid);
-  void OnEnded(int rank, const std::string& how);
+  void OnEnded(const ProcessEnd& end);
+  void TellDied(const ProcessEnd& end, const LinkFacts& facts);
   void TellEnd(int rank);
 
   // daemon_stop.cc

@@ -178,7 +178,7 @@ absl::Status Daemon::StartRanks(const v1::Launch& launch) {
     // The table must close: those that were never asked for end here.
     for (int never = rank; never < plan_->local_size; ++never) {
       table_->NeverStarted(never, 125, std::string(started.message()));
-      OnEnded(never, "never started");
+      OnEnded({.rank = never, .never_started = true});
     }
     return started;
   }

@@ -64,7 +64,7 @@ void Daemon::OnShimLost(const std::string& how) {
   for (int rank = 0; rank < plan_->local_size; ++rank) {
     if (table_->ended(rank)) continue;
     table_->Exited(rank, SIGKILL, false);  // by the kernel or by the sweep
-    OnEnded(rank, "ended with its shim");
+    OnEnded({.rank = rank, .status = SIGKILL, .with_shim = true});
   }
   if (!stop_.has_value()) stop_.emplace(grace_);
   stop_->Begin(Clock::now(), true);

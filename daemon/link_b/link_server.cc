@@ -85,6 +85,7 @@ void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFac
     const bool by_another =
         !facts.aborted.cause.empty() && facts.aborted.rank != options_.first_rank + rank;
     facts.after_abort = (book_.after_abort(rank) || by_another) && !ended.broke;
+    facts.epoch = book_.last_epoch(rank);
     facts.joined = book_.joined_ever(rank);
     facts.left = book_.left(rank);
     facts.refused = book_.refused(rank);
@@ -92,15 +93,14 @@ void LinkServer::RankEnded(int rank, std::string how, std::function<void(LinkFac
     facts.counts = CountsOf(rank);
     // A wrapper may end before the process that speaks for its rank.
     const auto peer = peers_.find(ended.peer);
-    const bool spoken_for =
+    facts.spoken_for =
         peer != peers_.end() && peer->second->pid() != ended.pid && !peer->second->Ended(0);
     ended.pid = -1;
-    if (!spoken_for) {
-      absl::string_view when = "";
-      if (!facts.joined) when = " before hvd's init";
-      if (facts.joined && !facts.left) when = " without hvd's shutdown";
-      Carry(book_.Gone(rank, absl::StrCat(Name(rank), " ", how, when)));
-    }
+    absl::string_view when = "";
+    if (!facts.joined) when = " before hvd's init";
+    if (facts.joined && !facts.left) when = " without hvd's shutdown";
+    facts.cause = absl::StrCat(Name(rank), " ", how, when);
+    if (!facts.spoken_for) Carry(book_.Gone(rank, facts.cause));
     NoteRankEnded(rank);
     reply(facts);
   });

@@ -1,6 +1,9 @@
 """kill -9 of each kind of process, many times: nothing is left, the exit code and the culprit are right."""
+import json
 import os
+import re
 import signal
+import statistics
 import time
 
 import world
@@ -85,6 +88,36 @@ def test_hvdd_of_another_host():
 @world.bound(300)
 def test_rank_of_another_host():
     kill_many("victim", killed, ranks=4, hosts=2, on=1)
+
+
+def told(text, outcome):
+    """By rank: when it said that, in ns of the monotonic clock, and what else it said."""
+    found = re.findall(rf"{text}(.*) at (\d+) rank (\d+)$", outcome.out, re.MULTILINE)
+    return {int(rank): (int(ns), words) for words, ns, rank in found}
+
+
+@world.bound(300)
+def test_survivors_hear_of_a_leader_whose_child_holds_its_stdout():
+    # Rank 2 leads its host, so no other rank there can tell the other host; and its output ends long after it.
+    took = []
+    with world.hosts(2, slots=2) as here:
+        for _ in range(int(os.environ.get("HVD_TEST_ROUNDS", "5"))):
+            job = start(here, "--hostfile", here.hostfile, command=(VICTIM, "hold", 2), ranks=4)
+            victims = world.roles(here.hosts[1])["victim"]
+            holder = {process.parent for process in victims} & {process.pid for process in victims}
+            assert len(holder) == 1, victims
+            killed_at = time.monotonic_ns()
+            os.kill(holder.pop(), signal.SIGKILL)
+            outcome = job.wait(20).must(137, "rank 2 on host1 was killed by signal 9")
+            heard, asked = told("told: ", outcome), told("asked to end", outcome)
+            assert set(heard) == set(asked) == {0, 1, 3}, outcome
+            for rank, (at, cause) in heard.items():
+                assert "rank 2 on host1 was killed by signal 9 (Killed)" in cause, outcome
+                # The job is stopped when the output has ended, or was waited for long enough; a survivor's call does not wait for that.
+                assert at - killed_at < asked[rank][0] - at, outcome
+            took += [(at - killed_at) / 1e6 for at, _ in heard.values()]
+            here.must_be_clean(within=2)
+    print(json.dumps({"survivors": len(took), "median_ms": statistics.median(took), "most_ms": max(took)}))
 
 
 def test_rank_and_hvdd_of_another_host_inside_an_alltoall():

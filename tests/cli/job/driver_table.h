@@ -69,6 +69,14 @@ struct DriverTable {
     for (int stream = 0; stream < 2; ++stream) state.StreamMoved(rank, true, now);
   }
 
+  // What comes before the exit; what is told of `exit` later is not known yet.
+  void Died(v1::MemberDied died) {
+    v1::Event event;
+    *event.mutable_member_died() = std::move(died);
+    const int host = static_cast<int>(event.member_died().rank()) / 2;
+    state.Heard(host, event, now);
+  }
+
   void Stopped(int host) {
     v1::Event event;
     event.mutable_stopped();

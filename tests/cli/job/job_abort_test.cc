@@ -28,6 +28,78 @@ TEST_CASE("an epoch that ranks of one host have aborted is aborted on the others
   CHECK_FALSE(table.state.finished());
 }
 
+v1::MemberDied KilledIn(uint64_t epoch, uint32_t rank) {
+  v1::MemberDied died;
+  died.set_rank(rank);
+  died.set_signal(SIGKILL);
+  died.set_epoch(epoch);
+  died.set_cause("rank 2 on b was killed by signal 9 (Killed) without hvd's shutdown");
+  return died;
+}
+
+TEST_CASE("a death inside an epoch is told to the other hosts at once, and stops nothing yet") {
+  DriverTable table;
+  table.Start();
+  table.Died(KilledIn(1, 2));
+  const std::vector<Action> actions = table.state.TakeActions();
+  REQUIRE(actions.size() == 1);
+  CHECK(actions[0].host == 0);
+  CHECK(actions[0].command.epoch_abort().epoch() == 1);
+  CHECK(actions[0].command.epoch_abort().cause() == KilledIn(1, 2).cause());
+  SECTION("its whole end stops the job") { table.Exit(2, {.signal = SIGKILL, .left = false}); }
+  SECTION("and so does the end of one that ended for it, which is not blamed") {
+    table.Exit(0, {.code = 1, .after_abort = true, .left = false});
+    const std::vector<Action> stop = table.state.TakeActions();
+    REQUIRE(stop.size() == 2);
+    CHECK(stop[1].command.stop().cause() == "rank 2 on b was killed by signal 9 (Killed)");
+    table.Exit(2, {.signal = SIGKILL, .left = false});
+    CHECK(table.Judged().index == 2);
+    return;
+  }
+  CHECK(table.Wants() == "abort stop");
+  CHECK(table.Judged().index == 2);
+}
+
+TEST_CASE("a death that others cannot wait for is told to no other host") {
+  DriverTable table;
+  table.Start();
+  v1::MemberDied died = KilledIn(1, 2);
+  SECTION("it had left") { died.set_left(true); }
+  SECTION("its epoch had been aborted by the driver's word") { died.set_after_abort(true); }
+  SECTION("it was a wrapper of the process that speaks for it") { died.set_spoken_for(true); }
+  SECTION("it had joined none, and nobody waits for it") { died.set_epoch(0); }
+  table.Died(died);
+  CHECK(table.Wants().empty());
+}
+
+TEST_CASE("an abort by ranks of which only the dead one's host knows is told on") {
+  DriverTable table;
+  table.Start();
+  v1::MemberDied died = KilledIn(1, 2);
+  died.set_after_abort(true);
+  died.set_aborted("rank 2 has no memory left");
+  table.Died(died);
+  const std::vector<Action> actions = table.state.TakeActions();
+  REQUIRE(actions.size() == 1);
+  CHECK(actions[0].command.epoch_abort().cause() == "rank 2 has no memory left");
+}
+
+TEST_CASE("who waits in hvd_init for a rank that has died is told at once") {
+  DriverTable table;
+  table.Start();
+  v1::Event joined;
+  joined.mutable_rank_joined()->set_rank(0);
+  joined.mutable_rank_joined()->set_epoch(1);
+  const bool before = GENERATE(true, false);
+  if (before) table.state.Heard(0, joined, table.now);
+  table.Died(KilledIn(0, 2));
+  if (!before) table.state.Heard(0, joined, table.now);
+  const std::vector<Action> actions = table.state.TakeActions();
+  REQUIRE(actions.size() == 1);
+  CHECK(actions[0].command.epoch_abort().epoch() == 1);
+  CHECK(actions[0].command.epoch_abort().cause() == KilledIn(0, 2).cause());
+}
+
 TEST_CASE("a rank whose hvd_init fails after it has met others is the culprit, however it ends") {
   DriverTable table;
   table.Start();

@@ -81,6 +81,20 @@ TEST_CASE("exit codes, signals and last lines") {
   CHECK(hvdd.AwaitOutput(1, true) == "bad\n");
 }
 
+TEST_CASE("a death is told before the end of the output that a child holds open") {
+  Hvdd hvdd;
+  hvdd.Launch(1, {"sh", "-c", "sleep 1000 & exit 7"});
+  const auto exited = hvdd.Await(v1::Event::kRankExited);
+  const auto died = hvdd.Await(v1::Event::kMemberDied);
+  REQUIRE(exited.has_value());
+  REQUIRE(died.has_value());
+  CHECK(died->member_died().exit_code() == 7);
+  CHECK(died->member_died().cause() == "rank 0 on host1 exited with code 7 before hvd's init");
+  const uint64_t waited_us = exited->rank_exited().told_after_us();
+  CHECK(waited_us > 0);
+  CHECK(exited->at_us() - died->at_us() > waited_us / 2);
+}
+
 TEST_CASE("bytes that are no UTF-8 pass, down and up") {
   Hvdd hvdd;
   v1::Launch launch =

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <stdexcept>
@@ -128,6 +129,36 @@ int ShutdownInJoin(const Arguments&) {
   return 0;
 }
 
+void SayWhen(const std::string& text) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const int64_t ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  Say(text + " at " + std::to_string(ns));
+}
+
+// hold RANK: a child of that rank holds its output open. The others say when a call has failed, and
+// when they are asked to end.
+int Hold(const Arguments& arguments) {
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &term, nullptr);
+  hvd::init();
+  if (hvd::rank() == Number(arguments, 0, 0) && fork() == 0) {
+    pthread_sigmask(SIG_UNBLOCK, &term, nullptr);
+    while (true) pause();
+  }
+  Say("joined");
+  try {
+    while (true) Sum();
+  } catch (const hvd::Error& error) {
+    SayWhen(std::string("told: ") + error.what());
+  }
+  int signal = 0;
+  sigwait(&term, &signal);
+  SayWhen("asked to end");
+  _exit(0);
+}
+
 }  // namespace
 
 const std::map<std::string, Mode>& LeavingModes() {
@@ -138,6 +169,7 @@ const std::map<std::string, Mode>& LeavingModes() {
       {"leave", Leave},
       {"leave-sets", LeaveSets},
       {"throw", Throw},
+      {"hold", Hold},
       {"shutdown-in-join", ShutdownInJoin},
   };
   return modes;
