@@ -120,14 +120,14 @@ class ABSL_SCOPED_LOCKABLE ExclusiveLock {
   bool held_ = true;
 };
 
-class ABSL_SCOPED_LOCKABLE SharedLock {
+class ABSL_SCOPED_LOCKABLE ReaderLock {
  public:
-  explicit SharedLock(SharedMutex* mutex) ABSL_SHARED_LOCK_FUNCTION(mutex) : mutex_(mutex) {
+  explicit ReaderLock(SharedMutex* mutex) ABSL_SHARED_LOCK_FUNCTION(mutex) : mutex_(mutex) {
     mutex_->LockShared();
   }
-  ~SharedLock() ABSL_UNLOCK_FUNCTION() { mutex_->UnlockShared(); }
-  SharedLock(const SharedLock&) = delete;
-  SharedLock& operator=(const SharedLock&) = delete;
+  ~ReaderLock() ABSL_UNLOCK_FUNCTION() { mutex_->UnlockShared(); }
+  ReaderLock(const ReaderLock&) = delete;
+  ReaderLock& operator=(const ReaderLock&) = delete;
 
  private:
   SharedMutex* const mutex_;

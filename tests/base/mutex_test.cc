@@ -94,7 +94,7 @@ TEST_CASE("a shared mutex lets many in together, or one alone") {
   std::atomic<int> inside{0};
   std::atomic<bool> alone{false};
   const auto share = [&] {
-    const SharedLock lock(&mutex);
+    const ReaderLock lock(&mutex);
     ++inside;
     while (inside < 2) std::this_thread::yield();  // each waits for the other, within the lock
   };
@@ -105,7 +105,7 @@ TEST_CASE("a shared mutex lets many in together, or one alone") {
 
   std::thread writer;
   {
-    const SharedLock lock(&mutex);
+    const ReaderLock lock(&mutex);
     writer = std::thread([&] {
       ExclusiveLock alone_lock(&mutex);
       alone = true;

@@ -284,7 +284,7 @@ void ProcessSets::Release(const ProcessSet& set) {
 
 absl::Status ProcessSets::AddMembers(absl::Span<const int32_t> ranks, std::string_view key,
                                      int32_t* id) {
-  const SharedLock members(&members_mutex_);
+  const ReaderLock members(&members_mutex_);
   const absl::StatusOr<SetPointer> global = Global();
   if (!global.ok()) return global.status();
   auto sorted = CheckRanks(ranks, static_cast<int>((*global)->ranks.size()));
@@ -318,7 +318,7 @@ absl::Status ProcessSets::AddMembers(absl::Span<const int32_t> ranks, std::strin
 
 // Its members leave it first; once all have come here, nobody looks at its memory any more.
 absl::Status ProcessSets::RemoveMembers(const SetPointer& set) {
-  const SharedLock members(&members_mutex_);
+  const ReaderLock members(&members_mutex_);
   {
     const MutexLock lock(&mutex_);
     if (sets_.erase(set->id) == 0) return absl::InvalidArgumentError("it is removed already");
