@@ -10,7 +10,7 @@ namespace hvd {
 namespace {
 
 // A rank knows what it sends and gets itself, not what the others do among one another: so all say
-// in their marks how much the most is, with the first piece for each rank in the slot. Where that
+// as they arrive how much the most is, with the first piece for each rank on the shelf. Where that
 // was all, nothing more is to do; else the rest goes in rounds, as many for all.
 class Alltoall {
  public:
@@ -20,7 +20,7 @@ class Alltoall {
       const size_t place = room / (group.size() - 1) / 64 * 64;
       return std::min(place, std::max(size_t{64}, options.piece_bytes / 64 * 64));
     };
-    in_slot_ = cut(HostRegion::kSlotBytes);
+    on_shelf_ = cut(HostRegion::kShelfBytes);
     piece_ = cut(group.stage_bytes());
     size_t sent = 0;
     size_t received = 0;
@@ -35,19 +35,19 @@ class Alltoall {
   absl::Status Run() {
     uint64_t largest = SumAndLargest(args_.send_bytes).second;
     if (absl::Status begun = group_.Begin(); !begun.ok()) return begun;
-    Show(group_.slot(group_.rank()), {0, in_slot_});
-    group_.PublishMark({reinterpret_cast<const std::byte*>(&largest), sizeof(largest)});
+    Show(group_.shelf(group_.rank()), {0, on_shelf_});
+    group_.Arrive({reinterpret_cast<const std::byte*>(&largest), sizeof(largest)});
     CopyOut(destinations_[group_.rank()], sources_[group_.rank()], args_.send_bytes[group_.rank()],
             streams_);
     for (int i = 1; i < group_.size(); ++i) {
       const int peer = (group_.rank() + i) % group_.size();
-      if (absl::Status shown = group_.AwaitMark(peer); !shown.ok()) return shown;
+      if (absl::Status shown = group_.AwaitArrival(peer); !shown.ok()) return shown;
       uint64_t theirs = 0;
       memcpy(&theirs, group_.payload(peer), sizeof(theirs));
       largest = std::max(largest, theirs);
-      Fetch(peer, group_.slot(peer), {0, in_slot_});
+      Fetch(peer, group_.shelf(peer), {0, on_shelf_});
     }
-    return largest <= in_slot_ ? absl::OkStatus() : RunRounds(largest - in_slot_);
+    return largest <= on_shelf_ ? absl::OkStatus() : RunRounds(largest - on_shelf_);
   }
 
  private:
@@ -64,7 +64,7 @@ class Alltoall {
       const uint64_t round = group_.first_round() + step;
       if (step < rounds) {
         if (absl::Status free = group_.AwaitCopyStage(round); !free.ok()) return free;
-        Show(group_.copy_stage(group_.rank(), round), {in_slot_ + step * piece_, piece_});
+        Show(group_.copy_stage(group_.rank(), round), {on_shelf_ + step * piece_, piece_});
         group_.Advance(HostGroup::kStaged, round + 1);
       }
       if (step == 0) continue;
@@ -72,7 +72,7 @@ class Alltoall {
         const int peer = (group_.rank() + i) % group_.size();
         absl::Status shown = group_.Await(HostGroup::kStaged, peer, round);
         if (!shown.ok()) return shown;
-        Fetch(peer, group_.copy_stage(peer, round - 1), {in_slot_ + (step - 1) * piece_, piece_});
+        Fetch(peer, group_.copy_stage(peer, round - 1), {on_shelf_ + (step - 1) * piece_, piece_});
       }
       group_.Advance(HostGroup::kDone, round);
     }
@@ -99,8 +99,8 @@ class Alltoall {
   HostGroup& group_;
   const AlltoallArgs& args_;
   const bool streams_;
-  size_t in_slot_;  // bytes for each rank in the slot
-  size_t piece_;    // in a stage
+  size_t on_shelf_;  // bytes for each rank on the shelf
+  size_t piece_;     // in a stage
   absl::InlinedVector<const std::byte*, 16> sources_;
   absl::InlinedVector<std::byte*, 16> destinations_;
 };

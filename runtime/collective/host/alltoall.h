@@ -1,4 +1,4 @@
-// An alltoall on one host. The first piece for each rank goes through the slot, so that small ones
+// An alltoall on one host. The first piece for each rank goes over the shelf, so that small ones
 // need no stage; the rest is staged, as other copies.
 //
 // Threads: as HostGroup.

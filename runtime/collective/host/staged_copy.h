@@ -1,4 +1,4 @@
-// Staged copies, of what fits no slot: in rounds through stages that stay in the second-level
+// Staged copies, of what fits no shelf: in rounds through stages that stay in the second-level
 // cache. In a round a rank shows a piece of its own data and copies out what the others show;
 // rounds overlap.
 //
