@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/collective/host/alltoall.h"
 #include "runtime/collective/host/one_shot.h"
 #include "runtime/collective/host/staged_reduce.h"
 #include "runtime/collective/host/zero_copy.h"

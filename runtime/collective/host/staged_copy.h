@@ -21,6 +21,10 @@ absl::Status StagedAllgather(HostGroup& group, const GatherArgs& args,
 absl::Status StagedBroadcast(HostGroup& group, const BroadcastArgs& args,
                              const StagedOptions& options);
 
+// An alltoall. The first piece for each rank goes over the shelf, so that small ones need no stage.
+absl::Status StagedAlltoall(HostGroup& group, const AlltoallArgs& args,
+                            const StagedOptions& options);
+
 // Copies to an output.
 void CopyOut(void* to, const void* from, size_t bytes, bool streams);
 
