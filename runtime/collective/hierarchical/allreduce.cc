@@ -38,75 +38,95 @@ absl::Status AllreduceOnFirstRail(Rails& rails, const ReduceArgs& args, const Te
   return passed;
 }
 
-// One chunk of an allreduce on its way through: where it lies in the tensors, and the slice of it
-// that this rank takes across.
-struct Chunk {
-  size_t begin = 0;  // elements
-  size_t count = 0;
-  std::vector<size_t> bounds;  // by local rank, in the chunk
-};
+// The allreduce in chunks. A chunk that lies in one tensor is read and written there; one that lies
+// in several is packed.
+class AllreduceOnRails {
+ public:
+  AllreduceOnRails(Rails* rails, const ReduceArgs& args, const MessageReduce& across)
+      : rails_(*rails),
+        args_(args),
+        across_(across),
+        view_(args),
+        width_(view_.element_bytes()),
+        chunks_(view_.count(), rails->chunk_bytes() / width_),
+        chunk_bytes_(chunks_.largest() * width_) {}
 
-// A chunk that lies in one tensor is read and written there; one that lies in several is packed.
-absl::Status AllreduceOnRails(Rails& rails, const ReduceArgs& args, const TensorView& view) {
-  absl::StatusOr<MessageReduce> across = AcrossHosts(args, rails.size());
-  if (!across.ok()) return across.status();
-  const size_t width = view.element_bytes();
-  const Chunks chunks(view.count(), rails.chunk_bytes() / width);
-  const size_t chunk_bytes = chunks.largest() * width;
-  const int me = rails.place().local_rank;
-  Chunk ring[PipelineWork::kBuffers];
-  const auto chunk_at = [&](size_t k) -> Chunk& { return ring[k % PipelineWork::kBuffers]; };
-  const auto slice_room = [&](size_t k) {
-    return rails.Room(1 + k % PipelineWork::kBuffers,
-                      (chunk_bytes + rails.count() - 1) / rails.count() + 128 * width);
-  };
-  const auto sole_piece = [&](const Chunk& chunk) {
+  absl::Status Run() {
+    PipelineWork work;
+    work.chunks = chunks_.size();
+    work.before = [this](size_t k) { return Before(k); };
+    work.across = [this](size_t k) { return Across(k); };
+    work.after = [this](size_t k) { return After(k); };
+    return RunPipeline(rails_.waiter(), work);
+  }
+
+ private:
+  // By local rank, in the chunk: the slices of it that the rails take across.
+  std::vector<size_t> Bounds(size_t k) const { return rails_.Bounds(chunks_.count(k)); }
+  // Where this rank's slice of the chunk lies.
+  std::byte* Slice(size_t k) {
+    return rails_.Room(1 + k % PipelineWork::kBuffers,
+                       (chunk_bytes_ + rails_.count() - 1) / rails_.count() + 128 * width_);
+  }
+  std::byte* Packed() { return rails_.Room(0, chunk_bytes_); }
+  // The chunk, if one tensor has all of it; else of no part.
+  TensorView::Piece SolePiece(size_t k) const {
     TensorView::Piece sole;
-    view.ForEachPiece(chunk.begin, chunk.count, [&](const TensorView::Piece& piece) {
-      if (piece.count == chunk.count) sole = piece;
+    const size_t count = chunks_.count(k);
+    view_.ForEachPiece(chunks_.begin(k), count, [&](const TensorView::Piece& piece) {
+      if (piece.count == count) sole = piece;
     });
     return sole;
-  };
+  }
 
-  PipelineWork work;
-  work.chunks = chunks.size();
-  work.before = [&](size_t k) {
-    Chunk& chunk = chunk_at(k);
-    chunk = {chunks.begin(k), chunks.count(k), rails.Bounds(chunks.count(k))};
-    const TensorView::Piece sole = sole_piece(chunk);
-    ReduceArgs within = WithinHost(args, rails.size());
+  absl::Status Before(size_t k) {
+    ReduceArgs within = WithinHost(args_, rails_.size());
     within.parts = {};
-    within.count = chunk.count;
-    within.output = slice_room(k);
+    within.count = chunks_.count(k);
+    within.output = Slice(k);
+    const TensorView::Piece sole = SolePiece(k);
     if (sole.part != nullptr) {
       within.input = sole.input();
     } else {
-      view.CopyIn(chunk.begin, chunk.count, rails.Room(0, chunk_bytes));
-      within.input = rails.Room(0, chunk_bytes);
+      view_.CopyIn(chunks_.begin(k), chunks_.count(k), Packed());
+      within.input = Packed();
     }
-    return rails.host().ReduceScatter(within, chunk.bounds);
-  };
-  work.across = [&](size_t k) -> MessageCollectives::Started {
-    if (!rails.on_rail()) return nullptr;
-    MessageReduce reduce = *across;
-    reduce.input = reduce.output = slice_room(k);
-    reduce.count = chunk_at(k).bounds[me + 1] - chunk_at(k).bounds[me];
-    return rails.rail().StartAllreduce(reduce, MessageCollectives::Company::kPiped);
-  };
-  work.after = [&](size_t k) {
-    const Chunk& chunk = chunk_at(k);
-    std::vector<size_t> slice_bytes(rails.place().local_size);
-    for (int i = 0; i < rails.place().local_size; ++i) {
-      slice_bytes[i] = (chunk.bounds[i + 1] - chunk.bounds[i]) * width;
+    return rails_.host().ReduceScatter(within, Bounds(k));
+  }
+
+  MessageCollectives::Started Across(size_t k) {
+    if (!rails_.on_rail()) return nullptr;
+    const std::vector<size_t> bounds = Bounds(k);
+    const int me = rails_.place().local_rank;
+    MessageReduce reduce = across_;
+    reduce.input = reduce.output = Slice(k);
+    reduce.count = bounds[me + 1] - bounds[me];
+    return rails_.rail().StartAllreduce(reduce, MessageCollectives::Company::kPiped);
+  }
+
+  absl::Status After(size_t k) {
+    const std::vector<size_t> bounds = Bounds(k);
+    std::vector<size_t> slice_bytes(rails_.place().local_size);
+    for (size_t i = 0; i < slice_bytes.size(); ++i) {
+      slice_bytes[i] = (bounds[i + 1] - bounds[i]) * width_;
     }
-    const TensorView::Piece sole = sole_piece(chunk);
-    std::byte* output = sole.part != nullptr ? sole.output() : rails.Room(0, chunk_bytes);
-    absl::Status gathered = rails.host().Allgather({slice_room(k), output, slice_bytes});
-    if (gathered.ok() && sole.part == nullptr) view.CopyOut(output, chunk.begin, chunk.count);
+    const TensorView::Piece sole = SolePiece(k);
+    std::byte* output = sole.part != nullptr ? sole.output() : Packed();
+    absl::Status gathered = rails_.host().Allgather({Slice(k), output, slice_bytes});
+    if (gathered.ok() && sole.part == nullptr) {
+      view_.CopyOut(output, chunks_.begin(k), chunks_.count(k));
+    }
     return gathered;
-  };
-  return RunPipeline(rails.waiter(), work);
-}
+  }
+
+  Rails& rails_;
+  const ReduceArgs& args_;
+  const MessageReduce across_;
+  const TensorView view_;
+  const size_t width_;  // of an element
+  const Chunks chunks_;
+  const size_t chunk_bytes_;  // of the largest
+};
 
 }  // namespace
 
@@ -115,8 +135,10 @@ absl::Status AllreduceAcross(Rails& rails, const ReduceArgs& args) {
   const TensorView view(args);
   if (rails.flat() && view.parts().size() == 1) return rails.rail().Allreduce(args);
   const size_t bytes = view.count() * view.element_bytes();
-  return bytes < rails.thresholds().rails_bytes ? AllreduceOnFirstRail(rails, args, view)
-                                                : AllreduceOnRails(rails, args, view);
+  if (bytes < rails.thresholds().rails_bytes) return AllreduceOnFirstRail(rails, args, view);
+  const absl::StatusOr<MessageReduce> across = AcrossHosts(args, rails.size());
+  if (!across.ok()) return across.status();
+  return AllreduceOnRails(&rails, args, *across).Run();
 }
 
 }  // namespace hvd

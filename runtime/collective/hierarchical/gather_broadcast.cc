@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "runtime/collective/message/pipeline.h"
 #include "runtime/collective/slices.h"
@@ -34,59 +35,85 @@ absl::Status AllgatherOnFirstRail(Rails& rails, const GatherArgs& args) {
   return rails.host().Broadcast({output + end, output + end, blocks.back() - end, 0});
 }
 
-// Chunk k is the same stretch of every host's block. A host gathers its own, the rails carry a
-// slice each of all, and the hosts join the slices of the others' blocks.
-absl::Status AllgatherOnRails(Rails& rails, const GatherArgs& args) {
-  auto* output = static_cast<std::byte*>(args.output);
-  const std::vector<size_t> blocks = rails.BlockBounds(args.bytes_by_rank);
-  size_t largest = 0;
-  for (int h = 0; h < rails.hosts(); ++h) largest = std::max(largest, blocks[h + 1] - blocks[h]);
-  const Chunks chunks(largest, rails.chunk_bytes() / rails.hosts());
-  const auto stretch = [&](int h, size_t k) {
-    const size_t begin = std::min(blocks[h + 1], blocks[h] + chunks.begin(k));
-    return Extent{begin, std::min(blocks[h + 1], blocks[h] + chunks.begin(k + 1)) - begin};
-  };
+// The allgather in chunks. Chunk k is the same stretch of every host's block. A host gathers its
+// own, the rails carry a slice each of all, and the hosts join the slices of the others' blocks.
+class AllgatherOnRails {
+ public:
+  AllgatherOnRails(Rails* rails, const GatherArgs& args)
+      : rails_(*rails),
+        args_(args),
+        output_(static_cast<std::byte*>(args.output)),
+        blocks_(rails->BlockBounds(args.bytes_by_rank)),
+        chunks_(LargestBlock(), rails->chunk_bytes() / rails->hosts()) {}
 
-  PipelineWork work;
-  work.chunks = chunks.size();
-  work.before = [&](size_t k) {
-    const Extent mine = stretch(rails.place().host, k);
+  absl::Status Run() {
+    PipelineWork work;
+    work.chunks = chunks_.size();
+    work.before = [this](size_t k) { return Before(k); };
+    work.across = [this](size_t k) { return Across(k); };
+    work.after = [this](size_t k) { return After(k); };
+    return RunPipeline(rails_.waiter(), work);
+  }
+
+ private:
+  size_t LargestBlock() const {
+    size_t largest = 0;
+    for (size_t h = 0; h + 1 < blocks_.size(); ++h) {
+      largest = std::max(largest, blocks_[h + 1] - blocks_[h]);
+    }
+    return largest;
+  }
+  // Chunk k of a host's block; may be empty.
+  Extent Stretch(int h, size_t k) const {
+    const size_t begin = std::min(blocks_[h + 1], blocks_[h] + chunks_.begin(k));
+    return {begin, std::min(blocks_[h + 1], blocks_[h] + chunks_.begin(k + 1)) - begin};
+  }
+
+  absl::Status Before(size_t k) {
+    const RankPlace& place = rails_.place();
+    const Extent mine = Stretch(place.host, k);
     std::vector<size_t> bytes;
-    const auto* input = static_cast<const std::byte*>(args.input);
-    size_t at = blocks[rails.place().host];
-    for (int i = 0; i < rails.place().local_size; ++i) {
-      const size_t end =
-          at + args.bytes_by_rank[rails.topology().first_rank(rails.place().host) + i];
+    const auto* input = static_cast<const std::byte*>(args_.input);
+    size_t at = blocks_[place.host];
+    for (int i = 0; i < place.local_size; ++i) {
+      const size_t end = at + args_.bytes_by_rank[rails_.topology().first_rank(place.host) + i];
       const size_t from = std::clamp(mine.begin, at, end);
       bytes.push_back(std::clamp(mine.begin + mine.count, at, end) - from);
-      if (i == rails.place().local_rank) input += from - at;
+      if (i == place.local_rank) input += from - at;
       at = end;
     }
-    return rails.host().Allgather({input, output + mine.begin, bytes});
-  };
-  work.across = [&](size_t k) -> MessageCollectives::Started {
-    if (!rails.on_rail()) return nullptr;
+    return rails_.host().Allgather({input, output_ + mine.begin, bytes});
+  }
+
+  MessageCollectives::Started Across(size_t k) {
+    if (!rails_.on_rail()) return nullptr;
+    const int me = rails_.place().local_rank;
     std::vector<Extent> slices;
-    for (int h = 0; h < rails.hosts(); ++h) {
-      const Extent whole = stretch(h, k);
-      const std::vector<size_t> bounds = rails.Bounds(whole.count);
-      const int me = rails.place().local_rank;
+    for (int h = 0; h < rails_.hosts(); ++h) {
+      const Extent whole = Stretch(h, k);
+      const std::vector<size_t> bounds = rails_.Bounds(whole.count);
       slices.push_back({whole.begin + bounds[me], bounds[me + 1] - bounds[me]});
     }
-    return rails.rail().StartAllgather(output, std::move(slices),
-                                       MessageCollectives::Company::kPiped);
-  };
-  work.after = [&](size_t k) {
-    for (int h = 0; h < rails.hosts(); ++h) {
-      if (h == rails.place().host) continue;
-      const Extent whole = stretch(h, k);
-      absl::Status joined = rails.Join(output + whole.begin, whole.count);
+    return rails_.rail().StartAllgather(output_, std::move(slices),
+                                        MessageCollectives::Company::kPiped);
+  }
+
+  absl::Status After(size_t k) {
+    for (int h = 0; h < rails_.hosts(); ++h) {
+      if (h == rails_.place().host) continue;
+      const Extent whole = Stretch(h, k);
+      absl::Status joined = rails_.Join(output_ + whole.begin, whole.count);
       if (!joined.ok()) return joined;
     }
     return absl::OkStatus();
-  };
-  return RunPipeline(rails.waiter(), work);
-}
+  }
+
+  Rails& rails_;
+  const GatherArgs& args_;
+  std::byte* const output_;
+  const std::vector<size_t> blocks_;  // bounds by host
+  const Chunks chunks_;
+};
 
 // Along the root's own rail if it has one; else its host hears first and the first rail carries on.
 absl::Status BroadcastOnOneRail(Rails& rails, const BroadcastArgs& args) {
@@ -146,7 +173,7 @@ absl::Status AllgatherAcross(Rails& rails, const GatherArgs& args) {
   if (rails.flat()) return rails.rail().Allgather(args);
   return SumAndLargest(args.bytes_by_rank).first < rails.thresholds().rails_bytes
              ? AllgatherOnFirstRail(rails, args)
-             : AllgatherOnRails(rails, args);
+             : AllgatherOnRails(&rails, args).Run();
 }
 
 absl::Status BroadcastAcross(Rails& rails, const BroadcastArgs& args) {

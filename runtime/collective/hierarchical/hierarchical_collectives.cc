@@ -1,8 +1,10 @@
 #include "runtime/collective/hierarchical/hierarchical_collectives.h"
 
+#include <string>
+#include <vector>
+
 #include "runtime/collective/hierarchical/allreduce.h"
 #include "runtime/collective/hierarchical/gather_broadcast.h"
-#include "runtime/collective/hierarchical/meeting.h"
 #include "runtime/collective/hierarchical/reduce_scatter.h"
 #include "runtime/collective/message/wide_reduction.h"
 
@@ -20,8 +22,6 @@ absl::StatusOr<std::unique_ptr<HierarchicalCollectives>> HierarchicalCollectives
   return std::unique_ptr<HierarchicalCollectives>(
       new HierarchicalCollectives(options, thresholds, *std::move(host)));
 }
-
-absl::Status HierarchicalCollectives::MeetPeers() { return hvd::MeetPeers(rails_, transport_); }
 
 absl::Status HierarchicalCollectives::Allreduce(const ReduceArgs& args) {
   if (one_host()) return rails_.host().Allreduce(args);
@@ -53,6 +53,61 @@ absl::Status HierarchicalCollectives::Barrier() {
     if (absl::Status crossed = rails_.rail().Barrier(); !crossed.ok()) return crossed;
   }
   return rails_.host().Barrier();
+}
+
+namespace {
+
+// Ranks, or hosts, up to which all meet: a connection takes some 100 us.
+constexpr int kMostMet = 64;
+
+// Decided by what all ranks know alike, so that both of a pair mean each other.
+std::vector<int> WhomToMeet(const Rails& rails) {
+  std::vector<int> peers;
+  for (int member = 0; member < rails.size(); ++member) {
+    const RankPlace& place = rails.topology().place(member);
+    const bool shares_rail = place.local_rank == rails.place().local_rank && rails.on_rail();
+    if (place.host == rails.place().host) continue;
+    if (rails.size() <= kMostMet || (rails.hosts() <= kMostMet && shares_rail))
+      peers.push_back(member);
+  }
+  return peers;
+}
+
+// Until the connections that peers asked for are made.
+absl::Status AwaitSettled(Waiter* waiter, Transport* transport) {
+  const auto settling = transport->Settle();
+  if (!settling.ok()) return waiter->EndEpoch(std::string(settling.status().message()));
+  if (*settling == nullptr) return absl::OkStatus();
+  absl::Status settled;
+  const absl::Status waited = waiter->Until([&] {
+    const absl::StatusOr<bool> done = (*settling)->Test();
+    settled = done.status();
+    return !done.ok() || *done;
+  });
+  if (!waited.ok() || settled.ok()) return waited;
+  return waiter->EndEpoch(std::string(settled.message()));
+}
+
+}  // namespace
+
+absl::Status HierarchicalCollectives::MeetPeers() {
+  const std::vector<int> peers = WhomToMeet(rails_);
+  if (peers.empty() && !rails_.on_rail()) return absl::OkStatus();
+  // More than can meet: the neighbours on the rail, by a ring.
+  const int group = peers.empty() ? rails_.hosts() : rails_.size();
+  const std::vector<size_t> one_byte(static_cast<size_t>(group), 1);
+  const std::vector<std::byte> mine(one_byte.size());
+  std::vector<std::byte> theirs(one_byte.size());
+  absl::Status met;
+  if (peers.empty()) {
+    met = rails_.rail().Allgather(
+        {.input = mine.data(), .output = theirs.data(), .bytes_by_rank = one_byte});
+  } else {
+    const AlltoallArgs args{mine.data(), theirs.data(), one_byte, one_byte};
+    auto run = rails_.everyone().StartAlltoall(args, peers);
+    met = run.ok() ? Finish(rails_.waiter(), run->get()) : run.status();
+  }
+  return met.ok() ? AwaitSettled(rails_.waiter(), transport_) : met;
 }
 
 }  // namespace hvd

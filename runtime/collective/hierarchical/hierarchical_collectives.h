@@ -22,7 +22,11 @@ class HierarchicalCollectives : public Collectives {
     rails_.set_thresholds(thresholds);
   }
 
-  // A first exchange between hosts (meeting.h).
+  // A first exchange between hosts, so that connections are made before the epoch's work: UCX 1.13
+  // ends the process when a peer dies while it answers that peer's request to connect. In small
+  // groups everyone meets everyone of other hosts (an alltoall needs that), in larger ones the
+  // ranks of a rail, among very many hosts a rail's neighbours; others connect when they first
+  // send.
   absl::Status MeetPeers();
 
   int rank() const override { return rails_.place().rank; }

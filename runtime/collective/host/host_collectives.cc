@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/collective/host/alltoall.h"
 #include "runtime/collective/host/one_shot.h"
 #include "runtime/collective/host/staged_reduce.h"
 #include "runtime/collective/host/zero_copy.h"
@@ -74,9 +73,9 @@ absl::Status HostCollectives::Allreduce(const ReduceArgs& args) {
   const size_t bytes = tensors.count() * tensors.element_bytes();
   const bool zero_copy = tensors.all_in_shared_memory();
   const size_t one_shot =
-      std::min(HostRegion::kSlotBytes,
-               std::max(Mark::kPayloadBytes, thresholds_.one_shot_bytes * 2 / size()));
-  if (bytes <= Mark::kPayloadBytes || (bytes <= one_shot && !zero_copy)) {
+      std::min(HostRegion::kShelfBytes,
+               std::max(Arrival::kPayloadBytes, thresholds_.one_shot_bytes * 2 / size()));
+  if (bytes <= Arrival::kPayloadBytes || (bytes <= one_shot && !zero_copy)) {
     return OneShotReduce(*group_, reduce);
   }
   bounds = EvenSlices(tensors.count(), size());
@@ -138,7 +137,7 @@ absl::Status HostCollectives::Allgather(const GatherArgs& args) {
     if (args.output != args.input) CopyBytes(args.output, args.input, total);
     return absl::OkStatus();
   }
-  const size_t one_shot = std::min(HostRegion::kSlotBytes, thresholds_.one_shot_bytes);
+  const size_t one_shot = std::min(HostRegion::kShelfBytes, thresholds_.one_shot_bytes);
   if (largest <= one_shot) return OneShotAllgather(*group_, args);
   return StagedAllgather(*group_, args,
                          {CopyPiece(thresholds_, largest), total >= thresholds_.stream_bytes});
@@ -171,8 +170,8 @@ absl::Status HostCollectives::Broadcast(const BroadcastArgs& args) {
 
 absl::Status HostCollectives::Barrier() {
   if (absl::Status begun = group_->Begin(); !begun.ok()) return begun;
-  group_->PublishMark({});
-  return group_->AwaitMarks();
+  group_->Arrive({});
+  return group_->AwaitArrivals();
 }
 
 }  // namespace hvd

@@ -29,44 +29,44 @@ HostGroup::HostGroup(const HostGroupOptions& options)
 absl::StatusOr<std::unique_ptr<HostGroup>> HostGroup::Create(const HostGroupOptions& options) {
   std::unique_ptr<HostGroup> group(new HostGroup(options));
   if (absl::Status begun = group->Begin(); !begun.ok()) return begun;
-  group->PublishMark({});
-  if (absl::Status met = group->AwaitMarks(); !met.ok()) return met;
+  group->Arrive({});
+  if (absl::Status met = group->AwaitArrivals(); !met.ok()) return met;
   return group;
 }
 
 absl::Status HostGroup::Begin() {
   if (absl::Status alive = Check(); !alive.ok()) return alive;
   if (all_started_ < operation_) {
-    absl::Status started = AwaitMarks();
+    absl::Status started = AwaitArrivals();
     if (!started.ok()) return started;
   }
   ++operation_;
   return absl::OkStatus();
 }
 
-void HostGroup::PublishMark(absl::Span<const std::byte> payload) {
-  Mark& mark = region_.board(rank_).marks[operation_ % 2];
-  if (!payload.empty()) memcpy(mark.payload, payload.data(), payload.size());
-  mark.operation.store(operation_, std::memory_order_release);
+void HostGroup::Arrive(absl::Span<const std::byte> payload) {
+  Arrival& arrival = region_.flags(rank_).arrivals[operation_ % 2];
+  if (!payload.empty()) memcpy(arrival.payload, payload.data(), payload.size());
+  arrival.operation.store(operation_, std::memory_order_release);
   waiter_->Ring();
 }
 
-absl::Status HostGroup::AwaitMark(int peer) {
-  const std::atomic<uint64_t>& theirs = MarkOf(peer).operation;
+absl::Status HostGroup::AwaitArrival(int peer) {
+  const std::atomic<uint64_t>& theirs = ArrivalOf(peer).operation;
   return Until([&] { return theirs.load(std::memory_order_acquire) >= operation_; });
 }
 
-absl::Status HostGroup::AwaitMarks() {
+absl::Status HostGroup::AwaitArrivals() {
   absl::Status all = AwaitPeers([&](int peer) {
-    return MarkOf(peer).operation.load(std::memory_order_acquire) >= operation_;
+    return ArrivalOf(peer).operation.load(std::memory_order_acquire) >= operation_;
   });
   if (all.ok()) all_started_ = operation_;
   return all;
 }
 
 std::atomic<uint64_t>& HostGroup::CounterOf(int peer, Counter counter) const {
-  RankBoard& board = region_.board(peer);
-  return counter == kStaged ? board.staged : board.done;
+  RankFlags& flags = region_.flags(peer);
+  return counter == kStaged ? flags.staged : flags.done;
 }
 
 absl::Status HostGroup::AwaitStage(uint64_t round, uint64_t stages) {

@@ -39,14 +39,14 @@ class HostGroup {
   absl::Status Check() const { return waiter_->Check(); }
   // As Waiter::EndEpoch.
   absl::Status EndEpoch(const std::string& symptom) { return waiter_->EndEpoch(symptom); }
-  // Starts the next operation: afterwards this rank may write its slot and mark.
+  // Starts the next operation: afterwards this rank may write its shelf and arrive.
   absl::Status Begin();
-  // `payload`: at most Mark::kPayloadBytes, for the peers; may be empty when the slot has it.
-  void PublishMark(absl::Span<const std::byte> payload);
-  absl::Status AwaitMark(int peer);
-  absl::Status AwaitMarks();
-  const std::byte* payload(int peer) const { return MarkOf(peer).payload; }
-  std::byte* slot(int peer) const { return region_.slot(peer, operation_); }
+  // `payload`: at most Arrival::kPayloadBytes, for the peers; may be empty when the shelf has it.
+  void Arrive(absl::Span<const std::byte> payload);
+  absl::Status AwaitArrival(int peer);
+  absl::Status AwaitArrivals();
+  const std::byte* payload(int peer) const { return ArrivalOf(peer).payload; }
+  std::byte* shelf(int peer) const { return region_.shelf(peer, operation_); }
 
   // Rounds: an operation takes `rounds` of them from first_round() on and adds them at its end.
   uint64_t first_round() const { return rounds_; }
@@ -71,7 +71,7 @@ class HostGroup {
  private:
   explicit HostGroup(const HostGroupOptions& options);
   absl::Status AwaitStage(uint64_t round, uint64_t stages);
-  const Mark& MarkOf(int peer) const { return region_.board(peer).marks[operation_ % 2]; }
+  const Arrival& ArrivalOf(int peer) const { return region_.flags(peer).arrivals[operation_ % 2]; }
   std::atomic<uint64_t>& CounterOf(int peer, Counter counter) const;
   // A wait of an operation: that it is over is seen from outside.
   template <class Done>

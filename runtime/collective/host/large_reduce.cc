@@ -19,10 +19,10 @@ namespace {
 // Everyone's, by rank; nobody goes on before all have come.
 template <class T>
 absl::StatusOr<std::vector<T>> Exchange(HostGroup& group, const T& mine) {
-  static_assert(sizeof(T) <= Mark::kPayloadBytes);
+  static_assert(sizeof(T) <= Arrival::kPayloadBytes);
   if (absl::Status begun = group.Begin(); !begun.ok()) return begun;
-  group.PublishMark({reinterpret_cast<const std::byte*>(&mine), sizeof(T)});
-  if (absl::Status met = group.AwaitMarks(); !met.ok()) return met;
+  group.Arrive({reinterpret_cast<const std::byte*>(&mine), sizeof(T)});
+  if (absl::Status met = group.AwaitArrivals(); !met.ok()) return met;
   std::vector<T> all(group.size());
   for (int peer = 0; peer < group.size(); ++peer) {
     memcpy(&all[peer], peer == group.rank() ? static_cast<const void*>(&mine) : group.payload(peer),

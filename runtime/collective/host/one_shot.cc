@@ -6,18 +6,18 @@
 namespace hvd {
 namespace {
 
-// Shows `bytes` to the peers: with the mark if they fit, else in the slot.
+// Shows `bytes` to the peers: with the arrival if they fit, else on the shelf.
 void Show(HostGroup& group, const void* data, size_t bytes) {
-  if (bytes <= Mark::kPayloadBytes) {
-    group.PublishMark({static_cast<const std::byte*>(data), bytes});
+  if (bytes <= Arrival::kPayloadBytes) {
+    group.Arrive({static_cast<const std::byte*>(data), bytes});
     return;
   }
-  CopyBytes(group.slot(group.rank()), data, bytes);
-  group.PublishMark({});
+  CopyBytes(group.shelf(group.rank()), data, bytes);
+  group.Arrive({});
 }
 
 const std::byte* Shown(const HostGroup& group, int peer, size_t bytes) {
-  return bytes <= Mark::kPayloadBytes ? group.payload(peer) : group.slot(peer);
+  return bytes <= Arrival::kPayloadBytes ? group.payload(peer) : group.shelf(peer);
 }
 
 }  // namespace
@@ -26,15 +26,15 @@ absl::Status OneShotReduce(HostGroup& group, const HostReduce& reduce) {
   if (absl::Status begun = group.Begin(); !begun.ok()) return begun;
   const TensorView& tensors = reduce.tensors;
   const size_t bytes = reduce.bytes();
-  if (bytes <= Mark::kPayloadBytes) {
-    std::byte payload[Mark::kPayloadBytes];
+  if (bytes <= Arrival::kPayloadBytes) {
+    std::byte payload[Arrival::kPayloadBytes];
     tensors.CopyIn(0, tensors.count(), payload);
-    group.PublishMark({payload, bytes});
+    group.Arrive({payload, bytes});
   } else {
-    tensors.CopyIn(0, tensors.count(), group.slot(group.rank()));
-    group.PublishMark({});
+    tensors.CopyIn(0, tensors.count(), group.shelf(group.rank()));
+    group.Arrive({});
   }
-  if (absl::Status shown = group.AwaitMarks(); !shown.ok()) return shown;
+  if (absl::Status shown = group.AwaitArrivals(); !shown.ok()) return shown;
   absl::InlinedVector<const void*, 16> sources(group.size());
   tensors.ForEachPiece(0, tensors.count(), [&](const TensorView::Piece& piece) {
     for (int peer = 0; peer < group.size(); ++peer) {
@@ -55,7 +55,7 @@ absl::Status OneShotAllgather(HostGroup& group, const GatherArgs& args) {
     if (peer == group.rank()) {
       if (to != args.input) CopyBytes(to, args.input, bytes);
     } else {
-      if (absl::Status shown = group.AwaitMark(peer); !shown.ok()) return shown;
+      if (absl::Status shown = group.AwaitArrival(peer); !shown.ok()) return shown;
       CopyBytes(to, Shown(group, peer, bytes), bytes);
     }
     to += bytes;
@@ -70,8 +70,8 @@ absl::Status OneShotBroadcast(HostGroup& group, const BroadcastArgs& args) {
     if (args.output != args.input) CopyBytes(args.output, args.input, args.bytes);
     return absl::OkStatus();
   }
-  group.PublishMark({});
-  if (absl::Status shown = group.AwaitMark(args.root); !shown.ok()) return shown;
+  group.Arrive({});
+  if (absl::Status shown = group.AwaitArrival(args.root); !shown.ok()) return shown;
   CopyBytes(args.output, Shown(group, args.root, args.bytes), args.bytes);
   return absl::OkStatus();
 }

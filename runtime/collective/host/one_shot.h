@@ -1,5 +1,5 @@
-// One shot: everyone shows its whole tensor in a slot, and everyone reads all; one wait. For small
-// tensors: up to Mark::kPayloadBytes travel in the mark's own cache line.
+// One shot: everyone shows its whole tensor on its shelf, and everyone reads all; one wait. For
+// small tensors: up to Arrival::kPayloadBytes travel in the arrival's own cache line.
 //
 // Threads: as HostGroup.
 #pragma once
@@ -11,11 +11,11 @@
 
 namespace hvd {
 
-// REQUIRES: the tensors' bytes <= HostRegion::kSlotBytes; gather.
+// REQUIRES: the tensors' bytes <= HostRegion::kShelfBytes; gather.
 absl::Status OneShotReduce(HostGroup& group, const HostReduce& reduce);
-// REQUIRES: every part <= HostRegion::kSlotBytes.
+// REQUIRES: every part <= HostRegion::kShelfBytes.
 absl::Status OneShotAllgather(HostGroup& group, const GatherArgs& args);
-// REQUIRES: bytes <= HostRegion::kSlotBytes.
+// REQUIRES: bytes <= HostRegion::kShelfBytes.
 absl::Status OneShotBroadcast(HostGroup& group, const BroadcastArgs& args);
 
 }  // namespace hvd

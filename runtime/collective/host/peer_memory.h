@@ -12,7 +12,8 @@
 
 namespace hvd {
 
-// What a rank tells the others of an allreduce's tensor; small enough for a mark.
+// What a rank tells the others of an allreduce's tensor; small enough to travel with an arrival
+// (region.h).
 struct MemoryOffer {
   pid_t pid = 0;
   const std::byte* input = nullptr;  // nothing: this rank's tensor is not in one piece

@@ -12,7 +12,7 @@ namespace hvd {
 
 // What a rank says about its latest operation, with the few bytes of a small tensor in the same
 // cache line.
-struct Mark {
+struct Arrival {
   static constexpr size_t kPayloadBytes = 56;
   alignas(64) std::atomic<uint64_t> operation{0};
   std::byte payload[kPayloadBytes];
@@ -20,9 +20,9 @@ struct Mark {
 
 // One a rank, written by it alone. A neighbour line is fetched along with a line, so each that is
 // waited for has 128 bytes.
-struct RankBoard {
+struct RankFlags {
   // By the operation's parity: no rank starts operation k+1 before all have started k.
-  alignas(128) Mark marks[2];
+  alignas(128) Arrival arrivals[2];
   // Rounds of the epoch whose ... is done; see HostGroup::Counter.
   alignas(128) std::atomic<uint64_t> staged{0};
   alignas(128) std::atomic<uint64_t> done{0};
@@ -30,7 +30,7 @@ struct RankBoard {
 
 class HostRegion {
  public:
-  static constexpr size_t kSlotBytes = size_t{128} << 10;
+  static constexpr size_t kShelfBytes = size_t{128} << 10;
   // Stages of a rank: rounds in flight. A reduction's are read and written by both sides and should
   // stay in the cache: two do, since a round is collected before its stage is needed again. Copies
   // go one way, and whoever shows may run ahead.
@@ -40,10 +40,10 @@ class HostRegion {
 
   HostRegion(void* base, int size) : base_(static_cast<std::byte*>(base)), size_(size) {}
 
-  RankBoard& board(int rank) const { return reinterpret_cast<RankBoard*>(base_)[rank]; }
+  RankFlags& flags(int rank) const { return reinterpret_cast<RankFlags*>(base_)[rank]; }
   // A small tensor of operation `operation`.
-  std::byte* slot(int rank, uint64_t operation) const {
-    return base_ + SlotsAt(size_) + (uint64_t{2} * rank + operation % 2) * kSlotBytes;
+  std::byte* shelf(int rank, uint64_t operation) const {
+    return base_ + ShelvesAt(size_) + (uint64_t{2} * rank + operation % 2) * kShelfBytes;
   }
   // What `rank` shows the others in `round` of a reduction or of copies.
   std::byte* reduce_stage(int rank, uint64_t round) const {
@@ -68,8 +68,8 @@ class HostRegion {
   // Not a multiple of a page: who sums reads the same place of all ranks' stages at once, and what
   // is a multiple of 4 KB apart shares few lines of a first-level cache.
   static size_t StageStride(int size) { return StageBytes(size) + 64; }
-  static size_t SlotsAt(int size) { return (size * sizeof(RankBoard) + 4095) / 4096 * 4096; }
-  static size_t StagesAt(int size) { return SlotsAt(size) + size_t{2} * size * kSlotBytes; }
+  static size_t ShelvesAt(int size) { return (size * sizeof(RankFlags) + 4095) / 4096 * 4096; }
+  static size_t StagesAt(int size) { return ShelvesAt(size) + size_t{2} * size * kShelfBytes; }
 
   std::byte* base_;
   int size_;

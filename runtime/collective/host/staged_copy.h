@@ -1,4 +1,4 @@
-// Staged copies, of what fits no slot: in rounds through stages that stay in the second-level
+// Staged copies, of what fits no shelf: in rounds through stages that stay in the second-level
 // cache. In a round a rank shows a piece of its own data and copies out what the others show;
 // rounds overlap.
 //
@@ -20,6 +20,10 @@ absl::Status StagedAllgather(HostGroup& group, const GatherArgs& args,
                              const StagedOptions& options);
 absl::Status StagedBroadcast(HostGroup& group, const BroadcastArgs& args,
                              const StagedOptions& options);
+
+// An alltoall. The first piece for each rank goes over the shelf, so that small ones need no stage.
+absl::Status StagedAlltoall(HostGroup& group, const AlltoallArgs& args,
+                            const StagedOptions& options);
 
 // Copies to an output.
 void CopyOut(void* to, const void* from, size_t bytes, bool streams);

@@ -1,4 +1,4 @@
-// Which of two ways is the faster on this machine: found by taking turns in the first calls.
+// Which of two ways is the faster on this machine: found by trying both in the first calls.
 //
 // Pure. All ranks feed it the same times, so all come to the same choice.
 #pragma once
@@ -12,7 +12,7 @@ enum class Way { kStaged, kPeerReads };
 
 class WayTrial {
  public:
-  // The way of the next call: in turn while nothing is decided.
+  // The way of the next call: one, then the other, while nothing is decided.
   Way next() const;
   bool decided() const { return calls_ == kCalls; }
   // What the slowest rank took for a call by next().

@@ -38,8 +38,8 @@ absl::Status ZeroCopyReduce(HostGroup& group, const HostReduce& reduce) {
   if (absl::Status begun = group.Begin(); !begun.ok()) return begun;
   const size_t begin = reduce.bounds[group.rank()], end = reduce.bounds[group.rank() + 1];
   if (absl::Status summed = SumSlice(group, reduce, begin, end); !summed.ok()) return summed;
-  group.PublishMark({});
-  return group.AwaitMarks();
+  group.Arrive({});
+  return group.AwaitArrivals();
 }
 
 }  // namespace hvd

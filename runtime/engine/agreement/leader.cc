@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "runtime/engine/agreement/agreement_words.h"
+#include "runtime/engine/agreement/agreement_message.h"
 
 namespace hvd {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "hostfile/topology.h"
-#include "runtime/engine/agreement/agreement_words.h"
+#include "runtime/engine/agreement/agreement_message.h"
 #include "runtime/engine/agreement/board.h"
 #include "runtime/engine/agreement/left_ranks.h"
 #include "runtime/engine/agreement/retired_ids.h"

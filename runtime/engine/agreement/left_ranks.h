@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "runtime/engine/agreement/agreement_words.h"
+#include "runtime/engine/agreement/agreement_message.h"
 #include "runtime/engine/agreement/tensor_table.h"
 
 namespace hvd {

@@ -142,11 +142,12 @@ void BoardAway::AdvanceJoined(BoardLog::Range batch) {
     const bool joined = memory_.header().joined.Has(local_rank_);
     // What Join has found done it has marked.
     for (uint64_t seq = std::max(batch.begin, joined_at_); seq < batch.end; ++seq) {
-      const LogSlot& slot = memory_.slot(seq);
-      is_over = is_over || slot.is_join;
-      const bool owed = owed_.count(slot.number) > 0;
-      memory_.outstanding(local_rank_, slot.number).store(owed ? 1 : 0, std::memory_order_release);
-      if (joined && !owed && MarkNeutral(slot.number)) completed = true;
+      const LogRecord& record = memory_.record(seq);
+      is_over = is_over || record.is_join;
+      const bool owed = owed_.count(record.number) > 0;
+      memory_.outstanding(local_rank_, record.number)
+          .store(owed ? 1 : 0, std::memory_order_release);
+      if (joined && !owed && MarkNeutral(record.number)) completed = true;
     }
     memory_.position(local_rank_).executed.store(batch.end, std::memory_order_release);
     if (FinishJoin()) completed = true;
@@ -189,13 +190,13 @@ void BoardAway::AdvanceLeft(BoardLog::Range batch) {
   BoardLock lock(room_);
   if (!lock.held()) return;
   for (uint64_t seq = batch.begin; seq < batch.end; ++seq) {
-    const uint32_t number = memory_.slot(seq).number;
+    const uint32_t number = memory_.record(seq).number;
     memory_.outstanding(local_rank_, number).store(owed_.count(number) > 0 ? 1 : 0);
   }
   memory_.position(local_rank_).executed.store(batch.end);
   for (uint64_t seq = batch.begin; seq < batch.end; ++seq) {
     // Every wait says it.
-    if (!EndIfAwaited(memory_.slot(seq).number).ok()) return;
+    if (!EndIfAwaited(memory_.record(seq).number).ok()) return;
   }
 }
 

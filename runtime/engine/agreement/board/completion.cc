@@ -44,7 +44,7 @@ LogEntry BoardCompletion::Decide(uint32_t number, MarkWord claimed) const {
 int64_t BoardCompletion::RowsOf(uint32_t number, MarkWord claimed, int local_rank) const {
   const bool neutral =
       claimed.neutral() > 0 && room_.memory().entry(number).neutral.Has(local_rank);
-  return neutral ? 0 : room_.memory().mark(number, claimed.run(), local_rank).rows;
+  return neutral ? 0 : room_.memory().marked(number, claimed.run(), local_rank).rows;
 }
 
 Report BoardCompletion::ReadReport(uint32_t number) const {

@@ -36,16 +36,16 @@ void BoardLog::Append(const LogEntry& agreed) {
     EndJoins();
   }
   const LogPlace place(header.log_end.fetch_add(1, std::memory_order_acq_rel));
-  if (!room_.FollowLog(place.chunk())) return;  // the epoch has ended
+  if (!room_.FollowLog(place.section())) return;  // the epoch has ended
   const uint64_t seq = place.seq();
   entry.last_log_end.store(seq + 1, std::memory_order_relaxed);
   // From here on the entry is like any other, but nobody marks it before it has executed it.
   entry.word.fetch_add((anew ? MarkWord::kVersion : 0) - MarkWord::kInFlight,
                        std::memory_order_release);
-  LogSlot& slot = memory.slot(place.chunk(), seq);
-  Write(&slot, agreed, claimed);
-  header.appended_bytes.fetch_add(slot.bytes, std::memory_order_relaxed);
-  slot.published.store(seq + 1, std::memory_order_release);
+  LogRecord& record = memory.record(place.section(), seq);
+  Write(&record, agreed, claimed);
+  header.appended_bytes.fetch_add(record.bytes, std::memory_order_relaxed);
+  record.published.store(seq + 1, std::memory_order_release);
 }
 
 // Takes the marks of those who have joined away again: all have joined, so nobody marks; and what
@@ -63,18 +63,18 @@ void BoardLog::EndJoins() {
   }
 }
 
-void BoardLog::Write(LogSlot* slot, const LogEntry& entry, MarkWord claimed) {
-  slot->number = entry.number;
-  slot->run = static_cast<uint8_t>(claimed.run());
-  slot->has_error = !entry.error.empty();
-  slot->has_rows = !entry.rows.empty();
-  slot->has_buffers = claimed.buffered() == room_.place().local_size;
-  slot->is_join = entry.error.empty() && entry.signature.kind == RequestKind::kJoin;
-  slot->contributors = entry.contributors;
-  slot->result = entry.result;
-  slot->direct_number = entry.direct_number;
-  slot->bytes = slot->has_error ? 0 : TensorBytes(entry.signature);
-  if (slot->has_error) {
+void BoardLog::Write(LogRecord* record, const LogEntry& entry, MarkWord claimed) {
+  record->number = entry.number;
+  record->run = static_cast<uint8_t>(claimed.run());
+  record->has_error = !entry.error.empty();
+  record->has_rows = !entry.rows.empty();
+  record->has_buffers = claimed.buffered() == room_.place().local_size;
+  record->is_join = entry.error.empty() && entry.signature.kind == RequestKind::kJoin;
+  record->contributors = entry.contributors;
+  record->result = entry.result;
+  record->direct_number = entry.direct_number;
+  record->bytes = record->has_error ? 0 : TensorBytes(entry.signature);
+  if (record->has_error) {
     char* text = room_.memory().text(entry.number);
     const size_t length = std::min(entry.error.size(), BoardMemory::kTextBytes - 1);
     std::memcpy(text, entry.error.data(), length);
@@ -85,26 +85,26 @@ void BoardLog::Write(LogSlot* slot, const LogEntry& entry, MarkWord claimed) {
 
 LogEntry BoardLog::Read(uint64_t seq) const {
   const BoardMemory& memory = room_.memory();
-  const LogSlot& slot = memory.slot(seq);
+  const LogRecord& record = memory.record(seq);
   // Whoever closed the batch has seen it published. In this process another thread may have
   // published it and another rank closed the batch: TSan does not see through that one's mapping.
-  (void)slot.published.load(std::memory_order_acquire);
+  (void)record.published.load(std::memory_order_acquire);
   LogEntry agreed;
-  agreed.number = slot.number;
-  agreed.contributors = slot.contributors;
-  agreed.result = slot.result;
-  agreed.direct_number = slot.direct_number;
-  if (slot.has_error) {
-    agreed.error = memory.text(slot.number);
+  agreed.number = record.number;
+  agreed.contributors = record.contributors;
+  agreed.result = record.result;
+  agreed.direct_number = record.direct_number;
+  if (record.has_error) {
+    agreed.error = memory.text(record.number);
     return agreed;
   }
-  agreed.signature = memory.entry(slot.number).agreed;
-  if (slot.has_rows) {
-    const int64_t* rows = memory.rows(slot.number);
+  agreed.signature = memory.entry(record.number).agreed;
+  if (record.has_rows) {
+    const int64_t* rows = memory.rows(record.number);
     agreed.rows.assign(rows, rows + room_.place().world_size);
   }
-  for (int r = 0; slot.has_buffers && r < room_.place().local_size; ++r) {
-    agreed.host_buffers.push_back(memory.mark(slot.number, slot.run, r).buffers);
+  for (int r = 0; record.has_buffers && r < room_.place().local_size; ++r) {
+    agreed.host_buffers.push_back(memory.marked(record.number, record.run, r).buffers);
   }
   return agreed;
 }
@@ -124,7 +124,7 @@ void BoardLog::TellExecuted(Range batch) {
   const BoardMemory& memory = room_.memory();
   const int local_rank = room_.place().local_rank;
   for (uint64_t seq = batch.begin; seq < batch.end; ++seq) {
-    memory.outstanding(local_rank, memory.slot(seq).number).store(0);
+    memory.outstanding(local_rank, memory.record(seq).number).store(0);
   }
   memory.position(local_rank).executed.store(batch.end);
 }
@@ -143,7 +143,7 @@ uint64_t BoardLog::FindOpen() const {
 
 bool BoardLog::HasOpen() const {
   const uint64_t begin = FindOpen();
-  return room_.memory().slot(begin).published.load(std::memory_order_acquire) == begin + 1;
+  return room_.memory().record(begin).published.load(std::memory_order_acquire) == begin + 1;
 }
 
 size_t BoardLog::open_bytes() const {
@@ -160,9 +160,9 @@ void BoardLog::Close() {
   uint64_t stale = batch_end.load(std::memory_order_relaxed);
   uint64_t end = begin, bytes = 0;
   for (;; ++end) {
-    const LogSlot& slot = memory.slot(end);
-    if (slot.published.load(std::memory_order_acquire) != end + 1) break;
-    bytes += slot.bytes;
+    const LogRecord& record = memory.record(end);
+    if (record.published.load(std::memory_order_acquire) != end + 1) break;
+    bytes += record.bytes;
   }
   if (end == begin || stale > begin) return;
   if (batch_end.compare_exchange_strong(stale, end)) {

@@ -48,7 +48,7 @@ class BoardLog {
   void SetExecuted(uint64_t end) { executed_.store(end, std::memory_order_release); }
 
  private:
-  void Write(LogSlot* slot, const LogEntry& entry, MarkWord claimed);
+  void Write(LogRecord* record, const LogEntry& entry, MarkWord claimed);
   LogEntry Read(uint64_t seq) const;
   uint64_t FindOpen() const;
   void EndJoins() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kBoardLock);

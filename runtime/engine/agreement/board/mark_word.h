@@ -19,7 +19,7 @@ class MarkWord {
   static constexpr uint64_t kNeutral = 1ull << 24;
   // Claimed and not in the log yet.
   static constexpr uint64_t kInFlight = 1ull << 32;
-  // Flips with each completion: which of its two slots a rank's values are in.
+  // Flips with each completion: which of its two places a rank's values are in.
   static constexpr uint64_t kRun = 1ull << 33;
   // Grows when the entry changes its name or what was agreed for it; a rank that remembers an older
   // one has to look again. It has 30 bits and may wrap: a change takes a run of the entry, in which

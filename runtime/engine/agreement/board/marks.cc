@@ -60,7 +60,7 @@ bool BoardMarks::TryMark(uint32_t number, const MarkValue& value, uint64_t count
   std::atomic<uint8_t>& outstanding = *known.outstanding;
   outstanding.store(1, std::memory_order_release);
   if (value.signature.kind == RequestKind::kAllgather || counts >= MarkWord::kBuffered) {
-    room_.memory().mark(number, MarkWord(seen).run(), room_.place().local_rank) = {
+    room_.memory().marked(number, MarkWord(seen).run(), room_.place().local_rank) = {
         value.signature.rows(), {value.input_at, value.output_at}};
   }
   while (true) {

@@ -1,13 +1,13 @@
 // How a board lies in the epoch's shared memory. Zeroed memory is an empty board. Pages that nobody
 // uses are never touched: the memory is sparse.
 //
-// It begins with room for some numbers, and grows by chunks as names need them, each as large as
-// all before it together: a number's chunk is the place of its highest bit. Chunks are pieces of a
-// SharedSpace. Whoever takes one publishes its place in the header; all others map it when they see
-// that (Follow). Nothing ever moves, and nothing is given back before the board's end.
+// It begins with room for some numbers, and grows by sections as names need them, each as large as
+// all before it together: a number's section is the place of its highest bit. Sections are pieces
+// of a SharedSpace. Whoever takes one publishes its place in the header; all others map it when
+// they see that (Follow). Nothing ever moves, and nothing is given back before the board's end.
 //
-// A chunk has a ring for the log as long as there are numbers with it. From a chunk's publication
-// on the log goes on in its ring; what was appended before stays in the others.
+// A section has a ring for the log as long as there are numbers with it. From a section's
+// publication on the log goes on in its ring; what was appended before stays in the others.
 #pragma once
 
 #include <atomic>
@@ -33,17 +33,17 @@ struct RankSet {
   bool Has(int rank) const { return (words[rank / 64] >> (rank % 64)) & 1; }
 };
 
-inline constexpr int kMostBoardChunks = 24;
+inline constexpr int kMostBoardSections = 24;
 
-// What is appended next: its place in the log, and the chunk in whose ring it lies. One word, so
+// What is appended next: its place in the log, and the section in whose ring it lies. One word, so
 // that an appender learns both at once.
 class LogPlace {
  public:
-  static constexpr uint64_t kNextChunk = 1ull << 56;
+  static constexpr uint64_t kNextSection = 1ull << 56;
 
   explicit LogPlace(uint64_t bits) : bits_(bits) {}
-  uint64_t seq() const { return bits_ & (kNextChunk - 1); }
-  int chunk() const { return static_cast<int>(bits_ >> 56); }
+  uint64_t seq() const { return bits_ & (kNextSection - 1); }
+  int section() const { return static_cast<int>(bits_ >> 56); }
 
  private:
   uint64_t bits_;
@@ -69,14 +69,15 @@ struct BoardHeader {
   RankSet left ABSL_GUARDED_BY(kBoardLock);
   alignas(64) std::atomic<uint32_t> left_count;  // of `left`; every mark looks at it
   std::atomic<uint32_t> room_wanted;             // the leader waits for a rank to advance
-  std::atomic<uint32_t> grown;  // chunks published, beyond the first; written under the lock
+  std::atomic<uint32_t> grown;  // sections published, beyond the first; written under the lock
   alignas(64) std::atomic<uint64_t> log_end;  // a LogPlace
   std::atomic<uint64_t> appended_bytes;       // of all tensors ever appended
   std::atomic<uint64_t> closed_bytes;         // of those that batches hold
   alignas(64) std::atomic<uint32_t> outbox;   // what was pushed last; 0: nothing
-  // By chunk, but the first.
-  alignas(64) std::atomic<uint64_t> chunk_at[kMostBoardChunks];
-  std::atomic<uint64_t> log_begin[kMostBoardChunks];  // 1 + the first in its ring; 0: to be written
+  // By section, but the first.
+  alignas(64) std::atomic<uint64_t> section_at[kMostBoardSections];
+  std::atomic<uint64_t>
+      log_begin[kMostBoardSections];  // 1 + the first in its ring; 0: to be written
 };
 
 struct BoardEntry {
@@ -109,12 +110,12 @@ struct BoardEntry {
 
 // What one rank marked, for those who need it. There are two a number and rank: a rank may mark the
 // next run while another still reads this one, but not the one after.
-struct MarkSlot {
+struct MarkedValues {
   int64_t rows;
   HostBuffers buffers;
 };
 
-struct alignas(64) LogSlot {
+struct alignas(64) LogRecord {
   std::atomic<uint64_t> published;  // its place in the log, counted from one
   uint32_t number;
   uint8_t run;
@@ -166,103 +167,104 @@ class BoardMemory {
   uint32_t numbers() const { return NumbersWith(mapped_.load(std::memory_order_acquire)); }
   BoardEntry& entry(uint32_t number) const {
     const At at = Find(number);
-    return at.chunk.entries[at.index];
+    return at.section.entries[at.index];
   }
-  int chunks() const { return static_cast<int>(mapped_.load(std::memory_order_acquire)) + 1; }
-  // Of the names that have a number of this chunk.
-  uint32_t& bucket(int chunk, uint64_t hash) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kBoardLock) {
-    return chunks_[chunk].buckets[hash & (2 * chunks_[chunk].count - 1)];
+  int sections() const { return static_cast<int>(mapped_.load(std::memory_order_acquire)) + 1; }
+  // Of the names that have a number of this section.
+  uint32_t& bucket(int section, uint64_t hash) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kBoardLock) {
+    return sections_[section].buckets[hash & (2 * sections_[section].count - 1)];
   }
   uint32_t& bucket_of(uint32_t number, uint64_t hash) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kBoardLock) {
-    return bucket(ChunkOf(number), hash);
+    return bucket(SectionOf(number), hash);
   }
   BoardPosition& position(int local_rank) const { return positions_[local_rank]; }
   // The rank has marked it and not executed it.
   std::atomic<uint8_t>& outstanding(int local_rank, uint32_t number) const {
     const At at = Find(number);
-    return at.chunk.outstanding[static_cast<size_t>(local_rank) * at.chunk.count + at.index];
+    return at.section.outstanding[static_cast<size_t>(local_rank) * at.section.count + at.index];
   }
-  MarkSlot& mark(uint32_t number, int run, int local_rank) const {
+  MarkedValues& marked(uint32_t number, int run, int local_rank) const {
     const At at = Find(number);
-    return at.chunk
+    return at.section
         .marks[(static_cast<size_t>(at.index) * 2 + run) * shape_.local_size + local_rank];
   }
   uint64_t log_end() const {
     return LogPlace(header_->log_end.load(std::memory_order_acquire)).seq();
   }
-  bool HasLogBegin(int chunk) const {
-    return chunk == 0 || header_->log_begin[chunk].load(std::memory_order_acquire) != 0;
+  bool HasLogBegin(int section) const {
+    return section == 0 || header_->log_begin[section].load(std::memory_order_acquire) != 0;
   }
-  LogSlot& slot(uint64_t seq) const { return slot(ChunkOfLog(seq), seq); }
-  LogSlot& slot(int chunk, uint64_t seq) const {
-    return chunks_[chunk].log[seq & (NumbersWith(static_cast<uint32_t>(chunk)) - 1)];
+  LogRecord& record(uint64_t seq) const { return record(SectionOfLog(seq), seq); }
+  LogRecord& record(int section, uint64_t seq) const {
+    return sections_[section].log[seq & (NumbersWith(static_cast<uint32_t>(section)) - 1)];
   }
   // Where the batch ends that begins there, once it is closed; what is no larger than `seq` is of
-  // the ring's last turn. Apart from the slots: who waits for it is not disturbed by who appends.
+  // the ring's last round. Apart from the records: who waits for it is not disturbed by who
+  // appends.
   std::atomic<uint64_t>& batch_end(uint64_t seq) const {
-    const int chunk = ChunkOfLog(seq);
-    return chunks_[chunk].batch_ends[seq & (NumbersWith(static_cast<uint32_t>(chunk)) - 1)];
+    const int section = SectionOfLog(seq);
+    return sections_[section].batch_ends[seq & (NumbersWith(static_cast<uint32_t>(section)) - 1)];
   }
   // Of a number's last run.
   int64_t* rows(uint32_t number) const {
     const At at = Find(number);
-    return at.chunk.rows + static_cast<size_t>(at.index) * shape_.world_size;
+    return at.section.rows + static_cast<size_t>(at.index) * shape_.world_size;
   }
   char* text(uint32_t number) const {
     const At at = Find(number);
-    return at.chunk.text + at.index * kTextBytes;
+    return at.section.text + at.index * kTextBytes;
   }
 
  private:
-  struct Chunk {
+  struct Section {
     uint32_t first = 1, count = 0;  // numbers
     uint32_t* buckets = nullptr;
     BoardEntry* entries = nullptr;
     std::atomic<uint8_t>* outstanding = nullptr;
-    MarkSlot* marks = nullptr;
-    LogSlot* log = nullptr;
+    MarkedValues* marks = nullptr;
+    LogRecord* log = nullptr;
     std::atomic<uint64_t>* batch_ends = nullptr;
     int64_t* rows = nullptr;
     char* text = nullptr;
     std::shared_ptr<std::byte> mapped;  // but the first's
   };
   struct At {
-    const Chunk& chunk;
+    const Section& section;
     uint32_t index;
   };
 
   uint32_t NumbersWith(uint32_t grown) const { return shape_.numbers << grown; }
-  int ChunkOf(uint32_t number) const { return std::bit_width((number - 1) >> shift_); }
+  int SectionOf(uint32_t number) const { return std::bit_width((number - 1) >> shift_); }
   // Few jobs have more names than there are numbers at first.
   At Find(uint32_t number) const {
     if (number <= shape_.numbers) [[likely]]
-      return {chunks_[0], number - 1};
-    const Chunk& chunk = chunks_[ChunkOf(number)];
-    return {chunk, number - chunk.first};
+      return {sections_[0], number - 1};
+    const Section& section = sections_[SectionOf(number)];
+    return {section, number - section.first};
   }
-  int ChunkOfLog(uint64_t seq) const {
+  int SectionOfLog(uint64_t seq) const {
     for (uint32_t k = mapped_.load(std::memory_order_acquire); k > 0; --k) {
       const uint64_t begin = header_->log_begin[k].load(std::memory_order_acquire);
       if (begin != 0 && seq >= begin - 1) return static_cast<int>(k);
     }
     return 0;
   }
-  void Publish(int chunk, uint64_t place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kBoardLock);
-  static Chunk CountsOf(const BoardShape& shape, int k);
+  void Publish(int section, uint64_t place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kBoardLock);
+  static Section CountsOf(const BoardShape& shape, int k);
   template <class Take>
-  static void PlaceChunk(const BoardShape& shape, Chunk* chunk, Take take);
-  static size_t ChunkBytes(const BoardShape& shape, int k);
-  void SetChunk(int k, std::byte* at);
+  static void PlaceSection(const BoardShape& shape, Section* section, Take take);
+  static size_t SectionBytes(const BoardShape& shape, int k);
+  void SetSection(int k, std::byte* at);
 
   const BoardShape shape_;
   const int shift_;  // shape_.numbers as a power of two
   SharedSpace* const space_;
   BoardHeader* header_ = nullptr;
   BoardPosition* positions_ = nullptr;
-  Mutex mapping_;                    // whoever maps chunks
+  Mutex mapping_;                    // whoever maps sections
   std::atomic<uint32_t> mapped_{0};  // of header.grown; what is counted there does not change
-  Chunk chunks_[kMostBoardChunks];
+  Section sections_[kMostBoardSections];
 };
 
 }  // namespace hvd

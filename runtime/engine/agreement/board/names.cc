@@ -107,8 +107,8 @@ uint32_t BoardNames::Find(std::string_view name) const { return Find(name, Hashe
 uint32_t BoardNames::Find(std::string_view name, const Hashes& hashes) const {
   const BoardMemory& memory = room_.memory();
   const std::string_view kept = name.substr(0, BoardEntry::kNameKept);
-  for (int chunk = 0; chunk < memory.chunks(); ++chunk) {
-    uint32_t n = memory.bucket(chunk, hashes.bucket);
+  for (int section = 0; section < memory.sections(); ++section) {
+    uint32_t n = memory.bucket(section, hashes.bucket);
     for (; n != kNoNumber; n = memory.entry(n).next) {
       const BoardEntry& found = memory.entry(n);
       if (found.hash_b == hashes.whole && found.name_length == name.size() &&

@@ -67,12 +67,12 @@ bool BoardRoom::FollowNew() const {
   return mapped.ok() || EndWithoutMemory(mapped).ok();
 }
 
-// Whoever publishes the chunk holds the lock until it has said where the ring begins. (So it is
+// Whoever publishes the section holds the lock until it has said where the ring begins. (So it is
 // said where the caller has the lock.)
-bool BoardRoom::FollowLog(int chunk) const {
-  if (chunk == 0) return true;
+bool BoardRoom::FollowLog(int section) const {
+  if (section == 0) return true;
   if (!Follow()) return false;
-  if (memory_.HasLogBegin(chunk)) return true;
+  if (memory_.HasLogBegin(section)) return true;
   const BoardLock published(*this);
   return published.held();
 }

@@ -58,8 +58,8 @@ class BoardRoom {
   // So that every number and place in the log can be looked at that this thread can have heard of.
   // False: it cannot, and the epoch has ended.
   bool Follow() const { return memory_.IsCurrent() || FollowNew(); }
-  // For who has a place in the chunk's ring: others will look for it there.
-  bool FollowLog(int chunk) const;
+  // For who has a place in the section's ring: others will look for it there.
+  bool FollowLog(int section) const;
   // Calls `attempt` under the lock, and again with more numbers while it finds none. Others wait
   // for what finds none at last: then the epoch ends.
   using Attempt = absl::FunctionRef<absl::StatusOr<uint32_t>()>;

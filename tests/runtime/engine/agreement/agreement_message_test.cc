@@ -1,4 +1,4 @@
-#include "runtime/engine/agreement/agreement_words.h"
+#include "runtime/engine/agreement/agreement_message.h"
 
 #include <catch2/catch.hpp>
 

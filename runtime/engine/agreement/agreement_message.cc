@@ -1,4 +1,4 @@
-#include "runtime/engine/agreement/agreement_words.h"
+#include "runtime/engine/agreement/agreement_message.h"
 
 #include "proto/wire.h"
 #include "runtime/engine/request/signature_words.h"
