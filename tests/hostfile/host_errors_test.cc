@@ -1,6 +1,7 @@
 // What a user sees who wrote a host wrongly: place, line, caret, next step.
+#include <time.h>
+
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <random>
 
 #include "tests/hostfile/show_hosts.h"
@@ -165,8 +166,15 @@ TEST_CASE("a comment that is never closed is named where it begins") {
   CHECK_THAT(ShowFile("/*/ a\n"), StartsWith("hosts:1:1: this comment is never closed"));
 }
 
+// Of the processor, which other programs do not use up.
+double CpuSeconds() {
+  timespec used;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
 TEST_CASE("ten megabytes end within a second, whatever they are") {
-  const auto begin = std::chrono::steady_clock::now();
+  const double before = CpuSeconds();
   std::string repeated, garbage(10 << 20, '[');
   while (repeated.size() < (10 << 20)) repeated += "a slots=1 # the same\n";
   CHECK_THAT(ShowFile(repeated), Contains("more than"));
@@ -174,8 +182,7 @@ TEST_CASE("ten megabytes end within a second, whatever they are") {
   CHECK_THAT(ShowList(garbage), StartsWith("-H:1:"));
   CHECK_THAT(ShowFile(std::string(10 << 20, '\n')), Contains("no host"));
   CHECK_THAT(ShowList("n" + std::string(60000, '[') + "x"), StartsWith("-H:1:"));
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  CHECK(taken.count() < Patient(5));
+  CHECK(CpuSeconds() - before < Patient(5));
 }
 
 TEST_CASE("no text makes the parsers fail otherwise than by an error that names the source") {

@@ -22,23 +22,6 @@ def worker_of(host, rank):
     raise AssertionError(f"no rank {rank} on host {host.index}")
 
 
-def state_and_time(process):
-    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(") ")[2].split()
-    return fields[0], int(fields[11]) + int(fields[12])
-
-
-def await_still(process):
-    """Until the process has slept, and used no processor, for a third of a second: it waits for somebody."""
-    since, used = time.monotonic(), None
-    deadline = time.monotonic() + 20
-    while time.monotonic() < since + 0.33:
-        state, now_used = state_and_time(process)
-        if state not in "ST" or now_used != used:
-            since, used = time.monotonic(), now_used
-        assert time.monotonic() < deadline, f"{process} does not come to rest"
-        time.sleep(0.02)
-
-
 @world.bound(240)
 def test_a_stopped_rank_ends_the_job_as_a_stall_and_is_named():
     with world.hosts(slots=3) as here:
@@ -71,8 +54,8 @@ def test_a_stopped_rank_is_only_warned_of_when_no_end_is_asked_for_and_may_go_on
         victim.kill(signal.SIGSTOP)
         world.wait_until(lambda: "stopped by a signal" in job.err(), 20, f"the notice in {job.err()}")
         victim.kill(signal.SIGCONT)
-        used = state_and_time(victim)[1]
-        world.wait_until(lambda: state_and_time(victim)[1] > used + 5, 20, "the rank to work again")
+        used = world.state_and_time(victim)[1]
+        world.wait_until(lambda: world.state_and_time(victim)[1] > used + 5, 20, "the rank to work again")
         assert job.process.poll() is None, job.wait()
         job.process.send_signal(signal.SIGTERM)
         job.wait()
@@ -94,7 +77,7 @@ def test_a_rank_that_is_killed_inside_a_collective_was_in_it():
                 job = here.start_hvdrun("-np", 2, ENDLESS, kind).wait_for("joined", 2, seconds=40)
                 stopped, victim = (worker_of(here.hosts[0], rank) for rank in (0, 1))
                 stopped.kill(signal.SIGSTOP)
-                await_still(victim)
+                world.await_still(victim)
                 victim.kill()
                 outcome = job.wait(20).must(137, "rank 1 on localhost was killed by signal 9")
                 doing = [line for line in outcome.err.splitlines() if line.startswith("  it was pid ")]

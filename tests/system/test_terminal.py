@@ -69,7 +69,8 @@ def test_ctrl_c():
 
 def test_ctrl_c_twice_does_not_wait_for_the_grace():
     with world.hosts() as here:
-        job = here.start_hvdrun("-np", 2, "--grace", 30, VICTIM, "term-proof").wait_for("joined", 2)
+        grace = 600  # longer than the wait below, on however busy a machine
+        job = here.start_hvdrun("-np", 2, "--grace", grace, VICTIM, "term-proof").wait_for("joined", 2)
         console = world.console_of(here)
         console.kill(signal.SIGINT)
         time.sleep(0.5)  # a person's second thought

@@ -50,6 +50,25 @@ def wait_until(condition, seconds, what):
         time.sleep(0.005)
 
 
+def state_and_time(process):
+    """Of a Process: its state as ps has it, and the clock ticks of processor that it has used."""
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(") ")[2].split()
+    return fields[0], int(fields[11]) + int(fields[12])
+
+
+def await_still(process):
+    """Until the process has slept, and used no processor, for a third of a second: it waits for somebody."""
+    since, used = time.monotonic(), None
+
+    def rests():
+        nonlocal since, used
+        state, now_used = state_and_time(process)
+        if state not in "ST" or now_used != used:
+            since, used = time.monotonic(), now_used
+        return time.monotonic() >= since + 0.33
+    wait_until(rests, 20, f"process {process.pid} to come to rest")
+
+
 class Outcome:
     """How a command ended: code (128 + signal when killed), out, err, seconds."""
 

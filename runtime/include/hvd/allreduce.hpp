@@ -1,4 +1,9 @@
 // Allreduces of plain memory and vectors, for hvd.hpp, which includes it.
+//
+// The tensor has one dimension. What is asked for most comes after it: the op (an average without
+// one) and the name, or an hvd::Options with everything. All ranks of the process set give the same
+// count, type, op and scales; otherwise each throws HVD_ERR_MISMATCH, and the next call works. A
+// rank that dies or leaves is HVD_ERR_ABORTED on all others. Any thread may call.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +32,9 @@ Handle AllreduceAsync(const T* input, T* output, size_t count, const hvd_options
 
 }  // namespace internal
 
-// Reduces `count` elements over all ranks into `output`; input and output do not overlap unless
-// they are the same. All ranks give the same count, type and op. Integer averages truncate towards
-// zero.
+// Reduces `count` elements over all ranks into `output`, and returns when it is there: the same
+// bits on every rank. input and output do not overlap unless they are the same (HVD_ERR_INVALID).
+// Integer averages truncate towards zero.
 template <class T>
 void allreduce(const T* input, T* output, size_t count, Op op = Op::kAverage,
                const Name& name = {}) {
@@ -44,7 +49,7 @@ void allreduce(const T* input, T* output, size_t count, const Options& options) 
   internal::Allreduce(input, output, count, internal::MakeOptions(options));
 }
 
-// In place.
+// In place. After HVD_ERR_ABORTED what `data` holds is undefined.
 template <class T>
 void allreduce(T* data, size_t count, Op op = Op::kAverage, const Name& name = {}) {
   internal::Allreduce<T>(data, data, count, internal::MakeOptions(op, name));
@@ -70,7 +75,8 @@ void allreduce(std::vector<T>& data, const Options& options) {
   allreduce(internal::DataOf(data), data.size(), options);
 }
 
-// Returns at once; the memory is hvd's until the handle is done.
+// The same, but these return at once. The memory is hvd's until the handle is done: do not read,
+// write, free or resize it. The handle's wait throws what a blocking call would have thrown.
 template <class T>
 Handle allreduce_async(const T* input, T* output, size_t count, Op op = Op::kAverage,
                        const Name& name = {}) {

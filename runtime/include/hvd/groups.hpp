@@ -1,4 +1,8 @@
 // Groups, for hvd.hpp, which includes it: tensors that are one call.
+//
+// The tensors agree, travel and fail together, under one name. All ranks give as many tensors, of
+// the same lengths in the same order. There is at least one, and none overlaps another
+// (HVD_ERR_INVALID); no pointer is null. Any thread may call.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +44,7 @@ class Group {
 
 }  // namespace internal
 
-// All of them in place, as one, under one name.
+// Reduces all of them in place; returns when all are there.
 template <class T>
 void grouped_allreduce(const std::vector<std::vector<T>*>& tensors, const Options& options = {}) {
   const internal::Group<T> group(tensors);
@@ -52,7 +56,8 @@ void grouped_allreduce(std::initializer_list<std::vector<T>*> tensors,
                        const Options& options = {}) {
   grouped_allreduce(std::vector<std::vector<T>*>(tensors), options);
 }
-// Returns at once; the memory is hvd's until the handle is done.
+// Returns at once; the memory of all of them is hvd's until the handle is done. The list itself may
+// go.
 template <class T>
 Handle grouped_allreduce_async(const std::vector<std::vector<T>*>& tensors,
                                const Options& options = {}) {

@@ -42,9 +42,9 @@ typedef enum hvd_status_t {
   HVD_ERR_DUPLICATE = 4, /* this name is already pending on this rank */
   HVD_ERR_ABORTED = 5, /* a rank died, left or ran out of memory; hvd_last_error names the cause */
   HVD_ERR_UNSUPPORTED = 6, /* this build or this version cannot do it */
-  HVD_ERR_TIMEOUT = 7,
-  HVD_ERR_LAUNCH = 8,  /* the launcher's link is missing, refused or broken */
-  HVD_ERR_INTERNAL = 9 /* out of memory before the other ranks were told; or a fault of hvd's */
+  HVD_ERR_TIMEOUT = 7,     /* the time that the caller gave is over (hvd_store_*) */
+  HVD_ERR_LAUNCH = 8,      /* the launcher's link is missing, refused or broken */
+  HVD_ERR_INTERNAL = 9     /* out of memory before the other ranks were told; or a fault of hvd's */
 } hvd_status_t;
 
 typedef enum hvd_dtype_t {
@@ -213,14 +213,16 @@ HVD_EXPORT hvd_status_t hvd_shutdown(void);
 
 HVD_EXPORT int32_t hvd_is_initialized(void); /* 1 or 0 */
 
-/* Each returns -1 when not initialized. */
-HVD_EXPORT int32_t hvd_rank(void);
-HVD_EXPORT int32_t hvd_size(void);
-HVD_EXPORT int32_t hvd_local_rank(void);
-HVD_EXPORT int32_t hvd_local_size(void);
+/* Where this process stands in the epoch that it has joined: numbers that stay the same until
+ * hvd_shutdown. Each returns -1 when not initialized, and none waits for another rank. Ranks count
+ * from 0 over the hosts in the order of the host list. */
+HVD_EXPORT int32_t hvd_rank(void);       /* among all ranks of the job */
+HVD_EXPORT int32_t hvd_size(void);       /* how many there are */
+HVD_EXPORT int32_t hvd_local_rank(void); /* among those of this host: picks its GPU, its cores */
+HVD_EXPORT int32_t hvd_local_size(void); /* how many this host has */
 HVD_EXPORT int32_t
 hvd_cross_rank(void); /* index of this host among the hosts that have this local rank */
-HVD_EXPORT int32_t hvd_cross_size(void);
+HVD_EXPORT int32_t hvd_cross_size(void);     /* how many these hosts are */
 HVD_EXPORT int32_t hvd_is_homogeneous(void); /* 1: every host has the same number of ranks */
 
 /* ---- process sets ----
@@ -392,7 +394,8 @@ HVD_EXPORT hvd_status_t hvd_wait_for(hvd_handle_t handle, int64_t microseconds, 
 /* Gives the handle up without a wait; the call goes on. Its tensors are hvd's until it is done
  * (see hvd_options_t), and a result that the library allocates is freed then. */
 HVD_EXPORT hvd_status_t hvd_release(hvd_handle_t handle);
-/* Waits, returns the operation's own status and releases the handle. */
+/* Waits, returns the operation's own status and releases the handle. HVD_ERR_INVALID: it is no
+ * handle, or has been waited for or released before. */
 HVD_EXPORT hvd_status_t hvd_wait(hvd_handle_t handle);
 /* As hvd_wait; on success *result describes the library-allocated output (see hvd_allgather). Of a
  * group: HVD_ERR_INVALID, and the handle stays. When several threads wait for one handle, one gets
@@ -401,6 +404,8 @@ HVD_EXPORT hvd_status_t hvd_wait_result(hvd_handle_t handle, hvd_tensor_t* resul
 /* The same of a group, and of nothing else: `results` has room for its `count` tensors. (The data
  * of every such result is 64-byte aligned.) */
 HVD_EXPORT hvd_status_t hvd_wait_results(hvd_handle_t handle, hvd_tensor_t* results, int32_t count);
+/* Gives back the data and the shape of such a result, and sets both to NULL. NULL and a result that
+ * has been given back do nothing. May come after hvd_shutdown. */
 HVD_EXPORT void hvd_free_result(hvd_tensor_t* result);
 
 /* ---- queues: ends of asynchronous calls, for event loops ----
@@ -564,6 +569,10 @@ HVD_EXPORT hvd_status_t hvd_store_wait_for(hvd_store_call_t* call, int64_t micro
 /* Frees the call and returns how it went, a get's value in *value (may be NULL). One that is not
  * done is given up: HVD_ERR_TIMEOUT. NULL: HVD_ERR_INVALID. */
 HVD_EXPORT hvd_status_t hvd_store_end(hvd_store_call_t* call, hvd_store_value_t* value);
+
+/* ---- errors ----
+ *
+ * Each thread has its own last message. A call that succeeds leaves it as it was. */
 
 /* The calling thread's last message; never NULL; valid until its next failing call. */
 HVD_EXPORT const char* hvd_last_error(void);

@@ -1,5 +1,9 @@
 // The same calls for whatever has data() and size(), for hvd.hpp, which includes it: an
 // hvd::Buffer, a std::array, a span, a std::string. Vectors have calls of their own.
+//
+// A range is one dimension of size() elements. It is taken by reference and changed in place; an
+// asynchronous call keeps the address that data() gave, so the range must not move or grow until
+// the handle is done. Errors and threads are those of the calls on plain memory.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +37,7 @@ using IfRange = std::enable_if_t<IsRange<R>::value>;
 
 }  // namespace internal
 
+// Reduced over all ranks, in place.
 template <class R, class = internal::IfRange<R>>
 void allreduce(R& data, Op op = Op::kAverage, const Name& name = {}) {
   allreduce(data.data(), data.size(), op, name);
@@ -58,6 +63,7 @@ Handle allreduce_async(R& data, const Options& options) {
   return allreduce_async(data.data(), data.size(), options);
 }
 
+// What global rank `root` has, on every rank.
 template <class R, class = internal::IfRange<R>>
 void broadcast(R& data, int root = 0, const Name& name = {}) {
   broadcast(data.data(), data.size(), root, name);
@@ -75,7 +81,8 @@ Handle broadcast_async(R& data, int root, const Options& options) {
   return broadcast_async(data.data(), data.size(), root, options);
 }
 
-// Rows of one element each.
+// The ranges of all ranks one after the other, in rank order, as a std::vector; their lengths may
+// differ.
 template <class R, class = internal::IfRange<const R>>
 auto allgather(const R& data, const Name& name = {}) {
   return allgather(data.data(), data.size(), 1, name);

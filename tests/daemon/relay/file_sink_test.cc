@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "daemon/watch/oom_watch.h"
+#include "tests/support/patience.h"
 
 namespace hvd {
 namespace {
@@ -36,7 +37,7 @@ std::string Read(const std::string& path) {
   return text.str();
 }
 
-TimePoint Soon() { return Clock::now() + std::chrono::seconds(5); }
+TimePoint Soon() { return Clock::now() + std::chrono::milliseconds(PatientMs(5000)); }
 
 TEST_CASE("a sink makes its directories for the user alone and writes everything") {
   const TemporaryDirectory base;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "hvd/hvd.h"
+#include "tests/support/patience.h"
 
 namespace {
 
@@ -48,7 +49,7 @@ struct Large {
   Large(const Large&) = delete;
 };
 
-bool DoneWithin(hvd_handle_t handle, std::chrono::seconds time) {
+bool DoneWithin(hvd_handle_t handle, std::chrono::milliseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   int32_t done = 0;
   while (hvd_poll(handle, &done) == HVD_OK && done == 0 && std::chrono::steady_clock::now() < end) {
@@ -63,7 +64,7 @@ TEST_CASE("a batch that stays open for no time at all is closed without anybody 
     Large x;
     hvd_handle_t handle = 0;
     REQUIRE(hvd_allreduce_async(&x.tensor, &x.tensor, nullptr, &handle) == HVD_OK);
-    CHECK(DoneWithin(handle, std::chrono::seconds(10)));
+    CHECK(DoneWithin(handle, std::chrono::milliseconds(hvd::PatientMs(10000))));
     CHECK(hvd_wait(handle) == HVD_OK);
   }
 }
