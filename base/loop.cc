@@ -27,6 +27,7 @@ Loop::Loop() : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXE
 }
 
 void Loop::Watch(int fd, uint32_t events, OnReady on_ready) {
+  thread_.AssertHeld();
   const uint32_t generation = ++generation_;
   watched_[fd] = std::make_shared<Watched>(Watched{std::move(on_ready), generation});
   epoll_event event{};
@@ -36,6 +37,7 @@ void Loop::Watch(int fd, uint32_t events, OnReady on_ready) {
 }
 
 void Loop::Change(int fd, uint32_t events) {
+  thread_.AssertHeld();
   const auto found = watched_.find(fd);
   if (found == watched_.end()) return;
   epoll_event event{};
@@ -45,10 +47,12 @@ void Loop::Change(int fd, uint32_t events) {
 }
 
 void Loop::Forget(int fd) {
+  thread_.AssertHeld();
   if (watched_.erase(fd) != 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
 Loop::TimerId Loop::At(TimePoint when, Call call) {
+  thread_.AssertHeld();
   const TimerId id{when, ++timer_number_};
   timers_.emplace(id, std::move(call));
   return id;
@@ -64,10 +68,14 @@ void Loop::Post(Call call) {
 }
 
 void Loop::Quit() {
-  Post([this] { quit_ = true; });
+  Post([this] {
+    thread_.AssertHeld();
+    quit_ = true;
+  });
 }
 
 void Loop::Run() {
+  thread_.AssertHeld();
   std::array<epoll_event, 64> events;
   quit_ = false;
   while (!quit_) {

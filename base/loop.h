@@ -27,13 +27,16 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Loop thread only. A handler may forget its own or any other descriptor. The descriptor stays
-  // the caller's: Forget it before closing it.
+  // The loop's thread only, or before Run. A handler may forget its own or any other descriptor.
+  // The descriptor stays the caller's: Forget it before closing it.
   void Watch(int fd, uint32_t events, OnReady on_ready);
   void Change(int fd, uint32_t events);
   void Forget(int fd);
   TimerId At(TimePoint when, Call call);
-  void Cancel(const TimerId& id) { timers_.erase(id); }
+  void Cancel(const TimerId& id) {
+    thread_.AssertHeld();
+    timers_.erase(id);
+  }
 
   // Any thread.
   void Post(Call call);
@@ -49,18 +52,19 @@ class Loop {
   };
 
   void RunPosted();
-  void RunTimers();
-  int MillisecondsToNext() const;
+  void RunTimers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  int MillisecondsToNext() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
 
   Descriptor epoll_;
   Descriptor wake_;
-  std::unordered_map<int, std::shared_ptr<Watched>> watched_;
+  ThreadRole thread_;  // the one that calls Run; before that, whoever made the loop
+  std::unordered_map<int, std::shared_ptr<Watched>> watched_ ABSL_GUARDED_BY(thread_);
   // May wrap: it tells a descriptor from the one before it of the same number, within what one wait
   // of the loop has returned.
-  uint32_t generation_ = 0;
-  std::map<TimerId, Call> timers_;
-  uint64_t timer_number_ = 0;
-  bool quit_ = false;
+  uint32_t generation_ ABSL_GUARDED_BY(thread_) = 0;
+  std::map<TimerId, Call> timers_ ABSL_GUARDED_BY(thread_);
+  uint64_t timer_number_ ABSL_GUARDED_BY(thread_) = 0;
+  bool quit_ ABSL_GUARDED_BY(thread_) = false;
 
   Mutex mutex_;
   std::vector<Call> posted_ ABSL_GUARDED_BY(mutex_);
