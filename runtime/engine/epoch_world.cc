@@ -1,4 +1,5 @@
 #include "runtime/engine/epoch_world.h"
+#include "runtime/engine/library_term.h"
 
 #include <algorithm>
 #include <chrono>

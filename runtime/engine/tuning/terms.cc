@@ -1,19 +1,13 @@
 #include "runtime/engine/tuning/terms.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/stable_hash.h"
-#include "proto/page/host_page.h"
 #include "proto/wire.h"
-#include "runtime/collective/host/host_collectives.h"
-#include "runtime/engine/agreement/board.h"
-#include "runtime/engine/direct/direct.h"
-#include "runtime/engine/tuning/tuner.h"
 
 namespace hvd {
 namespace {
@@ -81,15 +75,6 @@ std::string DescribeDifferences(const std::vector<Card>& cards, const Topology& 
 }
 
 }  // namespace
-
-Term LibraryTerm() {
-  const std::string layout = absl::StrCat(
-      sizeof(HostPage), " ", sizeof(RankWatch), " ", sizeof(Signature), " ", sizeof(TuneDecision),
-      " ", Board::Bytes(3, 5), " ", HostCollectives::HostRegionBytes(3), " ", Direct::Bytes(3), " ",
-      std::endian::native == std::endian::little ? "little" : "big");
-  return {"libhvd", absl::StrCat(HVD_VERSION, " (layout ", absl::Hex(Hash(layout) >> 32), ")"),
-          "use the same on all hosts"};
-}
 
 Term ProcessSetsTerm(const std::vector<std::vector<int32_t>>& sets) {
   constexpr size_t kMostShown = 60;

@@ -21,9 +21,6 @@ struct Term {
   std::string advice;  // what to do when it differs
 };
 
-// Of the library itself: what it is called, and how it lays out what ranks share. Comes first, for
-// only those who have the same have the same terms.
-Term LibraryTerm();
 // Of hvd_init's process sets.
 Term ProcessSetsTerm(const std::vector<std::vector<int32_t>>& sets);
 

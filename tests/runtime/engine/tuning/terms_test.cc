@@ -1,4 +1,5 @@
 #include "runtime/engine/tuning/terms.h"
+#include "runtime/engine/library_term.h"
 
 #include <catch2/catch.hpp>
 
