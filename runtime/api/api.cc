@@ -1,19 +1,17 @@
 // The C ABI's life: joining and leaving the job, and what it looks like.
 #include <cstddef>
 
+#include "runtime/api/check/struct_sizes.h"
 #include "runtime/api/errors.h"
 #include "runtime/api/process.h"
 
 namespace hvd {
 namespace {
 
-constexpr size_t kFirstInitSize = offsetof(hvd_init_options_t, process_sets);
-
-hvd_status_t ReadInitOptions(const hvd_init_options_t* options, StaticSets* sets) {
-  if (options == nullptr || options->struct_size == kFirstInitSize) return HVD_OK;
-  if (options->struct_size != sizeof(*options)) {
-    return Fail(HVD_ERR_INVALID, "options.struct_size is not what this libhvd knows");
-  }
+hvd_status_t ReadInitOptions(const hvd_init_options_t* given, StaticSets* sets) {
+  hvd_init_options_t known = HVD_INIT_OPTIONS_INIT;
+  if (absl::Status read = CopyKnown("options", given, &known); !read.ok()) return Return(read);
+  const hvd_init_options_t* const options = &known;
   if (options->reserved != 0) return Fail(HVD_ERR_INVALID, "options.reserved is not 0");
   if (options->process_set_count < 0) {
     return Fail(HVD_ERR_INVALID, "options.process_set_count is negative");

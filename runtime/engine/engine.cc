@@ -9,6 +9,7 @@ namespace {
 
 std::vector<int> RanksInJob(const EpochWorld& world) {
   std::vector<int> ranks;
+  ranks.reserve(world.place().local_size);
   for (int local = 0; local < world.place().local_size; ++local) {
     ranks.push_back(world.LocalRankInJob(local));
   }

@@ -6,6 +6,7 @@
 #include "runtime/api/bucket/bucket.h"
 #include "runtime/api/calls.h"
 #include "runtime/api/check/check_tensor.h"
+#include "runtime/api/check/struct_sizes.h"
 #include "runtime/api/process.h"
 #include "runtime/collective/collectives.h"
 
@@ -15,8 +16,6 @@ struct hvd_bucket_t {
 
 namespace hvd {
 namespace {
-
-constexpr size_t kLeastOptions = offsetof(hvd_options_t, process_set);
 
 bool IsDtype(int32_t dtype) { return DtypeBytes(static_cast<hvd_dtype_t>(dtype)) != 0; }
 
@@ -33,15 +32,8 @@ absl::StatusOr<Bucket::Options> MakeOptions(int32_t dtype, const hvd_options_t* 
   }
   Bucket::Options made;
   made.dtype = static_cast<hvd_dtype_t>(dtype);
-  if (options != nullptr) {
-    if (options->struct_size < kLeastOptions || options->struct_size > sizeof(hvd_options_t)) {
-      return absl::InvalidArgumentError("hvd_bucket_create: options.struct_size is " +
-                                        std::to_string(options->struct_size) +
-                                        "; initialise the struct with HVD_OPTIONS_INIT");
-    }
-    std::memcpy(&made.reduction, options, options->struct_size);
-    made.reduction.struct_size = sizeof(hvd_options_t);
-  }
+  absl::Status read = CopyKnown("hvd_bucket_create: options.reduction", options, &made.reduction);
+  if (!read.ok()) return read;
   if (absl::Status told = CheckTelling(made.reduction, false); !told.ok()) return told;
   const char* name = made.reduction.name;
   if (absl::Status named = CheckName(name); !named.ok()) return named;
@@ -90,15 +82,9 @@ hvd_status_t hvd_bucket_create(const int64_t* counts, int32_t count,
       return hvd::Fail(HVD_ERR_INVALID, "hvd_bucket_create: counts must hold `count` numbers");
     }
     hvd_bucket_options_t all = HVD_BUCKET_OPTIONS_INIT;
-    if (options != nullptr) {
-      if (options->struct_size != sizeof(all)) {
-        return hvd::Fail(HVD_ERR_INVALID,
-                         "hvd_bucket_create: options.struct_size is not what this libhvd knows; "
-                         "initialise the struct with HVD_BUCKET_OPTIONS_INIT");
-      }
-      all = *options;
-      if (all.reserved != 0) return hvd::Fail(HVD_ERR_INVALID, "options.reserved must be 0");
-    }
+    const absl::Status read = hvd::CopyKnown("hvd_bucket_create: options", options, &all);
+    if (!read.ok()) return hvd::Return(read);
+    if (all.reserved != 0) return hvd::Fail(HVD_ERR_INVALID, "options.reserved must be 0");
     return hvd::Create({counts, static_cast<size_t>(count)}, all, bucket);
   });
 }

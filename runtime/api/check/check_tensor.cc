@@ -6,23 +6,13 @@
 #include <cstring>
 #include <iterator>
 
+#include "runtime/api/check/struct_sizes.h"
 #include "runtime/collective/collectives.h"
 
 namespace hvd {
 namespace {
 
 constexpr size_t kMaxName = 4095;
-constexpr size_t kOptionsSizes[] = {offsetof(hvd_options_t, prescale),  // of older headers
-                                    offsetof(hvd_options_t, done),
-                                    offsetof(hvd_options_t, result_fn), sizeof(hvd_options_t)};
-
-// A longer struct is from a newer header, whose further fields this library does not know: they
-// must then be zero, which we cannot see, so they are refused.
-absl::Status WrongSize(const char* what, size_t size, size_t known) {
-  return absl::InvalidArgumentError(std::string(what) + ".struct_size is " + std::to_string(size) +
-                                    ", this libhvd knows " + std::to_string(known) +
-                                    "; initialise the struct with its HVD_*_INIT");
-}
 
 absl::Status CheckShape(const hvd_tensor_t& tensor, const char* what) {
   if (tensor.ndim < 0 || tensor.ndim > kMaxDimensions) {
@@ -90,21 +80,12 @@ absl::Status CheckReductionOptions(const hvd_options_t& options, RequestKind kin
 
 absl::Status ReadOptions(const hvd_options_t* given, hvd_options_t* options) {
   *options = HVD_OPTIONS_INIT;
-  if (given == nullptr) return absl::OkStatus();
-  if (std::find(std::begin(kOptionsSizes), std::end(kOptionsSizes), given->struct_size) ==
-      std::end(kOptionsSizes)) {
-    return WrongSize("options", given->struct_size, sizeof(*options));
-  }
-  std::memcpy(options, given, given->struct_size);
-  options->struct_size = sizeof(*options);
-  return absl::OkStatus();
+  return CopyKnown("options", given, options);
 }
 
 absl::Status CheckTensor(const hvd_tensor_t* tensor, const char* what) {
   if (tensor == nullptr) return absl::InvalidArgumentError(std::string(what) + " is NULL");
-  if (tensor->struct_size != sizeof(*tensor)) {
-    return WrongSize(what, tensor->struct_size, sizeof(*tensor));
-  }
+  if (absl::Status fits = CheckSize(what, *tensor); !fits.ok()) return fits;
   if (DtypeBytes(static_cast<hvd_dtype_t>(tensor->dtype)) == 0) {
     return absl::InvalidArgumentError(std::string(what) + " has the unknown dtype " +
                                       std::to_string(tensor->dtype));

@@ -25,6 +25,7 @@ absl::Status AllgatherOnFirstRail(Rails& rails, const GatherArgs& args) {
   if (!done.ok()) return done;
   if (rails.leads()) {
     std::vector<size_t> block_bytes;
+    block_bytes.reserve(rails.hosts());
     for (int h = 0; h < rails.hosts(); ++h) block_bytes.push_back(blocks[h + 1] - blocks[h]);
     done = rails.rail().Allgather(
         {.input = output + before, .output = output, .bytes_by_rank = block_bytes});

@@ -79,7 +79,7 @@ absl::Status AwaitSettled(Waiter* waiter, Transport* transport) {
   if (!settling.ok()) return waiter->EndEpoch(std::string(settling.status().message()));
   if (*settling == nullptr) return absl::OkStatus();
   absl::Status settled;
-  const absl::Status waited = waiter->Until([&] {
+  absl::Status waited = waiter->Until([&] {
     const absl::StatusOr<bool> done = (*settling)->Test();
     settled = done.status();
     return !done.ok() || *done;

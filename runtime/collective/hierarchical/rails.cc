@@ -68,6 +68,7 @@ std::vector<size_t> Rails::BlockBounds(absl::Span<const size_t> by_rank) const {
 absl::Status Rails::Join(std::byte* data, size_t bytes) {
   const std::vector<size_t> bounds = Bounds(bytes);
   std::vector<size_t> slices;
+  slices.reserve(place_.local_size);
   for (int i = 0; i < place_.local_size; ++i) slices.push_back(bounds[i + 1] - bounds[i]);
   return host_->Allgather({data + bounds[place_.local_rank], data, slices});
 }

@@ -73,7 +73,7 @@ absl::Status BatchExecutor::Execute(const AgreedBatch& batch, std::vector<Reques
     Request* const first = batch.requests[run[0]];
     parts_.notes->set_at_work(first != nullptr ? first->local->name : nullptr);
     parts_.notes->BeginRun(batch.entries[run[0]].signature.kind, first, run.size());
-    const absl::Status status = ExecuteRun(batch, run);
+    absl::Status status = ExecuteRun(batch, run);
     parts_.notes->set_at_work(nullptr);
     if (!status.ok() && !IsRefusal(status)) return status;
     parts_.notes->EndRun();

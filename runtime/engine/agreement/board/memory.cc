@@ -27,7 +27,7 @@ void BoardMemory::PlaceSection(const BoardShape& shape, Section* section, Take t
   take(&section->batch_ends, section->first - 1 + count);
   take(&section->outstanding, shape.local_size * count);
   take(&section->entries, count);
-  take(&section->marks, 2 * shape.local_size * count);
+  take(&section->marks, size_t{2} * shape.local_size * count);
   take(&section->rows, shape.world_size * count);
   take(&section->text, kTextBytes * count);
 }
