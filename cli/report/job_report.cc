@@ -136,19 +136,20 @@ absl::Status WriteJobReport(const std::string& directory, const std::string& rep
   for (size_t at = 0; at < report.size();) {
     const ssize_t written = write(file.get(), report.data() + at, report.size() - at);
     if (written <= 0) {
-      const absl::Status failure = Failure("write in", directory);
+      absl::Status failure = Failure("write in", directory);
       unlinkat(place.get(), name.c_str(), 0);
       return failure;
     }
     at += written;
   }
   if (renameat(place.get(), name.c_str(), place.get(), "job.json") == 0) return absl::OkStatus();
-  const absl::Status failure = Failure("replace job.json in", directory);
+  absl::Status failure = Failure("replace job.json in", directory);
   unlinkat(place.get(), name.c_str(), 0);
   return failure;
 }
 
-absl::Status WriteJobReportWithin(double seconds, std::string directory, std::string report) {
+absl::Status WriteJobReportWithin(double seconds, const std::string& directory,
+                                  std::string report) {
   auto promise = std::make_shared<std::promise<absl::Status>>();
   std::future<absl::Status> written = promise->get_future();
   std::thread([promise, directory, report = std::move(report)] {

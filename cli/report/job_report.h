@@ -14,6 +14,6 @@ std::string RenderJobReport(const JobFacts& facts, const Verdict& verdict);
 absl::Status WriteJobReport(const std::string& directory, const std::string& report);
 // The same on a thread, for which it waits at most `seconds`: a hung file system must not hold up
 // the verdict. The thread may still hang when this returns.
-absl::Status WriteJobReportWithin(double seconds, std::string directory, std::string report);
+absl::Status WriteJobReportWithin(double seconds, const std::string& directory, std::string report);
 
 }  // namespace hvd

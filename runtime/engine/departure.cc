@@ -16,7 +16,7 @@ constexpr char kLeaveName[] = "\x01shutdown";  // as kOwnName
 // What it has submitted before goes on; nothing more comes until the join has returned.
 absl::Status Departure::Refuse(const Request& request) const {
   // The others know already that nothing more comes.
-  if (joining_ == nullptr) return leaving_ ? absl::AbortedError(kHasLeft) : absl::OkStatus();
+  if (joining_ == nullptr) return absl::AbortedError(kHasLeft);
   if (request.signature.kind == RequestKind::kJoin) {
     return absl::FailedPreconditionError("this rank has joined already; its join has not returned");
   }
@@ -39,8 +39,7 @@ absl::Status Departure::Join(LocalName* name) {
   return absl::OkStatus();
 }
 
-void Departure::Ended(const Request& request) {
-  if (!is_away()) return;
+void Departure::EndedAway(const Request& request) {
   const LocalName* name = request.local;
   if (name != nullptr && name->direct.marked) parts_.board->GiveUp(*name->name);
   if (&request != joining_) return;

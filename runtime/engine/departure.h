@@ -38,14 +38,16 @@ class Departure {
     return joining_ != nullptr || leaving_;
   }
   bool has_joined() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return joining_ != nullptr; }
-  // Why nothing is submitted now; OK when something may be.
+  // Why an away rank submits nothing.
   absl::Status Refuse(const Request& request) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
   // Marks the join that is pending under `name`.
   absl::Status Join(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   // One is over that was pending when this rank joined or left, or the join itself: then a new
   // round of direct marks and of unnamed calls begins.
-  void Ended(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  void Ended(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    if (is_away()) EndedAway(request);
+  }
 
   // The leave's request, to be submitted once; null: it has been.
   Request* BeginLeave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
@@ -62,6 +64,7 @@ class Departure {
   }
 
  private:
+  void EndedAway(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   void NoteLeft() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
   const DepartureParts parts_;

@@ -147,7 +147,7 @@ bool Engine::BeginRun(Request* request, ExecutorRole::Lock* lock) {
   }
   if (outcome.kind == DirectWay::Outcome::Kind::kEpochEnds) {
     const ExecutorRole::Term term(&role_, lock);
-    executor_.EndEpoch(outcome.status);
+    executor_.EndEpoch(direct_.fault());
   }
   return outcome.kind != DirectWay::Outcome::Kind::kNothing;
 }

@@ -121,7 +121,7 @@ bool Executor::StepDirect() {
       FallBack(outcome.name);
       return true;
     case DirectWay::Outcome::Kind::kEpochEnds:
-      EndEpoch(outcome.status);
+      EndEpoch(parts_.direct->fault());
       return true;
   }
   return false;

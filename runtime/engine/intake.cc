@@ -73,7 +73,7 @@ void Intake::UndoComes() {
 
 absl::Status Intake::Enter(Request* request, bool caller_waits) {
   PendingRequests& pending = *parts_.pending;
-  if (absl::Status refused = parts_.departure->Refuse(*request); !refused.ok()) return refused;
+  if (parts_.departure->is_away()) return parts_.departure->Refuse(*request);
   if (IsPair(request->signature.kind)) return EnterPair(request);
   LocalName* name = pending.names().FindFor(*request);
   request->local = name;

@@ -16,17 +16,6 @@ Request* PendingRequests::TakeDeferred() {
   return request->local->pending = request;
 }
 
-void PendingRequests::Remove(Request* request) {
-  if (request->local != nullptr) request->local->pending = nullptr;
-  AddCount(-1);
-  for (Drain* drain : drains_) drain->left_ -= request->sequence <= drain->last_ ? 1 : 0;
-}
-
-void PendingRequests::End(Request* request) {
-  if (request->observer != nullptr) request->next_ended = std::exchange(ended_, request);
-  request->done.store(true, std::memory_order_release);
-}
-
 void PendingRequests::EndAll(const absl::Status& why, const std::vector<Request*>& others) {
   if (broken_.ok()) broken_ = why;
   const auto end = [this](Request* request) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <deque>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -17,6 +18,17 @@ namespace hvd {
 
 class PendingRequests {
  public:
+  // Somebody waits until all that is pending now is over.
+  class Drain {
+   public:
+    bool over() const { return left_.load(std::memory_order_acquire) <= 0; }  // any thread
+
+   private:
+    friend class PendingRequests;
+    uint64_t last_ = 0;  // of the submissions that count
+    std::atomic<int> left_{0};
+  };
+
   Names& names() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return names_; }
   // The first error; sticks. Until then OK.
   const absl::Status& broken() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return broken_; }
@@ -41,10 +53,17 @@ class PendingRequests {
   Request* TakeDeferred() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
   // It is over: no more pending.
-  void Remove(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  void Remove(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    if (request->local != nullptr) request->local->pending = nullptr;
+    AddCount(-1);
+    for (Drain* drain : drains_) drain->left_ -= request->sequence <= drain->last_ ? 1 : 0;
+  }
   // The end of every request that was submitted, with its status set. Then TakeEnded: whoever waits
   // may free it, but for those whose observers are still to be told.
-  void End(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  void End(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    if (request->observer != nullptr) request->next_ended = std::exchange(ended_, request);
+    request->done.store(true, std::memory_order_release);
+  }
   // All of them, and `others`, which only their own way knew. `why`: unless there was an error
   // before.
   void EndAll(const absl::Status& why, const std::vector<Request*>& others)
@@ -57,16 +76,6 @@ class PendingRequests {
   void HasTold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { --telling_; }
   bool is_telling() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return telling_ > 0; }
 
-  // Somebody waits until all that is pending now is over.
-  class Drain {
-   public:
-    bool over() const { return left_.load(std::memory_order_acquire) <= 0; }  // any thread
-
-   private:
-    friend class PendingRequests;
-    uint64_t last_ = 0;  // of the submissions that count
-    std::atomic<int> left_{0};
-  };
   void BeginDrain(Drain* drain) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   void EndDrain(Drain* drain) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 

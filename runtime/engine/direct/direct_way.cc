@@ -82,10 +82,6 @@ void DirectWay::GiveUpIdle(uint64_t distance, uint64_t submissions) {
   oldest_use_ = oldest;
 }
 
-void DirectWay::MakeRoom() {
-  if (marked_.size() == marked_.capacity()) marked_.reserve(2 * marked_.size() + 16);
-}
-
 // A rank that cannot go directly says so there all the same: others may wait for its mark.
 bool DirectWay::Mark(LocalName* name) {
   Direct& direct = *parts_.direct;
@@ -162,8 +158,8 @@ DirectWay::Outcome DirectWay::Step() {
 DirectWay::Outcome DirectWay::Run(LocalName* name) {
   Request* request = name->pending;
   const int64_t begin_ns = parts_.notes->timeline().Stamp();
-  absl::Status ran = ExecuteDirect(*parts_.direct, name->direct.ticket, request);
-  if (!ran.ok()) return {Outcome::Kind::kEpochEnds, name, std::move(ran)};
+  fault_ = ExecuteDirect(*parts_.direct, name->direct.ticket, request);
+  if (!fault_.ok()) return {Outcome::Kind::kEpochEnds, name};
   parts_.direct->OwnNext(name->direct.ticket, name->direct.word);
   parts_.notes->RanDirectly(*request, begin_ns);
   return {Outcome::Kind::kFinished, name};
@@ -174,9 +170,9 @@ DirectWay::Outcome DirectWay::WorkInPlace(LocalName* name) {
   const Timeline& timeline = parts_.notes->timeline();
   if (timeline.on()) name->direct.begin_ns = Timeline::Now();
   parts_.notes->set_at_work(name->name);
-  absl::Status worked = in_place_.Work(*name);
+  fault_ = in_place_.Work(*name);
   parts_.notes->set_at_work(nullptr);
-  if (!worked.ok()) return {Outcome::Kind::kEpochEnds, name, std::move(worked)};
+  if (!fault_.ok()) return {Outcome::Kind::kEpochEnds, name};
   name->direct.worked = true;
   parts_.direct->PublishDone(name->direct.ticket);
   parts_.waiter->Ring();

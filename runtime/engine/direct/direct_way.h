@@ -44,7 +44,9 @@ class DirectWay {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
   // For what a mark needs once it is published: afterwards nothing is thrown.
-  void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    if (marked_.size() == marked_.capacity()) marked_.reserve(2 * marked_.size() + 16);
+  }
   // Marks the pending request. False: it goes by the board, and the others can see that.
   bool Mark(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
@@ -68,11 +70,11 @@ class DirectWay {
       kWorked,     // this rank has done its part; the others' is still missing
       kFinished,   // the request is over, with its status
       kFellBack,   // not all can go directly: this rank must mark it on the board like them
-      kEpochEnds,  // `status` says why: the others count on what this rank cannot do
+      kEpochEnds,  // fault() says why: the others count on what this rank cannot do
     } kind = Kind::kNothing;
     LocalName* name = nullptr;
-    absl::Status status = {};
   };
+  const absl::Status& fault() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) { return fault_; }
   Outcome Step() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 
   // A small request of a thread that waits for it and for nothing else, in an engine that has
@@ -109,6 +111,7 @@ class DirectWay {
   std::vector<LocalName*> marked_ ABSL_GUARDED_BY(kEngineLock);  // new ones
   std::atomic<size_t> marked_count_{0};                          // written under the lock
   std::vector<LocalName*> watched_ ABSL_GUARDED_BY(kExecutor);
+  absl::Status fault_ ABSL_GUARDED_BY(kExecutor);
 };
 
 }  // namespace hvd

@@ -68,17 +68,6 @@ void WorkNotes::PairComes(const Request& request, int peer, int pending) {
   SetPending(pending + 1);
 }
 
-void WorkNotes::SetPending(int pending) {
-  activity_.pending.store(static_cast<uint64_t>(pending), std::memory_order_relaxed);
-}
-
-void WorkNotes::Ended(int pending, int callers) {
-  activity_.calls.store(activity_.calls.load(std::memory_order_relaxed) + 1,
-                        std::memory_order_relaxed);
-  SetPending(pending);
-  SetCallers(callers);
-}
-
 void WorkNotes::BeginRun(RequestKind kind, const Request* first, size_t tensors) {
   NotedRun& noted = noted_run_;
   const LocalName* name = first != nullptr ? first->local : nullptr;

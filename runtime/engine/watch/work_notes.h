@@ -34,8 +34,15 @@ class WorkNotes {
   void Comes(const Request& request, int pending) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   void PairComes(const Request& request, int peer, int pending)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  void SetPending(int pending) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  void Ended(int pending, int callers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  void SetPending(int pending) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    activity_.pending.store(static_cast<uint64_t>(pending), std::memory_order_relaxed);
+  }
+  void Ended(int pending, int callers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    activity_.calls.store(activity_.calls.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
+    SetPending(pending);
+    SetCallers(callers);
+  }
   // Any thread. A rank that waits in the program's call is in it, one that only has something under
   // way is not.
   void SetCallers(int callers) {
