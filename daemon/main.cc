@@ -26,13 +26,13 @@
 #include "daemon/link_a/channel.h"
 #include "daemon/link_a/service.h"
 #include "daemon/shim/shim_start.h"
+#include "proto/exit_code.h"
 #include "proto/hello.h"
 
 namespace hvd {
 namespace {
 
 constexpr int kUsage = 2;
-constexpr int kFailure = 125;
 constexpr rlim_t kLeastFiles = 64;  // its own; gRPC aborts where it gets none. A rank's come on top
 
 constexpr absl::string_view kHelp =
@@ -107,13 +107,13 @@ int OpenSignals() {
   }
   if (what == nullptr) std::abort();
   fputs(what, stderr);
-  _exit(kFailure);
+  _exit(kExitLauncher);
 }
 
 int Serve(const Arguments& arguments) {
   if (HasBorrowedRights()) {
     fprintf(stderr, "hvdd: it %s\n", kBorrowedRightsWords);
-    return kFailure;
+    return kExitLauncher;
   }
   std::set_terminate(EndForWant);
   signal(SIGPIPE, SIG_IGN);
@@ -125,7 +125,7 @@ int Serve(const Arguments& arguments) {
   if (files < kLeastFiles) {
     fprintf(stderr, "hvdd: this host lets it open only %llu files, and it needs %llu\n",
             static_cast<unsigned long long>(files), static_cast<unsigned long long>(kLeastFiles));
-    return kFailure;
+    return kExitLauncher;
   }
   syscall(SYS_close_range, 3, ~0U, 0);  // whatever the starter forgot
   // First of all, while this process has one thread and no gRPC.
@@ -135,7 +135,7 @@ int Serve(const Arguments& arguments) {
       TakeConnection(FormatHello(arguments.marker, {kLinkAProtocol, HVD_VERSION, HostIdentity()}));
   if (!connection.ok()) {
     fprintf(stderr, "hvdd: %s\n", std::string(connection.status().message()).c_str());
-    return kFailure;
+    return kExitLauncher;
   }
   LinkA link;
   Daemon daemon(std::move(shim), [&link](const v1::Event& event) { link.Emit(event); });

@@ -9,7 +9,7 @@
 namespace hvd {
 
 // Raised when the two sides of a link can no longer understand each other.
-inline constexpr uint32_t kLinkAProtocol = 3;
+inline constexpr uint32_t kLinkAProtocol = 4;
 inline constexpr uint32_t kLinkBProtocol = 4;
 
 // The daemon's first line on stdout, before gRPC: "<marker> <protocol> <version>[ <host>]\n". The

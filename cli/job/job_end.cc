@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/job/job_state.h"
 #include "cli/report/verdict_text.h"
+#include "proto/exit_code.h"
 
 namespace hvd {
 namespace {
@@ -129,7 +130,7 @@ void JobState::Tick(double now) {
     for (size_t host = 0; host < facts_.hosts.size(); ++host) {
       if (facts_.hosts[host].phase != HostFact::kGreeted || !launch_sent_) continue;
       HostFact fault;
-      fault.fault_code = 125;
+      fault.fault_code = kExitLauncher;
       fault.cause = absl::StrFormat("hvdd did not start the ranks within --start-timeout %g s",
                                     policy_.start_timeout_s);
       fault.remedy = "is a file system or the machine stuck there?";

@@ -6,6 +6,7 @@
 #include "absl/strings/strip.h"
 #include "base/printable.h"
 #include "cli/report/verdict_text.h"
+#include "proto/exit_code.h"
 
 namespace hvd {
 namespace {
@@ -61,7 +62,7 @@ void JobState::HostLost(int host, const std::string& cause, double now) {
   if (fact.phase == HostFact::kGone) return;
   fact.phase = HostFact::kGone;
   fact.fault = HostFact::kLost;
-  fact.fault_code = 125;
+  fact.fault_code = kExitLauncher;
   fact.cause = cause;
   fact.fault_s = Since(now);
   fact.fault_late = stopping_ && host != broke_host_;
@@ -176,7 +177,7 @@ void JobState::OnLaunchFailed(int host, const v1::LaunchFailed& failed, double n
       std::any_of(facts_.ranks.begin() + first, facts_.ranks.begin() + end,
                   [](const RankFact& rank) { return rank.phase == RankFact::kRunning; });
   fact.fault = running ? HostFact::kLost : HostFact::kLaunchFailed;
-  fact.fault_code = failed.exit_code() != 0 ? failed.exit_code() : 125;
+  fact.fault_code = failed.exit_code() != 0 ? failed.exit_code() : kExitLauncher;
   const std::string prefix = absl::StrCat(facts_.topology.hosts()[host].name, ": ");
   fact.cause = Printable(std::string(absl::StripPrefix(failed.message(), prefix)));
   detail_known_[host] = true;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/job/epochs.h"
+#include "cli/job/job_rendezvous.h"
 #include "cli/job/stall_book.h"
 #include "cli/reach/ssh_failure.h"
 #include "cli/report/verdict.h"
@@ -115,7 +115,7 @@ class JobState {
 
   const JobPolicy policy_;
   JobFacts facts_;
-  EpochBook epochs_;
+  JobRendezvous epochs_;
   StallBook stalls_;
   double stall_deadline_ = 0;     // for the hosts' answers
   bool stall_due_again_ = false;  // another host has noticed one meanwhile

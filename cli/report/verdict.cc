@@ -92,14 +92,14 @@ int EndingCode(Ending ending) {
       return 128 + SIGPIPE;
     case Ending::kTimedOut:
     case Ending::kStalled:
-      return 124;
+      return kExitTimeout;
     case Ending::kNotJoined:
     case Ending::kConsoleLost:
     case Ending::kSpawnerLost:
     case Ending::kPaused:
-      return 125;
+      return kExitLauncher;
   }
-  return 125;
+  return kExitLauncher;
 }
 
 }  // namespace

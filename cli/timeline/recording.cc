@@ -87,7 +87,7 @@ void DriverTimeline::Take(int host, v1::OutputChunk* chunk) {
     from.early += chunk->data();
   }
   if (chunk->end()) from.ended = true;
-  if (chunk->end() || chunk->skipped_lines() != 0) from.marked = true;
+  if (chunk->end() || chunk->recording_ended()) from.marked = true;
   EndIfAllMarked();
 }
 

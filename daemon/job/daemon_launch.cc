@@ -17,6 +17,7 @@
 #include "daemon/job/daemon.h"
 #include "daemon/job/nvml.h"
 #include "daemon/shim/remedy.h"
+#include "proto/exit_code.h"
 #include "proto/hello.h"
 
 namespace hvd {
@@ -100,10 +101,11 @@ uint64_t InodeOf(int fd) {
 }  // namespace
 
 void Daemon::Launch(const v1::Launch& launch) {
-  if (plan_.has_value()) return FailLaunch(125, "this daemon has launched its job already");
-  if (!no_shim_.ok()) return FailLaunch(125, std::string(no_shim_.message()));
+  if (plan_.has_value())
+    return FailLaunch(kExitLauncher, "this daemon has launched its job already");
+  if (!no_shim_.ok()) return FailLaunch(kExitLauncher, std::string(no_shim_.message()));
   absl::StatusOr<LaunchPlan> plan = PlanLaunch(launch);
-  if (!plan.ok()) return FailLaunch(125, std::string(plan.status().message()));
+  if (!plan.ok()) return FailLaunch(kExitLauncher, std::string(plan.status().message()));
   job_ = launch.job();
   plan_ = *std::move(plan);
   first_rank_ = plan_->first_rank;
@@ -118,7 +120,7 @@ void Daemon::Launch(const v1::Launch& launch) {
   StartLinks(launch);
   const absl::Status started = StartRanks(launch);
   if (!started.ok()) {
-    FailLaunch(125, absl::StrCat(plan_->host_name, ": ", started.message()));
+    FailLaunch(kExitLauncher, absl::StrCat(plan_->host_name, ": ", started.message()));
     BeginStop(true, std::string(started.message()));
   }
 }
@@ -140,8 +142,7 @@ void Daemon::StartLinks(const v1::Launch& launch) {
   const int stream = OutputQueue::TimelineStream(plan_->local_size);
   options.trace_room = [this, stream] { return output_.Room(stream); };
   options.on_trace = [this, stream](const std::string& frames) { output_.Push(stream, frames); };
-  // Recording's end travels as a left-out line would: behind what is queued now.
-  options.on_trace_off = [this, stream] { output_.Skip(stream, 1); };
+  options.on_trace_off = [this, stream] { output_.EndRecording(stream); };
   options.on_trace_end = [this, stream] { output_.PushEnd(stream); };
   links_ = std::make_unique<LinkServer>(std::move(options));
 }
@@ -177,7 +178,7 @@ absl::Status Daemon::StartRanks(const v1::Launch& launch) {
     if (started.ok()) continue;
     // The table must close: those that were never asked for end here.
     for (int never = rank; never < plan_->local_size; ++never) {
-      table_->NeverStarted(never, 125, std::string(started.message()));
+      table_->NeverStarted(never, kExitLauncher, std::string(started.message()));
       OnEnded({.rank = never, .never_started = true});
     }
     return started;

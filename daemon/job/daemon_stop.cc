@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/job/daemon.h"
+#include "proto/exit_code.h"
 
 namespace hvd {
 namespace {
@@ -22,7 +23,7 @@ void Daemon::Leave(std::string why) {
     if (std::exchange(leaving_, true)) return LoseDriver(why);
     // Not when every rank has ended: then nobody loses anything.
     const bool needed = !plan_.has_value() || ends_told_ < plan_->local_size;
-    needed ? FailLaunch(125, why) : Notify(why);
+    needed ? FailLaunch(kExitLauncher, why) : Notify(why);
     if (plan_.has_value() && !stopped_told_) BeginStop(false, why);
     MaybeExit();
   });
@@ -59,7 +60,7 @@ void Daemon::OnShimLost(const std::string& how) {
   const std::string cause =
       absl::StrCat(plan_->host_name, ": ", no_shim_.message(), "; its workers are ended");
   links_->Stop(cause);
-  FailLaunch(125, cause);
+  FailLaunch(kExitLauncher, cause);
   const int left = supervisor_->Sweep(mark());
   for (int rank = 0; rank < plan_->local_size; ++rank) {
     if (table_->ended(rank)) continue;

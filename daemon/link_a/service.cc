@@ -103,6 +103,7 @@ class LinkA::Inside {
       chunk.set_is_stderr(!is_timeline && piece.stream % 2 == 1);
       chunk.set_data(std::move(piece.data));
       chunk.set_skipped_lines(piece.skipped_lines);
+      chunk.set_recording_ended(piece.recording_ended);
       chunk.set_end(piece.end);
       if (!output_.WriteThrough(chunk)) return;
     }

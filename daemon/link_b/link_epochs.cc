@@ -1,4 +1,4 @@
-// The part of LinkServer that carries out what the EpochBook decides.
+// The part of LinkServer that carries out what the HostRendezvous decides.
 #include <sys/epoll.h>
 
 #include <utility>

@@ -14,8 +14,8 @@
 
 #include "base/loop.h"
 #include "daemon/link_b/arena_box.h"
-#include "daemon/link_b/epoch_book.h"
 #include "daemon/link_b/epoch_memory.h"
+#include "daemon/link_b/host_rendezvous.h"
 #include "daemon/link_b/link_peer.h"
 #include "daemon/link_b/store_relay.h"
 #include "daemon/watch/progress_watch.h"
@@ -113,7 +113,7 @@ class LinkServer {
   void Welcome(LinkPeer* peer);
   void Refuse(LinkPeer* peer, const std::string& message);
 
-  // What the EpochBook decides (link_epochs.cc).
+  // What the HostRendezvous decides (link_epochs.cc).
   void Carry(const EpochActions& actions);
   void TellLeft(const EpochAction& action);
   void Create(const EpochAction& action);
@@ -151,7 +151,7 @@ class LinkServer {
 
   LinkServerOptions options_;
   Loop loop_;
-  EpochBook book_;
+  HostRendezvous book_;
   std::vector<Rank> ranks_;
   std::map<int, std::unique_ptr<LinkPeer>> peers_;  // by descriptor
   // Those of them that speak for no rank yet, the oldest first, and until when they may be silent.

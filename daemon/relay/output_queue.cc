@@ -27,7 +27,14 @@ void OutputQueue::Push(int stream, std::string_view data) {
 void OutputQueue::Skip(int stream, uint64_t lines) {
   const MutexLock lock(&mutex_);
   streams_[stream].skipped_lines += lines;
-  streams_[stream].skipped_at = streams_[stream].data.size();
+  streams_[stream].marked_at = streams_[stream].data.size();
+  changed_.NotifyAll();
+}
+
+void OutputQueue::EndRecording(int stream) {
+  const MutexLock lock(&mutex_);
+  streams_[stream].recording_ended = true;
+  streams_[stream].marked_at = streams_[stream].data.size();
   changed_.NotifyAll();
 }
 
@@ -69,13 +76,16 @@ int OutputQueue::NextToSend() const {
 bool OutputQueue::Cut(int index, OutputPiece* piece) {
   Stream& stream = streams_[index];
   turn_ = index + 1;
-  const size_t whole = stream.skipped_lines != 0 ? stream.skipped_at : stream.data.size();
+  const size_t whole = stream.marked() ? stream.marked_at : stream.data.size();
   const size_t size = std::min(whole, static_cast<size_t>(window_.Piece()));
-  *piece = {index, stream.data.substr(0, size), 0, false};
+  *piece = {index, stream.data.substr(0, size)};
   stream.data.erase(0, size);
   window_.Sent(size, CreditWindow::Clock::now());
-  stream.skipped_at -= std::min(size, stream.skipped_at);
-  if (stream.skipped_at == 0) piece->skipped_lines = std::exchange(stream.skipped_lines, 0);
+  stream.marked_at -= std::min(size, stream.marked_at);
+  if (stream.marked_at == 0) {
+    piece->skipped_lines = std::exchange(stream.skipped_lines, 0);
+    piece->recording_ended = std::exchange(stream.recording_ended, false);
+  }
   if (stream.data.empty() && stream.ended) piece->end = stream.end_sent = true;
   return stream.data.size() <= kRoom / 2 && std::exchange(stream.wants_room, false);
 }

@@ -17,7 +17,8 @@ namespace hvd {
 struct OutputPiece {
   int stream = 0;  // index: 2 * local rank, + 1 for stderr; or TimelineStream
   std::string data;
-  uint64_t skipped_lines = 0;  // left out behind `data`
+  uint64_t skipped_lines = 0;    // left out behind `data`
+  bool recording_ended = false;  // behind `data`
   bool end = false;
 };
 
@@ -36,6 +37,8 @@ class OutputQueue {
   void Push(int stream, std::string_view data);
   // `lines` lines were left out behind what is queued now.
   void Skip(int stream, uint64_t lines);
+  // The recording of the timeline has ended behind what is queued now.
+  void EndRecording(int stream);
   void PushEnd(int stream);
 
   // Waits for something to send and credit for it. False: closed.
@@ -48,11 +51,13 @@ class OutputQueue {
   struct Stream {
     std::string data;
     uint64_t skipped_lines = 0;
-    size_t skipped_at = 0;  // bytes of `data` before them
+    bool recording_ended = false;
+    size_t marked_at = 0;  // bytes of `data` before either of them
     bool ended = false;
     bool end_sent = false;
     bool wants_room = false;
-    bool has_work() const { return !data.empty() || skipped_lines != 0 || (ended && !end_sent); }
+    bool marked() const { return skipped_lines != 0 || recording_ended; }
+    bool has_work() const { return !data.empty() || marked() || (ended && !end_sent); }
   };
 
   int NextWithWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "daemon/shim/remedy.h"
 #include "daemon/shim/spawn.h"
+#include "proto/exit_code.h"
 
 namespace hvd {
 namespace {
@@ -120,7 +121,7 @@ std::string DescribeExecFailure(const ExecFailure& failure, const SpawnOrder& or
 }
 
 int ExecFailureCode(const ExecFailure& failure) {
-  if (failure.step != Step::kCommand) return 125;
+  if (failure.step != Step::kCommand) return kExitLauncher;
   return failure.error == ENOENT || failure.error == ENOTDIR ? 127 : 126;
 }
 

@@ -33,6 +33,22 @@ TEST_CASE("what is pushed comes out in order, then the end") {
   CHECK(skipped == 0);
 }
 
+TEST_CASE("the end of recording is told behind what was recorded, and once") {
+  OutputQueue queue;
+  queue.Begin(1, [](int) {});
+  queue.Push(0, "frames");
+  queue.EndRecording(0);
+  queue.Push(0, "more");
+  OutputPiece piece;
+  REQUIRE(queue.Take(&piece));
+  CHECK(piece.data == "frames");
+  CHECK(piece.recording_ended);
+  CHECK(piece.skipped_lines == 0);
+  REQUIRE(queue.Take(&piece));
+  CHECK(piece.data == "more");
+  CHECK_FALSE(piece.recording_ended);
+}
+
 TEST_CASE("left-out lines are told where they were") {
   OutputQueue queue;
   queue.Begin(2, [](int) {});

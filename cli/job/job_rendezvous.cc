@@ -1,4 +1,4 @@
-#include "cli/job/epochs.h"
+#include "cli/job/job_rendezvous.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace hvd {
 
-void EpochBook::Joined(int rank, uint64_t epoch, double now) {
+void JobRendezvous::Joined(int rank, uint64_t epoch, double now) {
   if (epoch <= latest_[rank]) return;
   const uint64_t before = std::exchange(latest_[rank], epoch);
   if (!WaitedIn(before)) gathering_.erase(before);
@@ -19,12 +19,12 @@ void EpochBook::Joined(int rank, uint64_t epoch, double now) {
   gathering.joined.insert(rank);
 }
 
-bool EpochBook::WaitedIn(uint64_t epoch) const {
+bool JobRendezvous::WaitedIn(uint64_t epoch) const {
   return std::any_of(latest_.begin(), latest_.end(),
                      [epoch](const auto& entry) { return entry.second == epoch; });
 }
 
-std::optional<v1::EpochTable> EpochBook::Collect(int host, const v1::HostAddresses& addresses) {
+std::optional<v1::EpochTable> JobRendezvous::Collect(int host, const v1::HostAddresses& addresses) {
   Gathering& epoch = gathering_[addresses.epoch()];
   newest_ = std::max(newest_, addresses.epoch());
   if (!epoch.addresses.emplace(host, addresses).second) return std::nullopt;
@@ -37,7 +37,7 @@ std::optional<v1::EpochTable> EpochBook::Collect(int host, const v1::HostAddress
   return table;
 }
 
-bool EpochBook::Ready(int host, uint64_t epoch) {
+bool JobRendezvous::Ready(int host, uint64_t epoch) {
   const auto found = gathering_.find(epoch);
   if (found == gathering_.end()) return false;
   found->second.ready.insert(host);
@@ -46,7 +46,7 @@ bool EpochBook::Ready(int host, uint64_t epoch) {
   return true;
 }
 
-std::vector<uint64_t> EpochBook::WaitingFor(int rank) const {
+std::vector<uint64_t> JobRendezvous::WaitingFor(int rank) const {
   const auto found = latest_.find(rank);
   const uint64_t latest = found == latest_.end() ? 0 : found->second;
   std::vector<uint64_t> numbers;
@@ -56,14 +56,14 @@ std::vector<uint64_t> EpochBook::WaitingFor(int rank) const {
   return numbers;
 }
 
-double EpochBook::waiting_since() const {
+double JobRendezvous::waiting_since() const {
   const auto first = gathering_.find(1);
   if (first == gathering_.end() || newest_ > 1) return 0;
   const bool complete = static_cast<int>(first->second.joined.size()) == topology_->size();
   return complete ? 0 : first->second.since;
 }
 
-std::string EpochBook::Missing() const {
+std::string JobRendezvous::Missing() const {
   const auto first = gathering_.find(1);
   if (first == gathering_.end()) return "";
   std::vector<std::string> hosts;

@@ -14,7 +14,7 @@ struct EpochAction {
   enum class Kind {
     kCreate,     // make the epoch's memory, `bytes` large
     kStart,      // tell `rank`: here it is
-    kAddresses,  // up: all addresses of the host (EpochBook::addresses)
+    kAddresses,  // up: all addresses of the host (HostRendezvous::addresses)
     kTable,      // tell `rank` the table that came
     kReady,      // up: all of the host are ready
     kGo,         // tell `rank`
@@ -31,10 +31,10 @@ struct EpochAction {
 };
 using EpochActions = std::vector<EpochAction>;
 
-class EpochBook {
+class HostRendezvous {
  public:
   // `first_rank`: global number of local rank 0, for messages.
-  EpochBook(int local_size, int first_rank);
+  HostRendezvous(int local_size, int first_rank);
 
   EpochActions Join(int rank, uint64_t after_epoch, uint64_t bytes);
   EpochActions Address(int rank, uint64_t epoch, std::string address);

@@ -1,4 +1,4 @@
-#include "daemon/link_b/epoch_book.h"
+#include "daemon/link_b/host_rendezvous.h"
 
 #include <catch2/catch.hpp>
 
@@ -21,8 +21,8 @@ std::string Words(const EpochActions& actions) {
 }
 
 // Two ranks through to the running epoch.
-EpochBook Running(uint64_t epoch = 1) {
-  EpochBook book(2, 4);
+HostRendezvous Running(uint64_t epoch = 1) {
+  HostRendezvous book(2, 4);
   for (int rank : {0, 1}) book.Join(rank, epoch - 1, 8192);
   for (int rank : {0, 1}) book.Address(rank, epoch, "a");
   book.TableCame(epoch);
@@ -32,7 +32,7 @@ EpochBook Running(uint64_t epoch = 1) {
 }
 
 TEST_CASE("an epoch from join to leave") {
-  EpochBook book(2, 0);
+  HostRendezvous book(2, 0);
   CHECK(Words(book.Join(1, 0, 8192)) == "create start1");
   CHECK(Words(book.Join(0, 0, 8192)) == "start0");
   CHECK(Words(book.Address(0, 1, "zero")) == "");
@@ -50,7 +50,7 @@ TEST_CASE("an epoch from join to leave") {
 }
 
 TEST_CASE("an early rank joins the next epoch while others are still in this one") {
-  EpochBook book = Running();
+  HostRendezvous book = Running();
   CHECK(Words(book.Leave(0, 1)) == "left0");
   CHECK(Words(book.Join(0, 1, 8192)) == "create start0");
   CHECK(Words(book.Leave(1, 1)) == "left1 dispose");
@@ -58,7 +58,7 @@ TEST_CASE("an early rank joins the next epoch while others are still in this one
 }
 
 TEST_CASE("a process that starts anew in the same rank gets the rank's next epoch") {
-  EpochBook book = Running();
+  HostRendezvous book = Running();
   book.Leave(0, 1);
   book.Leave(1, 1);
   const EpochActions actions = book.Join(0, 0, 8192);
@@ -67,7 +67,7 @@ TEST_CASE("a process that starts anew in the same rank gets the rank's next epoc
 }
 
 TEST_CASE("who waits for an epoch that is not to be is refused, and so is who comes later") {
-  EpochBook book(3, 0);
+  HostRendezvous book(3, 0);
   book.Join(0, 0, 8192);
   book.Gone(2, "rank 2 exited with code 0 before hvd's init");
   CHECK(book.refused(0));
@@ -78,7 +78,7 @@ TEST_CASE("who waits for an epoch that is not to be is refused, and so is who co
 }
 
 TEST_CASE("an aborted epoch refuses a rank once, and its next hvd_init is for the next epoch") {
-  EpochBook book(2, 0);
+  HostRendezvous book(2, 0);
   book.Join(0, 0, 8192);
   CHECK(Words(book.Abort(1, "rank 7 left before the epoch began")) == "abort refuse0");
   CHECK(Words(book.Join(1, 0, 8192)) == "refuse1");
@@ -91,7 +91,7 @@ TEST_CASE("an aborted epoch refuses a rank once, and its next hvd_init is for th
 }
 
 TEST_CASE("whoever abandons its aborted epoch keeps nobody from the next") {
-  EpochBook book = Running();
+  HostRendezvous book = Running();
   CHECK(Words(book.Abandon(0)) == "");  // it lives
   book.Abort(1, "rank 9 died");
   CHECK(Words(book.Abandon(0)) == "");
@@ -102,7 +102,7 @@ TEST_CASE("whoever abandons its aborted epoch keeps nobody from the next") {
 }
 
 TEST_CASE("a death inside a running epoch aborts it with its cause") {
-  EpochBook book = Running();
+  HostRendezvous book = Running();
   const EpochActions actions = book.Gone(1, "rank 5 died");
   REQUIRE(Words(actions) == "abort");
   CHECK(actions[0].text == "rank 5 died");
@@ -112,7 +112,7 @@ TEST_CASE("a death inside a running epoch aborts it with its cause") {
 }
 
 TEST_CASE("a death before its join frees those who wait, and those who come later") {
-  EpochBook book(3, 0);
+  HostRendezvous book(3, 0);
   book.Join(0, 0, 8192);
   CHECK(Words(book.Gone(2, "rank 2 died")) == "abort refuse0");
   const EpochActions late = book.Join(1, 0, 8192);
@@ -121,20 +121,20 @@ TEST_CASE("a death before its join frees those who wait, and those who come late
 }
 
 TEST_CASE("a death before any join is remembered") {
-  EpochBook book(2, 0);
+  HostRendezvous book(2, 0);
   CHECK(Words(book.Gone(1, "rank 1 died")) == "");
   CHECK(Words(book.Join(0, 0, 8192)) == "create start0 abort refuse0");
 }
 
 TEST_CASE("a rank that has left may end") {
-  EpochBook book = Running();
+  HostRendezvous book = Running();
   book.Leave(1, 1);
   CHECK(Words(book.Gone(1, "exited")) == "");
   CHECK(!book.after_abort(1));
 }
 
 TEST_CASE("different sizes of memory are refused with the ranks' names") {
-  EpochBook book(2, 4);
+  HostRendezvous book(2, 4);
   book.Join(0, 0, 8192);
   const EpochActions actions = book.Join(1, 0, 16384);
   REQUIRE(Words(actions) == "abort refuse0 refuse1");
@@ -143,7 +143,7 @@ TEST_CASE("different sizes of memory are refused with the ranks' names") {
 }
 
 TEST_CASE("messages out of turn are refused, not believed") {
-  EpochBook book(2, 0);
+  HostRendezvous book(2, 0);
   CHECK(Words(book.Address(0, 1, "a")) == "refuse0");
   book.Join(0, 0, 8192);
   CHECK(Words(book.Ready(0, 1)) == "refuse0");
@@ -154,7 +154,7 @@ TEST_CASE("messages out of turn are refused, not believed") {
 }
 
 TEST_CASE("the driver's abort reaches the current epoch once, and latecomers") {
-  EpochBook book(2, 0);
+  HostRendezvous book(2, 0);
   book.Join(0, 0, 8192);
   CHECK(Words(book.Abort(0, "host lost")) == "abort refuse0");
   CHECK(Words(book.Abort(1, "again")) == "");
@@ -164,13 +164,13 @@ TEST_CASE("the driver's abort reaches the current epoch once, and latecomers") {
 }
 
 TEST_CASE("an abort before anybody has joined holds for the first epoch") {
-  EpochBook book(1, 0);
+  HostRendezvous book(1, 0);
   CHECK(Words(book.Abort(1, "rank 7 died")) == "");
   CHECK(Words(book.Join(0, 0, 8192)) == "refuse0");
 }
 
 TEST_CASE("an abort of an epoch that is over changes nothing") {
-  EpochBook book = Running();
+  HostRendezvous book = Running();
   book.Leave(0, 1);
   book.Leave(1, 1);
   CHECK(Words(book.Abort(1, "late")) == "");
@@ -178,7 +178,7 @@ TEST_CASE("an abort of an epoch that is over changes nothing") {
 }
 
 TEST_CASE("an abort is nothing to a rank that never asked for its epoch, until it does") {
-  EpochBook book(3, 0);
+  HostRendezvous book(3, 0);
   book.Abort(0, "rank 9 exited");
   for (int rank : {0, 1, 2}) CHECK(!book.after_abort(rank));
   CHECK(Words(book.Join(1, 0, 8192)) == "refuse1");
@@ -189,14 +189,14 @@ TEST_CASE("an abort is nothing to a rank that never asked for its epoch, until i
 }
 
 TEST_CASE("after a stop nobody joins") {
-  EpochBook book = Running();
+  HostRendezvous book = Running();
   CHECK(Words(book.Stop("stopped by the user")) == "abort");
   book.Leave(0, 1);
   CHECK(Words(book.Join(0, 1, 8192)) == "refuse0");
 }
 
 TEST_CASE("leaving before the start frees those who wait for it") {
-  EpochBook book(2, 0);
+  HostRendezvous book(2, 0);
   book.Join(0, 0, 8192);
   book.Join(1, 0, 8192);
   CHECK(Words(book.Leave(1, 1)) == "left1 abort refuse0");

@@ -1,4 +1,4 @@
-#include "daemon/link_b/epoch_book.h"
+#include "daemon/link_b/host_rendezvous.h"
 
 #include <algorithm>
 #include <iterator>
@@ -10,7 +10,7 @@ namespace hvd {
 
 using Kind = EpochAction::Kind;
 
-EpochBook::EpochBook(int local_size, int first_rank)
+HostRendezvous::HostRendezvous(int local_size, int first_rank)
     : local_size_(local_size),
       first_rank_(first_rank),
       last_epoch_(local_size),
@@ -19,43 +19,43 @@ EpochBook::EpochBook(int local_size, int first_rank)
       broke_(local_size),
       refused_(local_size) {}
 
-EpochBook::Epoch& EpochBook::At(uint64_t number) {
+HostRendezvous::Epoch& HostRendezvous::At(uint64_t number) {
   Epoch& epoch = epochs_[number];
   epoch.stages.resize(local_size_, Stage::kOutside);
   epoch.addresses.resize(local_size_);
   return epoch;
 }
 
-bool EpochBook::All(const Epoch& epoch, Stage stage) const {
+bool HostRendezvous::All(const Epoch& epoch, Stage stage) const {
   return std::all_of(epoch.stages.begin(), epoch.stages.end(),
                      [stage](Stage each) { return each == stage; });
 }
 
-bool EpochBook::in_epoch(int rank) const {
+bool HostRendezvous::in_epoch(int rank) const {
   return std::any_of(epochs_.begin(), epochs_.end(), [rank](const auto& entry) {
     const Stage stage = entry.second.stages[rank];
     return stage != Stage::kOutside && stage != Stage::kLeft && stage != Stage::kGone;
   });
 }
 
-bool EpochBook::in_live_epoch(int rank) const {
+bool HostRendezvous::in_live_epoch(int rank) const {
   const auto found = epochs_.find(last_epoch_[rank]);
   return found != epochs_.end() && found->second.aborted.empty() && in_epoch(rank);
 }
 
-bool EpochBook::after_abort(int rank) const {
+bool HostRendezvous::after_abort(int rank) const {
   const auto found = epochs_.find(last_epoch_[rank]);
   const bool aborted = found != epochs_.end() && !found->second.aborted.empty();
   return aborted || refused_[rank] || !stopped_.empty();
 }
 
-bool EpochBook::addressed(int rank, uint64_t number) const {
+bool HostRendezvous::addressed(int rank, uint64_t number) const {
   const auto found = epochs_.find(number);
   return found != epochs_.end() && found->second.aborted.empty() &&
          found->second.stages[rank] == Stage::kAddressed;
 }
 
-EpochActions EpochBook::Join(int rank, uint64_t after_epoch, uint64_t bytes) {
+EpochActions HostRendezvous::Join(int rank, uint64_t after_epoch, uint64_t bytes) {
   if (in_epoch(rank)) {
     return {
         {Kind::kRefuse, 0, rank, 0, "this rank is in an epoch already; it must leave it first"}};
@@ -101,7 +101,7 @@ EpochActions EpochBook::Join(int rank, uint64_t after_epoch, uint64_t bytes) {
 }
 
 // A step that only counts when the rank stands right before it; anything else is a confused client.
-EpochActions EpochBook::Move(int rank, uint64_t number, Stage from, Stage to) {
+EpochActions HostRendezvous::Move(int rank, uint64_t number, Stage from, Stage to) {
   const auto found = epochs_.find(number);
   if (found == epochs_.end() || found->second.stages[rank] != from) {
     return {{Kind::kRefuse, number, rank, 0, absl::StrCat("out of turn in epoch ", number)}};
@@ -110,7 +110,7 @@ EpochActions EpochBook::Move(int rank, uint64_t number, Stage from, Stage to) {
   return {};
 }
 
-EpochActions EpochBook::Address(int rank, uint64_t number, std::string address) {
+EpochActions HostRendezvous::Address(int rank, uint64_t number, std::string address) {
   const auto found = epochs_.find(number);
   if (found != epochs_.end() && !found->second.aborted.empty()) return {};
   EpochActions actions = Move(rank, number, Stage::kJoined, Stage::kAddressed);
@@ -121,7 +121,7 @@ EpochActions EpochBook::Address(int rank, uint64_t number, std::string address) 
   return actions;
 }
 
-EpochActions EpochBook::Ready(int rank, uint64_t number) {
+EpochActions HostRendezvous::Ready(int rank, uint64_t number) {
   const auto found = epochs_.find(number);
   if (found != epochs_.end() && !found->second.aborted.empty()) return {};
   EpochActions actions = Move(rank, number, Stage::kAddressed, Stage::kReady);
@@ -129,7 +129,7 @@ EpochActions EpochBook::Ready(int rank, uint64_t number) {
   return actions;
 }
 
-EpochActions EpochBook::Leave(int rank, uint64_t number) {
+EpochActions HostRendezvous::Leave(int rank, uint64_t number) {
   EpochActions actions;
   const auto found = epochs_.find(number);
   if (found == epochs_.end()) return actions;
@@ -147,7 +147,7 @@ EpochActions EpochBook::Leave(int rank, uint64_t number) {
   return actions;
 }
 
-EpochActions EpochBook::Abandon(int rank) {
+EpochActions HostRendezvous::Abandon(int rank) {
   EpochActions actions;
   const auto found = epochs_.find(last_epoch_[rank]);
   if (found == epochs_.end() || found->second.aborted.empty() || !in_epoch(rank)) return actions;
@@ -157,7 +157,7 @@ EpochActions EpochBook::Abandon(int rank) {
   return actions;
 }
 
-EpochActions EpochBook::Gone(int rank, const std::string& cause) {
+EpochActions HostRendezvous::Gone(int rank, const std::string& cause) {
   EpochActions actions;
   gone_[rank] = cause;
   std::vector<uint64_t> numbers;
@@ -174,7 +174,7 @@ EpochActions EpochBook::Gone(int rank, const std::string& cause) {
   return actions;
 }
 
-EpochActions EpochBook::TableCame(uint64_t number) {
+EpochActions HostRendezvous::TableCame(uint64_t number) {
   EpochActions actions;
   const auto found = epochs_.find(number);
   if (found == epochs_.end() || !found->second.aborted.empty()) return actions;
@@ -186,7 +186,7 @@ EpochActions EpochBook::TableCame(uint64_t number) {
   return actions;
 }
 
-EpochActions EpochBook::GoCame(uint64_t number) {
+EpochActions HostRendezvous::GoCame(uint64_t number) {
   EpochActions actions;
   const auto found = epochs_.find(number);
   if (found == epochs_.end() || !found->second.aborted.empty()) return actions;
@@ -199,7 +199,7 @@ EpochActions EpochBook::GoCame(uint64_t number) {
   return actions;
 }
 
-void EpochBook::AbortOne(uint64_t number, const std::string& cause, EpochActions* actions) {
+void HostRendezvous::AbortOne(uint64_t number, const std::string& cause, EpochActions* actions) {
   Epoch& epoch = At(number);
   if (!epoch.aborted.empty()) return;
   epoch.aborted = cause.empty() ? "the job was stopped" : cause;
@@ -213,7 +213,7 @@ void EpochBook::AbortOne(uint64_t number, const std::string& cause, EpochActions
   }
 }
 
-EpochActions EpochBook::Abort(uint64_t number, const std::string& cause) {
+EpochActions HostRendezvous::Abort(uint64_t number, const std::string& cause) {
   EpochActions actions;
   if (number != 0) {
     // One that is over for everybody here has nothing left to abort.
@@ -231,20 +231,20 @@ EpochActions EpochBook::Abort(uint64_t number, const std::string& cause) {
   return actions;
 }
 
-EpochActions EpochBook::Stop(const std::string& cause) {
+EpochActions HostRendezvous::Stop(const std::string& cause) {
   EpochActions actions = Abort(0, cause);
   stopped_ = cause.empty() ? "the job was stopped" : cause;
   return actions;
 }
 
-bool EpochBook::Unused(const Epoch& epoch) const {
+bool HostRendezvous::Unused(const Epoch& epoch) const {
   return std::all_of(epoch.stages.begin(), epoch.stages.end(), [&epoch](Stage stage) {
     return stage == Stage::kLeft || stage == Stage::kGone ||
            (stage == Stage::kOutside && !epoch.aborted.empty());
   });
 }
 
-void EpochBook::DisposeIfUnused(uint64_t number, EpochActions* actions) {
+void HostRendezvous::DisposeIfUnused(uint64_t number, EpochActions* actions) {
   const Epoch& epoch = epochs_[number];
   if (!Unused(epoch)) return;
   if (epoch.created) actions->push_back({Kind::kDispose, number});
@@ -252,7 +252,7 @@ void EpochBook::DisposeIfUnused(uint64_t number, EpochActions* actions) {
 }
 
 // Epochs that have refused, or held, every rank.
-void EpochBook::ForgetRefusing() {
+void HostRendezvous::ForgetRefusing() {
   uint64_t all_beyond = NewestOf(0);
   for (int rank = 1; rank < local_size_; ++rank) {
     all_beyond = std::min(all_beyond, NewestOf(rank));

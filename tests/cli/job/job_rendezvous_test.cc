@@ -1,4 +1,4 @@
-#include "cli/job/epochs.h"
+#include "cli/job/job_rendezvous.h"
 
 #include <catch2/catch.hpp>
 
@@ -19,7 +19,7 @@ v1::HostAddresses Addresses(uint64_t epoch, std::vector<int> ranks) {
 const Topology kTopology({{"a", 2}, {"b", 1}});
 
 TEST_CASE("the table is complete with the last host, and the start with the last ready one") {
-  EpochBook book(&kTopology);
+  JobRendezvous book(&kTopology);
   CHECK(book.newest() == 0);
   CHECK_FALSE(book.Collect(1, Addresses(1, {2})));
   book.Joined(2, 1, 5);
@@ -43,7 +43,7 @@ TEST_CASE("the table is complete with the last host, and the start with the last
 }
 
 TEST_CASE("a later epoch may begin before the one before is everywhere left") {
-  EpochBook book(&kTopology);
+  JobRendezvous book(&kTopology);
   book.Collect(0, Addresses(1, {0, 1}));
   REQUIRE(book.Collect(1, Addresses(1, {2})));
   CHECK_FALSE(book.Ready(0, 1));
@@ -55,7 +55,7 @@ TEST_CASE("a later epoch may begin before the one before is everywhere left") {
 }
 
 TEST_CASE("an epoch that was aborted before its start is over for those who join the next") {
-  EpochBook book(&kTopology);
+  JobRendezvous book(&kTopology);
   book.Joined(0, 1, 5);
   book.Joined(1, 1, 5);
   CHECK(book.WaitingFor(2) == std::vector<uint64_t>{1});

@@ -15,9 +15,9 @@
 
 namespace hvd {
 
-class EpochBook {
+class JobRendezvous {
  public:
-  explicit EpochBook(const Topology* topology) : topology_(topology) {}
+  explicit JobRendezvous(const Topology* topology) : topology_(topology) {}
 
   void Joined(int rank, uint64_t epoch, double now);
   // Returns the table when the last host has spoken.
