@@ -69,6 +69,8 @@ struct Direct::Header {
     }
   } names[kNames + 1];
   uint32_t buckets[kBuckets];
+  // By number: the round, and one, in which the next use goes by the board; 0: none.
+  std::atomic<uint64_t> by_board[kNames + 1];
   // How many rounds each rank marks no more in: joins it has called.
   struct alignas(64) Away {
     std::atomic<uint64_t> before_round;
@@ -133,6 +135,7 @@ uint32_t Direct::BindLocked(const Hashes& name) {
   }
   uint32_t& bucket = header_->buckets[name.a % kBuckets];
   header_->names[number] = {name.a, name.b, bucket, 0, {}};
+  header_->by_board[number].store(0, std::memory_order_relaxed);
   bucket = number;
   header_->bound.fetch_add(1, std::memory_order_relaxed);
   return number;
@@ -184,6 +187,17 @@ void Direct::FreeLocked(uint32_t number) {
   for (int peer = 0; peer < place_.size; ++peer) {
     for (const uint64_t round : {0, 1}) ClearMarks(number, round, peer);
   }
+}
+
+// Stored only when it changes: all ranks read it at each use.
+void Direct::SetByBoard(uint32_t number, uint64_t round, bool by_board) {
+  std::atomic<uint64_t>& word = header_->by_board[number];
+  const uint64_t value = by_board ? round + 1 : 0;
+  if (word.load(std::memory_order_relaxed) != value) word.store(value, std::memory_order_relaxed);
+}
+
+bool Direct::IsByBoard(uint32_t number, uint64_t round) const {
+  return header_->by_board[number].load(std::memory_order_relaxed) == round + 1;
 }
 
 DirectTicket Direct::Latest(uint32_t number, uint64_t round) const {

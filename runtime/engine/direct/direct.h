@@ -63,6 +63,12 @@ class Direct {
   // REQUIRES: this rank has the number, and no use of it pending. True: it was the last; the number
   // may be another's from now on.
   bool GiveUp(uint32_t number);
+  // The next use of the name in this round goes by the board, and nobody marks it directly; or it
+  // does again. Each rank says so when it executes a use that went by the board, and all say the
+  // same, so that none waits for a mark which another does not make. (In shared memory: a rank may
+  // have forgotten the name when it comes again.)
+  void SetByBoard(uint32_t number, uint64_t round, bool by_board);
+  bool IsByBoard(uint32_t number, uint64_t round) const;
   // A turn's, counted from one.
   static uint32_t NumberOfTurn(uint32_t turn) { return kNames + turn; }
   // Of this rank's latest use of it in `round`; one of another round when there was none.

@@ -17,6 +17,15 @@ constexpr size_t kAtOnce = 64;
 // Of EndAtOnce: about half a microsecond.
 constexpr int kLooksAtOnce = 200;
 
+// Some rank has it where the others cannot reach it, and it is too large for a stage: so it will be
+// the next time, most likely, and a direct mark would only say so.
+bool IsLargeAndPrivate(const LogEntry& entry) {
+  const Signature& s = entry.signature;
+  if (!entry.error.empty() || s.is_group() || !entry.host_buffers.empty()) return false;
+  if (s.kind == RequestKind::kBroadcast) return TensorBytes(s) > Direct::kMaxBytes;
+  return s.kind == RequestKind::kAllreduce && TensorBytes(s) > Direct::kStageBytes;
+}
+
 }  // namespace
 
 DirectWay::DirectWay(const DirectParts& parts)
@@ -47,6 +56,10 @@ bool DirectWay::WantsNumber(const LocalName& name) const {
 }
 
 void DirectWay::TakeNumber(const LogEntry& entry, LocalName* name, uint64_t submissions) {
+  // A turn's next use is another call.
+  if (name->direct.ticket.number != 0 && name->turn == 0) {
+    parts_.direct->SetByBoard(name->direct.ticket.number, round_, IsLargeAndPrivate(entry));
+  }
   if (entry.direct_number != 0 && name->direct.ticket.number == 0) {
     name->direct.ticket = {entry.direct_number, round_ - 1, 0};
     numbered_.push_back(name);
@@ -88,6 +101,7 @@ bool DirectWay::Mark(LocalName* name) {
   const Request& request = *name->pending;
   LocalName::Directly& mine = name->direct;
   if (!IsUsers(request.signature.kind) || mine.ticket.number == 0) return false;
+  if (name->turn == 0 && direct.IsByBoard(mine.ticket.number, round_)) return false;
   if (mine.ticket.round != round_) {
     mine.ticket.round = round_;
     mine.ticket.count = 0;

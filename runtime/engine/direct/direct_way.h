@@ -39,7 +39,8 @@ class DirectWay {
   void FindNumber(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   // Whether its pending request, which goes by the board now, could go directly had it a number.
   bool WantsNumber(const LocalName& name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  // What the log says became of that, on every rank. `submissions`: this rank's until now.
+  // What the log says became of a use by the board, on every rank: whether the name has a number
+  // from now on, and how its next use goes. `submissions`: this rank's until now.
   void TakeNumber(const LogEntry& entry, LocalName* name, uint64_t submissions)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 

@@ -177,5 +177,47 @@ TEST_CASE("a rank that has joined marks nothing on another thread, small as it m
         }) == "");
 }
 
+// How often the name has been marked directly on this rank.
+uint64_t DirectMarks(Engine& engine, const std::string& name) {
+  Direct& direct = *engine.world().direct();
+  const DirectTicket latest = direct.Latest(direct.Number(name), 0);
+  return latest.round == 0 ? latest.count + 1 : 0;
+}
+
+TEST_CASE("a large private tensor is marked directly once, until it can go directly") {
+  CHECK(RunWorld({{"a", 2}}, [](Engine& engine, Problems& problems) {
+          const auto sum = [&](size_t elements) {
+            std::vector<float> x(elements, 1.0f);
+            const absl::Status status = Sum(engine, "x", &x);
+            problems.Expect(status.ok() && x.back() == 2.0f, status.ToString());
+          };
+          for (int i = 0; i < 5; ++i) sum(1 << 20);
+          problems.Expect(DirectMarks(engine, "x") == 1, "large ones are marked");
+          sum(10);  // by the board, which tells that it need not
+          sum(10);
+          sum(1 << 20);
+          problems.Expect(DirectMarks(engine, "x") == 3, "small ones are not marked again");
+          sum(1 << 20);
+          problems.Expect(DirectMarks(engine, "x") == 3, "a large one is marked again");
+        }) == "");
+}
+
+TEST_CASE("ranks that join in between find the same way of a large tensor's next use") {
+  CHECK(RunWorld({{"a", 3}}, [](Engine& engine, Problems& problems) {
+          const int rank = engine.world().rank();
+          for (int round = 0; round < 20; ++round) {
+            for (int i = 0; i < 1 + rank; ++i) {
+              std::vector<float> x(i % 2 == 0 ? 400000 : 10, 1.0f);
+              const absl::Status status = Sum(engine, "x", &x);
+              problems.Expect(status.ok(), status.ToString());
+            }
+            Request join;
+            join.name = "\x01join";
+            join.signature.kind = RequestKind::kJoin;
+            problems.Expect(engine.Run(&join).ok(), "join");
+          }
+        }) == "");
+}
+
 }  // namespace
 }  // namespace hvd
