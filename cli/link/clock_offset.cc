@@ -24,6 +24,4 @@ std::optional<int64_t> ClockOffset::offset_ns() const {
   return Best().offset;
 }
 
-int64_t ClockOffset::error_ns() const { return samples_.empty() ? 0 : Best().under_way / 2; }
-
 }  // namespace hvd

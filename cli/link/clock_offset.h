@@ -24,8 +24,6 @@ class ClockOffset {
   void Add(const BeatRoundTrip& trip);
   // What to add to the host's clock to get ours; nothing before the first round trip.
   std::optional<int64_t> offset_ns() const;
-  // Half of the time that the best round trip was under way.
-  int64_t error_ns() const;
 
  private:
   struct Sample {

@@ -314,7 +314,7 @@ void Executor::Break(const absl::Status& status) {
 void Executor::SayBye() {
   Leader& leader = *parts_.world->leader();
   const auto end = std::chrono::steady_clock::now() + kByeTime;
-  (void)leader.SayBye().ok();
+  leader.SayBye();
   while (std::chrono::steady_clock::now() < end && parts_.world->waiter().Check().ok()) {
     parts_.world->transport()->Progress();
     const absl::StatusOr<bool> stepped = leader.Step();

@@ -97,9 +97,4 @@ void Leader::SpreadAbort(const AbortCause& cause) {
   }
 }
 
-absl::Status Leader::SayBye() {
-  core_.SayBye();
-  return absl::OkStatus();
-}
-
 }  // namespace hvd

@@ -37,7 +37,7 @@ class Leader {
   absl::StatusOr<bool> HasUnsent();
   // At the end of the epoch: this host has read the last decision. The leaders below have said so
   // when HeardAllByes; the others' transports may go then.
-  absl::Status SayBye();
+  void SayBye() { core_.SayBye(); }
   bool HeardAllByes() const { return core_.HeardAllByes(); }
   // The epoch is broken here: tells the others, as far as the transport still carries. Waits for
   // nothing.
