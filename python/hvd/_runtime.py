@@ -38,7 +38,7 @@ class Runtime:
 
     def init(self, comm: object, process_sets: object) -> None:
         """See hvd.init."""
-        sets = as_sets(process_sets, self)
+        sets = as_sets(process_sets, self.sets.world)
         again = bool(LIBRARY.held.hvd_is_initialized())
         if again and not sets:
             return

@@ -3,13 +3,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from . import _abi, errors
 from ._library import LIBRARY
-
-if TYPE_CHECKING:
-    from ._runtime import Runtime
 
 
 class ProcessSet:
@@ -124,7 +120,7 @@ def _ranks_of(number: int) -> list[int]:
     return list(ranks)
 
 
-def as_sets(given: object, runtime: Runtime) -> list[ProcessSet]:
+def as_sets(given: object, world: ProcessSet) -> list[ProcessSet]:
     """What init() may be given, as a list. "dynamic" is Horovod's word for what hvd always can:
     adding sets later."""
     if given is None or (isinstance(given, str) and given.lower() == "dynamic"):
@@ -132,6 +128,6 @@ def as_sets(given: object, runtime: Runtime) -> list[ProcessSet]:
     if isinstance(given, str) or not hasattr(given, "__iter__"):
         raise errors.invalid('process_sets must be a list of ProcessSet, or "dynamic"')
     made = [one if isinstance(one, ProcessSet) else ProcessSet(one) for one in given]
-    if any(one is runtime.sets.world for one in made):
+    if any(one is world for one in made):
         raise errors.invalid("global_process_set is there anyhow; leave it out of process_sets")
     return made

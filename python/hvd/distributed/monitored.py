@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import torch
 import torch.distributed as dist
 
 if TYPE_CHECKING:
-    from .process_group import ProcessGroup
     from .work import Work
 
 # Programs' tags are below.
@@ -26,7 +25,19 @@ class Patience(NamedTuple):
     all_ranks: bool
 
 
-def barrier(group: ProcessGroup, number: int, patience: Patience) -> None:
+class Group(Protocol):
+    """What a barrier needs of a process group."""
+
+    def rank(self) -> int: ...
+
+    def size(self) -> int: ...
+
+    def send(self, tensors: list[torch.Tensor], rank: int, tag: int) -> Work: ...
+
+    def recv(self, tensors: list[torch.Tensor], rank: int, tag: int) -> Work: ...
+
+
+def barrier(group: Group, number: int, patience: Patience) -> None:
     """RuntimeError on rank 0 names who is missing; the others' says that they waited for it."""
     tag = _FIRST_TAG + number
     end = time.monotonic() + patience.timeout.total_seconds()
@@ -43,7 +54,7 @@ def barrier(group: ProcessGroup, number: int, patience: Patience) -> None:
             "if rank 0 has called it")
 
 
-def _gather(group: ProcessGroup, tag: int, end: float, patience: Patience) -> None:
+def _gather(group: Group, tag: int, end: float, patience: Patience) -> None:
     coming = [(rank, group.recv([torch.zeros(0)], rank, tag)) for rank in range(1, group.size())]
     missing = []
     for rank, work in coming:
