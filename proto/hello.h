@@ -9,8 +9,8 @@
 namespace hvd {
 
 // Raised when the two sides of a link can no longer understand each other.
-inline constexpr uint32_t kLinkAProtocol = 4;
-inline constexpr uint32_t kLinkBProtocol = 4;
+inline constexpr uint32_t kLinkAProtocol = 5;
+inline constexpr uint32_t kLinkBProtocol = 5;
 
 // The daemon's first line on stdout, before gRPC: "<marker> <protocol> <version>[ <host>]\n". The
 // marker is a random word given on its command line, so that a login shell's noise cannot contain

@@ -51,7 +51,6 @@ void Driver::Run() {
 double Driver::NextDeadline() const {
   double next = std::min({state_.deadline(), next_look_, give_up_at_, timeline_.deadline(),
                           status_at_, store_.deadline()});
-  if (state_.starting()) next = std::min(next, state_.start_deadline());
   for (const HostPort& port : ports_) {
     if (port.restart_at > 0) next = std::min(next, port.restart_at);
   }
@@ -107,19 +106,6 @@ void Driver::TickClocks() {
   LookAtTimeline(now);
   links_.TellOfBeats(timeline_.on());
   if (now >= next_look_) LookAtLeases(now);
-  if (state_.starting() && now >= state_.start_deadline()) {
-    for (size_t host = 0; host < ports_.size(); ++host) {
-      if (ports_[host].greeted) continue;
-      HostFact fault;
-      fault.cause = absl::StrFormat("no word from hvdd within --start-timeout %g s",
-                                    options_.start_timeout_s);
-      fault.remedy = ShellName(host).empty()
-                         ? "give it longer (--start-timeout), or find what holds this machine up"
-                         : absl::StrCat("does a login work, and does it end quickly? ",
-                                        ShellName(host), " ", HostName(host), " true");
-      NotStarted(host, std::move(fault));
-    }
-  }
   for (size_t host = 0; host < ports_.size(); ++host) {
     if (ports_[host].restart_at == 0 || now < ports_[host].restart_at) continue;
     ports_[host].restart_at = 0;
@@ -152,27 +138,8 @@ void Driver::LookAtLeases(double now) {
 
 // Does what the state table wants, until it wants nothing more.
 void Driver::CarryOut() {
-  for (const Action& action : state_.TakeActions()) {
-    switch (action.kind) {
-      case Action::kLaunch:
-        launched_ = true;
-        for (size_t host = 0; host < ports_.size(); ++host) {
-          v1::Command command;
-          *command.mutable_launch() = MakeLaunch(options_, setup_.secrets, setup_.limits, host);
-          links_.Send(host, command);
-        }
-        GiveStdinRoom();
-        break;
-      case Action::kSend:
-        for (size_t host = 0; host < ports_.size(); ++host) {
-          const bool meant = action.host == kAllHosts || action.host == static_cast<int>(host);
-          if (meant) links_.Send(host, action.command);
-        }
-        break;
-      case Action::kSay:
-        Say(action.text);
-        break;
-    }
+  for (auto wanted = state_.TakeActions(); !wanted.empty(); wanted = state_.TakeActions()) {
+    for (const Action& action : wanted) Do(action);
   }
   if (state_.ending() && !std::exchange(ending_told_, true)) {
     Frame ending;
@@ -184,6 +151,44 @@ void Driver::CarryOut() {
   state_.OutputPaused(paused, MonotonicSeconds());
   if (!paused) Acknowledge();
   TellStatus(MonotonicSeconds());
+}
+
+void Driver::Do(const Action& action) {
+  switch (action.kind) {
+    case Action::kPrepare:
+      return Prepare();
+    case Action::kSend:
+      for (size_t host = 0; host < ports_.size(); ++host) {
+        const bool meant = action.host == kAllHosts || action.host == static_cast<int>(host);
+        if (meant) links_.Send(host, action.command);
+      }
+      return;
+    case Action::kSay:
+      return Say(action.text);
+    case Action::kOverdue:
+      return ReportOverdue(action.host);
+  }
+}
+
+void Driver::Prepare() {
+  launched_ = true;
+  for (size_t host = 0; host < ports_.size(); ++host) {
+    v1::Command command;
+    *command.mutable_prepare_host() = MakePrepare(options_, setup_.secrets, setup_.limits, host);
+    links_.Send(host, command);
+  }
+  GiveStdinRoom();
+}
+
+void Driver::ReportOverdue(int host) {
+  HostFact fault;
+  fault.cause =
+      absl::StrFormat("no word from hvdd within --start-timeout %g s", options_.start_timeout_s);
+  fault.remedy = ShellName(host).empty()
+                     ? "give it longer (--start-timeout), or find what holds this machine up"
+                     : absl::StrCat("does a login work, and does it end quickly? ", ShellName(host),
+                                    " ", HostName(host), " true");
+  NotStarted(host, std::move(fault));
 }
 
 // The verdict, and job.json. Once more when output is lost after it.

@@ -33,35 +33,32 @@ bool MakeJobSecrets(JobSecrets* secrets) {
   return true;
 }
 
-v1::Launch MakeLaunch(const RunOptions& options, const JobSecrets& secrets,
-                      const LauncherLimits& limits, int host) {
-  v1::Launch launch;
-  launch.set_job(secrets.job);
-  launch.set_host_index(host);
-  for (const HostShape& shape : options.topology.hosts()) {
-    v1::HostShape* out = launch.add_hosts();
-    out->set_name(shape.name);
-    out->set_ranks(shape.ranks);
-  }
-  v1::Program* program = launch.mutable_program();
+v1::PrepareHost MakePrepare(const RunOptions& options, const JobSecrets& secrets,
+                            const LauncherLimits& limits, int host) {
+  const HostShape& shape = options.topology.hosts()[host];
+  v1::PrepareHost prepare;
+  prepare.set_job(secrets.job);
+  prepare.set_host(host);
+  prepare.set_name(shape.name);
+  prepare.set_slots(shape.ranks);
+  v1::Program* program = prepare.mutable_program();
   for (const std::string& word : options.command) program->add_argv(word);
   for (const std::string& entry : options.environment) program->add_environment(entry);
   program->set_directory(options.directory);
   program->set_umask(limits.umask);
   for (const v1::Limit& limit : limits.limits) *program->add_limits() = limit;
-  launch.set_lease_s(options.lease_s);
-  launch.set_grace_s(options.grace_s);
-  if (!options.files_here) launch.set_output_directory(options.output_directory);
-  launch.set_output_to_console(true);
-  launch.set_epoch_secret(secrets.epoch);
-  launch.set_stdin_rank(options.stdin_rank);
-  launch.set_unbound(!options.binds_cores);
-  for (const std::string& name : options.own_environment) launch.add_own_environment(name);
-  launch.set_verbose(options.verbose > 0);
-  launch.set_stall_warn_s(options.stall_warn_s);
-  launch.set_stall_abort_s(options.stall_abort_s);
-  launch.set_timeline(!options.timeline_path.empty());
-  return launch;
+  prepare.set_lease_s(options.lease_s);
+  prepare.set_grace_s(options.grace_s);
+  if (!options.files_here) prepare.set_output_directory(options.output_directory);
+  prepare.set_output_to_console(true);
+  prepare.set_epoch_secret(secrets.epoch);
+  prepare.set_unbound(!options.binds_cores);
+  for (const std::string& name : options.own_environment) prepare.add_own_environment(name);
+  prepare.set_verbose(options.verbose > 0);
+  prepare.set_stall_warn_s(options.stall_warn_s);
+  prepare.set_stall_abort_s(options.stall_abort_s);
+  prepare.set_timeline(!options.timeline_path.empty());
+  return prepare;
 }
 
 }  // namespace hvd

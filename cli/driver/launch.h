@@ -1,4 +1,5 @@
-// The Launch command for one host, from what the user asked for. Pure but for ReadLauncherLimits.
+// The PrepareHost command for one host, from what the user asked for. Pure but for
+// ReadLauncherLimits.
 #pragma once
 
 #include <string>
@@ -24,7 +25,7 @@ struct JobSecrets {
 // False when the system gives no random bytes.
 bool MakeJobSecrets(JobSecrets* secrets);
 
-v1::Launch MakeLaunch(const RunOptions& options, const JobSecrets& secrets,
-                      const LauncherLimits& limits, int host);
+v1::PrepareHost MakePrepare(const RunOptions& options, const JobSecrets& secrets,
+                            const LauncherLimits& limits, int host);
 
 }  // namespace hvd

@@ -38,9 +38,14 @@ class Driver {
         console_(std::move(setup_.console)),
         spawner_(std::move(setup_.spawner)),
         state_(options_.topology,
-               {options_.start_timeout_s, options_.lease_s, options_.run_timeout_s,
-                options_.grace_s, options_.verbose > 0, options_.stall_warn_s,
-                options_.stall_abort_s, options_.compat_horovod},
+               {options_.start_timeout_s,
+                options_.lease_s,
+                options_.run_timeout_s,
+                options_.grace_s,
+                options_.verbose > 0,
+                {options_.stall_warn_s, options_.stall_abort_s},
+                options_.compat_horovod,
+                options_.stdin_rank},
                MonotonicSeconds()),
         ports_(options_.topology.hosts().size()),
         links_(static_cast<int>(ports_.size()), options_.lease_s),
@@ -64,6 +69,9 @@ class Driver {
   void TickClocks();
   void LookAtLeases(double now);
   void CarryOut();
+  void Do(const Action& action);
+  void Prepare();
+  void ReportOverdue(int host);
   void Finish();
   Frame Report();
   void Drain();
@@ -101,7 +109,7 @@ class Driver {
 
   // The timeline (timeline_asked.cc).
   struct TimelineAsk {
-    int host = 0;  // of the rank that asks
+    int host = 0;  // of the member that asks
     v1::TimelineAsked asked = {};
   };
   void BeginTimeline(const std::string& path);
@@ -124,7 +132,7 @@ class Driver {
   DriverTimeline timeline_;
   std::optional<TimelineAsk> timeline_asker_;     // of the file that is being begun; none: hvdrun
   std::vector<TimelineAsk> timeline_asks_;        // that came meanwhile
-  std::vector<uint32_t> timeline_enders_;         // ranks that wait for its end
+  std::vector<uint64_t> timeline_enders_;         // members that wait for its end
   std::unordered_map<std::string, int> greeted_;  // hosts by what their hvdd says they are
   Descriptor epoll_;
   int next_start_;                         // the first host that the spawner has not been asked for

@@ -123,12 +123,13 @@ void Driver::OnOutput(int host, v1::OutputChunk* taken) {
     timeline_.Take(host, taken);
     return;
   }
-  const int rank = static_cast<int>(chunk.rank());
+  const int rank = state_.members().RankOf(chunk.member());
+  if (rank < 0) return;
   size_t at = 0;
   do {
     Frame frame;
     frame.kind = FrameKind::kOutput;
-    frame.index = chunk.rank();
+    frame.index = rank;
     frame.is_stderr = chunk.is_stderr();
     frame.text = chunk.data().substr(at, kMaxFrameText);
     at += frame.text.size();

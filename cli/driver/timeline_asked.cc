@@ -52,7 +52,7 @@ void Driver::OnTimelineAsked(int host, const v1::TimelineAsked& asked) {
   set.set_on(!path.empty());
   if (path.empty() && timeline_.on()) {
     // The answer comes when the file is whole.
-    timeline_enders_.push_back(asked.rank());
+    timeline_enders_.push_back(asked.member());
     if (timeline_.ending()) return;
     timeline_.BeginEnd();
     return SendTimeline(host, std::move(set));
@@ -68,16 +68,16 @@ void Driver::OnTimelineAsked(int host, const v1::TimelineAsked& asked) {
 
 // A rank waits for its answer; one that does not gets one.
 void Driver::Postpone(const TimelineAsk& ask) {
-  const bool asked_before =
-      std::any_of(timeline_asks_.begin(), timeline_asks_.end(),
-                  [&](const TimelineAsk& other) { return other.asked.rank() == ask.asked.rank(); });
+  const bool asked_before = std::any_of(
+      timeline_asks_.begin(), timeline_asks_.end(),
+      [&](const TimelineAsk& other) { return other.asked.member() == ask.asked.member(); });
   if (!asked_before) timeline_asks_.push_back(ask);
 }
 
 void Driver::AnswerTimeline(const TimelineAsk& ask, v1::SetTimeline set) {
   if (!set.error().empty()) Say(set.error());
   set.set_answer(true);
-  set.set_rank(ask.asked.rank());
+  set.set_member(ask.asked.member());
   SendTimeline(ask.host, std::move(set));
 }
 
@@ -92,13 +92,14 @@ void Driver::SendTimeline(int host, v1::SetTimeline set) {
 }
 
 void Driver::AnswerTimelineEnded(const absl::Status& ended) {
-  for (const uint32_t rank : std::exchange(timeline_enders_, {})) {
-    if (rank >= static_cast<uint32_t>(options_.topology.size())) continue;
+  for (const uint64_t member : std::exchange(timeline_enders_, {})) {
+    const int rank = state_.members().RankOf(member);
+    if (rank < 0) continue;
     v1::Command command;
     command.mutable_set_timeline()->set_answer(true);
-    command.mutable_set_timeline()->set_rank(rank);
+    command.mutable_set_timeline()->set_member(member);
     command.mutable_set_timeline()->set_error(std::string(ended.message()));
-    links_.Send(options_.topology.place(static_cast<int>(rank)).host, command);
+    links_.Send(options_.topology.place(rank).host, command);
   }
 }
 

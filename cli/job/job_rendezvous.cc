@@ -19,6 +19,15 @@ void JobRendezvous::Joined(int rank, uint64_t epoch, double now) {
   gathering.joined.insert(rank);
 }
 
+// `latest_` goes back below `epoch`, so that it counts as one who has not come to it.
+void JobRendezvous::Withdrawn(int rank, uint64_t epoch) {
+  const auto found = gathering_.find(epoch);
+  if (found == gathering_.end() || latest_[rank] != epoch) return;
+  latest_[rank] = epoch - 1;
+  found->second.joined.erase(rank);
+  if (!WaitedIn(epoch)) gathering_.erase(found);
+}
+
 bool JobRendezvous::WaitedIn(uint64_t epoch) const {
   return std::any_of(latest_.begin(), latest_.end(),
                      [epoch](const auto& entry) { return entry.second == epoch; });

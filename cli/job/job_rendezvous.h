@@ -20,6 +20,7 @@ class JobRendezvous {
   explicit JobRendezvous(const Topology* topology) : topology_(topology) {}
 
   void Joined(int rank, uint64_t epoch, double now);
+  void Withdrawn(int rank, uint64_t epoch);
   // Returns the table when the last host has spoken.
   std::optional<v1::EpochTable> Collect(int host, const v1::HostAddresses& addresses);
   // True when the last host is ready.

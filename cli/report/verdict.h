@@ -39,6 +39,7 @@ struct HostFact {
   bool fault_late = false;  // the job was being stopped already
   v1::Containment containment = v1::CONTAINMENT_AUTO;
   uint32_t survivors = 0;  // processes that could not be killed
+  bool end_known = false;  // nothing more is to be learned of how its daemon, or its ssh, ended
 };
 
 // Why a job ends when neither a rank nor a host is the reason.

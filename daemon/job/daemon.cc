@@ -33,7 +33,7 @@ Daemon::Daemon(absl::StatusOr<ShimProcess> shim, std::function<void(v1::Event)> 
 
 // A driver that is there may wait for its other hosts for as long as its --start-timeout says.
 void Daemon::AwaitLaunch() {
-  if (plan_.has_value()) return;
+  if (prepared_.has_value()) return;
   const TimePoint until = heard_.load() + launch_patience_;
   if (until <= Clock::now()) return LoseDriver("no launch came, nor any other word of hvdrun's");
   loop_.At(until, [this] { AwaitLaunch(); });
@@ -64,8 +64,14 @@ void Daemon::Run() {
 
 void Daemon::Handle(const v1::Command& command) {
   switch (command.kind_case()) {
-    case v1::Command::kLaunch:
-      return Launch(command.launch());
+    case v1::Command::kPrepareHost:
+      return Prepare(command.prepare_host());
+    case v1::Command::kEpochPropose:
+      return Propose(command.epoch_propose());
+    case v1::Command::kSpawnSlots:
+      return Spawn(command.spawn_slots());
+    case v1::Command::kRetireSlot:
+      return Retire(command.retire_slot());
     case v1::Command::kEpochTable:
       if (links_ != nullptr) links_->TableCame(command.epoch_table());
       return;
@@ -76,8 +82,8 @@ void Daemon::Handle(const v1::Command& command) {
       if (links_ == nullptr) return;
       return links_->Abort(command.epoch_abort().epoch(), command.epoch_abort().cause());
     case v1::Command::kSignal:
-      if (!plan_.has_value() || supervisor_ == nullptr) return;
-      for (int rank = 0; rank < plan_->local_size; ++rank) {
+      if (!prepared_.has_value() || supervisor_ == nullptr) return;
+      for (int rank = 0; rank < slots_; ++rank) {
         supervisor_->Signal(rank, command.signal().signal());
       }
       return;
@@ -104,7 +110,7 @@ void Daemon::OnReport(const ShimReport& report) {
     case ShimTell::kStarted:
       return OnStarted(report.rank, report.pid);
     case ShimTell::kSpawnFailed: {
-      const std::string text = absl::StrCat(plan_->host_name, ": ", report.text);
+      const std::string text = absl::StrCat(prepared_->name(), ": ", report.text);
       if (!std::exchange(launch_failed_, true)) FailLaunch(report.status, text);
       table_->NeverStarted(report.rank, report.status, text);
       return OnEnded({.rank = report.rank, .never_started = true});
@@ -129,9 +135,9 @@ void Daemon::OnReport(const ShimReport& report) {
 
 void Daemon::OnStarted(int rank, int pid) {
   table_->Started(rank, pid);
-  links_->RankStarted(rank, pid);
+  links_->MemberStarted(rank, pid);
   v1::Event event;
-  event.mutable_rank_started()->set_rank(plan_->first_rank + rank);
+  event.mutable_rank_started()->set_member(members_[rank]);
   event.mutable_rank_started()->set_pid(pid);
   Emit(std::move(event));
 }
@@ -143,7 +149,7 @@ void Daemon::OnEnded(const ProcessEnd& end) {
   const std::string how = end.never_started ? "never started"
                           : end.with_shim   ? "ended with its shim"
                                             : DescribeEnd(end.status);
-  links_->RankEnded(end.rank, how, [this, end](const LinkFacts& facts) {
+  links_->MemberEnded(end.rank, how, [this, end](const LinkFacts& facts) {
     if (!end.never_started) TellDied(end, facts);
     loop_.Post([this, rank = end.rank, facts] {
       table_->LinkSpoke(rank, facts);
@@ -157,7 +163,7 @@ void Daemon::OnEnded(const ProcessEnd& end) {
 void Daemon::TellDied(const ProcessEnd& end, const LinkFacts& facts) {
   v1::Event event;
   v1::MemberDied& died = *event.mutable_member_died();
-  died.set_rank(first_rank_ + end.rank);
+  died.set_member(members_[end.rank]);
   if (WIFSIGNALED(end.status)) {
     died.set_signal(WTERMSIG(end.status));
     died.set_core_dumped(WCOREDUMP(end.status));
@@ -179,7 +185,7 @@ void Daemon::TellEnd(int rank) {
   if (!end.has_value()) return;
   v1::Event event;
   v1::RankExited& exited = *event.mutable_rank_exited();
-  exited.set_rank(plan_->first_rank + rank);
+  exited.set_member(members_[rank]);
   exited.set_pid(end->pid);
   exited.set_exit_code(end->exit_code);
   exited.set_signal(end->signal);
@@ -223,6 +229,6 @@ void Daemon::Emit(v1::Event event) {
   emit_(std::move(event));
 }
 
-std::string Daemon::mark() const { return "HVD_JOB_MARK=" + job_; }
+std::string Daemon::mark() const { return "HVD_JOB_MARK=" + prepared_->job(); }
 
 }  // namespace hvd

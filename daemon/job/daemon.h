@@ -3,6 +3,7 @@
 // state belongs to one thread, the one that calls Run (the one that forked the shim).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -22,12 +23,13 @@
 #include "daemon/watch/oom_watch.h"
 #include "daemon/watch/rank_table.h"
 #include "hvd/v1/link_a.pb.h"
+#include "proto/page/host_page.h"
 
 namespace hvd {
 
 // How the process that hvdd started as a rank came to its end.
 struct ProcessEnd {
-  int rank = 0;    // local
+  int rank = 0;    // its slot
   int status = 0;  // as wait4 gives it
   bool out_of_memory = false;
   bool never_started = false;
@@ -54,9 +56,9 @@ class Daemon {
   void Leave(std::string why);
   OutputQueue* output() { return &output_; }
   StoreRelay* store() { return &store_; }
-  // Global number of local rank 0; what OutputQueue's streams count from.
-  int first_rank() const { return first_rank_.load(); }
-  int local_size() const { return local_size_.load(); }
+  int slots() const { return slots_.load(); }
+  // Whose worker has been started in a slot; 0: none.
+  uint64_t MemberOf(int slot) const { return members_[slot].load(); }
 
   // Until the job on this host is over and nobody is left to tell.
   void Run();
@@ -67,13 +69,15 @@ class Daemon {
   void Handle(const v1::Command& command);
 
   // daemon_launch.cc
-  void Launch(const v1::Launch& launch);
-  absl::Status StartRanks(const v1::Launch& launch);
-  absl::Status StartRank(int local_rank, const LaunchContext& context);
-  void StartLinks(const v1::Launch& launch);
-  void StartRelay(const v1::Launch& launch);
+  void Prepare(const v1::PrepareHost& prepare);
+  void Propose(const v1::EpochPropose& propose);
+  void Spawn(const v1::SpawnSlots& spawn);
+  void NeverStart(const v1::SpawnSlots& spawn, int first, const std::string& why);
+  absl::Status StartRank(const v1::Seat& seat, const HostFacts& facts);
+  void StartLinks();
+  void StartRelay();
   void TellLaunched(const HostFacts& facts);
-  void WarnOfLimits(const v1::Launch& launch);
+  void WarnOfLimits();
   void FailLaunch(int exit_code, const std::string& message);
 
   void OnReport(const ShimReport& report);
@@ -87,6 +91,8 @@ class Daemon {
   void WatchLease();
   void LoseDriver(const std::string& why);
   void OnShimLost(const std::string& how);
+  void Retire(const v1::RetireSlot& retire);
+  void KillRetired(int slot);
   void BeginStop(bool kill, const std::string& cause);
   void Do(StopPlan::Do what);
   void ArmStop();
@@ -109,11 +115,12 @@ class Daemon {
   std::unique_ptr<Supervisor> supervisor_;  // null: no_shim_ says why
   bool shim_lost_ = false;
 
-  // Of the launch; empty before.
-  std::string job_;
-  std::optional<LaunchPlan> plan_;
-  std::atomic<int> first_rank_{0};
-  std::atomic<int> local_size_{0};
+  // Of the job; empty before PrepareHost.
+  std::optional<v1::PrepareHost> prepared_;
+  std::optional<EpochPlan> plan_;  // the newest that has been proposed
+  int spawned_ = 0;                // slots that have got a member
+  std::atomic<int> slots_{0};
+  std::array<std::atomic<uint64_t>, kMaxLocalRanks> members_{};  // by slot
   std::optional<RankTable> table_;
   std::vector<TimePoint> ended_;  // by rank
   std::unique_ptr<LinkServer> links_;

@@ -1,4 +1,4 @@
-// The part of Daemon that carries out a Launch.
+// The part of Daemon that prepares the host for a job, hears of its epochs and spawns its slots.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/random.h>
@@ -100,59 +100,97 @@ uint64_t InodeOf(int fd) {
 
 }  // namespace
 
-void Daemon::Launch(const v1::Launch& launch) {
-  if (plan_.has_value())
+void Daemon::Prepare(const v1::PrepareHost& prepare) {
+  if (prepared_.has_value()) {
     return FailLaunch(kExitLauncher, "this daemon has launched its job already");
+  }
   if (!no_shim_.ok()) return FailLaunch(kExitLauncher, std::string(no_shim_.message()));
-  absl::StatusOr<LaunchPlan> plan = PlanLaunch(launch);
-  if (!plan.ok()) return FailLaunch(kExitLauncher, std::string(plan.status().message()));
-  job_ = launch.job();
-  plan_ = *std::move(plan);
-  first_rank_ = plan_->first_rank;
-  local_size_ = plan_->local_size;
-  table_.emplace(plan_->local_size);
-  ended_.assign(plan_->local_size, TimePoint());
+  const absl::Status fine = CheckPrepare(prepare);
+  if (!fine.ok()) return FailLaunch(kExitLauncher, std::string(fine.message()));
+  prepared_ = prepare;
+  slots_ = static_cast<int>(prepare.slots());
+  table_.emplace(slots_);
+  ended_.assign(slots_, TimePoint());
   oom_.emplace();
-  grace_ = std::chrono::duration<double>(launch.grace_s());
-  const double lease = launch.lease_s() > 0 ? launch.lease_s() : kDefaultLease;
+  grace_ = std::chrono::duration<double>(prepare.grace_s());
+  const double lease = prepare.lease_s() > 0 ? prepare.lease_s() : kDefaultLease;
   BeginLease(std::chrono::duration<double>(lease));
-  StartRelay(launch);  // before the links: they use its queue
-  StartLinks(launch);
-  const absl::Status started = StartRanks(launch);
-  if (!started.ok()) {
-    FailLaunch(kExitLauncher, absl::StrCat(plan_->host_name, ": ", started.message()));
-    BeginStop(true, std::string(started.message()));
+  StartRelay();  // before the links: they use its queue
+  StartLinks();
+}
+
+void Daemon::Propose(const v1::EpochPropose& propose) {
+  if (!prepared_.has_value()) return;  // why has been told
+  absl::StatusOr<EpochPlan> plan = PlanEpoch(propose, *prepared_);
+  if (!plan.ok()) return FailLaunch(kExitLauncher, std::string(plan.status().message()));
+  if (plan->host < 0) return;
+  plan_ = *std::move(plan);
+  links_->Propose(*plan_);
+}
+
+// All in one turn of the loop: nobody's end is heard before all have been started.
+void Daemon::Spawn(const v1::SpawnSlots& spawn) {
+  if (!prepared_.has_value()) return;
+  for (const v1::Seat& seat : spawn.seats()) {
+    const bool fits = seat.slot() < prepared_->slots() && members_[seat.slot()] == 0 &&
+                      plan_.has_value() && plan_->LocalRankOf(static_cast<int>(seat.slot())) >= 0;
+    if (fits) continue;
+    return FailLaunch(kExitLauncher, absl::StrCat(prepared_->name(), ": slot ", seat.slot(),
+                                                  " is no free place for member ", seat.member(),
+                                                  " of an epoch that has been proposed"));
+  }
+  for (const v1::Seat& seat : spawn.seats()) members_[seat.slot()] = seat.member();
+  links_->Expect(spawn);
+  spawned_ += spawn.seats_size();
+  if (shim_lost_ || stop_.has_value()) return NeverStart(spawn, 0, "the job is being stopped");
+  const HostFacts facts = ReadHostFacts();
+  TellLaunched(facts);
+  WarnOfLimits();
+  for (int i = 0; i < spawn.seats_size(); ++i) {
+    absl::Status started = StartRank(spawn.seats(i), facts);
+    if (started.ok()) continue;
+    NeverStart(spawn, i, std::string(started.message()));
+    FailLaunch(kExitLauncher, absl::StrCat(prepared_->name(), ": ", started.message()));
+    return BeginStop(true, std::string(started.message()));
   }
 }
 
-void Daemon::StartLinks(const v1::Launch& launch) {
+// The table must close: those that were never asked for end here.
+void Daemon::NeverStart(const v1::SpawnSlots& spawn, int first, const std::string& why) {
+  for (int i = first; i < spawn.seats_size(); ++i) {
+    const int slot = static_cast<int>(spawn.seats(i).slot());
+    table_->NeverStarted(slot, kExitLauncher, why);
+    OnEnded({.rank = slot, .never_started = true});
+  }
+}
+
+void Daemon::StartLinks() {
   LinkServerOptions options;
-  options.hosts = plan_->topology.hosts();
-  options.host_index = plan_->host_index;
-  options.first_rank = plan_->first_rank;
-  options.local_size = plan_->local_size;
-  options.job = launch.job();
-  options.epoch_secret = launch.epoch_secret();
+  options.host_name = prepared_->name();
+  options.slots = slots_;
+  options.job = prepared_->job();
+  options.epoch_secret = prepared_->epoch_secret();
   const int listener = supervisor_->shim().listener.get();
   if (listener >= 0) options.listener.Reset(fcntl(listener, F_DUPFD_CLOEXEC, 3));
   options.on_event = [this](v1::Event event) { Emit(std::move(event)); };
   options.store = &store_;
-  options.timeline = launch.timeline();
-  options.stall = {launch.stall_warn_s(), launch.stall_abort_s()};
-  const int stream = OutputQueue::TimelineStream(plan_->local_size);
-  options.trace_room = [this, stream] { return output_.Room(stream); };
-  options.on_trace = [this, stream](const std::string& frames) { output_.Push(stream, frames); };
-  options.on_trace_off = [this, stream] { output_.EndRecording(stream); };
-  options.on_trace_end = [this, stream] { output_.PushEnd(stream); };
+  options.timeline = prepared_->timeline();
+  options.stall = {prepared_->stall_warn_s(), prepared_->stall_abort_s()};
+  const int stream = OutputQueue::TimelineStream(slots_);
+  options.trace.room = [this, stream] { return output_.Room(stream); };
+  options.trace.on_trace = [this, stream](const std::string& frames) {
+    output_.Push(stream, frames);
+  };
+  options.trace.on_off = [this, stream] { output_.EndRecording(stream); };
+  options.trace.on_end = [this, stream] { output_.PushEnd(stream); };
   links_ = std::make_unique<LinkServer>(std::move(options));
 }
 
-void Daemon::StartRelay(const v1::Launch& launch) {
+void Daemon::StartRelay() {
   RelayOptions options;
-  options.first_rank = plan_->first_rank;
-  options.local_size = plan_->local_size;
-  options.to_console = launch.output_to_console();
-  options.directory = launch.output_directory();
+  options.slots = slots_;
+  options.to_console = prepared_->output_to_console();
+  options.directory = prepared_->output_directory();
   options.on_drained = [this](int rank, std::vector<std::string> lines) {
     loop_.Post([this, rank, lines = std::move(lines)] {
       table_->Drained(rank, lines);
@@ -169,26 +207,10 @@ void Daemon::StartRelay(const v1::Launch& launch) {
   relay_ = std::make_unique<Relay>(std::move(options), &output_);
 }
 
-absl::Status Daemon::StartRanks(const v1::Launch& launch) {
-  const HostFacts facts = ReadHostFacts();
-  TellLaunched(facts);
-  WarnOfLimits(launch);
-  for (int rank = 0; rank < plan_->local_size; ++rank) {
-    absl::Status started = StartRank(rank, {launch, *plan_, facts});
-    if (started.ok()) continue;
-    // The table must close: those that were never asked for end here.
-    for (int never = rank; never < plan_->local_size; ++never) {
-      table_->NeverStarted(never, kExitLauncher, std::string(started.message()));
-      OnEnded({.rank = never, .never_started = true});
-    }
-    return started;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Daemon::StartRank(int local_rank, const LaunchContext& context) {
+absl::Status Daemon::StartRank(const v1::Seat& seat, const HostFacts& facts) {
+  const int slot = static_cast<int>(seat.slot());
   RankPipes pipes;
-  absl::Status made = MakePipes(plan_->Feeds(local_rank), &pipes);
+  absl::Status made = MakePipes(seat.stdin(), &pipes);
   if (!made.ok()) return made;
   absl::StatusOr<std::string> token = MakeToken();
   if (!token.ok()) return token.status();
@@ -198,14 +220,14 @@ absl::Status Daemon::StartRank(int local_rank, const LaunchContext& context) {
   name.token = *token;
   name.path = supervisor_->shim().way_back;
   const Descriptor order =
-      OrderToFd(OrderFor({local_rank, FormatLinkName(name), kDoorFd}, context));
+      OrderToFd(OrderFor({slot, FormatLinkName(name), kDoorFd}, {*prepared_, *plan_, facts}));
   if (!order.valid()) return Failed("a memfd for a rank's environment");
-  links_->AddDoor(local_rank, std::move(pipes.door_here), *std::move(token));
-  relay_->Adopt(local_rank, std::move(pipes.in.write_end), std::move(pipes.out.read_end),
-                std::move(pipes.err.read_end));
+  links_->AddDoor(slot, std::move(pipes.door_here), *std::move(token));
+  relay_->Adopt(slot, {plan_->RankOf(plan_->LocalRankOf(slot)), std::move(pipes.in.write_end),
+                       std::move(pipes.out.read_end), std::move(pipes.err.read_end)});
   empty_ = false;
-  supervisor_->Spawn(local_rank, {order.get(), pipes.in.read_end.get(), pipes.out.write_end.get(),
-                                  pipes.err.write_end.get(), pipes.door_there.get()});
+  supervisor_->Spawn(slot, {order.get(), pipes.in.read_end.get(), pipes.out.write_end.get(),
+                            pipes.err.write_end.get(), pipes.door_there.get()});
   return absl::OkStatus();
 }
 
@@ -221,8 +243,8 @@ void Daemon::TellLaunched(const HostFacts& facts) {
   Emit(std::move(event));
 }
 
-void Daemon::WarnOfLimits(const v1::Launch& launch) {
-  for (const v1::Limit& limit : launch.program().limits()) {
+void Daemon::WarnOfLimits() {
+  for (const v1::Limit& limit : prepared_->program().limits()) {
     rlimit here{};
     if (limit.resource() != RLIMIT_MEMLOCK || getrlimit(RLIMIT_MEMLOCK, &here) != 0) continue;
     if (limit.soft() <= here.rlim_max) continue;

@@ -22,9 +22,9 @@ void Daemon::Leave(std::string why) {
   loop_.Post([this, why = std::move(why)] {
     if (std::exchange(leaving_, true)) return LoseDriver(why);
     // Not when every rank has ended: then nobody loses anything.
-    const bool needed = !plan_.has_value() || ends_told_ < plan_->local_size;
+    const bool needed = !prepared_.has_value() || ends_told_ < spawned_;
     needed ? FailLaunch(kExitLauncher, why) : Notify(why);
-    if (plan_.has_value() && !stopped_told_) BeginStop(false, why);
+    if (prepared_.has_value() && !stopped_told_) BeginStop(false, why);
     MaybeExit();
   });
 }
@@ -49,20 +49,20 @@ void Daemon::WatchLease() {
 
 void Daemon::LoseDriver(const std::string& why) {
   if (std::exchange(driver_gone_, true)) return;
-  if (plan_.has_value() && !stopped_told_) BeginStop(false, why);
+  if (prepared_.has_value() && !stopped_told_) BeginStop(false, why);
   MaybeExit();
 }
 
 void Daemon::OnShimLost(const std::string& how) {
   shim_lost_ = true;
   no_shim_ = absl::UnavailableError(absl::StrCat("the shim that holds the workers ", how));
-  if (!plan_.has_value()) return MaybeExit();
+  if (!prepared_.has_value()) return MaybeExit();
   const std::string cause =
-      absl::StrCat(plan_->host_name, ": ", no_shim_.message(), "; its workers are ended");
+      absl::StrCat(prepared_->name(), ": ", no_shim_.message(), "; its workers are ended");
   links_->Stop(cause);
   FailLaunch(kExitLauncher, cause);
   const int left = supervisor_->Sweep(mark());
-  for (int rank = 0; rank < plan_->local_size; ++rank) {
+  for (int rank = 0; rank < slots_; ++rank) {
     if (table_->ended(rank)) continue;
     table_->Exited(rank, SIGKILL, false);  // by the kernel or by the sweep
     OnEnded({.rank = rank, .status = SIGKILL, .with_shim = true});
@@ -71,6 +71,23 @@ void Daemon::OnShimLost(const std::string& how) {
   stop_->Begin(Clock::now(), true);
   stop_->Emptied();
   FinishStop(left);
+}
+
+// ---- one worker ----
+
+// Those that wait for it are told first: it may use all of its grace.
+void Daemon::Retire(const v1::RetireSlot& retire) {
+  const bool known = prepared_.has_value() && retire.slot() < prepared_->slots();
+  const int slot = static_cast<int>(retire.slot());
+  if (!known || members_[slot] == 0 || table_->ended(slot) || stop_.has_value()) return;
+  links_->Retire(slot, retire.cause());
+  supervisor_->Term(slot);
+  loop_.At(Clock::now() + std::chrono::duration_cast<Clock::duration>(grace_),
+           [this, slot] { KillRetired(slot); });
+}
+
+void Daemon::KillRetired(int slot) {
+  if (!table_->ended(slot) && !shim_lost_) supervisor_->Signal(slot, SIGKILL);
 }
 
 // ---- how ----
@@ -93,7 +110,7 @@ void Daemon::Do(StopPlan::Do what) {
     case StopPlan::Do::kNothing:
       return;
     case StopPlan::Do::kTermAll:
-      for (int rank = 0; plan_.has_value() && rank < plan_->local_size; ++rank) {
+      for (int rank = 0; prepared_.has_value() && rank < slots_; ++rank) {
         if (!table_->ended(rank)) supervisor_->Term(rank);
       }
       if (supervisor_ != nullptr) supervisor_->TermLeftovers();
@@ -117,7 +134,7 @@ void Daemon::ArmStop() {
 // The shim has no descendant. That counts once every rank's end is known: an early word may have
 // crossed a spawn.
 void Daemon::NoteEmpty() {
-  for (int rank = 0; plan_.has_value() && rank < plan_->local_size; ++rank) {
+  for (int rank = 0; prepared_.has_value() && rank < slots_; ++rank) {
     if (!table_->ended(rank)) return;
   }
   empty_ = true;
@@ -133,12 +150,11 @@ void Daemon::FinishStop(int survivors) {
 // Stopped is the last word, after every rank's end; what cannot be killed is not waited for.
 void Daemon::MaybeFinish() {
   if (!survivors_.has_value() || stopped_told_) return;
-  if (plan_.has_value() && table_.has_value() && *survivors_ == 0 &&
-      ends_told_ < plan_->local_size) {
+  if (prepared_.has_value() && table_.has_value() && *survivors_ == 0 && ends_told_ < spawned_) {
     return;
   }
   // A word about a file that hangs must come before the last one.
-  const bool all_told = plan_.has_value() && ends_told_ >= plan_->local_size;
+  const bool all_told = prepared_.has_value() && ends_told_ >= spawned_;
   if (all_told && relay_ != nullptr && relay_->open_files() > 0) return;
   stopped_told_ = true;
   v1::Event event;
@@ -148,7 +164,7 @@ void Daemon::MaybeFinish() {
 }
 
 void Daemon::MaybeExit() {
-  if (plan_.has_value() && !stopped_told_) return;
+  if (prepared_.has_value() && !stopped_told_) return;
   if (driver_gone_) return loop_.Quit();
   if (leaving_) loop_.At(Clock::now() + kLeavePatience, [this] { loop_.Quit(); });
 }

@@ -10,56 +10,63 @@
 
 namespace hvd {
 
-bool LaunchPlan::Feeds(int local_rank) const {
-  return stdin_rank == -2 || stdin_rank == first_rank + local_rank;
-}
-
-absl::StatusOr<LaunchPlan> PlanLaunch(const v1::Launch& launch) {
-  if (launch.program().argv().empty() || launch.program().argv(0).empty()) {
+absl::Status CheckPrepare(const v1::PrepareHost& prepare) {
+  if (prepare.program().argv().empty() || prepare.program().argv(0).empty()) {
     return absl::InvalidArgumentError("the launch names no command");
   }
-  if (launch.host_index() >= static_cast<uint32_t>(launch.hosts_size())) {
-    return absl::InvalidArgumentError("the launch has no place for this host");
-  }
-  if (launch.epoch_secret().size() < kEpochSecretBytes) {
+  if (prepare.slots() == 0)
+    return absl::InvalidArgumentError("the launch has no slot on this host");
+  if (prepare.epoch_secret().size() < kEpochSecretBytes) {
     return absl::InvalidArgumentError("the launch carries no secret for its epochs");
   }
-  std::vector<HostShape> hosts;
-  for (const v1::HostShape& host : launch.hosts()) {
-    if (host.ranks() == 0) return absl::InvalidArgumentError("a host of the launch has no rank");
-    hosts.push_back({host.name(), static_cast<int>(host.ranks())});
-  }
-  LaunchPlan plan;
-  plan.host_index = static_cast<int>(launch.host_index());
-  plan.host_name = hosts[plan.host_index].name;
-  plan.local_size = hosts[plan.host_index].ranks;
-  plan.stdin_rank = launch.stdin_rank();
-  if (plan.local_size > kMaxLocalRanks) {
-    return absl::InvalidArgumentError(absl::StrCat(plan.local_size, " ranks on ", plan.host_name,
+  if (prepare.slots() > kMaxLocalRanks) {
+    return absl::InvalidArgumentError(absl::StrCat(prepare.slots(), " ranks on ", prepare.name(),
                                                    ": at most ", kMaxLocalRanks,
                                                    " share a host's memory"));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<EpochPlan> PlanEpoch(const v1::EpochPropose& propose,
+                                    const v1::PrepareHost& prepare) {
+  std::vector<HostShape> hosts;
+  EpochPlan plan;
+  plan.epoch = propose.epoch();
+  for (const v1::EpochHost& host : propose.hosts()) {
+    if (host.members().empty()) return absl::InvalidArgumentError("a host of an epoch has no rank");
+    if (host.host() == prepare.host()) {
+      plan.host = static_cast<int>(hosts.size());
+      for (const v1::Seat& seat : host.members()) {
+        if (seat.slot() >= prepare.slots()) {
+          return absl::InvalidArgumentError(absl::StrCat("an epoch has a member in slot ",
+                                                         seat.slot(), " of ", prepare.name(),
+                                                         ", which has ", prepare.slots()));
+        }
+        plan.slots.push_back(static_cast<int>(seat.slot()));
+      }
+    }
+    hosts.push_back({host.name(), host.members_size()});
+  }
   plan.topology = Topology(std::move(hosts));
-  plan.first_rank = plan.topology.first_rank(plan.host_index);
   return plan;
 }
 
-SpawnOrder OrderFor(const RankLink& link, const LaunchContext& context) {
-  const v1::Program& program = context.launch.program();
-  const LaunchPlan& plan = context.plan;
+SpawnOrder OrderFor(const SlotLink& link, const SpawnContext& context) {
+  const v1::PrepareHost& prepare = context.prepare;
+  const v1::Program& program = prepare.program();
+  const EpochPlan& plan = context.plan;
   WorkerEnvironment environment;
   environment.launcher = {program.environment().begin(), program.environment().end()};
   environment.host = context.facts.environment;
-  environment.own = {context.launch.own_environment().begin(),
-                     context.launch.own_environment().end()};
+  environment.own = {prepare.own_environment().begin(), prepare.own_environment().end()};
   environment.gpu_uuids = context.facts.gpu_uuids;
-  environment.host_name = plan.host_name;
+  environment.host_name = prepare.name();
   environment.first_host = plan.topology.hosts().front().name;
   environment.hosts = static_cast<int>(plan.topology.hosts().size());
   environment.link = link.link;
-  environment.job = context.launch.job();
+  environment.job = prepare.job();
   environment.host_cores = static_cast<int>(context.facts.cores.size());
-  environment.place = plan.topology.place(plan.first_rank + link.local_rank);
+  environment.place = plan.topology.place(plan.RankOf(plan.LocalRankOf(link.slot)));
   environment.size = plan.topology.size();
 
   SpawnOrder order;
@@ -72,8 +79,8 @@ SpawnOrder OrderFor(const RankLink& link, const LaunchContext& context) {
     order.limits.push_back({limit.resource(), limit.soft()});
   }
   const std::vector<int>& cores = context.facts.cores;
-  if (!context.launch.unbound()) {
-    order.cores = CoresFor(link.local_rank, plan.local_size, cores);
+  if (!prepare.unbound()) {
+    order.cores = CoresFor(link.slot, static_cast<int>(prepare.slots()), cores);
   }
   return order;
 }

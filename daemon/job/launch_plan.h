@@ -1,47 +1,41 @@
-// A Launch turned into what each local rank is started with. Pure.
+// What the driver says of a host and of its epochs, turned into what each worker is started with.
+// Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "daemon/link_b/host_rendezvous.h"
 #include "daemon/shim/spawn_order.h"
-#include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 
 namespace hvd {
 
-// What the host brings to a launch.
+// What the host brings to a job.
 struct HostFacts {
   std::vector<std::string> environment;
   std::vector<int> cores;  // that hvdd may use
   std::vector<std::string> gpu_uuids;
 };
 
-struct LaunchPlan {
-  Topology topology;
-  int host_index = 0;
-  std::string host_name;  // as the job calls this host
-  int first_rank = 0;
-  int local_size = 0;
-  bool Feeds(int local_rank) const;  // gets hvdrun's stdin
-  int64_t stdin_rank = 0;
-};
+// InvalidArgument: the words make no sense; says what is wrong with them.
+absl::Status CheckPrepare(const v1::PrepareHost& prepare);
+absl::StatusOr<EpochPlan> PlanEpoch(const v1::EpochPropose& propose,
+                                    const v1::PrepareHost& prepare);
 
-// InvalidArgument: the launch makes no sense; says what is wrong with it.
-absl::StatusOr<LaunchPlan> PlanLaunch(const v1::Launch& launch);
-
-struct RankLink {
-  int local_rank = 0;
+struct SlotLink {
+  int slot = 0;
   std::string link;  // HVD_LINK
   int door_fd = -1;
 };
 
-struct LaunchContext {
-  const v1::Launch& launch;
-  const LaunchPlan& plan;
+struct SpawnContext {
+  const v1::PrepareHost& prepare;
+  const EpochPlan& plan;  // the newest
   const HostFacts& facts;
 };
-SpawnOrder OrderFor(const RankLink& link, const LaunchContext& context);
+SpawnOrder OrderFor(const SlotLink& link, const SpawnContext& context);
 
 }  // namespace hvd

@@ -17,11 +17,11 @@
 namespace hvd {
 namespace {
 
-absl::Status Failed(const EpochShape& shape, absl::string_view what, uint64_t bytes) {
+absl::Status Failed(uint64_t epoch, absl::string_view what, uint64_t bytes) {
   const int error = errno;
-  return absl::ResourceExhaustedError(
-      absl::StrCat("hvdd cannot make the host memory of epoch ", shape.epoch, " (", shape.bytes,
-                   " bytes): ", what, ": ", WhyRefused(bytes, ReadMemoryLimits(error))));
+  return absl::ResourceExhaustedError(absl::StrCat("hvdd cannot make the host memory of epoch ",
+                                                   epoch, " (", bytes, " bytes): ", what, ": ",
+                                                   WhyRefused(bytes, ReadMemoryLimits(error))));
 }
 
 // What it has asked for last; torn at worst.
@@ -50,33 +50,48 @@ std::string Doing(const RankActivity& activity) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<EpochMemory>> EpochMemory::Create(const EpochShape& shape) {
-  const size_t page_bytes = HostPageBytes(shape.local_size);
-  if (shape.bytes < page_bytes || shape.bytes > kHostFileBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("a rank asks for ", shape.bytes,
-                                                   " bytes of host memory; ", page_bytes, " to ",
-                                                   kHostFileBytes, " can be had"));
-  }
-  std::shared_ptr<EpochMemory> memory(new EpochMemory);
+  std::shared_ptr<EpochMemory> memory(new EpochMemory(shape));
+  const int local_size = memory->local_size();
+  const size_t page_bytes = HostPageBytes(local_size);
   memory->memory_.Reset(memfd_create("hvd-epoch", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const int fd = memory->memory_.get();
-  const uint64_t file_bytes = std::max(HostFileBytes(), shape.bytes);
-  if (fd < 0 || ftruncate(fd, static_cast<off_t>(file_bytes)) != 0) {
-    return Failed(shape, "memfd", shape.bytes);
+  memory->file_bytes_ = std::max<uint64_t>(HostFileBytes(), page_bytes);
+  if (fd < 0 || ftruncate(fd, static_cast<off_t>(memory->file_bytes_)) != 0) {
+    return Failed(shape.epoch, "memfd", page_bytes);
   }
   // A worker that shrank it would kill the others with SIGBUS.
   fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   void* address = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (address == MAP_FAILED) return Failed(shape, "mmap", page_bytes);
+  if (address == MAP_FAILED) return Failed(shape.epoch, "mmap", page_bytes);
   madvise(address, page_bytes, MADV_DONTDUMP);
-  const uint64_t taken = (shape.bytes + 4095) / 4096 * 4096;
-  memory->page_ = MakeHostPage(address, {shape.epoch, shape.local_size, file_bytes, taken});
-  memory->traces_.resize(shape.local_size);
-  for (int rank = 0; shape.several_hosts && rank < shape.local_size; ++rank) {
+  memory->page_ = MakeHostPage(address, {shape.epoch, local_size, memory->file_bytes_, page_bytes});
+  memory->traces_.resize(local_size);
+  for (int rank = 0; shape.several_hosts && rank < local_size; ++rank) {
     const int event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (event < 0) return Failed(shape, "eventfd", 0);
+    if (event < 0) return Failed(shape.epoch, "eventfd", 0);
     memory->event_fds_.push_back(event);
   }
   return memory;
+}
+
+absl::Status EpochMemory::SetFirst(uint64_t bytes) {
+  const size_t page_bytes = HostPageBytes(local_size());
+  if (bytes < page_bytes || bytes > kHostFileBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("a rank asks for ", bytes,
+                                                   " bytes of host memory; ", page_bytes, " to ",
+                                                   kHostFileBytes, " can be had"));
+  }
+  if (bytes > file_bytes_) {
+    errno = EFBIG;
+    return Failed(shape_.epoch, "memfd", bytes);
+  }
+  page_->taken = (bytes + 4095) / 4096 * 4096;
+  return absl::OkStatus();
+}
+
+int EpochMemory::LocalRankOf(int slot) const {
+  const auto found = std::find(shape_.slots.begin(), shape_.slots.end(), slot);
+  return found == shape_.slots.end() ? -1 : static_cast<int>(found - shape_.slots.begin());
 }
 
 EpochMemory::~EpochMemory() {

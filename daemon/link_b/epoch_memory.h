@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,8 +18,8 @@ namespace hvd {
 
 struct EpochShape {
   uint64_t epoch = 0;
-  uint64_t bytes = 0;  // that the ranks map at first, with the page
-  int local_size = 0;
+  std::vector<int> slots;      // of its ranks, in the order of their local ranks
+  int first_rank = 0;          // of this host in the epoch
   bool several_hosts = false;  // then each local rank sleeps on an event fd
 };
 
@@ -28,6 +29,17 @@ class EpochMemory {
   ~EpochMemory();
   EpochMemory(const EpochMemory&) = delete;
   EpochMemory& operator=(const EpochMemory&) = delete;
+
+  // `bytes` are what all ranks map at first, with the page: the rest is theirs to take.
+  absl::Status SetFirst(uint64_t bytes);
+
+  int local_size() const { return static_cast<int>(shape_.slots.size()); }
+  int first_rank() const { return shape_.first_rank; }
+  bool several_hosts() const { return shape_.several_hosts; }
+  const std::vector<int>& slots() const { return shape_.slots; }
+  int slot_of(int local_rank) const { return shape_.slots[local_rank]; }
+  // -1: that slot's member is not in the epoch.
+  int LocalRankOf(int slot) const;
 
   // By one thread; the first cause sticks, whatever a rank has begun to say.
   void Abort(const std::string& cause);
@@ -57,8 +69,10 @@ class EpochMemory {
   std::vector<int> Descriptors() const;
 
  private:
-  EpochMemory() = default;
+  explicit EpochMemory(EpochShape shape) : shape_(std::move(shape)) {}
 
+  const EpochShape shape_;
+  uint64_t file_bytes_ = 0;
   Descriptor memory_;
   HostPage* page_ = nullptr;
   std::vector<int> event_fds_;

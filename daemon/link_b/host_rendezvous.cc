@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,89 +11,139 @@ namespace hvd {
 
 using Kind = EpochAction::Kind;
 
-HostRendezvous::HostRendezvous(int local_size, int first_rank)
-    : local_size_(local_size),
-      first_rank_(first_rank),
-      last_epoch_(local_size),
-      refusing_(local_size),
-      gone_(local_size),
-      broke_(local_size),
-      refused_(local_size) {}
+int EpochPlan::LocalRankOf(int slot) const {
+  const auto found = std::find(slots.begin(), slots.end(), slot);
+  return found == slots.end() ? -1 : static_cast<int>(found - slots.begin());
+}
+
+HostRendezvous::HostRendezvous(int slots)
+    : slots_(slots),
+      standing_(slots),
+      last_epoch_(slots),
+      epoch_before_(slots),
+      refusing_(slots),
+      gone_(slots),
+      broke_(slots),
+      refused_(slots) {}
 
 HostRendezvous::Epoch& HostRendezvous::At(uint64_t number) {
   Epoch& epoch = epochs_[number];
-  epoch.stages.resize(local_size_, Stage::kOutside);
-  epoch.addresses.resize(local_size_);
+  epoch.stages.resize(slots_, Stage::kOutside);
   return epoch;
+}
+
+const EpochPlan* HostRendezvous::plan(uint64_t number) const {
+  const auto found = epochs_.find(number);
+  return found == epochs_.end() || !found->second.proposed ? nullptr : &found->second.plan;
+}
+
+const EpochPlan* HostRendezvous::newest_plan(int slot) const {
+  const auto found = newest_plans_.find(slot);
+  return found == newest_plans_.end() ? nullptr : &found->second;
+}
+
+std::string HostRendezvous::Name(int slot) const {
+  const EpochPlan* plan = newest_plan(slot);
+  return plan == nullptr ? absl::StrCat("slot ", slot)
+                         : absl::StrCat("rank ", plan->RankOf(plan->LocalRankOf(slot)));
+}
+
+EpochActions HostRendezvous::Propose(EpochPlan plan) {
+  Epoch& epoch = At(plan.epoch);
+  epoch.proposed = true;
+  epoch.addresses.resize(plan.slots.size());
+  for (int slot = 0; slot < slots_; ++slot) {
+    if (plan.LocalRankOf(slot) < 0) epoch.stages[slot] = Stage::kAbsent;
+  }
+  const uint64_t number = plan.epoch;
+  for (const int slot : plan.slots) newest_plans_[slot] = plan;
+  epoch.plan = std::move(plan);
+  EpochActions actions;
+  for (const int slot : std::vector<int>(epochs_[number].plan.slots)) {
+    if (!standing_[slot] || NextFor(slot) != number) continue;
+    const EpochActions entered = Enter(slot, number);
+    actions.insert(actions.end(), entered.begin(), entered.end());
+  }
+  return actions;
 }
 
 bool HostRendezvous::All(const Epoch& epoch, Stage stage) const {
   return std::all_of(epoch.stages.begin(), epoch.stages.end(),
-                     [stage](Stage each) { return each == stage; });
+                     [stage](Stage each) { return each == stage || each == Stage::kAbsent; });
 }
 
-bool HostRendezvous::in_epoch(int rank) const {
-  return std::any_of(epochs_.begin(), epochs_.end(), [rank](const auto& entry) {
-    const Stage stage = entry.second.stages[rank];
-    return stage != Stage::kOutside && stage != Stage::kLeft && stage != Stage::kGone;
-  });
+bool HostRendezvous::IsInside(Stage stage) {
+  return stage == Stage::kJoined || stage == Stage::kAddressed || stage == Stage::kReady ||
+         stage == Stage::kRunning;
 }
 
-bool HostRendezvous::in_live_epoch(int rank) const {
-  const auto found = epochs_.find(last_epoch_[rank]);
-  return found != epochs_.end() && found->second.aborted.empty() && in_epoch(rank);
+bool HostRendezvous::in_epoch(int slot) const {
+  return std::any_of(epochs_.begin(), epochs_.end(),
+                     [slot](const auto& entry) { return IsInside(entry.second.stages[slot]); });
 }
 
-bool HostRendezvous::after_abort(int rank) const {
-  const auto found = epochs_.find(last_epoch_[rank]);
+bool HostRendezvous::in_live_epoch(int slot) const {
+  const auto found = epochs_.find(last_epoch_[slot]);
+  return found != epochs_.end() && found->second.aborted.empty() && in_epoch(slot);
+}
+
+bool HostRendezvous::after_abort(int slot) const {
+  const auto found = epochs_.find(last_epoch_[slot]);
   const bool aborted = found != epochs_.end() && !found->second.aborted.empty();
-  return aborted || refused_[rank] || !stopped_.empty();
+  return aborted || refused_[slot] || !stopped_.empty();
 }
 
-bool HostRendezvous::addressed(int rank, uint64_t number) const {
+bool HostRendezvous::addressed(int slot, uint64_t number) const {
   const auto found = epochs_.find(number);
   return found != epochs_.end() && found->second.aborted.empty() &&
-         found->second.stages[rank] == Stage::kAddressed;
+         found->second.stages[slot] == Stage::kAddressed;
 }
 
-EpochActions HostRendezvous::Join(int rank, uint64_t after_epoch, uint64_t bytes) {
-  if (in_epoch(rank)) {
-    return {
-        {Kind::kRefuse, 0, rank, 0, "this rank is in an epoch already; it must leave it first"}};
+// 0: none has been proposed.
+uint64_t HostRendezvous::NextFor(int slot) const {
+  for (auto each = epochs_.upper_bound(NewestOf(slot)); each != epochs_.end(); ++each) {
+    if (each->second.proposed && each->second.stages[slot] != Stage::kAbsent) return each->first;
   }
-  if (!stopped_.empty()) return {{Kind::kRefuse, 0, rank, 0, stopped_}};
-  // A process that a wrapper starts anew knows of no epoch before; its rank does.
-  const uint64_t number = std::max(after_epoch, NewestOf(rank)) + 1;
+  return 0;
+}
+
+EpochActions HostRendezvous::Join(int slot) {
+  EpochActions actions = Abandon(slot);
+  if (in_epoch(slot)) {
+    return {
+        {Kind::kRefuse, 0, slot, 0, "this rank is in an epoch already; it must leave it first"}};
+  }
+  if (!stopped_.empty()) {
+    actions.push_back({Kind::kRefuse, 0, slot, 0, stopped_});
+    return actions;
+  }
+  const uint64_t number = NextFor(slot);
+  standing_[slot] = number == 0;
+  const EpochActions next =
+      number != 0 ? Enter(slot, number) : EpochActions{{Kind::kStands, NewestOf(slot), slot}};
+  actions.insert(actions.end(), next.begin(), next.end());
+  return actions;
+}
+
+EpochActions HostRendezvous::Enter(int slot, uint64_t number) {
   Epoch& epoch = At(number);
-  refused_[rank] = !epoch.aborted.empty();
-  if (refused_[rank]) {
-    refusing_[rank] = number;  // once: the others are on their way to the next
-    EpochActions refused = {{Kind::kRefuse, number, rank, 0, epoch.aborted}};
+  standing_[slot] = false;
+  refused_[slot] = !epoch.aborted.empty();
+  if (refused_[slot]) {
+    refusing_[slot] = number;  // once: the others are on their way to the next
+    EpochActions refused = {{Kind::kRefuse, number, slot, 0, epoch.aborted}};
     ForgetRefusing();
     return refused;
   }
   EpochActions actions;
-  last_epoch_[rank] = number;
+  epoch_before_[slot] = std::exchange(last_epoch_[slot], number);
   ForgetRefusing();
-  broke_[rank] = false;
-  epoch.stages[rank] = Stage::kJoined;
-  if (!epoch.created) {
-    epoch.created = true;
-    epoch.bytes = bytes;
-    epoch.first_joiner = rank;
-    actions.push_back({Kind::kCreate, number, rank, bytes});
-  }
-  if (bytes != epoch.bytes) {
-    AbortOne(number,
-             absl::StrCat("rank ", first_rank_ + rank, " asks for ", bytes,
-                          " bytes of host memory, rank ", first_rank_ + epoch.first_joiner, " for ",
-                          epoch.bytes, "; all ranks of a host must run with the same HVD settings"),
-             &actions);
-    return actions;
-  }
-  actions.push_back({Kind::kStart, number, rank});
-  for (int other = 0; other < local_size_; ++other) {
-    if (!gone_[other].empty() && other != rank) {
+  broke_[slot] = false;
+  epoch.stages[slot] = Stage::kJoined;
+  if (!std::exchange(epoch.created, true)) actions.push_back({Kind::kCreate, number, slot});
+  actions.push_back({Kind::kStart, number, slot});
+  for (const int other : epoch.plan.slots) {
+    if (!gone_[other].empty() && other != slot) {
       AbortOne(number, gone_[other], &actions);
       break;
     }
@@ -101,72 +152,96 @@ EpochActions HostRendezvous::Join(int rank, uint64_t after_epoch, uint64_t bytes
 }
 
 // A step that only counts when the rank stands right before it; anything else is a confused client.
-EpochActions HostRendezvous::Move(int rank, uint64_t number, Stage from, Stage to) {
+EpochActions HostRendezvous::Move(int slot, uint64_t number, Stage from, Stage to) {
   const auto found = epochs_.find(number);
-  if (found == epochs_.end() || found->second.stages[rank] != from) {
-    return {{Kind::kRefuse, number, rank, 0, absl::StrCat("out of turn in epoch ", number)}};
+  if (found == epochs_.end() || found->second.stages[slot] != from) {
+    return {{Kind::kRefuse, number, slot, 0, absl::StrCat("out of turn in epoch ", number)}};
   }
-  found->second.stages[rank] = to;
+  found->second.stages[slot] = to;
   return {};
 }
 
-EpochActions HostRendezvous::Address(int rank, uint64_t number, std::string address) {
+EpochActions HostRendezvous::Withdraw(int slot, uint64_t number) {
   const auto found = epochs_.find(number);
   if (found != epochs_.end() && !found->second.aborted.empty()) return {};
-  EpochActions actions = Move(rank, number, Stage::kJoined, Stage::kAddressed);
+  EpochActions actions = Move(slot, number, Stage::kJoined, Stage::kOutside);
+  if (!actions.empty()) return actions;
+  last_epoch_[slot] = epoch_before_[slot];
+  return {{Kind::kWithdrawn, number, slot},
+          {Kind::kRefuse, 0, slot, 0, "this rank has taken its join back"}};
+}
+
+EpochActions HostRendezvous::Address(int slot, uint64_t number, std::string address,
+                                     uint64_t bytes) {
+  const auto found = epochs_.find(number);
+  if (found != epochs_.end() && !found->second.aborted.empty()) return {};
+  EpochActions actions = Move(slot, number, Stage::kJoined, Stage::kAddressed);
   if (!actions.empty()) return actions;
   Epoch& epoch = At(number);
-  epoch.addresses[rank] = std::move(address);
+  epoch.addresses[epoch.plan.LocalRankOf(slot)] = std::move(address);
+  if (epoch.first_to_say < 0) {
+    epoch.first_to_say = slot;
+    epoch.bytes = bytes;
+    actions.push_back({Kind::kTake, number, slot, bytes});
+  }
+  if (bytes != epoch.bytes) {
+    AbortOne(number,
+             absl::StrCat(Name(slot), " asks for ", bytes, " bytes of host memory, ",
+                          Name(epoch.first_to_say), " for ", epoch.bytes,
+                          "; all ranks of a host must run with the same HVD settings"),
+             &actions);
+    return actions;
+  }
   if (All(epoch, Stage::kAddressed)) actions.push_back({Kind::kAddresses, number});
   return actions;
 }
 
-EpochActions HostRendezvous::Ready(int rank, uint64_t number) {
+EpochActions HostRendezvous::Ready(int slot, uint64_t number) {
   const auto found = epochs_.find(number);
   if (found != epochs_.end() && !found->second.aborted.empty()) return {};
-  EpochActions actions = Move(rank, number, Stage::kAddressed, Stage::kReady);
+  EpochActions actions = Move(slot, number, Stage::kAddressed, Stage::kReady);
   if (actions.empty() && All(At(number), Stage::kReady)) actions.push_back({Kind::kReady, number});
   return actions;
 }
 
-EpochActions HostRendezvous::Leave(int rank, uint64_t number) {
+EpochActions HostRendezvous::Leave(int slot, uint64_t number) {
   EpochActions actions;
   const auto found = epochs_.find(number);
   if (found == epochs_.end()) return actions;
-  Stage& stage = found->second.stages[rank];
-  if (stage == Stage::kOutside || stage == Stage::kLeft || stage == Stage::kGone) return actions;
+  Stage& stage = found->second.stages[slot];
+  if (!IsInside(stage)) return actions;
   const bool finished = stage == Stage::kRunning;
   stage = Stage::kLeft;
-  actions.push_back({Kind::kLeft, number, rank});
+  actions.push_back({Kind::kLeft, number, slot});
   // Whoever leaves before the start is missed by those who wait for it.
   if (!finished) {
-    AbortOne(number, absl::StrCat("rank ", first_rank_ + rank, " left before the epoch began"),
-             &actions);
+    AbortOne(number, absl::StrCat(Name(slot), " left before the epoch began"), &actions);
   }
   DisposeIfUnused(number, &actions);
   return actions;
 }
 
-EpochActions HostRendezvous::Abandon(int rank) {
+EpochActions HostRendezvous::Abandon(int slot) {
   EpochActions actions;
-  const auto found = epochs_.find(last_epoch_[rank]);
-  if (found == epochs_.end() || found->second.aborted.empty() || !in_epoch(rank)) return actions;
-  found->second.stages[rank] = Stage::kGone;
-  broke_[rank] = true;
-  DisposeIfUnused(last_epoch_[rank], &actions);
+  const auto found = epochs_.find(last_epoch_[slot]);
+  if (found == epochs_.end() || found->second.aborted.empty() || !in_epoch(slot)) return actions;
+  found->second.stages[slot] = Stage::kGone;
+  broke_[slot] = true;
+  DisposeIfUnused(last_epoch_[slot], &actions);
   return actions;
 }
 
-EpochActions HostRendezvous::Gone(int rank, const std::string& cause) {
+EpochActions HostRendezvous::Gone(int slot, const std::string& cause) {
   EpochActions actions;
-  gone_[rank] = cause;
+  gone_[slot] = cause;
   std::vector<uint64_t> numbers;
   for (const auto& [number, epoch] : epochs_) numbers.push_back(number);
   for (const uint64_t number : numbers) {
     Epoch& epoch = epochs_[number];
-    Stage& stage = epoch.stages[rank];
-    if (stage == Stage::kLeft || stage == Stage::kGone) continue;
-    if (stage != Stage::kOutside) broke_[rank] = true;
+    Stage& stage = epoch.stages[slot];
+    const bool begun = epoch.created || !epoch.aborted.empty();
+    if (!IsInside(stage) && (stage != Stage::kOutside || !begun)) continue;
+    if (IsInside(stage)) broke_[slot] = true;
     stage = Stage::kGone;
     AbortOne(number, cause, &actions);
     DisposeIfUnused(number, &actions);
@@ -178,9 +253,9 @@ EpochActions HostRendezvous::TableCame(uint64_t number) {
   EpochActions actions;
   const auto found = epochs_.find(number);
   if (found == epochs_.end() || !found->second.aborted.empty()) return actions;
-  for (int rank = 0; rank < local_size_; ++rank) {
-    if (found->second.stages[rank] == Stage::kAddressed) {
-      actions.push_back({Kind::kTable, number, rank});
+  for (int slot = 0; slot < slots_; ++slot) {
+    if (found->second.stages[slot] == Stage::kAddressed) {
+      actions.push_back({Kind::kTable, number, slot});
     }
   }
   return actions;
@@ -190,11 +265,11 @@ EpochActions HostRendezvous::GoCame(uint64_t number) {
   EpochActions actions;
   const auto found = epochs_.find(number);
   if (found == epochs_.end() || !found->second.aborted.empty()) return actions;
-  for (int rank = 0; rank < local_size_; ++rank) {
-    Stage& stage = found->second.stages[rank];
+  for (int slot = 0; slot < slots_; ++slot) {
+    Stage& stage = found->second.stages[slot];
     if (stage != Stage::kReady) continue;
     stage = Stage::kRunning;
-    actions.push_back({Kind::kGo, number, rank});
+    actions.push_back({Kind::kGo, number, slot});
   }
   return actions;
 }
@@ -204,11 +279,11 @@ void HostRendezvous::AbortOne(uint64_t number, const std::string& cause, EpochAc
   if (!epoch.aborted.empty()) return;
   epoch.aborted = cause.empty() ? "the job was stopped" : cause;
   if (epoch.created) actions->push_back({Kind::kAbort, number, -1, 0, epoch.aborted});
-  for (int rank = 0; rank < local_size_; ++rank) {
-    const Stage stage = epoch.stages[rank];
+  for (int slot = 0; slot < slots_; ++slot) {
+    const Stage stage = epoch.stages[slot];
     if (stage == Stage::kJoined || stage == Stage::kAddressed || stage == Stage::kReady) {
-      actions->push_back({Kind::kRefuse, number, rank, 0, epoch.aborted});
-      refused_[rank] = true;
+      actions->push_back({Kind::kRefuse, number, slot, 0, epoch.aborted});
+      refused_[slot] = true;
     }
   }
 }
@@ -223,7 +298,9 @@ EpochActions HostRendezvous::Abort(uint64_t number, const std::string& cause) {
     return actions;
   }
   std::vector<uint64_t> numbers;
-  for (const auto& [each, epoch] : epochs_) numbers.push_back(each);
+  for (const auto& [each, epoch] : epochs_) {
+    if (epoch.created || !epoch.aborted.empty()) numbers.push_back(each);
+  }
   if (numbers.empty()) {
     numbers.push_back(*std::max_element(last_epoch_.begin(), last_epoch_.end()) + 1);
   }
@@ -234,12 +311,18 @@ EpochActions HostRendezvous::Abort(uint64_t number, const std::string& cause) {
 EpochActions HostRendezvous::Stop(const std::string& cause) {
   EpochActions actions = Abort(0, cause);
   stopped_ = cause.empty() ? "the job was stopped" : cause;
+  for (int slot = 0; slot < slots_; ++slot) {
+    if (!standing_[slot]) continue;
+    standing_[slot] = false;
+    refused_[slot] = true;
+    actions.push_back({Kind::kRefuse, 0, slot, 0, stopped_});
+  }
   return actions;
 }
 
 bool HostRendezvous::Unused(const Epoch& epoch) const {
   return std::all_of(epoch.stages.begin(), epoch.stages.end(), [&epoch](Stage stage) {
-    return stage == Stage::kLeft || stage == Stage::kGone ||
+    return stage == Stage::kLeft || stage == Stage::kGone || stage == Stage::kAbsent ||
            (stage == Stage::kOutside && !epoch.aborted.empty());
   });
 }
@@ -251,11 +334,11 @@ void HostRendezvous::DisposeIfUnused(uint64_t number, EpochActions* actions) {
   if (epoch.aborted.empty()) epochs_.erase(number);  // an aborted one still refuses latecomers
 }
 
-// Epochs that have refused, or held, every rank.
+// Epochs that have refused, or held, every member.
 void HostRendezvous::ForgetRefusing() {
-  uint64_t all_beyond = NewestOf(0);
-  for (int rank = 1; rank < local_size_; ++rank) {
-    all_beyond = std::min(all_beyond, NewestOf(rank));
+  uint64_t all_beyond = std::numeric_limits<uint64_t>::max();
+  for (const auto& [slot, plan] : newest_plans_) {
+    all_beyond = std::min(all_beyond, NewestOf(slot));
   }
   for (auto each = epochs_.begin(); each != epochs_.end() && each->first < all_beyond;) {
     each = Unused(each->second) ? epochs_.erase(each) : std::next(each);

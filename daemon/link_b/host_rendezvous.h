@@ -1,5 +1,6 @@
-// The rendezvous of one host's ranks, epoch by epoch: who has joined, given an address, is ready,
-// has left or is gone. Pure: what happened in, what to do out.
+// The rendezvous of one host's members, epoch by epoch: who has joined, given an address, is ready,
+// has left or is gone. The driver proposes the epochs; a member gets the next that it is in. A
+// member is known by its slot. Pure: what happened in, what to do out.
 #pragma once
 
 #include <algorithm>
@@ -8,24 +9,41 @@
 #include <string>
 #include <vector>
 
+#include "hostfile/topology.h"
+
 namespace hvd {
+
+// An epoch as its driver has proposed it, seen from one host.
+struct EpochPlan {
+  uint64_t epoch = 0;
+  Topology topology;
+  int host = -1;           // this one's place in the topology; -1: it has none
+  std::vector<int> slots;  // its members' slots, in the order of their local ranks
+
+  // -1: the member of that slot is not in it.
+  int LocalRankOf(int slot) const;
+  int RankOf(int local_rank) const { return topology.first_rank(host) + local_rank; }
+};
 
 struct EpochAction {
   enum class Kind {
-    kCreate,     // make the epoch's memory, `bytes` large
-    kStart,      // tell `rank`: here it is
+    kCreate,     // make the epoch's memory
+    kStart,      // tell `slot`: here it is
+    kStands,     // up: `slot` waits for an epoch that comes after `epoch`
+    kWithdrawn,  // up: `slot` has taken its join back
+    kTake,       // `bytes` of the memory are taken by all ranks of the host
     kAddresses,  // up: all addresses of the host (HostRendezvous::addresses)
-    kTable,      // tell `rank` the table that came
+    kTable,      // tell `slot` the table that came
     kReady,      // up: all of the host are ready
-    kGo,         // tell `rank`
-    kLeft,       // up: `rank` has left
+    kGo,         // tell `slot`
+    kLeft,       // up: `slot` has left
     kAbort,      // mark the memory aborted with `text`
-    kRefuse,     // tell `rank`, which waits for an answer, `text`
+    kRefuse,     // tell `slot`, which waits for an answer, `text`
     kDispose,    // nobody uses the memory any more
   };
   Kind kind;
   uint64_t epoch = 0;
-  int rank = -1;  // local
+  int slot = -1;
   uint64_t bytes = 0;
   std::string text = {};
 };
@@ -33,19 +51,23 @@ using EpochActions = std::vector<EpochAction>;
 
 class HostRendezvous {
  public:
-  // `first_rank`: global number of local rank 0, for messages.
-  HostRendezvous(int local_size, int first_rank);
+  explicit HostRendezvous(int slots);
 
-  EpochActions Join(int rank, uint64_t after_epoch, uint64_t bytes);
-  EpochActions Address(int rank, uint64_t epoch, std::string address);
-  EpochActions Ready(int rank, uint64_t epoch);
-  EpochActions Leave(int rank, uint64_t epoch);
-  // `rank` will take no further part in any epoch that it has not left.
-  EpochActions Gone(int rank, const std::string& cause);
-  // `rank` has left its aborted epoch without a word; it may come to the next.
-  EpochActions Abandon(int rank);
-  // A new process speaks for `rank`.
-  void Back(int rank) { gone_[rank].clear(); }
+  // The driver's proposals come in the order of their numbers.
+  EpochActions Propose(EpochPlan plan);
+  EpochActions Join(int slot);
+  // `slot` has joined, has given no address, and takes its join back: it may join again later.
+  EpochActions Withdraw(int slot, uint64_t epoch);
+  // `bytes` of the host memory are what the rank's host takes at first.
+  EpochActions Address(int slot, uint64_t epoch, std::string address, uint64_t bytes);
+  EpochActions Ready(int slot, uint64_t epoch);
+  EpochActions Leave(int slot, uint64_t epoch);
+  // `slot` will take no further part in any epoch that it has not left.
+  EpochActions Gone(int slot, const std::string& cause);
+  // `slot` has left its aborted epoch without a word; it may come to the next.
+  EpochActions Abandon(int slot);
+  // A new process speaks for `slot`.
+  void Back(int slot) { gone_[slot].clear(); }
 
   EpochActions TableCame(uint64_t epoch);
   EpochActions GoCame(uint64_t epoch);
@@ -54,50 +76,64 @@ class HostRendezvous {
   // Aborts all, and every epoch to come.
   EpochActions Stop(const std::string& cause);
 
+  // By local rank.
   const std::vector<std::string>& addresses(uint64_t epoch) { return epochs_[epoch].addresses; }
-  bool in_epoch(int rank) const;
+  // Null: it has not been proposed, or is over.
+  const EpochPlan* plan(uint64_t epoch) const;
+  // The newest proposal that the member of the slot is in: which rank it is, or will be. Null
+  // before the first.
+  const EpochPlan* newest_plan(int slot) const;
+  bool in_epoch(int slot) const;
   // … that has not been aborted.
-  bool in_live_epoch(int rank) const;
+  bool in_live_epoch(int slot) const;
   // Its address has been taken, and not all are ready yet.
-  bool addressed(int rank, uint64_t epoch) const;
-  bool joined_ever(int rank) const { return last_epoch_[rank] != 0; }
-  // The newest epoch of `rank`, 0: none; it left that one.
-  uint64_t last_epoch(int rank) const { return last_epoch_[rank]; }
-  bool left(int rank) const { return last_epoch_[rank] != 0 && !in_epoch(rank) && !broke_[rank]; }
-  // An abort or a stop had reached `rank`: of its newest epoch, or by a refused join. Of an epoch
+  bool addressed(int slot, uint64_t epoch) const;
+  bool joined_ever(int slot) const { return last_epoch_[slot] != 0; }
+  // The newest epoch of `slot`, 0: none; it left that one.
+  uint64_t last_epoch(int slot) const { return last_epoch_[slot]; }
+  bool left(int slot) const { return last_epoch_[slot] != 0 && !in_epoch(slot) && !broke_[slot]; }
+  // An abort or a stop had reached `slot`: of its newest epoch, or by a refused join. Of an epoch
   // that it never asked for it knows nothing.
-  bool after_abort(int rank) const;
+  bool after_abort(int slot) const;
   // It asked for an epoch, or waited for its start, and was told that there will be none.
-  bool refused(int rank) const { return refused_[rank]; }
+  bool refused(int slot) const { return refused_[slot]; }
 
  private:
-  enum class Stage { kOutside, kJoined, kAddressed, kReady, kRunning, kLeft, kGone };
+  enum class Stage { kAbsent, kOutside, kJoined, kAddressed, kReady, kRunning, kLeft, kGone };
   struct Epoch {
+    EpochPlan plan;  // without a host here: not proposed yet, or not for this host
+    bool proposed = false;
     bool created = false;
-    uint64_t bytes = 0;
-    int first_joiner = -1;
-    std::string aborted;  // cause; empty: lives
-    std::vector<Stage> stages;
-    std::vector<std::string> addresses;
+    uint64_t bytes = 0;  // that the ranks take at first
+    int first_to_say = -1;
+    std::string aborted;                 // cause; empty: lives
+    std::vector<Stage> stages;           // by slot
+    std::vector<std::string> addresses;  // by local rank
   };
 
   Epoch& At(uint64_t epoch);
+  uint64_t NextFor(int slot) const;
+  EpochActions Enter(int slot, uint64_t number);
+  std::string Name(int slot) const;  // "rank 3"
+  static bool IsInside(Stage stage);
   bool All(const Epoch& epoch, Stage stage) const;
-  EpochActions Move(int rank, uint64_t epoch, Stage from, Stage to);
+  EpochActions Move(int slot, uint64_t epoch, Stage from, Stage to);
   void AbortOne(uint64_t number, const std::string& cause, EpochActions* actions);
   bool Unused(const Epoch& epoch) const;
   void DisposeIfUnused(uint64_t number, EpochActions* actions);
-  uint64_t NewestOf(int rank) const { return std::max(last_epoch_[rank], refusing_[rank]); }
+  uint64_t NewestOf(int slot) const { return std::max(last_epoch_[slot], refusing_[slot]); }
   void ForgetRefusing();
 
-  const int local_size_;
-  const int first_rank_;
+  const int slots_;
   std::map<uint64_t, Epoch> epochs_;
-  std::vector<uint64_t> last_epoch_;  // by rank
-  std::vector<uint64_t> refusing_;    // by rank: the newest epoch that was over when it asked
-  std::vector<std::string> gone_;     // by rank: why; empty: it is there
-  std::vector<bool> broke_;           // by rank: went away inside an epoch
-  std::vector<bool> refused_;         // by rank: of the newest epoch that it asked for
+  std::map<int, EpochPlan> newest_plans_;  // by slot
+  std::vector<bool> standing_;             // by slot: waits for a proposal
+  std::vector<uint64_t> last_epoch_;       // by slot
+  std::vector<uint64_t> epoch_before_;     // by slot: the one before the last
+  std::vector<uint64_t> refusing_;         // by slot: the newest epoch that was over when it asked
+  std::vector<std::string> gone_;          // by slot: why; empty: it is there
+  std::vector<bool> broke_;                // by slot: went away inside an epoch
+  std::vector<bool> refused_;              // by slot: of the newest epoch that it asked for
   std::string stopped_;
 };
 

@@ -51,7 +51,7 @@ class LinkPeer {
   // More waits to be sent than a worker that reads ever leaves.
   bool deaf() const;
 
-  int rank = -1;  // local; -1: has not claimed yet
+  int slot = -1;  // that it speaks for; -1: has not claimed yet
 
  private:
   struct Waiting {

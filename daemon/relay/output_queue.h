@@ -15,7 +15,7 @@
 namespace hvd {
 
 struct OutputPiece {
-  int stream = 0;  // index: 2 * local rank, + 1 for stderr; or TimelineStream
+  int stream = 0;  // index: 2 * slot, + 1 for stderr; or TimelineStream
   std::string data;
   uint64_t skipped_lines = 0;    // left out behind `data`
   bool recording_ended = false;  // behind `data`
@@ -26,7 +26,7 @@ class OutputQueue {
  public:
   static constexpr size_t kRoom = 1 << 20;  // a stream
   // The host's timeline follows the ranks' streams.
-  static constexpr int TimelineStream(int local_size) { return 2 * local_size; }
+  static constexpr int TimelineStream(int slots) { return 2 * slots; }
 
   // Before anything is pushed; link A may be waiting already. `on_room` is called, from the taker's
   // thread, when a full stream has room again.

@@ -33,10 +33,10 @@ std::string RankDirectory(int rank) {
 Relay::Relay(RelayOptions options, OutputQueue* queue)
     : options_(std::move(options)),
       queue_(queue),
-      streams_(size_t{2} * options_.local_size),
-      ranks_(options_.local_size),
+      streams_(size_t{2} * options_.slots),
+      ranks_(options_.slots),
       stdin_(&loop_, [this](uint64_t bytes) { options_.on_stdin_credit(bytes); }) {
-  const int timeline = OutputQueue::TimelineStream(options_.local_size);
+  const int timeline = OutputQueue::TimelineStream(options_.slots);
   queue_->Begin(timeline + 1, [this, timeline](int index) {
     if (index == timeline) return;  // it is not read from a pipe
     loop_.Post([this, index] { Resume(index); });
@@ -57,12 +57,14 @@ void Relay::StopReading() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Relay::Adopt(int local_rank, Descriptor in, Descriptor out, Descriptor err) {
+void Relay::Adopt(int slot, WorkerPipes pipes) {
   // std::function wants copies, descriptors have one owner: they cross as numbers.
-  loop_.Post([this, local_rank, in = in.Release(), out = out.Release(), err = err.Release()] {
-    Open(2 * local_rank, Descriptor(out));
-    Open(2 * local_rank + 1, Descriptor(err));
-    if (in >= 0) stdin_.Add(local_rank, Descriptor(in));
+  loop_.Post([this, slot, rank = pipes.rank, in = pipes.in.Release(), out = pipes.out.Release(),
+              err = pipes.err.Release()] {
+    streams_[2 * slot].rank = streams_[2 * slot + 1].rank = rank;
+    Open(2 * slot, Descriptor(out));
+    Open(2 * slot + 1, Descriptor(err));
+    if (in >= 0) stdin_.Add(slot, Descriptor(in));
   });
 }
 
@@ -82,7 +84,7 @@ void Relay::Open(int index, Descriptor pipe) {
 FileSinkOptions Relay::SinkOptions(int index) {
   FileSinkOptions sink;
   sink.base = options_.directory;
-  sink.directory = RankDirectory(options_.first_rank + index / 2);
+  sink.directory = RankDirectory(streams_[index].rank);
   sink.name = index % 2 == 0 ? "stdout" : "stderr";
   sink.on_room = [this, index] { loop_.Post([this, index] { Resume(index); }); };
   sink.on_fail = [this](std::string why) { options_.on_notice(std::move(why)); };
@@ -198,36 +200,36 @@ void Relay::FileEnded(int index) {
   if (--open_files_ == 0) options_.on_files_ended();
 }
 
-void Relay::RankGone(int local_rank) {
-  loop_.Post([this, local_rank] {
-    Rank& rank = ranks_[local_rank];
+void Relay::RankGone(int slot) {
+  loop_.Post([this, slot] {
+    Rank& rank = ranks_[slot];
     rank.gone = true;
     rank.allowance = 4 * kPipeBytes;
     rank.last_data = Clock::now();
     rank.give_up = rank.last_data + kGiveUp;
-    stdin_.Remove(local_rank);
-    Resume(2 * local_rank);
-    Resume(2 * local_rank + 1);
-    CheckDrained(local_rank);
+    stdin_.Remove(slot);
+    Resume(2 * slot);
+    Resume(2 * slot + 1);
+    CheckDrained(slot);
   });
 }
 
-void Relay::CheckDrained(int local_rank) {
-  Rank& rank = ranks_[local_rank];
+void Relay::CheckDrained(int slot) {
+  Rank& rank = ranks_[slot];
   if (!rank.gone || rank.drained) return;
-  const size_t out = size_t{2} * local_rank;
+  const size_t out = size_t{2} * slot;
   const bool both_ended = !streams_[out].pipe.valid() && !streams_[out + 1].pipe.valid();
   const TimePoint now = Clock::now();
   if (!both_ended && now < rank.last_data + kIdleEnd && now < rank.give_up) {
-    loop_.At(now + kLook, [this, local_rank] { CheckDrained(local_rank); });
+    loop_.At(now + kLook, [this, slot] { CheckDrained(slot); });
     return;
   }
   rank.drained = true;
   std::vector<std::string> lines = rank.err_tail.Lines();
   if (lines.empty()) lines = rank.out_tail.Lines();
-  options_.on_drained(local_rank, std::move(lines));
-  End(2 * local_rank);
-  End(2 * local_rank + 1);
+  options_.on_drained(slot, std::move(lines));
+  End(2 * slot);
+  End(2 * slot + 1);
 }
 
 void Relay::FeedStdin(std::string data, bool end) {

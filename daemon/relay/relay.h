@@ -19,15 +19,21 @@
 namespace hvd {
 
 struct RelayOptions {
-  int first_rank = 0;  // global number of local rank 0, for the names of files
-  int local_size = 0;
+  int slots = 0;  // places for workers on this host
   bool to_console = true;
   std::string directory;  // of per-rank files; empty: none
   // Relay thread.
-  std::function<void(int local_rank, std::vector<std::string> last_lines)> on_drained;
+  std::function<void(int slot, std::vector<std::string> last_lines)> on_drained;
   std::function<void(uint64_t bytes)> on_stdin_credit;
   std::function<void()> on_files_ended;        // no file is being written any more
   std::function<void(std::string)> on_notice;  // also from a sink's thread
+};
+
+// A worker's output and input, as hvdd holds them.
+struct WorkerPipes {
+  int rank = 0;   // at its start, for the names of its files
+  Descriptor in;  // invalid where stdin is /dev/null
+  Descriptor out, err;
 };
 
 class Relay {
@@ -36,10 +42,10 @@ class Relay {
   Relay(RelayOptions options, OutputQueue* queue);
   ~Relay();
 
-  // hvdd's ends of a rank's pipes; `in` is invalid where stdin is /dev/null. Any thread.
-  void Adopt(int local_rank, Descriptor in, Descriptor out, Descriptor err);
-  // The rank's process is gone: what its pipes still hold is read, then on_drained is called.
-  void RankGone(int local_rank);
+  // Takes over the pipes of the worker in `slot`. Any thread.
+  void Adopt(int slot, WorkerPipes pipes);
+  // The worker's process is gone: what its pipes still hold is read, then on_drained is called.
+  void RankGone(int slot);
   void FeedStdin(std::string data, bool end);
   // Any thread. Once every rank's end has been told, it only falls.
   int open_files() const { return open_files_; }
@@ -49,6 +55,7 @@ class Relay {
  private:
   struct Stream {
     Descriptor pipe;
+    int rank = 0;  // of its worker, at its start
     std::unique_ptr<FileSink> sink;
     bool file_open = false;  // not all of it is known to be written
     bool reading = true;     // watched for input
@@ -74,14 +81,14 @@ class Relay {
   void Pause(int index);
   void End(int index);
   void FileEnded(int index);
-  void CheckDrained(int local_rank);
+  void CheckDrained(int slot);
   FileSinkOptions SinkOptions(int index);
 
   const RelayOptions options_;
   Loop loop_;
   OutputQueue* const queue_;
-  std::vector<Stream> streams_;  // 2 * local rank, + 1 for stderr
-  std::vector<Rank> ranks_;
+  std::vector<Stream> streams_;     // 2 * slot, + 1 for stderr
+  std::vector<Rank> ranks_;         // by slot
   std::atomic<int> open_files_{0};  // of streams
   StdinFeed stdin_;
   std::thread thread_;

@@ -103,7 +103,10 @@ absl::Status Process::Init(const StaticSets& sets) {
   const absl::Status status = InitLocked(sets);
   // What others have broken they know.
   if (!status.ok() && !absl::IsAborted(status)) TellInitFailed(std::string(status.message()));
-  if (!status.ok() && joining_) session_ = nullptr;  // a broken link is of no use for another try
+  // A refusal is an answer; a link that is broken, or a member that has given its epoch up by
+  // itself, is of no use for another try.
+  const bool refused = session_ != nullptr && session_->refused();
+  if (!status.ok() && joining_ && !refused) session_ = nullptr;
   joining_ = false;
   return status;
 }
@@ -125,9 +128,14 @@ absl::Status Process::OpenSession(const LinkName& link) {
 }
 
 absl::StatusOr<std::unique_ptr<EpochWorld>> Process::JoinEpoch(const EngineConfig& config,
-                                                               const StaticSets& sets) {
+                                                               const StaticSets& sets,
+                                                               std::unique_ptr<Tuner>* tuner) {
   JoinOptions options;
-  options.after_epoch = last_epoch_;
+  options.on_start = [&](const Topology& topology, int rank) {
+    auto made = Tuner::Make({rank, topology.hosts().size() > 1}, config);
+    if (made.ok()) *tuner = std::move(*made);
+    return made.status();
+  };
   options.host_cores = config.host_cores;
   options.make_transport = FactoryFor(config);
   options.arena = &arena_;
@@ -143,20 +151,20 @@ absl::Status Process::InitLocked(const StaticSets& sets) {
   const FloatRules inherited;  // by the threads that the transport makes
   const absl::StatusOr<EngineConfig> config = ReadConfig();
   if (!config.ok()) return config.status();
-  Tuner::Place place;
+  std::unique_ptr<Tuner> tuner;
   if (config->link) {
     if (absl::Status opened = OpenSession(*config->link); !opened.ok()) return opened;
-    place = {session_->rank(), session_->topology().hosts().size() > 1};
+  } else {
+    auto made = Tuner::Make({}, *config);
+    if (!made.ok()) return made.status();
+    tuner = std::move(*made);
   }
-  auto tuner = Tuner::Make(place, *config);
-  if (!tuner.ok()) return tuner.status();
   joining_ = true;
-  auto world = config->link ? JoinEpoch(*config, sets)
+  auto world = config->link ? JoinEpoch(*config, sets, &tuner)
                             : EpochWorld::Alone({.max_pending = config->max_pending});
   if (!world.ok()) return world.status();
-  last_epoch_ = (*world)->epoch();
   if ((*world)->rank() == 0) SaySettings(*config);
-  auto engine = std::make_shared<Engine>(std::move(*world), *config, std::move(*tuner));
+  auto engine = std::make_shared<Engine>(std::move(*world), *config, std::move(tuner));
   BeginTimelineOf(*config, engine->world());
   sets_.Start(engine, *config);
   static_sets_added_ = false;

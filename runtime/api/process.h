@@ -49,7 +49,8 @@ class Process {
   void TellInitFailed(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   absl::Status InitLocked(const StaticSets& sets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   absl::StatusOr<std::unique_ptr<EpochWorld>> JoinEpoch(const EngineConfig& config,
-                                                        const StaticSets& sets)
+                                                        const StaticSets& sets,
+                                                        std::unique_ptr<Tuner>* tuner)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   void BeginTimelineOf(const EngineConfig& config, const EpochWorld& world)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
@@ -58,8 +59,7 @@ class Process {
   Mutex life_mutex_;                                   // held during Init and Shutdown
   bool joining_ ABSL_GUARDED_BY(life_mutex_) = false;  // hvd_init has come as far as that
   std::unique_ptr<Session> session_ ABSL_GUARDED_BY(life_mutex_);  // outlives epochs
-  uint64_t last_epoch_ ABSL_GUARDED_BY(life_mutex_) = 0;
-  bool static_sets_added_ ABSL_GUARDED_BY(life_mutex_) = false;  // in this epoch
+  bool static_sets_added_ ABSL_GUARDED_BY(life_mutex_) = false;    // in this epoch
   mutable Mutex engine_mutex_;
   std::shared_ptr<Engine> engine_ ABSL_GUARDED_BY(engine_mutex_);
   ProcessSets sets_;

@@ -54,15 +54,21 @@ size_t EpochWorld::FirstBytes(const Topology& job, int host) {
 
 absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::Join(Session* session,
                                                              const JoinOptions& options) {
-  std::unique_ptr<EpochWorld> world(new EpochWorld(session->topology(), session->rank()));
-  const RankPlace& place = world->place();
-  if (place.local_size > kMaxLocalRanks) {
+  auto grant = session->Join(FirstBytes);
+  if (!grant.ok()) return grant.status();
+  std::unique_ptr<EpochWorld> world(new EpochWorld(grant->topology, grant->rank));
+  world->grant_ = std::move(*grant);
+  if (world->place().local_size > kMaxLocalRanks) {
     return absl::InvalidArgumentError("more than " + std::to_string(kMaxLocalRanks) +
                                       " ranks on one host");
   }
-  auto grant = session->Join(options.after_epoch, FirstBytes(world->topology_, place.host));
-  if (!grant.ok()) return grant.status();
-  world->grant_ = std::move(*grant);
+  if (options.on_start != nullptr) {
+    absl::Status fine = options.on_start(world->topology_, world->rank_);
+    if (!fine.ok()) {
+      (void)session->Withdraw(world->grant_).ok();  // a link that is broken shows at the next word
+      return fine;
+    }
+  }
   if (absl::Status met = world->Meet(session, options); !met.ok()) return met;
   return world;
 }

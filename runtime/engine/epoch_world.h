@@ -35,7 +35,9 @@ using TransportFactory =
     std::function<absl::StatusOr<std::unique_ptr<Transport>>(const TransportPlace&)>;
 
 struct JoinOptions {
-  uint64_t after_epoch = 0;
+  // Called as soon as this process knows which rank it is, before it meets the others; its error
+  // ends the join.
+  std::function<absl::Status(const Topology& topology, int rank)> on_start = nullptr;
   int host_cores = 0;                         // what the host's ranks share; 0: count them
   TransportFactory make_transport = nullptr;  // called in a job of several hosts
   Arena* arena = nullptr;        // the process's, shared with the host's ranks; null: none
@@ -61,7 +63,7 @@ struct SetPlace {
 
 class EpochWorld {
  public:
-  // A rank of a launched job: joins the epoch after the last and meets all others.
+  // A rank of a launched job: joins the next epoch and meets all others.
   // FailedPrecondition, with the same words on all ranks, when their terms differ.
   static absl::StatusOr<std::unique_ptr<EpochWorld>> Join(Session* session,
                                                           const JoinOptions& options);

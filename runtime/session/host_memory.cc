@@ -30,8 +30,12 @@ absl::StatusOr<std::unique_ptr<HostMemory>> HostMemory::Map(std::vector<int> des
   std::unique_ptr<HostMemory> memory(new HostMemory(fd, std::move(descriptors)));
   if (absl::Status mapped = memory->MapFirst(bytes); !mapped.ok()) return mapped;
   const HostPage& page = *memory->page();
-  if (page.magic != kHostPageMagic || page.taken.load() < bytes) {
+  if (page.magic != kHostPageMagic) {
     return absl::InternalError("the host's shared memory is not what hvdd promised");
+  }
+  if (page.bytes < bytes) {  // what lies behind its file's end cannot be touched
+    errno = EFBIG;
+    return Refused("hvdd cannot make the host's shared memory as large", bytes);
   }
   return memory;
 }

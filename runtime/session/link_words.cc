@@ -14,6 +14,7 @@ enum {
   kReady = 4,
   kLeave = 5,
   kInitFailed = 6,
+  kWithdraw = 7,
   kAskTimeline = 14,
   kStoreClaim = 15
 };
@@ -36,9 +37,19 @@ bool DecodeHost(std::string_view bytes, HostShape* host) {
 bool DecodeWelcome(std::string_view bytes, ToWorkerMessage* message) {
   WireReader reader(bytes);
   while (reader.Next()) {
-    if (reader.field() == 1) message->rank = static_cast<int>(reader.number());
-    if (reader.field() == 3) message->job = std::string(reader.bytes());
-    if (reader.field() == 2) {
+    if (reader.field() == 1) message->member = reader.number();
+    if (reader.field() == 2) message->job = std::string(reader.bytes());
+  }
+  return reader.ok();
+}
+
+bool DecodeEpochStart(std::string_view bytes, ToWorkerMessage* message) {
+  WireReader reader(bytes);
+  while (reader.Next()) {
+    if (reader.field() == 1) message->epoch = reader.number();
+    if (reader.field() == 2) message->token = std::string(reader.bytes());
+    if (reader.field() == 3) message->rank = static_cast<int>(reader.number());
+    if (reader.field() == 4) {
       HostShape host;
       if (!DecodeHost(reader.bytes(), &host)) return false;
       message->hosts.push_back(std::move(host));
@@ -59,18 +70,16 @@ bool DecodeTable(std::string_view bytes, ToWorkerMessage* message) {
   return reader.ok();
 }
 
-// Refused, EpochStart and Go: an epoch in field 1 and bytes in field 2, or a text in field 1.
+// Go: an epoch in field 1. Refused and the answer about a timeline: a text there, and an epoch in
+// field 2.
 bool DecodeRest(std::string_view bytes, ToWorkerMessage* message) {
   WireReader reader(bytes);
+  const int epoch_field = message->kind == ToWorkerKind::kGo ? 1 : 2;
   while (reader.Next()) {
-    const bool text =
-        message->kind == ToWorkerKind::kRefused || message->kind == ToWorkerKind::kTimelineAnswer;
-    if (reader.field() == 1 && text) {
-      message->text = std::string(reader.bytes());
-    } else if (reader.field() == 1) {
+    if (reader.field() == epoch_field) {
       message->epoch = reader.number();
-    } else if (reader.field() == 2 && message->kind == ToWorkerKind::kEpochStart) {
-      message->token = std::string(reader.bytes());
+    } else if (reader.field() == 1) {
+      message->text = std::string(reader.bytes());
     }
   }
   return reader.ok();
@@ -87,15 +96,17 @@ std::string EncodeStoreClaim(std::string_view token) {
               WireWriter().Bytes(1, token).Number(2, kLinkBProtocol).Bytes(3, HVD_VERSION));
 }
 
-std::string EncodeJoin(uint64_t after_epoch, uint64_t memory_bytes) {
-  return Wrap(kJoin, WireWriter().Number(1, after_epoch).Number(2, memory_bytes));
+std::string EncodeJoin() { return Wrap(kJoin, WireWriter()); }
+
+std::string EncodeWithdraw(uint64_t epoch) {
+  return Wrap(kWithdraw, WireWriter().Number(1, epoch));
 }
 
-std::string EncodeAddress(uint64_t epoch, std::string_view address, uint64_t arena_bytes) {
+std::string EncodeAddress(const AddressWords& words) {
   WireWriter message;
-  message.Number(1, epoch).Bytes(2, address);
-  if (arena_bytes > 0) message.Number(3, arena_bytes);
-  return Wrap(kAddress, message);
+  message.Number(1, words.epoch).Bytes(2, words.address);
+  if (words.arena_bytes > 0) message.Number(3, words.arena_bytes);
+  return Wrap(kAddress, message.Number(4, words.memory_bytes));
 }
 
 std::string EncodeReady(uint64_t epoch) { return Wrap(kReady, WireWriter().Number(1, epoch)); }
@@ -120,6 +131,8 @@ bool DecodeToWorker(std::string_view bytes, ToWorkerMessage* message) {
   switch (message->kind) {
     case ToWorkerKind::kWelcome:
       return DecodeWelcome(reader.bytes(), message);
+    case ToWorkerKind::kEpochStart:
+      return DecodeEpochStart(reader.bytes(), message);
     case ToWorkerKind::kTable:
       return DecodeTable(reader.bytes(), message);
     default:

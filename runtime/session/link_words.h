@@ -13,9 +13,15 @@ namespace hvd {
 std::string EncodeClaim(std::string_view token);
 // The first word on a connection of the store's.
 std::string EncodeStoreClaim(std::string_view token);
-std::string EncodeJoin(uint64_t after_epoch, uint64_t memory_bytes);
-// `arena_bytes` not 0: the arena's descriptor goes with the frame.
-std::string EncodeAddress(uint64_t epoch, std::string_view address, uint64_t arena_bytes);
+std::string EncodeJoin();
+std::string EncodeWithdraw(uint64_t epoch);
+struct AddressWords {
+  uint64_t epoch = 0;
+  std::string_view address;
+  uint64_t arena_bytes = 0;  // not 0: the arena's descriptor goes with the frame
+  uint64_t memory_bytes = 0;
+};
+std::string EncodeAddress(const AddressWords& words);
 std::string EncodeReady(uint64_t epoch);
 std::string EncodeLeave(uint64_t epoch);
 std::string EncodeAskTimeline(std::string_view path);
@@ -34,12 +40,13 @@ enum class ToWorkerKind {
 // Any of the daemon's messages; the fields of its kind are filled.
 struct ToWorkerMessage {
   ToWorkerKind kind = ToWorkerKind::kNone;
-  int rank = 0;                        // welcome
-  std::vector<HostShape> hosts;        // welcome
+  uint64_t member = 0;                 // welcome
   std::string job;                     // welcome
   std::string text;                    // refused; timeline answer: what went wrong
-  uint64_t epoch = 0;                  // the other kinds
+  uint64_t epoch = 0;                  // refused and the other kinds
   std::string token;                   // epoch start
+  int rank = 0;                        // epoch start
+  std::vector<HostShape> hosts;        // epoch start
   std::vector<std::string> addresses;  // table
   std::vector<uint64_t> arena_bytes;   // table: by local rank
 };

@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace hvd {
 namespace {
 
@@ -27,23 +30,45 @@ std::vector<ArenaFile> PairArenas(const std::vector<uint64_t>& bytes, const std:
 
 }  // namespace
 
+bool Session::Stale(const ToWorkerMessage& message) const {
+  const bool of_epoch = message.kind == ToWorkerKind::kRefused ||
+                        message.kind == ToWorkerKind::kTable || message.kind == ToWorkerKind::kGo;
+  return of_epoch && message.epoch != 0 && message.epoch <= over_;
+}
+
 // Waits for a message of the wanted kind; a refusal is an error with its text.
 absl::StatusOr<ToWorkerMessage> Session::Await(ToWorkerKind wanted, const HostPage* page,
                                                std::vector<int>* fds) {
-  auto frame = socket_.Receive([page] { return Ended(page); });
-  if (!frame.ok()) return frame.status();
-  ToWorkerMessage message;
-  const bool parsed = DecodeToWorker(frame->bytes, &message);
-  if (parsed && message.kind == wanted && fds != nullptr) {
-    *fds = std::move(frame->descriptors);
-    return message;
+  for (;;) {
+    auto frame = socket_.Receive([page] { return Ended(page); });
+    if (!frame.ok()) {
+      refused_ = absl::IsAborted(frame.status());
+      return frame.status();
+    }
+    ToWorkerMessage message;
+    const bool parsed = DecodeToWorker(frame->bytes, &message);
+    const bool stale = parsed && Stale(message);
+    if (parsed && !stale && message.kind == wanted && fds != nullptr) {
+      *fds = std::move(frame->descriptors);
+      return message;
+    }
+    for (const int fd : frame->descriptors) close(fd);
+    if (stale) continue;
+    if (parsed && message.kind == wanted) return message;
+    if (parsed && message.kind == ToWorkerKind::kRefused) {
+      refused_ = true;
+      over_ = std::max(over_, message.epoch);
+      return absl::FailedPreconditionError(message.text);
+    }
+    return absl::InternalError("hvdd sent something else than was asked for");
   }
-  for (const int fd : frame->descriptors) close(fd);
-  if (parsed && message.kind == wanted) return message;
-  if (parsed && message.kind == ToWorkerKind::kRefused) {
-    return absl::FailedPreconditionError(message.text);
-  }
-  return absl::InternalError("hvdd sent something else than was asked for");
+}
+
+absl::StatusOr<ToWorkerMessage> Session::AwaitIn(const EpochGrant& grant, ToWorkerKind wanted,
+                                                 std::vector<int>* fds) {
+  auto message = Await(wanted, grant.memory->page(), fds);
+  if (!message.ok()) over_ = grant.epoch;
+  return message;
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const LinkName& link) {
@@ -54,43 +79,58 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const LinkName& link) {
   if (!sent.ok()) return sent;
   auto welcome = session->Await(ToWorkerKind::kWelcome, nullptr);
   if (!welcome.ok()) return welcome.status();
-  session->topology_ = Topology(std::move(welcome->hosts));
-  session->rank_ = welcome->rank;
+  session->member_ = welcome->member;
   session->job_ = welcome->job;
-  if (session->rank_ < 0 || session->rank_ >= session->topology_.size()) {
-    return absl::InternalError("hvdd gave this process a rank outside the job");
-  }
   return session;
 }
 
-absl::StatusOr<EpochGrant> Session::Join(uint64_t after_epoch, size_t memory_bytes) {
-  const absl::Status sent = socket_.Send(EncodeJoin(after_epoch, memory_bytes));
-  if (!sent.ok()) return sent;
+absl::StatusOr<EpochGrant> Session::Join(const MemoryNeed& need) {
+  refused_ = false;
+  const absl::Status sent = socket_.Send(EncodeJoin());
+  return sent.ok() ? TakeStart(need) : sent;
+}
+
+absl::StatusOr<EpochGrant> Session::TakeStart(const MemoryNeed& need) {
   std::vector<int> fds;
   auto start = Await(ToWorkerKind::kEpochStart, nullptr, &fds);
   if (!start.ok()) return start.status();
-  auto memory = HostMemory::Map(std::move(fds), memory_bytes);
-  if (!memory.ok()) return memory.status();
   EpochGrant grant;
   grant.epoch = start->epoch;
-  grant.token = start->token;
+  grant.token = std::move(start->token);
+  grant.topology = Topology(std::move(start->hosts));
+  grant.rank = start->rank;
+  if (grant.rank < 0 || grant.rank >= grant.topology.size()) {
+    for (const int fd : fds) close(fd);
+    return absl::InternalError("hvdd gave this process a rank outside the job");
+  }
+  grant.memory_bytes = need(grant.topology, grant.topology.place(grant.rank).host);
+  auto memory = HostMemory::Map(std::move(fds), grant.memory_bytes);
+  if (!memory.ok()) return memory.status();
   grant.memory = std::move(*memory);
   return grant;
 }
 
+// One refusal is on its way in any case: it answers this, or others have ended the epoch meanwhile.
+absl::Status Session::Withdraw(const EpochGrant& grant) {
+  const absl::Status sent = socket_.Send(EncodeWithdraw(grant.epoch));
+  if (!sent.ok()) return sent;
+  const absl::Status answer = Await(ToWorkerKind::kNone, nullptr).status();
+  return refused_ ? absl::OkStatus() : answer;
+}
+
 absl::StatusOr<Meeting> Session::Exchange(const EpochGrant& grant, const std::string& address,
                                           const ArenaFile& arena) {
-  const absl::Status sent =
-      socket_.Send(EncodeAddress(grant.epoch, address, arena.bytes), arena.fd);
+  const absl::Status sent = socket_.Send(
+      EncodeAddress({grant.epoch, address, arena.bytes, grant.memory_bytes}), arena.fd);
   if (!sent.ok()) return sent;
   std::vector<int> fds;
-  auto table = Await(ToWorkerKind::kTable, grant.memory->page(), &fds);
+  auto table = AwaitIn(grant, ToWorkerKind::kTable, &fds);
   if (!table.ok()) return table.status();
-  table->arena_bytes.resize(topology_.place(rank_).local_size);
+  table->arena_bytes.resize(grant.topology.place(grant.rank).local_size);
   Meeting meeting;
   meeting.addresses = std::move(table->addresses);
   meeting.arenas = PairArenas(table->arena_bytes, fds);
-  if (static_cast<int>(meeting.addresses.size()) == topology_.size()) return meeting;
+  if (static_cast<int>(meeting.addresses.size()) == grant.topology.size()) return meeting;
   for (const ArenaFile& each : meeting.arenas) {
     if (each.fd >= 0) close(each.fd);
   }
@@ -99,7 +139,7 @@ absl::StatusOr<Meeting> Session::Exchange(const EpochGrant& grant, const std::st
 
 absl::Status Session::Barrier(const EpochGrant& grant) {
   const absl::Status sent = socket_.Send(EncodeReady(grant.epoch));
-  return sent.ok() ? Await(ToWorkerKind::kGo, grant.memory->page()).status() : sent;
+  return sent.ok() ? AwaitIn(grant, ToWorkerKind::kGo).status() : sent;
 }
 
 absl::Status Session::AskTimeline(const std::string& path) {
@@ -114,6 +154,9 @@ absl::Status Session::TellInitFailed(const std::string& why) {
   return socket_.Send(EncodeInitFailed(why));
 }
 
-absl::Status Session::Leave(uint64_t epoch) { return socket_.Send(EncodeLeave(epoch)); }
+absl::Status Session::Leave(uint64_t epoch) {
+  over_ = epoch;
+  return socket_.Send(EncodeLeave(epoch));
+}
 
 }  // namespace hvd

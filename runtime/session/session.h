@@ -1,8 +1,10 @@
-// This process's place in the job: claims its rank from the daemon, then joins epochs one after the
-// other. Threads: one caller at a time (hvd_init and hvd_shutdown are serialised by the API).
+// This process as a member of the job: claims its membership from the daemon, then joins epochs one
+// after the other; which rank it is, each epoch says anew. Threads: one caller at a time (hvd_init
+// and hvd_shutdown are serialised by the API).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,8 +21,14 @@ namespace hvd {
 struct EpochGrant {
   uint64_t epoch = 0;
   std::string token;  // 32 bytes: the secret of the epoch's data plane
+  int rank = 0;       // of this process, in this epoch
+  Topology topology;  // of the epoch
   std::unique_ptr<HostMemory> memory;
+  size_t memory_bytes = 0;  // of it, that all ranks of the host map at first
 };
+
+// How much of the host memory a host's ranks take at first. All of them must come to the same.
+using MemoryNeed = std::function<size_t(const Topology& topology, int host)>;
 
 // What a rank learns when all have met.
 struct Meeting {
@@ -30,16 +38,17 @@ struct Meeting {
 
 class Session {
  public:
-  // Connects and claims the rank.
+  // Connects and claims the membership.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const LinkName& link);
 
-  int rank() const { return rank_; }
-  const Topology& topology() const { return topology_; }
+  uint64_t member() const { return member_; }
   const std::string& job() const { return job_; }
 
-  // Waits until this epoch's memory exists, and maps its beginning: `memory_bytes` with the host
-  // page; all local ranks must agree.
-  absl::StatusOr<EpochGrant> Join(uint64_t after_epoch, size_t memory_bytes);
+  // Waits until the next epoch that this member is in has its memory, and maps the beginning of it.
+  absl::StatusOr<EpochGrant> Join(const MemoryNeed& need);
+  // Takes the join back: the others go on waiting for this member, which may join again. Only
+  // before Exchange.
+  absl::Status Withdraw(const EpochGrant& grant);
   // Gives this rank's data-plane address and its arena (which stays the caller's), takes
   // everyone's.
   absl::StatusOr<Meeting> Exchange(const EpochGrant& grant, const std::string& address,
@@ -47,6 +56,9 @@ class Session {
   // Waits until every rank of the job is connected.
   absl::Status Barrier(const EpochGrant& grant);
   absl::Status Leave(uint64_t epoch);
+  // The last epoch that was asked for was refused, or others have ended it before it began: the
+  // link is as good as before, and the next epoch may be asked for.
+  bool refused() const { return refused_; }
   // Others hear from the daemon why this rank does not come.
   absl::Status TellInitFailed(const std::string& why);
   // Has the timeline of all ranks written to `path` on hvdrun's host, or ended (empty). Waits until
@@ -57,11 +69,16 @@ class Session {
   explicit Session(int fd) : socket_(fd) {}
   absl::StatusOr<ToWorkerMessage> Await(ToWorkerKind wanted, const HostPage* page,
                                         std::vector<int>* fds = nullptr);
+  absl::StatusOr<EpochGrant> TakeStart(const MemoryNeed& need);
+  absl::StatusOr<ToWorkerMessage> AwaitIn(const EpochGrant& grant, ToWorkerKind wanted,
+                                          std::vector<int>* fds = nullptr);
+  bool Stale(const ToWorkerMessage& message) const;
 
   LinkSocket socket_;
-  int rank_ = 0;
-  Topology topology_;
+  uint64_t member_ = 0;
   std::string job_;
+  uint64_t over_ = 0;  // the newest epoch that is over for this process; words about it are old
+  bool refused_ = false;
 };
 
 }  // namespace hvd

@@ -64,7 +64,9 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
     stream_ = stream;
     Command command;
     while (stream->Read(&command)) {
-      if (command.has_launch()) Launch(command.launch());
+      if (command.has_prepare_host()) prepare_ = command.prepare_host();
+      if (command.has_epoch_propose()) Propose(command.epoch_propose());
+      if (command.has_spawn_slots()) Spawn(command.spawn_slots());
       if (command.has_epoch_table()) {
         Event event;
         event.mutable_host_ready()->set_epoch(command.epoch_table().epoch());
@@ -91,12 +93,21 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
   }
 
  private:
-  void Launch(const hvd::v1::Launch& launch) {
-    const auto& argv = launch.program().argv();
+  void Propose(const hvd::v1::EpochPropose& propose) {
+    if (propose.epoch() != ++proposed_) _exit(97);  // each epoch is proposed once
+    first_ = size_ = 0;
+    for (const auto& host : propose.hosts()) {
+      if (host.host() < prepare_.host()) first_ += host.members_size();
+      size_ += host.members_size();
+    }
+  }
+
+  void Spawn(const hvd::v1::SpawnSlots& spawn) {
+    if (proposed_ != 1) _exit(98);
+    spawn_ = spawn;
+    const auto& argv = prepare_.program().argv();
     scene_ = argv[0];
-    for (uint32_t i = 0; i < launch.host_index(); ++i) first_ += launch.hosts(i).ranks();
-    ranks_ = launch.hosts(launch.host_index()).ranks();
-    for (const auto& host : launch.hosts()) size_ += host.ranks();
+    ranks_ = spawn.seats_size();
     alive_ = ranks_;
     gone_.resize(ranks_);
     Event event;
@@ -110,7 +121,7 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
     if (scene_ == "nolaunch") return;
     for (int i = 0; i < ranks_; ++i) {
       Event started;
-      started.mutable_rank_started()->set_rank(first_ + i);
+      started.mutable_rank_started()->set_member(MemberOf(first_ + i));
       started.mutable_rank_started()->set_pid(1000 + first_ + i);
       stream_->Write(started);
     }
@@ -130,11 +141,13 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
     if (scene_ == "join-some" && mine) Address(1);
     if (scene_ == "broke" && mine) {
       Event broke;
-      broke.mutable_rank_broke()->set_rank(chosen);
+      broke.mutable_rank_broke()->set_member(MemberOf(chosen));
       broke.mutable_rank_broke()->set_message("rank 1 on a closed its link to hvdd");
       stream_->Write(broke);
     }
   }
+
+  uint64_t MemberOf(int rank) const { return spawn_.seats(rank - first_).member(); }
 
   // A notice whose bytes are none.
   void Garble() {
@@ -148,7 +161,7 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
     for (int i = 0; i < ranks_; ++i) {
       Event joined;
       joined.mutable_rank_joined()->set_epoch(epoch);
-      joined.mutable_rank_joined()->set_rank(first_ + i);
+      joined.mutable_rank_joined()->set_member(MemberOf(first_ + i));
       stream_->Write(joined);
     }
     Event event;
@@ -173,7 +186,7 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
   void Say(int rank, std::string data) {
     for (size_t at = 0; at < data.size(); at += 10000) {
       OutputChunk chunk;
-      chunk.set_rank(rank);
+      chunk.set_member(MemberOf(rank));
       chunk.set_data(data.substr(at, 10000));
       Put(chunk);
     }
@@ -191,13 +204,13 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
     --alive_;
     for (const bool is_stderr : {false, true}) {
       OutputChunk end;
-      end.set_rank(rank);
+      end.set_member(MemberOf(rank));
       end.set_is_stderr(is_stderr);
       end.set_end(true);
       Put(end);
     }
     Event event;
-    event.mutable_rank_exited()->set_rank(rank);
+    event.mutable_rank_exited()->set_member(MemberOf(rank));
     event.mutable_rank_exited()->set_exit_code(code);
     event.mutable_rank_exited()->set_signal(signal);
     event.mutable_rank_exited()->set_after_abort(after_abort);
@@ -220,6 +233,9 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
   }
 
   std::string scene_;
+  uint64_t proposed_ = 0;  // epochs
+  hvd::v1::PrepareHost prepare_;
+  hvd::v1::SpawnSlots spawn_;
   int first_ = 0, ranks_ = 0, size_ = 0, alive_ = 0;
   std::vector<bool> gone_;
   grpc::ServerReaderWriter<Event, Command>* stream_ = nullptr;

@@ -117,12 +117,7 @@ void FakeDaemon::Serve() {
     const int rank = atoi(claim.claim().token().c_str());
     connections_[rank] = fd;
     v1::ToWorker welcome;
-    welcome.mutable_welcome()->set_rank(rank);
-    for (const HostShape& host : topology_.hosts()) {
-      v1::WorldHost* shape = welcome.mutable_welcome()->add_hosts();
-      shape->set_name(host.name);
-      shape->set_ranks(host.ranks);
-    }
+    welcome.mutable_welcome()->set_member(rank + 1);
     Write(fd, welcome);
   }
   for (uint64_t epoch = 1; ServeEpoch(epoch); ++epoch) CloseEpoch();
@@ -166,6 +161,7 @@ bool FakeDaemon::ServeTable(uint64_t epoch) {
     const int host = topology_.place(r).host;
     int arena = -1;
     all = ReadWithDescriptor(connections_[r], &message, &arena);
+    pages_[host]->taken.store((message.address().memory_bytes() + 4095) / 4096 * 4096);
     table.mutable_table()->add_addresses(message.address().address());
     arena_bytes[host].mutable_table()->add_arena_bytes(message.address().arena_bytes());
     if (arena >= 0) arenas[host].push_back(arena);
@@ -190,8 +186,13 @@ bool FakeDaemon::ServeEpoch(uint64_t epoch) {
     v1::ToWorker start;
     start.mutable_epoch_start()->set_epoch(epoch);
     start.mutable_epoch_start()->set_token("token" + std::to_string(100 + epoch));
+    start.mutable_epoch_start()->set_rank(r);
+    for (const HostShape& shape : topology_.hosts()) {
+      v1::WorldHost* told = start.mutable_epoch_start()->add_hosts();
+      told->set_name(shape.name);
+      told->set_ranks(shape.ranks);
+    }
     const int host = topology_.place(r).host;
-    pages_[host]->taken.store((message.join().memory_bytes() + 4095) / 4096 * 4096);
     std::vector<int> fds = {memories_[host]};
     fds.insert(fds.end(), event_fds_[host].begin(), event_fds_[host].end());
     Write(connections_[r], start, fds);

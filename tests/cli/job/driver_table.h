@@ -1,4 +1,4 @@
-// A job's state table for tests.
+// A job's state table for tests. Member n is rank n - 1, as in every job whose members stay.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -7,6 +7,8 @@
 #include "cli/job/job_state.h"
 
 namespace hvd {
+
+inline uint64_t MemberOf(int rank) { return static_cast<uint64_t>(rank) + 1; }
 
 // How a rank ends.
 struct RankEnding {
@@ -26,10 +28,14 @@ struct DriverTable {
     std::string words;
     for (const Action& action : state.TakeActions()) {
       if (!words.empty()) words += " ";
-      if (action.kind == Action::kLaunch) words += "launch";
+      if (action.kind == Action::kPrepare) words += "prepare";
       if (action.kind == Action::kSay) words += "say";
       if (action.kind != Action::kSend) continue;
       const v1::Command& command = action.command;
+      if (command.has_epoch_propose()) {
+        words += "propose" + std::to_string(command.epoch_propose().epoch());
+      }
+      if (command.has_spawn_slots()) words += "spawn";
       if (command.has_epoch_table()) words += "table";
       if (command.has_epoch_go()) words += "go";
       if (command.has_epoch_abort()) words += "abort";
@@ -41,7 +47,7 @@ struct DriverTable {
 
   void Start() {
     for (const int host : {0, 1}) state.HostGreeted(host, 0.01);
-    REQUIRE(Wants() == "launch");
+    REQUIRE(Wants() == "prepare propose1 spawn spawn");
     for (const int host : {0, 1}) {
       v1::Event event;
       event.mutable_launched();
@@ -49,7 +55,7 @@ struct DriverTable {
     }
     for (const int rank : {0, 1, 2}) {
       v1::Event event;
-      event.mutable_rank_started()->set_rank(rank);
+      event.mutable_rank_started()->set_member(MemberOf(rank));
       state.Heard(rank / 2, event, 0.03);
     }
     REQUIRE(Wants().empty());
@@ -58,7 +64,7 @@ struct DriverTable {
   void Exit(int rank, const RankEnding& end = {}) {
     v1::Event event;
     v1::RankExited* exit = event.mutable_rank_exited();
-    exit->set_rank(rank);
+    exit->set_member(MemberOf(rank));
     exit->set_exit_code(end.code);
     exit->set_signal(end.signal);
     exit->set_after_abort(end.after_abort);
@@ -73,7 +79,7 @@ struct DriverTable {
   void Died(v1::MemberDied died) {
     v1::Event event;
     *event.mutable_member_died() = std::move(died);
-    const int host = static_cast<int>(event.member_died().rank()) / 2;
+    const int host = static_cast<int>(event.member_died().member() - 1) / 2;
     state.Heard(host, event, now);
   }
 

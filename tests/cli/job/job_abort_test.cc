@@ -30,7 +30,7 @@ TEST_CASE("an epoch that ranks of one host have aborted is aborted on the others
 
 v1::MemberDied KilledIn(uint64_t epoch, uint32_t rank) {
   v1::MemberDied died;
-  died.set_rank(rank);
+  died.set_member(MemberOf(rank));
   died.set_signal(SIGKILL);
   died.set_epoch(epoch);
   died.set_cause("rank 2 on b was killed by signal 9 (Killed) without hvd's shutdown");
@@ -88,7 +88,7 @@ TEST_CASE("who waits in hvd_init for a rank that has died is told at once") {
   DriverTable table;
   table.Start();
   v1::Event joined;
-  joined.mutable_rank_joined()->set_rank(0);
+  joined.mutable_rank_joined()->set_member(MemberOf(0));
   joined.mutable_rank_joined()->set_epoch(1);
   const bool before = GENERATE(true, false);
   if (before) table.state.Heard(0, joined, table.now);
@@ -104,7 +104,7 @@ TEST_CASE("a rank whose hvd_init fails after it has met others is the culprit, h
   DriverTable table;
   table.Start();
   v1::Event event;
-  event.mutable_rank_init_failed()->set_rank(1);
+  event.mutable_rank_init_failed()->set_member(MemberOf(1));
   event.mutable_rank_init_failed()->set_message("no such network");
   event.mutable_rank_init_failed()->set_joined(true);
   table.state.Heard(1, event, table.now);
@@ -133,7 +133,7 @@ TEST_CASE("two ranks that find the same fault at once say it both, whichever is 
   table.Start();
   for (const uint32_t rank : {2, 0}) {
     v1::Event event;
-    event.mutable_rank_init_failed()->set_rank(rank);
+    event.mutable_rank_init_failed()->set_member(MemberOf(rank));
     event.mutable_rank_init_failed()->set_message("HVD_X is 1 on rank 0 and 2 on rank 1");
     event.mutable_rank_init_failed()->set_joined(true);
     table.state.Heard(rank / 2, event, table.now);
@@ -149,14 +149,14 @@ TEST_CASE("a rank whose hvd_init fails before it meets others may try again") {
   DriverTable table;
   table.Start();
   v1::Event event;
-  event.mutable_rank_init_failed()->set_rank(1);
+  event.mutable_rank_init_failed()->set_member(MemberOf(1));
   event.mutable_rank_init_failed()->set_message("no such network");
   table.state.Heard(1, event, table.now);
   CHECK(table.Wants().empty());
   const bool tries_again = GENERATE(false, true);
   if (tries_again) {
     v1::Event joined;
-    joined.mutable_rank_joined()->set_rank(1);
+    joined.mutable_rank_joined()->set_member(MemberOf(1));
     joined.mutable_rank_joined()->set_epoch(1);
     table.state.Heard(1, joined, table.now);
   }
@@ -169,6 +169,7 @@ TEST_CASE("a rank whose hvd_init fails before it meets others may try again") {
 void EndForRank1(DriverTable* table) {
   v1::Event event;
   v1::RankExited* exit = event.mutable_rank_exited();
+  exit->set_member(MemberOf(0));
   exit->set_exit_code(1);
   exit->set_after_abort(true);
   exit->set_aborted("somebody cannot go on");
@@ -214,7 +215,7 @@ TEST_CASE(
   table.Start();
   v1::Event event;
   v1::RankExited* exit = event.mutable_rank_exited();
-  exit->set_rank(1);
+  exit->set_member(MemberOf(1));
   exit->set_exit_code(3);
   exit->set_after_abort(true);
   exit->set_aborted("rank 0 is named here");
@@ -235,7 +236,7 @@ TEST_CASE("a rank that comes back is the cause no more") {
   event.mutable_rank_left()->set_abort_rank(1);
   table.state.Heard(0, event, 1);
   CHECK(table.state.facts().ranks[1].cause);
-  event.mutable_rank_joined()->set_rank(1);
+  event.mutable_rank_joined()->set_member(MemberOf(1));
   event.mutable_rank_joined()->set_epoch(2);
   table.state.Heard(0, event, 1);
   CHECK_FALSE(table.state.facts().ranks[1].cause);
@@ -259,7 +260,7 @@ TEST_CASE("a worker's death behind a wrapper aborts at once; the wrapper gets a 
   DriverTable table;
   table.Start();
   v1::Event event;
-  event.mutable_rank_broke()->set_rank(1);
+  event.mutable_rank_broke()->set_member(MemberOf(1));
   event.mutable_rank_broke()->set_message("rank 1 on a: its worker (pid 7) died");
   event.mutable_rank_broke()->mutable_worker()->set_pid(7);
   table.state.Heard(0, event, 1);
@@ -326,7 +327,7 @@ TEST_CASE("a broken link that began the stop is explained by the loss of its hos
   DriverTable table;
   table.Start();
   v1::Event event;
-  event.mutable_rank_broke()->set_rank(1);
+  event.mutable_rank_broke()->set_member(MemberOf(1));
   event.mutable_rank_broke()->set_message("rank 1 on a died");
   table.state.Heard(0, event, 1);
   CHECK(table.Wants() == "abort stop");
@@ -373,7 +374,7 @@ TEST_CASE("a rank that exits 0 without leaving: the others are told, not stopped
 
 void Join(DriverTable* table, int rank, uint64_t epoch) {
   v1::Event event;
-  event.mutable_rank_joined()->set_rank(rank);
+  event.mutable_rank_joined()->set_member(MemberOf(rank));
   event.mutable_rank_joined()->set_epoch(epoch);
   table->state.Heard(rank / 2, event, 1);
 }

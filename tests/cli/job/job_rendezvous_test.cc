@@ -42,6 +42,21 @@ TEST_CASE("the table is complete with the last host, and the start with the last
   CHECK_FALSE(book.Ready(1, 1));
 }
 
+TEST_CASE("who takes its join back is missing again") {
+  JobRendezvous book(&kTopology);
+  for (const int rank : {0, 1, 2}) book.Joined(rank, 1, 5 + rank);
+  CHECK(book.waiting_since() == 0);
+  book.Withdrawn(1, 1);
+  CHECK(book.waiting_since() == 5);
+  CHECK(book.Missing() == "a (rank 1)");
+  CHECK(book.WaitingFor(1) == std::vector<uint64_t>{1});
+  book.Joined(1, 1, 9);
+  CHECK(book.waiting_since() == 0);
+  for (const int rank : {0, 1, 2}) book.Withdrawn(rank, 1);
+  CHECK(book.waiting_since() == 0);
+  CHECK(book.WaitingFor(1).empty());
+}
+
 TEST_CASE("a later epoch may begin before the one before is everywhere left") {
   JobRendezvous book(&kTopology);
   book.Collect(0, Addresses(1, {0, 1}));

@@ -19,8 +19,8 @@ struct StalledJob {
   }
   static JobPolicy Policy(double abort_s) {
     JobPolicy policy;
-    policy.stall_warn_s = 10;
-    policy.stall_abort_s = abort_s;
+    policy.stall.warn_s = 10;
+    policy.stall.abort_s = abort_s;
     return policy;
   }
 

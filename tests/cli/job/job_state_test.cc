@@ -14,7 +14,7 @@ TEST_CASE("nothing is launched before every host has spoken") {
   table.state.HostGreeted(0, 0);
   CHECK(table.Wants().empty());
   table.state.HostGreeted(1, 0);
-  CHECK(table.Wants() == "launch");
+  CHECK(table.Wants() == "prepare propose1 spawn spawn");
 }
 
 TEST_CASE("success needs no word to the hosts and no waiting") {
@@ -32,7 +32,7 @@ TEST_CASE("success waits for the output's end, and not for ever") {
   table.Exit(0);
   table.Exit(1);
   v1::Event event;
-  event.mutable_rank_exited()->set_rank(2);
+  event.mutable_rank_exited()->set_member(MemberOf(2));
   event.mutable_rank_exited()->set_left(true);
   table.state.Heard(1, event, 1);
   CHECK_FALSE(table.state.finished());
@@ -198,7 +198,7 @@ TEST_CASE("timeouts: of the job, of the launch, of the first epoch") {
     for (const uint32_t rank : {0, 1}) {
       v1::Event event;
       event.mutable_rank_joined()->set_epoch(1);
-      event.mutable_rank_joined()->set_rank(rank);
+      event.mutable_rank_joined()->set_member(MemberOf(rank));
       table.state.Heard(0, event, 10 + rank);
     }
     CHECK(table.state.deadline() == Approx(13));
@@ -222,18 +222,33 @@ TEST_CASE("the epoch's steps") {
     event.mutable_host_ready()->set_epoch(1);
     table.state.Heard(host, event, 1);
   }
-  CHECK(table.Wants() == "go");
+  CHECK(table.Wants() == "go propose2");  // nobody has to ask for the next
+}
+
+TEST_CASE("a member that stands is proposed one epoch, however many ask for it") {
+  DriverTable table;
+  table.Start();
+  v1::Event event;
+  for (const int rank : {0, 1, 2}) {
+    event.mutable_member_stands()->set_member(MemberOf(rank));
+    event.mutable_member_stands()->set_after_epoch(1);  // it was refused that one
+    table.state.Heard(rank / 2, event, 1);
+    CHECK(table.Wants() == (rank == 0 ? "propose2" : ""));
+  }
+  event.mutable_member_stands()->set_after_epoch(2);
+  table.state.Heard(0, event, 1);
+  CHECK(table.Wants() == "propose3");
 }
 
 TEST_CASE("words of a daemon about ranks that do not exist change nothing") {
   DriverTable table;
   table.Start();
   v1::Event event;
-  event.mutable_rank_exited()->set_rank(99);
+  event.mutable_rank_exited()->set_member(MemberOf(99));
   table.state.Heard(0, event, 1);
-  event.mutable_rank_started()->set_rank(99);
+  event.mutable_rank_started()->set_member(MemberOf(99));
   table.state.Heard(0, event, 1);
-  event.mutable_rank_broke()->set_rank(99);
+  event.mutable_rank_broke()->set_member(MemberOf(99));
   table.state.Heard(0, event, 1);
   table.state.StreamMoved(99, true, 1);
   CHECK(table.Wants().empty());

@@ -17,7 +17,7 @@ JobFacts Facts() {
   facts.hosts.resize(2);
   for (int rank = 0; rank < 6; ++rank) {
     facts.ranks[rank].phase = RankFact::kExited;
-    facts.ranks[rank].exit.set_rank(rank);
+    facts.ranks[rank].exit.set_member(rank + 1);
     facts.ranks[rank].exit.set_left(true);
   }
   return facts;

@@ -5,52 +5,85 @@
 namespace hvd {
 namespace {
 
-v1::Launch TwoHosts() {
-  v1::Launch launch;
-  launch.set_job("feed");
-  launch.set_host_index(1);
-  launch.set_epoch_secret(std::string(32, 's'));
-  for (const char* name : {"a", "b"}) {
-    v1::HostShape& host = *launch.add_hosts();
-    host.set_name(name);
-    host.set_ranks(2);
-  }
-  launch.mutable_program()->add_argv("train");
-  launch.mutable_program()->set_directory("/work");
-  launch.mutable_program()->set_umask(027);
-  return launch;
+// Of the second host of two, with two slots each.
+v1::PrepareHost SecondHost() {
+  v1::PrepareHost prepare;
+  prepare.set_job("feed");
+  prepare.set_host(1);
+  prepare.set_name("b");
+  prepare.set_slots(2);
+  prepare.set_epoch_secret(std::string(32, 's'));
+  prepare.mutable_program()->add_argv("train");
+  prepare.mutable_program()->set_directory("/work");
+  prepare.mutable_program()->set_umask(027);
+  return prepare;
 }
 
-std::string ErrorOf(const v1::Launch& launch) {
-  return std::string(PlanLaunch(launch).status().message());
+v1::EpochPropose BothHosts() {
+  v1::EpochPropose propose;
+  propose.set_epoch(1);
+  uint64_t member = 0;
+  for (const char* name : {"a", "b"}) {
+    v1::EpochHost& host = *propose.add_hosts();
+    host.set_host(propose.hosts_size() - 1);
+    host.set_name(name);
+    for (const uint32_t slot : {0, 1}) {
+      v1::Seat& seat = *host.add_members();
+      seat.set_member(++member);
+      seat.set_slot(slot);
+    }
+  }
+  return propose;
+}
+
+EpochPlan PlanOf(const v1::EpochPropose& propose) { return *PlanEpoch(propose, SecondHost()); }
+
+std::string ErrorOf(const v1::PrepareHost& prepare) {
+  return std::string(CheckPrepare(prepare).message());
 }
 
 TEST_CASE("the second host's ranks follow the first's") {
-  v1::Launch launch = TwoHosts();
-  launch.set_stdin_rank(3);
-  const auto plan = PlanLaunch(launch);
-  REQUIRE(plan.ok());
-  CHECK(plan->host_name == "b");
-  CHECK(plan->first_rank == 2);
-  CHECK(plan->local_size == 2);
-  CHECK(!plan->Feeds(0));
-  CHECK(plan->Feeds(1));
+  const EpochPlan plan = PlanOf(BothHosts());
+  CHECK(plan.epoch == 1);
+  CHECK(plan.host == 1);
+  CHECK(plan.topology.size() == 4);
+  CHECK(plan.slots == std::vector<int>{0, 1});
+  CHECK(plan.RankOf(plan.LocalRankOf(1)) == 3);
 }
 
-TEST_CASE("stdin for none and for all") {
-  v1::Launch launch = TwoHosts();
-  launch.set_stdin_rank(-1);
-  CHECK(!PlanLaunch(launch)->Feeds(0));
-  launch.set_stdin_rank(-2);
-  CHECK(PlanLaunch(launch)->Feeds(0));
+TEST_CASE("ranks follow the order of members, not that of slots or of hosts' numbers") {
+  v1::EpochPropose propose = BothHosts();
+  propose.mutable_hosts()->SwapElements(0, 1);
+  propose.mutable_hosts(0)->mutable_members()->SwapElements(0, 1);
+  const EpochPlan plan = PlanOf(propose);
+  CHECK(plan.host == 0);
+  CHECK(plan.RankOf(plan.LocalRankOf(1)) == 0);
+  CHECK(plan.RankOf(plan.LocalRankOf(0)) == 1);
+}
+
+TEST_CASE("an epoch without a slot, or without a host") {
+  v1::EpochPropose propose = BothHosts();
+  propose.mutable_hosts(1)->mutable_members()->RemoveLast();
+  CHECK(PlanOf(propose).LocalRankOf(1) == -1);
+  propose.mutable_hosts()->RemoveLast();
+  CHECK(PlanOf(propose).host == -1);
+}
+
+TEST_CASE("epochs that make no sense say why") {
+  v1::EpochPropose propose = BothHosts();
+  propose.mutable_hosts(1)->mutable_members(0)->set_slot(2);
+  CHECK(PlanEpoch(propose, SecondHost()).status().message() ==
+        "an epoch has a member in slot 2 of b, which has 2");
+  propose.mutable_hosts(0)->clear_members();
+  CHECK(PlanEpoch(propose, SecondHost()).status().message() == "a host of an epoch has no rank");
 }
 
 TEST_CASE("an order carries identity, door and an even share of the cores") {
-  const v1::Launch launch = TwoHosts();
-  const auto plan = PlanLaunch(launch);
+  const v1::PrepareHost prepare = SecondHost();
+  const EpochPlan plan = PlanOf(BothHosts());
   HostFacts facts;
   facts.cores = {0, 1, 2, 3};
-  const SpawnOrder order = OrderFor({1, "link", 197}, {launch, *plan, facts});
+  const SpawnOrder order = OrderFor({1, "link", 197}, {prepare, plan, facts});
   CHECK(order.argv == std::vector<std::string>{"train"});
   CHECK(order.directory == "/work");
   CHECK(order.umask == 027);
@@ -61,30 +94,31 @@ TEST_CASE("an order carries identity, door and an even share of the cores") {
 }
 
 TEST_CASE("more ranks than cores are pinned to as many each; none when the user says so") {
-  v1::Launch launch = TwoHosts();
-  const auto plan = PlanLaunch(launch);
+  v1::PrepareHost prepare = SecondHost();
+  const EpochPlan plan = PlanOf(BothHosts());
   HostFacts facts;
   facts.cores = {5};
-  CHECK(OrderFor({1, "", 197}, {launch, *plan, facts}).cores == std::vector<int>{5});
+  CHECK(OrderFor({1, "", 197}, {prepare, plan, facts}).cores == std::vector<int>{5});
   facts.cores = {0, 1};
-  CHECK(!OrderFor({0, "", 197}, {launch, *plan, facts}).cores.empty());
-  launch.set_unbound(true);
-  CHECK(OrderFor({0, "", 197}, {launch, *plan, facts}).cores.empty());
+  CHECK(!OrderFor({0, "", 197}, {prepare, plan, facts}).cores.empty());
+  prepare.set_unbound(true);
+  CHECK(OrderFor({0, "", 197}, {prepare, plan, facts}).cores.empty());
 }
 
 TEST_CASE("launches that make no sense say why") {
-  v1::Launch launch = TwoHosts();
-  launch.set_host_index(2);
-  CHECK(ErrorOf(launch).find("no place for this host") != std::string::npos);
-  launch = TwoHosts();
-  launch.mutable_program()->clear_argv();
-  CHECK(ErrorOf(launch).find("no command") != std::string::npos);
-  launch = TwoHosts();
-  launch.clear_epoch_secret();
-  CHECK(ErrorOf(launch).find("secret") != std::string::npos);
-  launch = TwoHosts();
-  launch.mutable_hosts(1)->set_ranks(129);
-  CHECK(ErrorOf(launch).find("at most 128") != std::string::npos);
+  CHECK(ErrorOf(SecondHost()).empty());
+  v1::PrepareHost prepare = SecondHost();
+  prepare.set_slots(0);
+  CHECK(ErrorOf(prepare).find("no slot on this host") != std::string::npos);
+  prepare = SecondHost();
+  prepare.mutable_program()->clear_argv();
+  CHECK(ErrorOf(prepare).find("no command") != std::string::npos);
+  prepare = SecondHost();
+  prepare.clear_epoch_secret();
+  CHECK(ErrorOf(prepare).find("secret") != std::string::npos);
+  prepare = SecondHost();
+  prepare.set_slots(129);
+  CHECK(ErrorOf(prepare).find("at most 128") != std::string::npos);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "daemon/link_b/host_rendezvous.h"
 
 #include <catch2/catch.hpp>
+#include <numeric>
 
 namespace hvd {
 namespace {
@@ -9,22 +10,44 @@ using Kind = EpochAction::Kind;
 
 // "create start:0 refuse:1(text)": short enough to compare.
 std::string Words(const EpochActions& actions) {
-  static const char* const kNames[] = {"create", "start", "addresses", "table",  "ready",
-                                       "go",     "left",  "abort",     "refuse", "dispose"};
+  static const char* const kNames[] = {"create",    "start",  "stands", "withdrawn", "take",
+                                       "addresses", "table",  "ready",  "go",        "left",
+                                       "abort",     "refuse", "dispose"};
   std::string words;
   for (const EpochAction& action : actions) {
     if (!words.empty()) words += " ";
     words += kNames[static_cast<int>(action.kind)];
-    if (action.rank >= 0 && action.kind != Kind::kCreate) words += std::to_string(action.rank);
+    const bool of_all = action.kind == Kind::kCreate || action.kind == Kind::kTake;
+    if (action.slot >= 0 && !of_all) words += std::to_string(action.slot);
   }
   return words;
 }
 
+// The second of two hosts: its ranks count from `first_rank`, in the order of `slots`.
+EpochPlan PlanOf(uint64_t epoch, std::vector<int> slots, int first_rank = 0) {
+  EpochPlan plan;
+  plan.epoch = epoch;
+  plan.host = first_rank == 0 ? 0 : 1;
+  plan.slots = std::move(slots);
+  const HostShape here{"here", static_cast<int>(plan.slots.size())};
+  plan.topology = first_rank == 0 ? Topology({here}) : Topology({{"there", first_rank}, here});
+  return plan;
+}
+
+// With the same members in the first three epochs.
+HostRendezvous Proposed(int slots, int first_rank) {
+  HostRendezvous book(slots);
+  std::vector<int> all(slots);
+  std::iota(all.begin(), all.end(), 0);
+  for (const uint64_t epoch : {1, 2, 3}) book.Propose(PlanOf(epoch, all, first_rank));
+  return book;
+}
+
 // Two ranks through to the running epoch.
 HostRendezvous Running(uint64_t epoch = 1) {
-  HostRendezvous book(2, 4);
-  for (int rank : {0, 1}) book.Join(rank, epoch - 1, 8192);
-  for (int rank : {0, 1}) book.Address(rank, epoch, "a");
+  HostRendezvous book = Proposed(2, 4);
+  for (int rank : {0, 1}) book.Join(rank);
+  for (int rank : {0, 1}) book.Address(rank, epoch, "a", 8192);
   book.TableCame(epoch);
   for (int rank : {0, 1}) book.Ready(rank, epoch);
   book.GoCame(epoch);
@@ -32,11 +55,11 @@ HostRendezvous Running(uint64_t epoch = 1) {
 }
 
 TEST_CASE("an epoch from join to leave") {
-  HostRendezvous book(2, 0);
-  CHECK(Words(book.Join(1, 0, 8192)) == "create start1");
-  CHECK(Words(book.Join(0, 0, 8192)) == "start0");
-  CHECK(Words(book.Address(0, 1, "zero")) == "");
-  CHECK(Words(book.Address(1, 1, "one")) == "addresses");
+  HostRendezvous book = Proposed(2, 0);
+  CHECK(Words(book.Join(1)) == "create start1");
+  CHECK(Words(book.Join(0)) == "start0");
+  CHECK(Words(book.Address(0, 1, "zero", 8192)) == "take");
+  CHECK(Words(book.Address(1, 1, "one", 8192)) == "addresses");
   CHECK(book.addresses(1) == std::vector<std::string>{"zero", "one"});
   CHECK(Words(book.TableCame(1)) == "table0 table1");
   CHECK(Words(book.Ready(0, 1)) == "");
@@ -52,42 +75,42 @@ TEST_CASE("an epoch from join to leave") {
 TEST_CASE("an early rank joins the next epoch while others are still in this one") {
   HostRendezvous book = Running();
   CHECK(Words(book.Leave(0, 1)) == "left0");
-  CHECK(Words(book.Join(0, 1, 8192)) == "create start0");
+  CHECK(Words(book.Join(0)) == "create start0");
   CHECK(Words(book.Leave(1, 1)) == "left1 dispose");
-  CHECK(Words(book.Join(1, 1, 8192)) == "start1");
+  CHECK(Words(book.Join(1)) == "start1");
 }
 
 TEST_CASE("a process that starts anew in the same rank gets the rank's next epoch") {
   HostRendezvous book = Running();
   book.Leave(0, 1);
   book.Leave(1, 1);
-  const EpochActions actions = book.Join(0, 0, 8192);
+  const EpochActions actions = book.Join(0);
   REQUIRE(Words(actions) == "create start0");
   CHECK(actions[0].epoch == 2);
 }
 
 TEST_CASE("who waits for an epoch that is not to be is refused, and so is who comes later") {
-  HostRendezvous book(3, 0);
-  book.Join(0, 0, 8192);
+  HostRendezvous book = Proposed(3, 0);
+  book.Join(0);
   book.Gone(2, "rank 2 exited with code 0 before hvd's init");
   CHECK(book.refused(0));
   CHECK_FALSE(book.refused(1));
-  book.Join(1, 0, 8192);
+  book.Join(1);
   CHECK(book.refused(1));
   CHECK_FALSE(book.refused(2));
 }
 
 TEST_CASE("an aborted epoch refuses a rank once, and its next hvd_init is for the next epoch") {
-  HostRendezvous book(2, 0);
-  book.Join(0, 0, 8192);
+  HostRendezvous book = Proposed(2, 0);
+  book.Join(0);
   CHECK(Words(book.Abort(1, "rank 7 left before the epoch began")) == "abort refuse0");
-  CHECK(Words(book.Join(1, 0, 8192)) == "refuse1");
-  const EpochActions actions = book.Join(1, 0, 8192);
+  CHECK(Words(book.Join(1)) == "refuse1");
+  const EpochActions actions = book.Join(1);
   REQUIRE(Words(actions) == "create start1");
   CHECK(actions[0].epoch == 2);
   CHECK(Words(book.Abandon(0)) == "dispose");
   CHECK_FALSE(book.left(0));
-  CHECK(Words(book.Join(0, 0, 8192)) == "start0");
+  CHECK(Words(book.Join(0)) == "start0");
 }
 
 TEST_CASE("whoever abandons its aborted epoch keeps nobody from the next") {
@@ -97,8 +120,8 @@ TEST_CASE("whoever abandons its aborted epoch keeps nobody from the next") {
   CHECK(Words(book.Abandon(0)) == "");
   CHECK(Words(book.Abandon(1)) == "dispose");
   CHECK(Words(book.Abandon(1)) == "");
-  CHECK(Words(book.Join(1, 1, 8192)) == "create start1");
-  CHECK(Words(book.Join(0, 1, 8192)) == "start0");
+  CHECK(Words(book.Join(1)) == "create start1");
+  CHECK(Words(book.Join(0)) == "start0");
 }
 
 TEST_CASE("a death inside a running epoch aborts it with its cause") {
@@ -112,18 +135,18 @@ TEST_CASE("a death inside a running epoch aborts it with its cause") {
 }
 
 TEST_CASE("a death before its join frees those who wait, and those who come later") {
-  HostRendezvous book(3, 0);
-  book.Join(0, 0, 8192);
+  HostRendezvous book = Proposed(3, 0);
+  book.Join(0);
   CHECK(Words(book.Gone(2, "rank 2 died")) == "abort refuse0");
-  const EpochActions late = book.Join(1, 0, 8192);
+  const EpochActions late = book.Join(1);
   REQUIRE(Words(late) == "refuse1");
   CHECK(late[0].text == "rank 2 died");
 }
 
 TEST_CASE("a death before any join is remembered") {
-  HostRendezvous book(2, 0);
+  HostRendezvous book = Proposed(2, 0);
   CHECK(Words(book.Gone(1, "rank 1 died")) == "");
-  CHECK(Words(book.Join(0, 0, 8192)) == "create start0 abort refuse0");
+  CHECK(Words(book.Join(0)) == "create start0 abort refuse0");
 }
 
 TEST_CASE("a rank that has left may end") {
@@ -134,39 +157,41 @@ TEST_CASE("a rank that has left may end") {
 }
 
 TEST_CASE("different sizes of memory are refused with the ranks' names") {
-  HostRendezvous book(2, 4);
-  book.Join(0, 0, 8192);
-  const EpochActions actions = book.Join(1, 0, 16384);
+  HostRendezvous book = Proposed(2, 4);
+  book.Join(0);
+  book.Join(1);
+  CHECK(Words(book.Address(0, 1, "zero", 8192)) == "take");
+  const EpochActions actions = book.Address(1, 1, "one", 16384);
   REQUIRE(Words(actions) == "abort refuse0 refuse1");
   CHECK(actions[0].text.find("rank 5 asks for 16384") != std::string::npos);
   CHECK(actions[0].text.find("rank 4 for 8192") != std::string::npos);
 }
 
 TEST_CASE("messages out of turn are refused, not believed") {
-  HostRendezvous book(2, 0);
-  CHECK(Words(book.Address(0, 1, "a")) == "refuse0");
-  book.Join(0, 0, 8192);
+  HostRendezvous book = Proposed(2, 0);
+  CHECK(Words(book.Address(0, 1, "a", 8192)) == "refuse0");
+  book.Join(0);
   CHECK(Words(book.Ready(0, 1)) == "refuse0");
-  CHECK(Words(book.Join(0, 0, 8192)) == "refuse0");
+  CHECK(Words(book.Join(0)) == "refuse0");
   CHECK(Words(book.Leave(1, 1)) == "");
   CHECK(Words(book.TableCame(9)) == "");
   CHECK(Words(book.GoCame(9)) == "");
 }
 
 TEST_CASE("the driver's abort reaches the current epoch once, and latecomers") {
-  HostRendezvous book(2, 0);
-  book.Join(0, 0, 8192);
+  HostRendezvous book = Proposed(2, 0);
+  book.Join(0);
   CHECK(Words(book.Abort(0, "host lost")) == "abort refuse0");
   CHECK(Words(book.Abort(1, "again")) == "");
-  const EpochActions late = book.Join(1, 0, 8192);
+  const EpochActions late = book.Join(1);
   REQUIRE(Words(late) == "refuse1");
   CHECK(late[0].text == "host lost");
 }
 
 TEST_CASE("an abort before anybody has joined holds for the first epoch") {
-  HostRendezvous book(1, 0);
+  HostRendezvous book = Proposed(1, 0);
   CHECK(Words(book.Abort(1, "rank 7 died")) == "");
-  CHECK(Words(book.Join(0, 0, 8192)) == "refuse0");
+  CHECK(Words(book.Join(0)) == "refuse0");
 }
 
 TEST_CASE("an abort of an epoch that is over changes nothing") {
@@ -174,14 +199,14 @@ TEST_CASE("an abort of an epoch that is over changes nothing") {
   book.Leave(0, 1);
   book.Leave(1, 1);
   CHECK(Words(book.Abort(1, "late")) == "");
-  CHECK(Words(book.Join(0, 1, 8192)) == "create start0");
+  CHECK(Words(book.Join(0)) == "create start0");
 }
 
 TEST_CASE("an abort is nothing to a rank that never asked for its epoch, until it does") {
-  HostRendezvous book(3, 0);
+  HostRendezvous book = Proposed(3, 0);
   book.Abort(0, "rank 9 exited");
   for (int rank : {0, 1, 2}) CHECK(!book.after_abort(rank));
-  CHECK(Words(book.Join(1, 0, 8192)) == "refuse1");
+  CHECK(Words(book.Join(1)) == "refuse1");
   CHECK(!book.after_abort(0));
   CHECK(book.after_abort(1));
   book.Stop("stopped");
@@ -192,14 +217,83 @@ TEST_CASE("after a stop nobody joins") {
   HostRendezvous book = Running();
   CHECK(Words(book.Stop("stopped by the user")) == "abort");
   book.Leave(0, 1);
-  CHECK(Words(book.Join(0, 1, 8192)) == "refuse0");
+  CHECK(Words(book.Join(0)) == "refuse0");
 }
 
 TEST_CASE("leaving before the start frees those who wait for it") {
-  HostRendezvous book(2, 0);
-  book.Join(0, 0, 8192);
-  book.Join(1, 0, 8192);
+  HostRendezvous book = Proposed(2, 0);
+  book.Join(0);
+  book.Join(1);
   CHECK(Words(book.Leave(1, 1)) == "left1 abort refuse0");
+}
+
+TEST_CASE("whoever asks before the proposal stands until it comes, once") {
+  HostRendezvous book(2);
+  const EpochActions stands = book.Join(1);
+  REQUIRE(Words(stands) == "stands1");
+  CHECK(stands[0].epoch == 0);
+  CHECK(Words(book.Propose(PlanOf(1, {0, 1}))) == "create start1");
+  CHECK(Words(book.Propose(PlanOf(2, {0, 1}))) == "");
+  CHECK(Words(book.Join(0)) == "start0");
+}
+
+TEST_CASE("a member passes over the epochs that it is not in") {
+  HostRendezvous book(2);
+  book.Propose(PlanOf(1, {0}));
+  const EpochActions stands = book.Join(1);
+  CHECK(Words(stands) == "stands1");
+  CHECK(Words(book.Join(0)) == "create start0");
+  CHECK(Words(book.Address(0, 1, "a", 8192)) == "take addresses");  // it is all of the host
+  CHECK(Words(book.Propose(PlanOf(2, {1, 0}))) == "create start1");
+  REQUIRE(book.plan(2) != nullptr);
+  CHECK(book.plan(2)->LocalRankOf(1) == 0);
+}
+
+TEST_CASE("addresses are in the order of the epoch's ranks, whatever their slots") {
+  HostRendezvous book(2);
+  book.Propose(PlanOf(1, {1, 0}));
+  for (int slot : {0, 1}) book.Join(slot);
+  book.Address(0, 1, "of slot 0", 8192);
+  book.Address(1, 1, "of slot 1", 8192);
+  CHECK(book.addresses(1) == std::vector<std::string>{"of slot 1", "of slot 0"});
+}
+
+TEST_CASE("a join that is taken back can be made again, and nobody is told of an abort") {
+  HostRendezvous book(2);
+  book.Propose(PlanOf(1, {0, 1}));
+  for (int slot : {0, 1}) book.Join(slot);
+  CHECK(Words(book.Address(1, 1, "b", 8192)) == "take");
+  CHECK(Words(book.Withdraw(0, 1)) == "withdrawn0 refuse0");
+  CHECK_FALSE(book.in_epoch(0));
+  CHECK_FALSE(book.joined_ever(0));
+  CHECK(book.in_live_epoch(1));
+  SECTION("and then the epoch goes on") {
+    CHECK(Words(book.Join(0)) == "start0");
+    CHECK(Words(book.Address(0, 1, "a", 8192)) == "addresses");
+  }
+  SECTION("but not once an address is given") {
+    CHECK(Words(book.Withdraw(1, 1)) == "refuse1");
+    CHECK(book.in_epoch(1));
+  }
+  SECTION("a death after it is as one before the join") {
+    CHECK(Words(book.Gone(0, "rank 0 died")) == "abort refuse1");
+  }
+}
+
+TEST_CASE("a join is taken back too late when the epoch has been aborted: one refusal is enough") {
+  HostRendezvous book(2);
+  book.Propose(PlanOf(1, {0, 1}));
+  book.Join(0);
+  CHECK(Words(book.Abort(1, "rank 7 died")) == "abort refuse0");
+  CHECK(Words(book.Withdraw(0, 1)) == "");
+}
+
+TEST_CASE("a stop refuses those who stand") {
+  HostRendezvous book(2);
+  book.Join(1);
+  CHECK(Words(book.Stop("stopped by the user")) == "refuse1");
+  CHECK(book.refused(1));
+  CHECK(Words(book.Propose(PlanOf(1, {0, 1}))) == "");
 }
 
 }  // namespace

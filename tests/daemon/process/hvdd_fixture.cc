@@ -151,7 +151,7 @@ void Hvdd::Inside::ReadOutput() {
   while (output->Read(&chunk)) {
     if (!chunk.is_timeline()) {  // that is a stream of the host's, not of rank 0
       const std::lock_guard lock(mutex);
-      const auto key = std::make_pair(static_cast<int>(chunk.rank()), chunk.is_stderr());
+      const auto key = std::make_pair(static_cast<int>(chunk.member()) - 1, chunk.is_stderr());
       text[key] += chunk.data();
       if (chunk.skipped_lines() != 0) {
         text[key] += "<" + std::to_string(chunk.skipped_lines()) + " skipped>\n";
@@ -215,29 +215,46 @@ int Hvdd::shim_pid() const {
   return -1;
 }
 
-v1::Launch Hvdd::MakeLaunch(int ranks, std::vector<std::string> argv) const {
-  v1::Launch launch;
-  launch.set_job(job_);
-  v1::HostShape& host = *launch.add_hosts();
+HvddLaunch Hvdd::MakeLaunch(int ranks, std::vector<std::string> argv) const {
+  HvddLaunch launch;
+  v1::PrepareHost& prepare = launch.prepare;
+  prepare.set_job(job_);
+  prepare.set_name("host1");
+  prepare.set_slots(ranks);
+  for (const std::string& word : argv) prepare.mutable_program()->add_argv(word);
+  prepare.mutable_program()->add_environment("PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+  prepare.mutable_program()->set_directory("/");
+  prepare.mutable_program()->set_umask(022);
+  prepare.set_lease_s(10);
+  prepare.set_grace_s(5);
+  prepare.set_output_to_console(true);
+  prepare.set_epoch_secret(std::string(32, 's'));
+  launch.propose.set_epoch(1);
+  v1::EpochHost& host = *launch.propose.add_hosts();
   host.set_name("host1");
-  host.set_ranks(ranks);
-  for (const std::string& word : argv) launch.mutable_program()->add_argv(word);
-  launch.mutable_program()->add_environment("PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
-  launch.mutable_program()->set_directory("/");
-  launch.mutable_program()->set_umask(022);
-  launch.set_lease_s(10);
-  launch.set_grace_s(5);
-  launch.set_output_to_console(true);
-  launch.set_epoch_secret(std::string(32, 's'));
-  launch.set_stdin_rank(-1);
+  for (int slot = 0; slot < ranks; ++slot) {
+    v1::Seat& seat = *launch.spawn.add_seats();
+    seat.set_member(slot + 1);
+    seat.set_slot(slot);
+    *host.add_members() = seat;
+  }
   return launch;
 }
 
 void Hvdd::Send(const v1::Command& command) { inside_->control->Write(command); }
 
-void Hvdd::Launch(const v1::Launch& launch) {
+void Hvdd::Launch(const HvddLaunch& launch) {
   v1::Command command;
-  *command.mutable_launch() = launch;
+  *command.mutable_prepare_host() = launch.prepare;
+  Send(command);
+  Propose(launch.propose);
+  *command.mutable_spawn_slots() = launch.spawn;
+  Send(command);
+}
+
+void Hvdd::Propose(const v1::EpochPropose& propose) {
+  v1::Command command;
+  *command.mutable_epoch_propose() = propose;
   Send(command);
 }
 
@@ -266,7 +283,8 @@ std::optional<v1::RankExited> Hvdd::AwaitExit(int rank, double seconds) {
   std::optional<v1::RankExited> found;
   inside_->changed.wait_for(lock, Seconds(Patient(seconds)), [&] {
     for (const v1::Event& event : inside_->events) {
-      if (event.has_rank_exited() && static_cast<int>(event.rank_exited().rank()) == rank) {
+      if (event.has_rank_exited() &&
+          event.rank_exited().member() == static_cast<uint64_t>(rank) + 1) {
         found = event.rank_exited();
       }
     }

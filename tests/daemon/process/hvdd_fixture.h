@@ -21,6 +21,13 @@ struct HvddOptions {
   bool beats = true;           // false: a driver that has fallen silent
 };
 
+// All that starts a job on one host: member n is rank n - 1, in slot n - 1.
+struct HvddLaunch {
+  v1::PrepareHost prepare;
+  v1::EpochPropose propose;
+  v1::SpawnSlots spawn;
+};
+
 class Hvdd {
  public:
   explicit Hvdd(HvddOptions options = {});
@@ -32,9 +39,10 @@ class Hvdd {
   const std::string& hello() const { return hello_; }
 
   // A launch of `ranks` ranks of `argv` on one host, to be changed before it is sent.
-  v1::Launch MakeLaunch(int ranks, std::vector<std::string> argv) const;
+  HvddLaunch MakeLaunch(int ranks, std::vector<std::string> argv) const;
   void Send(const v1::Command& command);
-  void Launch(const v1::Launch& launch);
+  void Launch(const HvddLaunch& launch);
+  void Propose(const v1::EpochPropose& propose);
   void Launch(int ranks, std::vector<std::string> argv) { Launch(MakeLaunch(ranks, argv)); }
   void Stop(bool kill = false);
 

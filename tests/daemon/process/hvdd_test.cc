@@ -97,9 +97,9 @@ TEST_CASE("a death is told before the end of the output that a child holds open"
 
 TEST_CASE("bytes that are no UTF-8 pass, down and up") {
   Hvdd hvdd;
-  v1::Launch launch =
+  HvddLaunch launch =
       hvdd.MakeLaunch(1, {"sh", "-c", "printf \"$0$ODD\\n\" | tee /dev/stderr; exit 3", "\xff"});
-  launch.mutable_program()->add_environment("ODD=\xe9t\xe9");
+  launch.prepare.mutable_program()->add_environment("ODD=\xe9t\xe9");
   hvdd.Launch(launch);
   const auto exited = hvdd.AwaitExit(0);
   REQUIRE(exited.has_value());
@@ -125,8 +125,8 @@ TEST_CASE("commands that cannot run are told with the host, the name and the cod
   CHECK(refused.Await(Kind::kLaunchFailed)->launch_failed().exit_code() == 126);
 
   Hvdd nowhere;
-  v1::Launch launch = nowhere.MakeLaunch(1, {"true"});
-  launch.mutable_program()->set_directory("/no/such/directory");
+  HvddLaunch launch = nowhere.MakeLaunch(1, {"true"});
+  launch.prepare.mutable_program()->set_directory("/no/such/directory");
   nowhere.Launch(launch);
   const auto lost = nowhere.Await(Kind::kLaunchFailed);
   REQUIRE(lost.has_value());
@@ -137,14 +137,14 @@ TEST_CASE("commands that cannot run are told with the host, the name and the cod
 TEST_CASE(
     "a worker finds its directory, umask, limits, environment, stdin and no more descriptors") {
   Hvdd hvdd;
-  v1::Launch launch = hvdd.MakeLaunch(
+  HvddLaunch launch = hvdd.MakeLaunch(
       1, {"sh", "-c",
           "pwd; umask; ulimit -n; echo $HVD_RANK/$WORLD_SIZE $FROM; readlink /proc/self/fd/0; "
           "trap; for f in /proc/self/fd/*; do echo ${f##*/}; done | tr '\\n' ' '"});
-  launch.mutable_program()->set_directory("/usr");
-  launch.mutable_program()->set_umask(027);
-  launch.mutable_program()->add_environment("FROM=launcher");
-  v1::Limit& files = *launch.mutable_program()->add_limits();
+  launch.prepare.mutable_program()->set_directory("/usr");
+  launch.prepare.mutable_program()->set_umask(027);
+  launch.prepare.mutable_program()->add_environment("FROM=launcher");
+  v1::Limit& files = *launch.prepare.mutable_program()->add_limits();
   files.set_resource(7);  // RLIMIT_NOFILE
   files.set_soft(333);
   files.set_hard(333);
@@ -184,8 +184,8 @@ TEST_CASE("with files, everything is in them and the console may skip") {
   const std::string directory = mkdtemp(name);
   Hvdd hvdd;
   hvdd.StopAcking();
-  v1::Launch launch = hvdd.MakeLaunch(2, {"sh", "-c", "seq 1 1000000; echo bad >&2"});
-  launch.set_output_directory(directory + "/logs");
+  HvddLaunch launch = hvdd.MakeLaunch(2, {"sh", "-c", "seq 1 1000000; echo bad >&2"});
+  launch.prepare.set_output_directory(directory + "/logs");
   hvdd.Launch(launch);
   for (int rank : {0, 1}) CHECK(hvdd.AwaitExit(rank).has_value());
   hvdd.Stop();
@@ -201,8 +201,8 @@ TEST_CASE("with files, everything is in them and the console may skip") {
 
 TEST_CASE("stdin goes to the chosen rank with its end; it is taken as fast as it is read") {
   Hvdd hvdd;
-  v1::Launch launch = hvdd.MakeLaunch(2, {"sh", "-c", "cat | wc -c"});
-  launch.set_stdin_rank(1);
+  HvddLaunch launch = hvdd.MakeLaunch(2, {"sh", "-c", "cat | wc -c"});
+  launch.spawn.mutable_seats(1)->set_stdin(true);
   hvdd.Launch(launch);
   v1::Command command;
   command.mutable_stdin_chunk()->set_data(std::string(100000, 'x'));

@@ -50,8 +50,8 @@ HvddOptions OptionsOf(const Case& each) {
 }
 
 void StartTree(Hvdd* hvdd, double grace = 0.3) {
-  v1::Launch launch = hvdd->MakeLaunch(2, {"sh", "-c", kTree});
-  launch.set_grace_s(grace);
+  HvddLaunch launch = hvdd->MakeLaunch(2, {"sh", "-c", kTree});
+  launch.prepare.set_grace_s(grace);
   hvdd->Launch(launch);
   REQUIRE(hvdd->AwaitJobProcesses(2 * kTreeSize, 5));
 }
@@ -104,10 +104,10 @@ TEST_CASE("a cooperative worker gets TERM, its leftovers too, and the stop is qu
   for (const Case& each : Cases()) {
     CAPTURE(each.level, each.ordinary_user);
     Hvdd hvdd(OptionsOf(each));
-    v1::Launch launch = hvdd.MakeLaunch(1, {"sh", "-c",
+    HvddLaunch launch = hvdd.MakeLaunch(1, {"sh", "-c",
                                             "setsid sleep 1000 & trap 'echo saved; exit 0' TERM; "
                                             "echo ready; while :; do sleep 0.02; done"});
-    launch.set_grace_s(100);
+    launch.prepare.set_grace_s(100);
     hvdd.Launch(launch);
     REQUIRE(Eventually(5, [&] { return hvdd.Output(0) == "ready\n"; }));
     hvdd.Stop();
@@ -119,9 +119,9 @@ TEST_CASE("a cooperative worker gets TERM, its leftovers too, and the stop is qu
 
 TEST_CASE("a stopped worker is woken to be asked") {
   Hvdd hvdd;
-  v1::Launch launch =
+  HvddLaunch launch =
       hvdd.MakeLaunch(1, {"sh", "-c", "trap 'exit 9' TERM; kill -STOP $$; sleep 100"});
-  launch.set_grace_s(100);
+  launch.prepare.set_grace_s(100);
   hvdd.Launch(launch);
   REQUIRE(hvdd.Await(Kind::kRankStarted).has_value());
   hvdd.Stop();
@@ -193,9 +193,9 @@ TEST_CASE("a driver that falls silent loses its lease") {
   HvddOptions options;
   options.beats = false;
   Hvdd hvdd(options);
-  v1::Launch launch =
+  HvddLaunch launch =
       hvdd.MakeLaunch(1, {"sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.02; done"});
-  launch.set_lease_s(0.5);
+  launch.prepare.set_lease_s(0.5);
   const auto start = std::chrono::steady_clock::now();
   hvdd.Launch(launch);
   REQUIRE(hvdd.AwaitJobProcesses(1, 5));
@@ -206,8 +206,8 @@ TEST_CASE("a driver that falls silent loses its lease") {
 
 TEST_CASE("beats that are echoed keep the lease") {
   Hvdd hvdd;
-  v1::Launch launch = hvdd.MakeLaunch(1, {"sleep", "1.2"});
-  launch.set_lease_s(0.6);
+  HvddLaunch launch = hvdd.MakeLaunch(1, {"sleep", "1.2"});
+  launch.prepare.set_lease_s(0.6);
   hvdd.Launch(launch);
   const auto exited = hvdd.AwaitExit(0, 5);
   REQUIRE(exited.has_value());
@@ -218,8 +218,8 @@ TEST_CASE("a paused hvdd cannot keep workers beyond the lease") {
   for (const Case& each : Cases()) {
     CAPTURE(each.level, each.ordinary_user);
     Hvdd hvdd(OptionsOf(each));
-    v1::Launch launch = hvdd.MakeLaunch(1, {"sh", "-c", kTree});
-    launch.set_lease_s(0.6);
+    HvddLaunch launch = hvdd.MakeLaunch(1, {"sh", "-c", kTree});
+    launch.prepare.set_lease_s(0.6);
     hvdd.Launch(launch);
     REQUIRE(hvdd.AwaitJobProcesses(kTreeSize, 5));
     kill(hvdd.pid(), SIGSTOP);

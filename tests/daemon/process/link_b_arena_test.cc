@@ -46,7 +46,7 @@ std::vector<Worker> Joined(Job* job, int ranks) {
     workers.push_back(job->ComeBack());
     workers[rank].Claim(job->links[rank].token);
     REQUIRE(workers[rank].Receive().has_welcome());
-    workers[rank].Join(0, kMemory);
+    workers[rank].Join();
     REQUIRE(workers[rank].Receive().has_epoch_start());
     workers[rank].fds.clear();
   }
@@ -101,8 +101,11 @@ TEST_CASE("arenas that are refused") {
       {"too small", kArena, {small.get()}, "holds 4096 bytes, not the 1048576"},
   };
   Job job(1);
+  uint64_t epoch = 1;
   for (const Case& each : cases) {
     CAPTURE(each.what);
+    if (epoch > 1) job.ProposeEpoch(epoch);
+    ++epoch;
     const size_t before = DescriptorsOf(job.hvdd.pid());
     {
       Worker worker = job.ComeBack();
@@ -111,7 +114,7 @@ TEST_CASE("arenas that are refused") {
         worker.Claim(job.links[0].token);
         return worker.Receive().has_welcome();
       }));
-      worker.Join(0, kMemory);
+      worker.Join();
       const v1::ToWorker start = worker.Receive();
       REQUIRE(start.has_epoch_start());
       v1::ToDaemon message;

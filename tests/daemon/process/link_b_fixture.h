@@ -78,14 +78,14 @@ class Worker {
     message.mutable_claim()->set_version("test");
     Send(message);
   }
-  void Join(uint64_t after, uint64_t bytes) {
+  void Join() {
     v1::ToDaemon message;
-    message.mutable_join()->set_after_epoch(after);
-    message.mutable_join()->set_memory_bytes(bytes);
+    message.mutable_join();
     Send(message);
   }
-  void Address(uint64_t epoch, const std::string& address) {
+  void Address(uint64_t epoch, const std::string& address, uint64_t bytes = kMemory) {
     v1::ToDaemon message;
+    message.mutable_address()->set_memory_bytes(bytes);
     message.mutable_address()->set_epoch(epoch);
     message.mutable_address()->set_address(address);
     Send(message);
@@ -94,6 +94,7 @@ class Worker {
   void AddressWithArena(uint64_t arena_bytes, const std::vector<int>& files) {
     v1::ToDaemon message;
     message.mutable_address()->set_epoch(1);
+    message.mutable_address()->set_memory_bytes(kMemory);
     message.mutable_address()->set_arena_bytes(arena_bytes);
     SendWith(message, files);
   }
@@ -127,8 +128,13 @@ class Worker {
 class Job {
  public:
   explicit Job(int ranks, HvddOptions options = {}, int hosts = 1) : hvdd(options) {
-    v1::Launch launch = hvdd.MakeLaunch(ranks, {"sh", "-c", "echo $HVD_LINK; exec sleep 1000"});
-    for (int i = 1; i < hosts; ++i) *launch.add_hosts() = launch.hosts(0);
+    HvddLaunch launch = hvdd.MakeLaunch(ranks, {"sh", "-c", "echo $HVD_LINK; exec sleep 1000"});
+    for (int i = 1; i < hosts; ++i) {
+      const v1::EpochHost like = launch.propose.hosts(0);
+      *launch.propose.add_hosts() = like;
+      launch.propose.mutable_hosts(i)->set_host(i);
+    }
+    first = launch.propose;
     hvdd.Launch(launch);
     for (int rank = 0; rank < ranks; ++rank) {
       LinkName link;
@@ -141,7 +147,7 @@ class Job {
     pids.resize(ranks);
     for (int i = 1; i <= ranks; ++i) {
       const v1::RankStarted started = hvdd.Await(v1::Event::kRankStarted, i)->rank_started();
-      pids[started.rank()] = static_cast<int>(started.pid());
+      pids[started.member() - 1] = static_cast<int>(started.pid());
     }
   }
 
@@ -175,7 +181,7 @@ class Job {
     for (size_t rank = 0; rank < workers->size(); ++rank) {
       (*workers)[rank].Claim(links[rank].token);
       REQUIRE((*workers)[rank].Receive().has_welcome());
-      (*workers)[rank].Join(0, kMemory);
+      (*workers)[rank].Join();
     }
     for (Worker& worker : *workers) REQUIRE(worker.Receive().has_epoch_start());
     for (Worker& worker : *workers) worker.Address(1, "address");
@@ -192,7 +198,15 @@ class Job {
     for (Worker& worker : *workers) REQUIRE(worker.Receive().has_go());
   }
 
+  // The same members once more.
+  void ProposeEpoch(uint64_t number) {
+    v1::EpochPropose next = first;
+    next.set_epoch(number);
+    hvdd.Propose(next);
+  }
+
   Hvdd hvdd;
+  v1::EpochPropose first;  // epoch
   std::vector<LinkName> links;
   std::vector<int> pids;
 

@@ -22,20 +22,21 @@ TEST_CASE("an epoch of two ranks, one by the door and one by the way back") {
   workers[0].Claim(job.links[0].token);
   const v1::ToWorker welcome = workers[0].Receive();
   REQUIRE(welcome.has_welcome());
-  CHECK(welcome.welcome().rank() == 0);
-  CHECK(welcome.welcome().hosts_size() == 2);
-  CHECK(welcome.welcome().hosts(0).ranks() == 2);
+  CHECK(welcome.welcome().member() == 1);
   CHECK(welcome.welcome().job() == job.hvdd.job());
   workers[1].Claim(job.links[1].token);
-  CHECK(workers[1].Receive().welcome().rank() == 1);
+  CHECK(workers[1].Receive().welcome().member() == 2);
 
   std::vector<HostPage*> pages;
   std::string token;
   for (Worker& worker : workers) {
-    worker.Join(0, kMemory);
+    worker.Join();
     const v1::ToWorker start = worker.Receive();
     REQUIRE(start.has_epoch_start());
     CHECK(start.epoch_start().epoch() == 1);
+    CHECK(start.epoch_start().rank() == pages.size());
+    CHECK(start.epoch_start().hosts_size() == 2);
+    CHECK(start.epoch_start().hosts(0).ranks() == 2);
     CHECK(start.epoch_start().token().size() == 32);
     CHECK(worker.fds.size() == 3);  // memory, and a bell a rank as there are two hosts
     pages.push_back(worker.Map());
@@ -43,7 +44,6 @@ TEST_CASE("an epoch of two ranks, one by the door and one by the way back") {
   }
   CHECK(pages[0]->magic == kHostPageMagic);
   CHECK(pages[0]->local_size == 2);
-  CHECK(pages[0]->taken.load() == kMemory);
   CHECK(pages[0]->bytes == kHostFileBytes);
   CHECK(pages[0]->epoch == 1);
   pages[0]->bell.word = 42;
@@ -54,6 +54,7 @@ TEST_CASE("an epoch of two ranks, one by the door and one by the way back") {
   workers[0].Address(1, "zero");
   const auto addresses = job.hvdd.Await(Kind::kHostAddresses);
   REQUIRE(addresses.has_value());
+  CHECK(pages[0]->taken.load() == kMemory);
   REQUIRE(addresses->host_addresses().addresses_size() == 2);
   CHECK(addresses->host_addresses().addresses(0).address() == "zero");
   CHECK(addresses->host_addresses().addresses(1).address() == "one");
@@ -122,9 +123,9 @@ TEST_CASE("garbage closes that connection only") {
   bad.SendBytes("GET / HTTP/1.1\r\n\r\n");
   CHECK(bad.Receive().kind_case() == v1::ToWorker::KIND_NOT_SET);
   Worker odd = job.ComeBack();
-  odd.Join(0, kMemory);  // before any claim
+  odd.Join();  // before any claim
   CHECK(odd.Receive().kind_case() == v1::ToWorker::KIND_NOT_SET);
-  good.Join(0, kMemory);
+  good.Join();
   CHECK(good.Receive().has_epoch_start());
 }
 
@@ -170,9 +171,13 @@ TEST_CASE("different sizes of memory end the epoch with both ranks' names") {
     workers[rank].Claim(job.links[rank].token);
     REQUIRE(workers[rank].Receive().has_welcome());
   }
-  workers[0].Join(0, kMemory);
-  REQUIRE(workers[0].Receive().has_epoch_start());
-  workers[1].Join(0, 2 * kMemory);
+  for (Worker& worker : workers) {
+    worker.Join();
+    REQUIRE(worker.Receive().has_epoch_start());
+  }
+  workers[0].Address(1, "zero", kMemory);
+  REQUIRE(Eventually(2, [&] { return workers[0].Map()->taken.load() == kMemory; }));
+  workers[1].Address(1, "one", 2 * kMemory);
   for (Worker& worker : workers) {
     CHECK(worker.Receive().refused().message().find("rank 1 asks for") != std::string::npos);
   }
@@ -191,7 +196,7 @@ TEST_CASE("a link that breaks inside an epoch aborts it and is told") {
   CHECK(std::string(CauseOf(*page).text).find("rank 1 on host1 closed its link") == 0);
   const auto broke = job.hvdd.Await(Kind::kRankBroke);
   REQUIRE(broke.has_value());
-  CHECK(broke->rank_broke().rank() == 1);
+  CHECK(broke->rank_broke().member() == 2);
   munmap(page, kPageBytes);
 }
 
@@ -200,7 +205,7 @@ TEST_CASE("a rank that dies before it joins frees those who wait") {
   Worker worker = job.ComeBack();
   worker.Claim(job.links[0].token);
   REQUIRE(worker.Receive().has_welcome());
-  worker.Join(0, kMemory);
+  worker.Join();
   REQUIRE(worker.Receive().has_epoch_start());
   HostPage* page = worker.Map();
   REQUIRE(page != nullptr);
@@ -244,7 +249,7 @@ TEST_CASE("a rank whose hvd_init fails says why, and frees those who have met it
   workers[1].Send(message);
   const auto failed = job.hvdd.Await(Kind::kRankInitFailed);
   REQUIRE(failed.has_value());
-  CHECK(failed->rank_init_failed().rank() == 1);
+  CHECK(failed->rank_init_failed().member() == 2);
   CHECK(failed->rank_init_failed().message() == "HVD_X=1 cannot be");
   CHECK(failed->rank_init_failed().joined() == joined);
   if (!joined) return;
@@ -360,6 +365,91 @@ TEST_CASE("the abort of an epoch is no excuse for a rank that never joined one")
   const auto second = job.hvdd.AwaitExit(1);
   REQUIRE(second.has_value());
   CHECK(second->after_abort());
+}
+
+TEST_CASE("a member that no epoch is proposed for waits, and gets the next with another rank") {
+  Job job(2);
+  std::vector<Worker> workers;
+  while (workers.size() < 2) workers.push_back(job.ComeBack());
+  job.Run(&workers);
+  for (Worker& worker : workers) worker.Leave(1);
+  workers[0].Join();
+  const auto stands = job.hvdd.Await(Kind::kMemberStands);
+  REQUIRE(stands.has_value());
+  CHECK(stands->member_stands().member() == 1);
+  CHECK(stands->member_stands().after_epoch() == 1);
+  v1::EpochPropose next = job.first;
+  next.set_epoch(2);
+  next.mutable_hosts(0)->mutable_members()->SwapElements(0, 1);
+  job.hvdd.Propose(next);
+  const v1::ToWorker start = workers[0].Receive();
+  REQUIRE(start.has_epoch_start());
+  CHECK(start.epoch_start().epoch() == 2);
+  CHECK(start.epoch_start().rank() == 1);
+  workers[1].Join();
+  CHECK(workers[1].Receive().epoch_start().rank() == 0);
+}
+
+TEST_CASE("whoever is refused an epoch may ask for the next over the same link") {
+  Job job(2);
+  job.ProposeEpoch(2);
+  std::vector<Worker> workers;
+  for (int rank : {0, 1}) {
+    workers.push_back(job.ComeBack());
+    workers[rank].Claim(job.links[rank].token);
+    REQUIRE(workers[rank].Receive().has_welcome());
+  }
+  workers[0].Join();
+  REQUIRE(workers[0].Receive().has_epoch_start());
+  v1::Command abort;
+  abort.mutable_epoch_abort()->set_epoch(1);
+  abort.mutable_epoch_abort()->set_cause("rank 7 on host9 died");
+  job.hvdd.Send(abort);
+  CHECK(workers[0].Receive().refused().epoch() == 1);
+  workers[1].Join();
+  CHECK(workers[1].Receive().refused().message() == "rank 7 on host9 died");
+  for (Worker& worker : workers) {
+    worker.Join();
+    CHECK(worker.Receive().epoch_start().epoch() == 2);
+  }
+}
+
+TEST_CASE(
+    "whoever has seen its epoch aborted in the page may ask for the next over the same link") {
+  Job job(2);
+  job.ProposeEpoch(2);
+  std::vector<Worker> workers;
+  while (workers.size() < 2) workers.push_back(job.ComeBack());
+  job.Run(&workers);
+  HostPage* page = workers[0].Map();
+  REQUIRE(page != nullptr);
+  AbortEpoch(page, "rank 1 cannot go on", nullptr);
+  for (Worker& worker : workers) {
+    worker.Join();
+    CHECK(worker.Receive().epoch_start().epoch() == 2);
+  }
+  munmap(page, kPageBytes);
+}
+
+TEST_CASE("a retired slot: the others are told why, and only its worker ends") {
+  Job job(2);
+  std::vector<Worker> workers;
+  while (workers.size() < 2) workers.push_back(job.ComeBack());
+  job.Run(&workers);
+  HostPage* page = workers[0].Map();
+  REQUIRE(page != nullptr);
+  v1::Command retire;
+  retire.mutable_retire_slot()->set_slot(1);
+  retire.mutable_retire_slot()->set_cause("rank 1 is not needed any more");
+  job.hvdd.Send(retire);
+  const auto exited = job.hvdd.AwaitExit(1);
+  REQUIRE(exited.has_value());
+  CHECK(exited->signal() == SIGTERM);
+  CHECK(exited->after_abort());
+  CHECK(std::string(CauseOf(*page).text) == "rank 1 is not needed any more");
+  CHECK(kill(job.pids[0], 0) == 0);
+  CHECK(job.hvdd.Count(Kind::kRankExited) == 1);
+  munmap(page, kPageBytes);
 }
 
 TEST_CASE("workers of an ordinary user reach the way back") {

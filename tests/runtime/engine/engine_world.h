@@ -57,10 +57,9 @@ inline std::string RunWorlds(const std::vector<HostShape>& hosts, const WorldBod
         const auto transport_for = [&](const TransportPlace& place) {
           return networks[epoch].TransportFor(place.rank);
         };
-        auto world = EpochWorld::Join(session->get(), {.after_epoch = static_cast<uint64_t>(epoch),
-                                                       .host_cores = 2,
-                                                       .make_transport = transport_for,
-                                                       .max_pending = options.max_pending});
+        auto world = EpochWorld::Join(
+            session->get(),
+            {.host_cores = 2, .make_transport = transport_for, .max_pending = options.max_pending});
         problems.Expect(world.ok(), world.status().ToString());
         if (!world.ok()) return;
         body(*std::move(world), problems);

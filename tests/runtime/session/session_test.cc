@@ -9,7 +9,7 @@
 namespace hvd {
 namespace {
 
-constexpr size_t kBytes = HostPageBytes(3) + 4096;
+const MemoryNeed kNeed = [](const Topology&, int) { return HostPageBytes(3) + 4096; };
 
 TEST_CASE("ranks meet epoch after epoch over one link") {
   FakeDaemon daemon({{"a", 2}});
@@ -19,10 +19,11 @@ TEST_CASE("ranks meet epoch after epoch over one link") {
   for (int r = 0; r < 2; ++r) {
     ranks.emplace_back([&, r] {
       auto session = Session::Open(daemon.link(r));
-      fine[r] = session.ok() && (*session)->rank() == r && (*session)->topology().size() == 2;
+      fine[r] = session.ok() && (*session)->member() == static_cast<uint64_t>(r) + 1;
       for (uint64_t epoch = 1; fine[r] && epoch <= 3; ++epoch) {
-        auto grant = (*session)->Join(epoch - 1, kBytes);
-        fine[r] = grant.ok() && grant->epoch == epoch;
+        auto grant = (*session)->Join(kNeed);
+        fine[r] =
+            grant.ok() && grant->epoch == epoch && grant->rank == r && grant->topology.size() == 2;
         if (!fine[r]) return;
         auto table = (*session)->Exchange(*grant, "address" + std::to_string(r), {});
         fine[r] = table.ok() && (*session)->Barrier(*grant).ok();
@@ -55,7 +56,7 @@ TEST_CASE("ranks of a host meet with their arenas, epoch after epoch") {
       if (!memory.ok() || !session.ok()) return;
       const RankPlace& place = topology.place(r);
       for (uint64_t epoch = 1; epoch <= 2; ++epoch) {
-        auto grant = (*session)->Join(epoch - 1, kBytes);
+        auto grant = (*session)->Join(kNeed);
         if (!grant.ok()) return;
         *static_cast<char*>(*memory) = static_cast<char>('a' + r);
         auto meeting = (*session)->Exchange(*grant, "x", has_one ? arena.Share() : ArenaFile{});

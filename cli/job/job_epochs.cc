@@ -1,0 +1,72 @@
+#include "cli/job/job_epochs.h"
+
+#include <utility>
+
+namespace hvd {
+
+JobEpochs::JobEpochs(const JobFacts* facts, Outbox* outbox)
+    : facts_(facts),
+      outbox_(outbox),
+      members_(facts->topology),
+      rendezvous_(&facts->topology),
+      gone_(facts->ranks.size()) {}
+
+void JobEpochs::Propose() {
+  v1::Command command;
+  *command.mutable_epoch_propose() = members_.Propose();
+  outbox_->Send(kAllHosts, std::move(command));
+}
+
+void JobEpochs::Stands(const v1::MemberStands& stands) {
+  if (stands.after_epoch() >= members_.proposed()) Propose();
+}
+
+void JobEpochs::Joined(int rank, uint64_t epoch, double now) {
+  rendezvous_.Joined(rank, epoch, now);
+  for (int other = 0; other < facts_->topology.size(); ++other) EndUnstartable(other);
+}
+
+void JobEpochs::Withdrawn(const v1::MemberWithdrew& withdrew) {
+  const int rank = members_.RankOf(withdrew.member());
+  if (rank >= 0) rendezvous_.Withdrawn(rank, withdrew.epoch());
+}
+
+void JobEpochs::Collect(int host, const v1::HostAddresses& addresses) {
+  auto table = rendezvous_.Collect(host, addresses);
+  if (!table.has_value()) return;
+  v1::Command command;
+  *command.mutable_epoch_table() = *std::move(table);
+  outbox_->Send(kAllHosts, std::move(command));
+}
+
+// The next epoch is proposed behind the start of this one, which waits for nothing then.
+void JobEpochs::Ready(int host, uint64_t epoch) {
+  if (!rendezvous_.Ready(host, epoch)) return;
+  v1::Command go;
+  go.mutable_epoch_go()->set_epoch(epoch);
+  outbox_->Send(kAllHosts, std::move(go));
+  if (epoch >= members_.proposed()) Propose();
+}
+
+void JobEpochs::TellAborted(int host, uint64_t epoch, const std::string& cause) {
+  if (epoch <= told_aborted_) return;
+  told_aborted_ = epoch;
+  for (int other = 0; other < static_cast<int>(facts_->hosts.size()); ++other) {
+    if (other == host || facts_->hosts[other].phase == HostFact::kGone) continue;
+    outbox_->Abort(other, epoch, cause);
+  }
+}
+
+void JobEpochs::Gone(int rank, const std::string& why) {
+  if (gone_[rank].empty()) gone_[rank] = why;
+  EndUnstartable(rank);
+}
+
+void JobEpochs::EndUnstartable(int gone) {
+  if (gone_[gone].empty()) return;
+  for (const uint64_t epoch : rendezvous_.WaitingFor(gone)) {
+    outbox_->Abort(kAllHosts, epoch, gone_[gone]);
+  }
+}
+
+}  // namespace hvd

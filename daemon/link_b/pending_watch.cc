@@ -1,0 +1,195 @@
+#include "daemon/link_b/pending_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "daemon/watch/process_state.h"
+
+namespace hvd {
+namespace {
+
+// A rank that waits answers when it is rung; one that has no core needs a while.
+constexpr auto kAnswerTime = std::chrono::milliseconds(50);
+constexpr int kMostTold = 200;
+constexpr int kMostMessages = 20000;  // some 400 KB; what is left out makes a cause less sure
+
+const char* HeldBy(const ProcessState& state) {
+  switch (state.letter) {
+    case 'T':
+      return "stopped by a signal (SIGSTOP?); ";
+    case 't':
+      return "held by a debugger; ";
+    case 'D':
+      return "inside the kernel, which waits for a file system or a device; ";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+PendingWatch::PendingWatch(Loop* loop, const HostEpochs* epochs, PendingWatchOptions options)
+    : loop_(loop), epochs_(epochs), options_(std::move(options)), stalls_(options_.stall) {}
+
+void PendingWatch::Begin() {
+  if (options_.stall.warn_s > 0) LookForStalls();
+}
+
+void PendingWatch::Tell() {
+  Ask([this](const std::vector<RankPending>& answers) { TellPending(answers); });
+}
+
+// ---- what is watched ----
+
+const EpochMemory* PendingWatch::Watched() const {
+  const auto& memories = epochs_->memories();
+  if (memories.empty() || !memories.rbegin()->second->aborted().cause.empty()) return nullptr;
+  return memories.rbegin()->second.get();
+}
+
+// Of the epoch that is watched, else of the newest proposal.
+std::vector<int> PendingWatch::SlotsByLocalRank() const {
+  if (Watched() != nullptr) return Watched()->slots();
+  const EpochPlan* newest = nullptr;
+  for (int slot = 0; slot < options_.slots; ++slot) {
+    const EpochPlan* plan = epochs_->book().newest_plan(slot);
+    if (plan != nullptr && (newest == nullptr || plan->epoch > newest->epoch)) newest = plan;
+  }
+  return newest == nullptr ? std::vector<int>() : newest->slots;
+}
+
+int PendingWatch::FirstWatched() const {
+  return Watched() == nullptr ? 0 : Watched()->first_rank();
+}
+
+std::vector<RankProgress> PendingWatch::Progress() {
+  const EpochMemory* memory = Watched();
+  return progress_.Take(memory == nullptr ? std::vector<RankProgress>() : memory->Progress(),
+                        Clock::now());
+}
+
+void PendingWatch::LookForStalls() {
+  loop_->At(Clock::now() + stalls_.period(), [this] { LookForStalls(); });
+  if (Watched() == nullptr || !Watched()->AnyPending()) {
+    stalls_.Take({}, Clock::now());
+    progress_.Take({}, Clock::now());
+    return;
+  }
+  Ask([this](const std::vector<RankPending>& answers) { TellIfDue(answers); });
+}
+
+void PendingWatch::TellIfDue(const std::vector<RankPending>& answers) {
+  const std::vector<WaitingTensor> waiting = stalls_.Take(answers, Clock::now());
+  std::vector<double> waits_s = StillBySet(Progress());
+  for (const WaitingTensor& tensor : waiting) waits_s.push_back(tensor.waited_s);
+  if (!stalls_.Due(waits_s, Clock::now())) return;
+  v1::Event event;
+  event.mutable_stall_due()->set_waited_s(*std::max_element(waits_s.begin(), waits_s.end()));
+  options_.on_event(std::move(event));
+}
+
+// ---- the question ----
+
+void PendingWatch::Ask(OnAnswers then) {
+  if (Watched() == nullptr) return then({});
+  const auto& [epoch, memory] = *epochs_->memories().rbegin();
+  loop_->At(Clock::now() + kAnswerTime,
+            [this, epoch = epoch, question = memory->Ask(), then = std::move(then)] {
+              then(Answers(epoch, question));
+            });
+}
+
+std::vector<RankPending> PendingWatch::Answers(uint64_t epoch, uint32_t question) {
+  std::vector<RankPending> answers;
+  silent_.clear();
+  const auto found = epochs_->memories().find(epoch);
+  if (found == epochs_->memories().end()) return answers;
+  const EpochMemory& memory = *found->second;
+  for (int rank = 0; rank < memory.local_size(); ++rank) {
+    if (!memory.HasPending(rank)) continue;
+    const size_t before = answers.size();
+    for (int region = 0; region < kWatchedSets; ++region) {
+      RankPending answer = {rank, {}};
+      if (memory.Answer(rank, region, question, &answer.list)) answers.push_back(std::move(answer));
+    }
+    if (answers.size() == before) silent_.push_back(rank);
+  }
+  return answers;
+}
+
+// ---- the answers ----
+
+void PendingWatch::TellPending(const std::vector<RankPending>& answers) {
+  v1::Event event;
+  v1::HostPending& host = *event.mutable_host_pending();
+  AddTensors(answers, &host);
+  for (const RankPending& answer : answers) {
+    if (answer.list.truncated) host.set_more(true);
+    if (answer.list.joined) host.add_joined(FirstWatched() + answer.local_rank);
+  }
+  for (const int slot : SlotsByLocalRank()) host.add_activities(DoingOf(slot));
+  for (const int rank : silent_) host.add_silent(FirstWatched() + rank);
+  AddWork(&host);
+  AddMessages(&host);
+  options_.on_event(std::move(event));
+}
+
+void PendingWatch::AddTensors(const std::vector<RankPending>& answers, v1::HostPending* host) {
+  for (const WaitingTensor& waiting : stalls_.Take(answers, Clock::now())) {
+    if (host->tensors_size() == kMostTold) {
+      host->set_more(true);
+      break;
+    }
+    v1::WaitingTensor& tensor = *host->add_tensors();
+    tensor.set_set(waiting.set);
+    tensor.set_name(waiting.name);
+    tensor.set_what(waiting.what);
+    tensor.set_waited_s(waiting.waited_s);
+    for (const int rank : waiting.local_ranks) tensor.add_ranks(FirstWatched() + rank);
+    for (const int64_t member : waiting.members) tensor.add_members(static_cast<uint32_t>(member));
+  }
+}
+
+void PendingWatch::AddWork(v1::HostPending* host) {
+  for (const RankProgress& progress : Progress()) {
+    v1::RankWork& work = *host->add_work();
+    work.set_rank(FirstWatched() + progress.local_rank);
+    work.set_set(progress.set);
+    work.set_what(progress.what);
+    work.set_still_s(progress.still_s);
+    work.set_executes(progress.work != 0);
+  }
+  const EpochMemory* memory = Watched();
+  for (int rank = 0; memory != nullptr && rank < memory->local_size(); ++rank) {
+    if (StateOf(options_.pid_of(memory->slot_of(rank))).stopped())
+      host->add_stopped(FirstWatched() + rank);
+  }
+}
+
+void PendingWatch::AddMessages(v1::HostPending* host) const {
+  const EpochMemory* memory = Watched();
+  if (memory == nullptr || !memory->several_hosts()) return;
+  for (int rank = 0; rank < memory->local_size(); ++rank) {
+    for (const EpochMemory::SetMessages& in_set : memory->Messages(rank)) {
+      for (const MessageCount& count : in_set.counts) {
+        if (host->messages_size() == kMostMessages) return;
+        v1::MessagesSeen& seen = *host->add_messages();
+        seen.set_rank(memory->first_rank() + rank);
+        seen.set_peer(count.peer);
+        seen.set_set(in_set.set);
+        seen.set_channel(count.channel);
+        seen.set_step(count.step);
+        seen.set_sent(count.sent);
+        seen.set_asked(count.asked);
+        seen.set_came(count.came);
+      }
+    }
+  }
+}
+
+std::string PendingWatch::DoingOf(int slot) const {
+  return absl::StrCat(HeldBy(StateOf(options_.pid_of(slot))), epochs_->ActivityOf(slot));
+}
+
+}  // namespace hvd

@@ -1,0 +1,62 @@
+// Finds out who waits for whom on this host, while something is pending; an idle job is left alone.
+// The ranks are asked through the host page what they have submitted. How they get on with it the
+// page shows by itself, also of a rank that can say nothing. Belongs to the links thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/loop.h"
+#include "daemon/link_b/host_epochs.h"
+#include "daemon/watch/progress_watch.h"
+#include "daemon/watch/stall_watch.h"
+#include "hvd/v1/link_a.pb.h"
+
+namespace hvd {
+
+struct PendingWatchOptions {
+  int slots = 0;
+  StallPolicy stall;
+  std::function<void(v1::Event)> on_event;
+  // Of the process that speaks for the slot, else of what was started there; -1: none.
+  std::function<int(int slot)> pid_of;
+};
+
+class PendingWatch {
+ public:
+  PendingWatch(Loop* loop, const HostEpochs* epochs, PendingWatchOptions options);
+
+  // Looks for stalls from now on, as often as the policy wants.
+  void Begin();
+  // Asks once, and tells the answers as an event.
+  void Tell();
+
+ private:
+  using OnAnswers = std::function<void(const std::vector<RankPending>& answers)>;
+
+  void LookForStalls();
+  void TellIfDue(const std::vector<RankPending>& answers);
+  void Ask(OnAnswers then);
+  std::vector<RankPending> Answers(uint64_t epoch, uint32_t question);
+  void TellPending(const std::vector<RankPending>& answers);
+  void AddTensors(const std::vector<RankPending>& answers, v1::HostPending* host);
+  void AddWork(v1::HostPending* host);
+  void AddMessages(v1::HostPending* host) const;
+  // The newest epoch's, while it lives; else null.
+  const EpochMemory* Watched() const;
+  int FirstWatched() const;  // the first rank of this host, in the epoch that is watched
+  std::vector<int> SlotsByLocalRank() const;
+  std::vector<RankProgress> Progress();
+  std::string DoingOf(int slot) const;
+
+  Loop* const loop_;
+  const HostEpochs* const epochs_;
+  const PendingWatchOptions options_;
+  StallWatch stalls_;
+  ProgressWatch progress_;
+  std::vector<int> silent_;  // local ranks that had something pending but did not answer last
+};
+
+}  // namespace hvd

@@ -1,0 +1,26 @@
+// What link B knows of the worker in a slot of this host. Belongs to the links thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/watch/rank_table.h"
+#include "proto/page/rank_metrics.h"
+
+namespace hvd {
+
+struct WorkerSlot {
+  uint64_t member = 0;  // 0: none is expected in this slot
+  std::string token;    // by which a process shows that it may speak for the member
+  int pid = -1;         // the member's own process; -1: not running
+  bool ended = false;   // that process has
+  bool broke = false;   // its link broke before its process ended
+  // What is kept of epochs that are over for it.
+  std::string activity;
+  AbortWord aborted;       // of the epoch that it left, as its page told
+  RankTotals counts = {};  // of the epochs whose memory is gone
+};
+using WorkerSlots = std::vector<WorkerSlot>;  // by slot
+
+}  // namespace hvd
