@@ -83,8 +83,8 @@ void Daemon::Handle(const v1::Command& command) {
       return links_->Abort(command.epoch_abort().epoch(), command.epoch_abort().cause());
     case v1::Command::kSignal:
       if (!prepared_.has_value() || supervisor_ == nullptr) return;
-      for (int rank = 0; rank < slots_; ++rank) {
-        supervisor_->Signal(rank, command.signal().signal());
+      for (int slot = 0; slot < slots_; ++slot) {
+        supervisor_->Signal(slot, command.signal().signal());
       }
       return;
     case v1::Command::kStop:
@@ -108,20 +108,20 @@ void Daemon::Handle(const v1::Command& command) {
 void Daemon::OnReport(const ShimReport& report) {
   switch (report.tell) {
     case ShimTell::kStarted:
-      return OnStarted(report.rank, report.pid);
+      return OnStarted(report.slot, report.pid);
     case ShimTell::kSpawnFailed: {
       const std::string text = absl::StrCat(prepared_->name(), ": ", report.text);
       if (!std::exchange(launch_failed_, true)) FailLaunch(report.status, text);
-      table_->NeverStarted(report.rank, report.status, text);
-      return OnEnded({.rank = report.rank, .never_started = true});
+      table_->NeverStarted(report.slot, report.status, text);
+      return OnEnded({.slot = report.slot, .never_started = true});
     }
     case ShimTell::kExited: {
       const bool killed = WIFSIGNALED(report.status) && WTERMSIG(report.status) == SIGKILL;
       const bool by_us = stop_.has_value() && stop_->begun();
       const bool out_of_memory = killed && !by_us && oom_->StruckSince();
-      table_->Exited(report.rank, report.status, out_of_memory);
+      table_->Exited(report.slot, report.status, out_of_memory);
       return OnEnded(
-          {.rank = report.rank, .status = report.status, .out_of_memory = out_of_memory});
+          {.slot = report.slot, .status = report.status, .out_of_memory = out_of_memory});
     }
     case ShimTell::kEmpty:
       return NoteEmpty();
@@ -133,11 +133,11 @@ void Daemon::OnReport(const ShimReport& report) {
   }
 }
 
-void Daemon::OnStarted(int rank, int pid) {
-  table_->Started(rank, pid);
-  links_->MemberStarted(rank, pid);
+void Daemon::OnStarted(int slot, int pid) {
+  table_->Started(slot, pid);
+  links_->MemberStarted(slot, pid);
   v1::Event event;
-  event.mutable_rank_started()->set_member(members_[rank]);
+  event.mutable_rank_started()->set_member(members_[slot]);
   event.mutable_rank_started()->set_pid(pid);
   Emit(std::move(event));
 }
@@ -145,25 +145,25 @@ void Daemon::OnStarted(int rank, int pid) {
 // Link B first: it aborts the epoch at once, and the driver is told at once. The rest of the rank's
 // end comes from link B and the relay.
 void Daemon::OnEnded(const ProcessEnd& end) {
-  ended_[end.rank] = Clock::now();
+  ended_[end.slot] = Clock::now();
   const std::string how = end.never_started ? "never started"
                           : end.with_shim   ? "ended with its shim"
                                             : DescribeEnd(end.status);
-  links_->MemberEnded(end.rank, how, [this, end](const LinkFacts& facts) {
+  links_->MemberEnded(end.slot, how, [this, end](const LinkFacts& facts) {
     if (!end.never_started) TellDied(end, facts);
-    loop_.Post([this, rank = end.rank, facts] {
-      table_->LinkSpoke(rank, facts);
-      TellEnd(rank);
+    loop_.Post([this, slot = end.slot, facts] {
+      table_->LinkSpoke(slot, facts);
+      TellEnd(slot);
     });
   });
-  relay_->RankGone(end.rank);
+  relay_->RankGone(end.slot);
 }
 
 // On the links thread: a loop that is busy must not hold up what other hosts wait for.
 void Daemon::TellDied(const ProcessEnd& end, const LinkFacts& facts) {
   v1::Event event;
   v1::MemberDied& died = *event.mutable_member_died();
-  died.set_member(members_[end.rank]);
+  died.set_member(members_[end.slot]);
   if (WIFSIGNALED(end.status)) {
     died.set_signal(WTERMSIG(end.status));
     died.set_core_dumped(WCOREDUMP(end.status));
@@ -180,12 +180,12 @@ void Daemon::TellDied(const ProcessEnd& end, const LinkFacts& facts) {
   Emit(std::move(event));
 }
 
-void Daemon::TellEnd(int rank) {
-  const std::optional<RankEnd> end = table_->TakeEnd(rank);
+void Daemon::TellEnd(int slot) {
+  const std::optional<RankEnd> end = table_->TakeEnd(slot);
   if (!end.has_value()) return;
   v1::Event event;
   v1::RankExited& exited = *event.mutable_rank_exited();
-  exited.set_member(members_[rank]);
+  exited.set_member(members_[slot]);
   exited.set_pid(end->pid);
   exited.set_exit_code(end->exit_code);
   exited.set_signal(end->signal);
@@ -202,7 +202,7 @@ void Daemon::TellEnd(int rank) {
   exited.set_refused(end->link.refused);
   exited.set_exec_error(end->exec_error);
   exited.set_told_after_us(
-      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - ended_[rank]).count());
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - ended_[slot]).count());
   const RankTotals& counts = end->link.counts;
   exited.mutable_counts()->set_calls(counts.all_calls());
   exited.mutable_counts()->set_bytes(counts.all_bytes());

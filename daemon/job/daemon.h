@@ -29,7 +29,7 @@ namespace hvd {
 
 // How the process that hvdd started as a rank came to its end.
 struct ProcessEnd {
-  int rank = 0;    // its slot
+  int slot = 0;
   int status = 0;  // as wait4 gives it
   bool out_of_memory = false;
   bool never_started = false;
@@ -81,10 +81,10 @@ class Daemon {
   void FailLaunch(int exit_code, const std::string& message);
 
   void OnReport(const ShimReport& report);
-  void OnStarted(int rank, int pid);
+  void OnStarted(int slot, int pid);
   void OnEnded(const ProcessEnd& end);
   void TellDied(const ProcessEnd& end, const LinkFacts& facts);
-  void TellEnd(int rank);
+  void TellEnd(int slot);
 
   // daemon_stop.cc
   void BeginLease(std::chrono::duration<double> length);
@@ -122,7 +122,7 @@ class Daemon {
   std::atomic<int> slots_{0};
   std::array<std::atomic<uint64_t>, kMaxLocalRanks> members_{};  // by slot
   std::optional<RankTable> table_;
-  std::vector<TimePoint> ended_;  // by rank
+  std::vector<TimePoint> ended_;  // by slot
   std::unique_ptr<LinkServer> links_;
   std::unique_ptr<Relay> relay_;
   std::optional<OomWatch> oom_;

@@ -160,7 +160,7 @@ void Daemon::NeverStart(const v1::SpawnSlots& spawn, int first, const std::strin
   for (int i = first; i < spawn.seats_size(); ++i) {
     const int slot = static_cast<int>(spawn.seats(i).slot());
     table_->NeverStarted(slot, kExitLauncher, why);
-    OnEnded({.rank = slot, .never_started = true});
+    OnEnded({.slot = slot, .never_started = true});
   }
 }
 
@@ -191,10 +191,10 @@ void Daemon::StartRelay() {
   options.slots = slots_;
   options.to_console = prepared_->output_to_console();
   options.directory = prepared_->output_directory();
-  options.on_drained = [this](int rank, std::vector<std::string> lines) {
-    loop_.Post([this, rank, lines = std::move(lines)] {
-      table_->Drained(rank, lines);
-      TellEnd(rank);
+  options.on_drained = [this](int slot, std::vector<std::string> lines) {
+    loop_.Post([this, slot, lines = std::move(lines)] {
+      table_->Drained(slot, lines);
+      TellEnd(slot);
     });
   };
   options.on_stdin_credit = [this](uint64_t bytes) {

@@ -62,10 +62,10 @@ void Daemon::OnShimLost(const std::string& how) {
   links_->Stop(cause);
   FailLaunch(kExitLauncher, cause);
   const int left = supervisor_->Sweep(mark());
-  for (int rank = 0; rank < slots_; ++rank) {
-    if (table_->ended(rank)) continue;
-    table_->Exited(rank, SIGKILL, false);  // by the kernel or by the sweep
-    OnEnded({.rank = rank, .status = SIGKILL, .with_shim = true});
+  for (int slot = 0; slot < slots_; ++slot) {
+    if (table_->ended(slot)) continue;
+    table_->Exited(slot, SIGKILL, false);  // by the kernel or by the sweep
+    OnEnded({.slot = slot, .status = SIGKILL, .with_shim = true});
   }
   if (!stop_.has_value()) stop_.emplace(grace_);
   stop_->Begin(Clock::now(), true);
@@ -110,8 +110,8 @@ void Daemon::Do(StopPlan::Do what) {
     case StopPlan::Do::kNothing:
       return;
     case StopPlan::Do::kTermAll:
-      for (int rank = 0; prepared_.has_value() && rank < slots_; ++rank) {
-        if (!table_->ended(rank)) supervisor_->Term(rank);
+      for (int slot = 0; prepared_.has_value() && slot < slots_; ++slot) {
+        if (!table_->ended(slot)) supervisor_->Term(slot);
       }
       if (supervisor_ != nullptr) supervisor_->TermLeftovers();
       return ArmStop();
@@ -134,8 +134,8 @@ void Daemon::ArmStop() {
 // The shim has no descendant. That counts once every rank's end is known: an early word may have
 // crossed a spawn.
 void Daemon::NoteEmpty() {
-  for (int rank = 0; prepared_.has_value() && rank < slots_; ++rank) {
-    if (!table_->ended(rank)) return;
+  for (int slot = 0; prepared_.has_value() && slot < slots_; ++slot) {
+    if (!table_->ended(slot)) return;
   }
   empty_ = true;
   if (stop_.has_value()) Do(stop_->Emptied());

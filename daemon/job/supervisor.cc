@@ -54,22 +54,22 @@ void Supervisor::Ask(ShimRequest request, const std::vector<int>& fds) {
   if (channel_.has_value()) channel_->Ask(request, fds);
 }
 
-void Supervisor::Spawn(int local_rank, const std::vector<int>& fds) {
+void Supervisor::Spawn(int slot, const std::vector<int>& fds) {
   ShimRequest request{ShimAsk::kSpawn};
-  request.rank = local_rank;
+  request.slot = slot;
   Ask(request, fds);
 }
 
-void Supervisor::Signal(int local_rank, int signal) {
-  ShimRequest request{ShimAsk::kSignalRank};
-  request.rank = local_rank;
+void Supervisor::Signal(int slot, int signal) {
+  ShimRequest request{ShimAsk::kSignalWorker};
+  request.slot = slot;
   request.signal = signal;
   Ask(request);
 }
 
-void Supervisor::Term(int local_rank) {
-  ShimRequest request{ShimAsk::kSignalRank};
-  request.rank = local_rank;
+void Supervisor::Term(int slot) {
+  ShimRequest request{ShimAsk::kSignalWorker};
+  request.slot = slot;
   request.signal = SIGTERM;
   request.tree = 1;
   Ask(request);

@@ -25,10 +25,10 @@ class Supervisor {
   const ShimProcess& shim() const { return shim_; }
 
   // `fds`: order, stdin, stdout, stderr, door.
-  void Spawn(int local_rank, const std::vector<int>& fds);
-  void Signal(int local_rank, int signal);
+  void Spawn(int slot, const std::vector<int>& fds);
+  void Signal(int slot, int signal);
   // CONT and TERM to the rank's own process; to what it leaves when it ends.
-  void Term(int local_rank);
+  void Term(int slot);
   void TermLeftovers();
   void KillAll();
   void CountAll();

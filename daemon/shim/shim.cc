@@ -91,9 +91,9 @@ void Shim::UpdateWatch() {
 void Shim::Handle(const ShimRequest& request, std::vector<Descriptor> fds) {
   switch (request.ask) {
     case ShimAsk::kSpawn:
-      return SpawnRank(request.rank, std::move(fds));
-    case ShimAsk::kSignalRank:
-      return SignalRank(request);
+      return SpawnWorker(request.slot, std::move(fds));
+    case ShimAsk::kSignalWorker:
+      return SignalWorker(request);
     case ShimAsk::kTermLeftovers:
       stopping_ = true;
       TermLeftovers();
@@ -110,69 +110,69 @@ void Shim::Handle(const ShimRequest& request, std::vector<Descriptor> fds) {
   }
 }
 
-void Shim::SpawnRank(int number, std::vector<Descriptor> fds) {
-  Rank rank;
+void Shim::SpawnWorker(int slot, std::vector<Descriptor> fds) {
+  Worker worker;
   ExecFailure failure{ExecFailure::Step::kDescriptors, EINVAL};
-  if (fds.size() != 5 || !OrderFromFd(fds[0].get(), &rank.order) || rank.order.argv.empty()) {
-    rank.order.argv = {"?"};
-    return TellSpawnFailed(number, rank, failure);
+  if (fds.size() != 5 || !OrderFromFd(fds[0].get(), &worker.order) || worker.order.argv.empty()) {
+    worker.order.argv = {"?"};
+    return TellSpawnFailed(slot, worker, failure);
   }
-  for (const std::string& entry : rank.order.environment) {
+  for (const std::string& entry : worker.order.environment) {
     if (entry.rfind("HVD_JOB_MARK=", 0) == 0) mark_ = entry;
   }
   const SpawnFds ends{std::move(fds[1]), std::move(fds[2]), std::move(fds[3]), std::move(fds[4])};
-  Spawned spawned = Spawn(rank.order, ends);
+  Spawned spawned = Spawn(worker.order, ends);
   if (spawned.pid < 0) {
     failure = {spawned.failed, errno};
-    return TellSpawnFailed(number, rank, failure);
+    return TellSpawnFailed(slot, worker, failure);
   }
-  rank.pid = spawned.pid;
-  rank.outer_pid = OuterPid(spawned.pidfd.get());
-  rank.pidfd = std::move(spawned.pidfd);
-  rank.exec_end = std::move(spawned.exec_end);
-  containment_.Take(rank.pid);
-  loop_.Watch(rank.exec_end.get(), EPOLLIN, [this, number](uint32_t) {
-    const auto found = ranks_.find(number);
-    if (found != ranks_.end() && !FinishExec(number, &found->second)) ranks_.erase(found);
+  worker.pid = spawned.pid;
+  worker.outer_pid = OuterPid(spawned.pidfd.get());
+  worker.pidfd = std::move(spawned.pidfd);
+  worker.exec_end = std::move(spawned.exec_end);
+  containment_.Take(worker.pid);
+  loop_.Watch(worker.exec_end.get(), EPOLLIN, [this, slot](uint32_t) {
+    const auto found = workers_.find(slot);
+    if (found != workers_.end() && !FinishExec(slot, &found->second)) workers_.erase(found);
   });
-  ranks_[number] = std::move(rank);
+  workers_[slot] = std::move(worker);
   // Recorded: the gate may open.
   [[maybe_unused]] const ssize_t n = write(spawned.gate.get(), "g", 1);
 }
 
-void Shim::TellSpawnFailed(int number, const Rank& rank, const ExecFailure& failure) {
+void Shim::TellSpawnFailed(int slot, const Worker& worker, const ExecFailure& failure) {
   ShimReport report{ShimTell::kSpawnFailed};
-  report.rank = number;
-  report.pid = rank.outer_pid;
+  report.slot = slot;
+  report.pid = worker.outer_pid;
   report.error = failure.error;
   report.status = ExecFailureCode(failure);
-  SetText(&report, DescribeExecFailure(failure, rank.order));
+  SetText(&report, DescribeExecFailure(failure, worker.order));
   channel_.Tell(report);
   UpdateWatch();
 }
 
-bool Shim::FinishExec(int number, Rank* rank) {
-  if (!rank->exec_end.valid()) return true;
+bool Shim::FinishExec(int slot, Worker* worker) {
+  if (!worker->exec_end.valid()) return true;
   ExecFailure failure;
-  const bool failed = read(rank->exec_end.get(), &failure, sizeof(failure)) ==
+  const bool failed = read(worker->exec_end.get(), &failure, sizeof(failure)) ==
                       static_cast<ssize_t>(sizeof(failure));
-  loop_.Forget(rank->exec_end.get());
-  rank->exec_end.Reset();
+  loop_.Forget(worker->exec_end.get());
+  worker->exec_end.Reset();
   if (failed) {
-    TellSpawnFailed(number, *rank, failure);  // its exit will say nothing more
+    TellSpawnFailed(slot, *worker, failure);  // its exit will say nothing more
     return false;
   }
   ShimReport report{ShimTell::kStarted};
-  report.rank = number;
-  report.pid = rank->outer_pid;
+  report.slot = slot;
+  report.pid = worker->outer_pid;
   channel_.Tell(report);
   UpdateWatch();
   return true;
 }
 
-void Shim::SignalRank(const ShimRequest& request) {
-  const auto found = ranks_.find(request.rank);
-  if (found == ranks_.end()) return;
+void Shim::SignalWorker(const ShimRequest& request) {
+  const auto found = workers_.find(request.slot);
+  if (found == workers_.end()) return;
   if (request.tree != 0) {
     stopping_ = true;
     SendSignal(found->second.pidfd.get(), SIGCONT);
@@ -182,7 +182,7 @@ void Shim::SignalRank(const ShimRequest& request) {
 
 void Shim::TermLeftovers() {
   std::set<int> living;
-  for (const auto& [number, rank] : ranks_) living.insert(rank.pid);
+  for (const auto& [slot, worker] : workers_) living.insert(worker.pid);
   for (const ProcessFact& fact : Leftovers(ReadProcesses(), getpid(), living)) {
     if (fact.state == 'Z') continue;
     const Descriptor pidfd = OpenProcess(fact);
@@ -219,19 +219,19 @@ void Shim::Reap() {
 }
 
 void Shim::OnExit(int pid, int status) {
-  const auto found = std::find_if(ranks_.begin(), ranks_.end(),
+  const auto found = std::find_if(workers_.begin(), workers_.end(),
                                   [pid](const auto& entry) { return entry.second.pid == pid; });
-  if (found == ranks_.end()) return;  // an adopted orphan
-  Rank& rank = found->second;
-  if (FinishExec(found->first, &rank)) {
+  if (found == workers_.end()) return;  // an adopted orphan
+  Worker& worker = found->second;
+  if (FinishExec(found->first, &worker)) {
     ShimReport report{ShimTell::kExited};
-    report.rank = found->first;
-    report.pid = rank.outer_pid;
+    report.slot = found->first;
+    report.pid = worker.outer_pid;
     report.status = status;
     channel_.Tell(report);
     UpdateWatch();
   }
-  ranks_.erase(found);
+  workers_.erase(found);
   leftovers_due_ = leftovers_due_ || stopping_;
 }
 

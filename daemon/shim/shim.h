@@ -25,7 +25,7 @@ class Shim {
   [[noreturn]] void Serve();
 
  private:
-  struct Rank {
+  struct Worker {
     SpawnOrder order;
     int pid = -1;
     int outer_pid = -1;  // as hvdd sees it
@@ -36,11 +36,11 @@ class Shim {
   void TellReady();
   void OnRequests();
   void Handle(const ShimRequest& request, std::vector<Descriptor> fds);
-  void SpawnRank(int number, std::vector<Descriptor> fds);
-  void TellSpawnFailed(int number, const Rank& rank, const ExecFailure& failure);
+  void SpawnWorker(int slot, std::vector<Descriptor> fds);
+  void TellSpawnFailed(int slot, const Worker& worker, const ExecFailure& failure);
   // Learns whether the exec worked. False: it failed (told).
-  bool FinishExec(int number, Rank* rank);
-  void SignalRank(const ShimRequest& request);
+  bool FinishExec(int slot, Worker* worker);
+  void SignalWorker(const ShimRequest& request);
   void TermLeftovers();
   void KillAll();
   void Reap();
@@ -57,8 +57,8 @@ class Shim {
   Descriptor child_signal_;
   const LeaseWord* const lease_;
   Loop loop_;
-  std::map<int, Rank> ranks_;  // living ones, by local rank
-  std::string mark_;           // "HVD_JOB_MARK=…" once known
+  std::map<int, Worker> workers_;  // living ones, by slot
+  std::string mark_;               // "HVD_JOB_MARK=…" once known
   bool leftovers_due_ = false;
   bool stopping_ = false;
   bool killing_ = false;

@@ -12,7 +12,7 @@ namespace hvd {
 
 enum class ShimAsk : uint32_t {
   kSpawn,          // descriptors: order (memfd), stdin, stdout, stderr, door
-  kSignalRank,     // to the rank's own process; with `tree` also to what is left when it ends
+  kSignalWorker,   // to the rank's own process; with `tree` also to what is left when it ends
   kTermLeftovers,  // CONT and TERM to descendants that belong to no living rank
   kKillAll,        // KILL to the whole containment; answered by kEmpty when nothing is left
   kCountAll,       // answered by kSurvivors
@@ -21,7 +21,7 @@ enum class ShimAsk : uint32_t {
 
 struct ShimRequest {
   ShimAsk ask;
-  int32_t rank = -1;  // local rank
+  int32_t slot = -1;  // of the worker
   int32_t signal = 0;
   uint32_t tree = 0;
 };
@@ -38,7 +38,7 @@ enum class ShimTell : uint32_t {
 
 struct ShimReport {
   ShimTell tell;
-  int32_t rank = -1;
+  int32_t slot = -1;
   int32_t pid = 0;  // as the shim sees it
   int32_t status = 0;
   int32_t error = 0;

@@ -7,8 +7,8 @@
 
 namespace hvd {
 
-void RankTable::Exited(int rank, int status, bool out_of_memory) {
-  RankEnd& end = ranks_[rank].end;
+void RankTable::Exited(int slot, int status, bool out_of_memory) {
+  RankEnd& end = ranks_[slot].end;
   if (WIFSIGNALED(status)) {
     end.signal = WTERMSIG(status);
     end.core_dumped = WCOREDUMP(status);
@@ -16,32 +16,32 @@ void RankTable::Exited(int rank, int status, bool out_of_memory) {
     end.exit_code = WEXITSTATUS(status);
   }
   end.out_of_memory = out_of_memory;
-  ranks_[rank].process_ended = true;
+  ranks_[slot].process_ended = true;
 }
 
-void RankTable::NeverStarted(int rank, int exit_code, std::string why) {
-  ranks_[rank].end.exit_code = exit_code;
-  ranks_[rank].end.exec_error = std::move(why);
-  ranks_[rank].process_ended = true;
+void RankTable::NeverStarted(int slot, int exit_code, std::string why) {
+  ranks_[slot].end.exit_code = exit_code;
+  ranks_[slot].end.exec_error = std::move(why);
+  ranks_[slot].process_ended = true;
 }
 
-void RankTable::Drained(int rank, std::vector<std::string> last_lines) {
-  ranks_[rank].end.last_lines = std::move(last_lines);
-  ranks_[rank].drained = true;
+void RankTable::Drained(int slot, std::vector<std::string> last_lines) {
+  ranks_[slot].end.last_lines = std::move(last_lines);
+  ranks_[slot].drained = true;
 }
 
-void RankTable::LinkSpoke(int rank, LinkFacts facts) {
-  ranks_[rank].end.link = std::move(facts);
-  ranks_[rank].link_spoke = true;
+void RankTable::LinkSpoke(int slot, LinkFacts facts) {
+  ranks_[slot].end.link = std::move(facts);
+  ranks_[slot].link_spoke = true;
 }
 
-std::optional<RankEnd> RankTable::TakeEnd(int rank) {
-  Rank& known = ranks_[rank];
+std::optional<RankEnd> RankTable::TakeEnd(int slot) {
+  Rank& known = ranks_[slot];
   if (known.taken || !known.process_ended || !known.drained || !known.link_spoke) {
     return std::nullopt;
   }
   known.taken = true;
-  known.end.local_rank = rank;
+  known.end.slot = slot;
   return known.end;
 }
 

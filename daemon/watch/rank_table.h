@@ -31,7 +31,7 @@ struct LinkFacts {
 };
 
 struct RankEnd {
-  int local_rank = 0;
+  int slot = 0;
   int pid = 0;
   int exit_code = 0;
   int signal = 0;
@@ -46,16 +46,16 @@ class RankTable {
  public:
   explicit RankTable(int local_size) : ranks_(local_size) {}
 
-  void Started(int rank, int pid) { ranks_[rank].end.pid = pid; }
+  void Started(int slot, int pid) { ranks_[slot].end.pid = pid; }
   // `status` as wait4 gives it.
-  void Exited(int rank, int status, bool out_of_memory);
-  void NeverStarted(int rank, int exit_code, std::string why);
-  void Drained(int rank, std::vector<std::string> last_lines);
-  void LinkSpoke(int rank, LinkFacts facts);
+  void Exited(int slot, int status, bool out_of_memory);
+  void NeverStarted(int slot, int exit_code, std::string why);
+  void Drained(int slot, std::vector<std::string> last_lines);
+  void LinkSpoke(int slot, LinkFacts facts);
 
-  bool ended(int rank) const { return ranks_[rank].process_ended; }
+  bool ended(int slot) const { return ranks_[slot].process_ended; }
   // The rank's whole end, once, as soon as nothing is missing.
-  std::optional<RankEnd> TakeEnd(int rank);
+  std::optional<RankEnd> TakeEnd(int slot);
 
  private:
   struct Rank {

@@ -19,7 +19,7 @@ TEST_CASE("a rank's end is told once, when process, output and link have spoken"
   table.LinkSpoke(1, facts);
   const auto end = table.TakeEnd(1);
   REQUIRE(end.has_value());
-  CHECK(end->local_rank == 1);
+  CHECK(end->slot == 1);
   CHECK(end->pid == 4711);
   CHECK(end->signal == SIGSEGV);
   CHECK(end->core_dumped);
