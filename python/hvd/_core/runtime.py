@@ -13,13 +13,13 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Sequence
 
-from . import _abi, _patience, errors
-from ._library import LIBRARY
+from . import abi, errors, patience
+from .library import LIBRARY
 from .process_sets import ProcessSet, ProcessSets, as_sets
 
 _MOST_CACHED = 8192
 # Every later call fails with these as well.
-_TOLD_BY_OTHERS = (_abi.ERR_ABORTED, _abi.ERR_NOT_INITIALIZED)
+_TOLD_BY_OTHERS = (abi.ERR_ABORTED, abi.ERR_NOT_INITIALIZED)
 
 
 class Runtime:
@@ -48,7 +48,7 @@ class Runtime:
         if not self._at_exit:  # a handler of a signal may raise before init returns
             atexit.register(self._leave_at_exit)
             self._at_exit = True
-        _patience.call(lambda: LIBRARY.released.hvd_init(ctypes.byref(options)))
+        patience.call(lambda: LIBRARY.released.hvd_init(ctypes.byref(options)))
         del kept
         try:
             _check_comm(comm)
@@ -60,7 +60,7 @@ class Runtime:
     def shutdown(self) -> None:
         """See hvd.shutdown."""
         try:
-            _patience.call(LIBRARY.released.hvd_shutdown)
+            patience.call(LIBRARY.released.hvd_shutdown)
         finally:
             if not LIBRARY.held.hvd_is_initialized():  # a handler of a signal may have raised
                 self.sets.left()
@@ -103,8 +103,8 @@ class Runtime:
     # ---- options ----
 
     def options(self, kind: str, name: str | None, process_set: ProcessSet,
-                op: int = _abi.AVERAGE, root: int = 0, prescale: float = 1.0,
-                postscale: float = 1.0, compression: int = _abi.COMPRESSION_NONE) -> object:
+                op: int = abi.AVERAGE, root: int = 0, prescale: float = 1.0,
+                postscale: float = 1.0, compression: int = abi.COMPRESSION_NONE) -> object:
         """A reference to an hvd_options_t of these values. Remembered: training asks for the same
         ones in each step. Each kind of collective has names of its own, as in Horovod, so that an
         allgather may be called as an allreduce is; "" adds nothing to the name."""
@@ -118,8 +118,8 @@ class Runtime:
         if len(self._options) >= _MOST_CACHED:
             self._options.clear()
         whole = f"{kind}.{name}" if kind and name else name
-        made = _abi.OptionsStruct(
-            ctypes.sizeof(_abi.OptionsStruct), whole.encode() if whole else None,
+        made = abi.OptionsStruct(
+            ctypes.sizeof(abi.OptionsStruct), whole.encode() if whole else None,
             process_set.process_set_id, op, root, 0, prescale, postscale, compression, 0)
         return self._options.setdefault(key, ctypes.byref(made))
 
@@ -131,13 +131,13 @@ class Runtime:
         return f"bucket.{process_set.process_set_id}.{self._buckets_made[ranks]}"
 
 
-def _init_options(sets: Sequence[ProcessSet]) -> tuple[_abi.InitOptionsStruct, object]:
+def _init_options(sets: Sequence[ProcessSet]) -> tuple[abi.InitOptionsStruct, object]:
     lists = [(ctypes.c_int32 * max(len(one.ranks), 1))(*one.ranks) for one in sets]
     pointers = (ctypes.POINTER(ctypes.c_int32) * max(len(sets), 1))(
         *[ctypes.cast(one, ctypes.POINTER(ctypes.c_int32)) for one in lists])
     sizes = (ctypes.c_int32 * max(len(sets), 1))(*[len(one.ranks) for one in sets])
-    options = _abi.InitOptionsStruct()
-    options.struct_size = ctypes.sizeof(_abi.InitOptionsStruct)
+    options = abi.InitOptionsStruct()
+    options.struct_size = ctypes.sizeof(abi.InitOptionsStruct)
     if sets:
         options.process_sets = ctypes.cast(
             pointers, ctypes.POINTER(ctypes.POINTER(ctypes.c_int32)))

@@ -1,4 +1,4 @@
-"""python -m hvd._run_worker: a rank of hvd.run. Its stdin has the call, as long as the caller
+"""python -m hvd._run.worker: a rank of hvd.run. Its stdin has the call, as long as the caller
 lives; its result goes up in frames of its stdout."""
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import threading
 import traceback
 from typing import Any
 
-from . import _run_frames, errors
+from .._core import errors
+from .frames import send
 
 
 def read_exactly(descriptor: int, count: int) -> bytes:
@@ -80,7 +81,7 @@ def main() -> int:
         sys.stderr.write(said["text"])
         code = 1
     sys.stdout.flush()
-    _run_frames.send(own_out, order["word"], pickle.dumps(said))
+    send(own_out, order["word"], pickle.dumps(said))
     return code
 
 

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import hvd.torch as hvd  # noqa: E402
-from hvd import _library  # noqa: E402
+from hvd._core import library  # noqa: E402
 from hvd.torch import operator_library  # noqa: E402
 
 ops = torch.ops.hvd
@@ -224,7 +224,7 @@ def test_there_is_one_libhvd(rank, tmp_path):
         return
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("HVD_", "HOROVOD_"))}
-    built = pathlib.Path(_library.LIBRARY.path).resolve()
+    built = pathlib.Path(library.LIBRARY.path).resolve()
     operators = built.parent / operator_library.NAME
     elsewhere = tmp_path / "libhvd-elsewhere.so"
     shutil.copy(built, elsewhere)

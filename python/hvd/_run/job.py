@@ -14,8 +14,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from . import errors
-from ._run_frames import FrameReader
+from .._core import errors
+from .frames import FrameReader
 
 _OF_A_RANK = re.compile(r"\[(\d+)\]<stdout>:(.*)", re.DOTALL)
 _RANKS_ERR = re.compile(r"\[\d+\]<stderr>:")

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import errors
-from ._run_job import Job
+from .._core import errors
+from .job import Job
 
 # Keywords of Horovod's for jobs that change their size.
 _ELASTIC = ("min_num_proc", "max_num_proc", "min_np", "max_np", "slots", "reset_limit",
@@ -25,7 +25,7 @@ _SWITCHES = {"disable_cache": "--disable-cache", "use_gloo": "--gloo", "use_mpi"
 def candidates() -> Iterator[str]:
     """Where hvdrun may be, best first: in the wheel, a source checkout's build folder, the bin of
     an installed tree, whose share/hvd/python has this package; then the PATH."""
-    package = pathlib.Path(__file__).resolve().parent
+    package = pathlib.Path(__file__).resolve().parent.parent
     yield str(package / "bin" / "hvdrun")
     yield str(package.parent.parent / "build" / "bin" / "hvdrun")
     if package.parent.parts[-3:] == ("share", "hvd", "python"):
@@ -98,7 +98,7 @@ def run(func: Callable[..., Any], args: Sequence[Any] = (),
     call = _pickler().dumps((func, tuple(args), dict(kwargs or {})))
     count = _count(num_proc, np)
     words = [find_hvdrun(), "--compat", "horovod", "--stdin", "all", *option_words(count, options),
-             options.get("executable") or sys.executable, "-m", "hvd._run_worker"]
+             options.get("executable") or sys.executable, "-m", "hvd._run.worker"]
     path = [os.path.abspath(place) for place in sys.path]
     job = Job(words, {"call": call, "path": path})
     job.run()

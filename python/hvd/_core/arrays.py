@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from . import _abi, _dlpack, _memory, errors
+from . import abi, dlpack, errors, memory
 
 Array = Any  # an ndarray; anything with __dlpack__ or the buffer protocol
 
 _CODES: dict[np.dtype, int] = {
     np.dtype(kind): code for kind, code in (
-        ("uint8", _abi.UINT8), ("int8", _abi.INT8), ("int16", _abi.INT16), ("int32", _abi.INT32),
-        ("int64", _abi.INT64), ("float16", _abi.FLOAT16), ("float32", _abi.FLOAT32),
-        ("float64", _abi.FLOAT64), ("bool", _abi.BOOL), ("uint16", _abi.UINT16),
-        ("uint32", _abi.UINT32), ("uint64", _abi.UINT64), ("complex64", _abi.COMPLEX64),
-        ("complex128", _abi.COMPLEX128))}
+        ("uint8", abi.UINT8), ("int8", abi.INT8), ("int16", abi.INT16), ("int32", abi.INT32),
+        ("int64", abi.INT64), ("float16", abi.FLOAT16), ("float32", abi.FLOAT32),
+        ("float64", abi.FLOAT64), ("bool", abi.BOOL), ("uint16", abi.UINT16),
+        ("uint32", abi.UINT32), ("uint64", abi.UINT64), ("complex64", abi.COMPLEX64),
+        ("complex128", abi.COMPLEX128))}
 # Of the package ml_dtypes, which need not be there.
-_FURTHER = {"bfloat16": _abi.BFLOAT16, "float8_e4m3fn": _abi.FLOAT8_E4M3FN,
-            "float8_e5m2": _abi.FLOAT8_E5M2}
+_FURTHER = {"bfloat16": abi.BFLOAT16, "float8_e4m3fn": abi.FLOAT8_E4M3FN,
+            "float8_e5m2": abi.FLOAT8_E5M2}
 _MOST_CACHED = 4096
 _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 
@@ -32,7 +32,7 @@ class Described:
 
     __slots__ = ("struct", "reference", "kept", "dtype")
 
-    def __init__(self, struct: _abi.TensorStruct, kept: object, dtype: np.dtype | None) -> None:
+    def __init__(self, struct: abi.TensorStruct, kept: object, dtype: np.dtype | None) -> None:
         self.struct = struct
         self.reference = ctypes.byref(struct)
         self.kept = kept
@@ -48,7 +48,7 @@ def _code_of(dtype: np.dtype) -> int:
     if code is not None:
         return code
     code = _FURTHER.get(dtype.name)
-    if code is not None and dtype.itemsize == _abi.ITEM_BYTES[code]:
+    if code is not None and dtype.itemsize == abi.ITEM_BYTES[code]:
         return code
     raise errors.invalid(f"hvd has no collectives for elements of type {dtype}")
 
@@ -62,13 +62,13 @@ def _check_array(array: np.ndarray, writable: bool) -> None:
 
 
 def _describe_array(array: np.ndarray, kept: object) -> Described:
-    struct = _abi.tensor_struct(array.__array_interface__["data"][0], array.shape,
+    struct = abi.tensor_struct(array.__array_interface__["data"][0], array.shape,
                                 _code_of(array.dtype))
     return Described(struct, kept, array.dtype)
 
 
 class Arrays:
-    """The adapter for NumPy and its like; see _collectives.Adapter. It remembers where arrays lie:
+    """The adapter for NumPy and its like; see collectives.Adapter. It remembers where arrays lie:
     programs use the same ones again and again."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Arrays:
         if isinstance(tensor, np.generic):
             return self._describe_view(tensor, writable)
         if hasattr(tensor, "__dlpack__"):
-            struct, may_write, capsule = _dlpack.read(tensor)
+            struct, may_write, capsule = dlpack.read(tensor)
             if writable and not may_write:
                 raise errors.invalid(f"the output, a {type(tensor).__name__}, is read-only")
             return Described(struct, (tensor, capsule), _DTYPES.get(struct.dtype))
@@ -112,8 +112,8 @@ class Arrays:
         shape = source.shape if rows is None else (rows, *source.shape[1:])
         return np.empty(shape, self._dtype_of(tensor, source))
 
-    def adopt(self, struct: _abi.TensorStruct, tensor: Array, source: Described) -> np.ndarray:
-        shape, count, buffer = _memory.take_result(struct)
+    def adopt(self, struct: abi.TensorStruct, tensor: Array, source: Described) -> np.ndarray:
+        shape, count, buffer = memory.take_result(struct)
         dtype = self._dtype_of(tensor, source)
         if buffer is None:
             return np.empty(shape, dtype)

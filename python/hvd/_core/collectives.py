@@ -9,11 +9,11 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from . import _abi, errors
-from ._handles import LOOK_AROUND, Handle
-from ._library import LIBRARY
-from ._runtime import RUNTIME
+from . import abi, errors
+from .handles import LOOK_AROUND, Handle
+from .library import LIBRARY
 from .process_sets import ProcessSet
+from .runtime import RUNTIME
 
 _held = LIBRARY.held
 _allreduce_for = LIBRARY.released.hvd_allreduce_for
@@ -26,7 +26,7 @@ _orphans = RUNTIME.orphans
 class Place(Protocol):
     """Where a tensor lies."""
 
-    struct: _abi.TensorStruct
+    struct: abi.TensorStruct
     reference: Any
 
 
@@ -39,7 +39,7 @@ class Adapter(Protocol):
     def empty_like(self, tensor: Any, source: Any, rows: int | None = None) -> Any:
         """A new tensor of its shape, or of its shape with so many rows."""
 
-    def adopt(self, struct: _abi.TensorStruct, tensor: Any, source: Any) -> Any:
+    def adopt(self, struct: abi.TensorStruct, tensor: Any, source: Any) -> Any:
         """A result that libhvd allocated, as a tensor of the same kind."""
 
     def check_result(self, tensor: Any, source: Any) -> None:
@@ -184,7 +184,7 @@ class Collectives:
         self.adapter.check_result(tensor, source)
 
         def take(number: int) -> Any:
-            result = _abi.empty_tensor_struct()
+            result = abi.empty_tensor_struct()
             LIBRARY.check(LIBRARY.released.hvd_wait_result(number, _byref(result)))
             return self.adapter.adopt(result, tensor, source)
 
@@ -197,11 +197,11 @@ class Collectives:
             self.adapter.check_result(tensor, source)
 
         def take(number: int) -> list[Any]:
-            row = (_abi.TensorStruct * len(sources))()
+            row = (abi.TensorStruct * len(sources))()
             for one in row:
                 one.struct_size = ctypes.sizeof(one)
             LIBRARY.check(LIBRARY.released.hvd_wait_results(number, row, len(row)))
-            return [self.adapter.adopt(_abi.TensorStruct.from_buffer_copy(one), tensor, source)
+            return [self.adapter.adopt(abi.TensorStruct.from_buffer_copy(one), tensor, source)
                     for one, tensor, source in zip(row, tensors, sources, strict=True)]
 
         return submit(_held.hvd_grouped_allgather_async,
@@ -227,7 +227,7 @@ class Collectives:
         rows = None if splits is None else (ctypes.c_int64 * len(splits))(*splits)
 
         def take(number: int) -> Any:
-            result = _abi.empty_tensor_struct()
+            result = abi.empty_tensor_struct()
             received = (ctypes.c_int64 * (process_set.size() or 1))()
             LIBRARY.check(LIBRARY.released.hvd_wait_alltoall(number, _byref(result), received))
             return finish(self.adapter.adopt(result, tensor, source), list(received))
@@ -250,4 +250,4 @@ def scattered_rows(rows: int, process_set: ProcessSet) -> int:
 
 
 def _row(places: Sequence[Any]) -> Any:
-    return _abi.tensor_array([place.struct for place in places])
+    return abi.tensor_array([place.struct for place in places])

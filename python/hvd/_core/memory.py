@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from . import _abi
-from ._library import LIBRARY
+from . import abi
+from .library import LIBRARY
 
 Buffer = Any  # a ctypes array of bytes
 
@@ -26,7 +26,7 @@ def own(address: int, size: int, release: Callable[[], None]) -> Buffer:
     return buffer
 
 
-def take_result(struct: _abi.TensorStruct) -> tuple[tuple[int, ...], int, Buffer | None]:
+def take_result(struct: abi.TensorStruct) -> tuple[tuple[int, ...], int, Buffer | None]:
     """A result that libhvd allocated: its shape, number of elements, and memory (None when it has
     no elements)."""
     shape = tuple(struct.shape[i] for i in range(struct.ndim))
@@ -37,7 +37,7 @@ def take_result(struct: _abi.TensorStruct) -> tuple[tuple[int, ...], int, Buffer
         LIBRARY.held.hvd_free_result(ctypes.byref(struct))
         return shape, 0, None
     address = struct.data
-    size = count * _abi.ITEM_BYTES[struct.dtype]
+    size = count * abi.ITEM_BYTES[struct.dtype]
     return shape, count, own(
         address, size, lambda: LIBRARY.held.hvd_free_result(ctypes.byref(struct)))
 

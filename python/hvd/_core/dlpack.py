@@ -5,19 +5,19 @@ import ctypes
 from ctypes import POINTER, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from typing import Any
 
-from . import _abi, errors
+from . import abi, errors
 
 _READ_ONLY = 1
 _CPU_DEVICES = (1, 3)  # plain memory, and what CUDA has pinned
 
 # (kind, bits) of DLDataType. Kinds: 0 signed, 1 unsigned, 2 float, 4 bfloat, 5 complex, 6 bool,
 # 10 and 12 the floats of 8 bits.
-_DTYPES = {(1, 8): _abi.UINT8, (0, 8): _abi.INT8, (0, 16): _abi.INT16, (0, 32): _abi.INT32,
-           (0, 64): _abi.INT64, (2, 16): _abi.FLOAT16, (2, 32): _abi.FLOAT32,
-           (2, 64): _abi.FLOAT64, (4, 16): _abi.BFLOAT16, (6, 8): _abi.BOOL,
-           (1, 16): _abi.UINT16, (1, 32): _abi.UINT32, (1, 64): _abi.UINT64,
-           (5, 64): _abi.COMPLEX64, (5, 128): _abi.COMPLEX128,
-           (10, 8): _abi.FLOAT8_E4M3FN, (12, 8): _abi.FLOAT8_E5M2}
+_DTYPES = {(1, 8): abi.UINT8, (0, 8): abi.INT8, (0, 16): abi.INT16, (0, 32): abi.INT32,
+           (0, 64): abi.INT64, (2, 16): abi.FLOAT16, (2, 32): abi.FLOAT32,
+           (2, 64): abi.FLOAT64, (4, 16): abi.BFLOAT16, (6, 8): abi.BOOL,
+           (1, 16): abi.UINT16, (1, 32): abi.UINT32, (1, 64): abi.UINT64,
+           (5, 64): abi.COMPLEX64, (5, 128): abi.COMPLEX128,
+           (10, 8): abi.FLOAT8_E4M3FN, (12, 8): abi.FLOAT8_E5M2}
 
 
 class _Tensor(ctypes.Structure):
@@ -39,7 +39,7 @@ _is_valid = ctypes.pythonapi.PyCapsule_IsValid
 _is_valid.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
-def read(source: Any) -> tuple[_abi.TensorStruct, bool, object]:
+def read(source: Any) -> tuple[abi.TensorStruct, bool, object]:
     """(where it lies, whether it may be written, what keeps it alive) of anything with
     `__dlpack__`. InvalidError for what is not a dense, contiguous tensor in host memory."""
     try:
@@ -54,7 +54,7 @@ def read(source: Any) -> tuple[_abi.TensorStruct, bool, object]:
     return _struct_of(tensor, source), writable, capsule
 
 
-def _struct_of(tensor: _Tensor, source: object) -> _abi.TensorStruct:
+def _struct_of(tensor: _Tensor, source: object) -> abi.TensorStruct:
     what = type(source).__name__
     if tensor.device_type not in _CPU_DEVICES:
         raise errors.invalid(f"this {what} is not in host memory; hvd has CPU collectives only")
@@ -69,4 +69,4 @@ def _struct_of(tensor: _Tensor, source: object) -> _abi.TensorStruct:
             if shape[i] != 1 and tensor.strides[i] != expected:
                 raise errors.invalid(f"this {what} is not contiguous")
             expected *= shape[i]
-    return _abi.tensor_struct((tensor.data or 0) + tensor.byte_offset, shape, dtype)
+    return abi.tensor_struct((tensor.data or 0) + tensor.byte_offset, shape, dtype)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from ._library import LIBRARY
+from .library import LIBRARY
 
 
 def call(function: Callable[[], int]) -> None:

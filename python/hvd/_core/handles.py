@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from . import _abi
-from ._library import LIBRARY
-from ._runtime import RUNTIME
+from . import abi
+from .library import LIBRARY
+from .runtime import RUNTIME
 
 _wait = LIBRARY.held.hvd_wait  # of what is done
 _wait_for = LIBRARY.released.hvd_wait_for
@@ -73,7 +73,7 @@ class Handle:
             return True
         answer = ctypes.c_int32()
         status = _poll(self._number, ctypes.byref(answer))
-        if status == _abi.ERR_INVALID:
+        if status == abi.ERR_INVALID:
             with self._lock:  # another thread has waited for it, and is about to say so
                 return not self._number
         # Any other error is the wait's to tell.

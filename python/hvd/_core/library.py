@@ -11,7 +11,7 @@ import pathlib
 from collections.abc import Iterator
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 
-from . import _abi, errors
+from . import abi, errors
 
 SONAME = "libhvd.so.0"
 
@@ -24,7 +24,7 @@ def candidates() -> Iterator[str]:
     if told:
         yield told
         return
-    package = pathlib.Path(__file__).resolve().parent
+    package = pathlib.Path(__file__).resolve().parent.parent
     folders = [package / "lib", package.parent.parent / "build" / "lib"]
     if package.parent.parts[-3:] == ("share", "hvd", "python"):
         folders.append(package.parents[3] / "lib")
@@ -71,7 +71,7 @@ class Library:
     def error(self, status: int) -> errors.Error:
         """The exception for it. To be called by the thread that made the call."""
         status_name = self.held.hvd_status_name(status).decode()
-        info = _abi.ErrorInfoStruct(ctypes.sizeof(_abi.ErrorInfoStruct))
+        info = abi.ErrorInfoStruct(ctypes.sizeof(abi.ErrorInfoStruct))
         self.held.hvd_last_error_info(ctypes.byref(info))
         error = errors.make(status, status_name, info.message.decode(errors="replace"))
         error.rank = info.rank if info.rank >= 0 else None
@@ -85,11 +85,11 @@ def _declare(library: ctypes.CDLL) -> None:
     # would take as long as the call.
     simple = [c_void_p]
     for name, result, arguments in (
-        ("hvd_last_error_info", c_int32, [POINTER(_abi.ErrorInfoStruct)]),
+        ("hvd_last_error_info", c_int32, [POINTER(abi.ErrorInfoStruct)]),
         ("hvd_status_name", c_char_p, [c_int32]),
         ("hvd_version", c_char_p, []),
         ("hvd_build_info", c_char_p, []),
-        ("hvd_init", c_int32, [POINTER(_abi.InitOptionsStruct)]),
+        ("hvd_init", c_int32, [POINTER(abi.InitOptionsStruct)]),
         ("hvd_add_process_set", c_int32, [POINTER(c_int32), c_int32, POINTER(c_int32)]),
         ("hvd_add_process_set_members", c_int32,
          [POINTER(c_int32), c_int32, c_char_p, POINTER(c_int32)]),
@@ -100,11 +100,11 @@ def _declare(library: ctypes.CDLL) -> None:
         ("hvd_wait", c_int32, [c_uint64]),
         ("hvd_poll", c_int32, [c_uint64, POINTER(c_int32)]),
         ("hvd_wait_for", c_int32, [c_uint64, c_int64, POINTER(c_int32)]),
-        ("hvd_wait_result", c_int32, [c_uint64, POINTER(_abi.TensorStruct)]),
-        ("hvd_wait_results", c_int32, [c_uint64, POINTER(_abi.TensorStruct), c_int32]),
+        ("hvd_wait_result", c_int32, [c_uint64, POINTER(abi.TensorStruct)]),
+        ("hvd_wait_results", c_int32, [c_uint64, POINTER(abi.TensorStruct), c_int32]),
         ("hvd_wait_alltoall", c_int32,
-         [c_uint64, POINTER(_abi.TensorStruct), POINTER(c_int64)]),
-        ("hvd_free_result", None, [POINTER(_abi.TensorStruct)]),
+         [c_uint64, POINTER(abi.TensorStruct), POINTER(c_int64)]),
+        ("hvd_free_result", None, [POINTER(abi.TensorStruct)]),
         ("hvd_alloc", c_int32, [c_size_t, POINTER(c_void_p)]),
         ("hvd_free", c_int32, simple),
         ("hvd_start_timeline", c_int32, [c_char_p]),
@@ -113,9 +113,9 @@ def _declare(library: ctypes.CDLL) -> None:
         ("hvd_queue_create", c_int32, [POINTER(c_void_p)]),
         ("hvd_queue_fd", c_int32, simple),
         ("hvd_queue_next", c_int32,
-         [c_void_p, POINTER(_abi.CompletionStruct), c_int32, POINTER(c_int32)]),
+         [c_void_p, POINTER(abi.CompletionStruct), c_int32, POINTER(c_int32)]),
         ("hvd_bucket_create", c_int32,
-         [POINTER(c_int64), c_int32, POINTER(_abi.BucketOptionsStruct), POINTER(c_void_p)]),
+         [POINTER(c_int64), c_int32, POINTER(abi.BucketOptionsStruct), POINTER(c_void_p)]),
         ("hvd_bucket_view", c_int32, [c_void_p, c_int32, POINTER(c_void_p)]),
         ("hvd_bucket_ready", c_int32, [c_void_p, c_int32]),
         ("hvd_bucket_wait", c_int32, simple),
@@ -126,15 +126,15 @@ def _declare(library: ctypes.CDLL) -> None:
         ("hvd_bucket_destroy", None, simple),
         ("hvd_store_set", c_int32, [c_char_p, c_char_p, c_size_t]),
         ("hvd_store_add", c_int32, [c_char_p, c_int64, POINTER(c_int64)]),
-        ("hvd_store_compare_set", c_int32, [c_char_p] + 3 * [POINTER(_abi.StoreValueStruct)]),
+        ("hvd_store_compare_set", c_int32, [c_char_p] + 3 * [POINTER(abi.StoreValueStruct)]),
         ("hvd_store_delete", c_int32, [c_char_p, POINTER(c_int32)]),
         ("hvd_store_count", c_int32, [POINTER(c_int64)]),
         ("hvd_store_begin_get", c_int32, [c_char_p, c_double, POINTER(c_void_p)]),
         ("hvd_store_begin_wait", c_int32,
          [POINTER(c_char_p), c_int32, c_double, POINTER(c_void_p)]),
         ("hvd_store_wait_for", c_int32, [c_void_p, c_int64, POINTER(c_int32)]),
-        ("hvd_store_end", c_int32, [c_void_p, POINTER(_abi.StoreValueStruct)]),
-        ("hvd_store_free", None, [POINTER(_abi.StoreValueStruct)]),
+        ("hvd_store_end", c_int32, [c_void_p, POINTER(abi.StoreValueStruct)]),
+        ("hvd_store_free", None, [POINTER(abi.StoreValueStruct)]),
     ):
         function = getattr(library, name)
         function.restype = result
