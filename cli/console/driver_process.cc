@@ -5,14 +5,9 @@
 
 #include "base/clock.h"
 #include "base/process_end.h"
+#include "proto/deadlines.h"
 
 namespace hvd {
-namespace {
-
-// Stopped for the lease and for this, its hosts have given it up.
-constexpr double kAfterLeaseS = 1;
-
-}  // namespace
 
 void DriverProcess::Send(Frame frame) {
   asked_.push_back(std::move(frame));
@@ -33,8 +28,9 @@ void DriverProcess::LookWhetherStopped() {
   siginfo_t child = {};
   if (waitid(P_PID, pid_, &child, WSTOPPED | WCONTINUED | WNOHANG) != 0) return;
   if (child.si_pid != pid_) return;
-  continue_at_ = child.si_code == CLD_STOPPED ? MonotonicSeconds() + lease_s_ + kAfterLeaseS
-                                              : std::numeric_limits<double>::infinity();
+  continue_at_ = child.si_code == CLD_STOPPED
+                     ? MonotonicSeconds() + lease_s_ + SecondsOf(kStoppedDriverMargin)
+                     : std::numeric_limits<double>::infinity();
 }
 
 void DriverProcess::Continue() {

@@ -4,14 +4,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/clock.h"
 #include "base/printable.h"
 #include "cli/report/verdict_text.h"
+#include "proto/deadlines.h"
 #include "proto/exit_code.h"
 
 namespace hvd {
 namespace {
 
-constexpr double kFaultSettlingS = 0.2;  // for the same fault on other hosts
+constexpr double kFaultSettlingS = SecondsOf(kFaultSettling);
 // A rank that leaves by an exception, or cannot go on, still has to unwind, say so and end.
 constexpr double kCausePatienceS = 1;
 constexpr double kWrapperPatienceS = 0.2;  // for the end of what a dead worker was started by
