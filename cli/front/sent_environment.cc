@@ -1,4 +1,4 @@
-#include "cli/front/worker_environment.h"
+#include "cli/front/sent_environment.h"
 
 #include <fnmatch.h>
 
@@ -138,8 +138,8 @@ absl::Status AddWish(const std::string& wish, const Variables& here, Variables* 
 
 }  // namespace
 
-absl::StatusOr<WorkerEnvironment> ChooseEnvironment(absl::Span<const std::string> inherited,
-                                                    absl::Span<const std::string> wishes) {
+absl::StatusOr<SentEnvironment> ChooseEnvironment(absl::Span<const std::string> inherited,
+                                                  absl::Span<const std::string> wishes) {
   const Variables here = Split(inherited);
   Variables own;
   for (const std::string& wish : wishes) {
@@ -152,7 +152,7 @@ absl::StatusOr<WorkerEnvironment> ChooseEnvironment(absl::Span<const std::string
                        MatchesAny(name, kOfTheWorker) || (inner && name == "MASTER_ADDR");
     if (!stays) all.emplace(name, value);
   }
-  WorkerEnvironment chosen;
+  SentEnvironment chosen;
   for (const auto& [name, value] : all)
     chosen.environment.push_back(absl::StrCat(name, "=", value));
   for (const auto& [name, value] : own) chosen.own.push_back(name);

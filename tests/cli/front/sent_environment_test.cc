@@ -1,4 +1,4 @@
-#include "cli/front/worker_environment.h"
+#include "cli/front/sent_environment.h"
 
 #include <catch2/catch.hpp>
 
