@@ -1,3 +1,6 @@
+// What x86-64 has for itself: which of the levels there is, copies past the caches, and the
+// register with the rules of float arithmetic.
+#include <cpuid.h>
 #include <emmintrin.h>
 
 #include <algorithm>
@@ -5,10 +8,60 @@
 #include <cstring>
 
 #include "runtime/collective/kernels/copy.h"
-#include "runtime/collective/kernels/copy_loop.h"
+#include "runtime/collective/kernels/float_rules.h"
 #include "runtime/collective/kernels/levels.h"
 
 namespace hvd {
+
+// ---- levels ----
+
+namespace {
+
+// clang 14 cannot ask for it by name.
+bool HasF16c() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
+}  // namespace
+
+KernelLevel BestKernelLevel() {
+  static const KernelLevel best = [] {
+    __builtin_cpu_init();
+    const bool avx2 = __builtin_cpu_supports("avx2") && HasF16c();
+    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (avx2 && avx512) return KernelLevel::kAvx512;
+    return avx2 ? KernelLevel::kAvx2 : KernelLevel::kBaseline;
+  }();
+  return best;
+}
+
+namespace {
+
+ReduceKernel FindAtLevel(hvd_dtype_t dtype, hvd_op_t op, KernelLevel level) {
+  switch (level) {
+    case KernelLevel::kAvx512:
+      return FindAvx512Kernel(dtype, op);
+    case KernelLevel::kAvx2:
+      return FindAvx2Kernel(dtype, op);
+    case KernelLevel::kBaseline:
+      break;
+  }
+  return FindBaselineKernel(dtype, op);
+}
+
+}  // namespace
+
+ReduceKernel FindReduceKernel(hvd_dtype_t dtype, hvd_op_t op, KernelLevel level) {
+  const ReduceKernel found = FindAtLevel(dtype, op, level);
+  return found != nullptr ? found : FindPlainKernel(dtype, op);
+}
+
+// ---- copies ----
 
 void CopyBaseline(void* to, const void* from, size_t bytes) { CopyInVectors<16>(to, from, bytes); }
 
@@ -72,6 +125,31 @@ void OwnLines(const void* memory, size_t bytes) {
   for (const char* const end = at + bytes; at < end; at += kLine) {
     asm volatile("prefetchw %0" : : "m"(*at));
   }
+}
+
+// ---- rules of float arithmetic ----
+
+namespace {
+
+constexpr uint32_t kAtStart = 0x1f80;  // every exception masked, to nearest, denormals kept
+constexpr uint32_t kRaised = 0x3f;     // not rules: which exceptions there have been
+
+}  // namespace
+
+// Nothing here computes with the x87, which has rules of its own.
+FloatRules::FloatRules() {
+  const uint32_t rules = _mm_getcsr();
+  if ((rules & ~kRaised) == kAtStart) return;
+  changed_ = true;
+  memcpy(saved_, &rules, sizeof(rules));
+  _mm_setcsr(kAtStart);
+}
+
+FloatRules::~FloatRules() {
+  if (!changed_) return;
+  uint32_t rules;
+  memcpy(&rules, saved_, sizeof(rules));
+  _mm_setcsr(rules);
 }
 
 }  // namespace hvd
