@@ -1,4 +1,5 @@
-// The C ABI's counters: this rank's, as JSON.
+// How a program sees its job through the C ABI: this rank's counters, as JSON, and the timeline,
+// which hvdrun writes into one file for all ranks, whoever asks for it.
 #include <array>
 #include <bit>
 #include <cstring>
@@ -50,10 +51,19 @@ hvd_status_t Copy(const std::string& json, char* buffer, size_t* bytes) {
   return HVD_OK;
 }
 
+hvd_status_t AskTimeline(const char* path) {
+  return Guarded([path]() -> hvd_status_t {
+    if (Process::Get().engine() == nullptr) return NotInitialized();
+    return Return(Process::Get().AskTimeline(path));
+  });
+}
+
 }  // namespace
 }  // namespace hvd
 
-extern "C" hvd_status_t hvd_metrics(char* buffer, size_t* bytes) {
+extern "C" {
+
+hvd_status_t hvd_metrics(char* buffer, size_t* bytes) {
   return hvd::Guarded([&]() -> hvd_status_t {
     if (bytes == nullptr) return hvd::Fail(HVD_ERR_INVALID, "bytes is NULL");
     const std::shared_ptr<hvd::Engine> engine = hvd::Process::Get().engine();
@@ -62,3 +72,12 @@ extern "C" hvd_status_t hvd_metrics(char* buffer, size_t* bytes) {
                      bytes);
   });
 }
+
+hvd_status_t hvd_start_timeline(const char* path) {
+  if (path == nullptr || *path == 0) return hvd::Fail(HVD_ERR_INVALID, "path is NULL or empty");
+  return hvd::AskTimeline(path);
+}
+
+hvd_status_t hvd_stop_timeline(void) { return hvd::AskTimeline(""); }
+
+}  // extern "C"
