@@ -10,10 +10,10 @@ namespace hvd {
 using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC
 using TimePoint = Clock::time_point;
 
-inline double SecondsOf(Clock::duration time) {
+constexpr double SecondsOf(Clock::duration time) {
   return std::chrono::duration<double>(time).count();
 }
-inline double SecondsOf(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+constexpr double SecondsOf(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
 // Now, since the clock's beginning.
 inline int64_t MonotonicNanoseconds() {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/file_limit.h"
 #include "base/own_rights.h"
 #include "base/printable.h"
@@ -27,6 +28,7 @@
 #include "cli/front/front.h"
 #include "cli/link/frame.h"
 #include "cli/reach/spawner.h"
+#include "proto/deadlines.h"
 #include "proto/exit_code.h"
 
 namespace hvd {
@@ -134,8 +136,7 @@ int Run(const RunOptions& options) {
   setup.start = FindDaemon(setup.secrets);
   setup.shows_status = StyleOf(STDERR_FILENO, false).redraws;
   SpawnerPlan plan;
-  // The daemons' own stop, and a second for the way.
-  plan.patience_s = options.grace_s + 1.5;
+  plan.patience_s = options.grace_s + SecondsOf(kSpawnerMargin);
   for (size_t host = 0; host < options.topology.hosts().size(); ++host) {
     auto argv = DaemonArgv(options, setup.start, host);
     if (!argv.ok()) return Fail(std::string(argv.status().message()), kExitUsage);

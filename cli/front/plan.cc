@@ -9,7 +9,7 @@
 #include "cli/front/local_host.h"
 #include "cli/front/own_names.h"
 #include "cli/front/python_hook.h"
-#include "cli/front/worker_environment.h"
+#include "cli/front/sent_environment.h"
 #include "hostfile/host_item.h"
 #include "proto/page/host_page.h"
 #include "proto/settings/setting_values.h"
@@ -146,7 +146,7 @@ absl::StatusOr<RunOptions> PlanRun(const TypedOptions& typed, const FrontWorld& 
   if (status.ok()) status = PlaceRanks(typed, world, &run);
   if (status.ok()) status = ResolvePaths(world, &run);
   if (!status.ok()) return status;
-  absl::StatusOr<WorkerEnvironment> chosen = ChooseEnvironment(world.environment, typed.forwarded);
+  absl::StatusOr<SentEnvironment> chosen = ChooseEnvironment(world.environment, typed.forwarded);
   if (!chosen.ok()) return chosen.status();
   run.environment = std::move(chosen->environment);
   run.own_environment = std::move(chosen->own);

@@ -7,17 +7,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/clock.h"
 #include "cli/job/job_state.h"
 #include "cli/report/verdict_text.h"
+#include "proto/deadlines.h"
 
 namespace hvd {
 namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
 constexpr double kDetailPatienceS = 0.04;  // for the exit status of a lost host's ssh
-constexpr double kTellAfterS = 0.3;        // a stop that takes longer is announced
-constexpr double kStopMarginS = 3;  // beyond the grace: a host that has not stopped by then is left
-constexpr double kDrainS = 2;       // output after the last clean exit
+constexpr double kTellAfterS = SecondsOf(kTellAfter);
+constexpr double kStopMarginS = SecondsOf(kHostMargin);
+constexpr double kDrainS = 2;           // output after the last clean exit
 constexpr double kDrainStoppedS = 0.3;  // output after a stop
 
 }  // namespace

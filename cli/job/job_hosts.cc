@@ -4,14 +4,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "base/clock.h"
 #include "base/printable.h"
 #include "cli/job/job_state.h"
+#include "proto/deadlines.h"
 #include "proto/exit_code.h"
 
 namespace hvd {
 namespace {
 
-constexpr double kFaultSettlingS = 0.2;  // for the same fault on other hosts
+constexpr double kFaultSettlingS = SecondsOf(kFaultSettling);
 
 }  // namespace
 

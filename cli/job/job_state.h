@@ -13,14 +13,15 @@
 #include "cli/reach/ssh_failure.h"
 #include "cli/report/verdict.h"
 #include "hvd/v1/link_a.pb.h"
+#include "proto/deadlines.h"
 
 namespace hvd {
 
 struct JobPolicy {
   double start_timeout_s = 30;
-  double lease_s = 10;
+  double lease_s = kDefaultLeaseS;
   double run_timeout_s = 0;  // 0: none
-  double grace_s = 5;
+  double grace_s = kDefaultGraceS;
   bool verbose = false;
   StallLimits stall = {};
   bool compat_horovod = false;

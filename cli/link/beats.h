@@ -6,6 +6,9 @@
 #include <deque>
 #include <optional>
 
+#include "base/clock.h"
+#include "proto/deadlines.h"
+
 namespace hvd {
 
 // How far beats are apart: so that a lease of 3 s holds a dozen, and one that may take its time is
@@ -28,7 +31,7 @@ class BeatLease {
   uint64_t newest() const { return next_ - 1; }  // sent
   uint64_t heard() const { return heard_; }      // to be echoed with the next beat
   // When the host is given up: half a second after the daemon has ended itself.
-  double deadline() const { return proven_ + lease_s_ + 0.5; }
+  double deadline() const { return proven_ + lease_s_ + SecondsOf(kHostLeaseMargin); }
   double proven() const { return proven_; }
 
  private:

@@ -8,13 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/json.h"
 #include "base/process_end.h"
+#include "proto/deadlines.h"
 
 namespace hvd {
-namespace {
-
-constexpr auto kFilePatience = std::chrono::seconds(2);
-
-}  // namespace
 
 Daemon::Daemon(absl::StatusOr<ShimProcess> shim, std::function<void(v1::Event)> emit,
                Clock::duration launch_patience)
@@ -57,7 +53,7 @@ void Daemon::Echoed(TimePoint sent) {
 void Daemon::Run() {
   loop_.Run();
   if (supervisor_ != nullptr) supervisor_->End();
-  if (relay_ != nullptr) relay_->FinishFiles(Clock::now() + kFilePatience);
+  if (relay_ != nullptr) relay_->FinishFiles(Clock::now() + kLastFilePatience);
 }
 
 // ---- commands ----

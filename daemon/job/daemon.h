@@ -23,6 +23,7 @@
 #include "daemon/watch/oom_watch.h"
 #include "daemon/watch/rank_table.h"
 #include "hvd/v1/link_a.pb.h"
+#include "proto/deadlines.h"
 #include "proto/page/host_page.h"
 
 namespace hvd {
@@ -131,7 +132,7 @@ class Daemon {
   bool empty_ = true;  // nothing lives in the containment
 
   std::optional<RenewedLease> lease_;  // with a shim
-  std::chrono::duration<double> grace_{5};
+  std::chrono::duration<double> grace_{kDefaultGraceS};
   std::optional<StopPlan> stop_;
   Loop::TimerId stop_timer_{};
   std::optional<int> survivors_;  // the stop is over

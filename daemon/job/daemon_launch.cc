@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "daemon/job/daemon.h"
 #include "daemon/job/nvml.h"
-#include "daemon/shim/remedy.h"
+#include "daemon/shim/exec_failure.h"
 #include "proto/exit_code.h"
 #include "proto/hello.h"
 

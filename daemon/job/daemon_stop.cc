@@ -6,15 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/job/daemon.h"
+#include "proto/deadlines.h"
 #include "proto/exit_code.h"
 
 namespace hvd {
-namespace {
-
-// For our last words, which end the driver's link.
-constexpr auto kLeavePatience = std::chrono::seconds(1);
-
-}  // namespace
 
 // ---- why ----
 
@@ -99,7 +94,7 @@ void Daemon::BeginStop(bool kill, const std::string& cause) {
   if (supervisor_ != nullptr && !shim_lost_) {
     // Awake and stopping: the shim leaves the grace to this process.
     const auto grace = std::chrono::duration_cast<Clock::duration>(grace_);
-    lease_->FixForShim(Clock::now() + grace + std::chrono::seconds(2));
+    lease_->FixForShim(Clock::now() + grace + kShimMargin);
     supervisor_->LeaseChanged();
   }
   if (empty_) Do(stop_->Emptied());

@@ -1,11 +1,11 @@
 #include "daemon/job/lease.h"
 
+#include "proto/deadlines.h"
+
 namespace hvd {
 namespace {
 
 constexpr size_t kMostUnechoed = 4096;  // 17 minutes of silence, long after any lease
-// The shim outlives its lease by this much, so that an awake hvdd acts first.
-constexpr auto kShimSlack = std::chrono::milliseconds(250);
 
 }  // namespace
 
@@ -28,14 +28,14 @@ std::optional<TimePoint> BeatBook::Hear(uint64_t number, uint64_t echo) {
 void RenewedLease::Begin(Lease lease) {
   const MutexLock lock(&mutex_);
   lease_ = lease;
-  if (!fixed_) word_->Set(lease_->until() + kShimSlack);
+  if (!fixed_) word_->Set(lease_->until() + kShimLeaseMargin);
 }
 
 void RenewedLease::Renew(TimePoint echoed_beat_sent) {
   const MutexLock lock(&mutex_);
   if (!lease_.has_value()) return;
   lease_->Renew(echoed_beat_sent);
-  if (!fixed_) word_->Set(lease_->until() + kShimSlack);
+  if (!fixed_) word_->Set(lease_->until() + kShimLeaseMargin);
 }
 
 TimePoint RenewedLease::until() const {

@@ -1,12 +1,8 @@
 #include "daemon/job/stop_plan.h"
 
+#include "proto/deadlines.h"
+
 namespace hvd {
-namespace {
-
-// A killed process is gone within milliseconds unless the kernel holds it in D state.
-constexpr auto kKillPatience = std::chrono::milliseconds(900);
-
-}  // namespace
 
 StopPlan::Do StopPlan::Begin(TimePoint now, bool kill) {
   if (phase_ == Phase::kDone) return Do::kNothing;

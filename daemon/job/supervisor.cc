@@ -11,14 +11,9 @@
 #include "base/process_end.h"
 #include "daemon/shim/process_tree.h"
 #include "daemon/watch/rank_table.h"
+#include "proto/deadlines.h"
 
 namespace hvd {
-namespace {
-
-constexpr auto kSweepPatience = std::chrono::milliseconds(900);
-constexpr int kEndMilliseconds = 900;
-
-}  // namespace
 
 Supervisor::Supervisor(ShimProcess shim, Loop* loop, Handlers handlers)
     : shim_(std::move(shim)),
@@ -81,7 +76,8 @@ void Supervisor::End() {
   channel_.reset();  // its end of file
   const Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, shim_.pid, 0)));
   pollfd ended{pidfd.get(), POLLIN, 0};
-  if (pidfd.valid() && poll(&ended, 1, kEndMilliseconds) == 1) waitpid(shim_.pid, nullptr, 0);
+  if (pidfd.valid() && poll(&ended, 1, kShimEndPatience.count()) == 1)
+    waitpid(shim_.pid, nullptr, 0);
 }
 
 void Supervisor::TermLeftovers() { Ask({ShimAsk::kTermLeftovers}); }
@@ -92,7 +88,7 @@ void Supervisor::LeaseChanged() { Ask({ShimAsk::kLease}); }
 
 int Supervisor::Sweep(const std::string& mark) {
   if (!shim_.cgroup.empty()) EndCgroup(shim_.cgroup);
-  const TimePoint patience = Clock::now() + kSweepPatience;
+  const TimePoint patience = Clock::now() + kShimEndPatience;
   int left = 0;
   do {
     // What the shim held has come to this process, which is a subreaper too.

@@ -11,16 +11,14 @@
 #include <utility>
 
 #include "base/printable.h"
+#include "proto/deadlines.h"
 
 namespace hvd {
 namespace {
 
 constexpr size_t kPipeBytes = 1 << 20;
-constexpr auto kIdleEnd = std::chrono::seconds(1);  // a descendant holds the pipe and says nothing
-constexpr auto kGiveUp = std::chrono::seconds(3);   // … or does not stop saying
+constexpr auto kGiveUp = std::chrono::seconds(3);  // a descendant does not stop saying
 constexpr auto kLook = std::chrono::milliseconds(100);
-
-constexpr auto kFilePatience = std::chrono::milliseconds(1500);  // for the end of a file
 
 std::string RankDirectory(int rank) {
   char name[32];
@@ -220,7 +218,7 @@ void Relay::CheckDrained(int slot) {
   const size_t out = size_t{2} * slot;
   const bool both_ended = !streams_[out].pipe.valid() && !streams_[out + 1].pipe.valid();
   const TimePoint now = Clock::now();
-  if (!both_ended && now < rank.last_data + kIdleEnd && now < rank.give_up) {
+  if (!both_ended && now < rank.last_data + kPipePatience && now < rank.give_up) {
     loop_.At(now + kLook, [this, slot] { CheckDrained(slot); });
     return;
   }

@@ -1,6 +1,8 @@
-// The part of spawn.h that puts failures into words.
+#include "daemon/shim/exec_failure.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -8,9 +10,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/descriptor.h"
 #include "base/printable.h"
-#include "daemon/shim/remedy.h"
-#include "daemon/shim/spawn.h"
 #include "proto/exit_code.h"
 
 namespace hvd {
@@ -123,6 +124,21 @@ std::string DescribeExecFailure(const ExecFailure& failure, const SpawnOrder& or
 int ExecFailureCode(const ExecFailure& failure) {
   if (failure.step != Step::kCommand) return kExitLauncher;
   return failure.error == ENOENT || failure.error == ENOTDIR ? 127 : 126;
+}
+
+absl::string_view RemedyFor(int error) {
+  switch (error) {
+    case EMFILE:
+      return "; raise the hard limit of open files there (ulimit -Hn)";
+    case EAGAIN:
+      return "; look at the limit of processes (ulimit -u, the cgroup's pids.max)";
+    case EFBIG:
+      return "; raise the limit of files' sizes there (ulimit -f)";
+    case ENOMEM:
+      return "; look at the memory that is free there, and its limit (ulimit -v)";
+    default:
+      return "";
+  }
 }
 
 }  // namespace hvd

@@ -15,12 +15,12 @@
 
 #include "daemon/shim/process_tree.h"
 #include "daemon/shim/way_back.h"
+#include "proto/deadlines.h"
 
 namespace hvd {
 namespace {
 
 constexpr auto kKillAgain = std::chrono::milliseconds(10);
-constexpr auto kKillPatience = std::chrono::seconds(5);  // for the D state, at the very end
 
 void SetText(ShimReport* report, const std::string& text) {
   snprintf(report->text, sizeof(report->text), "%s", text.c_str());
@@ -255,7 +255,7 @@ void Shim::WatchLease() {
 }
 
 void Shim::EndEverything() {
-  const TimePoint patience = Clock::now() + kKillPatience;
+  const TimePoint patience = Clock::now() + kLastKillPatience;
   while (Clock::now() < patience) {
     containment_.KillAll(mark_);
     int pid;

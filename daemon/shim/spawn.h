@@ -1,9 +1,8 @@
 // Starts one rank's process: clone with a pidfd, hold it at a gate, then exec.
 #pragma once
 
-#include <string>
-
 #include "base/descriptor.h"
+#include "daemon/shim/exec_failure.h"
 #include "daemon/shim/spawn_order.h"
 
 namespace hvd {
@@ -13,11 +12,6 @@ struct SpawnFds {
   Descriptor out;
   Descriptor err;
   Descriptor door;
-};
-
-struct ExecFailure {
-  enum class Step : int { kDirectory, kDescriptors, kCommand, kProcess } step;
-  int error;  // errno
 };
 
 // A child that waits at its gate.
@@ -31,11 +25,5 @@ struct Spawned {
 
 // Shim only: the caller has one thread, so the child may use all of libc.
 Spawned Spawn(const SpawnOrder& order, const SpawnFds& fds);
-
-// "cannot run 'foo' …": for people; `error` is errno of the step.
-std::string DescribeExecFailure(const ExecFailure& failure, const SpawnOrder& order);
-
-// 127 not found, 126 found but not runnable, 125 anything before the command.
-int ExecFailureCode(const ExecFailure& failure);
 
 }  // namespace hvd

@@ -10,9 +10,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from . import errors
-from ._library import LIBRARY
-from ._runtime import RUNTIME
+from ._core import errors
+from ._core.library import LIBRARY
+from ._core.runtime import RUNTIME
 from .process_sets import ProcessSet
 
 global_process_set: ProcessSet = RUNTIME.sets.world

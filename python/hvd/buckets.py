@@ -6,11 +6,11 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _abi, _patience, errors
-from ._handles import LOOK_AROUND
-from ._library import LIBRARY
-from ._memory import Buffer
-from ._runtime import RUNTIME
+from ._core import abi, errors, patience
+from ._core.handles import LOOK_AROUND
+from ._core.library import LIBRARY
+from ._core.memory import Buffer
+from ._core.runtime import RUNTIME
 from .basics import global_process_set
 from .process_sets import ProcessSet
 
@@ -50,21 +50,21 @@ class Bucket:
     shutdown() and init().
     """
 
-    def __init__(self, counts: Sequence[int], dtype: int = _abi.FLOAT32, name: str | None = None,
-                 op: int = _abi.AVERAGE, prescale_factor: float = 1.0,
+    def __init__(self, counts: Sequence[int], dtype: int = abi.FLOAT32, name: str | None = None,
+                 op: int = abi.AVERAGE, prescale_factor: float = 1.0,
                  postscale_factor: float = 1.0, process_set: ProcessSet = global_process_set,
-                 compression: int = _abi.COMPRESSION_NONE, chunk_bytes: int = 0) -> None:
+                 compression: int = abi.COMPRESSION_NONE, chunk_bytes: int = 0) -> None:
         """`counts`: elements of each tensor. `dtype` is an hvd_dtype_t. `chunk_bytes`: tensors that
         travel together; 0: chosen. Buckets without a name belong together by the order in which
         they are made on their process set."""
-        if dtype not in _abi.ITEM_BYTES:
+        if dtype not in abi.ITEM_BYTES:
             raise errors.invalid(f"{dtype} is no hvd_dtype_t")
         self.counts = [int(count) for count in counts]
         self.dtype = dtype
         name = name or RUNTIME.next_bucket_name(process_set)
         reduction = RUNTIME.options("", name, process_set, op, 0, prescale_factor, postscale_factor,
                                     compression)
-        options = _abi.BucketOptionsStruct(ctypes.sizeof(_abi.BucketOptionsStruct), chunk_bytes)
+        options = abi.BucketOptionsStruct(ctypes.sizeof(abi.BucketOptionsStruct), chunk_bytes)
         options.reduction = ctypes.pointer(reduction._obj)  # type: ignore[attr-defined]
         options.dtype = dtype
         made = ctypes.c_void_p()
@@ -77,11 +77,11 @@ class Bucket:
         weakref.finalize(self, _let_go, self._bucket, self._step).atexit = False
 
     def memory(self, index: int) -> Buffer:
-        """The bytes of tensor `index`, rounded up to a power of two (see _memory.own). It keeps the
+        """The bytes of tensor `index`, rounded up to a power of two (see memory.own). It keeps the
         bucket."""
         address = ctypes.c_void_p()
         LIBRARY.check(LIBRARY.held.hvd_bucket_view(self._bucket, index, ctypes.byref(address)))
-        size = max(self.counts[index] * _abi.ITEM_BYTES[self.dtype], 1)
+        size = max(self.counts[index] * abi.ITEM_BYTES[self.dtype], 1)
         room = ctypes.c_char * (1 << (size - 1).bit_length())
         buffer: Buffer = room.from_address(address.value or 0)
         buffer.bucket = self
@@ -91,7 +91,7 @@ class Bucket:
         """Tensor `index` as a flat NumPy array: always the same memory."""
         import numpy as np
 
-        from ._arrays import _DTYPES
+        from ._core.arrays import _DTYPES
 
         dtype = _DTYPES.get(self.dtype)
         if dtype is None:
@@ -115,7 +115,7 @@ class Bucket:
         while not status and not done.value:  # what is wrong, the wait says
             status = _wait_for(self._bucket, LOOK_AROUND, ctypes.byref(done))
         status = LIBRARY.released.hvd_bucket_wait(self._bucket)
-        self._step.under_way = status == _abi.ERR_INVALID  # then nothing has changed
+        self._step.under_way = status == abi.ERR_INVALID  # then nothing has changed
         LIBRARY.check(status)
 
     def put(self, index: int, values: Any) -> None:
@@ -142,7 +142,7 @@ class Bucket:
         """Gives up a step that has begun: what is not ready counts as zeros, and the step ends as
         in wait(), which the other ranks call, or this. The views' contents are of no use then.
         Does nothing when no tensor is ready."""
-        _patience.call(lambda: LIBRARY.released.hvd_bucket_reset(self._bucket))
+        patience.call(lambda: LIBRARY.released.hvd_bucket_reset(self._bucket))
         self._step.under_way = False
 
     def __repr__(self) -> str:

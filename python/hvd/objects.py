@@ -8,9 +8,9 @@ import ctypes
 import pickle
 from typing import Any
 
-from . import _abi
-from ._collectives import Collectives
-from ._runtime import RUNTIME
+from ._core import abi
+from ._core.collectives import Collectives
+from ._core.runtime import RUNTIME
 from .basics import global_process_set
 from .process_sets import ProcessSet
 
@@ -30,12 +30,12 @@ class _Place:
     def __init__(self, data: bytearray) -> None:
         self.kept = (ctypes.c_char * len(data)).from_buffer(data) if data else None
         address = ctypes.addressof(self.kept) if self.kept is not None else 0
-        self.struct = _abi.tensor_struct(address, (len(data),), _abi.UINT8)
+        self.struct = abi.tensor_struct(address, (len(data),), abi.UINT8)
         self.reference = ctypes.byref(self.struct)
 
 
 class _Bytes:
-    """The adapter for bytearrays, tensors of one dimension; see _collectives.Adapter."""
+    """The adapter for bytearrays, tensors of one dimension; see collectives.Adapter."""
 
     def describe(self, tensor: bytearray, writable: bool = False) -> _Place:
         return _Place(tensor)
@@ -43,10 +43,10 @@ class _Bytes:
     def empty_like(self, tensor: bytearray, source: _Place, rows: int | None = None) -> bytearray:
         return bytearray(len(tensor) if rows is None else rows)
 
-    def adopt(self, struct: _abi.TensorStruct, tensor: bytearray, source: _Place) -> bytes:
-        from . import _memory
+    def adopt(self, struct: abi.TensorStruct, tensor: bytearray, source: _Place) -> bytes:
+        from ._core import memory
 
-        _, count, buffer = _memory.take_result(struct)
+        _, count, buffer = memory.take_result(struct)
         return b"" if buffer is None else ctypes.string_at(buffer, count)
 
     def check_result(self, tensor: bytearray, source: _Place) -> None:

@@ -18,24 +18,24 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from . import _abi, _patience
-from ._collectives import Collectives
-from ._handles import Handle
-from ._library import LIBRARY
-from ._runtime import RUNTIME
+from ._core import abi, patience
+from ._core.collectives import Collectives
+from ._core.handles import Handle
+from ._core.library import LIBRARY
+from ._core.runtime import RUNTIME
 from .basics import global_process_set
 from .process_sets import ProcessSet
 
-Average = _abi.AVERAGE
-Sum = _abi.SUM
-Adasum = _abi.ADASUM
-Min = _abi.MIN
-Max = _abi.MAX
-Product = _abi.PRODUCT
+Average = abi.AVERAGE
+Sum = abi.SUM
+Adasum = abi.ADASUM
+Min = abi.MIN
+Max = abi.MAX
+Product = abi.PRODUCT
 # Of integers and bools, whose results are bools; without scales.
-BitwiseAnd = _abi.BAND
-BitwiseOr = _abi.BOR
-BitwiseXor = _abi.BXOR
+BitwiseAnd = abi.BAND
+BitwiseOr = abi.BOR
+BitwiseXor = abi.BXOR
 
 Array = Any  # an ndarray; anything with __dlpack__ or the buffer protocol
 _options = RUNTIME.options
@@ -44,7 +44,7 @@ _options = RUNTIME.options
 @functools.cache
 def _collectives() -> Collectives:
     """Those of arrays. hvd.torch can be used where there is no NumPy."""
-    from ._arrays import Arrays
+    from ._core.arrays import Arrays
 
     return Collectives(Arrays())
 
@@ -263,14 +263,14 @@ def recv(tensor: Array, source: int, tag: int = 0,
 def barrier(process_set: ProcessSet = global_process_set) -> None:
     """Returns when every member has called it and all that this rank submitted before is done."""
     options = _options("barrier", None, process_set)
-    _patience.call(lambda: LIBRARY.released.hvd_barrier(options))
+    patience.call(lambda: LIBRARY.released.hvd_barrier(options))
 
 
 def join() -> int:
     """This rank has no more work: it takes part in the others' allreduces, allgathers and barriers
     with nothing of its own until every rank has joined. Returns the rank that did last."""
     last = ctypes.c_int32(-1)
-    _patience.call(lambda: LIBRARY.released.hvd_join(ctypes.byref(last)))
+    patience.call(lambda: LIBRARY.released.hvd_join(ctypes.byref(last)))
     return last.value
 
 
@@ -292,11 +292,11 @@ def alloc(shape: int | Sequence[int], dtype: Any = "float32") -> Array:
     copies. It is given back with the last array in it. UnsupportedError when there is no room."""
     import numpy as np
 
-    from . import _memory
+    from ._core import memory
 
     kind = np.dtype(dtype)
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     count = int(np.prod(shape, dtype=np.int64))
     if count == 0:
         return np.empty(shape, kind)
-    return np.frombuffer(_memory.allocate(count * kind.itemsize), kind, count).reshape(shape)
+    return np.frombuffer(memory.allocate(count * kind.itemsize), kind, count).reshape(shape)

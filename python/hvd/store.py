@@ -15,8 +15,8 @@ import ctypes
 from collections.abc import Iterable
 from datetime import timedelta
 
-from . import _abi, errors
-from ._library import LIBRARY
+from ._core import abi, errors
+from ._core.library import LIBRARY
 
 __all__ = ["Store", "Timeout"]
 
@@ -75,7 +75,7 @@ class Store:
         empty: of several that ask, one wins. Returns what is there afterwards; None: still
         nothing."""
         old, new = _bytes(expected), _bytes(desired)
-        now = _abi.StoreValueStruct()
+        now = abi.StoreValueStruct()
         LIBRARY.check(_lib.hvd_store_compare_set(
             _key(key), _byref(_value(old)), _byref(_value(new)), _byref(now)))
         return _take(now)
@@ -127,21 +127,21 @@ def _finish(call: ctypes.c_void_p) -> bytes | None:
     except BaseException:
         _lib.hvd_store_end(call, None)
         raise
-    value = _abi.StoreValueStruct()
+    value = abi.StoreValueStruct()
     LIBRARY.check(_lib.hvd_store_end(call, _byref(value)))
     return _take(value)
 
 
-def _take(value: _abi.StoreValueStruct) -> bytes | None:
+def _take(value: abi.StoreValueStruct) -> bytes | None:
     try:
         return ctypes.string_at(value.data, value.bytes) if value.data else None
     finally:
         _lib.hvd_store_free(_byref(value))
 
 
-def _value(data: bytes) -> _abi.StoreValueStruct:
+def _value(data: bytes) -> abi.StoreValueStruct:
     """It points into `data`, which the caller keeps."""
-    return _abi.StoreValueStruct(ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p), len(data))
+    return abi.StoreValueStruct(ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p), len(data))
 
 
 def _key(key: str) -> bytes:

@@ -1,11 +1,11 @@
-"""hvd/_abi.py says what hvd.h says."""
+"""hvd/_core/abi.py says what hvd.h says."""
 import ctypes
 import pathlib
 import re
 
 import pytest
 
-from hvd import _abi
+from hvd._core import abi
 
 HEADER = pathlib.Path(__file__).parents[2] / "runtime" / "include" / "hvd" / "hvd.h"
 pytestmark = pytest.mark.apart
@@ -21,20 +21,20 @@ def header():
 def test_numbers(header):
     said = dict(re.findall(r"HVD_(\w+) = (\d+)", header))
     for name in ("OK", "CPU", "AVERAGE_OVER_CONTRIBUTORS"):
-        assert getattr(_abi, name) == int(said[name])
+        assert getattr(abi, name) == int(said[name])
     kinds = [name for name in said if name.startswith(("ERR_", "COMPRESSION_"))
              or name in ("AVERAGE", "SUM", "ADASUM", "MIN", "MAX", "PRODUCT", "BAND", "BOR", "BXOR")
              or re.fullmatch(r"U?INT\d+|B?FLOAT\d+(_\w+)?|BOOL|COMPLEX\d+", name)]
     assert len(kinds) == 9 + 3 + 9 + 17
     for name in kinds:
-        assert getattr(_abi, name) == int(said[name]), name
+        assert getattr(abi, name) == int(said[name]), name
 
 
 @pytest.mark.parametrize("struct, name", [
-    (_abi.TensorStruct, "hvd_tensor_t"), (_abi.OptionsStruct, "hvd_options_t"),
-    (_abi.InitOptionsStruct, "hvd_init_options_t"),
-    (_abi.BucketOptionsStruct, "hvd_bucket_options_t"),
-    (_abi.ErrorInfoStruct, "hvd_error_info_t"), (_abi.StoreValueStruct, "hvd_store_value_t")])
+    (abi.TensorStruct, "hvd_tensor_t"), (abi.OptionsStruct, "hvd_options_t"),
+    (abi.InitOptionsStruct, "hvd_init_options_t"),
+    (abi.BucketOptionsStruct, "hvd_bucket_options_t"),
+    (abi.ErrorInfoStruct, "hvd_error_info_t"), (abi.StoreValueStruct, "hvd_store_value_t")])
 def test_structs(header, struct, name):
     body = re.search(rf"typedef struct {name} \{{(.*?)\}} {name};", header, flags=re.S).group(1)
     body = re.sub(r"void\*? \(\*(\w+)\)\([^)]*\);", r"void* \1;", body)

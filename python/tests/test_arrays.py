@@ -178,7 +178,7 @@ def test_a_dropped_handle_keeps_its_tensors(rank, size):
         hvd.broadcast(np.ones(1), 0, "go")
         assert hvd.allreduce(shared + 1, "dropped", hvd.Sum)[0] == size
     hvd.barrier()
-    from hvd._runtime import RUNTIME
+    from hvd._core.runtime import RUNTIME
     hvd.allreduce_async(np.ones(1), "sweeps").wait()
     assert not RUNTIME.orphans
 
@@ -367,5 +367,5 @@ def test_a_bucket_that_is_dropped_in_a_step(rank, size, several):
             hvd.barrier()
     hvd.shutdown()
     hvd.init()
-    from hvd._runtime import RUNTIME
+    from hvd._core.runtime import RUNTIME
     assert not RUNTIME.buckets

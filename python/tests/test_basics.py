@@ -137,6 +137,18 @@ def test_errors_travel():
 
 
 @pytest.mark.apart
+def test_public_classes_say_where_programs_find_them():
+    """In tracebacks and pickles."""
+    import hvd.errors
+    import hvd.process_sets
+
+    for module in (hvd.errors, hvd.process_sets):
+        for name in module.__all__:
+            assert getattr(module, name).__module__ == module.__name__, name
+    assert pickle.loads(pickle.dumps(hvd.ProcessSet([0, 1]))).ranks == [0, 1]
+
+
+@pytest.mark.apart
 @pytest.mark.parametrize("told, expected", [("/nowhere/libhvd.so", "/nowhere/libhvd.so"),
                                             (__file__, "test_basics")])
 def test_a_library_that_is_missing_is_named(told, expected):

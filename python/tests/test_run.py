@@ -7,9 +7,10 @@ import pytest
 
 import hvd
 import hvd.compat
-from hvd import _run
-from hvd._run_frames import FrameReader, frames
-from hvd._run_job import Lines
+from hvd._core import errors
+from hvd._run import launch
+from hvd._run.frames import FrameReader, frames
+from hvd._run.job import Lines
 
 WORD = "0123456789abcdef"
 
@@ -75,8 +76,8 @@ def test_lines_of_a_stream():
 
 
 def test_keywords_become_options():
-    assert _run.option_words(3, {}) == ["-np", "3"]
-    assert _run.option_words(2, {
+    assert launch.option_words(3, {}) == ["-np", "3"]
+    assert launch.option_words(2, {
         "hosts": "a:1,b:1", "start_timeout": 9, "ssh_port": 22, "use_gloo": True, "use_mpi": False,
         "network_interface": ["eth0", "eth1"], "network_interfaces": None, "verbose": 1,
         "executable": "/python", "min_np": None}) == [
@@ -99,17 +100,17 @@ def test_without_cloudpickle_or_hvdrun_it_says_what_to_do(monkeypatch, tmp_path)
         changed.setitem(sys.modules, "cloudpickle", None)
         with pytest.raises(ImportError, match="pip install cloudpickle"):
             hvd.run(print)
-    monkeypatch.setattr(_run, "candidates", lambda: iter([str(tmp_path / "hvdrun"), "hvdrun"]))
+    monkeypatch.setattr(launch, "candidates", lambda: iter([str(tmp_path / "hvdrun"), "hvdrun"]))
     with pytest.raises(hvd.LaunchError, match="there is no hvdrun: build it"):
-        _run.find_hvdrun()
+        launch.find_hvdrun()
 
 
 def test_errors_say_where():
-    error = hvd.errors.rank_failed(3, "box", "Traceback\nValueError: no\n")
+    error = errors.rank_failed(3, "box", "Traceback\nValueError: no\n")
     assert isinstance(error, hvd.RankError) and isinstance(error, hvd.JobError)
     assert (error.rank, error.host) == (3, "box")
     assert str(error) == "rank 3 on box raised:\nTraceback\nValueError: no"
-    assert hvd.errors.job_failed(7, "").exit_code == 7
+    assert errors.job_failed(7, "").exit_code == 7
 
 
 def test_the_module_stands_in_for_the_function(monkeypatch):
@@ -126,7 +127,7 @@ def test_the_module_stands_in_for_the_function(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["-m", "-np", "2", "prog"])
     monkeypatch.delitem(sys.modules, "hvd.run")
     runpy.run_module("hvd.run", run_name="__main__")
-    program = _run.find_hvdrun()
+    program = launch.find_hvdrun()
     assert started == [(program, [program, "-np", "2", "prog"])]
 
 

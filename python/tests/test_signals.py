@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import hvd
-from hvd import _handles, _patience, buckets
+from hvd import buckets
+from hvd._core import handles, patience
 
 # Where the main thread is when it waits.
-WAITS = {_patience._call_beside.__code__, _handles.Handle._finish.__code__,
+WAITS = {patience._call_beside.__code__, handles.Handle._finish.__code__,
          buckets.Bucket.wait.__code__, buckets.Bucket.wait_tensor.__code__}
 
 

@@ -1,4 +1,5 @@
-// The C ABI's life: joining and leaving the job, and what it looks like.
+// The C ABI's life: joining and leaving the job, what it looks like, and the process's memory,
+// which is there before hvd_init and after hvd_shutdown, too.
 #include <cstddef>
 
 #include "runtime/api/check/struct_sizes.h"
@@ -95,6 +96,30 @@ hvd_status_t hvd_join(int32_t* last_rank) {
     const hvd_status_t code = hvd::ReturnExecuted(process.sets().Join(&last));
     if (code == HVD_OK && last_rank != nullptr) *last_rank = last;
     return code;
+  });
+}
+
+hvd_status_t hvd_alloc(size_t bytes, void** memory) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    if (memory == nullptr) return hvd::Fail(HVD_ERR_INVALID, "hvd_alloc: memory is NULL");
+    *memory = nullptr;
+    if (hvd::Process::forked()) {
+      return hvd::Fail(HVD_ERR_UNSUPPORTED,
+                       "hvd_alloc: this process was forked from one that has used hvd; use other "
+                       "memory, or start it with exec");
+    }
+    auto taken = hvd::Process::Get().arena().Allocate(bytes);
+    if (!taken.ok()) return hvd::Return(taken.status());
+    *memory = *taken;
+    return HVD_OK;
+  });
+}
+
+hvd_status_t hvd_free(void* memory) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    // A forked child has a copy, which ends with it.
+    if (hvd::Process::forked()) return HVD_OK;
+    return hvd::Return(hvd::Process::Get().arena().Free(memory));
   });
 }
 

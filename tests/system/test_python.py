@@ -31,7 +31,7 @@ def must_be_clean(here):
     here.must_be_clean()
 
 
-COMPILED = TESTS / "test_torch_compile.py"  # takes long: torch's compiler runs a C++ compiler
+COMPILED = TESTS / "pytorch" / "test_torch_compile.py"  # takes long: torch's compiler runs a C++ compiler
 
 
 def run_tests(here, np, *hosts, tests=(TESTS, f"--ignore={COMPILED}")):

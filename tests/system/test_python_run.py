@@ -138,7 +138,7 @@ def test_a_ranks_failure_has_its_traceback():
                                 ("dies", "JobError", "rank 1 on host1 was killed by signal 9")):
             outcome = program(here, FAILURES, how, hosts).must(0)
             assert f"\n{kind}" in "\n" + outcome.out and text in outcome.out, outcome
-            assert "_run_worker.py" not in outcome.out or how == "cannot be sent", outcome
+            assert "_run/worker.py" not in outcome.out or how == "cannot be sent", outcome
             remove(here)
             must_be_clean(here)
         outcome = program(here, FAILURES, "raises", "host0:1,nowhere:1").must(0)

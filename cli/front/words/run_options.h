@@ -8,6 +8,7 @@
 
 #include "hostfile/host_slots.h"
 #include "hostfile/topology.h"
+#include "proto/deadlines.h"
 
 namespace hvd {
 
@@ -30,8 +31,8 @@ struct RunOptions {
   std::string prefix;     // --prefix: where hvd is installed on the hosts; empty: see spawner
   double start_timeout_s = 30;
   double run_timeout_s = 0;  // --timeout; 0 none
-  double lease_s = 10;
-  double grace_s = 5;
+  double lease_s = kDefaultLeaseS;
+  double grace_s = kDefaultGraceS;
   int containment = 0;  // hvd.v1.Containment's values: 0 auto, 1 namespace, 2 cgroup, 3 subreaper
 
   // What the workers get.

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from .. import errors
+from .._core import errors
 
 NO_TIMEOUT = timedelta(0)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch.distributed as dist
 
-from .. import errors
-from .._library import LIBRARY
-from .._runtime import RUNTIME
+from .._core import errors
+from .._core.library import LIBRARY
+from .._core.runtime import RUNTIME
 from ..process_sets import ProcessSet
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from .. import _abi, errors
-from .._handles import Handle
-from .._runtime import RUNTIME
+from .._core import abi, errors
+from .._core.handles import Handle
+from .._core.runtime import RUNTIME
 from ..process_sets import ProcessSet
 from ..torch.operators import collectives
 from . import members, monitored
@@ -312,7 +312,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     # ---- how each begins ----
 
-    def _options(self, op: int = _abi.AVERAGE, root: int = 0, prescale: float = 1.0) -> Any:
+    def _options(self, op: int = abi.AVERAGE, root: int = 0, prescale: float = 1.0) -> Any:
         return RUNTIME.options("", None, self._set, op, root, prescale)
 
     def _start(self, what: str, opts: Any, value: list[torch.Tensor], landings: Landings,

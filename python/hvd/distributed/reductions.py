@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 
-from .. import _abi, errors
+from .._core import abi, errors
 
-_OPS = {dist.ReduceOp.SUM: _abi.SUM, dist.ReduceOp.AVG: _abi.AVERAGE,
-        dist.ReduceOp.PRODUCT: _abi.PRODUCT, dist.ReduceOp.MIN: _abi.MIN,
-        dist.ReduceOp.MAX: _abi.MAX, dist.ReduceOp.BAND: _abi.BAND,
-        dist.ReduceOp.BOR: _abi.BOR, dist.ReduceOp.BXOR: _abi.BXOR}
+_OPS = {dist.ReduceOp.SUM: abi.SUM, dist.ReduceOp.AVG: abi.AVERAGE,
+        dist.ReduceOp.PRODUCT: abi.PRODUCT, dist.ReduceOp.MIN: abi.MIN,
+        dist.ReduceOp.MAX: abi.MAX, dist.ReduceOp.BAND: abi.BAND,
+        dist.ReduceOp.BOR: abi.BOR, dist.ReduceOp.BXOR: abi.BXOR}
 
 
 class Reduction(NamedTuple):
@@ -25,7 +25,7 @@ def reduction(given: Any) -> Reduction:
     """What c10d's ReduceOp asks for. InvalidError for what hvd has not."""
     kind = getattr(given, "op", given)
     if kind == dist.ReduceOp.PREMUL_SUM:
-        return Reduction(_abi.SUM, _factor(given))
+        return Reduction(abi.SUM, _factor(given))
     if kind not in _OPS:
         raise errors.invalid(f'backend "hvd" has no reduction {kind}')
     return Reduction(_OPS[kind])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import torch
 
-from .. import errors
+from .._core import errors
 from ..torch import operators
 
 

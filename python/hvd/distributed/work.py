@@ -19,9 +19,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from .. import _abi
-from .._handles import Handle
-from .._library import LIBRARY
+from .._core import abi
+from .._core.handles import Handle
+from .._core.library import LIBRARY
 from .tensors import Landings
 
 _AT_ONCE = 64
@@ -163,7 +163,7 @@ class Completions:
         """The options with the queue and a tag of the work's."""
         if self._owner != os.getpid():
             self._start()
-        made = _abi.OptionsStruct.from_buffer_copy(options._obj)
+        made = abi.OptionsStruct.from_buffer_copy(options._obj)
         made.queue = self._queue
         with self._lock:
             self._last += 1
@@ -210,7 +210,7 @@ class Completions:
                 self._free += 1
 
     def _next(self) -> Work:
-        row = (_abi.CompletionStruct * _AT_ONCE)()
+        row = (abi.CompletionStruct * _AT_ONCE)()
         count = ctypes.c_int32()
         poll = select.poll()
         poll.register(LIBRARY.held.hvd_queue_fd(self._queue), select.POLLIN)

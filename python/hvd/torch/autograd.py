@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.autograd import Function
 
-from .. import _abi
+from .._core import abi
 from ..basics import global_process_set
 from ..basics import rank as _rank
 from ..process_sets import ProcessSet
@@ -93,7 +93,7 @@ def allreduce(tensor: torch.Tensor, average: bool | None = None, name: str | Non
         return _allreduce(tensor, name, op, scales, process_set, wire)
     small, ctx = compression.compress(tensor)
     return compression.decompress(_allreduce(small, name, op, scales, process_set,
-                                             _abi.COMPRESSION_NONE), ctx)
+                                             abi.COMPRESSION_NONE), ctx)
 
 
 class _GroupedAllreduce(Function):
@@ -140,7 +140,7 @@ def grouped_allreduce(tensors: Sequence[torch.Tensor], average: bool | None = No
     if wire is None:
         pairs = [compression.compress(tensor) for tensor in tensors]
         tensors, contexts = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    how = (name, op, scales, process_set, wire or _abi.COMPRESSION_NONE)
+    how = (name, op, scales, process_set, wire or abi.COMPRESSION_NONE)
     if is_compiling() and compiled.there():
         outputs = compiled.grouped_allreduce(tensors, *how)
     elif _tracked(tensors):
@@ -304,7 +304,7 @@ def _reducescatter(tensors: Sequence[torch.Tensor], compression: Any,
     if wire is None:
         pairs = [compression.compress(tensor) for tensor in tensors]
         tensors, contexts = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    call = (*how, wire or _abi.COMPRESSION_NONE, grouped)
+    call = (*how, wire or abi.COMPRESSION_NONE, grouped)
     if is_compiling() and compiled.there():
         outputs = compiled.reducescatter(tensors, *call)
     elif _tracked(tensors):

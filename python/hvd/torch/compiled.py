@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import torch
 
 from .. import basics
-from .._library import LIBRARY
+from .._core.library import LIBRARY
 from ..process_sets import ProcessSet
 from . import operator_library
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from .. import _abi
+from .._core import abi
 
 
 class Compressor:
@@ -30,7 +30,7 @@ class Compressor:
 class NoneCompressor(Compressor):
     """Leaves tensors as they are."""
 
-    wire = _abi.COMPRESSION_NONE
+    wire = abi.COMPRESSION_NONE
 
     @staticmethod
     def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
@@ -44,7 +44,7 @@ class NoneCompressor(Compressor):
 class FP16Compressor(Compressor):
     """Floats as float16."""
 
-    wire = _abi.COMPRESSION_FP16
+    wire = abi.COMPRESSION_FP16
 
     @staticmethod
     def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
@@ -59,7 +59,7 @@ class FP16Compressor(Compressor):
 class BF16Compressor(Compressor):
     """Floats as bfloat16: float32's range, 8 bits of precision."""
 
-    wire = _abi.COMPRESSION_BF16
+    wire = abi.COMPRESSION_BF16
 
     @staticmethod
     def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .. import errors
+from .._core import errors
 from ..basics import rank
 from ..objects import allgather_object, broadcast_bytes, broadcast_object
 from .mpi_ops import broadcast_async_

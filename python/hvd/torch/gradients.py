@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from .. import _abi
+from .._core import abi
 from ..buckets import Bucket
 from ..process_sets import ProcessSet
 from . import mpi_ops
@@ -41,7 +41,7 @@ class Reduction:
     def options(self, kind: str, name: str) -> object:
         """Those of one gradient's, or of a group's, allreduce."""
         return options(kind, name, self.process_set, self.op, 0, *self.scales,
-                       self.wire or _abi.COMPRESSION_NONE)
+                       self.wire or abi.COMPRESSION_NONE)
 
 
 class Buckets:
@@ -56,7 +56,7 @@ class Buckets:
             alike = [p for p in params if p.dtype == dtype]
             bucket = Bucket([p.numel() for p in alike], _CODES[dtype], None, reduction.op,
                             *reduction.scales, reduction.process_set,
-                            reduction.wire or _abi.COMPRESSION_NONE)
+                            reduction.wire or abi.COMPRESSION_NONE)
             self._buckets.append(bucket)
             for index, p in enumerate(alike):
                 view = tensor_over(bucket.memory(index), p.shape, dtype)

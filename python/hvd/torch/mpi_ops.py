@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 
-from .. import _abi, errors
 from .. import ops as _ops
-from .._handles import Handle
+from .._core import abi, errors
+from .._core.handles import Handle
 from ..basics import (  # noqa: F401  (Horovod's programs find them here)
     ccl_built,
     cross_rank,
@@ -104,7 +104,7 @@ def allreduce_(tensor: torch.Tensor, average: bool | None = None, name: str | No
     op = handle_average_backwards_compatibility(op, average)
     if is_compiling() and compiled.there():
         return compiled.allreduce_(tensor, name, op, (prescale_factor, postscale_factor),
-                                   process_set, _abi.COMPRESSION_NONE)
+                                   process_set, abi.COMPRESSION_NONE)
     return _collectives.allreduce_now(tensor, tensor, _options(
         "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
 
@@ -140,7 +140,7 @@ def grouped_allreduce_(tensors: Sequence[torch.Tensor], average: bool | None = N
     if is_compiling() and compiled.there():
         op = handle_average_backwards_compatibility(op, average)
         return compiled.grouped_allreduce_(tensors, name, op, (prescale_factor, postscale_factor),
-                                           process_set, _abi.COMPRESSION_NONE)
+                                           process_set, abi.COMPRESSION_NONE)
     return list(grouped_allreduce_async_(tensors, average, name, op, prescale_factor,
                                          postscale_factor, process_set).wait())
 

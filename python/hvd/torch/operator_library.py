@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import torch
 
-from .. import _abi, _library, errors
+from .._core import abi, errors, library
 from . import operator_rules
 
 NAME = "libhvd_torch.so"
@@ -30,7 +30,7 @@ def candidates() -> Iterator[str]:
     if told:
         yield told
         return
-    for path in (_library.LIBRARY.path, *_library.candidates()):
+    for path in (library.LIBRARY.path, *library.candidates()):
         yield str(pathlib.Path(path).parent / NAME) if "/" in path else NAME
 
 
@@ -86,5 +86,5 @@ def error_of(raised: BaseException) -> errors.Error | None:
     if isinstance(raised, errors.Error):
         return raised
     found = re.search(r"\bHVD_(ERR_[A-Z_]+): (.*)", str(raised), re.DOTALL)
-    code = getattr(_abi, found[1], None) if found else None
+    code = getattr(abi, found[1], None) if found else None
     return errors.make(code, f"HVD_{found[1]}", found[2]) if found and code is not None else None

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from .._abi import ADASUM, AVERAGE, MAX, MIN, PRODUCT, SUM
+from .._core.abi import ADASUM, AVERAGE, MAX, MIN, PRODUCT, SUM
 
 _ops = torch.ops.hvd
 _COMMUNICATE = ("allreduce", "grouped_allreduce", "broadcast", "allgather", "grouped_allgather",

@@ -14,21 +14,21 @@ from typing import Any
 
 import torch
 
-from .. import _abi, _memory, errors
-from .._collectives import Collectives
-from .._handles import Handle
-from .._runtime import RUNTIME
+from .._core import abi, errors, memory
+from .._core.collectives import Collectives
+from .._core.handles import Handle
+from .._core.runtime import RUNTIME
 
 __all__ = ["Handle", "collectives", "options", "tensor_over"]
 
-_CODES = {torch.uint8: _abi.UINT8, torch.int8: _abi.INT8, torch.int16: _abi.INT16,
-          torch.int32: _abi.INT32, torch.int64: _abi.INT64, torch.float16: _abi.FLOAT16,
-          torch.float32: _abi.FLOAT32, torch.float64: _abi.FLOAT64, torch.bool: _abi.BOOL,
-          torch.bfloat16: _abi.BFLOAT16, torch.complex64: _abi.COMPLEX64,
-          torch.complex128: _abi.COMPLEX128, torch.float8_e4m3fn: _abi.FLOAT8_E4M3FN,
-          torch.float8_e5m2: _abi.FLOAT8_E5M2}
+_CODES = {torch.uint8: abi.UINT8, torch.int8: abi.INT8, torch.int16: abi.INT16,
+          torch.int32: abi.INT32, torch.int64: abi.INT64, torch.float16: abi.FLOAT16,
+          torch.float32: abi.FLOAT32, torch.float64: abi.FLOAT64, torch.bool: abi.BOOL,
+          torch.bfloat16: abi.BFLOAT16, torch.complex64: abi.COMPLEX64,
+          torch.complex128: abi.COMPLEX128, torch.float8_e4m3fn: abi.FLOAT8_E4M3FN,
+          torch.float8_e5m2: abi.FLOAT8_E5M2}
 _CODES.update({getattr(torch, name): code for name, code in (
-    ("uint16", _abi.UINT16), ("uint32", _abi.UINT32), ("uint64", _abi.UINT64))
+    ("uint16", abi.UINT16), ("uint32", abi.UINT32), ("uint64", abi.UINT64))
     if hasattr(torch, name)})  # which torch has since 2.3
 _MOST_CACHED = 8192
 _STRIDED = torch.strided
@@ -39,7 +39,7 @@ class Place:
 
     __slots__ = ("struct", "reference")
 
-    def __init__(self, struct: _abi.TensorStruct) -> None:
+    def __init__(self, struct: abi.TensorStruct) -> None:
         self.struct = struct
         self.reference = ctypes.byref(struct)
 
@@ -64,7 +64,7 @@ def dense(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class Tensors:
-    """The adapter for torch; see _collectives.Adapter. It remembers descriptions: training uses the
+    """The adapter for torch; see collectives.Adapter. It remembers descriptions: training uses the
     same tensors in each step."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Tensors:
         self._check(tensor)
         if len(self._places) >= _MOST_CACHED:
             self._places.clear()
-        place = Place(_abi.tensor_struct(key[0], tuple(key[1]), dtype_code(tensor)))
+        place = Place(abi.tensor_struct(key[0], tuple(key[1]), dtype_code(tensor)))
         return self._places.setdefault(key, place)
 
     def _check(self, tensor: torch.Tensor) -> None:
@@ -100,9 +100,9 @@ class Tensors:
             return torch.empty(tensor.shape, dtype=tensor.dtype)
         return torch.empty((rows, *tensor.shape[1:]), dtype=tensor.dtype)
 
-    def adopt(self, struct: _abi.TensorStruct, tensor: torch.Tensor,
+    def adopt(self, struct: abi.TensorStruct, tensor: torch.Tensor,
               source: Place) -> torch.Tensor:
-        shape, _, buffer = _memory.take_result(struct)
+        shape, _, buffer = memory.take_result(struct)
         return tensor_over(buffer, shape, tensor.dtype)
 
     def check_result(self, tensor: torch.Tensor, source: Place) -> None:

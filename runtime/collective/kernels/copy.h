@@ -1,5 +1,5 @@
 // Copies between buffers, at the best instruction level this processor has, and what else a copy
-// can say to the caches. One .cc a family of processors.
+// can say to the caches. In processor_*.cc.
 #pragma once
 
 #include <cstddef>

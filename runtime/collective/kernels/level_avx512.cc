@@ -1,6 +1,5 @@
 #include <immintrin.h>
 
-#include "runtime/collective/kernels/copy_loop.h"
 #include "runtime/collective/kernels/levels.h"
 #include "runtime/collective/kernels/reduce_loop.h"
 

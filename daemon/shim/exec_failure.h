@@ -1,0 +1,26 @@
+// Why this host refused to start a process, in words for people, and what to do about it.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "daemon/shim/spawn_order.h"
+
+namespace hvd {
+
+struct ExecFailure {
+  enum class Step : int { kDirectory, kDescriptors, kCommand, kProcess } step;
+  int error;  // errno
+};
+
+// "cannot run 'foo' …": for people; `error` is errno of the step.
+std::string DescribeExecFailure(const ExecFailure& failure, const SpawnOrder& order);
+
+// 127 not found, 126 found but not runnable, 125 anything before the command.
+int ExecFailureCode(const ExecFailure& failure);
+
+// What to do about a call that a limit of this host has refused: the end of a message about this
+// errno; empty where no limit is behind it.
+absl::string_view RemedyFor(int error);
+
+}  // namespace hvd

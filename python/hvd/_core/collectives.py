@@ -1,0 +1,253 @@
+"""The collectives for any kind of tensor: an adapter says where a tensor lies and makes new ones.
+
+All submit while holding the interpreter's lock, and return a Handle; `allreduce_now` blocks.
+Options are what Runtime.options gives. An output of None is made here or by libhvd.
+"""
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from . import abi, errors
+from .handles import LOOK_AROUND, Handle
+from .library import LIBRARY
+from .process_sets import ProcessSet
+from .runtime import RUNTIME
+
+_held = LIBRARY.held
+_allreduce_for = LIBRARY.released.hvd_allreduce_for
+_allreduce_async = _held.hvd_allreduce_async
+_byref = ctypes.byref
+_number = ctypes.c_uint64
+_orphans = RUNTIME.orphans
+
+
+class Place(Protocol):
+    """Where a tensor lies."""
+
+    struct: abi.TensorStruct
+    reference: Any
+
+
+class Adapter(Protocol):
+    """What a kind of tensor must know of itself."""
+
+    def describe(self, tensor: Any, writable: bool = False) -> Any:
+        """Its Place. An Error, or a TypeError, for what hvd cannot use."""
+
+    def empty_like(self, tensor: Any, source: Any, rows: int | None = None) -> Any:
+        """A new tensor of its shape, or of its shape with so many rows."""
+
+    def adopt(self, struct: abi.TensorStruct, tensor: Any, source: Any) -> Any:
+        """A result that libhvd allocated, as a tensor of the same kind."""
+
+    def check_result(self, tensor: Any, source: Any) -> None:
+        """Raises when `adopt` could not."""
+
+
+def submit(function: Callable[..., int], arguments: tuple[Any, ...], kept: object, result: Any,
+           take: Callable[[int], Any] | None = None) -> Handle:
+    """Calls the C function with the arguments and room for a handle."""
+    if _orphans:
+        RUNTIME.sweep()
+    number = ctypes.c_uint64()
+    status = function(*arguments, _byref(number))
+    if status:
+        raise LIBRARY.error(status)
+    return Handle(number.value, kept, result, take)
+
+
+class Collectives:
+    """The collectives of one kind of tensor."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.adapter = adapter
+        self.describe = adapter.describe
+
+    # ---- reductions and broadcast: the output has the input's shape ----
+
+    def allreduce_now(self, tensor: Any, output: Any, options: object) -> Any:
+        """Blocks. Returns the output."""
+        source, target, output = self._ends(tensor, output)
+        number = _number()
+        status = _allreduce_for(source.reference, target.reference, options, LOOK_AROUND,
+                                _byref(number))
+        if status:
+            raise LIBRARY.error(status)
+        if number.value:
+            return Handle(number.value, (tensor, source, output, target), output).wait()
+        return output
+
+    def allreduce(self, tensor: Any, output: Any, options: object) -> Handle:
+        if output is tensor:  # as submit(); a step of training does this for each gradient
+            if _orphans:
+                RUNTIME.sweep()
+            place = self.describe(tensor, True)
+            reference = place.reference
+            number = _number()
+            status = _allreduce_async(reference, reference, options, _byref(number))
+            if status:
+                raise LIBRARY.error(status)
+            return Handle(number.value, (tensor, place), tensor)
+        source, target, output = self._ends(tensor, output)
+        return submit(_held.hvd_allreduce_async, (source.reference, target.reference, options),
+                      (tensor, source, output, target), output)
+
+    def broadcast(self, tensor: Any, output: Any, options: object) -> Handle:
+        source, target, output = self._ends(tensor, output)
+        return submit(_held.hvd_broadcast_async, (source.reference, target.reference, options),
+                      (tensor, source, output, target), output)
+
+    # ---- one tensor from rank to rank ----
+
+    def send(self, tensor: Any, destination: int, tag: int, options: object) -> Handle:
+        source = self.describe(tensor)
+        return submit(_held.hvd_send_async, (source.reference, destination, _tag(tag), options),
+                      (tensor, source), None)
+
+    def recv(self, tensor: Any, sender: int, tag: int, options: object) -> Handle:
+        target = self.describe(tensor, True)
+        return submit(_held.hvd_recv_async, (target.reference, sender, _tag(tag), options),
+                      (tensor, target), tensor)
+
+    def _ends(self, tensor: Any, output: Any) -> tuple[Any, Any, Any]:
+        if output is tensor:
+            target = self.describe(tensor, True)
+            return target, target, tensor
+        source = self.describe(tensor)
+        if output is None:
+            output = self.adapter.empty_like(tensor, source)
+        return source, self.describe(output, True), output
+
+    def grouped_allreduce(self, tensors: Sequence[Any], outputs: Sequence[Any] | None,
+                          options: object) -> Handle:
+        """`outputs` None: new tensors."""
+        sources = [self.describe(tensor) for tensor in tensors]
+        if outputs is None:
+            outputs = [self.adapter.empty_like(*pair)
+                       for pair in zip(tensors, sources, strict=True)]
+        targets = [self.describe(output, True) for output in outputs]
+        return submit(_held.hvd_grouped_allreduce_async,
+                      (_row(sources), _row(targets), len(sources), options),
+                      (tensors, sources, outputs, targets), list(outputs))
+
+    # ---- those whose result has other rows ----
+
+    def reducescatter(self, tensor: Any, output: Any, options: object,
+                      process_set: ProcessSet) -> Handle:
+        source = self.describe(tensor)
+        if output is None and source.struct.ndim > 0:
+            rows = scattered_rows(source.struct.shape[0], process_set)
+            output = self.adapter.empty_like(tensor, source, rows)
+        target = None if output is None else self.describe(output, True)
+        return submit(_held.hvd_reducescatter_async,
+                      (source.reference, target and target.reference, options),
+                      (tensor, source, output, target), output)
+
+    def grouped_allgather_into(self, tensors: Sequence[Any], outputs: Sequence[Any],
+                               options: object) -> Handle:
+        sources = [self.describe(tensor) for tensor in tensors]
+        targets = [self.describe(output, True) for output in outputs]
+        return submit(_held.hvd_grouped_allgather_async,
+                      (_row(sources), _row(targets), len(sources), options),
+                      (tensors, sources, outputs, targets), list(outputs))
+
+    def grouped_reducescatter_into(self, tensors: Sequence[Any], outputs: Sequence[Any],
+                                   options: object) -> Handle:
+        sources = [self.describe(tensor) for tensor in tensors]
+        targets = [self.describe(output, True) for output in outputs]
+        return submit(_held.hvd_grouped_reducescatter_async,
+                      (_row(sources), _row(targets), len(sources), options),
+                      (tensors, sources, outputs, targets), list(outputs))
+
+    def grouped_reducescatter(self, tensors: Sequence[Any], options: object,
+                              process_set: ProcessSet) -> Handle:
+        sources = [self.describe(tensor) for tensor in tensors]
+        if any(source.struct.ndim == 0 for source in sources):
+            raise errors.invalid("reducescatter works along the first dimension; one of the "
+                                 "tensors is a scalar, which has none")
+        outputs = [self.adapter.empty_like(
+            tensor, source, scattered_rows(source.struct.shape[0], process_set))
+            for tensor, source in zip(tensors, sources, strict=True)]
+        targets = [self.describe(output, True) for output in outputs]
+        return submit(_held.hvd_grouped_reducescatter_async,
+                      (_row(sources), _row(targets), len(sources), options),
+                      (tensors, sources, outputs, targets), outputs)
+
+    def allgather(self, tensor: Any, output: Any, options: object) -> Handle:
+        source = self.describe(tensor)
+        if output is not None:
+            target = self.describe(output, True)
+            return submit(_held.hvd_allgather_async, (source.reference, target.reference, options),
+                          (tensor, source, output, target), output)
+        self.adapter.check_result(tensor, source)
+
+        def take(number: int) -> Any:
+            result = abi.empty_tensor_struct()
+            LIBRARY.check(LIBRARY.released.hvd_wait_result(number, _byref(result)))
+            return self.adapter.adopt(result, tensor, source)
+
+        return submit(_held.hvd_allgather_async, (source.reference, None, options),
+                      (tensor, source), None, take)
+
+    def grouped_allgather(self, tensors: Sequence[Any], options: object) -> Handle:
+        sources = [self.describe(tensor) for tensor in tensors]
+        for tensor, source in zip(tensors, sources, strict=True):
+            self.adapter.check_result(tensor, source)
+
+        def take(number: int) -> list[Any]:
+            row = (abi.TensorStruct * len(sources))()
+            for one in row:
+                one.struct_size = ctypes.sizeof(one)
+            LIBRARY.check(LIBRARY.released.hvd_wait_results(number, row, len(row)))
+            return [self.adapter.adopt(abi.TensorStruct.from_buffer_copy(one), tensor, source)
+                    for one, tensor, source in zip(row, tensors, sources, strict=True)]
+
+        return submit(_held.hvd_grouped_allgather_async,
+                      (_row(sources), None, len(sources), options), (tensors, sources), None, take)
+
+    def alltoall_into(self, tensor: Any, splits: Sequence[int], output: Any,
+                      options: object) -> Handle:
+        """As alltoall, where the caller knows how many rows come."""
+        source, target = self.describe(tensor), self.describe(output, True)
+        rows = (ctypes.c_int64 * len(splits))(*splits)
+        return submit(_held.hvd_alltoall_async,
+                      (source.reference, rows, len(splits), target.reference, options),
+                      (tensor, source, rows, output, target), output)
+
+    def barrier(self, options: object) -> Handle:
+        return submit(_held.hvd_barrier_async, (options,), None, None)
+
+    def alltoall(self, tensor: Any, splits: Sequence[int] | None, options: object,
+                 process_set: ProcessSet, finish: Callable[[Any, list[int]], Any]) -> Handle:
+        """The handle's result is finish(output, rows from each rank)."""
+        source = self.describe(tensor)
+        self.adapter.check_result(tensor, source)
+        rows = None if splits is None else (ctypes.c_int64 * len(splits))(*splits)
+
+        def take(number: int) -> Any:
+            result = abi.empty_tensor_struct()
+            received = (ctypes.c_int64 * (process_set.size() or 1))()
+            LIBRARY.check(LIBRARY.released.hvd_wait_alltoall(number, _byref(result), received))
+            return finish(self.adapter.adopt(result, tensor, source), list(received))
+
+        return submit(_held.hvd_alltoall_async,
+                      (source.reference, rows, 0 if splits is None else len(splits), None, options),
+                      (tensor, source), None, take)
+
+
+def _tag(tag: int) -> ctypes.c_int64:
+    if not -2**63 <= tag < 2**63:
+        raise errors.invalid(f"tag is {tag}; it must fit 64 bits")
+    return ctypes.c_int64(tag)
+
+
+def scattered_rows(rows: int, process_set: ProcessSet) -> int:
+    """This rank's share of a reducescatter's rows: the first ranks get what does not divide."""
+    size, rank = process_set.size() or 1, process_set.rank() or 0
+    return rows // size + (1 if rank < rows % size else 0)
+
+
+def _row(places: Sequence[Any]) -> Any:
+    return abi.tensor_array([place.struct for place in places])

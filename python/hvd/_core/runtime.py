@@ -1,0 +1,166 @@
+"""This process's part in a job: joining and leaving, process sets, and what dropped handles keep.
+
+One object, RUNTIME: Horovod's interface is functions without a subject.
+
+Threads: any may call. A fork's child has a copy that answers with NotInitializedError.
+"""
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import warnings
+from collections import Counter, deque
+from collections.abc import Sequence
+
+from . import abi, errors, patience
+from .library import LIBRARY
+from .process_sets import ProcessSet, ProcessSets, as_sets
+
+_MOST_CACHED = 8192
+# Every later call fails with these as well.
+_TOLD_BY_OTHERS = (abi.ERR_ABORTED, abi.ERR_NOT_INITIALIZED)
+
+
+class Runtime:
+    """The process's one; see the module."""
+
+    def __init__(self) -> None:
+        self.sets = ProcessSets()
+        self.orphans: deque[tuple[int, object]] = deque()
+        self.buckets: list[int] = []  # that were dropped in the middle of a step
+        self._owner = os.getpid()
+        self._at_exit = False
+        self._options: dict[tuple[object, ...], object] = {}
+        self._buckets_made: Counter[tuple[int, ...]] = Counter()
+
+    # ---- joining and leaving ----
+
+    def init(self, comm: object, process_sets: object) -> None:
+        """See hvd.init."""
+        sets = as_sets(process_sets, self.sets.world)
+        again = bool(LIBRARY.held.hvd_is_initialized())
+        if again and not sets:
+            return
+        if again:
+            raise errors.invalid("hvd is initialized already; add_process_set() adds more sets")
+        options, kept = _init_options(sets)
+        if not self._at_exit:  # a handler of a signal may raise before init returns
+            atexit.register(self._leave_at_exit)
+            self._at_exit = True
+        patience.call(lambda: LIBRARY.released.hvd_init(ctypes.byref(options)))
+        del kept
+        try:
+            _check_comm(comm)
+        except errors.Error:
+            LIBRARY.released.hvd_shutdown()
+            raise
+        self.sets.entered(sets)
+
+    def shutdown(self) -> None:
+        """See hvd.shutdown."""
+        try:
+            patience.call(LIBRARY.released.hvd_shutdown)
+        finally:
+            if not LIBRARY.held.hvd_is_initialized():  # a handler of a signal may have raised
+                self.sets.left()
+                self.orphans.clear()  # nothing is in flight any more
+                while self.buckets:
+                    LIBRARY.released.hvd_bucket_destroy(self.buckets.pop())
+
+    def rank(self) -> int:
+        """This rank; NotInitializedError outside a job."""
+        rank = int(LIBRARY.held.hvd_rank())
+        if rank < 0:
+            raise errors.not_initialized()
+        return rank
+
+    def _leave_at_exit(self) -> None:
+        # The others see this rank leave, and hvdrun reports why. A fork's child has no part.
+        if os.getpid() == self._owner:
+            LIBRARY.released.hvd_shutdown()
+            self.orphans.clear()
+
+    # ---- handles that nobody holds any more ----
+
+    def sweep(self) -> None:
+        """Lets go of the tensors of dropped handles whose work is done, and says what failed."""
+        done = ctypes.c_int32()
+        for _ in range(len(self.orphans)):
+            try:
+                number, kept = self.orphans.popleft()
+            except IndexError:
+                return  # another thread is at it
+            status = LIBRARY.held.hvd_poll(number, ctypes.byref(done))
+            if not status and not done.value:
+                self.orphans.append((number, kept))
+                continue
+            status = status or LIBRARY.held.hvd_wait(number)
+            if status and status not in _TOLD_BY_OTHERS:
+                warnings.warn(f"hvd: a call whose handle was dropped failed: "
+                              f"{LIBRARY.error(status)}", RuntimeWarning, stacklevel=4)
+
+    # ---- options ----
+
+    def options(self, kind: str, name: str | None, process_set: ProcessSet,
+                op: int = abi.AVERAGE, root: int = 0, prescale: float = 1.0,
+                postscale: float = 1.0, compression: int = abi.COMPRESSION_NONE) -> object:
+        """A reference to an hvd_options_t of these values. Remembered: training asks for the same
+        ones in each step. Each kind of collective has names of its own, as in Horovod, so that an
+        allgather may be called as an allreduce is; "" adds nothing to the name."""
+        key = (kind, name, process_set.process_set_id, op, root, prescale, postscale, compression)
+        found = self._options.get(key)
+        if found is not None:
+            return found
+        if process_set.process_set_id is None:
+            raise errors.invalid(f"{process_set} is not registered: give it to hvd.init() or "
+                                 "hvd.add_process_set() first")
+        if len(self._options) >= _MOST_CACHED:
+            self._options.clear()
+        whole = f"{kind}.{name}" if kind and name else name
+        made = abi.OptionsStruct(
+            ctypes.sizeof(abi.OptionsStruct), whole.encode() if whole else None,
+            process_set.process_set_id, op, root, 0, prescale, postscale, compression, 0)
+        return self._options.setdefault(key, ctypes.byref(made))
+
+    def next_bucket_name(self, process_set: ProcessSet) -> str:
+        """libhvd counts buckets by process; members of a set may have made different numbers of
+        them on other sets, and must agree all the same."""
+        ranks = tuple(process_set.ranks)
+        self._buckets_made[ranks] += 1
+        return f"bucket.{process_set.process_set_id}.{self._buckets_made[ranks]}"
+
+
+def _init_options(sets: Sequence[ProcessSet]) -> tuple[abi.InitOptionsStruct, object]:
+    lists = [(ctypes.c_int32 * max(len(one.ranks), 1))(*one.ranks) for one in sets]
+    pointers = (ctypes.POINTER(ctypes.c_int32) * max(len(sets), 1))(
+        *[ctypes.cast(one, ctypes.POINTER(ctypes.c_int32)) for one in lists])
+    sizes = (ctypes.c_int32 * max(len(sets), 1))(*[len(one.ranks) for one in sets])
+    options = abi.InitOptionsStruct()
+    options.struct_size = ctypes.sizeof(abi.InitOptionsStruct)
+    if sets:
+        options.process_sets = ctypes.cast(
+            pointers, ctypes.POINTER(ctypes.POINTER(ctypes.c_int32)))
+        options.process_set_sizes = ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int32))
+        options.process_set_count = len(sets)
+    return options, (lists, pointers, sizes)
+
+
+def _check_comm(comm: object) -> None:
+    """Horovod may be told which ranks, or which MPI communicator, make the world. Here hvdrun says
+    so; what means the same is accepted."""
+    size = int(LIBRARY.held.hvd_size())
+    if comm is None:
+        return
+    if hasattr(comm, "Get_size"):
+        same = comm.Get_size() == size
+    elif isinstance(comm, Sequence):
+        same = len(comm) in (0, size) and sorted(comm) == list(range(len(comm)))
+    else:
+        same = False
+    if not same:
+        raise errors.unsupported("hvd.init(comm=…) cannot leave ranks out: start fewer with "
+                                 "hvdrun -np, or make a process set of these ranks")
+
+
+RUNTIME = Runtime()

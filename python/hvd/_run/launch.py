@@ -1,0 +1,112 @@
+"""hvd.run(function): calls it on every rank of a job of its own, and returns what each returned."""
+from __future__ import annotations
+
+import os
+import pathlib
+import pickle
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from .._core import errors
+from .job import Job
+
+# Keywords of Horovod's for jobs that change their size.
+_ELASTIC = ("min_num_proc", "max_num_proc", "min_np", "max_np", "slots", "reset_limit",
+            "cooldown_range", "host_discovery_script")
+_FLAGS = {"hosts": "-H", "hostfile": "--hostfile", "start_timeout": "--start-timeout",
+          "ssh_port": "--ssh-port", "ssh_identity_file": "--ssh-identity-file",
+          "output_filename": "--output-filename", "mpi_args": "--mpi-args",
+          "network_interfaces": "--network-interfaces", "network_interface": "--network-interface"}
+_SWITCHES = {"disable_cache": "--disable-cache", "use_gloo": "--gloo", "use_mpi": "--mpi"}
+
+
+def candidates() -> Iterator[str]:
+    """Where hvdrun may be, best first: in the wheel, a source checkout's build folder, the bin of
+    an installed tree, whose share/hvd/python has this package; then the PATH."""
+    package = pathlib.Path(__file__).resolve().parent.parent
+    yield str(package / "bin" / "hvdrun")
+    yield str(package.parent.parent / "build" / "bin" / "hvdrun")
+    if package.parent.parts[-3:] == ("share", "hvd", "python"):
+        yield str(package.parents[3] / "bin" / "hvdrun")
+    yield shutil.which("hvdrun") or "hvdrun"
+
+
+def find_hvdrun() -> str:
+    """LaunchError says where it was looked for."""
+    looked = list(candidates())
+    for path in looked:
+        if os.access(path, os.X_OK) and "/" in path:
+            return path
+    raise errors.launch("there is no hvdrun: build it (scripts/build), or put it on the PATH. "
+                        "Looked at:\n  " + "\n  ".join(looked))
+
+
+def option_words(num_proc: int, options: Mapping[str, Any]) -> list[str]:
+    """hvdrun's options for hvd.run's keywords. TypeError for an unknown one, UnsupportedError for
+    what hvdrun cannot do."""
+    words = ["-np", str(num_proc)]
+    for name, value in options.items():
+        if name in _ELASTIC:
+            if value is not None:
+                raise errors.unsupported(
+                    f"hvd.run: {name}: jobs that change their size while they run (elastic) are "
+                    "not there yet; give num_proc, and hosts that stay")
+        elif name in _FLAGS:
+            many = [] if value is None else value
+            for each in [many] if isinstance(many, (str, int, float)) else many:
+                words += [_FLAGS[name], str(each)]
+        elif name in _SWITCHES:
+            words += [_SWITCHES[name]] if value else []
+        elif name == "verbose":
+            words += ["--verbose"] * min(int(value or 0), 2)
+        elif name != "executable":
+            raise TypeError(f"run() has no keyword {name!r}")
+    return words
+
+
+def _count(num_proc: int | None, np: int | None) -> int:
+    if num_proc is not None and np is not None and num_proc != np:
+        raise ValueError(f"num_proc is {num_proc} and np, its old name, {np}; give one of them")
+    return num_proc or np or 1
+
+
+def _pickler() -> Any:
+    try:
+        import cloudpickle
+    except ImportError:
+        raise ImportError("hvd.run sends the function to the ranks with cloudpickle, and it is not "
+                          f"there; {sys.executable} -m pip install cloudpickle, on every host"
+                          ) from None
+    return cloudpickle
+
+
+def run(func: Callable[..., Any], args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None, num_proc: int | None = None, *,
+        np: int | None = None, **options: Any) -> list[Any]:
+    """Calls func(*args, **kwargs) on num_proc ranks (one, if it is not said) and returns what each
+    returned, by rank. What the ranks print is shown as it comes.
+
+    The other keywords are Horovod's: hosts ("host1:4,host2:4"), hostfile, start_timeout, ssh_port,
+    ssh_identity_file, output_filename, verbose, network_interfaces, executable (the ranks' Python;
+    else this one), and use_gloo, use_mpi, mpi_args and disable_cache, of which hvdrun says that
+    they have no effect. `import horovod` gives hvd in the ranks, as with hvdrun --compat horovod.
+
+    RankError has the traceback of the rank that failed; JobError is raised when a job ended
+    otherwise. A module that func needs is looked for in this process's sys.path, on every host."""
+    call = _pickler().dumps((func, tuple(args), dict(kwargs or {})))
+    count = _count(num_proc, np)
+    words = [find_hvdrun(), "--compat", "horovod", "--stdin", "all", *option_words(count, options),
+             options.get("executable") or sys.executable, "-m", "hvd._run.worker"]
+    path = [os.path.abspath(place) for place in sys.path]
+    job = Job(words, {"call": call, "path": path})
+    job.run()
+    failure = job.failure()
+    if failure is not None:
+        raise failure
+    lacking = [rank for rank in range(count) if rank not in job.said]
+    if lacking:
+        raise errors.job_failed(0, f"rank {lacking[0]} ended without returning from "
+                                   f"{getattr(func, '__name__', 'the function')}")
+    return [pickle.loads(job.said[rank]["result"]) for rank in range(count)]
