@@ -44,7 +44,7 @@ std::vector<RankProgress> LinkServer::Progress() {
 
 void LinkServer::LookForStalls() {
   loop_.At(Clock::now() + stalls_.period(), [this] { LookForStalls(); });
-  if (Watched() == nullptr || !Watched()->AnyPending()) {
+  if (Watched() == nullptr || !Watched()->AnyUnderWay()) {
     stalls_.Take({}, Clock::now());
     progress_.Take({}, Clock::now());
     return;
@@ -130,7 +130,8 @@ void LinkServer::AddWork(v1::HostPending* host) {
     work.set_set(progress.set);
     work.set_what(progress.what);
     work.set_still_s(progress.still_s);
-    work.set_executes(progress.work != 0);
+    work.set_executes(progress.work != 0 && !progress.on_device);
+    work.set_on_device(progress.on_device);
   }
   for (int rank = 0; rank < options_.local_size; ++rank) {
     if (StateOf(PidOf(rank)).stopped()) host->add_stopped(options_.first_rank + rank);
