@@ -38,6 +38,7 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config, En
                 .notes = &notes_,
                 .several_hosts = world_->transport() != nullptr},
                config, std::move(helpers.tuner)),
+      completer_({world_.get(), &role_, &pending_, &direct_, &pairs_, &departure_, &intake_}),
       executor_({.world = world_.get(),
                  .role = &role_,
                  .pending = &pending_,
@@ -48,6 +49,7 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config, En
                  .intake = &intake_,
                  .batches = &batches_,
                  .unfinished = &unfinished_,
+                 .completer = &completer_,
                  .device = device_.get(),
                  .notes = &notes_}),
       thread_(BeginWork()) {}

@@ -112,6 +112,7 @@ class Engine {
   std::unique_ptr<DeviceWork> device_;  // null: none
   Unfinished unfinished_;
   BatchExecutor batches_;
+  Completer completer_;
   Executor executor_;
   Mutex finish_mutex_;  // held during FinishLeave; not under the engine's lock
   bool has_left_ ABSL_GUARDED_BY(finish_mutex_) = false;

@@ -122,7 +122,7 @@ bool Executor::StepDirect() {
       return true;
     case DirectWay::Outcome::Kind::kFinished: {
       Request* request = outcome.name->pending;
-      Complete({&request, 1}, Over::kLastWork);
+      parts_.completer->Complete({&request, 1}, Completer::Over::kLastWork);
       return true;
     }
     case DirectWay::Outcome::Kind::kFellBack:
@@ -161,7 +161,7 @@ bool Executor::StepPairs() {
   const bool moved = MovePairs();
   const std::vector<Request*> ended = parts_.pairs->TakeEnded();
   for (const Request* request : ended) parts_.notes->RanPair(*request);
-  if (!ended.empty()) Complete(ended);
+  if (!ended.empty()) parts_.completer->Complete(ended);
   return moved || !ended.empty();
 }
 
@@ -200,11 +200,7 @@ bool Executor::StepDevice() {
   }
   const Unfinished::Oldest oldest = parts_.unfinished->oldest();
   parts_.notes->SetDeviceWork(oldest.number, oldest.run);
-  {
-    ExecutorRole::Lock lock(parts_.role);
-    for (const Unfinished::Ended& one : ended) parts_.intake->NoteFinished(one.run);
-  }
-  parts_.role->NotifyAll();
+  parts_.completer->NoteFinished(ended);
   if (rest_.any() && !MustRest()) DoRest();
   return !ended.empty();
 }
@@ -250,7 +246,8 @@ void Executor::ExecuteBatch(const AgreedBatch& batch) {
   rest_.is_end = std::any_of(batch.entries.begin(), batch.entries.end(), [](const LogEntry& entry) {
     return entry.signature.kind == RequestKind::kLeave;
   });
-  if (!executed.launched.empty()) Complete(executed.launched, Over::kLaunched);
+  if (!executed.launched.empty())
+    parts_.completer->Complete(executed.launched, Completer::Over::kLaunched);
   std::vector<Request*>& finished = executed.finished;
   if (parts_.unfinished->count() > 0) {
     const auto departs =
@@ -261,13 +258,13 @@ void Executor::ExecuteBatch(const AgreedBatch& batch) {
     rest_.requests.assign(departs, finished.end());
     finished.erase(departs, finished.end());
   }
-  if (executed.launched.empty() || !finished.empty()) Complete(finished);
+  if (executed.launched.empty() || !finished.empty()) parts_.completer->Complete(finished);
   if (rest_.any() && !MustRest()) DoRest();
 }
 
 void Executor::DoRest() {
   const Rest rest = std::exchange(rest_, {});
-  if (!rest.requests.empty()) Complete(rest.requests);
+  if (!rest.requests.empty()) parts_.completer->Complete(rest.requests);
   if (rest.tunes) Tune();
   if (rest.is_end) EndAll();
 }
@@ -276,58 +273,6 @@ void Executor::Tune() {
   if (const absl::Status tuned = parts_.batches->Tune(); !tuned.ok()) return EndEpoch(tuned);
   parts_.world->SetThresholds(parts_.batches->thresholds());
   parts_.direct->set_stream_bytes(parts_.batches->thresholds().host.stream_bytes);
-}
-
-// After this the submitters may free their requests. Only those who wait for the role need a
-// wake-up; the one who runs this as waiter sees `done` itself.
-void Executor::Complete(absl::Span<Request* const> requests, Over how) {
-  bool notify = false, marks = false, tells = false;
-  {
-    ExecutorRole::Lock lock(parts_.role);
-    marks = parts_.pending->has_deferred();
-    for (Request* request : requests) {
-      if (how == Over::kLastWork) parts_.role->EndWith(request);
-      if (how != Over::kLaunched) {
-        parts_.intake->Complete(request);
-      } else {
-        parts_.intake->CompleteLaunched(request);
-      }
-    }
-    if (marks) parts_.intake->SubmitDeferred();
-    notify = parts_.role->waiting() > 0;
-    tells = parts_.pending->has_ended();
-  }
-  if (marks) parts_.world->waiter().Ring();
-  if (notify) parts_.role->NotifyAll();
-  if (tells) TellEnded();
-}
-
-void Executor::TellEnded() {
-  Request* oldest = nullptr;
-  {
-    ExecutorRole::Lock lock(parts_.role);
-    oldest = parts_.pending->TakeEnded();
-  }
-  if (oldest == nullptr) return;
-  while (oldest != nullptr) {
-    Request* const next = oldest->next_ended;  // it may be gone when its observer has been told
-    oldest->observer->OnDone(oldest);
-    oldest = next;
-  }
-  ExecutorRole::Lock lock(parts_.role);
-  parts_.pending->HasTold();
-  if (!parts_.pending->is_telling() && parts_.departure->leave_begun()) parts_.role->NotifyAll();
-}
-
-void Executor::CompleteAll(const absl::Status& status) {
-  {
-    ExecutorRole::Lock lock(parts_.role);
-    parts_.pending->EndAll(status, parts_.pairs->TakeAll());
-    parts_.direct->ForgetMarked();
-  }
-  parts_.role->NotifyAll();
-  TellEnded();
-  parts_.direct->ForgetWatched();
 }
 
 // All ranks have left: what has not been asked for by all of them never will be.
@@ -339,7 +284,7 @@ void Executor::EndAll() {
   while (StepDirect()) {
   }
   FinishParcels();
-  CompleteAll(absl::AbortedError(kHasLeft));
+  parts_.completer->CompleteAll(absl::AbortedError(kHasLeft));
 }
 
 void Executor::EndEverything() {
@@ -363,7 +308,7 @@ void Executor::Break(const absl::Status& status) {
   if (aborted && world.leader() != nullptr) world.leader()->SpreadAbort(CauseOf(page));
   if (aborted) world.LetGo();
   AbortDevice(status);
-  CompleteAll(status);
+  parts_.completer->CompleteAll(status);
 }
 
 void Executor::AbortDevice(const absl::Status& status) {

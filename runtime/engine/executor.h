@@ -1,5 +1,5 @@
-// The executor's work: looks for something that can be done now, does it, completes what is over,
-// and waits for the others when there is nothing.
+// The executor's work: looks for something that can be done now, does it, has what is over
+// completed, and waits for the others when there is nothing.
 //
 // Threads: whoever has the role, but for what the annotations say.
 #pragma once
@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "runtime/collective/message/run.h"
+#include "runtime/engine/completer.h"
 #include "runtime/engine/execution/batch_executor.h"
 #include "runtime/engine/intake.h"
 
@@ -28,6 +29,7 @@ struct ExecutorParts {
   Intake* intake = nullptr;
   BatchExecutor* batches = nullptr;
   Unfinished* unfinished = nullptr;
+  Completer* completer = nullptr;
   DeviceWork* device = nullptr;  // null: there is none
   WorkNotes* notes = nullptr;
 };
@@ -95,15 +97,6 @@ class Executor {
   bool MovePairs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void FinishParcels() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void FallBack(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  enum class Over {
-    kFinished,
-    kLastWork,  // … and there is nothing left to do for the one who has the role for one of these
-    kLaunched,  // done; a device finishes them later
-  };
-  void Complete(absl::Span<Request* const> requests, Over how = Over::kFinished)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  void CompleteAll(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  void TellEnded();
   void EndAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void Break(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 

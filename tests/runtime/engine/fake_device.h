@@ -85,12 +85,13 @@ class FakeDevice : public DeviceWork {
 
 using DeviceBody = std::function<void(Engine&, FakeStream&, Problems&)>;
 
-// Two ranks of one host, each with a device. Where `shuts_down`, each leaves at its end.
-inline std::string RunDevices(const DeviceBody& body, const EngineConfig& config = {}) {
+// Two ranks, each with a device; they leave at the body's end.
+inline std::string RunDevices(const DeviceBody& body, const EngineConfig& config = {},
+                              const std::vector<HostShape>& hosts = {{"a", 2}}) {
   FakeStream streams[2];
-  return RunWorlds({{"a", 2}}, [&](std::unique_ptr<EpochWorld> world, Problems& problems) {
+  return RunWorlds(hosts, [&](std::unique_ptr<EpochWorld> world, Problems& problems) {
     FakeStream& stream = streams[world->rank()];
-    auto tuner = Tuner::Make({world->rank(), false}, config);
+    auto tuner = Tuner::Make({world->rank(), hosts.size() > 1}, config);
     Engine engine(std::move(world), config,
                   {.tuner = *std::move(tuner), .device = std::make_unique<FakeDevice>(&stream)});
     body(engine, stream, problems);
