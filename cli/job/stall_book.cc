@@ -175,6 +175,10 @@ void StallBook::TellStuck(const StuckWork& stuck, Telling* telling) const {
                       " waits for it; is a route, a firewall or a cable of the data's network in "
                       "the way? (HVD_NET_DEVICES chooses it)");
       break;
+    case StuckWork::kDevice:
+      absl::StrAppend(&text, stuck.ranks.size() == 1 ? "the device of " : "the devices of ", ranks,
+                      stuck.ranks.size() == 1 ? " does" : " do", " not finish ", what);
+      break;
     case StuckWork::kUnknown:
       absl::StrAppend(&text, what, " does not go on, and all of ", ranks, " wait in it");
       break;
@@ -193,7 +197,7 @@ StallBook::Report StallBook::End(double least_s) {
   for (const StuckWork& stuck : FindStuck(answers_, *topology_, least_s)) {
     const bool says_more = stuck.executing || stuck.why == StuckWork::kLink;
     if (!says_more && missing.count(stuck.set) != 0) continue;
-    stuck_sets.insert(stuck.set);
+    if (stuck.why != StuckWork::kDevice) stuck_sets.insert(stuck.set);
     TellStuck(stuck, &telling);
   }
   TellMissing(GroupMissing(least_s, stuck_sets), &telling);

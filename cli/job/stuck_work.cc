@@ -41,7 +41,7 @@ struct Facts {
 Facts::Facts(const PendingByHost& answers, int size) {
   for (const auto& [host, answer] : answers) {
     for (const v1::RankWork& work : answer.work()) {
-      if (work.rank() >= static_cast<uint32_t>(size)) continue;
+      if (work.rank() >= static_cast<uint32_t>(size) || work.on_device()) continue;
       const auto [at, is_new] = sets.try_emplace(static_cast<int>(work.set()));
       SetFacts& facts = at->second;
       facts.still_s = is_new ? work.still_s() : std::min(facts.still_s, work.still_s());
@@ -156,12 +156,36 @@ class Stop {
   std::vector<const v1::MessagesSeen*> awaited_;
 };
 
+// One for all whose devices work on the same.
+std::vector<StuckWork> StuckDevices(const PendingByHost& answers, int size, double least_s) {
+  std::map<std::pair<int, std::string>, StuckWork> found;
+  for (const auto& [host, answer] : answers) {
+    for (const v1::RankWork& work : answer.work()) {
+      if (!work.on_device() || work.still_s() < least_s) continue;
+      if (work.rank() >= static_cast<uint32_t>(size)) continue;
+      StuckWork& stuck = found[{static_cast<int>(work.set()), work.what()}];
+      stuck.why = StuckWork::kDevice;
+      stuck.set = static_cast<int>(work.set());
+      stuck.executing = true;
+      stuck.what = work.what();
+      stuck.still_s = std::max(stuck.still_s, work.still_s());
+      stuck.ranks.push_back(static_cast<int>(work.rank()));
+    }
+  }
+  std::vector<StuckWork> devices;
+  for (auto& [key, stuck] : found) {
+    std::sort(stuck.ranks.begin(), stuck.ranks.end());
+    devices.push_back(std::move(stuck));
+  }
+  return devices;
+}
+
 }  // namespace
 
 std::vector<StuckWork> FindStuck(const PendingByHost& answers, const Topology& topology,
                                  double least_s) {
   const Facts job(answers, topology.size());
-  std::vector<StuckWork> found;
+  std::vector<StuckWork> found = StuckDevices(answers, topology.size(), least_s);
   for (const auto& [set, facts] : job.sets) {
     if (facts.still_s < least_s || !MustGoOn(job, facts, least_s)) continue;
     found.push_back(Stop(job, set, facts).Explain(topology));

@@ -17,6 +17,7 @@ struct StuckWork {
     kStopped,  // `ranks` are held by the kernel
     kLink,     // what was sent between two hosts does not come
     kSilent,   // `ranks` neither wait nor get on
+    kDevice,   // the devices of `ranks` do not finish it
     kUnknown,  // all of `ranks` wait for one another
   } why = kUnknown;
   int set = 0;
@@ -30,7 +31,8 @@ struct StuckWork {
 // What the hosts have answered.
 using PendingByHost = std::map<int, v1::HostPending>;
 
-// The process sets in which nothing moves for at least `least_s`.
+// The process sets in which nothing moves for at least `least_s`, and what devices have worked on
+// for as long, whatever else moves.
 std::vector<StuckWork> FindStuck(const PendingByHost& answers, const Topology& topology,
                                  double least_s);
 

@@ -29,11 +29,15 @@ std::string LastOf(const RankActivity& activity) {
   return Printable(std::string_view(activity.last, strnlen(activity.last, sizeof(activity.last))));
 }
 
-// Empty: it has nothing under way in this process set.
-std::string Doing(const RankActivity& activity) {
+std::string SetOf(const RankActivity& activity) {
   const int set = activity.set.load(std::memory_order_relaxed);
-  const std::string where = set == 0 ? "" : absl::StrCat(" (process set ", set, ")");
-  const WorkSeen work = ReadWork(activity);
+  return set == 0 ? "" : absl::StrCat(" (process set ", set, ")");
+}
+
+// Empty: the rank has nothing under way in this process set.
+std::string DoingItself(const RankActivity& activity) {
+  const std::string where = SetOf(activity);
+  const WorkSeen work = ReadWork(activity.work);
   if (work.number != 0) return absl::StrCat("in ", Printable(work.text), where);
   const uint64_t pending = activity.pending.load(std::memory_order_relaxed);
   if (pending == 0) return "";  // it may listen for its host
@@ -45,6 +49,34 @@ std::string Doing(const RankActivity& activity) {
   }
   const bool waits = activity.state.load(std::memory_order_relaxed) == RankState::kWaiting;
   return absl::StrCat(waits ? "waiting in " : "in ", what, where);
+}
+
+// … nor has its device.
+std::string Doing(const RankActivity& activity) {
+  const std::string itself = DoingItself(activity);
+  const WorkSeen device = ReadWork(activity.device);
+  if (device.number == 0) return itself;
+  const std::string on_device = absl::StrCat("its device works on ", Printable(device.text));
+  return itself.empty() ? absl::StrCat(on_device, SetOf(activity))
+                        : absl::StrCat(itself, ", ", on_device);
+}
+
+RankProgress OfDevice(const WorkSeen& device) {
+  RankProgress progress;
+  progress.on_device = true;
+  progress.what = Printable(device.text);
+  progress.work = device.number;
+  return progress;
+}
+
+RankProgress OfRank(const RankActivity& activity) {
+  const WorkSeen work = ReadWork(activity.work);
+  RankProgress progress;
+  progress.what = work.number != 0 ? Printable(work.text) : LastOf(activity);
+  progress.work = work.number;
+  progress.moves = activity.moves.load(std::memory_order_relaxed);
+  progress.calls = activity.calls.load(std::memory_order_relaxed);
+  return progress;
 }
 
 }  // namespace
@@ -137,16 +169,14 @@ std::vector<RankProgress> EpochMemory::Progress() const {
   for (int rank = 0; rank < static_cast<int>(traces_.size()); ++rank) {
     for (int region = 0; region < kWatchedSets; ++region) {
       const RankActivity& activity = ActivityAt({page_, rank, region});
-      if (activity.pending.load(std::memory_order_relaxed) == 0) continue;
-      const WorkSeen work = ReadWork(activity);
-      RankProgress progress;
-      progress.local_rank = rank;
-      progress.set = activity.set.load(std::memory_order_relaxed);
-      progress.what = work.number != 0 ? Printable(work.text) : LastOf(activity);
-      progress.work = work.number;
-      progress.moves = activity.moves.load(std::memory_order_relaxed);
-      progress.calls = activity.calls.load(std::memory_order_relaxed);
-      ranks.push_back(std::move(progress));
+      const auto add = [&](RankProgress progress) {
+        progress.local_rank = rank;
+        progress.set = activity.set.load(std::memory_order_relaxed);
+        ranks.push_back(std::move(progress));
+      };
+      const WorkSeen device = ReadWork(activity.device);
+      if (device.number != 0) add(OfDevice(device));
+      if (activity.pending.load(std::memory_order_relaxed) != 0) add(OfRank(activity));
     }
   }
   return ranks;
@@ -183,9 +213,13 @@ bool EpochMemory::HasPending(int local_rank) const {
   return false;
 }
 
-bool EpochMemory::AnyPending() const {
-  for (size_t rank = 0; rank < traces_.size(); ++rank) {
-    if (HasPending(static_cast<int>(rank))) return true;
+bool EpochMemory::AnyUnderWay() const {
+  for (int rank = 0; rank < static_cast<int>(traces_.size()); ++rank) {
+    for (int region = 0; region < kWatchedSets; ++region) {
+      const RankActivity& activity = ActivityAt({page_, rank, region});
+      if (activity.pending.load(std::memory_order_relaxed) != 0) return true;
+      if (activity.device.number.load(std::memory_order_relaxed) != 0) return true;
+    }
   }
   return false;
 }

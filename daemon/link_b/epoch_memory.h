@@ -53,7 +53,9 @@ class EpochMemory {
   // Asks the ranks what they have pending; they answer within some milliseconds unless they are
   // busy or have nothing.
   uint32_t Ask();
-  bool AnyPending() const;
+  // Whether some rank, or its device, has something to do.
+  bool AnyUnderWay() const;
+  // Whether the rank itself has.
   bool HasPending(int local_rank) const;
   // Of all ranks that have something under way, in each process set.
   std::vector<RankProgress> Progress() const;

@@ -71,7 +71,7 @@ std::vector<RankProgress> PendingWatch::Progress() {
 
 void PendingWatch::LookForStalls() {
   loop_->At(Clock::now() + stalls_.period(), [this] { LookForStalls(); });
-  if (Watched() == nullptr || !Watched()->AnyPending()) {
+  if (Watched() == nullptr || !Watched()->AnyUnderWay()) {
     stalls_.Take({}, Clock::now());
     progress_.Take({}, Clock::now());
     return;
@@ -158,7 +158,8 @@ void PendingWatch::AddWork(v1::HostPending* host) {
     work.set_set(progress.set);
     work.set_what(progress.what);
     work.set_still_s(progress.still_s);
-    work.set_executes(progress.work != 0);
+    work.set_executes(progress.work != 0 && !progress.on_device);
+    work.set_on_device(progress.on_device);
   }
   const EpochMemory* memory = Watched();
   for (int rank = 0; memory != nullptr && rank < memory->local_size(); ++rank) {

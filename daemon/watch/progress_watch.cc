@@ -12,9 +12,9 @@ bool Same(const RankProgress& a, const RankProgress& b) {
 }  // namespace
 
 std::vector<RankProgress> ProgressWatch::Take(std::vector<RankProgress> ranks, TimePoint now) {
-  std::map<std::pair<int, int>, Seen> seen;
+  std::map<Key, Seen> seen;
   for (RankProgress& rank : ranks) {
-    const std::pair<int, int> key = {rank.local_rank, rank.set};
+    const Key key = {rank.local_rank, rank.set, rank.on_device};
     const auto known = seen_.find(key);
     const bool still = known != seen_.end() && Same(known->second.last, rank);
     const TimePoint since = still ? known->second.since : now;
@@ -27,11 +27,15 @@ std::vector<RankProgress> ProgressWatch::Take(std::vector<RankProgress> ranks, T
 
 std::vector<double> StillBySet(const std::vector<RankProgress>& ranks) {
   std::map<int, double> by_set;
+  std::vector<double> still_s;
   for (const RankProgress& rank : ranks) {
+    if (rank.on_device) {
+      still_s.push_back(rank.still_s);
+      continue;
+    }
     const auto [at, is_new] = by_set.try_emplace(rank.set, rank.still_s);
     if (!is_new) at->second = std::min(at->second, rank.still_s);
   }
-  std::vector<double> still_s;
   for (const auto& [set, seconds] : by_set) still_s.push_back(seconds);
   return still_s;
 }

@@ -6,20 +6,21 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "base/loop.h"
 
 namespace hvd {
 
-// A rank that has something under way in a process set.
+// A rank, or its device, that has something under way in a process set.
 struct RankProgress {
+  bool on_device = false;  // the rank has handed it over, and may do something else
   int local_rank = 0;
   int set = 0;
   std::string what;
   uint64_t work = 0;   // not 0: it executes what all have agreed on
-  uint64_t moves = 0;  // these grow as it gets on
+  uint64_t moves = 0;  // these grow as it gets on; a device shows none
   uint64_t calls = 0;
   double still_s = 0;  // filled in by the watch
 };
@@ -34,10 +35,13 @@ class ProgressWatch {
     RankProgress last;
     TimePoint since;
   };
-  std::map<std::pair<int, int>, Seen> seen_;  // by local rank and set
+  using Key = std::tuple<int, int, bool>;  // local rank, set, on its device
+
+  std::map<Key, Seen> seen_;
 };
 
-// How long each process set has stood still: since its last rank moved.
+// How long each process set has stood still: since its last rank moved. And each device for itself:
+// others may go on for long before they need what it works on.
 std::vector<double> StillBySet(const std::vector<RankProgress>& ranks);
 
 }  // namespace hvd

@@ -82,27 +82,27 @@ AbortCause CauseOf(const HostPage& page) {
   return {note.text, note.rank.load(std::memory_order_relaxed)};
 }
 
-void BeginWork(RankActivity* activity, uint64_t number, const char* text) {
+void BeginWork(NotedWork* work, uint64_t number, const char* text) {
   // After the end of the last work, which readers must see first.
   std::atomic_thread_fence(std::memory_order_release);
   uint64_t words[kWorkWords] = {};
   strncpy(reinterpret_cast<char*>(words), text, sizeof(words) - 1);
   for (size_t i = 0; i < kWorkWords; ++i) {
-    activity->at_work[i].store(words[i], std::memory_order_relaxed);
+    work->text[i].store(words[i], std::memory_order_relaxed);
   }
-  activity->work.store(number, std::memory_order_release);
+  work->number.store(number, std::memory_order_release);
 }
 
-WorkSeen ReadWork(const RankActivity& activity) {
+WorkSeen ReadWork(const NotedWork& work) {
   WorkSeen seen;
   uint64_t words[kWorkWords + 1] = {};  // ends within, whoever has written it
   for (int tries = 0; tries < 3 && seen.number == 0; ++tries) {
-    const uint64_t before = activity.work.load(std::memory_order_acquire);
+    const uint64_t before = work.number.load(std::memory_order_acquire);
     for (size_t i = 0; i < kWorkWords; ++i) {
-      words[i] = activity.at_work[i].load(std::memory_order_relaxed);
+      words[i] = work.text[i].load(std::memory_order_relaxed);
     }
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (activity.work.load(std::memory_order_relaxed) == before) seen.number = before;
+    if (work.number.load(std::memory_order_relaxed) == before) seen.number = before;
     if (before == 0) break;
   }
   if (seen.number != 0) seen.text = reinterpret_cast<const char*>(words);

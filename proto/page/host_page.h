@@ -34,6 +34,14 @@ inline constexpr size_t kWorkWords = 16;  // of 8 characters each
 
 enum class RankState : uint32_t { kOutside = 0, kIdle = 1, kWaiting = 2, kLeft = 3 };
 
+// What somebody works on, named so that a reader may look at any time: `number` is not 0 while
+// there is work, and differs from that of the work before. So a reader that finds the same number
+// before and after has read a whole name.
+struct NotedWork {
+  std::atomic<uint64_t> number{0};
+  std::atomic<uint64_t> text[kWorkWords] = {};  // "allreduce 'grad.3' and 11 more", nul-terminated
+};
+
 // What a rank is doing in a process set, for the verdict, and for hvdd, which finds out without the
 // rank's help whether it has come to a stop: it looks now and then whether work, moves and calls
 // are the same as before. So the rank needs no clock. Written by that rank alone; a torn read of
@@ -42,26 +50,25 @@ struct RankActivity {
   alignas(64) std::atomic<RankState> state{RankState::kOutside};
   std::atomic<int32_t> set{0};       // the process set's number, as users know it
   std::atomic<uint64_t> calls{0};    // collectives finished
-  std::atomic<uint64_t> pending{0};  // collectives submitted and not finished
+  std::atomic<uint64_t> pending{0};  // collectives submitted and not done
   std::atomic<uint64_t> moves{0};    // grows with each thing that comes to pass inside a collective
-  // Not 0 while the rank executes what all have agreed on, which at_work names: the number of its
-  // executions so far. So a reader that finds the same number before and after has read a whole
-  // name.
-  std::atomic<uint64_t> work{0};
   std::atomic<uint32_t> callers{0};  // threads of the program inside a call that waits
-  char last[84] = {};                // "allreduce 'grad.3'", nul-terminated
-  // "allreduce 'grad.3' and 11 more", likewise.
-  std::atomic<uint64_t> at_work[kWorkWords] = {};
+  // What the rank executes, of what all have agreed on; numbered by its executions.
+  NotedWork work;
+  // Of what it has launched on its device and what has not finished there the oldest, numbered by
+  // its launches. The rank itself may do something else meanwhile, or nothing.
+  NotedWork device;
+  char last[84] = {};  // "allreduce 'grad.3'", nul-terminated
 };
 
-// By the executor of the process set alone: it begins, or ends, to execute what `text` names.
-void BeginWork(RankActivity* activity, uint64_t number, const char* text);
-inline void EndWork(RankActivity* activity) { activity->work.store(0, std::memory_order_release); }
+// By the executor of the process set alone: what `text` names begins, or ends.
+void BeginWork(NotedWork* work, uint64_t number, const char* text);
+inline void EndWork(NotedWork* work) { work->number.store(0, std::memory_order_release); }
 struct WorkSeen {
   uint64_t number = 0;  // 0: none, or it has just begun or ended
   std::string text;
 };
-WorkSeen ReadWork(const RankActivity& activity);
+WorkSeen ReadWork(const NotedWork& work);
 
 // Why the epoch ends, in the words of one who ends it.
 struct AbortNote {

@@ -59,8 +59,9 @@ constexpr const char* kOperations[] = {
     "",        "ALLREDUCE",       "ALLGATHER",         "BROADCAST",
     "BARRIER", "SHUTDOWN",        "REDUCESCATTER",     "ALLTOALL",
     "JOIN",    "ADD_PROCESS_SET", "REMOVE_PROCESS_SET"};
-constexpr const char* kActivities[] = {"QUEUE", "HOST_REDUCE", "HOST_COPY", "NETWORK_REDUCE",
-                                       "NETWORK_COPY"};
+constexpr const char* kActivities[] = {"QUEUE",          "HOST_REDUCE",  "HOST_COPY",
+                                       "NETWORK_REDUCE", "NETWORK_COPY", "DEVICE_REDUCE",
+                                       "DEVICE_COPY"};
 
 }  // namespace
 

@@ -34,7 +34,9 @@ enum class TraceActivity : uint8_t {
   kHostCopy,        // likewise, without arithmetic
   kNetworkReduce,   // between hosts
   kNetworkCopy,
-  kLastActivity = kNetworkCopy,
+  kDeviceReduce,  // on the rank's device, which has it on a stream
+  kDeviceCopy,
+  kLastActivity = kDeviceCopy,
   kSetNumber = 253,  // of the process set whose tensor's name follows; none: 0
   kNameText = 254,   // 24 bytes of a tensor's name; more follow
   kNameEnd = 255,    // its last bytes, filled up with zeros

@@ -164,7 +164,8 @@ absl::Status Process::InitLocked(const StaticSets& sets) {
                             : EpochWorld::Alone({.max_pending = config->max_pending});
   if (!world.ok()) return world.status();
   if ((*world)->rank() == 0) SaySettings(*config);
-  auto engine = std::make_shared<Engine>(std::move(*world), *config, std::move(tuner));
+  auto engine = std::make_shared<Engine>(std::move(*world), *config,
+                                         EngineHelpers{.tuner = std::move(tuner)});
   BeginTimelineOf(*config, engine->world());
   sets_.Start(engine, *config);
   static_sets_added_ = false;

@@ -18,8 +18,7 @@ std::vector<int> RanksInJob(const EpochWorld& world) {
 
 }  // namespace
 
-Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
-               std::unique_ptr<Tuner> tuner)
+Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config, EngineHelpers helpers)
     : world_(std::move(world)),
       places_(world_->arenas(), RanksInJob(*world_)),
       notes_({world_->watch(), world_->members(), world_->rank(), world_->transport() != nullptr}),
@@ -30,10 +29,29 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
       departure_({&world_->board(), &pending_, &direct_, &board_, &pairs_,
                   world_->board().GlobalRank(world_->rank())}),
       intake_({world_.get(), &role_, &pending_, &direct_, &board_, &pairs_, &departure_, &notes_}),
-      batches_({&world_->collectives(), &places_, &notes_, world_->transport() != nullptr}, config,
-               std::move(tuner)),
-      executor_({world_.get(), &role_, &pending_, &direct_, &board_, &pairs_, &departure_, &intake_,
-                 &batches_, &notes_}),
+      device_(std::move(helpers.device)),
+      unfinished_([this] { WakeForDevice(); }),
+      batches_({.collectives = &world_->collectives(),
+                .device = device_.get(),
+                .unfinished = &unfinished_,
+                .places = &places_,
+                .notes = &notes_,
+                .several_hosts = world_->transport() != nullptr},
+               config, std::move(helpers.tuner)),
+      completer_({world_.get(), &role_, &pending_, &direct_, &pairs_, &departure_, &intake_}),
+      executor_({.world = world_.get(),
+                 .role = &role_,
+                 .pending = &pending_,
+                 .direct = &direct_,
+                 .board = &board_,
+                 .pairs = &pairs_,
+                 .departure = &departure_,
+                 .intake = &intake_,
+                 .batches = &batches_,
+                 .unfinished = &unfinished_,
+                 .completer = &completer_,
+                 .device = device_.get(),
+                 .notes = &notes_}),
       thread_(BeginWork()) {}
 
 // Before there is a second thread.
@@ -44,11 +62,12 @@ EngineThreadParts Engine::BeginWork() {
   direct_.set_stream_bytes(batches_.thresholds().host.stream_bytes);
   world_->waiter().set_on_question([this] { AnswerHvdd(); });
   notes_.SetState(RankState::kIdle);
-  return {world_.get(), &role_, &pending_, &pairs_, &batches_, &executor_};
+  return {world_.get(), &role_, &pending_, &pairs_, &unfinished_, &batches_, &executor_};
 }
 
 Engine::~Engine() {
   thread_.Stop();
+  device_ = nullptr;  // while there is somebody who hears it
   world_->waiter().set_on_question(nullptr);
   {
     const ExecutorRole::Lock lock(&role_);
@@ -229,7 +248,7 @@ void Engine::OfferRole(int others, bool free) {
     role_.NotifyAll();
   } else if (free && thread_.MustListen()) {
     thread_.ArmNow();
-  } else if (free && pending_.count() > 0) {
+  } else if (free && (pending_.count() > 0 || unfinished_.has_told())) {
     thread_.Arm();
   }
 }
@@ -248,7 +267,7 @@ bool Engine::Poll(Request* request) {
 }
 
 void Engine::Drain() {
-  if (pending_.count() == 0) return;
+  if (pending_.open() == 0) return;
   ExecutorRole::Lock lock(&role_);
   PendingRequests::Drain earlier;
   pending_.BeginDrain(&earlier);
@@ -306,6 +325,17 @@ void Engine::AwaitRole(ExecutorRole::Lock* lock) {
   world_->waiter().Ring();  // the engine thread may sleep as executor
   while (role_.taken()) role_.Await(lock);
   role_.RemoveWaiter();
+}
+
+// Like a submission: whoever executes looks, and if nobody does, the engine thread.
+void Engine::WakeForDevice() {
+  bool arm = false;
+  {
+    ExecutorRole::Lock lock(&role_);
+    arm = !role_.taken();
+  }
+  world_->waiter().Ring();
+  if (arm) thread_.ArmNow();
 }
 
 // Without memory there is no answer, and nothing is lost by it.

@@ -6,6 +6,10 @@
 // its log of batches, which every rank executes in the same order, fused (fusion.h). Sends and
 // receives concern two ranks and go a way of their own (pairs.h).
 //
+// A request is *done* when its waiters may go on, and has *finished* when the bytes are there. On
+// the CPU that is one moment. What a device executes (execution/device_work.h) is done when it is
+// on the device's stream; it finishes later, which Drain, a join and Shutdown wait for.
+//
 // This is the facade. Behind it: how requests come in (intake.h), how they go (direct/direct_way.h,
 // board_way.h, pairs.h), who executes (executor_role.h) and what that is (executor.h), how a rank
 // joins and leaves (departure.h).
@@ -23,13 +27,17 @@
 
 namespace hvd {
 
+// What an engine may have besides.
+struct EngineHelpers {
+  std::unique_ptr<Tuner> tuner = nullptr;        // searches for better settings meanwhile
+  std::unique_ptr<DeviceWork> device = nullptr;  // executes what does not lie in the host's memory
+};
+
 class Engine {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `tuner`: searches for better settings meanwhile; null: no.
-  Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
-         std::unique_ptr<Tuner> tuner = nullptr);
+  Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config, EngineHelpers helpers = {});
   // Stops the thread. Requests still pending have been completed by Shutdown.
   ~Engine();
 
@@ -50,10 +58,10 @@ class Engine {
   absl::Status RunUntil(Request* request, Clock::time_point end, bool* done);
   // Whether it is done; helps it along if nobody else does. Never blocks.
   bool Poll(Request* request);
-  // Waits until all that has been submitted before is done, whatever its status.
+  // Waits until all that has been submitted before has finished, whatever its status.
   void Drain();
-  // Leaves the epoch with all other ranks. Afterwards every request is done. OK also when the epoch
-  // is broken.
+  // Leaves the epoch with all other ranks. Afterwards every request has finished, or the device
+  // touches its memory no more. OK also when the epoch is broken.
   void Shutdown();
   // The same in two parts, for a rank that leaves several sets: it says so in all of them before it
   // waits for anybody in one. Any threads, each once or more: the first says it, and all of them
@@ -88,6 +96,8 @@ class Engine {
   // ends; all work ends.
   void AwaitRole(ExecutorRole::Lock* lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   void AnswerHvdd();
+  // Any thread: the end of a launched run has been told.
+  void WakeForDevice();
 
   const std::unique_ptr<EpochWorld> world_;
   const TensorPlaces places_;
@@ -99,7 +109,10 @@ class Engine {
   Pairs pairs_;
   Departure departure_;
   Intake intake_;
+  std::unique_ptr<DeviceWork> device_;  // null: none
+  Unfinished unfinished_;
   BatchExecutor batches_;
+  Completer completer_;
   Executor executor_;
   Mutex finish_mutex_;  // held during FinishLeave; not under the engine's lock
   bool has_left_ ABSL_GUARDED_BY(finish_mutex_) = false;

@@ -50,8 +50,8 @@ bool EngineThread::MoreComes(Coming* coming) {
   const uint64_t submissions = parts_.pending->submissions();
   const uint64_t fresh = submissions - std::exchange(coming->seen, submissions);
   const bool more = coming->windows == 0 ? parts_.pending->count() > 1 : fresh > 0;
-  const bool urgent =
-      MustListen() || parts_.pairs->active() || parts_.world->board().open_bytes() > kSmallBatch;
+  const bool urgent = MustListen() || parts_.pairs->active() || parts_.unfinished->has_told() ||
+                      parts_.world->board().open_bytes() > kSmallBatch;
   if (!more || urgent || coming->windows == kMostWindows) {
     coming->windows = 0;
     return false;
@@ -69,7 +69,7 @@ void EngineThread::Body() {
   ExecutorRole::Lock lock(&role);
   while (!role.stopping()) {
     const bool listens = MustListen() && parts_.pending->broken().ok();
-    const bool work = parts_.pending->count() > 0 || listens;
+    const bool work = HasWork() || listens;
     if (role.taken() || role.waiting() > 0 || !work || MoreComes(&coming)) {
       lock.Unlock();
       role.timer().Wait();
@@ -80,8 +80,7 @@ void EngineThread::Body() {
       const ExecutorRole::Term term(&role, &lock);
       waiter.set_beside(true);
       parts_.executor->Until([this] {
-        return parts_.role->waiting() > 0 ||
-               (parts_.pending->count() == 0 && parts_.world->leader() == nullptr);
+        return parts_.role->waiting() > 0 || (!HasWork() && parts_.world->leader() == nullptr);
       });
       waiter.set_beside(false);
     }

@@ -13,6 +13,7 @@ struct EngineThreadParts {
   ExecutorRole* role = nullptr;
   PendingRequests* pending = nullptr;
   Pairs* pairs = nullptr;
+  Unfinished* unfinished = nullptr;
   BatchExecutor* batches = nullptr;
   Executor* executor = nullptr;
 };
@@ -30,6 +31,8 @@ class EngineThread {
   // is full, and for sends and receives, which have nothing to go with.
   void Arm();
   void ArmNow() { parts_.role->timer().ArmNow(); }
+  // While a device works on the rest, there is nothing to do: it wakes this thread (ArmNow).
+  bool HasWork() const { return parts_.pending->count() > 0 || parts_.unfinished->has_told(); }
   // Whether it executes though nothing is pending here: other hosts' ranks may ask.
   bool MustListen() const { return parts_.world->leader() != nullptr && !parts_.role->stopping(); }
 

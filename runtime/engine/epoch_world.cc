@@ -249,11 +249,12 @@ absl::Status EpochWorld::BuildCollectives() {
   mine.set.store(set_.id, std::memory_order_relaxed);
   mine.pending.store(1, std::memory_order_relaxed);
   mine.callers.store(1, std::memory_order_relaxed);
-  BeginWork(&mine, mine.calls.load() + 1, job_ == nullptr ? "hvd_init" : "hvd_add_process_set");
+  BeginWork(&mine.work, mine.calls.load() + 1,
+            job_ == nullptr ? "hvd_init" : "hvd_add_process_set");
   waiter_->set_moves(&mine.moves);
   absl::Status made = MakeCollectives();
   if (!made.ok()) return made;
-  EndWork(&mine);
+  EndWork(&mine.work);
   mine.pending.store(0, std::memory_order_relaxed);
   mine.callers.store(0, std::memory_order_relaxed);
   return made;

@@ -4,6 +4,8 @@
 #include <exception>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace hvd {
 namespace {
 
@@ -14,6 +16,11 @@ constexpr auto kParcelTime = std::chrono::seconds(2);
 // How long a leader waits at the end for the others' byes; they are on the way when nothing is
 // wrong. One that comes later is nobody's: FrameChannel's generations.
 constexpr auto kByeTime = std::chrono::seconds(2);
+
+absl::Status DeviceFailed(const Unfinished::Ended& ended, int rank) {
+  return absl::InternalError(absl::StrCat(ended.run.what, " failed on the device of rank ", rank,
+                                          ": ", ended.status.message()));
+}
 
 }  // namespace
 
@@ -66,9 +73,9 @@ absl::Status Executor::AwaitWork(absl::FunctionRef<bool()> stop) {
   const bool alone = parts_.world->transport() == nullptr;  // then nothing moves in the background
   return WaitForOthers([&] {
     kExecutor.AssertHeld();
-    return parts_.direct->IsReady() || stop() || parts_.board->IsReady() ||
+    return parts_.direct->IsReady() || stop() || (parts_.board->IsReady() && !MustRest()) ||
            (alone && parts_.pairs->active() && MovePairs()) || parts_.pairs->has_ended() ||
-           parts_.role->stopping();
+           parts_.unfinished->has_told() || parts_.role->stopping();
   });
 }
 
@@ -98,6 +105,7 @@ bool Executor::Step() {
   if (StepDirect()) return true;
   if (parts_.pairs->active() && StepPairs()) return true;
   if (parts_.world->leader() != nullptr && StepAgreement()) return true;
+  if (parts_.unfinished->has_told() && StepDevice()) return true;
   return StepBoard();
 }
 
@@ -114,7 +122,7 @@ bool Executor::StepDirect() {
       return true;
     case DirectWay::Outcome::Kind::kFinished: {
       Request* request = outcome.name->pending;
-      Complete({&request, 1}, true);
+      parts_.completer->Complete({&request, 1}, Completer::Over::kLastWork);
       return true;
     }
     case DirectWay::Outcome::Kind::kFellBack:
@@ -153,7 +161,7 @@ bool Executor::StepPairs() {
   const bool moved = MovePairs();
   const std::vector<Request*> ended = parts_.pairs->TakeEnded();
   for (const Request* request : ended) parts_.notes->RanPair(*request);
-  if (!ended.empty()) Complete(ended);
+  if (!ended.empty()) parts_.completer->Complete(ended);
   return moved || !ended.empty();
 }
 
@@ -180,7 +188,25 @@ bool Executor::StepAgreement() {
   return *moved;
 }
 
+// What has finished on the device: whoever drains may go on, and what waited for it is done now.
+bool Executor::StepDevice() {
+  const std::vector<Unfinished::Ended> ended = parts_.unfinished->TakeEnded();
+  for (const Unfinished::Ended& one : ended) {
+    if (!one.status.ok()) {
+      EndEpoch(DeviceFailed(one, parts_.world->GlobalRank(parts_.world->rank())));
+      return true;
+    }
+    parts_.notes->Finished(one.run, one.end_ns);
+  }
+  const Unfinished::Oldest oldest = parts_.unfinished->oldest();
+  parts_.notes->SetDeviceWork(oldest.number, oldest.run);
+  parts_.completer->NoteFinished(ended);
+  if (rest_.any() && !MustRest()) DoRest();
+  return !ended.empty();
+}
+
 bool Executor::StepBoard() {
+  if (MustRest()) return false;
   AgreedBatch batch;
   bool closed = false;
   batch.entries = parts_.board->Next(&closed);
@@ -212,69 +238,41 @@ bool Executor::FindRequests(AgreedBatch* batch) {
 }
 
 void Executor::ExecuteBatch(const AgreedBatch& batch) {
-  std::vector<Request*> finished;
-  const absl::Status executed = parts_.batches->Execute(batch, &finished);
-  if (!executed.ok()) return EndEpoch(executed);
+  ExecutedBatch executed;
+  const absl::Status status = parts_.batches->Execute(batch, &executed);
+  if (!status.ok()) return EndEpoch(status);
   parts_.board->Advance();
-  Complete(finished);
-  const absl::StatusOr<bool> tuned = parts_.batches->Tune(batch);
-  if (!tuned.ok()) return EndEpoch(tuned.status());
-  if (*tuned) {
-    parts_.world->SetThresholds(parts_.batches->thresholds());
-    parts_.direct->set_stream_bytes(parts_.batches->thresholds().host.stream_bytes);
+  rest_.tunes = parts_.batches->EndsSample(batch);
+  rest_.is_end = std::any_of(batch.entries.begin(), batch.entries.end(), [](const LogEntry& entry) {
+    return entry.signature.kind == RequestKind::kLeave;
+  });
+  if (!executed.launched.empty())
+    parts_.completer->Complete(executed.launched, Completer::Over::kLaunched);
+  std::vector<Request*>& finished = executed.finished;
+  if (parts_.unfinished->count() > 0) {
+    const auto departs =
+        std::stable_partition(finished.begin(), finished.end(), [](const Request* request) {
+          return request->signature.kind != RequestKind::kJoin &&
+                 request->signature.kind != RequestKind::kLeave;
+        });
+    rest_.requests.assign(departs, finished.end());
+    finished.erase(departs, finished.end());
   }
-  const bool is_end = std::any_of(
-      batch.entries.begin(), batch.entries.end(),
-      [](const LogEntry& entry) { return entry.signature.kind == RequestKind::kLeave; });
-  if (is_end) EndAll();
+  if (executed.launched.empty() || !finished.empty()) parts_.completer->Complete(finished);
+  if (rest_.any() && !MustRest()) DoRest();
 }
 
-// After this the submitters may free their requests. Only those who wait for the role need a
-// wake-up; the one who runs this as waiter sees `done` itself.
-void Executor::Complete(absl::Span<Request* const> requests, bool last_work) {
-  bool notify = false, marks = false, tells = false;
-  {
-    ExecutorRole::Lock lock(parts_.role);
-    marks = parts_.pending->has_deferred();
-    for (Request* request : requests) {
-      if (last_work) parts_.role->EndWith(request);
-      parts_.intake->Complete(request);
-    }
-    if (marks) parts_.intake->SubmitDeferred();
-    notify = parts_.role->waiting() > 0;
-    tells = parts_.pending->has_ended();
-  }
-  if (marks) parts_.world->waiter().Ring();
-  if (notify) parts_.role->NotifyAll();
-  if (tells) TellEnded();
+void Executor::DoRest() {
+  const Rest rest = std::exchange(rest_, {});
+  if (!rest.requests.empty()) parts_.completer->Complete(rest.requests);
+  if (rest.tunes) Tune();
+  if (rest.is_end) EndAll();
 }
 
-void Executor::TellEnded() {
-  Request* oldest = nullptr;
-  {
-    ExecutorRole::Lock lock(parts_.role);
-    oldest = parts_.pending->TakeEnded();
-  }
-  if (oldest == nullptr) return;
-  while (oldest != nullptr) {
-    Request* const next = oldest->next_ended;  // it may be gone when its observer has been told
-    oldest->observer->OnDone(oldest);
-    oldest = next;
-  }
-  ExecutorRole::Lock lock(parts_.role);
-  parts_.pending->HasTold();
-  if (!parts_.pending->is_telling() && parts_.departure->leave_begun()) parts_.role->NotifyAll();
-}
-
-void Executor::CompleteAll(const absl::Status& status) {
-  {
-    ExecutorRole::Lock lock(parts_.role);
-    parts_.pending->EndAll(status, parts_.pairs->TakeAll());
-    parts_.direct->ForgetMarked();
-  }
-  parts_.role->NotifyAll();
-  TellEnded();
-  parts_.direct->ForgetWatched();
+void Executor::Tune() {
+  if (const absl::Status tuned = parts_.batches->Tune(); !tuned.ok()) return EndEpoch(tuned);
+  parts_.world->SetThresholds(parts_.batches->thresholds());
+  parts_.direct->set_stream_bytes(parts_.batches->thresholds().host.stream_bytes);
 }
 
 // All ranks have left: what has not been asked for by all of them never will be.
@@ -286,7 +284,7 @@ void Executor::EndAll() {
   while (StepDirect()) {
   }
   FinishParcels();
-  CompleteAll(absl::AbortedError(kHasLeft));
+  parts_.completer->CompleteAll(absl::AbortedError(kHasLeft));
 }
 
 void Executor::EndEverything() {
@@ -301,14 +299,24 @@ void Executor::EndEpoch(const absl::Status& why) {
 
 // The executor found the epoch broken: a leader tells the other hosts, and everything pending ends.
 // In this order: what is on its way between hosts is read from the users' memory, and written
-// there, as long as the transport goes on; who hears of the end may free it.
+// there, as long as the transport goes on, and so it is with the device; who hears of the end may
+// free it.
 void Executor::Break(const absl::Status& status) {
   EpochWorld& world = *parts_.world;
   const HostPage& page = *world.page();
   const bool aborted = page.aborted.load(std::memory_order_acquire) != 0;
   if (aborted && world.leader() != nullptr) world.leader()->SpreadAbort(CauseOf(page));
   if (aborted) world.LetGo();
-  CompleteAll(status);
+  AbortDevice(status);
+  parts_.completer->CompleteAll(status);
+}
+
+void Executor::AbortDevice(const absl::Status& status) {
+  rest_ = {};  // what it has of requests is pending still
+  if (parts_.device == nullptr || std::exchange(device_aborted_, true)) return;
+  const absl::Status cause = parts_.world->waiter().Check();
+  parts_.device->Abort(cause.ok() ? status : cause);
+  parts_.unfinished->Clear();
 }
 
 void Executor::SayBye() {

@@ -1,5 +1,5 @@
-// The executor's work: looks for something that can be done now, does it, completes what is over,
-// and waits for the others when there is nothing.
+// The executor's work: looks for something that can be done now, does it, has what is over
+// completed, and waits for the others when there is nothing.
 //
 // Threads: whoever has the role, but for what the annotations say.
 #pragma once
@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "runtime/collective/message/run.h"
+#include "runtime/engine/completer.h"
 #include "runtime/engine/execution/batch_executor.h"
 #include "runtime/engine/intake.h"
 
@@ -27,6 +28,9 @@ struct ExecutorParts {
   Departure* departure = nullptr;
   Intake* intake = nullptr;
   BatchExecutor* batches = nullptr;
+  Unfinished* unfinished = nullptr;
+  Completer* completer = nullptr;
+  DeviceWork* device = nullptr;  // null: there is none
   WorkNotes* notes = nullptr;
 };
 
@@ -72,20 +76,35 @@ class Executor {
   bool StepPairs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   bool StepAgreement() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   bool StepBoard() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  bool StepDevice() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   bool FindRequests(AgreedBatch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void ExecuteBatch(const AgreedBatch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // What a batch leaves to be done when all that this rank has launched until now has finished.
+  // The next batch comes after it.
+  struct Rest {
+    std::vector<Request*> requests;  // a join, or a leave: executed, but not done yet
+    bool tunes = false;              // a sample of the search is over
+    bool is_end = false;             // all ranks have left
+
+    bool any() const { return !requests.empty() || tunes || is_end; }
+  };
+  // Whether the next batch would have to wait.
+  bool MustRest() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
+    return rest_.any() && parts_.unfinished->count() > 0;
+  }
+  void DoRest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  void Tune() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   bool MovePairs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void FinishParcels() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void FallBack(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  // `last_work`: there is nothing left to do for the one who has the role for one of these.
-  void Complete(absl::Span<Request* const> requests, bool last_work = false)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  void CompleteAll(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  void TellEnded();
   void EndAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void Break(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 
+  void AbortDevice(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+
   const ExecutorParts parts_;
+  Rest rest_ ABSL_GUARDED_BY(kExecutor);
+  bool device_aborted_ ABSL_GUARDED_BY(kExecutor) = false;
 };
 
 }  // namespace hvd

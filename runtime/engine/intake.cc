@@ -201,6 +201,20 @@ void Intake::Complete(Request* request) {
   parts_.pending->End(request);
 }
 
+void Intake::CompleteLaunched(Request* request) {
+  parts_.departure->Ended(*request);
+  parts_.pending->Launched(request);
+  parts_.notes->Done(parts_.pending->count(), parts_.role->waiting());
+  parts_.pending->End(request);
+}
+
+void Intake::NoteFinished(const LaunchedRun& run) {
+  for (const LaunchedTensor& tensor : run.tensors) {
+    parts_.pending->Finished(tensor.sequence);
+    parts_.notes->CountCall();
+  }
+}
+
 void Intake::SubmitDeferred() {
   while (Request* request = parts_.pending->TakeDeferred()) {
     try {

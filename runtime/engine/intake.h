@@ -46,8 +46,13 @@ class Intake {
   absl::Status SubmitGroup(absl::Span<const std::unique_ptr<Request>> requests)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
-  // Its status is set: it is over, and what waited for its turn may be marked (SubmitDeferred).
+  // Its status is set: it is done and has finished. What waited for its turn may be marked
+  // (SubmitDeferred).
   void Complete(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  // The same, but a device has it: it finishes later.
+  void CompleteLaunched(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  // Those of a run have.
+  void NoteFinished(const LaunchedRun& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   // Unnamed requests whose turn has become free, in their order.
   void SubmitDeferred() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   // Not all ranks can go directly: this one asks the board like them, where there is room for what

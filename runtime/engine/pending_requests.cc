@@ -27,7 +27,8 @@ void PendingRequests::EndAll(const absl::Status& why, const std::vector<Request*
   for (Request* request : deferred_) end(request);
   deferred_.clear();
   for (Request* request : others) end(request);
-  count_.store(0);
+  launched_.store(0, std::memory_order_relaxed);
+  count_.store(0, std::memory_order_release);
   for (Drain* drain : drains_) drain->left_ = 0;
 }
 
@@ -46,7 +47,7 @@ Request* PendingRequests::TakeEnded() {
 
 void PendingRequests::BeginDrain(Drain* drain) {
   drain->last_ = submissions_;
-  drain->left_ = count();
+  drain->left_ = open();
   drains_.push_back(drain);
 }
 

@@ -1,7 +1,9 @@
 // What this rank has submitted and has not seen done: names, those whose turn is taken, who waits
-// for how many, whose observers are still to be told, and the error that ended all of it.
+// for how many, whose observers are still to be told, and the error that ended all of it. Of those
+// that are done, but that a device has not finished, it has the count: whoever drains waits for
+// them too.
 //
-// Under the engine's lock, but for the count.
+// Under the engine's lock, but for the counts.
 #pragma once
 
 #include <atomic>
@@ -18,7 +20,7 @@ namespace hvd {
 
 class PendingRequests {
  public:
-  // Somebody waits until all that is pending now is over.
+  // Somebody waits until all that has been submitted until now has finished.
   class Drain {
    public:
     bool over() const { return left_.load(std::memory_order_acquire) <= 0; }  // any thread
@@ -32,8 +34,10 @@ class PendingRequests {
   Names& names() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return names_; }
   // The first error; sticks. Until then OK.
   const absl::Status& broken() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return broken_; }
-  // Any thread.
-  int count() const { return count_.load(std::memory_order_relaxed); }
+  // Any thread: those that are not done.
+  int count() const { return count_.load(std::memory_order_acquire); }
+  // Any thread: those that have not finished.
+  int open() const { return count() + launched_.load(std::memory_order_relaxed); }
   uint64_t submissions() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return submissions_; }
 
   // The number of one that is submitted now, the first being 1.
@@ -52,11 +56,21 @@ class PendingRequests {
   // The oldest whose turn is free, which is pending then; null: there is none.
   Request* TakeDeferred() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
-  // It is over: no more pending.
+  // It has finished: no more pending.
   void Remove(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
     if (request->local != nullptr) request->local->pending = nullptr;
     AddCount(-1);
-    for (Drain* drain : drains_) drain->left_ -= request->sequence <= drain->last_ ? 1 : 0;
+    CountDown(request->sequence);
+  }
+  // A device has it: no more pending, but whoever drains waits on. Then Finished, once.
+  void Launched(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    if (request->local != nullptr) request->local->pending = nullptr;
+    launched_.store(launched_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    AddCount(-1);  // the last: who sees it sees the other
+  }
+  void Finished(uint64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    launched_.store(launched_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    CountDown(sequence);
   }
   // The end of every request that was submitted, with its status set. Then TakeEnded: whoever waits
   // may free it, but for those whose observers are still to be told.
@@ -91,12 +105,15 @@ class PendingRequests {
 
  private:
   void AddCount(int more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
-    count_.store(count() + more, std::memory_order_relaxed);
+    count_.store(count() + more, std::memory_order_release);
+  }
+  void CountDown(uint64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    for (Drain* drain : drains_) drain->left_ -= sequence <= drain->last_ ? 1 : 0;
   }
 
   Names names_ ABSL_GUARDED_BY(kEngineLock);
   absl::Status broken_ ABSL_GUARDED_BY(kEngineLock);
-  std::atomic<int> count_{0};  // written under the lock
+  std::atomic<int> count_{0}, launched_{0};  // written under the lock
   uint64_t submissions_ ABSL_GUARDED_BY(kEngineLock) = 0;
   std::deque<Request*> deferred_
       ABSL_GUARDED_BY(kEngineLock);  // whose turn is taken, and later ones

@@ -52,6 +52,19 @@ void AppendAbsent(ReducePart part, int group_count, std::vector<ReducePart>* par
   for (int more = 1; more < group_count; ++more) parts->push_back(part);
 }
 
+// This rank's.
+void AppendRequests(const AgreedBatch& batch, const std::vector<size_t>& run,
+                    std::vector<Request*>* requests) {
+  for (const size_t i : run) {
+    if (batch.requests[i] != nullptr) requests->push_back(batch.requests[i]);
+  }
+}
+
+// What ranks have asked for differently runs nowhere.
+bool IsOnDevice(const LogEntry& entry) {
+  return entry.error.empty() && entry.signature.device_type != HVD_CPU;
+}
+
 }  // namespace
 
 BatchExecutor::BatchExecutor(const BatchParts& parts, const EngineConfig& config,
@@ -63,28 +76,80 @@ BatchExecutor::BatchExecutor(const BatchParts& parts, const EngineConfig& config
       batch_wait_us_(config.batch_wait_us),
       fusion_threshold_(config.fusion_threshold) {}
 
-absl::Status BatchExecutor::Execute(const AgreedBatch& batch, std::vector<Request*>* finished) {
+absl::Status BatchExecutor::Execute(const AgreedBatch& batch, ExecutedBatch* executed) {
   const int64_t batch_ns = Timeline::Now();
   const FusionRules rules = {static_cast<size_t>(tuned_.fusion_threshold),
                              tuned_.disable_group_fusion, parts_.several_hosts};
   for (const Run& run : PlanFusion(batch.entries, rules)) {
-    const WorkNotes::RunTimes times = {batch_ns, finished->empty() ? batch_ns : Timeline::Now()};
-    const size_t before = finished->size();
-    Request* const first = batch.requests[run[0]];
-    parts_.notes->set_at_work(first != nullptr ? first->local->name : nullptr);
-    parts_.notes->BeginRun(batch.entries[run[0]].signature.kind, first, run.size());
-    absl::Status status = ExecuteRun(batch, run);
+    const bool first = executed->finished.empty() && executed->launched.empty();
+    const Turn turn = {batch, run, {batch_ns, first ? batch_ns : Timeline::Now()}};
+    Request* const request = batch.requests[run[0]];
+    parts_.notes->set_at_work(request != nullptr ? request->local->name : nullptr);
+    parts_.notes->BeginRun(batch.entries[run[0]].signature.kind, request, run.size());
+    const absl::Status status =
+        IsOnDevice(batch.entries[run[0]]) ? RunOnDevice(turn, executed) : RunHere(turn, executed);
     parts_.notes->set_at_work(nullptr);
-    if (!status.ok() && !IsRefusal(status)) return status;
+    if (!status.ok()) return status;
     parts_.notes->EndRun();
-    for (const size_t i : run) {
-      if (batch.requests[i] == nullptr) continue;
-      if (!status.ok()) batch.requests[i]->status = status;
-      finished->push_back(batch.requests[i]);
-    }
-    parts_.notes->Ran(times, absl::MakeSpan(*finished).subspan(before),
-                      static_cast<uint64_t>(tuned_.fusion_threshold));
   }
+  return absl::OkStatus();
+}
+
+absl::Status BatchExecutor::RunHere(const Turn& turn, ExecutedBatch* executed) {
+  const absl::Status status = ExecuteRun(turn.batch, turn.run);
+  if (!status.ok() && !IsRefusal(status)) return status;
+  const size_t before = executed->finished.size();
+  AppendRequests(turn.batch, turn.run, &executed->finished);
+  End(turn, absl::MakeSpan(executed->finished).subspan(before), status);
+  return absl::OkStatus();
+}
+
+// These are over, here.
+void BatchExecutor::End(const Turn& turn, absl::Span<Request* const> requests,
+                        const absl::Status& status) {
+  for (Request* request : requests) {
+    if (!status.ok()) request->status = status;
+  }
+  parts_.notes->Ran(turn.times, requests, static_cast<uint64_t>(tuned_.fusion_threshold));
+}
+
+absl::Status BatchExecutor::RunOnDevice(const Turn& turn, ExecutedBatch* executed) {
+  std::vector<Request*> mine;
+  AppendRequests(turn.batch, turn.run, &mine);
+  const absl::Status status = Launch(
+      turn,
+      parts_.notes->Launches(turn.times, mine, static_cast<uint64_t>(tuned_.fusion_threshold)));
+  if (!status.ok() && !IsRefusal(status)) return status;
+  std::vector<Request*>& over = status.ok() ? executed->launched : executed->finished;
+  over.insert(over.end(), mine.begin(), mine.end());
+  if (!status.ok()) End(turn, mine, status);
+  return absl::OkStatus();
+}
+
+// Its end may be told before Launch is back: so it is known before.
+absl::Status BatchExecutor::Launch(const Turn& turn, LaunchedRun told) {
+  if (parts_.device == nullptr) {
+    return absl::InternalError(told.what + " lies on a device, and this process uses none");
+  }
+  DeviceRun launch;
+  for (const size_t i : turn.run) {
+    launch.entries.push_back(&turn.batch.entries[i]);
+    launch.requests.push_back(turn.batch.requests[i]);
+  }
+  Unfinished* const unfinished = parts_.unfinished;
+  const Unfinished::Number number = unfinished->Add(told);
+  const absl::Status status = parts_.device->Launch(
+      launch, [unfinished, number](const absl::Status& ended) { unfinished->Tell(number, ended); });
+  if (!status.ok()) {
+    unfinished->Remove(number);
+    return IsRefusal(status)
+               ? status
+               : absl::InternalError(
+                     told.what + " cannot be put on the device: " + std::string(status.message()));
+  }
+  parts_.notes->Launched(told);
+  const Unfinished::Oldest oldest = unfinished->oldest();
+  parts_.notes->SetDeviceWork(oldest.number, oldest.run);
   return absl::OkStatus();
 }
 
@@ -138,13 +203,16 @@ absl::Status BatchExecutor::ExecuteFused(const AgreedBatch& batch, const Run& ru
 }
 
 // Every rank counts the same batches, so all are here together when a sample is over.
-absl::StatusOr<bool> BatchExecutor::Tune(const AgreedBatch& batch) {
+bool BatchExecutor::EndsSample(const AgreedBatch& batch) {
   if (tuner_ == nullptr) return false;
   int64_t bytes = 0;
   for (const LogEntry& entry : batch.entries) {
     bytes += static_cast<int64_t>(TensorBytes(entry.signature));
   }
-  if (!tuner_->CountBatch(bytes)) return false;
+  return tuner_->CountBatch(bytes);
+}
+
+absl::Status BatchExecutor::Tune() {
   TuneDecision decision = tuner_->Decide();
   absl::Status told = parts_.collectives->Broadcast({&decision, &decision, sizeof(decision), 0});
   if (!told.ok()) return told;
@@ -152,7 +220,7 @@ absl::StatusOr<bool> BatchExecutor::Tune(const AgreedBatch& batch) {
   batch_wait_us_.store(tuned_.batch_wait_us, std::memory_order_relaxed);
   fusion_threshold_.store(tuned_.fusion_threshold, std::memory_order_relaxed);
   if (!goes_on) tuner_ = nullptr;
-  return true;
+  return absl::OkStatus();
 }
 
 }  // namespace hvd

@@ -1,5 +1,5 @@
-// Runs agreed batches, fused, on the collectives; owns what that needs: the memory of a joined
-// rank, the settings that a search may change, and the search.
+// Runs agreed batches, fused, on the collectives or on the rank's device; owns what that needs: the
+// memory of a joined rank, the settings that a search may change, and the search.
 //
 // Threads: the executor's, but for what submitters read of the settings.
 #pragma once
@@ -11,6 +11,8 @@
 
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/agreement/board/log_entry.h"
+#include "runtime/engine/execution/device_work.h"
+#include "runtime/engine/execution/unfinished.h"
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/engine/request/tensor_places.h"
 #include "runtime/engine/tuning/config.h"
@@ -25,9 +27,17 @@ struct AgreedBatch {
   std::vector<Request*> requests;  // by entry; null: this rank has joined and has not asked for it
 };
 
+// What a batch came to: this rank's requests of it that are over, in order, with their status.
+struct ExecutedBatch {
+  std::vector<Request*> finished;  // the bytes are there, or the request has failed
+  std::vector<Request*> launched;  // done: they are on the device's stream (Unfinished)
+};
+
 // All borrowed.
 struct BatchParts {
   Collectives* collectives = nullptr;
+  DeviceWork* device = nullptr;  // null: this process has none
+  Unfinished* unfinished = nullptr;
   const TensorPlaces* places = nullptr;
   WorkNotes* notes = nullptr;
   bool several_hosts = false;
@@ -38,13 +48,15 @@ class BatchExecutor {
   // `tuner`: searches for better settings meanwhile; null: no.
   BatchExecutor(const BatchParts& parts, const EngineConfig& config, std::unique_ptr<Tuner> tuner);
 
-  // Blocks until this rank has done its part of all. Requests that are over go to `finished`, in
-  // order, with their status. An error ends the epoch: the ranks have lost one another.
-  absl::Status Execute(const AgreedBatch& batch, std::vector<Request*>* finished)
+  // Blocks until this rank has done its part of all, or has put it on the device's stream. An error
+  // ends the epoch: the ranks have lost one another.
+  absl::Status Execute(const AgreedBatch& batch, ExecutedBatch* executed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  // Behind each batch, on all ranks alike: where a sample of the search ends, all change their
-  // settings. True: they have changed.
-  absl::StatusOr<bool> Tune(const AgreedBatch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // Behind each batch, on all ranks alike: whether a sample of the search ends with it.
+  bool EndsSample(const AgreedBatch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // Then, before the next batch and when all that was launched has finished (what has not would be
+  // measured as if it took no time): all ranks change their settings.
+  absl::Status Tune() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 
   // As it was read; what a search changes of it is not in it.
   const EngineConfig& config() const { return config_; }
@@ -59,6 +71,18 @@ class BatchExecutor {
 
  private:
   using Run = std::vector<size_t>;  // indices into the batch
+  struct Turn {
+    const AgreedBatch& batch;
+    const Run& run;
+    WorkNotes::RunTimes times;
+  };
+  absl::Status RunHere(const Turn& turn, ExecutedBatch* executed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  absl::Status RunOnDevice(const Turn& turn, ExecutedBatch* executed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  void End(const Turn& turn, absl::Span<Request* const> requests, const absl::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  absl::Status Launch(const Turn& turn, LaunchedRun told) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   absl::Status ExecuteRun(const AgreedBatch& batch, const Run& run)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   absl::Status ExecuteFused(const AgreedBatch& batch, const Run& run)

@@ -19,7 +19,8 @@ bool MayFuse(const LogEntry& entry, const FusionRules& rules) {
 }
 
 bool RunTogether(const LogEntry& a, const LogEntry& b, const FusionRules& rules) {
-  return a.signature.dtype == b.signature.dtype && a.signature.op == b.signature.op &&
+  return a.signature.device_type == b.signature.device_type &&
+         a.signature.dtype == b.signature.dtype && a.signature.op == b.signature.op &&
          a.signature.prescale == b.signature.prescale &&
          a.signature.postscale == b.signature.postscale &&
          a.signature.compression == b.signature.compression && a.contributors == b.contributors &&

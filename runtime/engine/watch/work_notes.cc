@@ -8,10 +8,25 @@
 namespace hvd {
 namespace {
 
+bool Sums(RequestKind kind) {
+  return kind == RequestKind::kAllreduce || kind == RequestKind::kReduceScatter;
+}
+
 TraceActivity WorkOf(RequestKind kind, bool several_hosts) {
-  const bool sums = kind == RequestKind::kAllreduce || kind == RequestKind::kReduceScatter;
+  const bool sums = Sums(kind);
   if (several_hosts) return sums ? TraceActivity::kNetworkReduce : TraceActivity::kNetworkCopy;
   return sums ? TraceActivity::kHostReduce : TraceActivity::kHostCopy;
+}
+
+TraceActivity OnDevice(RequestKind kind) {
+  return Sums(kind) ? TraceActivity::kDeviceReduce : TraceActivity::kDeviceCopy;
+}
+
+// Of one that goes by the board: behind the few of those that go directly, which are counted by
+// themselves.
+TracedTensor TracedOf(const Request& request) {
+  return {DirectTicket::kMostNumber + request.local->board.number, PlainName(*request.local->name),
+          InputBytes(request)};
 }
 
 bool IsNamed(RequestKind kind) { return kind != RequestKind::kLeave && kind != RequestKind::kJoin; }
@@ -73,13 +88,13 @@ void WorkNotes::BeginRun(RequestKind kind, const Request* first, size_t tensors)
   const LocalName* name = first != nullptr ? first->local : nullptr;
   ++noted.number;
   if (name != nullptr && noted.first == name && noted.kind == kind && noted.tensors == tensors) {
-    activity_.work.store(noted.number, std::memory_order_release);
+    activity_.work.number.store(noted.number, std::memory_order_release);
     return;
   }
   noted = {noted.number, name, kind, tensors};
-  char text[sizeof(activity_.at_work)];
+  char text[sizeof(NotedWork::text)];
   DescribeRun(kind, name, tensors, absl::MakeSpan(text));
-  BeginWork(&activity_, noted.number, text);
+  BeginWork(&activity_.work, noted.number, text);
 }
 
 void WorkNotes::RanDirectly(const Request& request, int64_t begin_ns) {
@@ -101,28 +116,86 @@ void WorkNotes::RanPair(const Request& request) {
 
 void WorkNotes::Ran(const RunTimes& times, absl::Span<Request* const> requests,
                     uint64_t threshold) {
-  const int64_t end_ns = Timeline::Now();
+  if (requests.empty()) return;
+  const RequestKind kind = requests[0]->signature.kind;  // of all
+  const RunSpans run = {kind, WorkOf(kind, several_hosts_), times, Timeline::Now()};
   uint64_t bytes = 0;
   for (const Request* request : requests) {
-    const RequestKind kind = request->signature.kind;
-    // Behind the few of those that go directly, which are counted by themselves.
-    const TracedTensor tensor = {DirectTicket::kMostNumber + request->local->board.number,
-                                 PlainName(*request->local->name), InputBytes(*request)};
+    const TracedTensor tensor = TracedOf(*request);
     bytes += tensor.bytes;
-    metrics_.Done(kind, tensor.bytes);
     if (!request->status.ok()) metrics_.Failed();
-    if (request->submitted_ns == 0) continue;  // the timeline was off
-    timeline_.Record(Timeline::Negotiation(kind), tensor, request->submitted_ns, times.batch_ns);
-    if (times.begin_ns > times.batch_ns) {
-      timeline_.Record(TraceActivity::kQueue, tensor, times.batch_ns, times.begin_ns);
-    }
-    timeline_.Record(WorkOf(kind, several_hosts_), tensor, times.begin_ns, end_ns);
-    timeline_.Record(Timeline::Operation(kind), tensor, times.batch_ns, end_ns);
+    TellTensor(run, tensor, request->submitted_ns);
   }
-  if (requests.empty()) return;
-  if (times.begin_ns == times.batch_ns && !std::exchange(waited_, false)) metrics_.CameLast();
-  metrics_.Executed(requests[0]->signature.kind, end_ns - times.begin_ns);
+  NoteCameLast(times);
+  metrics_.Executed(kind, run.end_ns - times.begin_ns);
   metrics_.Batch(static_cast<int>(requests.size()), bytes, threshold);
+}
+
+void WorkNotes::TellTensor(const RunSpans& run, const TracedTensor& tensor, int64_t submitted_ns) {
+  metrics_.Done(run.kind, tensor.bytes);
+  if (submitted_ns == 0) return;  // the timeline was off
+  const auto& [batch_ns, begin_ns] = run.times;
+  timeline_.Record(Timeline::Negotiation(run.kind), tensor, submitted_ns, batch_ns);
+  if (begin_ns > batch_ns) timeline_.Record(TraceActivity::kQueue, tensor, batch_ns, begin_ns);
+  timeline_.Record(run.work, tensor, begin_ns, run.end_ns);
+  timeline_.Record(Timeline::Operation(run.kind), tensor, batch_ns, run.end_ns);
+}
+
+// Of the first run of a batch: the others wait for that one.
+void WorkNotes::NoteCameLast(const RunTimes& times) {
+  if (times.begin_ns == times.batch_ns && !std::exchange(waited_, false)) metrics_.CameLast();
+}
+
+LaunchedRun WorkNotes::Launches(const RunTimes& times, absl::Span<Request* const> requests,
+                                uint64_t threshold) {
+  char what[sizeof(NotedWork::text)];
+  DescribeRun(noted_run_.kind, noted_run_.first, noted_run_.tensors, absl::MakeSpan(what));
+  LaunchedRun run;
+  run.what = what;
+  run.kind = noted_run_.kind;
+  run.batch_ns = times.batch_ns;
+  run.begin_ns = times.begin_ns;
+  run.threshold = threshold;
+  for (const Request* request : requests) {
+    const TracedTensor tensor = TracedOf(*request);
+    run.tensors.push_back({request->sequence, tensor.number, std::string(tensor.name), tensor.bytes,
+                           request->submitted_ns});
+  }
+  return run;
+}
+
+void WorkNotes::Launched(const LaunchedRun& run) {
+  if (!run.tensors.empty()) NoteCameLast({run.batch_ns, run.begin_ns});
+}
+
+// A device does one run after the other: one begins when that before it has finished. And a name
+// may be launched again before that, so its spans are cut where they would lie over one another.
+void WorkNotes::Finished(const LaunchedRun& run, int64_t end_ns) {
+  const int64_t begin_ns = std::min(std::max(run.begin_ns, device_end_ns_), end_ns);
+  device_end_ns_ = end_ns;
+  if (!timeline_.on()) traced_ends_.clear();
+  uint64_t bytes = 0;
+  for (const LaunchedTensor& tensor : run.tensors) {
+    bytes += tensor.bytes;
+    int64_t from = 0;
+    if (tensor.submitted_ns != 0) from = std::exchange(traced_ends_[tensor.number], end_ns);
+    const RunTimes times = {std::max(run.batch_ns, from), std::max(begin_ns, from)};
+    const int64_t submitted_ns =
+        tensor.submitted_ns == 0 ? 0
+                                 : std::min(std::max(tensor.submitted_ns, from), times.batch_ns);
+    TellTensor({run.kind, OnDevice(run.kind), times, end_ns},
+               {tensor.number, tensor.name, tensor.bytes}, submitted_ns);
+  }
+  if (run.tensors.empty()) return;
+  metrics_.Executed(run.kind, end_ns - begin_ns);
+  metrics_.Batch(static_cast<int>(run.tensors.size()), bytes, run.threshold);
+}
+
+void WorkNotes::SetDeviceWork(uint64_t number, const LaunchedRun* oldest) {
+  if (oldest == nullptr) return EndWork(&activity_.device);
+  if (activity_.device.number.load(std::memory_order_relaxed) == number) return;
+  EndWork(&activity_.device);
+  BeginWork(&activity_.device, number, oldest->what.c_str());
 }
 
 }  // namespace hvd

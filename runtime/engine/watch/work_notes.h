@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/engine/request/local_name.h"
+#include "runtime/engine/watch/launched_run.h"
 #include "runtime/engine/watch/metrics.h"
 #include "runtime/engine/watch/stall.h"
 #include "runtime/engine/watch/timeline.h"
@@ -37,11 +39,20 @@ class WorkNotes {
   void SetPending(int pending) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
     activity_.pending.store(static_cast<uint64_t>(pending), std::memory_order_relaxed);
   }
-  void Ended(int pending, int callers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+  // One has finished.
+  void CountCall() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
     activity_.calls.store(activity_.calls.load(std::memory_order_relaxed) + 1,
                           std::memory_order_relaxed);
+  }
+  // One is done, and so many are not.
+  void Done(int pending, int callers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
     SetPending(pending);
     SetCallers(callers);
+  }
+  // Both at once.
+  void Ended(int pending, int callers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    CountCall();
+    Done(pending, callers);
   }
   // Any thread. A rank that waits in the program's call is in it, one that only has something under
   // way is not.
@@ -57,13 +68,23 @@ class WorkNotes {
   void BeginRun(RequestKind kind, const Request* first, size_t tensors)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   // It is over. (Not when it broke: what this rank was in stays to be read.)
-  void EndRun() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) { EndWork(&activity_); }
+  void EndRun() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) { EndWork(&activity_.work); }
   struct RunTimes {
     int64_t batch_ns;  // when its batch came
     int64_t begin_ns;
   };
   // Those that have ended with a run, and the threshold of fusion.
   void Ran(const RunTimes& times, absl::Span<Request* const> requests, uint64_t threshold)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // What is to be told of a run that goes to the device, as BeginRun has it; these are this rank's.
+  LaunchedRun Launches(const RunTimes& times, absl::Span<Request* const> requests,
+                       uint64_t threshold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // It is on the device's stream.
+  void Launched(const LaunchedRun& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // It has finished there, at `end_ns`.
+  void Finished(const LaunchedRun& run, int64_t end_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // What the device works on for the longest; null: nothing. Its number is that of the launch.
+  void SetDeviceWork(uint64_t number, const LaunchedRun* oldest)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void RanDirectly(const Request& request, int64_t begin_ns)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
@@ -80,6 +101,16 @@ class WorkNotes {
   const Timeline& timeline() const { return timeline_; }
 
  private:
+  // What is told of all tensors of a run alike.
+  struct RunSpans {
+    RequestKind kind;
+    TraceActivity work;
+    RunTimes times;
+    int64_t end_ns;
+  };
+  void TellTensor(const RunSpans& run, const TracedTensor& tensor, int64_t submitted_ns);
+  void NoteCameLast(const RunTimes& times);
+
   const bool several_hosts_;
   RankActivity& activity_;
   Timeline timeline_;
@@ -95,6 +126,9 @@ class WorkNotes {
     RequestKind kind = RequestKind::kLeave;
     size_t tensors = 0;
   } noted_run_ ABSL_GUARDED_BY(kExecutor);
+  int64_t device_end_ns_ ABSL_GUARDED_BY(kExecutor) = 0;  // when a run finished there last
+  // While the timeline is on: when each name's latest run finished there, by its number.
+  std::unordered_map<uint32_t, int64_t> traced_ends_ ABSL_GUARDED_BY(kExecutor);
 };
 
 }  // namespace hvd

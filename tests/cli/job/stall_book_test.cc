@@ -137,5 +137,27 @@ TEST_CASE("nobody missing is no stall; a silent host is said so") {
   CHECK(book.End(1).text.find("rank 2 on beta: its host does not answer") != std::string::npos);
 }
 
+TEST_CASE("a device that does not finish is told beside what ranks are missing in") {
+  StallBook book(&kWorld);
+  book.Begin();
+  v1::HostPending alpha = Host({"waiting in a", "outside any collective, its device works on x"});
+  Wait(&alpha, "a", 61, {0});
+  v1::RankWork& work = *alpha.add_work();
+  work.set_rank(1);
+  work.set_what("allreduce 'x'");
+  work.set_still_s(65);
+  work.set_on_device(true);
+  book.Answered(0, alpha);
+  v1::HostPending beta = Host({"waiting in a", "waiting in a"});
+  Wait(&beta, "a", 60, {2, 3});
+  book.Answered(1, beta);
+  const StallBook::Report report = book.End(60);
+  CHECK(report.waited_s == 65);
+  CHECK(report.text ==
+        "stalled for 65 s: the device of rank 1 does not finish allreduce 'x'\n"
+        "stalled for 61 s: 'a' (allreduce float32 [4] sum) waits for rank 1\n"
+        "  rank 1 on alpha: outside any collective, its device works on x");
+}
+
 }  // namespace
 }  // namespace hvd

@@ -237,5 +237,37 @@ TEST_CASE("who is missing is told, unless a collective that stands still is befo
   }
 }
 
+TEST_CASE("what devices do not finish is told by what they work on, though all ranks go on") {
+  StuckJob job;
+  for (const uint32_t rank : {2u, 0u, 1u}) {
+    job.InWork(rank, 0, true);
+    v1::RankWork& work = *job.host(rank).add_work();
+    work.set_rank(rank);
+    work.set_what(rank == 1 ? "allreduce 'other'" : "allreduce 'x'");
+    work.set_still_s(rank + 3);
+    work.set_on_device(true);
+  }
+  const auto found = FindStuck(job.answers, job.world, 4);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].why == StuckWork::kDevice);
+  CHECK(found[0].what == "allreduce 'other'");
+  CHECK(found[0].still_s == 4);
+  CHECK(found[0].ranks == std::vector<int>{1});
+  CHECK(found[1].what == "allreduce 'x'");
+  CHECK(found[1].ranks == std::vector<int>{2});  // rank 0's has worked for 3 s only
+  CHECK(FindStuck(job.answers, job.world, 6).empty());
+}
+
+TEST_CASE("a rank that waits for nothing but its device is no stuck collective") {
+  StuckJob job;
+  for (const uint32_t rank : {0u, 1u, 2u}) {
+    job.host(rank).mutable_work(0)->set_on_device(true);
+    job.host(rank).mutable_work(0)->set_executes(false);
+  }
+  const StuckWork stuck = job.Only();
+  CHECK(stuck.why == StuckWork::kDevice);
+  CHECK(stuck.ranks == std::vector<int>{0, 1, 2});
+}
+
 }  // namespace
 }  // namespace hvd

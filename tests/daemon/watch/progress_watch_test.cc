@@ -49,5 +49,18 @@ TEST_CASE("a process set stands still since its last rank moved; another does no
   CHECK(StillBySet({}).empty());
 }
 
+TEST_CASE("a device stands still for itself, while its rank goes on") {
+  ProgressWatch watch;
+  RankProgress device = In(0, 0, 4, 0, 0);
+  device.on_device = true;
+  watch.Take({device, In(0, 0, 7, 3, 6)}, At(0));
+  const auto seen = watch.Take({device, In(0, 0, 8, 4, 7)}, At(5));
+  CHECK(seen[0].still_s == Approx(5));
+  CHECK(seen[1].still_s == 0);
+  CHECK(StillBySet(seen) == std::vector<double>{5, 0});
+  ++device.work;
+  CHECK(watch.Take({device}, At(6))[0].still_s == 0);
+}
+
 }  // namespace
 }  // namespace hvd

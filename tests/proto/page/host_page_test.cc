@@ -100,24 +100,23 @@ TEST_CASE("many who abort at once: one says so, and all read its words") {
 }
 
 TEST_CASE("what a rank executes can be read while it begins and ends") {
-  auto activity = std::make_unique<RankActivity>();
-  CHECK(ReadWork(*activity).number == 0);
-  BeginWork(activity.get(), 7, "allreduce 'x' and 3 more");
-  CHECK(ReadWork(*activity).number == 7);
-  CHECK(ReadWork(*activity).text == "allreduce 'x' and 3 more");
-  EndWork(activity.get());
-  CHECK(ReadWork(*activity).number == 0);
+  NotedWork work;
+  CHECK(ReadWork(work).number == 0);
+  BeginWork(&work, 7, "allreduce 'x' and 3 more");
+  CHECK(ReadWork(work).number == 7);
+  CHECK(ReadWork(work).text == "allreduce 'x' and 3 more");
+  EndWork(&work);
+  CHECK(ReadWork(work).number == 0);
   std::atomic<bool> over{false};
   std::thread rank([&] {
     for (uint64_t number = 8; !over; ++number) {
-      BeginWork(activity.get(), number,
-                std::string(100, static_cast<char>('a' + number % 26)).c_str());
-      EndWork(activity.get());
+      BeginWork(&work, number, std::string(100, static_cast<char>('a' + number % 26)).c_str());
+      EndWork(&work);
     }
   });
   int wrong = 0;
   for (int looks = 0; looks < 20000; ++looks) {
-    const WorkSeen seen = ReadWork(*activity);
+    const WorkSeen seen = ReadWork(work);
     if (seen.number == 0) continue;
     wrong += seen.text != std::string(100, static_cast<char>('a' + seen.number % 26));
   }

@@ -140,7 +140,7 @@ TEST_CASE("activities have Horovod's names") {
                                                 static_cast<int>(TraceActivity::kAlltoall))) ==
         "NEGOTIATE_ALLTOALL");
   CHECK(ActivityName(TraceActivity::kQueue) == "QUEUE");
-  CHECK(ActivityName(TraceActivity::kLastActivity) == "NETWORK_COPY");
+  CHECK(ActivityName(TraceActivity::kLastActivity) == "DEVICE_COPY");
   CHECK(ActivityName(TraceActivity::kNameEnd).empty());
   CHECK(ActivityName(TraceActivity::kSetNumber).empty());
 }
