@@ -34,32 +34,30 @@ HostRendezvous::Epoch& HostRendezvous::At(uint64_t number) {
 
 const EpochPlan* HostRendezvous::plan(uint64_t number) const {
   const auto found = epochs_.find(number);
-  return found == epochs_.end() || !found->second.proposed ? nullptr : &found->second.plan;
+  return found == epochs_.end() ? nullptr : found->second.plan.get();
 }
 
 const EpochPlan* HostRendezvous::newest_plan(int slot) const {
   const auto found = newest_plans_.find(slot);
-  return found == newest_plans_.end() ? nullptr : &found->second;
+  return found == newest_plans_.end() ? nullptr : found->second.get();
 }
 
-std::string HostRendezvous::Name(int slot) const {
-  const EpochPlan* plan = newest_plan(slot);
-  return plan == nullptr ? absl::StrCat("slot ", slot)
-                         : absl::StrCat("rank ", plan->RankOf(plan->LocalRankOf(slot)));
+std::string HostRendezvous::NameIn(const Epoch& epoch, int slot) {
+  return absl::StrCat("rank ", epoch.plan->RankOf(epoch.plan->LocalRankOf(slot)));
 }
 
 EpochActions HostRendezvous::Propose(EpochPlan plan) {
   Epoch& epoch = At(plan.epoch);
-  epoch.proposed = true;
   epoch.addresses.resize(plan.slots.size());
   for (int slot = 0; slot < slots_; ++slot) {
     if (plan.LocalRankOf(slot) < 0) epoch.stages[slot] = Stage::kAbsent;
   }
   const uint64_t number = plan.epoch;
-  for (const int slot : plan.slots) newest_plans_[slot] = plan;
-  epoch.plan = std::move(plan);
+  const auto proposed = std::make_shared<const EpochPlan>(std::move(plan));
+  epoch.plan = proposed;
+  for (const int slot : proposed->slots) newest_plans_[slot] = proposed;
   EpochActions actions;
-  for (const int slot : std::vector<int>(epochs_[number].plan.slots)) {
+  for (const int slot : proposed->slots) {
     if (!standing_[slot] || NextFor(slot) != number) continue;
     const EpochActions entered = Enter(slot, number);
     actions.insert(actions.end(), entered.begin(), entered.end());
@@ -102,7 +100,8 @@ bool HostRendezvous::addressed(int slot, uint64_t number) const {
 // 0: none has been proposed.
 uint64_t HostRendezvous::NextFor(int slot) const {
   for (auto each = epochs_.upper_bound(NewestOf(slot)); each != epochs_.end(); ++each) {
-    if (each->second.proposed && each->second.stages[slot] != Stage::kAbsent) return each->first;
+    if (each->second.plan != nullptr && each->second.stages[slot] != Stage::kAbsent)
+      return each->first;
   }
   return 0;
 }
@@ -142,7 +141,7 @@ EpochActions HostRendezvous::Enter(int slot, uint64_t number) {
   epoch.stages[slot] = Stage::kJoined;
   if (!std::exchange(epoch.created, true)) actions.push_back({Kind::kCreate, number, slot});
   actions.push_back({Kind::kStart, number, slot});
-  for (const int other : epoch.plan.slots) {
+  for (const int other : epoch.plan->slots) {
     if (!gone_[other].empty() && other != slot) {
       AbortOne(number, gone_[other], &actions);
       break;
@@ -178,7 +177,7 @@ EpochActions HostRendezvous::Address(int slot, uint64_t number, std::string addr
   EpochActions actions = Move(slot, number, Stage::kJoined, Stage::kAddressed);
   if (!actions.empty()) return actions;
   Epoch& epoch = At(number);
-  epoch.addresses[epoch.plan.LocalRankOf(slot)] = std::move(address);
+  epoch.addresses[epoch.plan->LocalRankOf(slot)] = std::move(address);
   if (epoch.first_to_say < 0) {
     epoch.first_to_say = slot;
     epoch.bytes = bytes;
@@ -186,8 +185,8 @@ EpochActions HostRendezvous::Address(int slot, uint64_t number, std::string addr
   }
   if (bytes != epoch.bytes) {
     AbortOne(number,
-             absl::StrCat(Name(slot), " asks for ", bytes, " bytes of host memory, ",
-                          Name(epoch.first_to_say), " for ", epoch.bytes,
+             absl::StrCat(NameIn(epoch, slot), " asks for ", bytes, " bytes of host memory, ",
+                          NameIn(epoch, epoch.first_to_say), " for ", epoch.bytes,
                           "; all ranks of a host must run with the same HVD settings"),
              &actions);
     return actions;
@@ -215,7 +214,8 @@ EpochActions HostRendezvous::Leave(int slot, uint64_t number) {
   actions.push_back({Kind::kLeft, number, slot});
   // Whoever leaves before the start is missed by those who wait for it.
   if (!finished) {
-    AbortOne(number, absl::StrCat(Name(slot), " left before the epoch began"), &actions);
+    AbortOne(number, absl::StrCat(NameIn(found->second, slot), " left before the epoch began"),
+             &actions);
   }
   DisposeIfUnused(number, &actions);
   return actions;

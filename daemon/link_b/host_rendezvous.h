@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -101,8 +102,7 @@ class HostRendezvous {
  private:
   enum class Stage { kAbsent, kOutside, kJoined, kAddressed, kReady, kRunning, kLeft, kGone };
   struct Epoch {
-    EpochPlan plan;  // without a host here: not proposed yet, or not for this host
-    bool proposed = false;
+    std::shared_ptr<const EpochPlan> plan;  // null: not proposed yet
     bool created = false;
     uint64_t bytes = 0;  // that the ranks take at first
     int first_to_say = -1;
@@ -114,7 +114,7 @@ class HostRendezvous {
   Epoch& At(uint64_t epoch);
   uint64_t NextFor(int slot) const;
   EpochActions Enter(int slot, uint64_t number);
-  std::string Name(int slot) const;  // "rank 3"
+  static std::string NameIn(const Epoch& epoch, int slot);  // "rank 3"
   static bool IsInside(Stage stage);
   bool All(const Epoch& epoch, Stage stage) const;
   EpochActions Move(int slot, uint64_t epoch, Stage from, Stage to);
@@ -126,14 +126,14 @@ class HostRendezvous {
 
   const int slots_;
   std::map<uint64_t, Epoch> epochs_;
-  std::map<int, EpochPlan> newest_plans_;  // by slot
-  std::vector<bool> standing_;             // by slot: waits for a proposal
-  std::vector<uint64_t> last_epoch_;       // by slot
-  std::vector<uint64_t> epoch_before_;     // by slot: the one before the last
-  std::vector<uint64_t> refusing_;         // by slot: the newest epoch that was over when it asked
-  std::vector<std::string> gone_;          // by slot: why; empty: it is there
-  std::vector<bool> broke_;                // by slot: went away inside an epoch
-  std::vector<bool> refused_;              // by slot: of the newest epoch that it asked for
+  std::map<int, std::shared_ptr<const EpochPlan>> newest_plans_;  // by slot
+  std::vector<bool> standing_;                                    // by slot: waits for a proposal
+  std::vector<uint64_t> last_epoch_;                              // by slot
+  std::vector<uint64_t> epoch_before_;  // by slot: the one before the last
+  std::vector<uint64_t> refusing_;      // by slot: the newest epoch that was over when it asked
+  std::vector<std::string> gone_;       // by slot: why; empty: it is there
+  std::vector<bool> broke_;             // by slot: went away inside an epoch
+  std::vector<bool> refused_;           // by slot: of the newest epoch that it asked for
   std::string stopped_;
 };
 
