@@ -14,7 +14,7 @@ namespace hvd {
 namespace {
 
 // What may wait for a slow reader of ours before the driver has to keep it.
-constexpr size_t kMaxPending = 256 * 1024;
+constexpr size_t kMaxPending = size_t{256} * 1024;
 constexpr double kStatusEveryS = 0.1;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
