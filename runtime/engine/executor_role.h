@@ -88,7 +88,7 @@ class ExecutorRole {
   int AddWaiter() { return waiting_.fetch_add(1) + 1; }
   int RemoveWaiter() { return waiting_.fetch_sub(1) - 1; }
 
-  // Until a request is done, or the role is free; may end without cause.
+  // Until a request is done or has finished, or the role is free; may end without cause.
   void Await(Lock* lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { changed_.wait(lock->lock_); }
   void AwaitUntil(Lock* lock, Clock::time_point end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
     changed_.wait_until(lock->lock_, end);

@@ -48,6 +48,11 @@ class Beside {
     if (thread_.joinable()) thread_.join();
   }
   bool over() const { return over_; }
+  // Whether it ends in a while in which it ought not to.
+  bool IsOverSoon() const {
+    for (const auto end = Soon(); !over_ && Engine::Clock::now() < end;) std::this_thread::yield();
+    return over_;
+  }
 
  private:
   static uint32_t CallersOf(Engine& engine) { return engine.world().activity().callers; }
@@ -86,11 +91,45 @@ TEST_CASE("a drain waits until the device has finished what was submitted before
               problems.Expect(DeviceSum(engine, "later").ok(), "one that it does not wait for");
               stream.Finish(1);
               problems.Expect(Sum(engine, "on the CPU", &data).ok(), "a sum meanwhile");
-              problems.Expect(!drain.over(), "over before x has finished");
+              problems.Expect(!drain.IsOverSoon(), "over before x has finished");
               may_end = true;
               stream.Finish(0);
               drain.Join();
               stream.Finish(2);
+            },
+            {}, hosts) == "");
+}
+
+TEST_CASE("a drain that begins before the launch waits for the device too") {
+  const std::vector<HostShape> hosts = Hosts();
+  std::atomic<bool> drains{false};
+  CHECK(RunDevices(
+            [&](Engine& engine, FakeStream& stream, Problems& problems) {
+              if (engine.world().rank() == 1) {
+                while (!drains) std::this_thread::yield();
+                problems.Expect(DeviceSum(engine, "x").ok() && DeviceSum(engine, "y").ok(), "sums");
+                stream.Finish(0);
+                stream.Finish(1);
+                return;
+              }
+              std::vector<float> data(1000);
+              std::deque<Request> sums(2);
+              for (Request& sum : sums) {
+                FillDeviceSum(&sum, &sum == &sums[0] ? "x" : "y", &data);
+                problems.Expect(engine.Submit(&sum).ok(), "submit");
+              }
+              std::atomic<bool> may_end{false};
+              Beside drain(engine, [&] {
+                engine.Drain();
+                problems.Expect(may_end, "a drain that did not wait");
+              });
+              drains = true;
+              for (Request& sum : sums) problems.Expect(engine.Wait(&sum).ok(), "wait");
+              stream.Finish(0);
+              problems.Expect(!drain.IsOverSoon(), "over before y has finished");
+              may_end = true;
+              stream.Finish(1);
+              drain.Join();
             },
             {}, hosts) == "");
 }
@@ -109,7 +148,7 @@ TEST_CASE("who leaves waits until his device has finished, and for no other's") 
               }
               Beside leave(engine, [&] { engine.Shutdown(); });
               while (!other_has_left) std::this_thread::yield();
-              problems.Expect(!leave.over(), "left with something on the device");
+              problems.Expect(!leave.IsOverSoon(), "left with something on the device");
               stream.Finish(0);
               leave.Join();
               problems.Expect(stream.aborts().empty(), "aborted: " + stream.aborts());
@@ -383,9 +422,12 @@ TEST_CASE("a span of the timeline ends when the device has finished; one name's 
           for (int i : {0, 1}) {
             problems.Expect(operations[i].end_ns == runs[i].end_ns, "the operation's end");
           }
-          for (const TraceRecord& one : records) {
-            const bool second = one.span.end_ns > runs[0].end_ns;
-            problems.Expect(!second || one.span.begin_ns >= runs[0].end_ns, "over one another");
+          for (const TraceRecord& a : records) {
+            for (const TraceRecord& b : records) {
+              const bool crossed = a.span.begin_ns < b.span.begin_ns &&
+                                   b.span.begin_ns < a.span.end_ns && a.span.end_ns < b.span.end_ns;
+              problems.Expect(!crossed, "two spans neither nest nor lie side by side");
+            }
           }
         }) == "");
 }
