@@ -140,7 +140,7 @@ int Run(const RunOptions& options) {
   for (size_t host = 0; host < options.topology.hosts().size(); ++host) {
     auto argv = DaemonArgv(options, setup.start, host);
     if (!argv.ok()) return Fail(std::string(argv.status().message()), kExitUsage);
-    plan.argv.push_back(*std::move(argv));
+    if (host < kStartsAtOnce) plan.argv.push_back(*std::move(argv));
   }
   Ends ends;
   if (!MakeFramePair(&ends.console_driver, &ends.driver_console) ||

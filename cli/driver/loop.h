@@ -5,6 +5,7 @@
 
 #include <sys/epoll.h>
 
+#include <deque>
 #include <limits>
 #include <optional>
 #include <string>
@@ -47,13 +48,12 @@ class Driver {
                 options_.compat_horovod,
                 options_.stdin_rank},
                MonotonicSeconds()),
-        ports_(options_.topology.hosts().size()),
-        links_(static_cast<int>(ports_.size()), options_.lease_s),
-        store_(static_cast<int>(ports_.size()),
-               [this](int host, const v1::StoreChunk& chunk) { links_.SendStore(host, chunk); }),
+        links_(options_.lease_s),
+        store_([this](int host, const v1::StoreChunk& chunk) { links_.SendStore(host, chunk); }),
         timeline_(options_.topology),
         epoll_(epoll_create1(EPOLL_CLOEXEC)),
-        next_start_(std::min<int>(ports_.size(), kStartsAtOnce)) {
+        next_start_(std::min<int>(options_.topology.hosts().size(), kStartsAtOnce)) {
+    while (ports_.size() < options_.topology.hosts().size()) AddHost();
     state_.mutable_facts()->job = setup_.secrets.job;
     if (setup_.shows_status) status_at_ = MonotonicSeconds() + kStatusAfterS;
   }
@@ -85,7 +85,9 @@ class Driver {
 
   // The spawner and the hosts that it starts.
   void TakeSpawner();
+  void AddHost();
   void AskSpawner(FrameKind kind, int host);
+  void AskToStart(int host);
   void OnStarted(int host, Frame* frame);
   void OnChildExited(int host, int wait_status);
   void OnHello(int host);
@@ -126,7 +128,7 @@ class Driver {
   DriverConsole console_;
   Descriptor spawner_;
   JobState state_;
-  std::vector<HostPort> ports_;
+  std::deque<HostPort> ports_;  // by host; a host is only ever added
   DaemonLinks links_;
   DriverStore store_;
   DriverTimeline timeline_;

@@ -22,6 +22,13 @@ constexpr int kMostWords = 1000;
 
 }  // namespace
 
+void Driver::AddHost() {
+  ports_.emplace_back();
+  links_.AddHost();
+  store_.AddHost();
+  timeline_.AddHost();
+}
+
 void Driver::TakeSpawner() {
   while (spawner_.valid()) {
     Frame frame;
@@ -55,6 +62,25 @@ void Driver::AskSpawner(FrameKind kind, int host) {
   frame.end = !ports_[host].greeted;
   // The spawner reads at once and frames are tiny: a full socket means that it is dead or stuck.
   if (spawner_.valid()) SendFrame(spawner_.get(), frame);
+}
+
+// The spawner knows the commands of those that it has started by itself.
+void Driver::AskToStart(int host) {
+  const auto argv =
+      DaemonArgv(options_, setup_.start, host);  // hvdrun has seen that it can be made
+  if (!argv.ok() || !spawner_.valid()) return;
+  Frame frame;
+  frame.kind = FrameKind::kStart;
+  frame.index = host;
+  frame.text = absl::StrJoin(*argv, absl::string_view("\0", 1));
+  if (frame.text.size() <= kMaxFrameText) {
+    SendFrame(spawner_.get(), frame);
+    return;
+  }
+  HostFact fault;
+  fault.cause = absl::StrCat("the command to reach it has ", frame.text.size(), " bytes");
+  fault.remedy = absl::StrCat("at most ", kMaxFrameText, " can be had (--rsh-agent)");
+  NotStarted(host, std::move(fault));
 }
 
 void Driver::OnStarted(int host, Frame* frame) {
@@ -125,7 +151,7 @@ void Driver::RefuseTwin(int host, int twin) {
 
 void Driver::StartNext() {
   if (state_.starting() && next_start_ < static_cast<int>(ports_.size())) {
-    AskSpawner(FrameKind::kStart, next_start_++);
+    AskToStart(next_start_++);
   }
 }
 

@@ -3,6 +3,7 @@
 // monotonic clock).
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <set>
 #include <vector>
@@ -17,8 +18,9 @@ class DriverStore {
  public:
   using Send = std::function<void(int host, const v1::StoreChunk& chunk)>;
 
-  DriverStore(int hosts, Send send) : send_(std::move(send)), ports_(hosts) {}
+  explicit DriverStore(Send send) : send_(std::move(send)) {}
 
+  void AddHost() { ports_.emplace_back(); }  // the next
   void Take(int host, const v1::StoreChunk& chunk, double now);
   // The host is gone, and who waited there with it.
   void HostEnded(int host) { book_.ForgetHost(host); }
@@ -39,8 +41,8 @@ class DriverStore {
 
   const Send send_;
   StoreBook book_;
-  std::vector<Port> ports_;  // by host
-  std::set<int> touched_;    // hosts that may have something to be sent
+  std::deque<Port> ports_;  // by host
+  std::set<int> touched_;   // hosts that may have something to be sent
 };
 
 }  // namespace hvd

@@ -31,7 +31,7 @@ enum class FrameKind : uint32_t {
   kExited,   // index: host; number: wait status
   kFailed,   // index: host; text: why the child could not be made
   // driver → spawner
-  kStart,  // index: host
+  kStart,  // index: host; text: its command, words apart by zero bytes; empty: as before
   kKill,   // index: host; end: with its children, for nothing of the job runs there yet
 };
 

@@ -198,7 +198,7 @@ class HostLink {
 
 class DaemonLinks::Impl {
  public:
-  Impl(int hosts, double lease_s) : lease_s(lease_s), links(hosts), thread([this] { Run(); }) {}
+  explicit Impl(double lease_s) : lease_s(lease_s), thread([this] { Run(); }) {}
   ~Impl() {
     queue.Shutdown();
     thread.join();
@@ -244,15 +244,14 @@ class DaemonLinks::Impl {
   std::atomic<double> turned{0};
   Inbox inbox;
   grpc::CompletionQueue queue;
-  // Open, on the driver's thread, writes a host's entry; the gRPC thread reads them. The driver's
-  // own reads need no lock.
+  // AddHost and Open, on the driver's thread, write here; the gRPC thread reads. The driver's own
+  // reads need no lock.
   Mutex mutex;
-  std::vector<std::unique_ptr<HostLink>> links;
+  std::vector<std::unique_ptr<HostLink>> links;  // by host
   std::thread thread;
 };
 
-DaemonLinks::DaemonLinks(int hosts, double lease_s)
-    : impl_(std::make_unique<Impl>(hosts, lease_s)) {}
+DaemonLinks::DaemonLinks(double lease_s) : impl_(std::make_unique<Impl>(lease_s)) {}
 DaemonLinks::~DaemonLinks() = default;
 
 int DaemonLinks::event_fd() const { return impl_->inbox.fd(); }
@@ -260,6 +259,11 @@ int DaemonLinks::event_fd() const { return impl_->inbox.fd(); }
 std::vector<Arrival> DaemonLinks::Take() { return impl_->inbox.Take(); }
 
 void DaemonLinks::TellOfBeats(bool wanted) { impl_->inbox.TellOfBeats(wanted); }
+
+void DaemonLinks::AddHost() {
+  const MutexLock lock(&impl_->mutex);
+  impl_->links.emplace_back();
+}
 
 void DaemonLinks::Open(HostSocket socket) {
   const int host = socket.host;

@@ -33,7 +33,7 @@ struct HostSocket {
 
 class DaemonLinks {
  public:
-  DaemonLinks(int hosts, double lease_s);
+  explicit DaemonLinks(double lease_s);
   ~DaemonLinks();  // not before every link has ended; the driver leaves by _exit instead
 
   int event_fd() const;  // readable when Take() has something that cannot wait
@@ -43,6 +43,7 @@ class DaemonLinks {
   // nothing to do is not woken four times a second.
   void TellOfBeats(bool wanted);
 
+  void AddHost();                // the next; hosts are numbered in the order of their coming
   void Open(HostSocket socket);  // once a host
   // These are dropped when the host's link is not open or has ended.
   void Send(int host, const v1::Command& command);

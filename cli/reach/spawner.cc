@@ -17,6 +17,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/clock.h"
 #include "base/file_limit.h"
 #include "cli/link/frame.h"
@@ -58,7 +59,10 @@ struct ChildPlan {
 
 class Spawner {
  public:
-  Spawner(const SpawnerPlan& plan, Descriptor driver) : plan_(plan), driver_(std::move(driver)) {}
+  Spawner(const SpawnerPlan& plan, Descriptor driver)
+      : patience_s_(plan.patience_s), driver_(std::move(driver)) {
+    for (const auto& argv : plan.argv) commands_[static_cast<int>(commands_.size())] = argv;
+  }
 
   void Run();
 
@@ -77,8 +81,9 @@ class Spawner {
   void Kill(const Child& child, bool with_children);
   void KillAll();
 
-  const SpawnerPlan& plan_;
-  const rlimit files_ = RaiseFileLimit();  // the person's own, which our children get
+  const double patience_s_;
+  std::map<int, std::vector<std::string>> commands_;  // by host
+  const rlimit files_ = RaiseFileLimit();             // the person's own, which our children get
   Descriptor driver_;
   bool driver_gone_ = false;
   double kill_at_ = 0;             // once the driver is gone
@@ -87,8 +92,7 @@ class Spawner {
 };
 
 void Spawner::Run() {
-  const int first = std::min<int>(plan_.argv.size(), kStartsAtOnce);
-  for (int host = 0; host < first; ++host) Start(host);
+  for (const auto& [host, argv] : commands_) Start(host);
   while (!driver_gone_ || !children_.empty()) {
     std::vector<pollfd> waits;
     std::vector<int> hosts;
@@ -119,11 +123,14 @@ void Spawner::TakeFrames() {
       // The children have seen the end of their link, too: daemons stop their ranks with grace.
       driver_gone_ = true;
       told_.clear();
-      kill_at_ = MonotonicSeconds() + plan_.patience_s;
+      kill_at_ = MonotonicSeconds() + patience_s_;
       return;
     }
     const int host = static_cast<int>(frame.index);
-    if (frame.kind == FrameKind::kStart && host < static_cast<int>(plan_.argv.size())) Start(host);
+    if (frame.kind == FrameKind::kStart) {
+      if (!frame.text.empty()) commands_[host] = absl::StrSplit(frame.text, '\0');
+      if (commands_.count(host) != 0) Start(host);
+    }
     const auto child = children_.find(host);
     if (frame.kind == FrameKind::kKill && child != children_.end()) Kill(child->second, frame.end);
   }
@@ -155,7 +162,7 @@ absl::string_view Spawner::Make(int host, Frame* started) {
   // The child's ends stay blocking; ours are flags of other open files.
   fcntl(ours.get(), F_SETFL, O_NONBLOCK);
   fcntl(errors_read.get(), F_SETFL, O_NONBLOCK);
-  const ChildPlan child = {plan_.argv[host], theirs.get(), errors_write.get(), getpid(), files_};
+  const ChildPlan child = {commands_[host], theirs.get(), errors_write.get(), getpid(), files_};
   const pid_t pid = fork();
   if (pid < 0) return "fork";
   if (pid == 0) BecomeChild(child);

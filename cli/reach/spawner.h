@@ -13,11 +13,13 @@ namespace hvd {
 inline constexpr int kStartsAtOnce = 64;
 
 struct SpawnerPlan {
-  std::vector<std::vector<std::string>> argv;  // by host
+  // By host, of those that it starts by itself. The command of any other comes with the word to
+  // start it.
+  std::vector<std::vector<std::string>> argv;
   double patience_s = 0;  // how long children may take to end after the driver is gone
 };
 
-// Starts the first kStartsAtOnce hosts at once, then what the driver asks for. Each child's stdin
+// Starts the hosts of the plan at once, then what the driver asks for. Each child's stdin
 // and stdout are one socket, whose other end goes to the driver with the read end of its stderr.
 // Returns when the driver is gone and every child has ended or was killed.
 void RunSpawner(const SpawnerPlan& plan, Descriptor driver);

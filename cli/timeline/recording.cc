@@ -14,9 +14,6 @@ constexpr double kPatienceS = 10;       // for the file system, until a file is 
 
 }  // namespace
 
-DriverTimeline::DriverTimeline(const Topology& topology)
-    : topology_(topology), hosts_(topology.hosts().size()) {}
-
 void DriverTimeline::Begin(const std::string& path, double now) {
   if (!file_) file_.emplace(topology_);
   file_->Begin(path);

@@ -16,8 +16,9 @@ namespace hvd {
 
 class DriverTimeline {
  public:
-  explicit DriverTimeline(const Topology& topology);
+  explicit DriverTimeline(const Topology& topology) : topology_(topology) {}
 
+  void AddHost() { hosts_.emplace_back(); }  // the next
   // Recording shall go to `path`, which a thread opens; not while another one is being begun.
   // TakeBegun has the outcome when event_fd() has had an edge, and an error at deadline() at the
   // latest: then everything goes on as before.

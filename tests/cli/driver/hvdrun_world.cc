@@ -77,7 +77,8 @@ FakeJob::FakeJob(RunOptions options, std::vector<std::string> environment)
   setup.start = {setup.secrets.marker, FakePath(), true};
   SpawnerPlan plan;
   plan.patience_s = options_.grace_s + 0.5;
-  for (size_t host = 0; host < options_.topology.hosts().size(); ++host) {
+  const int hosts = static_cast<int>(options_.topology.hosts().size());
+  for (int host = 0; host < std::min(hosts, kStartsAtOnce); ++host) {
     plan.argv.push_back(*DaemonArgv(options_, setup.start, host));
   }
   Descriptor driver_console, driver_spawner, spawner_driver;

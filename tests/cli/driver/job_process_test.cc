@@ -125,6 +125,14 @@ TEST_CASE("a launch that is interrupted leaves no login behind") {
   CHECK(job.AllGone(2));
 }
 
+TEST_CASE("hosts beyond those that the spawner starts by itself are started by the driver's word") {
+  std::string hosts;
+  for (int i = 0; i < kStartsAtOnce + 3; ++i) hosts += (i ? ",h" : "h") + std::to_string(i) + ":1";
+  FakeJob job(FakeOptions(hosts, kStartsAtOnce + 3, {"true"}));
+  CHECK(job.Wait().exit_code == 0);
+  CHECK(job.AllGone(2));
+}
+
 TEST_CASE("a launch that has failed begins no further logins") {
   std::string hosts;
   for (int i = 0; i < kStartsAtOnce + 6; ++i) hosts += (i ? ",h" : "h") + std::to_string(i) + ":1";

@@ -12,8 +12,10 @@ constexpr double kForever = std::numeric_limits<double>::infinity();
 class Hosts {
  public:
   explicit Hosts(int count)
-      : store_(count, [this](int host, const v1::StoreChunk& chunk) { Come(host, chunk); }),
-        ports_(count) {}
+      : store_([this](int host, const v1::StoreChunk& chunk) { Come(host, chunk); }),
+        ports_(count) {
+    for (int host = 0; host < count; ++host) store_.AddHost();
+  }
 
   void Ask(StoreCaller from, const StoreRequest& request, double now = 0) {
     ports_[from.host].sender.Put({from.call, EncodeStoreRequest(request)});

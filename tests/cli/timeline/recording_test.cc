@@ -48,6 +48,7 @@ TEST_CASE("a timeline has ended when all of it is in the file") {
   const Directory directory;
   const std::string path = std::string(directory.path) + "/t.json";
   DriverTimeline timeline(Topology({{"alpha", 1}}));
+  timeline.AddHost();
   timeline.Begin(path, 0);
   REQUIRE(Await(timeline, [&] { return timeline.TakeBegun(1); }).ok());
   timeline.Heard(0, BeatRoundTrip());
