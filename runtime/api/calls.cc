@@ -43,24 +43,25 @@ void GiveTensor(void** data, const std::vector<int64_t>& shape, uint32_t dtype,
 
 void GiveResults(Request* request, const CallerResults& place) {
   if (place.result != nullptr) {
-    GiveTensor(&request->owned_result, request->result_shape, request->signature.dtype,
+    GiveTensor(&request->result.owned, request->result.shape, request->signature.dtype,
                place.result);
   }
   if (place.received_splits != nullptr) {
-    std::copy(request->received_splits.begin(), request->received_splits.end(),
+    std::copy(request->result.received_splits.begin(), request->result.received_splits.end(),
               place.received_splits);
   }
 }
 
 size_t TensorsOf(const Pending& pending) {
   size_t count = 0;
-  for (const auto& request : pending.requests) count += std::max<size_t>(request->parts.size(), 1);
+  for (const auto& request : pending.requests)
+    count += std::max<size_t>(request->buffers.parts.size(), 1);
   return count;
 }
 
 void GiveGroupResults(const Pending& pending, hvd_tensor_t* results) {
   for (const auto& request : pending.requests) {
-    for (RequestPart& part : request->parts) {
+    for (RequestPart& part : request->buffers.parts) {
       GiveTensor(&part.owned_result, part.result_shape, request->signature.dtype,
                  &results[part.position]);
     }
@@ -73,7 +74,7 @@ absl::Status WaitFor(const Pending& pending) {
   for (const auto& request : pending.requests) {
     // After a shutdown every request is done.
     const bool done = request->done.load(std::memory_order_acquire) || engine == nullptr;
-    absl::Status ended = done ? request->status : engine->Wait(request.get());
+    absl::Status ended = done ? request->result.status : engine->Wait(request.get());
     if (status.ok()) status = std::move(ended);
   }
   return status;
@@ -131,7 +132,7 @@ hvd_status_t CallBlockingThrowing(Call* call, const hvd_options_t* given,
   Request request;
   const absl::Status checked = CheckCall(*call, set->membership(), &request);
   if (!checked.ok()) return NoteName(Return(checked), request.name);
-  request.wants_received_splits = place.received_splits != nullptr;
+  request.buffers.wants_received_splits = place.received_splits != nullptr;
   if (call->kind == RequestKind::kBarrier) set->engine->Drain();
   const hvd_status_t code = NoteName(ReturnExecuted(set->engine->Run(&request)), request.name);
   if (code == HVD_OK) GiveResults(&request, place);

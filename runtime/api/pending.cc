@@ -41,7 +41,7 @@ void Pending::OnDone(Request*) {
   const std::shared_ptr<Pending> self = std::move(self_);
   absl::Status status;
   for (const auto& request : requests) {
-    if (status.ok()) status = request->status;
+    if (status.ok()) status = request->result.status;
   }
   completion_.status = NoteName(ReturnExecuted(status), requests.front()->name);
   if (done_ != nullptr) {

@@ -42,7 +42,8 @@ void Completer::TellEnded() {
   }
   if (oldest == nullptr) return;
   while (oldest != nullptr) {
-    Request* const next = oldest->next_ended;  // it may be gone when its observer has been told
+    // It may be gone when its observer has been told.
+    Request* const next = oldest->course.next_ended;
     oldest->observer->OnDone(oldest);
     oldest = next;
   }

@@ -40,7 +40,7 @@ absl::Status Departure::Join(LocalName* name) {
 }
 
 void Departure::EndedAway(const Request& request) {
-  const LocalName* name = request.local;
+  const LocalName* name = request.course.local;
   if (name != nullptr && name->direct.marked) parts_.board->GiveUp(*name->name);
   if (&request != joining_) return;
   joining_ = nullptr;

@@ -102,7 +102,7 @@ absl::Status Engine::SubmitGroup(absl::Span<const std::unique_ptr<Request>> requ
 
 absl::Status Engine::Run(Request* request) {
   ExecutorRole::Lock lock(&role_);
-  request->alone = pending_.count() == 0;
+  request->course.alone = pending_.count() == 0;
   if (absl::Status status = intake_.Submit(request, true); !status.ok()) return status;
   if (role_.taken()) {
     // Before the ring, so that an executor of ours which sleeps gives the role up.
@@ -116,16 +116,16 @@ absl::Status Engine::Run(Request* request) {
   if (BeginRun(request, &lock)) {
     lock.Unlock();
     OfferRole(role_.waiting(), true);
-    return request->status;
+    return request->result.status;
   }
   {
     const ExecutorRole::Term term(&role_, &lock, request);
     world_->waiter().Ring();
     executor_.Until([request] { return request->done.load(std::memory_order_acquire); });
   }
-  if (request->ended_role) {  // and the lock is free
+  if (request->course.ended_role) {  // and the lock is free
     OfferRole(role_.waiting(), true);
-    return request->status;
+    return request->result.status;
   }
   role_.AddWaiter();
   return WaitLocked(request, &lock);
@@ -134,7 +134,7 @@ absl::Status Engine::Run(Request* request) {
 absl::Status Engine::RunUntil(Request* request, Clock::time_point end, bool* done) {
   ExecutorRole::Lock lock(&role_);
   *done = true;
-  request->alone = pending_.count() == 0;
+  request->course.alone = pending_.count() == 0;
   if (absl::Status status = intake_.Submit(request, true); !status.ok()) return status;
   role_.AddWaiter();
   if (role_.taken()) {
@@ -144,13 +144,13 @@ absl::Status Engine::RunUntil(Request* request, Clock::time_point end, bool* don
     lock.Relock();
   } else if (BeginRun(request, &lock)) {
     HandOver(&lock);
-    return request->status;
+    return request->result.status;
   } else {
     world_->waiter().Ring();
   }
   *done = WaitUntilLocked(request, end, &lock);
   HandOver(&lock);
-  return *done ? request->status : absl::OkStatus();
+  return *done ? request->result.status : absl::OkStatus();
 }
 
 // With the role free. True: the request is done already.
@@ -160,7 +160,7 @@ bool Engine::BeginRun(Request* request, ExecutorRole::Lock* lock) {
     outcome = LookAtOnce(request);
   } catch (const std::bad_alloc& error) {
     const ExecutorRole::Term term(&role_, lock);
-    if (request->local != nullptr) notes_.set_at_work(request->local->name);
+    if (request->course.local != nullptr) notes_.set_at_work(request->course.local->name);
     executor_.BreakThrown(error);
     return true;
   }
@@ -174,7 +174,7 @@ bool Engine::BeginRun(Request* request, ExecutorRole::Lock* lock) {
 // Where a small request may end before anybody takes the role.
 DirectWay::Outcome Engine::LookAtOnce(Request* request) {
   role_.AssertFree();
-  const bool idle = request->local != nullptr && !pending_.has_deferred();
+  const bool idle = request->course.local != nullptr && !pending_.has_deferred();
   if (idle && direct_.MayEndAtOnce(*request)) {
     world_->waiter().Ring();
     DirectWay::Outcome outcome = direct_.EndAtOnce();
@@ -194,7 +194,7 @@ absl::Status Engine::Wait(Request* request) {
 absl::Status Engine::WaitLocked(Request* request, ExecutorRole::Lock* lock) {
   ExecuteOrWait([request] { return request->done.load(std::memory_order_acquire); }, lock);
   HandOver(lock);
-  return request->status;
+  return request->result.status;
 }
 
 bool Engine::WaitUntil(Request* request, Clock::time_point end) {

@@ -55,7 +55,7 @@ class ExecutorRole {
     }
     ~Term() ABSL_UNLOCK_FUNCTION()
         ABSL_EXCLUSIVE_LOCK_FUNCTION(kEngineLock) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-      if (runner_ != nullptr && runner_->ended_role) return;
+      if (runner_ != nullptr && runner_->course.ended_role) return;
       lock_.Relock();
       role_.taken_ = false;
       role_.runner_ = nullptr;
@@ -78,7 +78,7 @@ class ExecutorRole {
     if (request != runner_) return;
     runner_ = nullptr;
     taken_ = false;
-    request->ended_role = true;
+    request->course.ended_role = true;
   }
   // Whose request ends in what follows keeps the role until all is over.
   void KeepToTheEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { runner_ = nullptr; }

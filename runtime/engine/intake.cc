@@ -39,7 +39,7 @@ const absl::Status& OutOfMemory() {
 
 absl::Status Intake::Submit(Request* request, bool caller_waits) {
   if (!parts_.pending->broken().ok()) return parts_.pending->broken();
-  request->local = nullptr;
+  request->course.local = nullptr;
   try {
     return Enter(request, caller_waits);
   } catch (const std::bad_alloc& error) {
@@ -49,7 +49,7 @@ absl::Status Intake::Submit(Request* request, bool caller_waits) {
 
 // There was no memory for it. As if it had never come, unless others know already that it has.
 absl::Status Intake::Withdraw(Request* request, const std::exception& error) {
-  LocalName* name = request->local;
+  LocalName* name = request->course.local;
   if (name == nullptr) return OutOfMemory();
   if (request->takes_turn()) parts_.pending->names().GiveTurnBack();
   if (name->pending != request) return OutOfMemory();
@@ -76,17 +76,17 @@ absl::Status Intake::Enter(Request* request, bool caller_waits) {
   if (parts_.departure->is_away()) return parts_.departure->Refuse(*request);
   if (IsPair(request->signature.kind)) return EnterPair(request);
   LocalName* name = pending.names().FindFor(*request);
-  request->local = name;
+  request->course.local = name;
   if (!name->prepared) {
     if (absl::Status prepared = Prepare(name, *request); !prepared.ok()) {
       if (request->takes_turn()) pending.names().GiveTurnBack();
       return prepared;
     }
   }
-  request->sequence = pending.NextSequence();
-  name->distance = request->sequence - name->last_use;
-  name->last_use = request->sequence;
-  request->submitted_ns = parts_.notes->timeline().Stamp();
+  request->course.sequence = pending.NextSequence();
+  name->distance = request->course.sequence - name->last_use;
+  name->last_use = request->course.sequence;
+  request->course.submitted_ns = parts_.notes->timeline().Stamp();
   if (pending.MustWait(*request, *name)) {
     pending.Defer(request);
     return absl::OkStatus();
@@ -106,7 +106,7 @@ absl::Status Intake::Enter(Request* request, bool caller_waits) {
 }
 
 absl::Status Intake::EnterPair(Request* request) {
-  request->sequence = parts_.pending->submissions() + 1;
+  request->course.sequence = parts_.pending->submissions() + 1;
   parts_.pairs->Submit(request);
   (void)parts_.pending->NextSequence();
   parts_.notes->PairComes(*request, parts_.world->GlobalRank(request->peer),
@@ -136,7 +136,7 @@ absl::Status Intake::SubmitGroup(absl::Span<const std::unique_ptr<Request>> requ
   for (const auto& request : requests.subspan(1)) {
     if (refused.ok()) refused = SubmitPart(first, request.get());
     if (refused.ok()) continue;
-    request->status = refused;
+    request->result.status = refused;
     parts_.pending->End(request.get());  // its observer is told with all others: the epoch is over
   }
   return absl::OkStatus();
@@ -219,13 +219,13 @@ void Intake::SubmitDeferred() {
   while (Request* request = parts_.pending->TakeDeferred()) {
     try {
       parts_.direct->MakeRoom();
-      if (absl::Status marked = Mark(request->local); !marked.ok()) {
-        request->status = marked;
+      if (absl::Status marked = Mark(request->course.local); !marked.ok()) {
+        request->result.status = marked;
         Complete(request);
       }
     } catch (const std::bad_alloc& error) {
       // The others wait for its turn. The executor ends what is pending.
-      return parts_.world->board().AbortThrown(error, *request->local->name);
+      return parts_.world->board().AbortThrown(error, *request->course.local->name);
     }
   }
 }

@@ -88,7 +88,8 @@ absl::Status Pairs::Begin(const News& news) {
   const bool sends = task->notice.key.side == PairSide::kSends;
   if (sends) task->notice.parcel = peer.parcels++;
   task->bytes = task->notice.bytes();
-  task->data = static_cast<std::byte*>(sends ? const_cast<void*>(request->input) : request->output);
+  task->data = static_cast<std::byte*>(sends ? const_cast<void*>(request->buffers.input)
+                                             : request->buffers.output);
   peer.to_say.push_back({task->notice, task});
   const std::optional<PairNotice> theirs = peer.book.Ask(task->notice.key, task);
   return theirs ? Meet(request->peer, &peer, task, *theirs) : absl::OkStatus();
@@ -160,15 +161,15 @@ absl::StatusOr<bool> Pairs::Hear(int rank, Peer* peer) {
 // Both sides come here with the same two notices.
 absl::Status Pairs::Meet(int rank, Peer* peer, PairTask* task, const PairNotice& theirs) {
   Request* request = task->request;
-  request->status = CheckMeeting(
+  request->result.status = CheckMeeting(
       {task->notice, theirs, world_->GlobalRank(world_->rank()), world_->GlobalRank(rank)});
   const bool sends = task->notice.key.side == PairSide::kSends;
-  if (request->status.ok() && !task->notice.is_inline()) {
+  if (request->result.status.ok() && !task->notice.is_inline()) {
     task->number = sends ? task->notice.parcel : theirs.parcel;
     task->begun = true;
     return sends ? peer->link->BeginSend(task) : peer->link->BeginReceive(task);
   }
-  if (request->status.ok() && !sends && task->bytes > 0) {
+  if (request->result.status.ok() && !sends && task->bytes > 0) {
     std::memcpy(task->data, theirs.data, task->bytes);
   }
   task->settled = true;

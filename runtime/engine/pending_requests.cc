@@ -10,17 +10,17 @@ void PendingRequests::Defer(Request* request) {
 }
 
 Request* PendingRequests::TakeDeferred() {
-  if (deferred_.empty() || deferred_.front()->local->pending != nullptr) return nullptr;
+  if (deferred_.empty() || deferred_.front()->course.local->pending != nullptr) return nullptr;
   Request* request = deferred_.front();
   deferred_.pop_front();
-  return request->local->pending = request;
+  return request->course.local->pending = request;
 }
 
 void PendingRequests::EndAll(const absl::Status& why, const std::vector<Request*>& others) {
   if (broken_.ok()) broken_ = why;
   const auto end = [this](Request* request) {
     kEngineLock.AssertHeld();
-    request->status = broken_;
+    request->result.status = broken_;
     End(request);
   };
   for (LocalName* name : names_.Pending()) end(std::exchange(name->pending, nullptr));
@@ -39,7 +39,7 @@ Request* PendingRequests::TakeEnded() {
   ++telling_;
   Request* oldest = nullptr;
   while (newest != nullptr) {
-    Request* const before = std::exchange(newest->next_ended, oldest);
+    Request* const before = std::exchange(newest->course.next_ended, oldest);
     oldest = std::exchange(newest, before);
   }
   return oldest;
@@ -58,7 +58,7 @@ std::vector<std::string_view> PendingRequests::Owed() {
   for (const LocalName* pending : names_.Pending()) {
     if (pending->direct.marked) owed.push_back(*pending->name);
   }
-  for (const Request* request : deferred_) owed.push_back(*request->local->name);
+  for (const Request* request : deferred_) owed.push_back(*request->course.local->name);
   return owed;
 }
 

@@ -58,13 +58,13 @@ class PendingRequests {
 
   // It has finished: no more pending.
   void Remove(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
-    if (request->local != nullptr) request->local->pending = nullptr;
+    if (request->course.local != nullptr) request->course.local->pending = nullptr;
     AddCount(-1);
-    CountDown(request->sequence);
+    CountDown(request->course.sequence);
   }
   // A device has it: no more pending, but whoever drains waits on. Then Finished, once.
   void Launched(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
-    if (request->local != nullptr) request->local->pending = nullptr;
+    if (request->course.local != nullptr) request->course.local->pending = nullptr;
     launched_.store(launched_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     AddCount(-1);  // the last: who sees it sees the other
   }
@@ -75,7 +75,7 @@ class PendingRequests {
   // The end of every request that was submitted, with its status set. Then TakeEnded: whoever waits
   // may free it, but for those whose observers are still to be told.
   void End(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
-    if (request->observer != nullptr) request->next_ended = std::exchange(ended_, request);
+    if (request->observer != nullptr) request->course.next_ended = std::exchange(ended_, request);
     request->done.store(true, std::memory_order_release);
   }
   // All of them, and `others`, which only their own way knew. `why`: unless there was an error

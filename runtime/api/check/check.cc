@@ -44,7 +44,7 @@ absl::Status CheckPair(const Call& call, const Membership& set, Request* request
   request->peer = static_cast<int>(at - set.ranks.begin());
   request->tag = call.tag;
   request->unnamed = false;
-  request->output = sends ? nullptr : call.input->data;
+  request->buffers.output = sends ? nullptr : call.input->data;
   if (request->peer != set.index) return absl::OkStatus();
   return absl::InvalidArgumentError(std::string(what) + ": rank " + std::to_string(call.peer) +
                                     " is this rank itself; copy the tensor instead");
@@ -86,7 +86,7 @@ absl::Status CheckSplits(const Call& call, const Membership& set, Request* reque
     }
     left -= call.splits[r];
   }
-  request->splits.assign(call.splits, call.splits + call.split_count);
+  request->buffers.splits.assign(call.splits, call.splits + call.split_count);
   return absl::OkStatus();
 }
 
@@ -143,7 +143,7 @@ absl::Status CheckOutput(const Call& call, const Membership& set, Request* reque
     return absl::InvalidArgumentError("options.result_fn and an output are given; give one");
   }
   if (!may_allocate && call.output == call.input) {  // in place, and checked already
-    request->output = call.output->data != nullptr ? call.output->data : &nowhere;
+    request->buffers.output = call.output->data != nullptr ? call.output->data : &nowhere;
     return absl::OkStatus();
   }
   if (absl::Status status = CheckTensor(call.output, "output"); !status.ok()) return status;
@@ -160,8 +160,8 @@ absl::Status CheckOutput(const Call& call, const Membership& set, Request* reque
                                         std::to_string(call.input->shape[0]));
     }
   }
-  request->output_rows = may_allocate ? call.output->shape[0] : 0;
-  request->output = call.output->data != nullptr ? call.output->data : &nowhere;
+  request->buffers.output_rows = may_allocate ? call.output->shape[0] : 0;
+  request->buffers.output = call.output->data != nullptr ? call.output->data : &nowhere;
   if (absl::Status status = CheckData(*call.output, "output"); !status.ok()) return status;
   return CheckOverlap(call, set);
 }
@@ -175,7 +175,7 @@ absl::Status CheckCall(const Call& call, const Membership& set, Request* request
   if (call.options.name != nullptr) request->name = call.options.name;
   request->unnamed = request->name.empty();
   signature.refuses_joined = (call.options.flags & HVD_REFUSE_JOINED) != 0 ? 1 : 0;
-  request->result_source = {call.options.result_fn, call.options.result_arg};
+  request->buffers.source = {call.options.result_fn, call.options.result_arg};
   if (call.kind == RequestKind::kBarrier) return absl::OkStatus();
 
   const char* what = IsPair(call.kind) ? "tensor" : "input";
@@ -185,7 +185,7 @@ absl::Status CheckCall(const Call& call, const Membership& set, Request* request
   signature.dtype = static_cast<uint32_t>(call.input->dtype);
   signature.ndim = call.input->ndim;
   std::copy_n(call.input->shape, signature.ndim, signature.shape.begin());
-  request->input = call.input->data;
+  request->buffers.input = call.input->data;
   if (IsPair(call.kind)) return CheckPair(call, set, request);
 
   absl::Status status = CheckOutput(call, set, request);

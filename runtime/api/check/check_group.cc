@@ -31,12 +31,12 @@ void AddPart(const Request& checked, int position, Request* request) {
   const Signature& one = checked.signature;
   Signature& all = request->signature;
   RequestPart part;
-  part.input = checked.input;
-  part.output = checked.output;
-  part.output_rows = checked.output_rows;
+  part.input = checked.buffers.input;
+  part.output = checked.buffers.output;
+  part.output_rows = checked.buffers.output_rows;
   part.position = position;
   part.shape.assign(one.shape.begin(), one.shape.begin() + one.ndim);
-  request->parts.push_back(std::move(part));
+  request->buffers.parts.push_back(std::move(part));
   const size_t size = one.kind == RequestKind::kAllgather ? one.row_elements() : one.elements();
   const int place = std::min(all.group_count, kMaxDimensions - 1);
   all.shape[place] += static_cast<int64_t>(size);
@@ -55,7 +55,7 @@ void MixPart(const Signature& one, StableHash* hash) {
 std::unique_ptr<Request> StartRequest(const Request& checked) {
   auto request = std::make_unique<Request>();
   request->signature = checked.signature;
-  request->result_source = checked.result_source;
+  request->buffers.source = checked.buffers.source;
   request->signature.ndim = 0;
   request->signature.shape.fill(0);
   return request;

@@ -56,7 +56,7 @@ class MemberAgreement {
     request.peer = set_.ranks[static_cast<size_t>(member)];
     request.tag = tag_;
     request.own_pair = true;
-    request.input = request.output = word;
+    request.buffers.input = request.buffers.output = word;
     return set_.global_engine->Run(&request);
   }
   absl::Status Tell(int member, MemberWord word) {

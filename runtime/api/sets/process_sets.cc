@@ -109,7 +109,7 @@ absl::Status ProcessSets::Join(int32_t* last_rank) {
     absl::Status joined = sets[i]->engine->Wait(&joins[i]);
     if (status.ok()) status = std::move(joined);
   }
-  *last_rank = static_cast<int32_t>(joins.front().result_number);
+  *last_rank = static_cast<int32_t>(joins.front().result.number);
   return status;
 }
 

@@ -15,7 +15,7 @@ namespace {
 using PieceBytes = uint32_t;  // of what an alltoall sends one rank
 
 const std::byte* InputOf(const Request& request) {
-  return static_cast<const std::byte*>(request.input);
+  return static_cast<const std::byte*>(request.buffers.input);
 }
 
 void Copy(void* to, const void* from, size_t bytes) {
@@ -26,7 +26,7 @@ void Copy(void* to, const void* from, size_t bytes) {
 void WriteAllBut(const Request& request, const ScatteredRows& mine, std::byte* room) {
   const size_t row_bytes = RowBytes(request.signature);
   const size_t begin = mine.begin * row_bytes, end = begin + mine.count * row_bytes;
-  Copy(room, request.input, begin);
+  Copy(room, request.buffers.input, begin);
   Copy(room + end, InputOf(request) + end, request.signature.rows() * row_bytes - end);
 }
 
@@ -92,14 +92,14 @@ class DirectExecution {
   absl::Status Run() {
     switch (signature_.kind) {
       case RequestKind::kAllreduce:
-        return Reduce(0, signature_.elements(), request_->output);
+        return Reduce(0, signature_.elements(), request_->buffers.output);
       case RequestKind::kReduceScatter:
         return ReduceScatter();
       case RequestKind::kAllgather:
       case RequestKind::kAlltoall:
         return FetchAll();
       case RequestKind::kBroadcast:
-        Fetch(request_->output, {shown_.At(request_->root_index), TensorBytes(signature_)});
+        Fetch(request_->buffers.output, {shown_.At(request_->root_index), TensorBytes(signature_)});
         return absl::OkStatus();
       default:
         return absl::OkStatus();  // a barrier: that all have marked is all there is to it
@@ -139,7 +139,7 @@ class DirectExecution {
       bytes += inputs[peer].bytes;
       if (peer <= me_) first_bytes = bytes;
     }
-    if (request_->wants_received_splits && signature_.kind == RequestKind::kAlltoall) {
+    if (request_->buffers.wants_received_splits && signature_.kind == RequestKind::kAlltoall) {
       NoteSplits({inputs, static_cast<size_t>(size_)});
     }
     void* output = nullptr;
@@ -155,9 +155,10 @@ class DirectExecution {
   }
 
   void NoteSplits(absl::Span<const ShownInput> inputs) {
-    request_->received_splits.clear();
+    request_->result.received_splits.clear();
     for (const ShownInput& input : inputs) {
-      request_->received_splits.push_back(static_cast<int64_t>(input.bytes / RowBytes(signature_)));
+      request_->result.received_splits.push_back(
+          static_cast<int64_t>(input.bytes / RowBytes(signature_)));
     }
   }
 
@@ -175,9 +176,9 @@ class DirectExecution {
 
   bool Place(ResultSize size, void** output) {
     size.shape = {signature_.shape.data(), static_cast<size_t>(signature_.ndim)};
-    request_->status =
+    request_->result.status =
         PlaceResult([this] { return NameOf(*request_); }, PlaceOf(request_), size, output);
-    return request_->status.ok();
+    return request_->result.status.ok();
   }
 
   const Inputs& shown_;
@@ -189,8 +190,8 @@ class DirectExecution {
 }  // namespace
 
 size_t PieceFor(const Request& request, int size, int peer) {
-  const int64_t rows =
-      request.splits.empty() ? request.signature.rows() / size : request.splits[peer];
+  const int64_t rows = request.buffers.splits.empty() ? request.signature.rows() / size
+                                                      : request.buffers.splits[peer];
   return static_cast<size_t>(rows) * RowBytes(request.signature);
 }
 
@@ -210,7 +211,7 @@ void WriteDirect(const Request& request, const Direct& direct, std::byte* room) 
       [[fallthrough]];
     case RequestKind::kAllreduce:
     case RequestKind::kAllgather:
-      return Copy(room, request.input, TensorBytes(s));
+      return Copy(room, request.buffers.input, TensorBytes(s));
     case RequestKind::kReduceScatter:
       return WriteAllBut(request, ScatteredRows(s.rows(), direct.size(), direct.index()), room);
     case RequestKind::kAlltoall:

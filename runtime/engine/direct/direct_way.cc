@@ -200,7 +200,7 @@ void DirectWay::FinishInPlace(LocalName* name) {
 }
 
 bool DirectWay::MayEndAtOnce(const Request& request) const {
-  return request.alone && marked_.size() == 1 && !marked_.front()->direct.in_place &&
+  return request.course.alone && marked_.size() == 1 && !marked_.front()->direct.in_place &&
          watched_.empty();
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 // One at a time: a rank's stage is free when nothing of its is pending.
 bool MayStage(const Request& request) {
-  return request.alone && TensorBytes(request.signature) <= Direct::kStageBytes;
+  return request.course.alone && TensorBytes(request.signature) <= Direct::kStageBytes;
 }
 
 // Between two looks at the epoch: when it ends, a rank soon leaves the others' tensors alone.
@@ -118,23 +118,23 @@ void InPlace::MarkBuffers(LocalName* name) const {
     memcpy(room, &offsets, sizeof(offsets));
     return;
   }
-  const uint64_t skew = Direct::SkewOf(request.input);
+  const uint64_t skew = Direct::SkewOf(request.buffers.input);
   memcpy(room, &skew, sizeof(skew));
   StageOthersSlices(request);
 }
 
 void InPlace::StageOthersSlices(const Request& request) const {
   const Direct& direct = *direct_;
-  std::byte* stage = direct.Stage(direct.index(), Direct::SkewOf(request.input));
-  const auto* input = static_cast<const std::byte*>(request.input);
+  std::byte* stage = direct.Stage(direct.index(), Direct::SkewOf(request.buffers.input));
+  const auto* input = static_cast<const std::byte*>(request.buffers.input);
   ForOthersSlices(direct, request.signature,
                   [&](size_t at, size_t bytes) { CopyBytes(stage + at, input + at, bytes); });
 }
 
 void InPlace::CollectOthersSlices(const Request& request) const {
   const Direct& direct = *direct_;
-  const std::byte* stage = direct.Stage(direct.index(), Direct::SkewOf(request.input));
-  auto* output = static_cast<std::byte*>(request.output);
+  const std::byte* stage = direct.Stage(direct.index(), Direct::SkewOf(request.buffers.input));
+  auto* output = static_cast<std::byte*>(request.buffers.output);
   ForOthersSlices(direct, request.signature,
                   [&](size_t at, size_t bytes) { CopyBytes(output + at, stage + at, bytes); });
 }
@@ -147,8 +147,8 @@ bool InPlace::FindBuffers(const LocalName& name, Buffers* buffers) const {
     const void*& input = buffers->inputs[peer];
     void*& output = buffers->outputs[peer];
     if (peer == direct.index()) {
-      input = request.input;
-      output = request.output;
+      input = request.buffers.input;
+      output = request.buffers.output;
     } else if (name.direct.staged) {
       uint64_t skew = 0;
       memcpy(&skew, direct.TensorAt(name.direct.ticket, peer), sizeof(skew));
@@ -173,8 +173,8 @@ absl::Status InPlace::Sum(const LocalName& name) const {
   entry.signature = request.signature;
   entry.contributors = direct_->size();
   ReducePart part;
-  part.input = request.input;
-  part.output = request.output;
+  part.input = request.buffers.input;
+  part.output = request.buffers.output;
   part.count = request.signature.elements();
   part.host_inputs = {buffers.inputs, size};
   part.host_outputs = {buffers.outputs, size};
@@ -214,7 +214,7 @@ void InPlace::MarkInput(LocalName* name) const {
   Direct& direct = *direct_;
   name->direct.in_place = true;
   name->direct.word = Direct::WordInPlace(s, name->direct.staged, PlacedBytes(s, direct.size()));
-  if (name->direct.staged) mine.at = static_cast<int64_t>(Direct::SkewOf(request.input));
+  if (name->direct.staged) mine.at = static_cast<int64_t>(Direct::SkewOf(request.buffers.input));
   std::byte* const room = direct.Room(name->direct.ticket, name->direct.word);
   memcpy(room, &mine, sizeof(mine));
   if (s.kind == RequestKind::kAlltoall) WritePieces(request, direct.size(), room + sizeof(mine));
@@ -223,8 +223,8 @@ void InPlace::MarkInput(LocalName* name) const {
 
 void InPlace::StageForOthers(const Request& request) const {
   const Direct& direct = *direct_;
-  const auto* input = static_cast<const std::byte*>(request.input);
-  std::byte* stage = direct.Stage(direct.index(), Direct::SkewOf(request.input));
+  const auto* input = static_cast<const std::byte*>(request.buffers.input);
+  std::byte* stage = direct.Stage(direct.index(), Direct::SkewOf(request.buffers.input));
   const Range mine = OnlyForItself(request, direct);
   CopyBytes(stage, input, mine.begin);
   CopyBytes(stage + mine.end, input + mine.end, TensorBytes(request.signature) - mine.end);
@@ -239,7 +239,7 @@ ShownInput InPlace::FindInput(const LocalName& name, int peer) const {
   memcpy(&theirs, mark, sizeof(theirs));
   ShownInput shown = {nullptr, theirs.bytes};
   if (peer == direct.index()) {
-    shown.at = static_cast<const std::byte*>(request.input);
+    shown.at = static_cast<const std::byte*>(request.buffers.input);
   } else if (name.direct.staged) {
     shown.at = direct.Stage(peer, static_cast<uint64_t>(theirs.at));
   } else {

@@ -84,7 +84,7 @@ absl::Status BatchExecutor::Execute(const AgreedBatch& batch, ExecutedBatch* exe
     const bool first = executed->finished.empty() && executed->launched.empty();
     const Turn turn = {batch, run, {batch_ns, first ? batch_ns : Timeline::Now()}};
     Request* const request = batch.requests[run[0]];
-    parts_.notes->set_at_work(request != nullptr ? request->local->name : nullptr);
+    parts_.notes->set_at_work(request != nullptr ? request->course.local->name : nullptr);
     parts_.notes->BeginRun(batch.entries[run[0]].signature.kind, request, run.size());
     const absl::Status status =
         IsOnDevice(batch.entries[run[0]]) ? RunOnDevice(turn, executed) : RunHere(turn, executed);
@@ -108,7 +108,7 @@ absl::Status BatchExecutor::RunHere(const Turn& turn, ExecutedBatch* executed) {
 void BatchExecutor::End(const Turn& turn, absl::Span<Request* const> requests,
                         const absl::Status& status) {
   for (Request* request : requests) {
-    if (!status.ok()) request->status = status;
+    if (!status.ok()) request->result.status = status;
   }
   parts_.notes->Ran(turn.times, requests, static_cast<uint64_t>(tuned_.fusion_threshold));
 }

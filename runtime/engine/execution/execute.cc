@@ -10,8 +10,8 @@ absl::Status Allreduce(const Execution& work) {
   const Request& request = *work.request;
   if (!request.signature.is_group()) {
     ReducePart part;
-    part.input = request.input;
-    part.output = request.output;
+    part.input = request.buffers.input;
+    part.output = request.buffers.output;
     part.count = request.signature.elements();
     return Reduce(work.entry, {&part, 1}, work.collectives);
   }
@@ -24,8 +24,8 @@ absl::Status Allreduce(const Execution& work) {
 absl::Status Broadcast(const Execution& work) {
   const Request& request = *work.request;
   BroadcastArgs args;
-  args.input = request.input;
-  args.output = request.output;
+  args.input = request.buffers.input;
+  args.output = request.buffers.output;
   args.bytes =
       request.signature.elements() * DtypeBytes(static_cast<hvd_dtype_t>(request.signature.dtype));
   args.root = request.root_index;
@@ -35,9 +35,9 @@ absl::Status Broadcast(const Execution& work) {
 }  // namespace
 
 absl::Status ExecuteRequest(Request* request, const LogEntry& entry, Collectives* collectives) {
-  request->status = entry.error.empty() ? CheckJoined(entry, collectives->size())
-                                        : absl::InvalidArgumentError(entry.error);
-  if (!request->status.ok()) return absl::OkStatus();
+  request->result.status = entry.error.empty() ? CheckJoined(entry, collectives->size())
+                                               : absl::InvalidArgumentError(entry.error);
+  if (!request->result.status.ok()) return absl::OkStatus();
   const Execution work = {request, entry, collectives};
   switch (request->signature.kind) {
     case RequestKind::kAllreduce:
@@ -51,7 +51,7 @@ absl::Status ExecuteRequest(Request* request, const LogEntry& entry, Collectives
     case RequestKind::kBroadcast:
       return Broadcast(work);
     case RequestKind::kJoin:
-      request->result_number = entry.result;
+      request->result.number = entry.result;
       return absl::OkStatus();
     case RequestKind::kBarrier:
     case RequestKind::kLeave:

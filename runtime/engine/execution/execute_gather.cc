@@ -38,8 +38,8 @@ absl::Status ExecuteAllgather(const Execution& work) {
   }
   size.shape = {signature.shape.data(), static_cast<size_t>(signature.ndim)};
   return Gather([request] { return NameOf(*request); },
-                {PlaceOf(request), work.collectives, &request->status}, size,
-                {request->input, nullptr, bytes_by_rank});
+                {PlaceOf(request), work.collectives, &request->result.status}, size,
+                {request->buffers.input, nullptr, bytes_by_rank});
 }
 
 absl::StatusOr<std::vector<RowsAndBytes>> ExchangeRows(absl::Span<const RowsAndBytes> mine,
@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<RowsAndBytes>> ExchangeRows(absl::Span<const RowsAndB
 absl::Status ExecuteGroupedAllgather(const Execution& work) {
   Request* request = work.request;
   std::vector<RowsAndBytes> mine;
-  for (const RequestPart& part : request->parts) {
+  for (const RequestPart& part : request->buffers.parts) {
     const int64_t row_elements = std::accumulate(part.shape.begin() + 1, part.shape.end(),
                                                  int64_t{1}, std::multiplies<int64_t>());
     mine.push_back(
@@ -65,7 +65,7 @@ absl::Status ExecuteGroupedAllgather(const Execution& work) {
   const auto all = ExchangeRows(mine, work.collectives);
   if (!all.ok()) return all.status();
   for (size_t t = 0; t < mine.size(); ++t) {
-    RequestPart& part = request->parts[t];
+    RequestPart& part = request->buffers.parts[t];
     std::vector<size_t> bytes_by_rank;
     ResultSize size;
     for (size_t at = t; at < all->size(); at += mine.size()) {
@@ -75,7 +75,7 @@ absl::Status ExecuteGroupedAllgather(const Execution& work) {
     size.shape = part.shape;
     const auto what = [&] { return NameOf(*request) + " tensor " + std::to_string(part.position); };
     const absl::Status gathered =
-        Gather(what, {PlaceOf(*request, &part), work.collectives, &request->status}, size,
+        Gather(what, {PlaceOf(*request, &part), work.collectives, &request->result.status}, size,
                {part.input, nullptr, bytes_by_rank});
     if (!gathered.ok()) return gathered;
   }

@@ -16,14 +16,14 @@ std::string NameOf(const Request& request) {
 }
 
 ResultPlace PlaceOf(Request* request) {
-  return {request->input,          request->output,        request->output_rows,
-          &request->owned_result,  &request->result_shape, request->result_source,
+  return {request->buffers.input,  request->buffers.output, request->buffers.output_rows,
+          &request->result.owned,  &request->result.shape,  request->buffers.source,
           request->signature.dtype};
 }
 
 ResultPlace PlaceOf(const Request& request, RequestPart* part) {
-  return {part->input,         part->output,          part->output_rows,       &part->owned_result,
-          &part->result_shape, request.result_source, request.signature.dtype, part->position};
+  return {part->input,         part->output,           part->output_rows,       &part->owned_result,
+          &part->result_shape, request.buffers.source, request.signature.dtype, part->position};
 }
 
 namespace {

@@ -37,7 +37,7 @@ absl::Status ScatterOne(const Execution& work, absl::Span<const int64_t> shape,
   args.count_by_rank = counts;
   const absl::Status placed =
       PlaceResult([&work] { return NameOf(*work.request); }, place, size, &args.output);
-  if (work.request->status.ok()) work.request->status = placed;
+  if (work.request->result.status.ok()) work.request->result.status = placed;
   return Scatter(work.entry, args, work.collectives);
 }
 
@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<int64_t>> ExchangeSplits(const std::vector<int64_t>& 
 }
 
 std::vector<int64_t> SplitsOf(const Request& request, int ranks) {
-  if (!request.splits.empty()) return request.splits;
+  if (!request.buffers.splits.empty()) return request.buffers.splits;
   return std::vector<int64_t>(static_cast<size_t>(ranks), request.signature.rows() / ranks);
 }
 
@@ -66,7 +66,7 @@ absl::Status ExecuteReduceScatter(const Execution& work) {
     scattered = ScatterOne(work, {signature.shape.data(), static_cast<size_t>(signature.ndim)},
                            PlaceOf(request));
   }
-  for (RequestPart& part : request->parts) {
+  for (RequestPart& part : request->buffers.parts) {
     if (scattered.ok()) scattered = ScatterOne(work, part.shape, PlaceOf(*request, &part));
   }
   return scattered;
@@ -85,15 +85,15 @@ absl::Status ExecuteAlltoall(const Execution& work) {
   ResultSize size;
   for (int peer = 0; peer < ranks; ++peer) {
     const int64_t rows = (*all)[static_cast<size_t>(peer) * ranks + work.collectives->rank()];
-    request->received_splits.push_back(rows);
+    request->result.received_splits.push_back(rows);
     size.rows += rows;
     send.push_back(static_cast<size_t>(splits[peer]) * row_bytes);
     receive.push_back(static_cast<size_t>(rows) * row_bytes);
   }
   size.shape = {signature.shape.data(), static_cast<size_t>(signature.ndim)};
   size.bytes = static_cast<size_t>(size.rows) * row_bytes;
-  AlltoallArgs args = {request->input, nullptr, send, receive};
-  request->status =
+  AlltoallArgs args = {request->buffers.input, nullptr, send, receive};
+  request->result.status =
       PlaceResult([request] { return NameOf(*request); }, PlaceOf(request), size, &args.output);
   return work.collectives->Alltoall(args);
 }

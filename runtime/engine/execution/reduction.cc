@@ -174,12 +174,12 @@ absl::Status Scatter(const LogEntry& entry, ReduceScatterArgs args, Collectives*
 void AppendParts(const Request& request, std::vector<ReducePart>* parts) {
   if (!request.signature.is_group()) {
     ReducePart& part = parts->emplace_back();
-    part.input = request.input;
-    part.output = request.output;
+    part.input = request.buffers.input;
+    part.output = request.buffers.output;
     part.count = request.signature.elements();
     return;
   }
-  for (const RequestPart& one : request.parts) {
+  for (const RequestPart& one : request.buffers.parts) {
     ReducePart& part = parts->emplace_back();
     part.input = one.input;
     part.output = one.output;

@@ -54,7 +54,7 @@ PairNotice NoticeOf(const Request& request, int32_t set) {
   notice.ndim = signature.ndim;
   std::copy_n(signature.shape.begin(), signature.ndim, notice.shape);
   const bool carries = sends && notice.is_inline() && notice.bytes() > 0;
-  if (carries) std::memcpy(notice.data, request.input, notice.bytes());
+  if (carries) std::memcpy(notice.data, request.buffers.input, notice.bytes());
   return notice;
 }
 

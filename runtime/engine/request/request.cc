@@ -121,8 +121,8 @@ std::string Describe(const Signature& signature) {
 }
 
 Request::~Request() {
-  free(owned_result);
-  for (RequestPart& part : parts) free(part.owned_result);
+  free(result.owned);
+  for (RequestPart& part : buffers.parts) free(part.owned_result);
 }
 
 }  // namespace hvd

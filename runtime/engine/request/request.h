@@ -135,43 +135,63 @@ class RequestObserver {
   virtual void OnDone(Request* request) = 0;
 };
 
-// A submitted request. Owned by the submitter (blocking call) or the handle table; the engine
-// borrows it from submit until `done`, and until its observer, if it has one, is told.
+// Where this rank has the tensors. The submitter's, before the submission; nobody changes it until
+// the request is done.
+struct RequestBuffers {
+  const void* input = nullptr;
+  void* output = nullptr;  // null for an allgather whose result the library allocates
+  // With the caller's output of an allgather or alltoall: its rows.
+  int64_t output_rows = 0;
+  std::vector<RequestPart> parts;     // of a group; then input and output above are not used
+  std::vector<int64_t> splits;        // of an alltoall: rows for each rank; empty: even
+  bool wants_received_splits = true;  // of an alltoall
+  ResultSource source;                // where output is null
+};
+
+// What became of it. Written by the executor before `done`, or by whoever ends what is pending;
+// then the submitter's. Results of a group are in its parts.
+struct RequestResult {
+  absl::Status status;
+  void* owned = nullptr;                 // malloc'ed; the request's until its waiter takes it
+  std::vector<int64_t> shape;            // of owned
+  std::vector<int64_t> received_splits;  // of an alltoall
+  int64_t number = 0;                    // join: the last rank; add process set: its number
+};
+
+// How it goes on its way through the engine, which alone writes this: under its lock. What was
+// written at the submission the executor reads without it.
+struct RequestCourse {
+  uint64_t sequence = 0;          // of this rank's submissions in its set
+  bool alone = false;             // its submitter waits for it, and for nothing else
+  int64_t submitted_ns = 0;       // while the timeline is on: when (engine/timeline.h)
+  LocalName* local = nullptr;     // while pending; none of a send or receive
+  Request* next_ended = nullptr;  // of those whose observers are to be told
+  bool ended_role = false;        // with it its submitter has left the executor's role
+};
+
+// A submitted request: what this rank asks for, and its buffers, its result and its course apart.
+// Owned by the submitter (blocking call) or the handle table; the engine borrows it from submit
+// until `done`, and until its observer, if it has one, is told.
 struct Request {
-  std::string name;  // as given; see AgreedName (names.h)
+  // What is asked for: what all ranks must agree on. The submitter's, before the submission. (The
+  // engine names what belongs to an unnamed call.)
+  std::string name;  // as given; see AgreedName (local_name.h)
   // Takes the next turn of the unnamed ones. With a name it belongs to one that has taken its turn:
   // the name is made of that one's (NamePart).
   bool unnamed = false;
   bool takes_turn() const { return unnamed && name.empty(); }
   Signature signature;
-  const void* input = nullptr;
-  void* output = nullptr;  // null for an allgather whose result the library allocates
-  // With the caller's output of an allgather or alltoall: its rows.
-  int64_t output_rows = 0;
-  int root_index = 0;                 // of a broadcast: the root's index in the process set
-  int peer = 0;                       // of a send or receive: the other's index there
-  int64_t tag = 0;                    // likewise: tells them apart
-  bool own_pair = false;              // likewise: hvd's own, whose tags are no user's
-  std::vector<RequestPart> parts;     // of a group; then input and output above are not used
-  std::vector<int64_t> splits;        // of an alltoall: rows for each rank; empty: even
-  bool wants_received_splits = true;  // of an alltoall
-  ResultSource result_source;         // where output is null
+  int root_index = 0;     // of a broadcast: the root's index in the process set
+  int peer = 0;           // of a send or receive: the other's index there
+  int64_t tag = 0;        // likewise: tells them apart
+  bool own_pair = false;  // likewise: hvd's own, whose tags are no user's
 
-  RequestObserver* observer = nullptr;  // null: nobody
+  RequestObserver* observer = nullptr;  // the submitter's; null: nobody is told
 
-  uint64_t sequence = 0;     // of this rank's submissions in its set
-  bool alone = false;        // its submitter waits for it, and for nothing else
-  int64_t submitted_ns = 0;  // while the timeline is on: when (engine/timeline.h)
-
-  // Written by the executor before `done`.
-  absl::Status status;
-  void* owned_result = nullptr;          // malloc'ed; the caller of wait_result takes it
-  std::vector<int64_t> result_shape;     // of owned_result
-  std::vector<int64_t> received_splits;  // of an alltoall
-  int64_t result_number = 0;             // join: the last rank; add process set: its number
-  LocalName* local = nullptr;            // the engine's, while pending; none of a send or receive
-  Request* next_ended = nullptr;         // the engine's: of those whose observers are to be told
-  bool ended_role = false;               // with it its submitter has left the executor's role
+  RequestBuffers buffers;
+  RequestCourse course;
+  RequestResult result;
+  // The last that the engine writes: its waiters may go on. (It has finished, or a device has it.)
   std::atomic<bool> done{false};
 
   Request() = default;

@@ -14,14 +14,14 @@ ArenaOffsets OffsetsInArena(const Request& request, const HostArenas* arenas) {
   const Signature& s = request.signature;
   const bool writes = s.kind == RequestKind::kAllreduce || s.kind == RequestKind::kBroadcast;
   if (arenas == nullptr || !writes || !IsOneOnCpu(s)) return {};
-  const ArenaOffsets offsets{arenas->Offer(request.input, TensorBytes(s)),
-                             arenas->Offer(request.output, TensorBytes(s))};
+  const ArenaOffsets offsets{arenas->Offer(request.buffers.input, TensorBytes(s)),
+                             arenas->Offer(request.buffers.output, TensorBytes(s))};
   return offsets.input >= 0 && offsets.output >= 0 ? offsets : ArenaOffsets{};
 }
 
 int64_t InputInArena(const Request& request, const HostArenas* arenas) {
   if (arenas == nullptr || !IsOneOnCpu(request.signature)) return -1;
-  return arenas->Offer(request.input, TensorBytes(request.signature));
+  return arenas->Offer(request.buffers.input, TensorBytes(request.signature));
 }
 
 absl::Status OutsideArena() {

@@ -18,9 +18,9 @@ uint64_t InputBytes(const Request& request) {
       return 0;
   }
   const size_t width = DtypeBytes(static_cast<hvd_dtype_t>(signature.dtype));
-  if (request.parts.empty()) return signature.elements() * width;
+  if (request.buffers.parts.empty()) return signature.elements() * width;
   uint64_t bytes = 0;
-  for (const RequestPart& part : request.parts) {
+  for (const RequestPart& part : request.buffers.parts) {
     uint64_t elements = 1;
     for (const int64_t length : part.shape) elements *= static_cast<uint64_t>(length);
     bytes += elements * width;

@@ -18,13 +18,14 @@ PendingTensor StallAnswer::DescribePair(const Request& request) const {
   std::string name = "send from rank " + std::to_string(from) + " to rank " + std::to_string(to);
   // hvd's own are how a set that only its members know is agreed on.
   name += request.own_pair ? " of a process set" : " with tag " + std::to_string(request.tag);
-  return {request.sequence, std::move(name), Describe(request.signature), {mine, peer}};
+  return {request.course.sequence, std::move(name), Describe(request.signature), {mine, peer}};
 }
 
 void StallAnswer::Give(std::vector<PendingRequest> pending) {
   const uint32_t question = page_->question.load(std::memory_order_relaxed);
-  std::sort(pending.begin(), pending.end(),
-            [](const auto& a, const auto& b) { return a.request->sequence < b.request->sequence; });
+  std::sort(pending.begin(), pending.end(), [](const auto& a, const auto& b) {
+    return a.request->course.sequence < b.request->course.sequence;
+  });
   PendingList list;
   list.set = set_;
   list.members = members_;
@@ -38,7 +39,7 @@ void StallAnswer::Give(std::vector<PendingRequest> pending) {
       list.tensors.push_back(DescribePair(*one.request));
       continue;
     }
-    list.tensors.push_back({one.request->sequence,
+    list.tensors.push_back({one.request->course.sequence,
                             std::string(PlainName(*one.name)),
                             Describe(one.request->signature),
                             {}});

@@ -25,15 +25,15 @@ TraceActivity OnDevice(RequestKind kind) {
 // Of one that goes by the board: behind the few of those that go directly, which are counted by
 // themselves.
 TracedTensor TracedOf(const Request& request) {
-  return {DirectTicket::kMostNumber + request.local->board.number, PlainName(*request.local->name),
-          InputBytes(request)};
+  return {DirectTicket::kMostNumber + request.course.local->board.number,
+          PlainName(*request.course.local->name), InputBytes(request)};
 }
 
 bool IsNamed(RequestKind kind) { return kind != RequestKind::kLeave && kind != RequestKind::kJoin; }
 
 // Into the request's name.
 void Describe(const Request& request) {
-  LocalName& name = *request.local;
+  LocalName& name = *request.course.local;
   const RequestKind kind = request.signature.kind;
   name.noted.kind = kind;
   snprintf(name.noted.text.data(), name.noted.text.size(), IsNamed(kind) ? "%s '%.60s'" : "%s",
@@ -64,7 +64,7 @@ WorkNotes::WorkNotes(const WorkNotesPlace& place)
       stall_(place.watch, place.members, place.rank) {}
 
 void WorkNotes::Comes(const Request& request, int pending) {
-  LocalName* name = request.local;
+  LocalName* name = request.course.local;
   const bool described = name->noted.kind == request.signature.kind && name->noted.text[0] != 0;
   if (!described) Describe(request);
   if (!described || last_noted_ != name) {
@@ -85,7 +85,7 @@ void WorkNotes::PairComes(const Request& request, int peer, int pending) {
 
 void WorkNotes::BeginRun(RequestKind kind, const Request* first, size_t tensors) {
   NotedRun& noted = noted_run_;
-  const LocalName* name = first != nullptr ? first->local : nullptr;
+  const LocalName* name = first != nullptr ? first->course.local : nullptr;
   ++noted.number;
   if (name != nullptr && noted.first == name && noted.kind == kind && noted.tensors == tensors) {
     activity_.work.number.store(noted.number, std::memory_order_release);
@@ -99,19 +99,20 @@ void WorkNotes::BeginRun(RequestKind kind, const Request* first, size_t tensors)
 
 void WorkNotes::RanDirectly(const Request& request, int64_t begin_ns) {
   const Signature& signature = request.signature;
-  const TracedTensor tensor = {request.local->direct.ticket.number, PlainName(*request.local->name),
-                               InputBytes(request)};
+  const TracedTensor tensor = {request.course.local->direct.ticket.number,
+                               PlainName(*request.course.local->name), InputBytes(request)};
   metrics_.Done(signature.kind, tensor.bytes);
   if (!std::exchange(waited_, false)) metrics_.CameLast();
-  if (!request.status.ok()) metrics_.Failed();
-  if (request.submitted_ns == 0) return;  // the timeline was off
-  timeline_.Record(Timeline::Negotiation(signature.kind), tensor, request.submitted_ns, begin_ns);
+  if (!request.result.status.ok()) metrics_.Failed();
+  if (request.course.submitted_ns == 0) return;  // the timeline was off
+  timeline_.Record(Timeline::Negotiation(signature.kind), tensor, request.course.submitted_ns,
+                   begin_ns);
   timeline_.Record(Timeline::Operation(signature.kind), tensor, begin_ns);
 }
 
 void WorkNotes::RanPair(const Request& request) {
   metrics_.Done(request.signature.kind, InputBytes(request));
-  if (!request.status.ok()) metrics_.Failed();
+  if (!request.result.status.ok()) metrics_.Failed();
 }
 
 void WorkNotes::Ran(const RunTimes& times, absl::Span<Request* const> requests,
@@ -123,8 +124,8 @@ void WorkNotes::Ran(const RunTimes& times, absl::Span<Request* const> requests,
   for (const Request* request : requests) {
     const TracedTensor tensor = TracedOf(*request);
     bytes += tensor.bytes;
-    if (!request->status.ok()) metrics_.Failed();
-    TellTensor(run, tensor, request->submitted_ns);
+    if (!request->result.status.ok()) metrics_.Failed();
+    TellTensor(run, tensor, request->course.submitted_ns);
   }
   NoteCameLast(times);
   metrics_.Executed(kind, run.end_ns - times.begin_ns);
@@ -158,8 +159,8 @@ LaunchedRun WorkNotes::Launches(const RunTimes& times, absl::Span<Request* const
   run.threshold = threshold;
   for (const Request* request : requests) {
     const TracedTensor tensor = TracedOf(*request);
-    run.tensors.push_back({request->sequence, tensor.number, std::string(tensor.name), tensor.bytes,
-                           request->submitted_ns});
+    run.tensors.push_back({request->course.sequence, tensor.number, std::string(tensor.name),
+                           tensor.bytes, request->course.submitted_ns});
   }
   return run;
 }

@@ -32,7 +32,7 @@ TEST_CASE(
             FillSum(&request, "x", &in);
             request.signature.op = HVD_AVERAGE;
             request.signature.prescale = 2.0;
-            if (i % 2 == 1) request.output = out.data();
+            if (i % 2 == 1) request.buffers.output = out.data();
             const absl::Status status = engine.Run(&request);
             problems.Expect(status.ok(), status.ToString());
             if (!is_busy) problems.Expect(engine.Run(&other).ok(), "beside");
@@ -73,15 +73,15 @@ absl::Status Scatter(Engine& engine, RequestKind kind, int64_t rows, float* firs
   request.signature.op = kind == RequestKind::kReduceScatter ? HVD_SUM : 0;
   request.signature.ndim = 2;
   request.signature.shape = {rows, 2};
-  request.input = data.data();
+  request.buffers.input = data.data();
   if (kind == RequestKind::kAlltoall) {
-    request.splits.assign(engine.world().topology().size(), 0);
-    request.splits[0] = rows;
+    request.buffers.splits.assign(engine.world().topology().size(), 0);
+    request.buffers.splits[0] = rows;
   }
   const absl::Status status = engine.Run(&request);
   *first = 0;
-  if (status.ok() && request.result_shape.at(0) > 0) {
-    *first = static_cast<const float*>(request.owned_result)[0];
+  if (status.ok() && request.result.shape.at(0) > 0) {
+    *first = static_cast<const float*>(request.result.owned)[0];
   }
   return status;
 }

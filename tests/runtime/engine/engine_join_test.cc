@@ -182,9 +182,9 @@ absl::Status SumGroup(Engine& engine, size_t count, std::vector<float>* data) {
   for (const size_t at : {size_t{0}, count, count}) {
     RequestPart part;
     part.input = part.output = data->data() + at;
-    part.shape = {request.parts.size() == 1 ? 0 : static_cast<int64_t>(count)};
-    part.position = static_cast<int>(request.parts.size());
-    request.parts.push_back(part);
+    part.shape = {request.buffers.parts.size() == 1 ? 0 : static_cast<int64_t>(count)};
+    part.position = static_cast<int>(request.buffers.parts.size());
+    request.buffers.parts.push_back(part);
   }
   return engine.Run(&request);
 }

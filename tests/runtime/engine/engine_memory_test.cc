@@ -87,7 +87,7 @@ absl::Status WaitForAll(Engine& engine, const std::vector<std::unique_ptr<Reques
   absl::Status status;
   for (const auto& request : group) {
     const bool done = request->done.load();
-    const absl::Status ended = done ? request->status : engine.Wait(request.get());
+    const absl::Status ended = done ? request->result.status : engine.Wait(request.get());
     if (status.ok()) status = ended;
   }
   return status;

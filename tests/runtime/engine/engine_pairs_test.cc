@@ -24,7 +24,7 @@ struct Task {
     request.signature.shape[0] = static_cast<int64_t>(count);
     request.peer = peer;
     request.tag = tag;
-    request.input = request.output = data.data();
+    request.buffers.input = request.buffers.output = data.data();
   }
   bool Holds(float value) const {
     return std::all_of(data.begin(), data.end(), [&](float each) { return each == value; });

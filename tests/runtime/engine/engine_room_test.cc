@@ -49,7 +49,7 @@ class Crowd {
   Request* Next() {
     Request& request = requests_.emplace_back();
     FillSum(&request, "crowd " + std::to_string(requests_.size()), &input_);
-    request.output = output_.data();
+    request.buffers.output = output_.data();
     return &request;
   }
 
@@ -113,7 +113,7 @@ TEST_CASE("a name that was marked directly once is never refused for want of roo
                    });
                    if (engine.world().rank() == 1)
                      problems.Expect(engine.Submit(&second).ok(), "x");
-                   const bool submitted = second.local != nullptr;
+                   const bool submitted = second.course.local != nullptr;
                    problems.Expect(submitted && engine.Wait(&second).ok() && y[9] == 2.0f, "x");
                  },
                  {1, kMost}) == "");

@@ -178,7 +178,8 @@ TEST_CASE("unnamed calls that wait for their turn when a rank leaves are answere
             }
             if (leaves) engine.FinishLeave();
             for (const Request& request : requests) {
-              if (first.empty() && !request.status.ok()) first = request.status.ToString();
+              if (first.empty() && !request.result.status.ok())
+                first = request.result.status.ToString();
             }
             problems.Expect(first.empty(), first);
           }) == "");

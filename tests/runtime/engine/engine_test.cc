@@ -216,9 +216,10 @@ TEST_CASE("an allgather with rows that differ, and an output that does not fit")
               request.signature.ndim = 2;
               request.signature.shape[0] = rank + 1;
               request.signature.shape[1] = 2;
-              request.input = mine.data();
-              if (turn == 1) request.output = all.data(), request.output_rows = 6;
-              if (turn == 2 && rank == 1) request.output = wrong.data(), request.output_rows = 5;
+              request.buffers.input = mine.data();
+              if (turn == 1) request.buffers.output = all.data(), request.buffers.output_rows = 6;
+              if (turn == 2 && rank == 1)
+                request.buffers.output = wrong.data(), request.buffers.output_rows = 5;
               const absl::Status status = engine.Run(&request);
               if (turn == 2 && rank == 1) {
                 problems.Expect(absl::IsFailedPrecondition(status), "must not fit");
@@ -226,9 +227,9 @@ TEST_CASE("an allgather with rows that differ, and an output that does not fit")
               }
               problems.Expect(status.ok(), status.ToString());
               const auto* got =
-                  turn == 1 ? all.data() : static_cast<int32_t*>(request.owned_result);
+                  turn == 1 ? all.data() : static_cast<int32_t*>(request.result.owned);
               problems.Expect(got != nullptr && got[0] == 0 && got[2] == 1 && got[11] == 2, "rows");
-              const bool shaped = request.result_shape == std::vector<int64_t>{6, 2};
+              const bool shaped = request.result.shape == std::vector<int64_t>{6, 2};
               problems.Expect(turn == 1 || shaped, "shape");
             }
           }) == "");

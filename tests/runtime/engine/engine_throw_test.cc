@@ -27,7 +27,7 @@ void FillTooManyRows(Request* request, std::vector<float>* data, bool too_many) 
   request->signature.kind = RequestKind::kAllgather;
   request->signature.op = 0;
   request->signature.shape[0] = too_many ? int64_t{1} << 61 : 1;
-  request->output = nullptr;
+  request->buffers.output = nullptr;
 }
 
 bool Tells(const absl::Status& status) {

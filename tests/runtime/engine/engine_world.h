@@ -90,8 +90,8 @@ inline void FillSum(Request* request, const std::string& name, std::vector<float
   request->signature.op = HVD_SUM;
   request->signature.ndim = 1;
   request->signature.shape[0] = static_cast<int64_t>(data->size());
-  request->input = data->data();
-  request->output = data->data();
+  request->buffers.input = data->data();
+  request->buffers.output = data->data();
 }
 
 inline absl::Status Sum(Engine& engine, const std::string& name, std::vector<float>* data) {

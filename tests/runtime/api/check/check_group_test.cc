@@ -48,8 +48,8 @@ TEST_CASE("a group is one request of several parts") {
   const Request& request = *requests->front();
   CHECK(request.name == "g");
   CHECK(request.signature.elements() == 7);
-  CHECK(request.parts.size() == 3);
-  CHECK(request.parts[0].output == request.parts[0].input);
+  CHECK(request.buffers.parts.size() == 3);
+  CHECK(request.buffers.parts[0].output == request.buffers.parts[0].input);
   CHECK(Describe(request.signature) ==
         "grouped allreduce float32 3 tensors with elements [6,1,0] average");
 }
@@ -62,8 +62,8 @@ TEST_CASE("dtypes of a group have a request each, and all know of the whole grou
   const Request& ints = *requests->at(0);
   const Request& floats = *requests->at(1);
   CHECK(ints.signature.dtype == HVD_INT32);
-  CHECK(ints.parts[0].position == 1);
-  CHECK(floats.parts[1].position == 2);
+  CHECK(ints.buffers.parts[0].position == 1);
+  CHECK(floats.buffers.parts[1].position == 2);
   CHECK(ints.unnamed);
   CHECK(!floats.unnamed);
   CHECK(PlainName(NamePart("g", HVD_FLOAT32)) == "g (float32)");

@@ -50,7 +50,7 @@ TEST_CASE("a good call becomes a request") {
   REQUIRE(call.Check(RequestKind::kAllreduce).ok());
   CHECK(call.request.name == "grad");
   CHECK(Describe(call.request.signature) == "allreduce float32 [2,3] sum");
-  CHECK(call.request.output == call.data);
+  CHECK(call.request.buffers.output == call.data);
 }
 
 TEST_CASE("each bad argument is named") {

@@ -83,7 +83,7 @@ absl::Status Broadcast(ProcessSets& sets, int32_t set) {
   request.name = "b";
   request.signature.kind = RequestKind::kBroadcast;
   request.signature.dtype = HVD_FLOAT32;
-  request.input = request.output = &value;
+  request.buffers.input = request.buffers.output = &value;
   return sets.Find(set)->engine->Run(&request);
 }
 
@@ -141,7 +141,8 @@ TEST_CASE("what a rank has pending in any set when it joins is done with neutral
               }
               Join(sets, problems);
               for (const Request& sum : sums) {
-                problems.Expect(sum.done.load() && sum.status.ok(), sum.status.ToString());
+                problems.Expect(sum.done.load() && sum.result.status.ok(),
+                                sum.result.status.ToString());
               }
               for (const std::vector<float>& x : data) {
                 problems.Expect(x.back() == rank + 1.0f, "sum " + std::to_string(x.back()));
@@ -169,7 +170,7 @@ TEST_CASE("what all have submitted to any set comes before their leaving") {
             sets.Stop();
             for (int set = 0; set < 3; ++set) {
               if (data[set].empty()) continue;
-              problems.Expect(sums[set].done && sums[set].status.ok(),
+              problems.Expect(sums[set].done && sums[set].result.status.ok(),
                               "set " + std::to_string(set));
               problems.Expect(data[set].back() == (set == 0 ? 3.0f : 2.0f), "wrong sum");
             }

@@ -24,10 +24,10 @@ class Requests {
     s.op = kind_ == RequestKind::kReduceScatter ? HVD_SUM : 0;
     s.ndim = static_cast<int32_t>(shape.size());
     std::copy(shape.begin(), shape.end(), s.shape.begin());
-    request.splits = splits;
+    request.buffers.splits = splits;
     auto& data = *inputs_.emplace_back(std::make_unique<std::vector<int32_t>>(s.elements()));
     std::iota(data.begin(), data.end(), 1000 * static_cast<int32_t>(requests.size() - 1));
-    request.input = data.data();
+    request.buffers.input = data.data();
   }
 
   // False when the marks send them through the board.
@@ -47,13 +47,13 @@ class Requests {
 
   absl::Status Execute(int rank) {
     const absl::Status lost = ExecuteDirect(*world_.ranks[rank], ticket_, requests[rank].get());
-    return lost.ok() ? requests[rank]->status : lost;
+    return lost.ok() ? requests[rank]->result.status : lost;
   }
   std::vector<int32_t> Result(int rank) const {
     const Request& request = *requests[rank];
-    const auto* data = static_cast<const int32_t*>(request.owned_result);
+    const auto* data = static_cast<const int32_t*>(request.result.owned);
     size_t count = 1;
-    for (const int64_t extent : request.result_shape) count *= static_cast<size_t>(extent);
+    for (const int64_t extent : request.result.shape) count *= static_cast<size_t>(extent);
     return {data, data + count};
   }
 
@@ -77,7 +77,7 @@ TEST_CASE("a direct reduce-scatter: uneven rows, in the line and beyond it, and 
     for (int r = 0; r < 3; ++r) {
       REQUIRE(all.Execute(r).ok());
       const int64_t mine = rows / 3 + (r < rows % 3 ? 1 : 0);
-      CHECK(all.requests[r]->result_shape == std::vector<int64_t>{mine, 2});
+      CHECK(all.requests[r]->result.shape == std::vector<int64_t>{mine, 2});
       std::vector<int32_t> wanted;
       for (int64_t i = 0; i < mine * 2; ++i) wanted.push_back(3000 + 3 * element++);
       CHECK(all.Result(r) == wanted);
@@ -96,12 +96,12 @@ TEST_CASE("a direct alltoall with splits, some of them zero") {
   const std::vector<std::vector<int32_t>> firsts = {{2000}, {0}, {8, 9, 2300}};
   for (int r = 0; r < 3; ++r) {
     REQUIRE(all.Execute(r).ok());
-    CHECK(all.requests[r]->received_splits == received[r]);
+    CHECK(all.requests[r]->result.received_splits == received[r]);
     const std::vector<int32_t> result = all.Result(r);
     REQUIRE(result.size() >= firsts[r].size());
     CHECK(std::equal(firsts[r].begin(), firsts[r].end(), result.begin()));
     const int64_t rows = std::accumulate(received[r].begin(), received[r].end(), int64_t{0});
-    CHECK(all.requests[r]->result_shape == std::vector<int64_t>{rows, 2});
+    CHECK(all.requests[r]->result.shape == std::vector<int64_t>{rows, 2});
   }
 }
 
@@ -132,10 +132,10 @@ TEST_CASE("an output that does not fit is the error of its rank alone") {
   all.Add({4});
   all.Add({4});
   std::vector<int32_t> output(3), fits(4);
-  all.requests[0]->output = output.data();
-  all.requests[0]->output_rows = 3;
-  all.requests[1]->output = fits.data();
-  all.requests[1]->output_rows = 4;
+  all.requests[0]->buffers.output = output.data();
+  all.requests[0]->buffers.output_rows = 3;
+  all.requests[1]->buffers.output = fits.data();
+  all.requests[1]->buffers.output_rows = 4;
   REQUIRE(all.MarkAll());
   CHECK(absl::IsFailedPrecondition(all.Execute(0)));
   CHECK(output == std::vector<int32_t>(3));
@@ -150,8 +150,8 @@ TEST_CASE("a direct allgather of different rows, one rank's input at its place i
   all.Add({0});
   all.Add({1});
   std::vector<int32_t> in_place = {0, 1, 9};
-  all.requests[0]->input = all.requests[0]->output = in_place.data();
-  all.requests[0]->output_rows = 3;
+  all.requests[0]->buffers.input = all.requests[0]->buffers.output = in_place.data();
+  all.requests[0]->buffers.output_rows = 3;
   REQUIRE(all.MarkAll());
   for (int r = 0; r < 3; ++r) {
     REQUIRE(all.Execute(r).ok());

@@ -94,7 +94,7 @@ TEST_CASE("all marks the same: every rank reads every tensor, in the line and be
       std::vector<float> sum(count, r + 1.0f);
       Request request;
       request.signature = Sum(static_cast<int64_t>(count));
-      request.input = request.output = sum.data();
+      request.buffers.input = request.buffers.output = sum.data();
       REQUIRE(ExecuteDirect(*world.ranks[r], ticket, &request).ok());
       CHECK(sum == std::vector<float>(count, 6.0f));
     }

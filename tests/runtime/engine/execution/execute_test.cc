@@ -28,13 +28,13 @@ struct Floats {
     std::copy(shape.begin(), shape.end(), s.shape.begin());
     data.assign(s.elements(), value);
     request.name = "x";
-    request.input = request.output = data.data();
+    request.buffers.input = request.buffers.output = data.data();
   }
   absl::Status Run(Collectives* collectives, int contributors) {
     entry.signature = request.signature;
     entry.contributors = contributors;
     const absl::Status lost = ExecuteRequest(&request, entry, collectives);
-    return lost.ok() ? request.status : lost;
+    return lost.ok() ? request.result.status : lost;
   }
   absl::Status RunAbsent(Collectives* collectives, int contributors) {
     entry.signature = request.signature;
@@ -141,8 +141,8 @@ TEST_CASE("compressed: each input is scaled before it is rounded, a result when 
     }
     Floats scattered(RequestKind::kReduceScatter, {3}, 1e9f);
     float result = 0;
-    scattered.request.output = &result;
-    scattered.request.output_rows = 1;
+    scattered.request.buffers.output = &result;
+    scattered.request.buffers.output_rows = 1;
     scattered.request.signature.compression = HVD_COMPRESSION_FP16;
     scattered.request.signature.prescale = 1e-6;
     scattered.request.signature.postscale = 1e6;
@@ -162,16 +162,18 @@ TEST_CASE("a grouped allgather has each tensor's rows of each rank") {
     RequestPart part;
     part.input = a.data();
     part.shape = {rank, 2};
-    floats.request.parts.push_back(part);
+    floats.request.buffers.parts.push_back(part);
     part.input = b.data();
     part.shape = {1};
-    floats.request.parts.push_back(part);
+    floats.request.buffers.parts.push_back(part);
     const absl::Status status = floats.Run(&collectives, 3);
     if (!status.ok()) return status.ToString();
-    const RequestPart& first = floats.request.parts[0];
+    const RequestPart& first = floats.request.buffers.parts[0];
     if (first.result_shape != std::vector<int64_t>{3, 2}) return "shape";
     if (Result(first.owned_result, 6) != std::vector<float>{1, 1, 2, 2, 2, 2}) return "rows";
-    return Result(floats.request.parts[1].owned_result, 3) == std::vector<float>(3, 7) ? "" : "b";
+    return Result(floats.request.buffers.parts[1].owned_result, 3) == std::vector<float>(3, 7)
+               ? ""
+               : "b";
   }) == "");
 }
 
@@ -181,13 +183,13 @@ TEST_CASE("an allgather while some have joined has the others' rows") {
     CHECK(world.Run([&](Collectives& collectives) -> std::string {
       const int rows = collectives.rank() + 1;
       Floats floats(RequestKind::kAllgather, {rows, 2}, static_cast<float>(collectives.rank()));
-      floats.request.output = nullptr;
+      floats.request.buffers.output = nullptr;
       floats.entry.rows = {1, 2, 0};
       if (grouped) {
         RequestPart part;
         part.input = floats.data.data();
         part.shape = {rows, 2};
-        floats.request.parts.push_back(part);
+        floats.request.buffers.parts.push_back(part);
         floats.request.signature.group_count = 1;
         floats.request.signature.ndim = 1;
         floats.request.signature.shape = {2};
@@ -196,9 +198,9 @@ TEST_CASE("an allgather while some have joined has the others' rows") {
       if (!status.ok()) return status.ToString();
       if (collectives.rank() == 2) return "";
       const void* result =
-          grouped ? floats.request.parts[0].owned_result : floats.request.owned_result;
+          grouped ? floats.request.buffers.parts[0].owned_result : floats.request.result.owned;
       const auto& shape =
-          grouped ? floats.request.parts[0].result_shape : floats.request.result_shape;
+          grouped ? floats.request.buffers.parts[0].result_shape : floats.request.result.shape;
       if (shape != std::vector<int64_t>{3, 2}) return "shape";
       return Result(result, 6) == std::vector<float>{0, 0, 1, 1, 1, 1} ? "" : "rows";
     }) == "");
@@ -216,7 +218,7 @@ TEST_CASE("Adasum of a group while a rank has joined") {
       RequestPart part;
       part.input = part.output = tensor->data();
       part.shape = {static_cast<int64_t>(tensor->size())};
-      floats.request.parts.push_back(part);
+      floats.request.buffers.parts.push_back(part);
     }
     const absl::Status status = floats.RunJoined(&collectives, 1);
     if (!status.ok()) return status.ToString();
@@ -238,7 +240,7 @@ TEST_CASE("a group is one reduction; its parts keep their places") {
         RequestPart part;
         part.input = part.output = tensor->data();
         part.shape = {static_cast<int64_t>(tensor->size())};
-        floats.request.parts.push_back(part);
+        floats.request.buffers.parts.push_back(part);
       }
       const absl::Status status = floats.Run(&collectives, 3);
       if (!status.ok()) return status.ToString();
@@ -254,13 +256,13 @@ TEST_CASE("a reduce-scatter gives the first ranks one row more") {
     CHECK(world.Run([&](Collectives& collectives) -> std::string {
       Floats floats(RequestKind::kReduceScatter, {5, 2}, 1);
       for (int i = 0; i < 10; ++i) floats.data[i] = static_cast<float>(i);
-      floats.request.output = nullptr;
+      floats.request.buffers.output = nullptr;
       floats.request.signature.compression = compression;
       const absl::Status status = floats.Run(&collectives, 3);
       if (!status.ok()) return status.ToString();
       const int64_t rows = collectives.rank() < 2 ? 2 : 1;
-      if (floats.request.result_shape != std::vector<int64_t>{rows, 2}) return "shape";
-      const auto got = Result(floats.request.owned_result, static_cast<size_t>(rows) * 2);
+      if (floats.request.result.shape != std::vector<int64_t>{rows, 2}) return "shape";
+      const auto got = Result(floats.request.result.owned, static_cast<size_t>(rows) * 2);
       return got[0] == 3.0f * 4 * collectives.rank() ? "" : "value " + std::to_string(got[0]);
     }) == "");
   }
@@ -272,16 +274,16 @@ TEST_CASE("an alltoall with splits, and one with an output that does not fit") {
     const int rank = collectives.rank();
     // Rank r sends r + p rows to rank p.
     Floats floats(RequestKind::kAlltoall, {3 * rank + 4, 2}, static_cast<float>(rank));
-    floats.request.splits = {rank, rank + 1, rank + 2};
+    floats.request.buffers.splits = {rank, rank + 1, rank + 2};
     std::vector<float> wrong(2);
-    floats.request.output = rank == 1 ? wrong.data() : nullptr;
-    floats.request.output_rows = 1;
+    floats.request.buffers.output = rank == 1 ? wrong.data() : nullptr;
+    floats.request.buffers.output_rows = 1;
     const absl::Status status = floats.Run(&collectives, 3);
     if (rank == 1) return absl::IsFailedPrecondition(status) ? "" : "must not fit";
     if (!status.ok()) return status.ToString();
     const std::vector<int64_t> wanted = {rank, rank + 1, rank + 2};
-    if (floats.request.received_splits != wanted) return "received splits";
-    const auto got = Result(floats.request.owned_result, static_cast<size_t>(3 * rank + 3) * 2);
+    if (floats.request.result.received_splits != wanted) return "received splits";
+    const auto got = Result(floats.request.result.owned, static_cast<size_t>(3 * rank + 3) * 2);
     for (size_t row = 0, peer = 0; peer < 3; ++peer) {
       for (int64_t i = 0; i < wanted[peer]; ++i, ++row) {
         if (got[row * 2] != static_cast<float>(peer)) return "row " + std::to_string(row);

@@ -10,8 +10,8 @@ void Fill(Request* request, void* input, void* output, int64_t count) {
   request->signature.dtype = HVD_FLOAT32;
   request->signature.ndim = 1;
   request->signature.shape[0] = count;
-  request->input = input;
-  request->output = output;
+  request->buffers.input = input;
+  request->buffers.output = output;
 }
 
 TEST_CASE("a request is offered when its input and its output lie in the arena as a whole") {

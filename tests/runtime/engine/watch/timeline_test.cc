@@ -59,9 +59,9 @@ TEST_CASE("bytes are those of a tensor or of all of a group") {
   request.signature.shape[0] = 3;
   request.signature.shape[1] = 5;
   CHECK(InputBytes(request) == 60);
-  request.parts.resize(2);
-  request.parts[0].shape = {2, 2};
-  request.parts[1].shape = {7};
+  request.buffers.parts.resize(2);
+  request.buffers.parts[0].shape = {2, 2};
+  request.buffers.parts[1].shape = {7};
   CHECK(InputBytes(request) == 44);
   request.signature.kind = RequestKind::kBarrier;
   CHECK(InputBytes(request) == 0);
