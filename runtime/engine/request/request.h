@@ -151,11 +151,11 @@ struct RequestBuffers {
 // What became of it. Written by the executor before `done`, or by whoever ends what is pending;
 // then the submitter's. Results of a group are in its parts.
 struct RequestResult {
-  absl::Status status;
   void* owned = nullptr;                 // malloc'ed; the request's until its waiter takes it
   std::vector<int64_t> shape;            // of owned
   std::vector<int64_t> received_splits;  // of an alltoall
   int64_t number = 0;                    // join: the last rank; add process set: its number
+  absl::Status status;
 };
 
 // How it goes on its way through the engine, which alone writes this: under its lock. What was
@@ -189,8 +189,8 @@ struct Request {
   RequestObserver* observer = nullptr;  // the submitter's; null: nobody is told
 
   RequestBuffers buffers;
-  RequestCourse course;
   RequestResult result;
+  RequestCourse course;
   // The last that the engine writes: its waiters may go on. (It has finished, or a device has it.)
   std::atomic<bool> done{false};
 
