@@ -96,7 +96,7 @@ absl::Status BatchExecutor::Execute(const AgreedBatch& batch, ExecutedBatch* exe
 }
 
 absl::Status BatchExecutor::RunHere(const Turn& turn, ExecutedBatch* executed) {
-  const absl::Status status = ExecuteRun(turn.batch, turn.run);
+  absl::Status status = ExecuteRun(turn.batch, turn.run);
   if (!status.ok() && !IsRefusal(status)) return status;
   const size_t before = executed->finished.size();
   AppendRequests(turn.batch, turn.run, &executed->finished);
@@ -116,7 +116,7 @@ void BatchExecutor::End(const Turn& turn, absl::Span<Request* const> requests,
 absl::Status BatchExecutor::RunOnDevice(const Turn& turn, ExecutedBatch* executed) {
   std::vector<Request*> mine;
   AppendRequests(turn.batch, turn.run, &mine);
-  const absl::Status status = Launch(
+  absl::Status status = Launch(
       turn,
       parts_.notes->Launches(turn.times, mine, static_cast<uint64_t>(tuned_.fusion_threshold)));
   if (!status.ok() && !IsRefusal(status)) return status;
@@ -127,7 +127,7 @@ absl::Status BatchExecutor::RunOnDevice(const Turn& turn, ExecutedBatch* execute
 }
 
 // Its end may be told before Launch is back: so it is known before.
-absl::Status BatchExecutor::Launch(const Turn& turn, LaunchedRun told) {
+absl::Status BatchExecutor::Launch(const Turn& turn, const LaunchedRun& told) {
   if (parts_.device == nullptr) {
     return absl::InternalError(told.what + " lies on a device, and this process uses none");
   }
