@@ -86,7 +86,7 @@ absl::Status BatchExecutor::Execute(const AgreedBatch& batch, ExecutedBatch* exe
     Request* const request = batch.requests[run[0]];
     parts_.notes->set_at_work(request != nullptr ? request->course.local->name : nullptr);
     parts_.notes->BeginRun(batch.entries[run[0]].signature.kind, request, run.size());
-    const absl::Status status =
+    absl::Status status =
         IsOnDevice(batch.entries[run[0]]) ? RunOnDevice(turn, executed) : RunHere(turn, executed);
     parts_.notes->set_at_work(nullptr);
     if (!status.ok()) return status;
@@ -138,7 +138,7 @@ absl::Status BatchExecutor::Launch(const Turn& turn, const LaunchedRun& told) {
   }
   Unfinished* const unfinished = parts_.unfinished;
   const Unfinished::Number number = unfinished->Add(told);
-  const absl::Status status = parts_.device->Launch(
+  absl::Status status = parts_.device->Launch(
       launch, [unfinished, number](const absl::Status& ended) { unfinished->Tell(number, ended); });
   if (!status.ok()) {
     unfinished->Remove(number);
