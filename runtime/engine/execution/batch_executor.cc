@@ -86,7 +86,7 @@ absl::Status BatchExecutor::Execute(const AgreedBatch& batch, ExecutedBatch* exe
     Request* const request = batch.requests[run[0]];
     parts_.notes->set_at_work(request != nullptr ? request->course.local->name : nullptr);
     parts_.notes->BeginRun(batch.entries[run[0]].signature.kind, request, run.size());
-    const absl::Status status =
+    absl::Status status =
         IsOnDevice(batch.entries[run[0]]) ? RunOnDevice(turn, executed) : RunHere(turn, executed);
     parts_.notes->set_at_work(nullptr);
     if (!status.ok()) return status;
@@ -96,7 +96,7 @@ absl::Status BatchExecutor::Execute(const AgreedBatch& batch, ExecutedBatch* exe
 }
 
 absl::Status BatchExecutor::RunHere(const Turn& turn, ExecutedBatch* executed) {
-  const absl::Status status = ExecuteRun(turn.batch, turn.run);
+  absl::Status status = ExecuteRun(turn.batch, turn.run);
   if (!status.ok() && !IsRefusal(status)) return status;
   const size_t before = executed->finished.size();
   AppendRequests(turn.batch, turn.run, &executed->finished);
@@ -116,7 +116,7 @@ void BatchExecutor::End(const Turn& turn, absl::Span<Request* const> requests,
 absl::Status BatchExecutor::RunOnDevice(const Turn& turn, ExecutedBatch* executed) {
   std::vector<Request*> mine;
   AppendRequests(turn.batch, turn.run, &mine);
-  const absl::Status status = Launch(
+  absl::Status status = Launch(
       turn,
       parts_.notes->Launches(turn.times, mine, static_cast<uint64_t>(tuned_.fusion_threshold)));
   if (!status.ok() && !IsRefusal(status)) return status;
@@ -127,7 +127,7 @@ absl::Status BatchExecutor::RunOnDevice(const Turn& turn, ExecutedBatch* execute
 }
 
 // Its end may be told before Launch is back: so it is known before.
-absl::Status BatchExecutor::Launch(const Turn& turn, LaunchedRun told) {
+absl::Status BatchExecutor::Launch(const Turn& turn, const LaunchedRun& told) {
   if (parts_.device == nullptr) {
     return absl::InternalError(told.what + " lies on a device, and this process uses none");
   }
@@ -138,7 +138,7 @@ absl::Status BatchExecutor::Launch(const Turn& turn, LaunchedRun told) {
   }
   Unfinished* const unfinished = parts_.unfinished;
   const Unfinished::Number number = unfinished->Add(told);
-  const absl::Status status = parts_.device->Launch(
+  absl::Status status = parts_.device->Launch(
       launch, [unfinished, number](const absl::Status& ended) { unfinished->Tell(number, ended); });
   if (!status.ok()) {
     unfinished->Remove(number);
