@@ -12,9 +12,9 @@
 // The board has as many numbers as names need them, up to a limit that ends the epoch: others wait
 // for what would not be marked.
 //
-// Threads: Mark, Keep, Join and NoteLeft of one rank are called by one thread at a time, NextBatch
-// and Advance too; the two groups may meet. TakeOutbox, Append and Adopt: one thread of the
-// leader's rank. The rest: any thread. Ranks (processes) never need to be kept apart.
+// Threads: by the annotations. What marks is called under the engine's lock, what takes batches by
+// its executor, which in the leader's rank is the leader, too; the two may meet. The rest: any
+// thread. Ranks (processes) never need to be kept apart.
 #pragma once
 
 #include <exception>
@@ -32,6 +32,7 @@
 #include "runtime/engine/agreement/board/log.h"
 #include "runtime/engine/agreement/board/marks.h"
 #include "runtime/engine/agreement/board/room.h"
+#include "runtime/engine/request/engine_lock.h"
 
 namespace hvd {
 
@@ -51,16 +52,21 @@ class Board {
   // executed its last request of that name. FailedPrecondition between Join and its execution,
   // unless it owes that mark; Aborted when the epoch is or becomes broken (a peer has left and can
   // never answer, or there are too many names).
-  absl::StatusOr<uint32_t> Mark(std::string_view name, const MarkValue& value);
+  absl::StatusOr<uint32_t> Mark(std::string_view name, const MarkValue& value)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   // Called with each number before this rank marks it as a name that it does not remember. What it
   // throws comes out of Mark or Join, and nothing is marked.
   void set_before_mark(std::function<void(uint32_t)> call) {
     marks_.set_before_mark(std::move(call));
   }
   // From now on there is room for this name, whatever else is outstanding. Aborted as Mark.
-  absl::Status Keep(std::string_view name) { return names_.Keep(name); }
+  absl::Status Keep(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    return names_.Keep(name);
+  }
   // … no more. REQUIRES: no rank has it pending.
-  void Release(std::string_view name) { names_.Release(name); }
+  void Release(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    names_.Release(name);
+  }
 
   // This rank is ready for whatever the others ask for, with neutral values, until all have joined:
   // then an entry of kind kJoin comes through the log, with the number returned. Entries come
@@ -69,16 +75,21 @@ class Board {
   // `owed`: what this rank has submitted before and may still have to mark, each name as often. It
   // is not ready for these until it has marked them or given them up, and the join waits for that.
   // REQUIRES: Keep of each.
-  absl::StatusOr<uint32_t> Join(absl::Span<const std::string_view> owed = {});
+  absl::StatusOr<uint32_t> Join(absl::Span<const std::string_view> owed = {})
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   // This rank has joined, or left, and marks `name` once less than it owes.
-  void GiveUp(std::string_view name) { away_.GiveUp(name); }
+  void GiveUp(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    away_.GiveUp(name);
+  }
 
   // The next batch for this rank to execute, if one has been closed. Every rank sees the same
   // batches.
   bool HasNext() const { return log_.HasNext(); }
-  std::vector<LogEntry> NextBatch() const { return log_.NextBatch(); }
+  std::vector<LogEntry> NextBatch() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
+    return log_.NextBatch();
+  }
   // This rank has executed what NextBatch() gave. Only then may it mark those names again.
-  void Advance();
+  void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 
   // Agreed entries that no batch holds yet, and the bytes of their tensors. Only in a job of one
   // host: the root's batches come closed.
@@ -92,13 +103,18 @@ class Board {
 
   // The leader's side. Take what completed; append a batch that the root decided.
   bool HasOutbox() const { return !outbox_.IsEmpty(); }
-  std::optional<OutboxEntry> TakeOutbox() { return leader_side_.TakeOutbox(); }
+  std::optional<OutboxEntry> TakeOutbox() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
+    return leader_side_.TakeOutbox();
+  }
   // Of an entry taken and not appended.
   std::string Name(uint32_t number) const { return names_.Name(number); }
-  void Append(absl::Span<const LogEntry> batch) { leader_side_.Append(batch); }
+  void Append(absl::Span<const LogEntry> batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
+    leader_side_.Append(batch);
+  }
   // A number for an entry that the others decide while all ranks of this host have joined. None
   // while a rank here is too far behind: the leader is rung when it has advanced.
-  absl::StatusOr<std::optional<uint32_t>> Adopt(std::string_view name) {
+  absl::StatusOr<std::optional<uint32_t>> Adopt(std::string_view name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
     return leader_side_.Adopt(name);
   }
 
@@ -110,7 +126,8 @@ class Board {
   //
   // `owed`: what it has submitted before and may still have to mark, as in Join: whoever waits for
   // that waits for what comes.
-  absl::Status NoteLeft(absl::Span<const std::string_view> owed = {}) {
+  absl::Status NoteLeft(absl::Span<const std::string_view> owed = {})
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
     return away_.NoteLeft(owed);
   }
   // Aborts the epoch, for a cause that is known; returns it.
@@ -136,7 +153,8 @@ class Board {
 
  private:
   bool several_hosts() const { return room_.place().several_hosts; }
-  absl::StatusOr<uint32_t> MarkNew(std::string_view name, const MarkValue& value);
+  absl::StatusOr<uint32_t> MarkNew(std::string_view name, const MarkValue& value)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   absl::StatusOr<uint32_t> AfterMark(BoardMarks::Marked marked, std::string_view name);
   BoardMarks::Marked MarkJoin(uint32_t number, absl::Span<const std::string_view> owed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kBoardLock);

@@ -10,6 +10,7 @@
 #include "runtime/engine/agreement/board.h"
 #include "runtime/engine/agreement/frame_channel.h"
 #include "runtime/engine/agreement/leader_core.h"
+#include "runtime/engine/request/engine_lock.h"
 
 namespace hvd {
 
@@ -25,37 +26,41 @@ struct LeaderParts {
   uint64_t generation = 0;  // of those that use the channel in this epoch, one after the other
 };
 
-// Threads: whoever runs the engine, one at a time.
+// Belongs to the executor of its rank's engine.
 class Leader {
  public:
   explicit Leader(const LeaderParts& parts);
 
   // Carries everything that can be carried now. True if the host's log has grown: the caller rings
   // the host's bell then.
-  absl::StatusOr<bool> Step();
+  absl::StatusOr<bool> Step() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   // True while a message of ours may still be inside the transport, or is to come.
-  absl::StatusOr<bool> HasUnsent();
+  absl::StatusOr<bool> HasUnsent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   // At the end of the epoch: this host has read the last decision. The leaders below have said so
   // when HeardAllByes; the others' transports may go then.
-  void SayBye() { core_.SayBye(); }
-  bool HeardAllByes() const { return core_.HeardAllByes(); }
+  void SayBye() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) { core_.SayBye(); }
+  bool HeardAllByes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
+    return core_.HeardAllByes();
+  }
   // The epoch is broken here: tells the others, as far as the transport still carries. Waits for
   // nothing.
-  void SpreadAbort(const AbortCause& cause);
-  bool is_root() const { return core_.is_root(); }
+  void SpreadAbort(const AbortCause& cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  bool is_root() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) { return core_.is_root(); }
 
  private:
   struct Neighbour {
     int host = 0;
     FrameChannel channel;
   };
-  absl::Status Hear(Neighbour* neighbour);
-  absl::Status SendDown(const FrameChannel::Message& bytes);
+  absl::Status Hear(Neighbour* neighbour) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  absl::Status SendDown(const FrameChannel::Message& bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 
   const LeaderParts parts_;
-  LeaderCore core_;
-  std::vector<std::unique_ptr<Neighbour>> neighbours_;  // the parent, if any, first
-  bool abort_spread_ = false;
+  LeaderCore core_ ABSL_GUARDED_BY(kExecutor);
+  std::vector<std::unique_ptr<Neighbour>> neighbours_
+      ABSL_GUARDED_BY(kExecutor);  // the parent, if any, first
+  bool abort_spread_ ABSL_GUARDED_BY(kExecutor) = false;
 };
 
 }  // namespace hvd

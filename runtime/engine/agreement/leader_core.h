@@ -51,10 +51,11 @@ class LeaderCore {
 
   // A message of the parent or of a child. An error (Aborted, or Internal for a message that makes
   // no sense) ends the epoch.
-  absl::Status OnMessage(int from_host, const AgreementMessage& message);
+  absl::Status OnMessage(int from_host, const AgreementMessage& message)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   // Takes what has completed on the board, and closes: the root a batch of all that is ready, the
   // others one message of all that they have to report.
-  absl::StatusOr<Outcome> Step();
+  absl::StatusOr<Outcome> Step() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 
   // This host's ranks want nothing more. When all below have said so too, a step says it upwards.
   void SayBye() { wants_bye_ = true; }
@@ -75,7 +76,7 @@ class LeaderCore {
 
   // Up: what is asked for.
   absl::Status FromBelow(int source, const AgreementMessage& message);
-  absl::Status TakeBoard();
+  absl::Status TakeBoard() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   absl::Status OnReport(int source, LeaderTensor* tensor, UpReport report);
   void Merge(LeaderTensor* tensor, UpReport* report);
   void OnJoined(int source);
@@ -89,11 +90,11 @@ class LeaderCore {
   uint32_t all_sources() const { return (2u << children_.size()) - 1; }
 
   // Down: what is decided.
-  absl::Status FromAbove(const AgreementMessage& message);
+  absl::Status FromAbove(const AgreementMessage& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   absl::Status CloseBatch();
   Decision DecideTensor(LeaderTensor* tensor);
   absl::Status Apply(const Decision& decision);
-  absl::Status AppendHeld();
+  absl::Status AppendHeld() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void Retire(const std::vector<uint64_t>& ids);
   void SayRetired();
   size_t most_ids() const {

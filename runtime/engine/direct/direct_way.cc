@@ -79,6 +79,7 @@ void DirectWay::GiveUpIdle(uint64_t distance, uint64_t submissions) {
   uint64_t oldest = submissions;
   size_t given_up = 0;
   const auto goes = [&](LocalName* name) {
+    kEngineLock.AssertHeld();
     const bool rests = name->pending == nullptr && submissions - name->last_use > rest;
     if (!rests || given_up == kAtOnce) {
       oldest = std::min(oldest, name->last_use);
