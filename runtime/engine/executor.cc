@@ -246,8 +246,9 @@ void Executor::ExecuteBatch(const AgreedBatch& batch) {
   rest_.is_end = std::any_of(batch.entries.begin(), batch.entries.end(), [](const LogEntry& entry) {
     return entry.signature.kind == RequestKind::kLeave;
   });
-  if (!executed.launched.empty())
+  if (!executed.launched.empty()) {
     parts_.completer->Complete(executed.launched, Completer::Over::kLaunched);
+  }
   std::vector<Request*>& finished = executed.finished;
   if (parts_.unfinished->count() > 0) {
     const auto departs =
@@ -265,14 +266,17 @@ void Executor::ExecuteBatch(const AgreedBatch& batch) {
 void Executor::DoRest() {
   const Rest rest = std::exchange(rest_, {});
   if (!rest.requests.empty()) parts_.completer->Complete(rest.requests);
-  if (rest.tunes) Tune();
+  if (rest.tunes) {
+    if (const absl::Status tuned = Tune(); !tuned.ok()) return EndEpoch(tuned);
+  }
   if (rest.is_end) EndAll();
 }
 
-void Executor::Tune() {
-  if (const absl::Status tuned = parts_.batches->Tune(); !tuned.ok()) return EndEpoch(tuned);
+absl::Status Executor::Tune() {
+  if (absl::Status tuned = parts_.batches->Tune(); !tuned.ok()) return tuned;
   parts_.world->SetThresholds(parts_.batches->thresholds());
   parts_.direct->set_stream_bytes(parts_.batches->thresholds().host.stream_bytes);
+  return absl::OkStatus();
 }
 
 // All ranks have left: what has not been asked for by all of them never will be.

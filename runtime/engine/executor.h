@@ -93,7 +93,7 @@ class Executor {
     return rest_.any() && parts_.unfinished->count() > 0;
   }
   void DoRest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  void Tune() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  absl::Status Tune() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   bool MovePairs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void FinishParcels() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void FallBack(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
