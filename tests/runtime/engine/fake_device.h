@@ -1,6 +1,7 @@
 // A device whose work ends when the test says so.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -13,6 +14,11 @@
 #include "tests/runtime/engine/engine_world.h"
 
 namespace hvd::test {
+
+// In which a wait that ought to last would end if it did not.
+inline Engine::Clock::time_point Soon() {
+  return Engine::Clock::now() + std::chrono::milliseconds(20);
+}
 
 // One rank's, as the test sees it. Any thread.
 class FakeStream {
