@@ -14,10 +14,6 @@ int Members::RankOf(uint64_t member) const {
   return found == by_rank_.end() ? -1 : static_cast<int>(found - by_rank_.begin());
 }
 
-uint64_t Members::MemberOf(int rank) const {
-  return rank >= 0 && rank < topology_.size() ? by_rank_[rank] : 0;
-}
-
 v1::EpochPropose Members::Propose() {
   v1::EpochPropose propose;
   propose.set_epoch(++proposed_);

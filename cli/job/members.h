@@ -20,8 +20,6 @@ class Members {
 
   // In the newest epoch. -1: there is no such member, or it has no place there.
   int RankOf(uint64_t member) const;
-  // 0: the newest epoch has no such rank.
-  uint64_t MemberOf(int rank) const;
 
   // The next epoch, with all members in it.
   v1::EpochPropose Propose();
