@@ -34,10 +34,7 @@ TEST_CASE("different sizes of memory end the epoch with both ranks' names") {
 
 TEST_CASE("a link that breaks inside an epoch aborts it and is told") {
   Job job(2);
-  std::vector<Worker> workers;
-  workers.push_back(job.ComeBack());
-  workers.push_back(job.ComeBack());
-  job.Run(&workers);
+  std::vector<Worker> workers = job.RunAll();
   HostPage* page = workers[0].Map();
   REQUIRE(page != nullptr);
   workers.pop_back();  // rank 1's link
@@ -71,9 +68,7 @@ TEST_CASE("a rank that dies before it joins frees those who wait") {
 
 TEST_CASE("a rank that is gone in the middle of an abort of its own frees those who wait") {
   Job job(2);
-  std::vector<Worker> workers;
-  for (int rank = 0; rank < 2; ++rank) workers.push_back(job.ComeBack());
-  job.Run(&workers);
+  std::vector<Worker> workers = job.RunAll();
   HostPage* page = workers[0].Map();
   REQUIRE(page != nullptr);
   page->abort_notes_taken = GENERATE(1u, kAbortNotes - 1);
@@ -112,9 +107,7 @@ TEST_CASE("a rank whose hvd_init fails says why, and frees those who have met it
 
 TEST_CASE("whoever leaves an epoch that the ranks have aborted says why") {
   Job job(1);
-  std::vector<Worker> workers;
-  workers.push_back(job.ComeBack());
-  job.Run(&workers);
+  std::vector<Worker> workers = job.RunAll();
   HostPage* page = workers[0].Map();
   REQUIRE(page != nullptr);
   AbortEpoch(page, {"rank 3 has left the job", 3}, nullptr);
@@ -136,9 +129,7 @@ TEST_CASE(
                                      {AbortCause{"no memory", 0}, false}}) {
     CAPTURE(cause.text, cause.rank);
     Job job(1);
-    std::vector<Worker> workers;
-    workers.push_back(job.ComeBack());
-    job.Run(&workers);
+    std::vector<Worker> workers = job.RunAll();
     HostPage* page = workers[0].Map();
     REQUIRE(page != nullptr);
     AbortEpoch(page, cause, nullptr);
@@ -153,9 +144,7 @@ TEST_CASE(
 
 TEST_CASE("whoever has left an aborted epoch ends after its abort, though its page is gone") {
   Job job(1);
-  std::vector<Worker> workers;
-  workers.push_back(job.ComeBack());
-  job.Run(&workers);
+  std::vector<Worker> workers = job.RunAll();
   HostPage* page = workers[0].Map();
   REQUIRE(page != nullptr);
   AbortEpoch(page, {"rank 3 has left the job", 3}, nullptr);
@@ -173,9 +162,7 @@ TEST_CASE("whoever has left an aborted epoch ends after its abort, though its pa
 
 TEST_CASE("the driver's abort and stop reach the page with their cause") {
   Job job(1);
-  std::vector<Worker> workers;
-  workers.push_back(job.ComeBack());
-  job.Run(&workers);
+  std::vector<Worker> workers = job.RunAll();
   HostPage* page = workers[0].Map();
   REQUIRE(page != nullptr);
   snprintf(page->activity[0].last, sizeof(page->activity[0].last), "allreduce 'grad.3'");
@@ -218,9 +205,7 @@ TEST_CASE("the abort of an epoch is no excuse for a rank that never joined one")
 
 TEST_CASE("a member that no epoch is proposed for waits, and gets the next with another rank") {
   Job job(2);
-  std::vector<Worker> workers;
-  while (workers.size() < 2) workers.push_back(job.ComeBack());
-  job.Run(&workers);
+  std::vector<Worker> workers = job.RunAll();
   for (Worker& worker : workers) worker.Leave(1);
   workers[0].Join();
   const auto stands = job.hvdd.Await(Kind::kMemberStands);
@@ -267,9 +252,7 @@ TEST_CASE(
     "whoever has seen its epoch aborted in the page may ask for the next over the same link") {
   Job job(2);
   job.ProposeEpoch(2);
-  std::vector<Worker> workers;
-  while (workers.size() < 2) workers.push_back(job.ComeBack());
-  job.Run(&workers);
+  std::vector<Worker> workers = job.RunAll();
   HostPage* page = workers[0].Map();
   REQUIRE(page != nullptr);
   AbortEpoch(page, "rank 1 cannot go on", nullptr);
@@ -282,9 +265,7 @@ TEST_CASE(
 
 TEST_CASE("a retired slot: the others are told why, and only its worker ends") {
   Job job(2);
-  std::vector<Worker> workers;
-  while (workers.size() < 2) workers.push_back(job.ComeBack());
-  job.Run(&workers);
+  std::vector<Worker> workers = job.RunAll();
   HostPage* page = workers[0].Map();
   REQUIRE(page != nullptr);
   v1::Command retire;

@@ -198,6 +198,14 @@ class Job {
     for (Worker& worker : *workers) REQUIRE(worker.Receive().has_go());
   }
 
+  // All ranks, by the way back.
+  std::vector<Worker> RunAll() {
+    std::vector<Worker> workers;
+    while (workers.size() < links.size()) workers.push_back(ComeBack());
+    Run(&workers);
+    return workers;
+  }
+
   // The same members once more.
   void ProposeEpoch(uint64_t number) {
     v1::EpochPropose next = first;
