@@ -10,6 +10,8 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 import pytest  # noqa: E402
 
 torch = pytest.importorskip("torch")
+from tracked import run  # noqa: E402
+
 import hvd.torch as hvd  # noqa: E402
 from hvd.torch import operator_library  # noqa: E402
 
@@ -18,15 +20,6 @@ there = pytest.mark.skipif(not hvd.operators_built(), reason=operator_library.PR
 
 def given(rank, *shape):
     return torch.rand(shape, generator=torch.Generator().manual_seed(100 + rank)) + 0.5
-
-
-def run(function, inputs):
-    """Results, and the gradients of the sum of their squares."""
-    tracked = [tensor.clone().requires_grad_() for tensor in inputs]
-    results = function(*tracked)
-    results = list(results) if isinstance(results, (list, tuple)) else [results]
-    sum(result.square().sum() for result in results if result.requires_grad).backward()
-    return [result.detach() for result in results] + [tensor.grad for tensor in tracked]
 
 
 def compiled(function, backend="aot_eager", **how):

@@ -9,6 +9,8 @@ import sys
 import pytest
 
 torch = pytest.importorskip("torch")
+from tracked import run  # noqa: E402
+
 import hvd.torch as hvd  # noqa: E402
 from hvd._core import library  # noqa: E402
 from hvd.torch import operator_library  # noqa: E402
@@ -49,15 +51,6 @@ def pairs(rank, size):
            [scattered])
     yield (lambda x, y: ops.grouped_reducescatter([x, y]),
            lambda x, y: hvd.grouped_reducescatter([x, y]), [scattered, given(rank, size)])
-
-
-def run(function, inputs):
-    """Results, and the gradients of the sum of the squares of those that have one."""
-    tracked = [tensor.clone().requires_grad_() for tensor in inputs]
-    results = function(*tracked)
-    results = list(results) if isinstance(results, (list, tuple)) else [results]
-    sum(result.square().sum() for result in results if result.requires_grad).backward()
-    return [result.detach() for result in results] + [tensor.grad for tensor in tracked]
 
 
 def must_be_equal(given_back, expected):
