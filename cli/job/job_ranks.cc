@@ -44,11 +44,13 @@ void JobState::OnStarted(const v1::RankStarted& started) {
 }
 
 // Its own host has aborted its epoch already.
-void JobState::OnDied(int host, const v1::MemberDied& died) {
+void JobState::OnDied(int host, const v1::MemberDied& died, double now) {
   const int rank = members().RankOf(died.member());
-  if (rank < 0 || stopping_.begun || died.spoken_for()) return;
-  const RankFact& fact = facts_.ranks[rank];
+  if (rank < 0 || died.spoken_for()) return;
+  RankFact& fact = facts_.ranks[rank];
   if (fact.phase == RankFact::kExited || fact.phase == RankFact::kLost) return;
+  fact.died_s = Since(now);
+  if (stopping_.begun) return;
   const v1::RankExited end = EndOf(died);
   const std::string cause = Failed(died) ? died.cause() : SayExit(rank, end);
   if (Failed(died) && !died.after_abort() && death_.empty()) {
@@ -71,6 +73,7 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
   const std::string& host = facts_.topology.hosts()[facts_.topology.place(rank).host].name;
   fact.exit.set_exec_error(std::string(absl::StripPrefix(exit.exec_error(), host + ": ")));
   fact.ended_s = std::max(0.0, Since(now) - static_cast<double>(exit.told_after_us()) * 1e-6);
+  if (fact.died_s >= 0) fact.ended_s = std::min(fact.ended_s, fact.died_s);
   fact.during_stop = stopping_.begun;
   if (exit.pid() != 0) fact.pid = exit.pid();
   --running_;

@@ -37,7 +37,7 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
     case v1::Event::kRankStarted:
       return OnStarted(event.rank_started());
     case v1::Event::kMemberDied:
-      return OnDied(host, event.member_died());
+      return OnDied(host, event.member_died(), now);
     case v1::Event::kRankExited:
       return OnExited(event.rank_exited(), now);
     case v1::Event::kHostAddresses:

@@ -96,7 +96,7 @@ class JobState {
 
   // Ranks (job_ranks.cc).
   void OnStarted(const v1::RankStarted& started);
-  void OnDied(int host, const v1::MemberDied& died);
+  void OnDied(int host, const v1::MemberDied& died, double now);
   void OnExited(const v1::RankExited& exit, double now);
   void FailedExit(int rank, double now);
   void OnBroke(const v1::RankBroke& broke, double now);

@@ -15,6 +15,7 @@ struct RankFact {
   uint32_t pid = 0;     // as its host sees it
   v1::RankExited exit;  // when kExited
   double ended_s = 0;
+  double died_s = -1;        // when its host told of its death; its end may be told much later
   bool during_stop = false;  // we had asked its host to stop it
   // The others' error is its doing: it left their epoch in good order while they waited for it, or
   // could not go on.

@@ -86,6 +86,22 @@ TEST_CASE("a rank that ends well before init is early, even if told after those 
   CHECK(table.Judged().exit_code == 1);
 }
 
+// Its host told of the death at once. What it says of the end has been on its way for long.
+TEST_CASE("a rank that ends well before init is early, though its end was held up on the way") {
+  DriverTable table;
+  table.Start();
+  v1::MemberDied died;
+  died.set_member(MemberOf(0));
+  table.now = 1;
+  table.Died(died);
+  table.now = 2;
+  table.Exit(2, {1, 0, true, false, false});
+  table.now = 2.5;
+  table.Exit(0, {0, 0, false, false, false, 0.01});
+  CHECK(table.Judged().index == 0);
+  CHECK(table.Judged().exit_code == 1);
+}
+
 void Join(DriverTable* table, int rank, uint64_t epoch) {
   v1::Event event;
   event.mutable_rank_joined()->set_member(MemberOf(rank));
