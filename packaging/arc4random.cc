@@ -1,4 +1,4 @@
-// For programs that hold the C++ library inside (HVD_STATIC_LIBSTDCXX) and are to run with C
+// For programs that hold the C++ library inside (HVD_STATIC_RUNTIME) and are to run with C
 // libraries before 2.36: Debian 12's libstdc++ takes its random numbers from arc4random, which came
 // with that one.
 #include <stdint.h>
