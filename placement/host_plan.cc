@@ -103,9 +103,7 @@ std::vector<int> NearCores(const SlotShare& share) {
 
 void GiveCores(const HostWish& wish, const HostDevices& devices, HostPlan* plan) {
   CoreWish cores = {devices.cores, {}, wish.gpus_per_rank.has_value()};
-  for (const SlotShare& share : plan->slots) {
-    cores.near.push_back(share.shared ? std::vector<int>() : NearCores(share));
-  }
+  for (const SlotShare& share : plan->slots) cores.near.push_back(NearCores(share));
   std::vector<std::vector<int>> shares = PlanCores(cores);
   for (size_t slot = 0; slot < shares.size(); ++slot) {
     plan->slots[slot].cores = std::move(shares[slot]);

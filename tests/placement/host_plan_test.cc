@@ -79,6 +79,9 @@ TEST_CASE("CUDA shows a process one MIG instance: each slot sees its own") {
   CHECK(plan.slots[2].visible == Uuids{"MIG-00000000-9"});
   CHECK(FormatGpus(2, plan.slots[2]) == "MIG-00000000 NVIDIA A (shared)");
   CHECK(plan.note.find("2 MIG instances for 3 slots") == 0);
+  plan = Plan({4, {}}, MigHost(2));
+  CHECK(plan.slots[2].cores == Cores{2, 3});
+  CHECK(plan.slots[1].cores == Cores{4, 5});
   CHECK(ErrorOf({1, 2}, MigHost(2)) ==
         "--gpus-per-rank 2: this host has MIG instances (MIG-00000000, …), and CUDA shows a "
         "process one of them only; give --gpus-per-rank 1");
