@@ -9,7 +9,7 @@
 namespace hvd {
 
 // Raised when the two sides of a link can no longer understand each other.
-inline constexpr uint32_t kLinkAProtocol = 5;
+inline constexpr uint32_t kLinkAProtocol = 6;
 inline constexpr uint32_t kLinkBProtocol = 5;
 
 // The daemon's first line on stdout, before gRPC: "<marker> <protocol> <version>[ <host>]\n". The

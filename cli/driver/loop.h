@@ -44,6 +44,7 @@ class Driver {
                 options_.run_timeout_s,
                 options_.grace_s,
                 options_.verbose > 0,
+                options_.report_bindings,
                 {options_.stall_warn_s, options_.stall_abort_s},
                 options_.compat_horovod,
                 options_.stdin_rank},

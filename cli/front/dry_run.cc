@@ -3,20 +3,23 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/printable.h"
-#include "hostfile/core_plan.h"
+#include "placement/core_plan.h"
+#include "placement/host_plan.h"
 
 namespace hvd {
 namespace {
 
-constexpr int kColumns = 5;
+constexpr int kColumns = 6;
 using Row = std::array<std::string, kColumns>;
 
 // Numbers stand to the right, words to the left.
-constexpr std::array<bool, kColumns> kToTheRight = {true, false, true, false, false};
+constexpr std::array<bool, kColumns> kToTheRight = {true, false, true, true, false, false};
 
 std::string Counted(int64_t count, const char* noun) {
   return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
@@ -63,29 +66,63 @@ std::string ShellWord(const std::string& word) {
   return quoted + "'";
 }
 
+// What hvdd will give to the slots of a host of this machine.
+absl::StatusOr<HostPlan> PlanOwnHost(int slots, const RunOptions& options,
+                                     const FrontWorld& world) {
+  HostDevices devices;
+  devices.cores = world.cores;
+  devices.mask = InheritedMask(world.environment);
+  if (world.find_cards && options.gpus_per_rank != 0) {
+    CardSearch search = world.find_cards();
+    devices.gpus = VisibleGpus(search.cards, devices.mask);
+    devices.no_gpus = std::move(search.problem);
+  }
+  return PlanHost({slots, options.gpus_per_rank, options.binds_cores}, devices);
+}
+
+// By host of the topology; those of other machines stay empty.
+absl::StatusOr<std::vector<HostPlan>> PlanHosts(const RunOptions& options,
+                                                const FrontWorld& world) {
+  const auto& hosts = options.topology.hosts();
+  std::vector<HostPlan> plans(hosts.size());
+  for (size_t host = 0; host < hosts.size(); ++host) {
+    if (!options.is_local[host]) continue;
+    absl::StatusOr<HostPlan> plan = PlanOwnHost(hosts[host].ranks, options, world);
+    if (!plan.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("host ", hosts[host].name, ": ", plan.status().message()));
+    }
+    plans[host] = *std::move(plan);
+  }
+  return plans;
+}
+
+Row RowOf(int rank, const RunOptions& options, const std::vector<HostPlan>& plans) {
+  const RankPlace& place = options.topology.place(rank);
+  const int slot = place.local_rank;  // at the start of a job
+  const std::vector<SlotShare>& shares = plans[place.host].slots;
+  const SlotShare share = shares.empty() ? SlotShare() : shares[slot];
+  return {absl::StrCat(rank),       options.topology.hosts()[place.host].name,
+          absl::StrCat(slot),       absl::StrCat(place.local_rank),
+          FormatCores(share.cores), FormatGpus(slot, share)};
+}
+
 }  // namespace
 
-std::string FormatPlan(const RunOptions& options, const FrontWorld& world) {
-  const bool any_local =
-      std::find(options.is_local.begin(), options.is_local.end(), true) != options.is_local.end();
-  const std::vector<std::string> gpus =
-      any_local && world.find_gpus ? world.find_gpus() : std::vector<std::string>();
-  std::vector<Row> rows = {{"rank", "host", "local_rank", "cores", "GPU"}};
-  for (int rank = 0; rank < options.np; ++rank) {
-    const RankPlace& place = options.topology.place(rank);
-    const bool local = options.is_local[place.host];
-    const std::vector<int> cores = local && options.binds_cores
-                                       ? CoresFor(place.local_rank, place.local_size, world.cores)
-                                       : std::vector<int>();
-    const bool gpu = local && place.local_rank < static_cast<int>(gpus.size());
-    rows.push_back({absl::StrCat(rank), options.topology.hosts()[place.host].name,
-                    absl::StrCat(place.local_rank), FormatCores(cores),
-                    gpu ? gpus[place.local_rank] : "-"});
+absl::StatusOr<std::string> FormatPlan(const RunOptions& options, const FrontWorld& world) {
+  const absl::StatusOr<std::vector<HostPlan>> plans = PlanHosts(options, world);
+  if (!plans.ok()) return plans.status();
+  std::vector<Row> rows = {{"rank", "host", "slot", "local_rank", "cores", "GPU"}};
+  for (int rank = 0; rank < options.np; ++rank) rows.push_back(RowOf(rank, options, *plans));
+  std::string notes;
+  for (const std::string& note : options.notes) notes += note + "\n";
+  for (size_t host = 0; host < plans->size(); ++host) {
+    const std::string& note = (*plans)[host].note;
+    if (note.empty()) continue;
+    absl::StrAppend(&notes, "host ", options.topology.hosts()[host].name, ": ", note, "\n");
   }
   std::string command;
   for (const std::string& word : options.command) command += " " + ShellWord(word);
-  std::string notes;
-  for (const std::string& note : options.notes) notes += note + "\n";
   return Heading(options) + notes + FormatTable(rows) +
          (command.empty() ? "" : "command:" + command + "\n");
 }

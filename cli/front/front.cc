@@ -80,8 +80,10 @@ FrontOutcome Plan(const TypedOptions& typed, const FrontWorld& world) {
   const absl::Status settings = CheckSettings(*options, &outcome.err);
   if (!settings.ok()) return Refuse(settings, "");
   if (typed.ask == Ask::kDryRun) {
+    absl::StatusOr<std::string> table = FormatPlan(*options, world);
+    if (!table.ok()) return Refuse(table.status(), "");
     outcome.exit_code = kExitOk;
-    outcome.out = FormatPlan(*options, world);
+    outcome.out = *std::move(table);
     return outcome;
   }
   outcome.options = *std::move(options);

@@ -1,5 +1,6 @@
 #include "cli/front/plan.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 
@@ -137,6 +138,19 @@ absl::Status ReadSettings(const FrontWorld& world, RunOptions* run) {
   return absl::OkStatus();
 }
 
+// -x is the person's own word about the GPUs.
+absl::Status ChooseGpus(RunOptions* run) {
+  constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
+  const std::vector<std::string>& own = run->own_environment;
+  if (std::find(own.begin(), own.end(), kVisible) == own.end()) return absl::OkStatus();
+  const int per_rank = run->gpus_per_rank.value_or(0);
+  run->gpus_per_rank = 0;
+  if (per_rank == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--gpus-per-rank ", per_rank,
+                                                 " gives each rank a ", kVisible,
+                                                 " of its own, and so does -x; keep one of them"));
+}
+
 }  // namespace
 
 absl::StatusOr<RunOptions> PlanRun(const TypedOptions& typed, const FrontWorld& world) {
@@ -150,6 +164,8 @@ absl::StatusOr<RunOptions> PlanRun(const TypedOptions& typed, const FrontWorld& 
   if (!chosen.ok()) return chosen.status();
   run.environment = std::move(chosen->environment);
   run.own_environment = std::move(chosen->own);
+  status = ChooseGpus(&run);
+  if (!status.ok()) return status;
   if (run.compat_horovod) status = AddPythonHook(world, &run);
   if (status.ok()) status = ReadSettings(world, &run);
   if (!status.ok()) return status;

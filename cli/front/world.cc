@@ -7,10 +7,8 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "cli/front/bounded_file.h"
@@ -72,25 +70,6 @@ std::string UserName() {
   return entry == nullptr ? "" : entry->pw_name;
 }
 
-// From the driver's own files, whose folders are named after the PCI bus; needs no library.
-std::vector<std::string> OwnGpus() {
-  std::error_code error;
-  std::vector<std::filesystem::path> folders;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", error)) {
-    folders.push_back(entry.path());
-  }
-  std::sort(folders.begin(), folders.end());
-  std::vector<std::string> uuids;
-  for (const std::filesystem::path& folder : folders) {
-    std::ifstream information(folder / "information");
-    for (std::string line; std::getline(information, line);) {
-      if (line.rfind("GPU UUID:", 0) == 0)
-        uuids.push_back(line.substr(line.find_last_of(" \t") + 1));
-    }
-  }
-  return uuids;
-}
-
 std::string WorkingDirectory() {
   std::error_code error;
   return std::filesystem::current_path(error).string();
@@ -119,7 +98,7 @@ FrontWorld ThisMachine() {
   world.cores = OwnCores();
   world.full_host_name = FullHostName;
   world.user_name = UserName;
-  world.find_gpus = OwnGpus;
+  world.find_cards = [] { return FindCards(); };
   world.read_file = ReadBoundedFile;
   world.file_exists = [](const std::string& path) { return access(path.c_str(), F_OK) == 0; };
   world.probe_library = [] { return ProbeLibrary(LibraryPath()); };

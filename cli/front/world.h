@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/front/library_report.h"
+#include "placement/nvml.h"
 
 namespace hvd {
 
@@ -24,8 +25,8 @@ struct FrontWorld {
   std::function<std::string()> full_host_name;
   // Who runs hvdrun; called only when a local host names a user.
   std::function<std::string()> user_name;
-  // This host's GPUs as UUIDs in the order of their PCI bus; called for --dry-run only.
-  std::function<std::vector<std::string>()> find_gpus;
+  // This host's GPUs; called for --dry-run only.
+  std::function<CardSearch()> find_cards;
   // The whole text of a file of at most kMaxHostfileBytes; the status's message is for the user.
   std::function<absl::StatusOr<std::string>(const std::string& path)> read_file;
   std::function<bool(const std::string& path)> file_exists;

@@ -7,6 +7,8 @@
 #include "base/clock.h"
 #include "base/printable.h"
 #include "cli/job/job_state.h"
+#include "placement/core_plan.h"
+#include "placement/host_plan.h"
 #include "proto/deadlines.h"
 #include "proto/exit_code.h"
 
@@ -87,6 +89,20 @@ void JobState::HostDetail(int host, const LinkEnd& end, double now) {
   Settle(now);
 }
 
+void JobState::ReportBindings(int host, const v1::Launched& launched) {
+  for (const v1::SlotShare& told : launched.shares()) {
+    SlotShare share;
+    share.cores.assign(told.cores().begin(), told.cores().end());
+    for (const v1::GpuName& gpu : told.gpus()) share.gpus.push_back({gpu.uuid(), gpu.name()});
+    share.shared = told.shared();
+    share.visible.resize(told.visible());
+    const int slot = static_cast<int>(told.slot());
+    outbox_.Say(absl::StrCat("rank ", facts_.topology.first_rank(host) + slot, ": host ",
+                             HostName(host), ", slot ", slot, ", cores ", FormatCores(share.cores),
+                             ", GPU ", FormatGpus(slot, share)));
+  }
+}
+
 void JobState::OnLaunched(int host, const v1::Launched& launched, double now) {
   static constexpr const char* kLevels[] = {"?", "PID namespace", "cgroup", "subreaper"};
   HostFact& fact = facts_.hosts[host];
@@ -98,6 +114,7 @@ void JobState::OnLaunched(int host, const v1::Launched& launched, double now) {
                              launched.gpu_uuids_size(), " GPUs, containment by ",
                              kLevels[launched.containment() & 3]));
   }
+  if (policy_.report_bindings) ReportBindings(host, launched);
   launched_all_ = std::all_of(facts_.hosts.begin(), facts_.hosts.end(), [](const HostFact& fact) {
     return fact.phase == HostFact::kLaunched;
   });

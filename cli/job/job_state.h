@@ -23,6 +23,7 @@ struct JobPolicy {
   double run_timeout_s = 0;  // 0: none
   double grace_s = kDefaultGraceS;
   bool verbose = false;
+  bool report_bindings = false;  // say what of its host each rank has
   StallLimits stall = {};
   bool compat_horovod = false;
   int stdin_rank = -1;  // who gets hvdrun's stdin; -1: none, -2: all
@@ -86,6 +87,7 @@ class JobState {
 
   // Hosts (job_hosts.cc, with HostGreeted, HostNotStarted, HostLost and HostDetail).
   void Launch();
+  void ReportBindings(int host, const v1::Launched& launched);
   void OnLaunched(int host, const v1::Launched& launched, double now);
   void OnLaunchFailed(int host, const v1::LaunchFailed& failed, double now);
   void OnStopped(int host, const v1::Stopped& stopped, double now);

@@ -74,10 +74,10 @@ class Daemon {
   void Propose(const v1::EpochPropose& propose);
   void Spawn(const v1::SpawnSlots& spawn);
   void NeverStart(const v1::SpawnSlots& spawn, int first, const std::string& why);
-  absl::Status StartRank(const v1::Seat& seat, const HostFacts& facts);
+  absl::Status StartRank(const v1::Seat& seat);
   void StartLinks();
   void StartRelay();
-  void TellLaunched(const HostFacts& facts);
+  void TellLaunched();
   void WarnOfLimits();
   void FailLaunch(int exit_code, const std::string& message);
 
@@ -118,6 +118,8 @@ class Daemon {
 
   // Of the job; empty before PrepareHost.
   std::optional<v1::PrepareHost> prepared_;
+  HostFacts facts_;  // at PrepareHost: what a slot gets does not change with its workers
+  HostPlan shares_;
   std::optional<EpochPlan> plan_;  // the newest that has been proposed
   int spawned_ = 0;                // slots that have got a member
   std::atomic<int> slots_{0};

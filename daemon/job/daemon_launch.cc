@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "daemon/job/daemon.h"
-#include "daemon/job/nvml.h"
 #include "daemon/shim/exec_failure.h"
+#include "placement/nvml.h"
 #include "proto/exit_code.h"
 #include "proto/hello.h"
 
@@ -27,17 +27,26 @@ namespace {
 constexpr int kDoorFd = 197;
 constexpr double kDefaultLease = 10;
 
-HostFacts ReadHostFacts() {
+HostFacts ReadHostFacts(bool with_gpus) {
   HostFacts facts;
   for (char** entry = environ; *entry != nullptr; ++entry) facts.environment.push_back(*entry);
+  HostDevices& devices = facts.devices;
   cpu_set_t cores;
   CPU_ZERO(&cores);
   if (sched_getaffinity(0, sizeof(cores), &cores) == 0) {
     for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(core, &cores)) facts.cores.push_back(core);
+      if (CPU_ISSET(core, &cores)) devices.cores.push_back(core);
     }
   }
-  facts.gpu_uuids = VisibleGpus(FindGpus(), getenv("CUDA_VISIBLE_DEVICES"));
+  devices.mask = InheritedMask(facts.environment);
+  // Whichever variable it came from, this is the one that CUDA knows.
+  if (devices.mask.has_value()) {
+    facts.environment.push_back(absl::StrCat("CUDA_VISIBLE_DEVICES=", *devices.mask));
+  }
+  if (!with_gpus) return facts;
+  CardSearch search = FindCards();
+  devices.gpus = VisibleGpus(search.cards, devices.mask);
+  devices.no_gpus = std::move(search.problem);
   return facts;
 }
 
@@ -107,6 +116,10 @@ void Daemon::Prepare(const v1::PrepareHost& prepare) {
   if (!no_shim_.ok()) return FailLaunch(kExitLauncher, std::string(no_shim_.message()));
   const absl::Status fine = CheckPrepare(prepare);
   if (!fine.ok()) return FailLaunch(kExitLauncher, std::string(fine.message()));
+  facts_ = ReadHostFacts(!prepare.has_gpus_per_rank() || prepare.gpus_per_rank() > 0);
+  absl::StatusOr<HostPlan> shares = PlanShares(prepare, facts_.devices);
+  if (!shares.ok()) return FailLaunch(kExitLauncher, std::string(shares.status().message()));
+  shares_ = *std::move(shares);
   prepared_ = prepare;
   slots_ = static_cast<int>(prepare.slots());
   table_.emplace(slots_);
@@ -143,11 +156,11 @@ void Daemon::Spawn(const v1::SpawnSlots& spawn) {
   links_->Expect(spawn);
   spawned_ += spawn.seats_size();
   if (shim_lost_ || stop_.has_value()) return NeverStart(spawn, 0, "the job is being stopped");
-  const HostFacts facts = ReadHostFacts();
-  TellLaunched(facts);
+  TellLaunched();
   WarnOfLimits();
+  if (!shares_.note.empty()) Notify(shares_.note);
   for (int i = 0; i < spawn.seats_size(); ++i) {
-    absl::Status started = StartRank(spawn.seats(i), facts);
+    absl::Status started = StartRank(spawn.seats(i));
     if (started.ok()) continue;
     NeverStart(spawn, i, std::string(started.message()));
     FailLaunch(kExitLauncher, absl::StrCat(prepared_->name(), ": ", started.message()));
@@ -207,7 +220,7 @@ void Daemon::StartRelay() {
   relay_ = std::make_unique<Relay>(std::move(options), &output_);
 }
 
-absl::Status Daemon::StartRank(const v1::Seat& seat, const HostFacts& facts) {
+absl::Status Daemon::StartRank(const v1::Seat& seat) {
   const int slot = static_cast<int>(seat.slot());
   RankPipes pipes;
   absl::Status made = MakePipes(seat.stdin(), &pipes);
@@ -219,8 +232,8 @@ absl::Status Daemon::StartRank(const v1::Seat& seat, const HostFacts& facts) {
   name.inode = InodeOf(pipes.door_there.get());
   name.token = *token;
   name.path = supervisor_->shim().way_back;
-  const Descriptor order =
-      OrderToFd(OrderFor({slot, FormatLinkName(name), kDoorFd}, {*prepared_, *plan_, facts}));
+  const Descriptor order = OrderToFd(
+      OrderFor({slot, FormatLinkName(name), kDoorFd}, {*prepared_, *plan_, facts_, shares_}));
   if (!order.valid()) return Failed("a memfd for a rank's environment");
   links_->AddDoor(slot, std::move(pipes.door_here), *std::move(token));
   relay_->Adopt(slot, {plan_->RankOf(plan_->LocalRankOf(slot)), std::move(pipes.in.write_end),
@@ -231,11 +244,12 @@ absl::Status Daemon::StartRank(const v1::Seat& seat, const HostFacts& facts) {
   return absl::OkStatus();
 }
 
-void Daemon::TellLaunched(const HostFacts& facts) {
+void Daemon::TellLaunched() {
   v1::Event event;
   v1::Launched& launched = *event.mutable_launched();
   launched.set_containment(static_cast<v1::Containment>(supervisor_->level()));
-  for (const std::string& uuid : facts.gpu_uuids) launched.add_gpu_uuids(uuid);
+  for (const Gpu& gpu : facts_.devices.gpus) launched.add_gpu_uuids(gpu.uuid);
+  TellShares(shares_, &launched);
   char name[256] = {};
   gethostname(name, sizeof(name) - 1);
   launched.set_host_name(name);

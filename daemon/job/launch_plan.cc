@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/job/worker_environment.h"
 #include "daemon/link_b/epoch_token.h"
-#include "hostfile/core_plan.h"
 #include "proto/page/host_page.h"
 
 namespace hvd {
@@ -51,6 +50,30 @@ absl::StatusOr<EpochPlan> PlanEpoch(const v1::EpochPropose& propose,
   return plan;
 }
 
+absl::StatusOr<HostPlan> PlanShares(const v1::PrepareHost& prepare, const HostDevices& devices) {
+  HostWish wish;
+  wish.slots = static_cast<int>(prepare.slots());
+  wish.binds_cores = !prepare.unbound();
+  if (prepare.has_gpus_per_rank()) wish.gpus_per_rank = static_cast<int>(prepare.gpus_per_rank());
+  return PlanHost(wish, devices);
+}
+
+void TellShares(const HostPlan& shares, v1::Launched* launched) {
+  for (size_t slot = 0; slot < shares.slots.size(); ++slot) {
+    const SlotShare& share = shares.slots[slot];
+    v1::SlotShare& told = *launched->add_shares();
+    told.set_slot(slot);
+    for (const int core : share.cores) told.add_cores(core);
+    for (const Gpu& gpu : share.gpus) {
+      v1::GpuName& name = *told.add_gpus();
+      name.set_uuid(gpu.uuid);
+      name.set_name(gpu.name);
+    }
+    told.set_shared(share.shared);
+    told.set_visible(share.visible.size());
+  }
+}
+
 SpawnOrder OrderFor(const SlotLink& link, const SpawnContext& context) {
   const v1::PrepareHost& prepare = context.prepare;
   const v1::Program& program = prepare.program();
@@ -59,13 +82,13 @@ SpawnOrder OrderFor(const SlotLink& link, const SpawnContext& context) {
   environment.launcher = {program.environment().begin(), program.environment().end()};
   environment.host = context.facts.environment;
   environment.own = {prepare.own_environment().begin(), prepare.own_environment().end()};
-  environment.gpu_uuids = context.facts.gpu_uuids;
+  environment.gpu_uuids = context.shares.slots[link.slot].visible;
   environment.host_name = prepare.name();
   environment.first_host = plan.topology.hosts().front().name;
   environment.hosts = static_cast<int>(plan.topology.hosts().size());
   environment.link = link.link;
   environment.job = prepare.job();
-  environment.host_cores = static_cast<int>(context.facts.cores.size());
+  environment.host_cores = static_cast<int>(context.facts.devices.cores.size());
   environment.place = plan.topology.place(plan.RankOf(plan.LocalRankOf(link.slot)));
   environment.size = plan.topology.size();
 
@@ -78,10 +101,7 @@ SpawnOrder OrderFor(const SlotLink& link, const SpawnContext& context) {
   for (const v1::Limit& limit : program.limits()) {
     order.limits.push_back({limit.resource(), limit.soft()});
   }
-  const std::vector<int>& cores = context.facts.cores;
-  if (!prepare.unbound()) {
-    order.cores = CoresFor(link.slot, static_cast<int>(prepare.slots()), cores);
-  }
+  order.cores = context.shares.slots[link.slot].cores;
   return order;
 }
 

@@ -10,20 +10,25 @@
 #include "daemon/link_b/host_rendezvous.h"
 #include "daemon/shim/spawn_order.h"
 #include "hvd/v1/link_a.pb.h"
+#include "placement/host_plan.h"
 
 namespace hvd {
 
 // What the host brings to a job.
 struct HostFacts {
-  std::vector<std::string> environment;
-  std::vector<int> cores;  // that hvdd may use
-  std::vector<std::string> gpu_uuids;
+  std::vector<std::string> environment;  // hvdd's
+  HostDevices devices;
 };
 
 // InvalidArgument: the words make no sense; says what is wrong with them.
 absl::Status CheckPrepare(const v1::PrepareHost& prepare);
 absl::StatusOr<EpochPlan> PlanEpoch(const v1::EpochPropose& propose,
                                     const v1::PrepareHost& prepare);
+
+// What of the host each slot gets. FailedPrecondition: there is too little of it.
+absl::StatusOr<HostPlan> PlanShares(const v1::PrepareHost& prepare, const HostDevices& devices);
+// The same in link A's words.
+void TellShares(const HostPlan& shares, v1::Launched* launched);
 
 struct SlotLink {
   int slot = 0;
@@ -35,6 +40,7 @@ struct SpawnContext {
   const v1::PrepareHost& prepare;
   const EpochPlan& plan;  // the newest
   const HostFacts& facts;
+  const HostPlan& shares;
 };
 SpawnOrder OrderFor(const SlotLink& link, const SpawnContext& context);
 

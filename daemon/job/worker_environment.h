@@ -13,7 +13,7 @@ struct WorkerEnvironment {
   std::vector<std::string> launcher;   // NAME=VALUE as hvdrun sends it
   std::vector<std::string> host;       // hvdd's own
   std::vector<std::string> own;        // names that the user passed on by -x: beat the host's
-  std::vector<std::string> gpu_uuids;  // empty: no GPU here
+  std::vector<std::string> gpu_uuids;  // that it sees; empty: as the host has it
   std::string host_name;
   std::string first_host;  // where rank 0 is
   int hosts = 1;

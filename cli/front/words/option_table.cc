@@ -141,6 +141,9 @@ void OptionTable::Parser::DeclareWorkers() {
   Text("--bind", &texts.bind, "cores|none",
        "each rank has cores of its own, or may use all (cores)")
       ->group(group);
+  Text("--gpus-per-rank", &texts.gpus_per_rank, "N",
+       "each rank sees N GPUs, its own (all of its host); 0: leave CUDA_VISIBLE_DEVICES alone")
+      ->group(group);
   Text("--containment", &texts.containment, "auto|namespace|cgroup|subreaper",
        "how nothing is left behind (auto)")
       ->group(group);
@@ -151,6 +154,8 @@ void OptionTable::Parser::DeclareWorkers() {
       ->group(group);
   Flag("--prefix-timestamp,--prefix-output-with-timestamp", &texts.timestamps,
        "the time before each line", group);
+  Flag("--report-bindings", &texts.report_bindings, "say which cores and GPUs each rank has",
+       group);
   app.add_flag("--verbose", texts.verbose, "say what hvdrun does; twice: with whole command lines")
       ->group(group);
 }

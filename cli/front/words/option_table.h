@@ -23,11 +23,11 @@ struct OptionTexts {
   std::vector<std::string> hosts, hostfile;  // every mention
   std::string ssh_port, ssh_identity, rsh_agent, prefix;
   std::string start_timeout, timeout, lease, grace;
-  std::string containment, bind, stdin_target, output, compat;
+  std::string containment, bind, gpus_per_rank, stdin_target, output, compat;
   std::vector<std::string> forwarded;
   std::vector<SettingText> settings;
   int verbose = 0;  // mentions
-  bool timestamps = false;
+  bool timestamps = false, report_bindings = false;
   bool dry_run = false, help = false, version = false, check_build = false;
 };
 

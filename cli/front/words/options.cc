@@ -19,6 +19,7 @@ namespace hvd {
 namespace {
 
 constexpr int kMaxPort = 65535;
+constexpr int kMaxGpusPerRank = 64;
 // Beats go out every quarter of a second at the quickest; a shorter lease would end healthy hosts.
 constexpr double kShortestLease = 1;
 
@@ -91,6 +92,14 @@ absl::Status ReadBind(const std::string& text, bool* field) {
                     "for example --bind none");
 }
 
+absl::Status ReadGpus(const std::string& text, std::optional<int>* field) {
+  if (text.empty()) return absl::OkStatus();
+  int count = 0;
+  absl::Status status = ReadNumber({"--gpus-per-rank", text}, {0, kMaxGpusPerRank, 1}, &count);
+  if (status.ok()) *field = count;
+  return status;
+}
+
 absl::Status ReadCompat(const std::string& text, bool* field) {
   *field = text == "horovod";
   if (text.empty() || *field) return absl::OkStatus();
@@ -141,6 +150,7 @@ absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
   status.Update(ReadTime({"--grace", texts.grace}, 0, &run->grace_s));
   status.Update(ReadContainment(texts.containment, &run->containment));
   status.Update(ReadBind(texts.bind, &run->binds_cores));
+  status.Update(ReadGpus(texts.gpus_per_rank, &run->gpus_per_rank));
   status.Update(ReadCompat(texts.compat, &run->compat_horovod));
   status.Update(ReadStdin(texts.stdin_target, &run->stdin_rank));
   run->ssh_identity = texts.ssh_identity;
@@ -149,6 +159,7 @@ absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
   run->verbose = texts.verbose;
   run->output_directory = texts.output;
   run->timestamps = texts.timestamps;
+  run->report_bindings = texts.report_bindings;
   return status;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,16 +43,18 @@ struct RunOptions {
   std::string directory;
   int stdin_rank = 0;  // -1 none, -2 all
   bool binds_cores = true;
-  bool compat_horovod = false;  // a Python that imports horovod gets hvd
+  std::optional<int> gpus_per_rank;  // 0: CUDA_VISIBLE_DEVICES is left alone
+  bool compat_horovod = false;       // a Python that imports horovod gets hvd
 
   // What the user sees.
   int verbose = 0;               // 1: what hvdrun does; 2: with whole command lines
   std::string output_directory;  // absolute; empty none
   bool files_here = false;       // hvdrun writes the ranks' files there itself, on this host
   bool timestamps = false;
-  std::string timeline_path;  // absolute; empty none
-  double stall_warn_s = 0;    // 0: nobody looks
-  double stall_abort_s = 0;   // 0: never
+  bool report_bindings = false;  // say which cores and GPUs each rank has
+  std::string timeline_path;     // absolute; empty none
+  double stall_warn_s = 0;       // 0: nobody looks
+  double stall_abort_s = 0;      // 0: never
 };
 
 }  // namespace hvd

@@ -18,7 +18,9 @@ inline FrontWorld BoxWorld(std::map<std::string, std::string> files = {}) {
   world.cores = {0, 1, 2, 3};
   world.full_host_name = [] { return "box.example.org"; };
   world.user_name = [] { return "me"; };
-  world.find_gpus = [] { return std::vector<std::string>{"GPU-a"}; };
+  world.find_cards = [] {
+    return CardSearch{{{"00000000:01:00.0", {"GPU-aaaaaaaa-1111", "NVIDIA A"}}}, ""};
+  };
   world.read_file = [files](const std::string& path) -> absl::StatusOr<std::string> {
     const auto found = files.find(path);
     if (found == files.end()) return absl::InvalidArgumentError(path + " is not there");

@@ -10,19 +10,21 @@ namespace {
 using Catch::Matchers::Contains;
 using Words = std::vector<std::string>;
 
-FrontOutcome DryRun(const std::string& hosts) { return Decide({"-H", hosts, "--dry-run"}); }
+FrontOutcome DryRun(const std::string& hosts) {
+  return Decide({"-H", hosts, "--dry-run", "--gpus-per-rank", "0"});
+}
 
 TEST_CASE("this machine by several names is one host, whose local ranks go on counting") {
   CHECK(DryRun("localhost:1,127.0.0.1:1,other:1,box:2").out ==
         "5 ranks on 2 hosts (-H: 2 hosts, 5 slots)\n"
         "127.0.0.1 (-H:1:13) is this machine, as localhost (-H:1:1) is: one host with 2 slots\n"
         "box (-H:1:33) is this machine, as localhost (-H:1:1) is: one host with 4 slots\n"
-        "rank  host       local_rank  cores  GPU\n"
-        "   0  localhost           0  0      GPU-a\n"
-        "   1  localhost           1  1      -\n"
-        "   2  localhost           2  2      -\n"
-        "   3  localhost           3  3      -\n"
-        "   4  other               0  -      -\n");
+        "rank  host       slot  local_rank  cores  GPU\n"
+        "   0  localhost     0           0  0      -\n"
+        "   1  localhost     1           1  1      -\n"
+        "   2  localhost     2           2  2      -\n"
+        "   3  localhost     3           3  3      -\n"
+        "   4  other         0           0  -      -\n");
   for (const char* again : {"::1", "10.0.0.5", "BOX.example.org", "fe80::1:2", "127.8.9.1"}) {
     const std::string name =
         std::string(again).find(':') == std::string::npos ? again : "[" + std::string(again) + "]";

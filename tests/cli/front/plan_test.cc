@@ -103,7 +103,18 @@ TEST_CASE("the workers' environment and stdin are settled") {
   CHECK(run->environment == Words{"BAR=2", "FOO=1", "PATH=/bin"});
   CHECK(run->own_environment == Words{"BAR"});
   CHECK(run->stdin_rank == 1);
+  CHECK_FALSE(run->gpus_per_rank.has_value());
   CHECK(Refusal({"-np", "2", "--stdin", "2"}) == "--stdin 2: the last rank of -np 2 is 1");
+}
+
+TEST_CASE("who names GPUs by -x has them left alone, and cannot ask for others") {
+  const std::string mine = "CUDA_VISIBLE_DEVICES=1";
+  CHECK(Plan({"-np", "1", "-x", mine})->gpus_per_rank == 0);
+  CHECK(Plan({"-np", "1", "-x", mine, "--gpus-per-rank", "0"})->gpus_per_rank == 0);
+  CHECK(Plan({"-np", "1", "--gpus-per-rank", "2"})->gpus_per_rank == 2);
+  CHECK(Refusal({"-np", "1", "-x", mine, "--gpus-per-rank", "1"}) ==
+        "--gpus-per-rank 1 gives each rank a CUDA_VISIBLE_DEVICES of its own, and so does -x; "
+        "keep one of them");
 }
 
 }  // namespace

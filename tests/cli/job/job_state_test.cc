@@ -9,6 +9,25 @@
 namespace hvd {
 namespace {
 
+TEST_CASE("what each rank has of its host is said where that is asked for") {
+  DriverTable table({.report_bindings = true});
+  for (const int host : {0, 1}) table.state.HostGreeted(host, 0);
+  table.state.TakeActions();
+  v1::Event event;
+  v1::SlotShare& share = *event.mutable_launched()->add_shares();
+  for (const int core : {0, 1, 4}) share.add_cores(core);
+  share.add_gpus()->set_uuid("GPU-12345678-9");
+  share.mutable_gpus(0)->set_name("NVIDIA\x1b A");
+  share.set_visible(2);
+  event.mutable_launched()->add_shares()->set_slot(1);
+  table.state.Heard(0, event, 0.1);
+  const std::vector<Action> actions = table.state.TakeActions();
+  REQUIRE(actions.size() == 2);
+  CHECK(actions[0].text ==
+        "rank 0: host a, slot 0, cores 0-1,4, GPU GPU-12345678 NVIDIA\\x1b A (index 0 of 2)");
+  CHECK(actions[1].text == "rank 1: host a, slot 1, cores -, GPU -");
+}
+
 TEST_CASE("nothing is launched before every host has spoken") {
   DriverTable table;
   table.state.HostGreeted(0, 0);

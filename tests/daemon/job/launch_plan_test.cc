@@ -38,6 +38,11 @@ v1::EpochPropose BothHosts() {
 
 EpochPlan PlanOf(const v1::EpochPropose& propose) { return *PlanEpoch(propose, SecondHost()); }
 
+SpawnOrder Order(int slot, const v1::PrepareHost& prepare, const HostFacts& facts) {
+  const HostPlan shares = *PlanShares(prepare, facts.devices);
+  return OrderFor({slot, "link", 197}, {prepare, PlanOf(BothHosts()), facts, shares});
+}
+
 std::string ErrorOf(const v1::PrepareHost& prepare) {
   return std::string(CheckPrepare(prepare).message());
 }
@@ -80,10 +85,9 @@ TEST_CASE("epochs that make no sense say why") {
 
 TEST_CASE("an order carries identity, door and an even share of the cores") {
   const v1::PrepareHost prepare = SecondHost();
-  const EpochPlan plan = PlanOf(BothHosts());
   HostFacts facts;
-  facts.cores = {0, 1, 2, 3};
-  const SpawnOrder order = OrderFor({1, "link", 197}, {prepare, plan, facts});
+  facts.devices.cores = {0, 1, 2, 3};
+  const SpawnOrder order = Order(1, prepare, facts);
   CHECK(order.argv == std::vector<std::string>{"train"});
   CHECK(order.directory == "/work");
   CHECK(order.umask == 027);
@@ -95,14 +99,42 @@ TEST_CASE("an order carries identity, door and an even share of the cores") {
 
 TEST_CASE("more ranks than cores are pinned to as many each; none when the user says so") {
   v1::PrepareHost prepare = SecondHost();
-  const EpochPlan plan = PlanOf(BothHosts());
   HostFacts facts;
-  facts.cores = {5};
-  CHECK(OrderFor({1, "", 197}, {prepare, plan, facts}).cores == std::vector<int>{5});
-  facts.cores = {0, 1};
-  CHECK(!OrderFor({0, "", 197}, {prepare, plan, facts}).cores.empty());
+  facts.devices.cores = {5};
+  CHECK(Order(1, prepare, facts).cores == std::vector<int>{5});
+  facts.devices.cores = {0, 1};
+  CHECK(!Order(0, prepare, facts).cores.empty());
   prepare.set_unbound(true);
-  CHECK(OrderFor({0, "", 197}, {prepare, plan, facts}).cores.empty());
+  CHECK(Order(0, prepare, facts).cores.empty());
+}
+
+TEST_CASE("an order carries the slot's GPUs, and the driver hears of them") {
+  v1::PrepareHost prepare = SecondHost();
+  HostFacts facts;
+  facts.devices.cores = {0, 1};
+  facts.devices.gpus = {{"GPU-a", "A"}, {"GPU-b", "B"}};
+  const auto holds = [&](const std::string& entry) {
+    const auto environment = Order(1, prepare, facts).environment;
+    return std::count(environment.begin(), environment.end(), entry) == 1;
+  };
+  CHECK(holds("CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
+  prepare.set_gpus_per_rank(1);
+  CHECK(holds("CUDA_VISIBLE_DEVICES=GPU-b"));
+  v1::Launched launched;
+  TellShares(*PlanShares(prepare, facts.devices), &launched);
+  REQUIRE(launched.shares_size() == 2);
+  const v1::SlotShare& told = launched.shares(1);
+  CHECK(told.slot() == 1);
+  CHECK(told.cores(0) == 1);
+  CHECK(told.gpus(0).uuid() == "GPU-b");
+  CHECK(told.gpus(0).name() == "B");
+  CHECK(told.visible() == 1);
+  CHECK_FALSE(told.shared());
+  prepare.set_gpus_per_rank(2);
+  CHECK(PlanShares(prepare, facts.devices).status().message().find("needs 4 GPUs") !=
+        std::string::npos);
+  prepare.set_gpus_per_rank(0);
+  CHECK_FALSE(holds("CUDA_VISIBLE_DEVICES=GPU-b"));
 }
 
 TEST_CASE("launches that make no sense say why") {

@@ -108,6 +108,11 @@ TEST_CASE("containment, binding, stdin and forwarded names are read") {
   CHECK(Parse({"--bind", "cores"}).run.binds_cores);
   CHECK_FALSE(Parse({"--bind", "none"}).run.binds_cores);
   CHECK(Parse({}).run.binds_cores);
+  CHECK(Parse({"--gpus-per-rank", "2"}).run.gpus_per_rank == 2);
+  CHECK(Parse({"--gpus-per-rank=0"}).run.gpus_per_rank == 0);
+  CHECK_FALSE(Parse({}).run.gpus_per_rank.has_value());
+  CHECK(Parse({"--report-bindings"}).run.report_bindings);
+  CHECK_FALSE(Parse({}).run.report_bindings);
   CHECK(Parse({"--stdin", "none"}).run.stdin_rank == -1);
   CHECK(Parse({"--stdin=7"}).run.stdin_rank == 7);
   CHECK(Parse({"-x", "A", "-x", "B=1,2", "--env", "[C]"}).forwarded == Words{"A", "B=1,2", "[C]"});
