@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/cuda/enqueue.h"
 #include "tests/support/cuda/stand_in.h"
 
 namespace hvd {
@@ -22,6 +23,8 @@ constexpr auto kOnOrder = static_cast<CudaResult>(999);  // what HVD_STAND_IN ha
 CudaContext ContextOf(CudaDevice device) {
   return reinterpret_cast<CudaContext>(static_cast<uintptr_t>(device) + 1);
 }
+
+constexpr const char* kPageableCopy = "a copy of memory that is not pinned";
 
 thread_local std::vector<CudaContext> contexts;
 
@@ -60,9 +63,21 @@ using namespace hvd;  // NOLINT(google-build-using-namespace): all that follows 
 
 extern "C" {
 
+int hvd_stand_in_enqueue(void* stream, const hvd_stand_in_range* ranges, size_t count,
+                         const char* what, void (*work)(char* const* places, void* data),
+                         void* data) {
+  std::vector<StandIn::Range> all;
+  for (size_t i = 0; i < count; ++i) {
+    all.push_back({ranges[i].address, ranges[i].bytes, ranges[i].writes, true});
+  }
+  return StandIn::Get().Enqueue(
+      NumberOf(stream), all, what,
+      [work, data](const std::vector<char*>& places) { work(places.data(), data); });
+}
+bool hvd_stand_in_fails(const char* call) { return StandIn::Get().Fails(call); }
+void hvd_stand_in_find(const char* finding) { StandIn::Get().Find(finding); }
 uint64_t hvd_stand_in_calls(const char* call) { return StandIn::Get().calls(call); }
 uint64_t hvd_stand_in_findings() { return StandIn::Get().findings().size(); }
-// Of the `index`th finding; as many bytes as fit.
 void hvd_stand_in_finding(uint64_t index, char* text, size_t bytes) {
   snprintf(text, bytes, "%s", StandIn::Get().findings().at(index).c_str());
 }
@@ -172,13 +187,33 @@ CudaResult cuPointerGetAttribute(void* value, CudaPointerAttribute attribute, Cu
   return kInvalidValue;
 }
 
+// From memory that is not pinned the driver takes a copy before it returns; to such memory it comes
+// back when the bytes are there. Both cost the host time, so they are counted.
 CudaResult cuMemcpyHtoDAsync_v2(CudaAddress to, const void* from, size_t bytes, CudaStream stream) {
-  return Copy("cuMemcpyHtoDAsync_v2", stream, {to, bytes, true, true},
-              {NumberOf(from), bytes, false, false});
+  if (StandIn::Get().KindOf(NumberOf(from)) != MemoryKind::kPageable) {
+    return Copy("cuMemcpyHtoDAsync_v2", stream, {to, bytes, true, true},
+                {NumberOf(from), bytes, false, false});
+  }
+  const CudaResult begun = Begin("cuMemcpyHtoDAsync_v2");
+  if (begun != kCudaSuccess) return begun;
+  StandIn::Get().Fails(kPageableCopy);
+  const auto* first = static_cast<const char*>(from);
+  return StandIn::Get().Enqueue(
+      NumberOf(stream), {{to, bytes, true, true}}, "cuMemcpyHtoDAsync_v2",
+      [copy = std::vector<char>(first, first + bytes)](const std::vector<char*>& places) {
+        memcpy(places[0], copy.data(), copy.size());
+      });
 }
 CudaResult cuMemcpyDtoHAsync_v2(void* to, CudaAddress from, size_t bytes, CudaStream stream) {
-  return Copy("cuMemcpyDtoHAsync_v2", stream, {NumberOf(to), bytes, true, false},
-              {from, bytes, false, true});
+  const bool pinned = StandIn::Get().KindOf(NumberOf(to)) == MemoryKind::kPinned;
+  const CudaResult copied = Copy("cuMemcpyDtoHAsync_v2", stream, {NumberOf(to), bytes, true, false},
+                                 {from, bytes, false, true});
+  if (pinned || copied != kCudaSuccess) return copied;
+  StandIn::Get().Fails(kPageableCopy);
+  const uint64_t event = StandIn::Get().CreateEvent();
+  StandIn::Get().Record(event, NumberOf(stream));
+  StandIn::Get().AwaitHere(event);
+  return StandIn::Get().DestroyEvent(event);
 }
 CudaResult cuMemcpyDtoDAsync_v2(CudaAddress to, CudaAddress from, size_t bytes, CudaStream stream) {
   return Copy("cuMemcpyDtoDAsync_v2", stream, {to, bytes, true, true}, {from, bytes, false, true});
