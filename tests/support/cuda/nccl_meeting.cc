@@ -28,7 +28,10 @@ struct NcclMeeting::Shared {
 };
 
 NcclMeeting::NcclMeeting(const std::string& name, int ranks, int rank)
-    : ranks_(ranks), rank_(rank), bytes_(sizeof(Shared) + sizeof(Box) * ranks * ranks) {
+    : name_(name),
+      ranks_(ranks),
+      rank_(rank),
+      bytes_(sizeof(Shared) + sizeof(Box) * ranks * ranks) {
   const int fd = shm_open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return;
   void* place = MAP_FAILED;
@@ -43,7 +46,9 @@ NcclMeeting::NcclMeeting(const std::string& name, int ranks, int rank)
 }
 
 NcclMeeting::~NcclMeeting() {
-  if (shared_ != nullptr) munmap(shared_, bytes_);
+  if (shared_ == nullptr) return;
+  if (!all_there()) shm_unlink(name_.c_str());
+  munmap(shared_, bytes_);
 }
 
 NcclMeeting::Box& NcclMeeting::BoxOf(int from, int to) const {

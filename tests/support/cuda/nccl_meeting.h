@@ -14,7 +14,8 @@ namespace hvd {
 
 class NcclMeeting {
  public:
-  // `name` is of the system's shared memory; the last rank that has come removes it.
+  // `name` is of the system's shared memory. The last rank that has come removes it, or the first
+  // that goes before.
   NcclMeeting(const std::string& name, int ranks, int rank);
   ~NcclMeeting();
   NcclMeeting(const NcclMeeting&) = delete;
@@ -40,6 +41,7 @@ class NcclMeeting {
   template <class Ready>
   bool Await(Ready ready) const;
 
+  const std::string name_;
   const int ranks_, rank_;
   Shared* shared_ = nullptr;
   size_t bytes_ = 0;
