@@ -48,6 +48,7 @@ absl::Status CudaDriver::FindFunctions() {
   load.Must("cuStreamWaitEvent", &calls_.await_event);
   load.Must("cuStreamQuery", &calls_.query_stream);
   load.Must("cuStreamIsCapturing", &calls_.capture_state);
+  load.Must("cuLaunchHostFunc", &calls_.launch_host);
   load.Must("cuEventCreate", &calls_.create_event);
   load.Must("cuEventRecord", &calls_.record_event);
   load.Must("cuEventQuery", &calls_.query_event);

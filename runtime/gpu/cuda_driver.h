@@ -87,6 +87,10 @@ struct CudaFunctions {
   CudaResult (*await_event)(CudaStream stream, CudaEvent event, unsigned flags);
   CudaResult (*query_stream)(CudaStream stream);
   CudaResult (*capture_state)(CudaStream stream, CudaCapture* state);
+  // Calls `call(argument)` on a thread of the driver's once all that is on the stream has happened;
+  // what comes after it waits for that. It may not call the driver. Not called once the context is
+  // in an error.
+  CudaResult (*launch_host)(CudaStream stream, void (*call)(void* argument), void* argument);
 
   CudaResult (*create_event)(CudaEvent* event, unsigned flags);
   CudaResult (*record_event)(CudaEvent event, CudaStream stream);

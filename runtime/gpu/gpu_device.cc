@@ -19,8 +19,12 @@ absl::Status GpuDevice::Begin() {
   int least = 0, greatest = 0;
   status = driver_.Check(calls().priority_range(&least, &greatest), "cuCtxGetStreamPriorityRange");
   if (!status.ok()) return status;
-  return driver_.Check(calls().create_stream(&stream_, kCudaStreamNonBlocking, greatest),
-                       "cuStreamCreateWithPriority");
+  for (CudaStream* stream : {&stream_, &host_stream_}) {
+    if (!status.ok()) break;
+    status = driver_.Check(calls().create_stream(stream, kCudaStreamNonBlocking, greatest),
+                           "cuStreamCreateWithPriority");
+  }
+  return status;
 }
 
 // Errors are nobody's here: a device that is lost takes all this with it.
@@ -30,7 +34,9 @@ GpuDevice::~GpuDevice() {
     const Scope scope(*this);
     const MutexLock lock(&mutex_);
     for (const CudaEvent event : pool_) calls().destroy_event(event);
-    if (stream_ != nullptr) calls().destroy_stream(stream_);
+    for (const CudaStream stream : {stream_, host_stream_}) {
+      if (stream != nullptr) calls().destroy_stream(stream);
+    }
   }
   calls().release_context(device_);
 }
@@ -42,6 +48,16 @@ GpuDevice::Scope::Scope(const GpuDevice& device) : calls_(device.calls()) {
 GpuDevice::Scope::~Scope() {
   CudaContext mine = nullptr;
   calls_.pop_context(&mine);
+}
+
+absl::Status GpuDevice::Check() const {
+  const Scope scope(*this);
+  for (const CudaStream stream : {stream_, host_stream_}) {
+    const CudaResult result = calls().query_stream(stream);
+    if (result == kCudaNotReady) continue;
+    if (absl::Status fine = driver_.Check(result, "cuStreamQuery"); !fine.ok()) return fine;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<GpuDevice::Event> GpuDevice::TakeEvent() {

@@ -1,5 +1,5 @@
 // A GPU as this process uses it: its primary context (which CUDA's own libraries and frameworks use
-// too), a stream of hvd's own, and events that are used again.
+// too), streams of hvd's own, and events that are used again.
 //
 // Threads: any; whoever calls the driver for this device holds a Scope. The events' pool locks.
 #pragma once
@@ -43,6 +43,11 @@ class GpuDevice {
   // Of the greatest priority, and of nobody else: it waits for the null stream no more than others
   // wait for it.
   CudaStream stream() const { return stream_; }
+  // Another such one, for what goes to the host: what comes back never waits for it.
+  CudaStream host_stream() const { return host_stream_; }
+
+  // What has gone wrong on hvd's streams. Does not wait.
+  absl::Status Check() const;
 
   // An event of this device, back in the pool when this goes. What is recorded in it then is
   // nobody's any more.
@@ -62,6 +67,7 @@ class GpuDevice {
     // Whether that has happened. An error: the device is lost. In a Scope.
     absl::StatusOr<bool> HasPassed() const;
     bool valid() const { return event_ != nullptr; }
+    CudaEvent handle() const { return event_; }
 
    private:
     friend class GpuDevice;
@@ -81,7 +87,7 @@ class GpuDevice {
   const int index_;
   CudaDevice device_ = 0;
   CudaContext context_ = nullptr;
-  CudaStream stream_ = nullptr;
+  CudaStream stream_ = nullptr, host_stream_ = nullptr;
   Mutex mutex_;
   std::vector<CudaEvent> pool_ ABSL_GUARDED_BY(mutex_);
 };

@@ -51,6 +51,7 @@ TEST_CASE("copies, streams and events likewise") {
   HVD_SAME(await_event, cuStreamWaitEvent, "cuStreamWaitEvent");
   HVD_SAME(query_stream, cuStreamQuery, "cuStreamQuery");
   HVD_SAME(capture_state, cuStreamIsCapturing, "cuStreamIsCapturing");
+  HVD_SAME(launch_host, cuLaunchHostFunc, "cuLaunchHostFunc");
   HVD_SAME(create_event, cuEventCreate, "cuEventCreate");
   HVD_SAME(record_event, cuEventRecord, "cuEventRecord");
   HVD_SAME(query_event, cuEventQuery, "cuEventQuery");

@@ -249,6 +249,13 @@ CudaResult cuStreamIsCapturing(CudaStream, CudaCapture* state) {
   return Begin("cuStreamIsCapturing");
 }
 
+// As the driver: the function may not call the driver.
+CudaResult cuLaunchHostFunc(CudaStream stream, void (*call)(void* argument), void* argument) {
+  const CudaResult begun = Begin("cuLaunchHostFunc");
+  if (begun != kCudaSuccess) return begun;
+  return StandIn::Get().LaunchHost(NumberOf(stream), call, argument);
+}
+
 CudaResult cuEventCreate(CudaEvent* event, unsigned) {
   const CudaResult begun = Begin("cuEventCreate");
   if (begun != kCudaSuccess) return begun;

@@ -206,6 +206,20 @@ CudaResult StandIn::QueryStream(uint64_t stream) {
   return kCudaSuccess;
 }
 
+CudaResult StandIn::LaunchHost(uint64_t stream, void (*call)(void* argument), void* argument) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Stream* in = StreamOf(stream);
+  if (in == nullptr) return kInvalidHandle;
+  in->worker->Push([this, call, argument, behind = order_.Record(in->timeline)] {
+    {
+      const std::lock_guard<std::mutex> seen(mutex_);
+      order_.HostSaw(behind);
+    }
+    call(argument);
+  });
+  return kCudaSuccess;
+}
+
 uint64_t StandIn::CreateEvent() {
   const std::lock_guard<std::mutex> lock(mutex_);
   events_[++last_];

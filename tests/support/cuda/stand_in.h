@@ -66,6 +66,8 @@ class StandIn {
   uint64_t CreateStream();
   CudaResult DestroyStream(uint64_t stream);
   CudaResult QueryStream(uint64_t stream);
+  // Calls it behind what is on the stream; who is told by it has seen all that.
+  CudaResult LaunchHost(uint64_t stream, void (*call)(void* argument), void* argument);
   uint64_t CreateEvent();
   CudaResult DestroyEvent(uint64_t event);
   CudaResult Record(uint64_t event, uint64_t stream);
