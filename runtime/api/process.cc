@@ -229,6 +229,7 @@ void Process::ShutdownLocked() {
   if (engine == nullptr) return;
   // Other threads still see the engine until all their requests are done.
   sets_.Stop();
+  handles_.DropDone();  // so that they let go of the GPUs
   if (HostWay* const way = used_host_way(); way != nullptr) way->EndEpoch();
   {
     const MutexLock guard(&engine_mutex_);

@@ -87,7 +87,8 @@ std::string FoundLines(const GpuFound& found) {
 // site-packages/hvd/lib/libhvd.so and site-packages/nvidia/nccl/lib/libnccl.so.2
 std::vector<std::string> NcclBeside(const std::string& libhvd) {
   const auto packages = std::filesystem::path(libhvd).parent_path().parent_path().parent_path();
-  if (packages.empty()) return {};
+  const std::string name = packages.filename().string();
+  if (name != "site-packages" && name != "dist-packages") return {};
   return {(packages / "nvidia" / "nccl" / "lib" / "libnccl.so.2").string()};
 }
 

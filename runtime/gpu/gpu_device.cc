@@ -60,6 +60,12 @@ absl::Status GpuDevice::Check() const {
   return absl::OkStatus();
 }
 
+bool GpuDevice::is_idle() const {
+  const Scope scope(*this);
+  return calls().query_stream(stream_) != kCudaNotReady &&
+         calls().query_stream(host_stream_) != kCudaNotReady;
+}
+
 absl::StatusOr<GpuDevice::Event> GpuDevice::TakeEvent() {
   {
     const MutexLock lock(&mutex_);

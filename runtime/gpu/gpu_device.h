@@ -48,6 +48,8 @@ class GpuDevice {
 
   // What has gone wrong on hvd's streams. Does not wait.
   absl::Status Check() const;
+  // Nothing is under way there, or ever will be.
+  bool is_idle() const;
 
   // An event of this device, back in the pool when this goes. What is recorded in it then is
   // nobody's any more.

@@ -92,8 +92,6 @@ class StagedCall {
   // What has arrived is submitted, whether the others have announced it or not: this rank is about
   // to join, and they count on what it has announced.
   void Hurry() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
-  // The epoch, or the device, is no more: ends it, unless it is done.
-  void Fail(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
   // A call of the same turn that came before is still under way: try again when it has ended.
   bool is_blocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread) { return is_blocked_; }
   void SubmitReady() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
@@ -126,6 +124,9 @@ class StagedCall {
   };
 
   absl::Status NoteOrder(void* stream);
+  // It goes no further. It is done when the device has let go of the caller's tensors.
+  void Fail(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
+  void EndFailed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
   absl::Status Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
   absl::Status AwaitCaller(CudaStream stream) const;
   absl::Status CopyIn(Stage* stage) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
@@ -163,8 +164,11 @@ class StagedCall {
   bool begun_ ABSL_GUARDED_BY(kGpuThread) = false;
   bool hurries_ ABSL_GUARDED_BY(kGpuThread) = false;
   bool is_blocked_ ABSL_GUARDED_BY(kGpuThread) = false;
-  bool waited_back_ ABSL_GUARDED_BY(kGpuThread) = false;    // hvd's stream, for the caller's
-  int on_device_ ABSL_GUARDED_BY(kGpuThread) = 0;           // steps that the driver owes
+  bool waited_back_ ABSL_GUARDED_BY(kGpuThread) = false;  // hvd's stream, for the caller's
+  int on_device_ ABSL_GUARDED_BY(kGpuThread) = 0;         // steps that the driver owes
+  bool lost_ ABSL_GUARDED_BY(kGpuThread) = false;         // the device tells nothing of it any more
+  absl::Status failed_ ABSL_GUARDED_BY(kGpuThread);       // not OK: it goes no further
+  Clock::time_point gives_up_at_ ABSL_GUARDED_BY(kGpuThread);  // then, with the device
   absl::Status refused_ ABSL_GUARDED_BY(kGpuThread);        // there was no memory for a result here
   std::vector<Request*> told_ ABSL_GUARDED_BY(kGpuThread);  // once it has finished
   Mutex results_mutex_;

@@ -10,6 +10,9 @@
 namespace hvd {
 namespace {
 
+// For a device to let go of the tensors of a call that has failed.
+constexpr std::chrono::milliseconds kLetsGo{500};
+
 // The driver's threads call it, inside a stream.
 void TellArrived(void* step) {
   auto* told = static_cast<StagedStep*>(step);
@@ -24,8 +27,8 @@ void StagedCall::Take(const StagedStep& step) {
   absl::Status status;
   switch (step.kind) {
     case StagedStep::Kind::kBegin:
+      if (failed_.ok()) status = Begin();
       begun_ = true;
-      if (!is_done()) status = Begin();
       break;
     case StagedStep::Kind::kAgreed: {
       Head& head = heads_[step.index];
@@ -45,7 +48,8 @@ void StagedCall::Take(const StagedStep& step) {
       --on_device_;
       return TellFinished();
   }
-  if (!status.ok()) return Lose(status);
+  if (!status.ok()) Lose(status);
+  EndFailed();
   SubmitReady();
 }
 
@@ -108,7 +112,7 @@ absl::Status StagedCall::CopyIn(Stage* stage) {
 void StagedCall::SubmitReady() {
   is_blocked_ = false;
   for (Stage& stage : stages_) {
-    if (is_done()) return;
+    if (!failed_.ok()) return;
     const bool agreed = heads_.empty() || heads_[stage.staged->of].is_agreed;
     if (stage.submitted || !stage.has_arrived || (!agreed && !hurries_)) continue;
     if (absl::Status submitted = Submit(&stage); !submitted.ok()) return Fail(submitted);
@@ -135,7 +139,7 @@ void StagedCall::Answered(Stage* stage) {
   stage->is_answered = true;
   const absl::Status& status = stage->staged->request.result.status;
   if (!status.ok()) return Fail(status);
-  if (is_done()) return;
+  if (!failed_.ok()) return;
   absl::Status copied = CopyBack(stage);
   const auto answered = [](const Stage& one) { return one.is_answered; };
   if (copied.ok() && std::all_of(stages_.begin(), stages_.end(), answered)) copied = EndOnDevice();
@@ -232,13 +236,24 @@ absl::Status StagedCall::EndOnDevice() {
 }
 
 void StagedCall::Fail(const absl::Status& why) {
-  if (is_done()) return;
-  BeDone(why);
+  if (is_done() || !failed_.ok()) return;
+  failed_ = why;
+  gives_up_at_ = Clock::now() + kLetsGo;
+  EndFailed();
+}
+
+// A copy that is still to come reads what the caller may free once the call is done. But a stream
+// that stands still, perhaps for the same reason, must not keep the news from its caller.
+void StagedCall::EndFailed() {
+  if (failed_.ok() || is_done()) return;
+  const bool idle = begun_ && on_device_ == 0 && (!lost_ || parts_.device->is_idle());
+  if (idle || Clock::now() >= gives_up_at_) BeDone(failed_);
 }
 
 // This rank cannot do its part, so nobody can go on.
 void StagedCall::Lose(const absl::Status& why) {
-  if (is_done()) return;
+  if (is_done() || !failed_.ok()) return;
+  lost_ = true;
   std::string text = absl::StrCat("GPU ", parts_.device->index(), ": ", why.message());
   CallTarget target(*parts_.sets);
   if (!target.Choose(set_.id).ok()) return Fail(absl::AbortedError(text));
@@ -249,6 +264,7 @@ void StagedCall::Lose(const absl::Status& why) {
 
 void StagedCall::LookAround() {
   if (is_done()) return;
+  if (!failed_.ok()) return EndFailed();
   CallTarget target(*parts_.sets);
   if (!target.Choose(set_.id).ok()) return Fail(absl::AbortedError(kHasLeft));
   absl::Status epoch = target->engine->world().waiter().Check();
@@ -285,7 +301,7 @@ void StagedCall::TellFinished() {
 }
 
 bool StagedCall::has_submitted() const {
-  if (is_done()) return true;
+  if (!failed_.ok() || is_done()) return true;
   return begun_ && std::all_of(stages_.begin(), stages_.end(),
                                [](const Stage& stage) { return stage.submitted; });
 }

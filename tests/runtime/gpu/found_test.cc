@@ -81,6 +81,7 @@ TEST_CASE("pip's NCCL lies beside pip's hvd") {
   CHECK(NcclBeside("/v/site-packages/hvd/lib/libhvd.so") ==
         std::vector<std::string>{"/v/site-packages/nvidia/nccl/lib/libnccl.so.2"});
   CHECK(NcclBeside("libhvd.so").empty());
+  CHECK(NcclBeside("/opt/x/hvd/lib/libhvd.so").empty());
 }
 
 }  // namespace
