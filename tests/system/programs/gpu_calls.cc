@@ -1,6 +1,7 @@
 // gpu_calls MODE: what calls on tensors of a GPU promise besides their results (differential has
 // those). Modes: "orders", "errors", "pairs", "large", "fails" (a GPU that fails on order), "loop"
 // (until it is ended from outside; prints "looping").
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -204,7 +205,9 @@ void CheckFails() {
   std::printf("%s\n", hvd_last_error());
 }
 
+// A death must end it before hvdrun's stop does.
 void Loop() {
+  std::signal(SIGTERM, SIG_IGN);
   Tensor x(100000);
   for (int i = 0;; ++i) {
     x.Set(1);
