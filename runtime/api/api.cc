@@ -93,13 +93,20 @@ hvd_status_t hvd_join(int32_t* last_rank) {
     hvd::Process& process = hvd::Process::Get();
     if (process.engine() == nullptr) return hvd::NotInitialized();
     int32_t last = -1;
+    hvd::HostWay* const way = process.used_host_way();
+    if (way != nullptr) way->BeginJoin();
     const hvd_status_t code = hvd::ReturnExecuted(process.sets().Join(&last));
+    if (way != nullptr) way->EndJoin();
     if (code == HVD_OK && last_rank != nullptr) *last_rank = last;
     return code;
   });
 }
 
 hvd_status_t hvd_alloc(size_t bytes, void** memory) {
+  return hvd_alloc_on(bytes, HVD_CPU, 0, memory);
+}
+
+hvd_status_t hvd_alloc_on(size_t bytes, int32_t device_type, int32_t device_id, void** memory) {
   return hvd::Guarded([&]() -> hvd_status_t {
     if (memory == nullptr) return hvd::Fail(HVD_ERR_INVALID, "hvd_alloc: memory is NULL");
     *memory = nullptr;
@@ -108,7 +115,12 @@ hvd_status_t hvd_alloc(size_t bytes, void** memory) {
                        "hvd_alloc: this process was forked from one that has used hvd; use other "
                        "memory, or start it with exec");
     }
-    auto taken = hvd::Process::Get().arena().Allocate(bytes);
+    if (device_type != HVD_CPU && device_type != HVD_CUDA) {
+      return hvd::Fail(HVD_ERR_INVALID,
+                       "hvd_alloc_on: device_type is the unknown " + std::to_string(device_type));
+    }
+    auto taken = device_type == HVD_CUDA ? hvd::Process::Get().gpus().Allocate(device_id, bytes)
+                                         : hvd::Process::Get().arena().Allocate(bytes);
     if (!taken.ok()) return hvd::Return(taken.status());
     *memory = *taken;
     return HVD_OK;
@@ -119,7 +131,9 @@ hvd_status_t hvd_free(void* memory) {
   return hvd::Guarded([&]() -> hvd_status_t {
     // A forked child has a copy, which ends with it.
     if (hvd::Process::forked()) return HVD_OK;
-    return hvd::Return(hvd::Process::Get().arena().Free(memory));
+    hvd::Gpus& gpus = hvd::Process::Get().gpus();
+    return hvd::Return(gpus.DeviceOf(memory) >= 0 ? gpus.Free(memory)
+                                                  : hvd::Process::Get().arena().Free(memory));
   });
 }
 

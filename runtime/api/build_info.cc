@@ -1,19 +1,29 @@
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "hvd/hvd.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
+#include "runtime/gpu/found.h"
 #include "runtime/transport/ucx/ucx_transport.h"
 
 namespace {
 
-// Whether a library that is only looked for at run time is there; it is not kept.
-const char* FoundLibrary(const char* name) {
-  void* library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-  if (library == nullptr) return "";
-  dlclose(library);
-  return "found";
+// Where this library lies; empty: it is not known.
+std::string OwnPath() {
+  Dl_info about = {};
+  const bool known = dladdr(reinterpret_cast<const void*>(&hvd_version), &about) != 0;
+  return known && about.dli_fname != nullptr ? about.dli_fname : "";
+}
+
+std::string Gpus() {
+  hvd::GpuPlaces places;
+  if (const char* named = getenv("HVD_NCCL_LIBRARY"); named != nullptr) places.nccl.named = named;
+  places.nccl.beside = hvd::NcclBeside(OwnPath());
+  const hvd::GpuFound found = hvd::LookForGpus(places);
+  const bool usable = !found.driver.version.empty() && found.gpus > 0;
+  return hvd::FoundLines(found) + "gpu_operations=" + (usable ? "host" : "") + "\n";
 }
 
 std::string BuildInfo() {
@@ -21,9 +31,7 @@ std::string BuildInfo() {
   info += "kernels=" + std::string(hvd::KernelLevelName(hvd::BestKernelLevel())) + "\n";
   info += "tcp=built in\n";
   info += "ucx=" + hvd::UcxVersion() + "\n";
-  info += std::string("cuda=") + FoundLibrary("libcuda.so.1") + "\n";
-  info += std::string("nccl=") + FoundLibrary("libnccl.so.2") + "\n";
-  return info;
+  return info + Gpus();
 }
 
 }  // namespace

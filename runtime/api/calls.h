@@ -5,14 +5,9 @@
 
 #include "runtime/api/check/check.h"
 #include "runtime/api/errors.h"
+#include "runtime/api/results.h"
 
 namespace hvd {
-
-// Where a blocking call's results go; null where they are not wanted.
-struct CallerResults {
-  hvd_tensor_t* result = nullptr;
-  int64_t* received_splits = nullptr;
-};
 
 // So long from now; the clock does not wrap.
 std::chrono::steady_clock::time_point EndOf(int64_t microseconds);
@@ -34,6 +29,9 @@ hvd_status_t WaitHandle(hvd_handle_t handle, Wait wait, const CallerResults& pla
 hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t count);
 hvd_status_t PollHandle(hvd_handle_t handle, int32_t* done);
 hvd_status_t WaitHandleFor(hvd_handle_t handle, int64_t microseconds, int32_t* done);
+hvd_status_t WaitHandleOn(hvd_handle_t handle, void* stream);
+// What has gone wrong, as far as it is known now.
+hvd_status_t CheckEpochAndGpus();
 hvd_status_t ReleaseHandle(hvd_handle_t handle);
 
 }  // namespace hvd

@@ -191,6 +191,12 @@ hvd_status_t hvd_wait_result(hvd_handle_t handle, hvd_tensor_t* result) {
   if (result == nullptr) return hvd::Fail(HVD_ERR_INVALID, "result is NULL");
   return hvd::WaitHandle(handle, hvd::Wait::kForResult, {result, nullptr});
 }
+hvd_status_t hvd_wait_on(hvd_handle_t handle, void* stream) {
+  return hvd::WaitHandleOn(handle, stream);
+}
+hvd_status_t hvd_check(void) {
+  return hvd::Guarded([] { return hvd::CheckEpochAndGpus(); });
+}
 hvd_status_t hvd_wait_alltoall(hvd_handle_t handle, hvd_tensor_t* result,
                                int64_t* received_splits) {
   return hvd::WaitHandle(handle, hvd::Wait::kForAlltoall, {result, received_splits});
@@ -201,7 +207,11 @@ hvd_status_t hvd_wait_results(hvd_handle_t handle, hvd_tensor_t* results, int32_
 
 void hvd_free_result(hvd_tensor_t* result) {
   if (result == nullptr) return;
-  free(result->data);
+  if (result->device_type == HVD_CUDA) {
+    hvd_free(result->data);
+  } else {
+    free(result->data);
+  }
   free(const_cast<int64_t*>(result->shape));
   result->data = nullptr;
   result->shape = nullptr;

@@ -20,6 +20,11 @@ class HandleTable {
   bool Remove(hvd_handle_t handle);
   // Removes it, and keeps what it stands for until that is done.
   bool Release(hvd_handle_t handle);
+  // Drops those that were released and are done, as Add and Release do.
+  void DropDone() {
+    const MutexLock lock(&mutex_);
+    DropDoneLocked();
+  }
   // It is a handle, or was one.
   bool WasGiven(hvd_handle_t handle) const;
 

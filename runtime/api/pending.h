@@ -12,6 +12,7 @@ namespace hvd {
 
 class Engine;
 class CompletionQueue;
+class StagedCall;
 
 // Owned by the handle table, by who waits for it and, until it is told, by itself. The engine
 // borrows the requests.
@@ -19,6 +20,7 @@ class Pending : public RequestObserver {
  public:
   std::vector<std::unique_ptr<Request>> requests;  // one, or one a dtype of a group
   std::weak_ptr<Engine> engine;                    // gone: every request is done
+  std::shared_ptr<StagedCall> staged;              // of tensors on a GPU: has them instead
 
   // Before they are submitted as `handle`, when the options ask for it.
   static void Tell(const std::shared_ptr<Pending>& pending, const hvd_options_t& options,

@@ -93,6 +93,19 @@ absl::StatusOr<Store*> Process::store() {
   return store_.get();
 }
 
+HostWay& Process::host_way() {
+  if (HostWay* const used = used_host_way(); used != nullptr) return *used;
+  const MutexLock lock(&host_way_mutex_);
+  if (host_way_ == nullptr) {
+    const auto free_result = [](void* memory) {
+      if (memory != nullptr) (void)Get().gpus_.Free(memory).ok();
+    };
+    host_way_ = std::make_unique<HostWay>(&sets_, &gpus_, &arena_, free_result);
+    used_host_way_.store(host_way_.get(), std::memory_order_release);
+  }
+  return *host_way_;
+}
+
 absl::Status Process::Init(const StaticSets& sets) {
   if (forked_child.load()) {
     return absl::FailedPreconditionError(
@@ -216,6 +229,8 @@ void Process::ShutdownLocked() {
   if (engine == nullptr) return;
   // Other threads still see the engine until all their requests are done.
   sets_.Stop();
+  handles_.DropDone();  // so that they let go of the GPUs
+  if (HostWay* const way = used_host_way(); way != nullptr) way->EndEpoch();
   {
     const MutexLock guard(&engine_mutex_);
     engine_ = nullptr;

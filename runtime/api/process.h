@@ -3,10 +3,13 @@
 // under another.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "runtime/api/device/gpus.h"
+#include "runtime/api/device/host_way.h"
 #include "runtime/api/handle_table.h"
 #include "runtime/api/sets/process_sets.h"
 #include "runtime/engine/engine.h"
@@ -40,6 +43,11 @@ class Process {
   absl::StatusOr<Store*> store();
   // Behind hvd_alloc; lives as long as the process.
   Arena& arena() { return arena_; }
+  Gpus& gpus() { return gpus_; }
+  // Of tensors on GPUs; made at the first call, and stays.
+  HostWay& host_way();
+  // Null: there was no such call.
+  HostWay* used_host_way() const { return used_host_way_.load(std::memory_order_acquire); }
   // In a child that was forked from a process that has used hvd.
   static bool forked();
 
@@ -65,6 +73,10 @@ class Process {
   ProcessSets sets_;
   HandleTable handles_;
   Arena arena_;
+  Gpus gpus_;
+  Mutex host_way_mutex_;
+  std::unique_ptr<HostWay> host_way_ ABSL_GUARDED_BY(host_way_mutex_);
+  std::atomic<HostWay*> used_host_way_{nullptr};
   Mutex store_mutex_;
   std::unique_ptr<Store> store_ ABSL_GUARDED_BY(store_mutex_);  // made once, and stays
 };

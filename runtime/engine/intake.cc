@@ -10,12 +10,6 @@
 namespace hvd {
 namespace {
 
-absl::Status StillPending(const Request& request) {
-  return absl::AlreadyExistsError("tensor " + ShownName(request.name) +
-                                  " is already pending on this rank; wait for it before "
-                                  "submitting the same name again");
-}
-
 // Needs no memory.
 class PartRefused : public std::exception {
  public:
@@ -30,6 +24,12 @@ class PartRefused : public std::exception {
 };
 
 }  // namespace
+
+absl::Status StillPending(const Request& request) {
+  return absl::AlreadyExistsError("tensor " + ShownName(request.name) +
+                                  " is already pending on this rank; wait for it before "
+                                  "submitting the same name again");
+}
 
 const absl::Status& OutOfMemory() {
   static const auto* const status =

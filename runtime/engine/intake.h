@@ -16,6 +16,9 @@
 
 namespace hvd {
 
+// AlreadyExists: the name of `request` is pending.
+absl::Status StillPending(const Request& request);
+
 // There was no memory for a request: it was not submitted, and everything is as before. Internal;
 // copies need no memory.
 const absl::Status& OutOfMemory();

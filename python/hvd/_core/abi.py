@@ -96,6 +96,7 @@ class OptionsStruct(ctypes.Structure):
         ("tag", c_uint64),
         ("result_fn", c_void_p),
         ("result_arg", c_void_p),
+        ("ready_event", c_void_p),
     ]
 
 

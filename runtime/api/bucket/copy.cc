@@ -57,6 +57,10 @@ absl::Status CopyConverted(const hvd_tensor_t& source, const CopyTarget& target,
                            const std::string& what) {
   if (absl::Status checked = CheckTensor(&source, "source"); !checked.ok()) return checked;
   if (absl::Status checked = CheckData(source, "source"); !checked.ok()) return checked;
+  if (source.device_type != HVD_CPU) {
+    return absl::InvalidArgumentError("source lies " + PlaceOf(source) +
+                                      "; the bucket lies in the CPU's memory");
+  }
   if (ElementsOf(source) != target.count) {
     return absl::InvalidArgumentError("source has " + std::to_string(ElementsOf(source)) +
                                       " elements, " + what + " has " +

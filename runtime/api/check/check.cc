@@ -147,6 +147,10 @@ absl::Status CheckOutput(const Call& call, const Membership& set, Request* reque
     return absl::OkStatus();
   }
   if (absl::Status status = CheckTensor(call.output, "output"); !status.ok()) return status;
+  if (!SamePlace(*call.input, *call.output)) {
+    return absl::InvalidArgumentError("input lies " + PlaceOf(*call.input) + ", output " +
+                                      PlaceOf(*call.output) + "; give both in one place");
+  }
   if (!SameShape(*call.input, *call.output, may_allocate ? 1 : 0)) {
     return absl::InvalidArgumentError(
         may_allocate ? "output must have input's dtype and its shape beyond the first dimension"
@@ -166,6 +170,13 @@ absl::Status CheckOutput(const Call& call, const Membership& set, Request* reque
   return CheckOverlap(call, set);
 }
 
+void PutDevice(const Call& call, Request* request) {
+  request->signature.device_type = static_cast<uint16_t>(call.input->device_type);
+  if (call.input->device_type == HVD_CPU) return;
+  request->buffers.device = {call.input->device_id, call.input->stream, call.options.ready_event,
+                             (call.options.flags & HVD_WAIT_ON_HOST) != 0};
+}
+
 }  // namespace
 
 absl::Status CheckCall(const Call& call, const Membership& set, Request* request) {
@@ -176,6 +187,11 @@ absl::Status CheckCall(const Call& call, const Membership& set, Request* request
   request->unnamed = request->name.empty();
   signature.refuses_joined = (call.options.flags & HVD_REFUSE_JOINED) != 0 ? 1 : 0;
   request->buffers.source = {call.options.result_fn, call.options.result_arg};
+  const bool on_gpu = call.input != nullptr && call.kind != RequestKind::kBarrier &&
+                      call.input->device_type == HVD_CUDA;
+  if (call.options.ready_event != nullptr && !on_gpu) {
+    return absl::InvalidArgumentError("options.ready_event is for tensors on a GPU");
+  }
   if (call.kind == RequestKind::kBarrier) return absl::OkStatus();
 
   const char* what = IsPair(call.kind) ? "tensor" : "input";
@@ -186,6 +202,7 @@ absl::Status CheckCall(const Call& call, const Membership& set, Request* request
   signature.ndim = call.input->ndim;
   std::copy_n(call.input->shape, signature.ndim, signature.shape.begin());
   request->buffers.input = call.input->data;
+  PutDevice(call, request);
   if (IsPair(call.kind)) return CheckPair(call, set, request);
 
   absl::Status status = CheckOutput(call, set, request);

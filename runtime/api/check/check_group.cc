@@ -35,6 +35,7 @@ void AddPart(const Request& checked, int position, Request* request) {
   part.output = checked.buffers.output;
   part.output_rows = checked.buffers.output_rows;
   part.position = position;
+  part.stream = checked.buffers.device.stream;
   part.shape.assign(one.shape.begin(), one.shape.begin() + one.ndim);
   request->buffers.parts.push_back(std::move(part));
   const size_t size = one.kind == RequestKind::kAllgather ? one.row_elements() : one.elements();
@@ -56,9 +57,18 @@ std::unique_ptr<Request> StartRequest(const Request& checked) {
   auto request = std::make_unique<Request>();
   request->signature = checked.signature;
   request->buffers.source = checked.buffers.source;
+  request->buffers.device = checked.buffers.device;
   request->signature.ndim = 0;
   request->signature.shape.fill(0);
   return request;
+}
+
+// They run together, so they lie together.
+absl::Status CheckPlace(const GroupCall& call, int i) {
+  if (SamePlace(call.inputs[0], call.inputs[i])) return absl::OkStatus();
+  return absl::InvalidArgumentError("tensor 0 of the group lies " + PlaceOf(call.inputs[0]) +
+                                    ", tensor " + std::to_string(i) + " " +
+                                    PlaceOf(call.inputs[i]) + "; a group lies in one place");
 }
 
 }  // namespace
@@ -75,6 +85,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Request>>> CheckGroup(const GroupCall
   for (int i = 0; i < call.count; ++i) {
     Request checked;
     absl::Status status = CheckPart(call, set, i, &checked);
+    if (status.ok()) status = CheckPlace(call, i);
     if (!status.ok()) return status;
     std::unique_ptr<Request>& request = by_dtype[checked.signature.dtype];
     if (request == nullptr) request = StartRequest(checked);

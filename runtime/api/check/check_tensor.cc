@@ -90,12 +90,21 @@ absl::Status CheckTensor(const hvd_tensor_t* tensor, const char* what) {
     return absl::InvalidArgumentError(std::string(what) + " has the unknown dtype " +
                                       std::to_string(tensor->dtype));
   }
-  if (tensor->device_type != HVD_CPU) {
-    return absl::UnimplementedError(std::string(what) +
-                                    " is not in the CPU's memory; this version reduces CPU "
-                                    "tensors only, so copy it to the host first");
+  if (tensor->device_type != HVD_CPU && tensor->device_type != HVD_CUDA) {
+    return absl::UnimplementedError(std::string(what) + " lies on the unknown device type " +
+                                    std::to_string(tensor->device_type) +
+                                    "; this version knows HVD_CPU and HVD_CUDA");
   }
   return CheckShape(*tensor, what);
+}
+
+std::string PlaceOf(const hvd_tensor_t& tensor) {
+  if (tensor.device_type == HVD_CPU) return "in the CPU's memory";
+  return "on GPU " + std::to_string(tensor.device_id);
+}
+
+bool SamePlace(const hvd_tensor_t& a, const hvd_tensor_t& b) {
+  return a.device_type == b.device_type && (a.device_type == HVD_CPU || a.device_id == b.device_id);
 }
 
 size_t ElementsOf(const hvd_tensor_t& tensor) {
@@ -134,11 +143,12 @@ absl::Status CheckOptions(const hvd_options_t& options, RequestKind kind) {
     return absl::InvalidArgumentError("options.root is for broadcast only");
   }
   if (absl::Status named = CheckName(options.name); !named.ok()) return named;
-  if ((options.flags & ~(HVD_AVERAGE_OVER_CONTRIBUTORS | HVD_REFUSE_JOINED)) != 0) {
+  constexpr int32_t kKnown = HVD_AVERAGE_OVER_CONTRIBUTORS | HVD_REFUSE_JOINED | HVD_WAIT_ON_HOST;
+  if ((options.flags & ~kKnown) != 0) {
     return absl::InvalidArgumentError("options.flags has unknown bits: " +
                                       std::to_string(options.flags));
   }
-  if (IsPair(kind) && options.flags != 0) {
+  if (IsPair(kind) && (options.flags & ~HVD_WAIT_ON_HOST) != 0) {
     return absl::InvalidArgumentError("options.flags is for collectives only");
   }
   if (options.result_fn != nullptr && !MayAllocate(kind)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "runtime/api/check/check.h"
@@ -12,6 +13,9 @@ namespace hvd {
 absl::Status CheckTensor(const hvd_tensor_t* tensor, const char* what);
 // Memory for the tensor's elements, or NULL when it has none.
 absl::Status CheckData(const hvd_tensor_t& tensor, const char* what);
+// "on GPU 1"
+std::string PlaceOf(const hvd_tensor_t& tensor);
+bool SamePlace(const hvd_tensor_t& a, const hvd_tensor_t& b);
 size_t ElementsOf(const hvd_tensor_t& tensor);
 // From dimension `from` on; dtypes too.
 bool SameShape(const hvd_tensor_t& a, const hvd_tensor_t& b, int from);

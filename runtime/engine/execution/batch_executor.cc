@@ -62,7 +62,7 @@ void AppendRequests(const AgreedBatch& batch, const std::vector<size_t>& run,
 
 // What ranks have asked for differently runs nowhere.
 bool IsOnDevice(const LogEntry& entry) {
-  return entry.error.empty() && entry.signature.device_type != HVD_CPU;
+  return entry.error.empty() && entry.signature.runs_on_device();
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ absl::Status Broadcast(const Execution& work) {
 absl::Status ExecuteRequest(Request* request, const LogEntry& entry, Collectives* collectives) {
   request->result.status = entry.error.empty() ? CheckJoined(entry, collectives->size())
                                                : absl::InvalidArgumentError(entry.error);
-  if (!request->result.status.ok()) return absl::OkStatus();
+  if (!request->result.status.ok() || entry.signature.agrees_only != 0) return absl::OkStatus();
   const Execution work = {request, entry, collectives};
   switch (request->signature.kind) {
     case RequestKind::kAllreduce:

@@ -84,6 +84,7 @@ absl::Status ExecuteAbsent(const LogEntry& entry, Collectives* collectives) {
   if (!entry.error.empty() || !CheckJoined(entry, collectives->size()).ok()) {
     return absl::OkStatus();  // those who asked are told
   }
+  if (entry.signature.agrees_only != 0) return absl::OkStatus();
   switch (entry.signature.kind) {
     case RequestKind::kAllreduce:
       return AbsentAllreduce(entry, collectives);

@@ -121,8 +121,9 @@ std::string Describe(const Signature& signature) {
 }
 
 Request::~Request() {
-  free(result.owned);
-  for (RequestPart& part : buffers.parts) free(part.owned_result);
+  void (*give_back)(void*) = result.free_owned != nullptr ? result.free_owned : free;
+  give_back(result.owned);
+  for (RequestPart& part : buffers.parts) give_back(part.owned_result);
 }
 
 }  // namespace hvd

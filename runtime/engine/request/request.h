@@ -72,7 +72,10 @@ struct Signature {
   uint32_t op = 0;  // hvd_op_t or kAverageOfContributors
   int32_t root = 0;
   uint16_t device_type = HVD_CPU;
-  uint16_t refuses_joined = 0;  // 1: a mismatch when a rank has joined
+  uint8_t refuses_joined = 0;  // 1: a mismatch when a rank has joined
+  // 1: nothing is exchanged under this name; the ranks agree on what requests of other names bring
+  // (what lies on a device and goes by way of the host: api/device/).
+  uint8_t agrees_only = 0;
   int32_t ndim = 0;
   int32_t group_count = 0;   // 0: a single tensor
   uint32_t compression = 0;  // hvd_compression_t
@@ -83,6 +86,8 @@ struct Signature {
 
   int64_t rows() const { return ndim > 0 ? shape[0] : 0; }
   bool is_group() const { return group_count > 0; }
+  // Its device's library executes it.
+  bool runs_on_device() const { return device_type != HVD_CPU && agrees_only == 0; }
   // 1 for a scalar; the sum over a group.
   size_t elements() const {
     if (is_group()) return static_cast<size_t>(std::accumulate(shape.begin(), shape.end(), 0L));
@@ -114,6 +119,7 @@ struct RequestPart {
   int64_t output_rows = 0;  // of the caller's output, where rows may differ
   int position = 0;         // in the call's group, of which this request may be a part
   std::vector<int64_t> shape;
+  void* stream = nullptr;  // of what lies on a device
   void* owned_result = nullptr;
   std::vector<int64_t> result_shape;  // of owned_result
 };
@@ -135,6 +141,15 @@ class RequestObserver {
   virtual void OnDone(Request* request) = 0;
 };
 
+// Of tensors on a device, which lie on one: which it is, and the order that they keep there. The
+// driver's handles.
+struct DevicePlace {
+  int id = 0;
+  void* stream = nullptr;       // of the first tensor
+  void* ready_event = nullptr;  // null: what is on the streams now comes before
+  bool waits_on_host = false;   // a wait is for the bytes, and not for the stream
+};
+
 // Where this rank has the tensors. The submitter's, before the submission; nobody changes it until
 // the request is done.
 struct RequestBuffers {
@@ -146,12 +161,14 @@ struct RequestBuffers {
   std::vector<int64_t> splits;        // of an alltoall: rows for each rank; empty: even
   bool wants_received_splits = true;  // of an alltoall
   ResultSource source;                // where output is null
+  DevicePlace device;                 // unless signature.device_type is the CPU
 };
 
 // What became of it. Written by the executor before `done`, or by whoever ends what is pending;
 // then the submitter's. Results of a group are in its parts.
 struct RequestResult {
-  void* owned = nullptr;                 // malloc'ed; the request's until its waiter takes it
+  void* owned = nullptr;                 // the request's until its waiter takes it
+  void (*free_owned)(void*) = nullptr;   // frees that, and a group's results; null: malloc'ed
   std::vector<int64_t> shape;            // of owned
   std::vector<int64_t> received_splits;  // of an alltoall
   int64_t number = 0;                    // join: the last rank; add process set: its number

@@ -107,7 +107,9 @@ typedef enum hvd_flags_t {
   HVD_AVERAGE_OVER_CONTRIBUTORS = 1,
   /* Of any collective: HVD_ERR_MISMATCH, naming a rank, while one has joined (hvd_join), instead of
    * going on without it. All ranks give it, or none. */
-  HVD_REFUSE_JOINED = 2
+  HVD_REFUSE_JOINED = 2,
+  /* Of tensors on a GPU: a wait returns when the bytes are there, as for CPU tensors. */
+  HVD_WAIT_ON_HOST = 4
 } hvd_flags_t;
 
 typedef uint64_t hvd_handle_t; /* never 0 */
@@ -123,7 +125,14 @@ typedef struct hvd_queue_t hvd_queue_t; /* see hvd_queue_create */
 
 typedef enum hvd_device_type_t { HVD_CPU = 0, HVD_CUDA = 1 } hvd_device_type_t;
 
-/* A dense, contiguous (row-major) tensor. */
+/* A dense, contiguous (row-major) tensor.
+ *
+ * On a GPU a call keeps the order of streams, as a kernel would: it begins when all that is on
+ * `stream` at the submission has happened, and once a wait for it has returned, what is put on
+ * `stream` comes after it. The host does not wait for the GPU (HVD_WAIT_ON_HOST does): what the
+ * wait returns is how the call went up to there; hvd_check tells what came later. All tensors of a
+ * call lie on one GPU, their streams may differ. A stream that is being captured into a graph is
+ * HVD_ERR_UNSUPPORTED. A blocking call is a submit and a wait. */
 typedef struct hvd_tensor_t {
   size_t struct_size;
   void* data; /* may be NULL when it has no elements */
@@ -131,8 +140,8 @@ typedef struct hvd_tensor_t {
   int32_t ndim;        /* 0 to 16; 0 is a scalar (one element) */
   int32_t dtype;       /* hvd_dtype_t */
   int32_t device_type; /* hvd_device_type_t */
-  int32_t device_id;
-  void* stream; /* cudaStream_t for HVD_CUDA, else NULL */
+  int32_t device_id;   /* of HVD_CUDA: among the GPUs that this process sees */
+  void* stream;        /* cudaStream_t for HVD_CUDA (NULL: the default stream), else NULL */
 } hvd_tensor_t;
 #define HVD_TENSOR_INIT \
   { sizeof(hvd_tensor_t), NULL, NULL, 0, HVD_FLOAT32, HVD_CPU, 0, NULL }
@@ -163,6 +172,8 @@ typedef struct hvd_options_t {
    * that returns (*handle is set before). What it did is in memory by then. The handle stays until
    * hvd_wait or hvd_release. Everything is told before hvd_shutdown returns.
    *
+   * On a GPU that is when the results are there, later than a wait may return.
+   *
    * done: called from a thread that is inside hvd, without any lock held: it may submit, and wait
    * for or release this handle, and must not block or wait for anything else. hvd_last_error has
    * the message when `status` is not HVD_OK. */
@@ -179,11 +190,14 @@ typedef struct hvd_options_t {
   void* (*result_fn)(void* result_arg, const int64_t* shape, int32_t ndim, int32_t dtype,
                      int32_t index);
   void* result_arg;
+  /* Of tensors on a GPU: a cudaEvent_t that has been recorded; the call begins behind it, instead
+   * of behind what is on the tensors' streams. The caller's again when the call is done. */
+  void* ready_event;
 } hvd_options_t;
 #define HVD_OPTIONS_INIT                                                              \
   {                                                                                   \
     sizeof(hvd_options_t), NULL, HVD_GLOBAL_PROCESS_SET, HVD_AVERAGE, 0, 0, 1.0, 1.0, \
-        HVD_COMPRESSION_NONE, 0, NULL, NULL, NULL, 0, NULL, NULL                      \
+        HVD_COMPRESSION_NONE, 0, NULL, NULL, NULL, 0, NULL, NULL, NULL                \
   }
 
 typedef struct hvd_init_options_t {
@@ -408,6 +422,13 @@ HVD_EXPORT hvd_status_t hvd_wait_results(hvd_handle_t handle, hvd_tensor_t* resu
  * has been given back do nothing. May come after hvd_shutdown. */
 HVD_EXPORT void hvd_free_result(hvd_tensor_t* result);
 
+/* Of tensors on a GPU: `stream` (cudaStream_t), of the same GPU, goes on behind the call. Returns
+ * what hvd_wait would, and leaves the handle. Of a call on CPU tensors: only waits. */
+HVD_EXPORT hvd_status_t hvd_wait_on(hvd_handle_t handle, void* stream);
+/* HVD_OK, or what has gone wrong on this rank's GPUs, also after a wait had returned; or in the
+ * epoch: HVD_ERR_ABORTED. Does not wait. */
+HVD_EXPORT hvd_status_t hvd_check(void);
+
 /* ---- queues: ends of asynchronous calls, for event loops ----
  *
  * options.queue of a call names the queue that gets its end. Any threads. */
@@ -429,7 +450,10 @@ HVD_EXPORT hvd_status_t hvd_queue_destroy(hvd_queue_t* queue);
 /* *memory gets `bytes` (64-byte aligned) that stay valid until hvd_free, also across hvd_shutdown
  * and hvd_init. HVD_ERR_UNSUPPORTED when there is no room: ordinary memory works as well. */
 HVD_EXPORT hvd_status_t hvd_alloc(size_t bytes, void** memory);
-/* NULL does nothing. No operation may be using the memory. */
+/* The same on a device: hvd_alloc for HVD_CPU, whose device_id is 0; device memory for HVD_CUDA. */
+HVD_EXPORT hvd_status_t hvd_alloc_on(size_t bytes, int32_t device_type, int32_t device_id,
+                                     void** memory);
+/* Of both. NULL does nothing. No operation may be using the memory. */
 HVD_EXPORT hvd_status_t hvd_free(void* memory);
 
 /* ---- seeing inside ---- */

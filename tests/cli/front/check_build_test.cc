@@ -37,7 +37,7 @@ TEST_CASE("what is there is crossed, what is not is blank") {
                               "    [X] TCP\n"
                               "    [X] UCX\n"
                               "    [ ] NCCL\n"
-                              "    [ ] CUDA\n"
+                              "    [ ] CUDA, by way of the host\n"
                               "\n"
                               "Versions:\n"
                               "    hvdrun " HVD_VERSION "\n"
@@ -45,6 +45,30 @@ TEST_CASE("what is there is crossed, what is not is blank") {
                               "    gRPC "));
   CHECK_THAT(text, Contains("    UCX 1.13.1\n    kernels avx2\n"
                             "    Python package (/x/python/hvd)\n"));
+}
+
+// What libhvd says of a machine with or without either.
+LibraryReport OnMachine(bool driver, bool nccl) {
+  LibraryReport library = {"/x", "", {{"version", HVD_VERSION}}};
+  library.info["cuda"] = driver ? "13.0 (/x/libcuda.so.1)" : "";
+  library.info["nccl"] = nccl ? "2.28.9 (/x/libnccl.so.2)" : "";
+  if (!driver) library.info["cuda_problem"] = "libcuda.so.1: no such file";
+  if (!nccl) library.info["nccl_problem"] = "libnccl.so.2: no such file";
+  library.info["gpus"] = driver ? "8" : "0";
+  library.info["gpu_operations"] = driver ? "host" : "";
+  return library;
+}
+
+TEST_CASE("GPUs are crossed where they can be used, and what is missing says why") {
+  const bool driver = GENERATE(true, false), nccl = GENERATE(true, false);
+  const std::string text = FormatCheckBuild(OnMachine(driver, nccl), "");
+  CHECK_THAT(text, Contains(driver ? "[X] CUDA, by way" : "[ ] CUDA, by way"));
+  CHECK_THAT(text, Contains("[ ] NCCL"));  // what is there is not used yet
+  CHECK_THAT(text, Contains(driver ? "    CUDA driver 13.0 (/x/libcuda.so.1)\n"
+                                   : "    no CUDA driver: libcuda.so.1: no such file\n"));
+  CHECK_THAT(text, Contains(nccl ? "    NCCL 2.28.9 (/x/libnccl.so.2)\n"
+                                 : "    no NCCL: libnccl.so.2: no such file\n"));
+  CHECK((text.find("    GPUs 8\n") != std::string::npos) == driver);
 }
 
 TEST_CASE("a missing or another library is said plainly") {

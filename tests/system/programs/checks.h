@@ -24,6 +24,16 @@ inline void Must(hvd_status_t status, const std::string& what) {
   if (status != HVD_OK) Fail(what + ": " + hvd_last_error());
 }
 
+inline void MustContain(const std::string& text, const std::string& part, const std::string& what) {
+  if (text.find(part) == std::string::npos) Fail(what + ": no '" + part + "' in: " + text);
+}
+
+// hvd_last_error must have `text`.
+inline void MustRefuse(hvd_status_t wanted, hvd_status_t status, const char* text) {
+  if (status != wanted) Fail(std::string("not refused as ") + text + ": " + hvd_last_error());
+  MustContain(hvd_last_error(), text, "refused");
+}
+
 // Where the next arrays of this rank lie: some in memory of hvd_alloc, by turns.
 enum class ArrayMemory { kPrivate, kArena, kMixed };
 inline ArrayMemory array_memory = ArrayMemory::kPrivate;

@@ -1,7 +1,8 @@
-// differential FIRST LAST: for each seed, operations drawn from it, with all that they can be asked
-// for, in every kind of memory, submitted in a random order; every element of every result is
-// compared. Prints "all as planned" on each rank.
+// differential FIRST LAST [gpu]: for each seed, operations drawn from it, with all that they can be
+// asked for, in every kind of memory (gpu: on GPU 0 too), submitted in a random order; every
+// element of every result is compared. Prints "all as planned" on each rank.
 #include <algorithm>
+#include <cstring>
 #include <thread>
 
 #include "tests/system/programs/differential_call.h"
@@ -13,8 +14,10 @@ using Calls = std::vector<Call*>;
 
 class Run {
  public:
-  explicit Run(uint64_t seed)
-      : plan_(seed * 2), own_((seed * 2 + 1) * 1000 + static_cast<uint64_t>(hvd::rank())) {}
+  Run(uint64_t seed, bool on_gpu)
+      : on_gpu_(on_gpu),
+        plan_(seed * 2),
+        own_((seed * 2 + 1) * 1000 + static_cast<uint64_t>(hvd::rank())) {}
 
   void Go() {
     MakeSets();
@@ -56,6 +59,7 @@ class Run {
     for (int i = 0; i < count; ++i) {
       const bool ordered = phase == kBlocking || phase == kAsync;
       Operation operation = Draw({drawn_++, phase == kJoin, ordered}, sets_, &plan_);
+      operation.on_gpu = on_gpu_ && !plan_.OneIn(4);
       for (int member = 0; member < operation.set.size(); ++member) {
         operation.takes_part[member] = i < done_by[operation.set.ranks[member]];
       }
@@ -137,6 +141,7 @@ class Run {
     if (!waits_first) WaitForAll(calls);
   }
 
+  const bool on_gpu_;
   Random plan_, own_;  // the same on all ranks; this rank's
   std::vector<Set> sets_;
   int drawn_ = 0;
@@ -146,14 +151,16 @@ class Run {
 }  // namespace differential
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  const bool on_gpu = argc == 4 && std::strcmp(argv[3], "gpu") == 0;
+  if (argc != 3 && !on_gpu) return 2;
   hvd::Session session;
   for (uint64_t seed = std::strtoull(argv[1], nullptr, 10);
        seed <= std::strtoull(argv[2], nullptr, 10); ++seed) {
     std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
     std::fflush(stdout);
-    differential::Run(seed).Go();
+    differential::Run(seed, on_gpu).Go();
   }
+  if (on_gpu) gpu::Side::Close();
   std::printf("all as planned\n");
   return 0;
 }

@@ -17,9 +17,19 @@ Guarded::Guarded(size_t bytes, const Place& place) : bytes_(bytes), skipped_(pla
   std::memset(all_, kMark, all);
 }
 
-void Guarded::Retire() {
+void Guarded::MoveToGpu(hvd::CudaStream stream) {
+  on_gpu_ = gpu::Memory(kGuard + skipped_ + bytes_ + kGuard);
+  gpu::Upload(all_, on_gpu_.data(), on_gpu_.bytes(), stream);
+}
+
+void Guarded::Retire(hvd::CudaStream stream) {
   retired_ = true;
   if (bytes_ > 0) std::memset(data(), kMark, bytes_);
+  if (on_gpu_.data() != nullptr) gpu::Upload(data(), on_gpu(), bytes_, stream);
+}
+
+void Guarded::Fetch(hvd::CudaStream stream) {
+  if (on_gpu_.data() != nullptr) gpu::Download(all_, on_gpu_.data(), on_gpu_.bytes(), stream);
 }
 
 bool Guarded::is_whole() const {
@@ -46,6 +56,31 @@ Call::Call(const Operation& operation, Random* own)
   options_.postscale = operation.postscale;
   options_.compression = operation.compression;
   options_.flags = operation.flags;
+  if (operation.on_gpu) MoveToGpu(own);
+}
+
+// Written on the stream that the call is told of, or on another behind whose event it begins.
+void Call::MoveToGpu(Random* own) {
+  gpu::Side& side = gpu::Side::Get();
+  stream_ = side.stream(static_cast<size_t>(own->Below(gpu::Side::kStreams)));
+  hvd::CudaStream written = stream_;
+  if (own->OneIn(3)) written = side.stream(static_cast<size_t>(own->Below(gpu::Side::kStreams)));
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    Part& part = parts_[i];
+    part.input.MoveToGpu(written);
+    if (part.output.has_room()) part.output.MoveToGpu(written);
+    inputs_[i].data = part.input.on_gpu();
+    outputs_[i].data = part.output.has_room() ? part.output.on_gpu() : part.input.on_gpu();
+    inputs_[i].device_type = outputs_[i].device_type = HVD_CUDA;
+    inputs_[i].stream = outputs_[i].stream = stream_;
+  }
+  if (own->OneIn(3)) options_.flags |= HVD_WAIT_ON_HOST;
+  if (written == stream_ && own->OneIn(2)) return;
+  const hvd::GpuDevice::Scope scope(side.device());
+  auto event = side.device().TakeEvent();
+  if (!event.ok() || !event->Record(written).ok()) Fail("an event");
+  ready_ = *std::move(event);
+  options_.ready_event = ready_.handle();
 }
 
 void Call::Fill(size_t tensor, Random* own) {
@@ -182,9 +217,13 @@ void Call::CheckAll() {
     const int64_t* shape = parts_[i].output_shape;
     const size_t bytes =
         static_cast<size_t>(shape[0] * shape[1]) * operation_.tensors[i].dtype.bytes;
-    taken.emplace_back(at, at + bytes);
-    parts_[i].input.Retire();
-    if (parts_[i].output.has_room()) parts_[i].output.Retire();
+    if (operation_.on_gpu) {
+      gpu::Download(taken.emplace_back(bytes).data(), at, bytes, stream_);
+    } else {
+      taken.emplace_back(at, at + bytes);
+    }
+    parts_[i].input.Retire(stream_);
+    if (parts_[i].output.has_room()) parts_[i].output.Retire(stream_);
   }
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (allocates_ && results_[i].shape[0] != parts_[i].output_shape[0]) Fail("rows of a result");
@@ -196,8 +235,10 @@ void Call::CheckAll() {
   }
 }
 
-void Call::Finish() const {
-  for (const Part& part : parts_) {
+void Call::Finish() {
+  for (Part& part : parts_) {
+    part.input.Fetch(stream_);
+    part.output.Fetch(stream_);
     if (part.input.is_whole() && part.output.is_whole()) continue;
     Fail(Describe(operation_) + ": something was written beside a tensor, or after the call");
   }

@@ -7,6 +7,7 @@
 
 #include "tests/system/programs/checks.h"
 #include "tests/system/programs/differential_plan.h"
+#include "tests/system/programs/gpu_memory.h"
 
 namespace differential {
 
@@ -21,8 +22,13 @@ class Guarded {
   Guarded(size_t bytes, const Place& place);
   unsigned char* data() { return all_ + kGuard + skipped_; }
   bool has_room() const { return all_ != nullptr; }
+  // From here on the tensor, and what is marked, lie on the GPU too. On `stream`, as the following.
+  void MoveToGpu(hvd::CudaStream stream);
+  unsigned char* on_gpu() const { return on_gpu_.data() + kGuard + skipped_; }
   // Marks the tensor's bytes too: nobody may write there any more.
-  void Retire();
+  void Retire(hvd::CudaStream stream);
+  // Has what lies on the GPU.
+  void Fetch(hvd::CudaStream stream);
   // Whether all that is marked is as it was.
   bool is_whole() const;
 
@@ -33,6 +39,7 @@ class Guarded {
   unsigned char* all_ = nullptr;
   size_t bytes_ = 0, skipped_ = 0;
   bool retired_ = false;
+  gpu::Memory on_gpu_;  // of as many bytes as all
 };
 
 class Call {
@@ -48,7 +55,7 @@ class Call {
   void Poll();
   void Wait();
   // After all calls of a phase: nobody has written to the memory after the call was over.
-  void Finish() const;
+  void Finish();
 
  private:
   struct Part {
@@ -57,6 +64,7 @@ class Call {
     bool in_place = false;
   };
   void Fill(size_t tensor, Random* own);
+  void MoveToGpu(Random* own);
   void Must(hvd_status_t status) const { ::Must(status, Describe(operation_)); }
   void Check(size_t tensor, const unsigned char* at) const;
   void CheckAll();
@@ -72,6 +80,8 @@ class Call {
   std::vector<int64_t> received_;  // of an alltoall
   hvd_options_t options_ = HVD_OPTIONS_INIT;
   hvd_handle_t handle_ = 0;
+  hvd::CudaStream stream_ = nullptr;  // of an operation on the GPU
+  hvd::GpuDevice::Event ready_;
 };
 
 }  // namespace differential

@@ -69,6 +69,7 @@ struct Operation {
   int root = 0;                              // global rank
   std::vector<std::vector<int64_t>> splits;  // by member: its own
   std::vector<bool> takes_part;              // by member; the others join before it
+  bool on_gpu = false;                       // where its tensors lie
 
   bool reduces() const;
   bool is_group() const;

@@ -31,8 +31,8 @@ void CheckArguments() {
   wrong.dtype = 99;
   MustRefuse(HVD_ERR_INVALID, hvd_allreduce(&wrong, &wrong, nullptr), "unknown dtype 99");
   wrong = *good.tensor();
-  wrong.device_type = HVD_CUDA;
-  MustRefuse(HVD_ERR_UNSUPPORTED, hvd_allreduce(&wrong, &wrong, nullptr), "CPU's memory");
+  wrong.device_type = 9;
+  MustRefuse(HVD_ERR_UNSUPPORTED, hvd_allreduce(&wrong, &wrong, nullptr), "device type 9");
   hvd_options_t options = HVD_OPTIONS_INIT;
   options.root = hvd::size();
   MustRefuse(HVD_ERR_INVALID, hvd_broadcast(good.tensor(), good.tensor(), &options),

@@ -18,8 +18,6 @@ hvd_status_t Scatter(Ask* ask, std::vector<int64_t> shape);
 hvd_status_t Broadcast(Ask* ask, std::vector<int64_t> shape);
 hvd_status_t Grouped(Ask* ask, int tensors, int64_t elements);
 
-void MustContain(const std::string& text, const std::string& part, const std::string& what);
-void MustRefuse(hvd_status_t wanted, hvd_status_t status, const char* text);
 void MustStillWork(const std::string& what);
 
 void CheckMismatches();

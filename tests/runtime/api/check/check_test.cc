@@ -69,8 +69,8 @@ TEST_CASE("each bad argument is named") {
     CHECK(Contains(call.Complaint(kAllreduce), "options.compression is the unknown 3"));
   }
   SECTION("flags") {
-    call.options.flags = 4 | HVD_REFUSE_JOINED;
-    CHECK(Contains(call.Complaint(kAllreduce), "options.flags has unknown bits: 6"));
+    call.options.flags = 8 | HVD_REFUSE_JOINED;
+    CHECK(Contains(call.Complaint(kAllreduce), "options.flags has unknown bits: 10"));
     call.options.flags = HVD_AVERAGE_OVER_CONTRIBUTORS;
     CHECK(Contains(call.Complaint(RequestKind::kBroadcast), "options.flags: average over contrib"));
   }
@@ -160,9 +160,13 @@ TEST_CASE("each bad argument is named") {
     call.input.struct_size = 3;
     CHECK(Contains(call.Complaint(kAllreduce), "HVD_*_INIT"));
   }
-  SECTION("GPU") {
-    call.input.device_type = HVD_CUDA;
-    CHECK(absl::IsUnimplemented(call.Check(kAllreduce)));
+  SECTION("device") {
+    call.input.device_type = 7;
+    CHECK(Contains(call.Complaint(kAllreduce), "input lies on the unknown device type 7"));
+  }
+  SECTION("an event of what lies on no GPU") {
+    call.options.ready_event = &call;
+    CHECK(Contains(call.Complaint(kAllreduce), "options.ready_event is for tensors on a GPU"));
   }
   SECTION("root") {
     call.options.root = 4;

@@ -1,0 +1,28 @@
+// What a call that is done gives its caller.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "hvd/hvd.h"
+#include "runtime/api/pending.h"
+
+namespace hvd {
+
+// Where a blocking call's results go; null where they are not wanted.
+struct CallerResults {
+  hvd_tensor_t* result = nullptr;
+  int64_t* received_splits = nullptr;
+};
+
+// Waits for all requests of it: the first error counts.
+absl::Status WaitFor(const Pending& pending);
+
+// Once it is done and went well.
+void GiveResults(Request* request, const CallerResults& place);
+// `results` has room for as many tensors as TensorsOf says.
+void GiveGroupResults(const Pending& pending, hvd_tensor_t* results);
+size_t TensorsOf(const Pending& pending);
+
+}  // namespace hvd

@@ -1,0 +1,242 @@
+// gpu_calls MODE: what calls on tensors of a GPU promise besides their results (differential has
+// those). Modes: "orders", "errors", "pairs", "large", "fails" (a GPU that fails on order), "loop"
+// (until it is ended from outside; prints "looping").
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/system/programs/checks.h"
+#include "tests/system/programs/gpu_memory.h"
+
+namespace {
+
+using gpu::Side;
+
+// float32 on GPU 0.
+class Tensor {
+ public:
+  explicit Tensor(size_t count, size_t stream = 1)
+      : shape_{static_cast<int64_t>(count)},
+        stream_(Side::Get().stream(stream)),
+        memory_(count * sizeof(float)) {
+    value.data = memory_.data();
+    value.shape = shape_;
+    value.ndim = 1;
+    value.device_type = HVD_CUDA;
+    value.stream = stream_;
+  }
+  void Set(float number) {
+    const std::vector<float> all(static_cast<size_t>(shape_[0]), number);
+    gpu::Upload(all.data(), memory_.data(), memory_.bytes(), stream_);
+  }
+  std::vector<float> Get(hvd::CudaStream stream) const {
+    std::vector<float> all(static_cast<size_t>(shape_[0]));
+    gpu::Download(all.data(), memory_.data(), memory_.bytes(), stream);
+    return all;
+  }
+  void MustBe(float wanted, const std::string& what) const { MustBe(wanted, what, stream_); }
+  void MustBe(float wanted, const std::string& what, hvd::CudaStream stream) const {
+    for (const float got : Get(stream)) {
+      if (got != wanted) Fail(what + ": " + std::to_string(got));
+    }
+  }
+
+  hvd_tensor_t value = HVD_TENSOR_INIT;
+
+ private:
+  int64_t shape_[1];
+  hvd::CudaStream stream_;
+  gpu::Memory memory_;
+};
+
+hvd_options_t Sum(const char* name) {
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.name = name;
+  options.op = HVD_SUM;
+  return options;
+}
+
+hvd_handle_t Submit(const Tensor& tensor, const hvd_options_t& options) {
+  hvd_handle_t handle = 0;
+  Must(hvd_allreduce_async(&tensor.value, &tensor.value, &options, &handle), "submit");
+  return handle;
+}
+
+// What a call promises about streams: each wait is followed by work on a stream that it has
+// ordered.
+void CheckOrders() {
+  const auto ranks = static_cast<float>(hvd::size());
+  Tensor x(1000);
+  for (int i = 0; i < 20; ++i) {  // one after the other, without a word from the host
+    x.Set(1);
+    Must(hvd_wait(Submit(x, Sum("x"))), "wait");
+    Must(hvd_wait(Submit(x, Sum("x"))), "wait again");
+  }
+  x.MustBe(ranks * ranks, "twice summed");
+  x.Set(1);
+  hvd_handle_t handle = Submit(x, Sum("other stream"));
+  Must(hvd_wait_on(handle, Side::Get().stream(2)), "wait on another stream");
+  x.MustBe(ranks, "seen from another stream", Side::Get().stream(2));
+  Must(hvd_wait(handle), "the handle stays");
+  hvd_options_t options = Sum("host");
+  options.flags = HVD_WAIT_ON_HOST;
+  x.Set(2);
+  Must(hvd_allreduce(&x.value, &x.value, &options), "wait on the host");
+  x.MustBe(2 * ranks, "seen from a stream that waits for nothing", Side::Get().stream(2));
+  Must(hvd_check(), "check");
+}
+
+// Told when the bytes are there: on no stream, then.
+void CheckTold() {
+  hvd_queue_t* queue = nullptr;
+  Must(hvd_queue_create(&queue), "queue");
+  Tensor x(500);
+  x.Set(3);
+  hvd_options_t options = Sum("told");
+  options.queue = queue;
+  options.tag = 77;
+  const hvd_handle_t handle = Submit(x, options);
+  hvd_completion_t told;
+  int32_t count = 0;
+  while (count == 0) Must(hvd_queue_next(queue, &told, 1, &count), "next");
+  if (told.tag != 77 || told.handle != handle || told.status != HVD_OK) Fail("what was told");
+  x.MustBe(3 * static_cast<float>(hvd::size()), "told", Side::Get().stream(2));
+  Must(hvd_wait(handle), "wait");
+  Must(hvd_queue_destroy(queue), "destroy");
+}
+
+// Far more than travels at once, and given up without a wait.
+void CheckLarge() {
+  Tensor x((size_t{9} << 20) + 5, 1);
+  for (const float round : {1.0F, 2.0F}) {
+    x.Set(round);
+    Must(hvd_wait(Submit(x, Sum("large"))), "wait");
+    x.MustBe(round * static_cast<float>(hvd::size()), "large");
+  }
+  x.Set(5);
+  hvd_options_t options = Sum("root");
+  options.op = HVD_AVERAGE;
+  options.root = hvd::size() - 1;
+  if (hvd::rank() != options.root) x.Set(0);
+  Must(hvd_broadcast(&x.value, &x.value, &options), "broadcast");
+  x.MustBe(5, "large broadcast");
+  Tensor y(4096);
+  y.Set(1);
+  Must(hvd_release(Submit(y, Sum("released"))), "release");
+  Must(hvd_barrier(nullptr), "a barrier waits for it");
+  y.MustBe(static_cast<float>(hvd::size()), "released", Side::Get().stream(2));
+}
+
+// Round the ring, and out of order by tag.
+void CheckPairs() {
+  const int next = (hvd::rank() + 1) % hvd::size(),
+            last = (hvd::rank() + hvd::size() - 1) % hvd::size();
+  Tensor mine(100), got(100), second(100);
+  mine.Set(static_cast<float>(hvd::rank()));
+  second.Set(100);
+  hvd_handle_t handles[4];
+  Must(hvd_recv_async(&got.value, last, 1, nullptr, &handles[0]), "receive");
+  Must(hvd_send_async(&second.value, next, 2, nullptr, &handles[1]), "send 2");
+  Must(hvd_send_async(&mine.value, next, 1, nullptr, &handles[2]), "send 1");
+  Must(hvd_wait(handles[0]), "wait for 1");
+  got.MustBe(static_cast<float>(last), "the first");
+  Must(hvd_recv_async(&got.value, last, 2, nullptr, &handles[3]), "receive");
+  for (const int i : {1, 2, 3}) Must(hvd_wait(handles[i]), "wait");
+  got.MustBe(100, "the second");
+}
+
+// The others come late, so that the name is pending meanwhile.
+void CheckDuplicate(const Tensor& x) {
+  const hvd_options_t options = Sum("late");
+  std::vector<float> go(1);
+  if (hvd::rank() != 0) hvd::allreduce(go, hvd::Op::kSum, "go");
+  const hvd_handle_t handle = Submit(x, options);
+  if (hvd::rank() == 0) {
+    MustRefuse(HVD_ERR_DUPLICATE, hvd_allreduce(&x.value, &x.value, &options),
+               "is already pending");
+    hvd::allreduce(go, hvd::Op::kSum, "go");
+  }
+  Must(hvd_wait(handle), "the first");
+}
+
+void CheckErrors() {
+  Tensor x(10);
+  x.Set(1);
+  std::vector<float> host(10, 1);
+  hvd_tensor_t wrong = x.value;
+  wrong.data = host.data();
+  MustRefuse(HVD_ERR_INVALID, hvd_allreduce(&wrong, &wrong, nullptr),
+             "input.data is no memory of a GPU");
+  wrong = x.value;
+  wrong.device_id = 9;
+  MustRefuse(HVD_ERR_UNSUPPORTED, hvd_allreduce(&wrong, &wrong, nullptr), "there is no GPU 9");
+  wrong = x.value;
+  wrong.device_type = HVD_CPU;
+  wrong.data = host.data();
+  MustRefuse(HVD_ERR_INVALID, hvd_allreduce(&x.value, &wrong, nullptr),
+             "input lies on GPU 0, output in the CPU's memory");
+  const hvd_tensor_t mixed[] = {x.value, wrong};
+  MustRefuse(HVD_ERR_INVALID, hvd_grouped_allreduce(mixed, nullptr, 2, nullptr),
+             "tensor 0 of the group lies on GPU 0, tensor 1 in the CPU's memory");
+  const hvd_options_t options = Sum("mixed");
+  const hvd_tensor_t& either = hvd::rank() == 0 ? x.value : wrong;
+  MustRefuse(HVD_ERR_MISMATCH, hvd_allreduce(&either, &either, &options),
+             "different devices: rank 0");
+  const hvd_options_t other = Sum("shapes");
+  Tensor y(hvd::rank() == 0 ? 10 : 12);
+  MustRefuse(HVD_ERR_MISMATCH, hvd_allreduce(&y.value, &y.value, &other), "different shapes");
+  CheckDuplicate(x);
+  x.MustBe(static_cast<float>(hvd::size()), "only the last call changed it");
+  void* memory = nullptr;
+  Must(hvd_alloc_on(1000, HVD_CUDA, 0, &memory), "alloc_on");
+  Must(hvd_free(memory), "free");
+  MustRefuse(HVD_ERR_INVALID, hvd_free(memory), "hvd_alloc");
+}
+
+// The first copy fails on rank 0 (HVD_STAND_IN): everybody is told, by its name.
+void CheckFails() {
+  Tensor x(10);
+  const hvd_status_t status = hvd_allreduce(&x.value, &x.value, nullptr);
+  if (status != HVD_ERR_ABORTED) Fail("not aborted: " + std::to_string(status));
+  std::printf("%s\n", hvd_last_error());
+}
+
+// A death must end it before hvdrun's stop does.
+void Loop() {
+  std::signal(SIGTERM, SIG_IGN);
+  Tensor x(100000);
+  for (int i = 0;; ++i) {
+    x.Set(1);
+    if (hvd_wait(Submit(x, Sum("loop"))) != HVD_OK) {
+      std::fprintf(stderr, "loop: %s\n", hvd_last_error());
+      std::_Exit(1);  // hvd still has the GPU
+    }
+    if (i == 5) {
+      std::printf("looping\n");
+      std::fflush(stdout);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::map<std::string, std::function<void()>> modes = {
+      {"orders", [] { CheckOrders(), CheckTold(); }},
+      {"errors", CheckErrors},
+      {"pairs", CheckPairs},
+      {"large", CheckLarge},
+      {"fails", CheckFails},
+      {"loop", Loop}};
+  const auto mode = modes.find(argc == 2 ? argv[1] : "");
+  if (mode == modes.end()) return 2;
+  hvd::Session session;
+  mode->second();
+  Side::Close();
+  std::printf("done\n");
+  return 0;
+}

@@ -1,0 +1,111 @@
+#include "tests/system/programs/gpu_memory.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+namespace gpu {
+namespace {
+
+std::unique_ptr<Side> side;
+
+[[noreturn]] void Fail(const absl::Status& why) {
+  std::fprintf(stderr, "the program's GPU: %s\n", std::string(why.message()).c_str());
+  std::exit(1);
+}
+
+hvd::CudaAddress AddressOf(const void* device) {
+  return reinterpret_cast<hvd::CudaAddress>(device);
+}
+
+}  // namespace
+
+Side::Side() {
+  auto driver = hvd::CudaDriver::Load();
+  if (!driver.ok()) Fail(driver.status());
+  driver_ = std::make_unique<hvd::CudaDriver>(*std::move(driver));
+  auto device = hvd::GpuDevice::Open(driver_.get(), 0);
+  if (!device.ok()) Fail(device.status());
+  device_ = *std::move(device);
+  const hvd::GpuDevice::Scope scope(*device_);
+  streams_ = {nullptr};
+  while (streams_.size() < kStreams) {
+    streams_.emplace_back();
+    Must(device_->calls().create_stream(&streams_.back(), hvd::kCudaStreamNonBlocking, 0),
+         "create a stream");
+  }
+}
+
+Side::~Side() {
+  const hvd::GpuDevice::Scope scope(*device_);
+  for (const hvd::CudaStream stream : streams_) {
+    if (stream != nullptr) device_->calls().destroy_stream(stream);
+  }
+}
+
+Side& Side::Get() {
+  static const bool made = [] {
+    side.reset(new Side);
+    return true;
+  }();
+  (void)made;
+  return *side;
+}
+
+void Side::Close() { side = nullptr; }
+
+void Side::Must(hvd::CudaResult result, const char* what) const {
+  if (const absl::Status fine = driver_->Check(result, what); !fine.ok()) Fail(fine);
+}
+
+void Side::Await(hvd::CudaStream stream) {
+  const hvd::GpuDevice::Scope scope(*device_);
+  hvd::CudaEvent event = nullptr;
+  Must(device_->calls().create_event(&event, hvd::kCudaEventDisableTiming), "create an event");
+  Must(device_->calls().record_event(event, stream), "record an event");
+  Must(device_->calls().await_event_here(event), "wait for an event");
+  device_->calls().destroy_event(event);
+}
+
+Memory::Memory(size_t bytes) : bytes_(bytes) {
+  const hvd::GpuDevice::Scope scope(Side::Get().device());
+  hvd::CudaAddress address = 0;
+  Side::Get().Must(Side::Get().device().calls().allocate(&address, bytes > 0 ? bytes : 1),
+                   "device memory");
+  data_ = reinterpret_cast<unsigned char*>(address);
+}
+
+Memory::~Memory() {
+  if (data_ == nullptr) return;
+  const hvd::GpuDevice::Scope scope(Side::Get().device());
+  Side::Get().device().calls().free(AddressOf(data_));
+}
+
+Memory::Memory(Memory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+
+Memory& Memory::operator=(Memory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+void Upload(const void* host, unsigned char* device, size_t bytes, hvd::CudaStream stream) {
+  if (bytes == 0) return;
+  const hvd::GpuDevice::Scope scope(Side::Get().device());
+  Side::Get().Must(Side::Get().device().calls().copy_in(AddressOf(device), host, bytes, stream),
+                   "upload");
+}
+
+void Download(void* host, const unsigned char* device, size_t bytes, hvd::CudaStream stream) {
+  if (bytes == 0) return;
+  {
+    const hvd::GpuDevice::Scope scope(Side::Get().device());
+    Side::Get().Must(Side::Get().device().calls().copy_out(host, AddressOf(device), bytes, stream),
+                     "download");
+  }
+  Side::Get().Await(stream);
+}
+
+}  // namespace gpu

@@ -1,0 +1,58 @@
+// A GPU as a user's program has it: streams, events and memory of its own, beside hvd's.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "runtime/gpu/gpu_device.h"
+
+namespace gpu {
+
+// GPU 0, with some streams. Any thread.
+class Side {
+ public:
+  static Side& Get();
+  // Lets go of all: before the program ends.
+  static void Close();
+  ~Side();
+
+  const hvd::GpuDevice& device() const { return *device_; }
+  hvd::GpuDevice& device() { return *device_; }
+  // One of some; the first is the default stream.
+  hvd::CudaStream stream(size_t index) const { return streams_[index % streams_.size()]; }
+  static constexpr size_t kStreams = 3;
+  // Waits for all that is on the stream.
+  void Await(hvd::CudaStream stream);
+  void Must(hvd::CudaResult result, const char* what) const;
+
+ private:
+  Side();
+  std::unique_ptr<hvd::CudaDriver> driver_;
+  std::unique_ptr<hvd::GpuDevice> device_;
+  std::vector<hvd::CudaStream> streams_;
+};
+
+// Device memory.
+class Memory {
+ public:
+  Memory() = default;
+  explicit Memory(size_t bytes);
+  ~Memory();
+  Memory(Memory&& other) noexcept;
+  Memory& operator=(Memory&& other) noexcept;
+
+  unsigned char* data() const { return data_; }  // on the device
+  size_t bytes() const { return bytes_; }
+
+ private:
+  unsigned char* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// `host` may be any memory, and is the caller's again when it returns.
+void Upload(const void* host, unsigned char* device, size_t bytes, hvd::CudaStream stream);
+// Returns when the bytes are there.
+void Download(void* host, const unsigned char* device, size_t bytes, hvd::CudaStream stream);
+
+}  // namespace gpu

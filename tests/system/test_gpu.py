@@ -1,0 +1,70 @@
+"""Tensors on GPUs, over stand-ins for NVIDIA's libraries: what is on a device is late there, and what nothing orders is found."""
+import re
+
+import world
+from world import PROGRAMS, REPOSITORY
+
+STAND_INS = REPOSITORY / "build" / "tests" / "stand_ins"
+
+
+def run(here, *words, stand_in="", **how):
+    words = [*words[:-1], "env", f"LD_LIBRARY_PATH={STAND_INS}", f"HVD_STAND_IN={stand_in}", *words[-1]]
+    outcome = here.hvdrun(*words, **how)
+    assert "stand-in:" not in outcome.err, outcome
+    return outcome
+
+
+@world.bound(150)
+def test_random_operations_on_one_host():
+    with world.hosts() as here:
+        for np, first, last in ((1, 1, 2), (2, 3, 8), (4, 9, 11)):
+            outcome = run(here, "-np", np, (PROGRAMS / "differential", first, last, "gpu"), seconds=55)
+            assert outcome.must(0).out.count("all as planned") == np, outcome
+        here.must_be_clean()
+
+
+@world.bound(150)
+def test_random_operations_on_two_hosts():
+    with world.hosts(2) as here:
+        for np, hosts, first, last in ((2, "host0:1,host1:1", 1, 4), (4, "host0:2,host1:2", 5, 6)):
+            outcome = run(here, "-np", np, "-H", hosts, (PROGRAMS / "differential", first, last, "gpu"), seconds=70)
+            assert outcome.must(0).out.count("all as planned") == np, outcome
+        here.must_be_clean()
+
+
+@world.bound(90)
+def test_streams_are_kept_in_order_however_late_the_device_is():
+    with world.hosts() as here:
+        for delay in (0, 300):
+            for mode in ("orders", "pairs", "large"):
+                outcome = run(here, "-np", 2, (PROGRAMS / "gpu_calls", mode), stand_in=f"delay_us={delay}")
+                assert outcome.must(0).out.count("done") == 2, outcome
+        here.must_be_clean()
+
+
+def test_what_is_asked_wrongly_is_told():
+    with world.hosts() as here:
+        assert run(here, "-np", 3, (PROGRAMS / "gpu_calls", "errors")).must(0).out.count("done") == 3
+        outcome = here.hvdrun("-np", 1, PROGRAMS / "gpu_calls", "errors")
+        outcome.must(1, "libcuda.so.1")
+        here.must_be_clean()
+
+
+def test_a_gpu_that_fails_ends_the_epoch_for_all_by_its_name():
+    with world.hosts() as here:
+        for call, name in (("cuMemcpyDtoHAsync_v2", "cuMemcpyDtoHAsync"), ("cuLaunchHostFunc", "cuLaunchHostFunc"),
+                           ("cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync")):
+            outcome = run(here, "-np", 2, (PROGRAMS / "gpu_calls", "fails"), stand_in=f"fail={call}:1").must(0)
+            assert outcome.out.count(f"cannot go on: GPU 0: {name}: fails on order") == 2, outcome
+        here.must_be_clean()
+
+
+def test_a_death_ends_what_is_under_way_on_gpus():
+    with world.hosts(2, slots=2) as here:
+        for on in (0, 1):
+            words = ("env", f"LD_LIBRARY_PATH={STAND_INS}", PROGRAMS / "gpu_calls", "loop")
+            job = here.start_hvdrun("-np", 4, "--hostfile", here.hostfile, *words).wait_for("looping", 4)
+            world.roles(here.hosts[on])["gpu_calls"][-1].kill()
+            outcome = job.wait(15).must(137, "was killed by signal 9")
+            assert len(re.findall(r"loop: rank \d on host\d was killed by signal 9", outcome.err)) >= 3, outcome
+        here.must_be_clean()
