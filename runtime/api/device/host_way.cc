@@ -115,26 +115,28 @@ absl::Status HostWay::Start(StagedCall* call, const Request& first, Engine* engi
   return absl::OkStatus();
 }
 
+bool HostWay::HasOpen(int32_t set, uint64_t last) const {
+  return std::any_of(open_.begin(), open_.end(), [&](const auto& open) {
+    return open.first <= last && open.second.call->set() == set;
+  });
+}
+
 void HostWay::Drain(int32_t set) {
   const MutexLock lock(&mutex_);
   const uint64_t last = last_;
-  const auto goes_on = [&] {
-    return std::any_of(open_.begin(), open_.end(), [&](const auto& open) {
-      return open.first <= last && open.second.call->set() == set;
-    });
-  };
-  while (goes_on()) changed_.Wait(&mutex_);
+  while (HasOpen(set, last)) changed_.Wait(&mutex_);
+}
+
+bool HostWay::HasUnsubmitted() const {
+  return std::any_of(open_.begin(), open_.end(),
+                     [](const auto& open) { return !open.second.submitted; });
 }
 
 void HostWay::BeginJoin() {
   const MutexLock lock(&mutex_);
   joins_.store(true);
   inbox_.Wake();
-  const auto goes_on = [this] {
-    return std::any_of(open_.begin(), open_.end(),
-                       [](const auto& open) { return !open.second.submitted; });
-  };
-  while (goes_on()) changed_.Wait(&mutex_);
+  while (HasUnsubmitted()) changed_.Wait(&mutex_);
 }
 
 void HostWay::EndJoin() {
