@@ -93,10 +93,8 @@ hvd_status_t hvd_join(int32_t* last_rank) {
     hvd::Process& process = hvd::Process::Get();
     if (process.engine() == nullptr) return hvd::NotInitialized();
     int32_t last = -1;
-    hvd::HostWay* const way = process.used_host_way();
-    if (way != nullptr) way->BeginJoin();
+    const hvd::HostWay::Joining joining(process.used_host_way());
     const hvd_status_t code = hvd::ReturnExecuted(process.sets().Join(&last));
-    if (way != nullptr) way->EndJoin();
     if (code == HVD_OK && last_rank != nullptr) *last_rank = last;
     return code;
   });

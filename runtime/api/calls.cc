@@ -53,7 +53,8 @@ hvd_status_t StartOne(const Call& call, const ProcessSet& set, Pending* pending)
   pending->engine = set.engine;
   pending->requests.push_back(std::make_unique<Request>());
   Request* const request = pending->requests[0].get();
-  return NoteName(Return(CheckCall(call, set.membership(), request)), request->name);
+  const hvd_status_t code = Return(CheckCall(call, set.membership(), request));
+  return NoteName(code, request->name);
 }
 
 // It never runs in this thread, so it is an asynchronous one, waited for.

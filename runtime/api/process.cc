@@ -231,6 +231,7 @@ void Process::ShutdownLocked() {
   sets_.Stop();
   handles_.DropDone();  // so that they let go of the GPUs
   if (HostWay* const way = used_host_way(); way != nullptr) way->EndEpoch();
+  gpus_.Close();
   {
     const MutexLock guard(&engine_mutex_);
     engine_ = nullptr;

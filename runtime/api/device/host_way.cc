@@ -90,7 +90,7 @@ absl::StatusOr<uint64_t> HostWay::Enter(const std::shared_ptr<StagedCall>& call,
     thread_ = std::thread([this] { Body(); });
     pthread_setname_np(thread_.native_handle(), "hvd-gpu");
   }
-  open_[++last_] = {call, false};
+  open_[++last_].call = call;
   call->set_number(last_);
   return last_;
 }
@@ -117,7 +117,7 @@ absl::Status HostWay::Start(StagedCall* call, const Request& first, Engine* engi
 
 bool HostWay::HasOpen(int32_t set, uint64_t last) const {
   return std::any_of(open_.begin(), open_.end(), [&](const auto& open) {
-    return open.first <= last && open.second.call->set() == set;
+    return open.first <= last && open.second.call->set() == set && !open.second.failed;
   });
 }
 
@@ -157,7 +157,6 @@ void HostWay::EndEpoch() {
   thread.join();
   LeaveToDevice();
   staging_.Clear();
-  parts_.gpus->Close();
   const MutexLock lock(&mutex_);
   ending_ = false;
 }
@@ -175,9 +174,9 @@ void HostWay::Body() {
       if (frees) TryBlocked();
     } else {
       LookAround();
-      if (MayEnd()) return;
     }
     const MutexLock lock(&mutex_);
+    if (ending_ && (open_.empty() || Clock::now() >= give_up_at_)) return;
     look_at = open_.empty() ? Clock::time_point::max() : Clock::now() + kLook;
   }
 }
@@ -194,7 +193,9 @@ void HostWay::AfterStep(StagedCall* call) {
   std::shared_ptr<StagedCall> last;  // freed without the lock
   const MutexLock lock(&mutex_);
   const auto found = open_.find(call->number());
+  if (found == open_.end()) return;  // of an epoch that has ended without it
   found->second.submitted = call->has_submitted();
+  found->second.failed = call->has_failed();
   if (over) {
     last = std::move(found->second.call);
     open_.erase(found);
@@ -221,11 +222,6 @@ std::vector<std::shared_ptr<StagedCall>> HostWay::OpenCalls() const {
   std::vector<std::shared_ptr<StagedCall>> calls;
   for (const auto& [number, open] : open_) calls.push_back(open.call);
   return calls;
-}
-
-bool HostWay::MayEnd() {
-  const MutexLock lock(&mutex_);
-  return ending_ && (open_.empty() || Clock::now() >= give_up_at_);
 }
 
 // It may still copy to their memory, and tell that it has: they stay.

@@ -35,10 +35,22 @@ class HostWay {
 
   // Waits until all calls of the set that were submitted before have finished, however.
   void Drain(int32_t set);
-  // This rank joins: waits until the engine has all that this rank has announced. Nothing is taken
-  // until EndJoin.
-  void BeginJoin();
-  void EndJoin();
+  // This rank joins, as long as this lives. At first it waits until the engine has all that this
+  // rank has announced; nothing is taken meanwhile.
+  class Joining {
+   public:
+    explicit Joining(HostWay* way) : way_(way) {
+      if (way_ != nullptr) way_->BeginJoin();
+    }
+    ~Joining() {
+      if (way_ != nullptr) way_->EndJoin();
+    }
+    Joining(const Joining&) = delete;
+    Joining& operator=(const Joining&) = delete;
+
+   private:
+    HostWay* const way_;  // null: there were no such calls
+  };
   // After the last engine has gone: ends every call, and waits for the device, some seconds at
   // most.
   void EndEpoch();
@@ -48,8 +60,11 @@ class HostWay {
   struct Open {
     std::shared_ptr<StagedCall> call;
     bool submitted = false;
+    bool failed = false;  // and done: nobody waits for what the device still has of it
   };
 
+  void BeginJoin();
+  void EndJoin();
   absl::StatusOr<uint64_t> Enter(const std::shared_ptr<StagedCall>& call, const Request& first);
   void Withdraw(uint64_t number);
   absl::Status Start(StagedCall* call, const Request& first, Engine* engine);
@@ -61,7 +76,6 @@ class HostWay {
   // Of the set, up to that number.
   bool HasOpen(int32_t set, uint64_t last) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasUnsubmitted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool MayEnd();
   void LeaveToDevice();
 
   const StagedParts parts_;

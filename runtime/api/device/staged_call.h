@@ -99,6 +99,10 @@ class StagedCall {
   void LookAround() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
   // Nothing more is to be submitted.
   bool has_submitted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
+  // It is done, and went wrong.
+  bool has_failed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread) {
+    return is_done() && !failed_.ok();
+  }
   // It is done, and neither the engine nor the device has anything of it any more.
   bool is_over() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
 

@@ -42,7 +42,7 @@ class StagedInbox {
     last_ = step;
     changed_.NotifyOne();
   }
-  // Has Next return.
+  // Has Next return null, once there is no step.
   void Wake() {
     const MutexLock lock(&mutex_);
     woken_ = true;
@@ -58,9 +58,12 @@ class StagedInbox {
         break;
       }
     }
-    woken_ = false;
     StagedStep* const step = first_;
-    if (step != nullptr) first_ = step->next;
+    if (step == nullptr) {
+      woken_ = false;
+      return nullptr;
+    }
+    first_ = step->next;
     if (first_ == nullptr) last_ = nullptr;
     return step;
   }

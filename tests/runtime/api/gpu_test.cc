@@ -1,0 +1,138 @@
+// Calls on tensors of a GPU in a job of one rank, over the stand-in for the driver, from several
+// threads at once: for what the sanitizers see of it.
+#include <dlfcn.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "hvd/hvd.h"
+#include "runtime/gpu/gpu_device.h"
+
+namespace hvd {
+namespace {
+
+// As the system would find it; libhvd looks for its name.
+CudaDriver Driver() {
+  REQUIRE(dlopen(HVD_STAND_IN_CUDA, RTLD_NOW) != nullptr);
+  return CudaDriver::Load().value();
+}
+
+// A stream and two floats on GPU 0.
+class OnGpu {
+ public:
+  explicit OnGpu(const CudaDriver* driver) : device_(GpuDevice::Open(driver, 0).value()) {
+    const GpuDevice::Scope scope(*device_);
+    device_->calls().allocate(&address_, sizeof(shape_));
+    tensor.data = reinterpret_cast<void*>(address_);
+    tensor.shape = shape_;
+    tensor.ndim = 1;
+    tensor.device_type = HVD_CUDA;
+    tensor.stream = device_->stream();
+  }
+  ~OnGpu() {
+    const GpuDevice::Scope scope(*device_);
+    device_->calls().free(address_);
+  }
+  void Write(float value) {
+    const float both[2] = {value, value};
+    const GpuDevice::Scope scope(*device_);
+    device_->calls().copy_in(address_, both, sizeof(both), device_->stream());
+  }
+  float Read() { return ReadFrom(tensor.data); }
+  float ReadFrom(const void* memory) {
+    float both[2] = {};
+    const GpuDevice::Scope scope(*device_);
+    device_->calls().copy_out(both, reinterpret_cast<CudaAddress>(memory), sizeof(both),
+                              device_->stream());
+    return both[0] == both[1] ? both[0] : -1;
+  }
+
+  hvd_tensor_t tensor = HVD_TENSOR_INIT;
+
+ private:
+  const std::unique_ptr<GpuDevice> device_;
+  const int64_t shape_[1] = {2};
+  CudaAddress address_ = 0;
+};
+
+hvd_options_t Doubling(const char* name) {
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.name = name;
+  options.postscale = 2;
+  return options;
+}
+
+void CallInTurn(const CudaDriver* driver, int thread, std::vector<std::string>* wrong) {
+  OnGpu mine(driver);
+  const auto need = [wrong](bool holds, const char* what) {
+    if (!holds) wrong->push_back(std::string(what) + ": " + hvd_last_error());
+  };
+  for (int round = 0; round < 20; ++round) {
+    const std::string name = std::to_string(thread) + "." + std::to_string(round % 3);
+    hvd_options_t options = Doubling(name.c_str());
+    if (round % 4 == 0) options.flags = HVD_WAIT_ON_HOST;
+    mine.Write(static_cast<float>(round));
+    hvd_handle_t handle = 0;
+    need(hvd_allreduce_async(&mine.tensor, &mine.tensor, &options, &handle) == HVD_OK, "submit");
+    int32_t done = 0;
+    need(hvd_poll(handle, &done) == HVD_OK, "poll");
+    need(hvd_wait(handle) == HVD_OK, "wait");
+    need(mine.Read() == static_cast<float>(2 * round), "twice");
+    hvd_tensor_t result;
+    need(hvd_allgather(&mine.tensor, nullptr, nullptr, &result) == HVD_OK, "gather");
+    need(result.device_type == HVD_CUDA, "it lies on the GPU");
+    need(mine.ReadFrom(result.data) == static_cast<float>(2 * round), "gathered");
+    hvd_free_result(&result);
+  }
+}
+
+TEST_CASE("several threads call on GPU tensors at once, in epoch after epoch") {
+  const CudaDriver driver = Driver();
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    REQUIRE(hvd_init(nullptr) == HVD_OK);
+    std::vector<std::string> wrong[3];
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) threads.emplace_back(CallInTurn, &driver, i, &wrong[i]);
+    for (std::thread& thread : threads) thread.join();
+    for (const auto& one : wrong) CHECK(one == std::vector<std::string>());
+    CHECK(hvd_check() == HVD_OK);
+    CHECK(hvd_shutdown() == HVD_OK);
+  }
+}
+
+TEST_CASE("a shutdown ends what is under way on a GPU, and a join hands it over first") {
+  const CudaDriver driver = Driver();
+  OnGpu mine(&driver);
+  REQUIRE(hvd_init(nullptr) == HVD_OK);
+  mine.Write(1);
+  const hvd_options_t options = Doubling("joined");
+  hvd_handle_t handle = 0;
+  REQUIRE(hvd_allreduce_async(&mine.tensor, &mine.tensor, &options, &handle) == HVD_OK);
+  CHECK(hvd_join(nullptr) == HVD_OK);
+  CHECK(hvd_wait(handle) == HVD_OK);
+  CHECK(mine.Read() == 2);
+  const hvd_options_t last = Doubling("last");
+  REQUIRE(hvd_allreduce_async(&mine.tensor, &mine.tensor, &last, &handle) == HVD_OK);
+  CHECK(hvd_shutdown() == HVD_OK);
+  const hvd_status_t ended = hvd_wait(handle);
+  CHECK((ended == HVD_OK || ended == HVD_ERR_ABORTED));
+  const float value = mine.Read();
+  CHECK((value == 2 || value == 4));
+}
+
+TEST_CASE("device memory is given, and taken back once") {
+  const CudaDriver driver = Driver();
+  REQUIRE(hvd_init(nullptr) == HVD_OK);
+  void* memory = nullptr;
+  REQUIRE(hvd_alloc_on(100, HVD_CUDA, 0, &memory) == HVD_OK);
+  CHECK(hvd_free(memory) == HVD_OK);
+  CHECK(hvd_free(memory) == HVD_ERR_INVALID);
+  CHECK(hvd_alloc_on(100, HVD_CUDA, 5, &memory) == HVD_ERR_UNSUPPORTED);
+  CHECK(hvd_alloc_on(100, 5, 0, &memory) == HVD_ERR_INVALID);
+  CHECK(hvd_shutdown() == HVD_OK);
+}
+
+}  // namespace
+}  // namespace hvd
