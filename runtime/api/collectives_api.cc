@@ -1,4 +1,5 @@
 // The collectives of the C ABI.
+#include <cstddef>
 #include <cstdlib>
 #include <utility>
 
@@ -34,7 +35,8 @@ GroupCall GroupOf(RequestKind kind, const hvd_tensor_t* inputs, const hvd_tensor
 
 // A blocking call whose result the library allocates must be told where to put it.
 bool LacksPlace(const void* outputs, const void* results, const hvd_options_t* options) {
-  const bool gives = options != nullptr && options->struct_size == sizeof(*options) &&
+  const bool gives = options != nullptr &&
+                     options->struct_size >= offsetof(hvd_options_t, ready_event) &&
                      options->result_fn != nullptr;
   return outputs == nullptr && results == nullptr && !gives;
 }

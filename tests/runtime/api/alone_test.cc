@@ -1,6 +1,7 @@
 // libhvd without a launcher: a job of one rank, through the C ABI only.
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -63,6 +64,23 @@ TEST_CASE("alone is size one, again and again") {
     REQUIRE(hvd_shutdown() == HVD_OK);
     CHECK(hvd_is_initialized() == 0);
   }
+}
+
+TEST_CASE("a program of an older header gives memory for a result, too") {
+  REQUIRE(hvd_init(nullptr) == HVD_OK);
+  std::vector<float> x = {1, 2, 3}, y(3);
+  const int64_t shape[] = {3};
+  const hvd_tensor_t in = Tensor(x, shape);
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.struct_size = offsetof(hvd_options_t, ready_event);
+  options.ready_event = &x;  // nobody reads what that program does not have
+  options.result_arg = y.data();
+  options.result_fn = [](void* memory, const int64_t*, int32_t, int32_t, int32_t) {
+    return memory;
+  };
+  REQUIRE(hvd_allgather(&in, nullptr, &options, nullptr) == HVD_OK);
+  CHECK(y == x);
+  CHECK(hvd_shutdown() == HVD_OK);
 }
 
 TEST_CASE("threads go on calling while hvd is shut down and started again") {
