@@ -207,7 +207,8 @@ void LinkServer::OnLost(const LinkPeer& peer, const char* how) {
 void LinkServer::Lost(const LinkPeer& peer, const char* how) {
   // While it is on its way out, the kernel tells anybody how; its parent may take that away.
   std::optional<int> status = peer.end_status();
-  if (!peer.Ended(0) && !StateOf(peer.pid()).exiting) return Broke(peer.slot, how);
+  // In this order: of one that is reaped in between nothing is left but its end.
+  if (!StateOf(peer.pid()).exiting && !peer.Ended(0)) return Broke(peer.slot, how);
   if (peer.pid() != workers_[peer.slot].pid) {
     if (!status.has_value()) status = peer.end_status();
     return LostWorker(peer, status);
