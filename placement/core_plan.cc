@@ -15,6 +15,7 @@ using Cores = std::vector<int>;
 std::vector<Cores> EvenShares(const CoreWish& wish) {
   std::vector<Cores> shares;
   const int slots = static_cast<int>(wish.near.size());
+  shares.reserve(wish.near.size());
   for (int slot = 0; slot < slots; ++slot) shares.push_back(CoresFor(slot, slots, wish.cores));
   return shares;
 }
@@ -61,7 +62,7 @@ std::vector<int> CoresFor(int local_rank, int local_size, absl::Span<const int> 
 }
 
 std::vector<std::vector<int>> PlanCores(const CoreWish& wish) {
-  const std::vector<Cores> even = EvenShares(wish);
+  std::vector<Cores> even = EvenShares(wish);
   const std::optional<Groups> groups = GroupsOf(wish);
   if (!groups.has_value()) return even;
   std::vector<Cores> shares(wish.near.size());

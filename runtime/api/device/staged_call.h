@@ -61,7 +61,8 @@ struct StagedParts {
   void (*free_result)(void*) = nullptr;  // what `gpus` has given
 };
 
-class StagedCall {
+// Its fields stand by who may touch them.
+class StagedCall {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
   using Clock = std::chrono::steady_clock;
 

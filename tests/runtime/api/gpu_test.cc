@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <catch2/catch.hpp>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -94,6 +95,7 @@ TEST_CASE("several threads call on GPU tensors at once, in epoch after epoch") {
     REQUIRE(hvd_init(nullptr) == HVD_OK);
     std::vector<std::string> wrong[3];
     std::vector<std::thread> threads;
+    threads.reserve(std::size(wrong));
     for (int i = 0; i < 3; ++i) threads.emplace_back(CallInTurn, &driver, i, &wrong[i]);
     for (std::thread& thread : threads) thread.join();
     for (const auto& one : wrong) CHECK(one == std::vector<std::string>());

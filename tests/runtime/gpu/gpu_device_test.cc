@@ -98,6 +98,7 @@ TEST_CASE("a thread that leaves the device is where it was before") {
 TEST_CASE("many threads take events at once") {
   OneGpu gpu;
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&gpu] {
       const GpuDevice::Scope scope(*gpu.device);

@@ -74,7 +74,7 @@ NcclResult Launch(std::vector<Call> calls) {
   const int refused = hvd_stand_in_enqueue(calls.front().stream, ranges.data(), ranges.size(),
                                            "an NCCL group", Run, running.get());
   if (refused != 0) return kNcclCudaError;
-  running.release();  // Run has it
+  (void)running.release();  // Run has it
   return kNcclSuccess;
 }
 

@@ -18,11 +18,19 @@ struct Half {
                                     : std::ldexp(fraction + 1024, exponent - 25);
     return half.bits >> 15 != 0 ? -value : value;
   }
+  // To the nearest, ties to even.
   static Half Write(double value) {
-    const auto narrow = static_cast<_Float16>(value);
-    Half half;
-    memcpy(&half, &narrow, sizeof(half));
-    return half;
+    const double size = std::fabs(value);
+    int exponent = 0;
+    const double mantissa = std::frexp(size, &exponent);  // 0.5 to 1
+    int bits = 31 << 10;                                  // what is too large
+    if (std::isnan(value)) bits += 512;
+    if (size < std::ldexp(1, -14)) {
+      bits = static_cast<int>(std::nearbyint(std::ldexp(size, 24)));
+    } else if (size < 65520) {
+      bits = ((exponent + 14) << 10) + static_cast<int>(std::nearbyint(mantissa * 2048)) - 1024;
+    }
+    return {static_cast<uint16_t>(bits | (std::signbit(value) ? 1 << 15 : 0))};
   }
 };
 

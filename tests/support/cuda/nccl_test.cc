@@ -49,6 +49,7 @@ class World {
   // `body` on all ranks at once.
   void Run(const std::function<void(const Rank&)>& body) {
     std::vector<std::thread> threads;
+    threads.reserve(static_cast<size_t>(ranks_));
     for (int rank = 0; rank < ranks_; ++rank) {
       threads.emplace_back([this, rank, &body] { RunOne(rank, body); });
     }

@@ -135,7 +135,7 @@ TEST_CASE("the tensors of a group lie side by side, and keep their positions") {
   request->signature.group_count = 2;
   for (const int i : {0, 1}) {
     RequestPart part;
-    part.input = part.output = kInput + i * 4096;
+    part.input = part.output = kInput + ptrdiff_t{i} * 4096;
     part.shape = {10 + i};
     part.position = 5 - i;
     request->buffers.parts.push_back(std::move(part));
