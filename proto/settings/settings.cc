@@ -16,6 +16,7 @@ using Kind = SettingKind;
 constexpr std::array<absl::string_view, 6> kLogLevels = {"trace",   "debug", "info",
                                                          "warning", "error", "fatal"};
 constexpr std::array<absl::string_view, 3> kTransports = {"auto", "tcp", "ucx"};
+constexpr std::array<absl::string_view, 3> kGpuWays = {"auto", "nccl", "host"};
 
 // id, name, Horovod's name, kind, default, help, least, most, units in one of the alias's, choices
 constexpr std::array kSettings = {
@@ -85,6 +86,12 @@ constexpr std::array kSettings = {
             "what carries tensors between hosts: tcp, ucx, or auto: ucx where an RDMA port is "
             "active and UCX installed, else tcp",
             0, 0, 1, kTransports},
+    Setting{Id::kGpuOperations, "HVD_GPU_OPERATIONS", nullptr, Kind::kChoice, "auto",
+            "how tensors on GPUs are exchanged: nccl, host (by way of the host's memory), or auto: "
+            "nccl where all ranks have it and a GPU each, else host",
+            0, 0, 1, kGpuWays},
+    Setting{Id::kNcclLibrary, "HVD_NCCL_LIBRARY", nullptr, Kind::kText, "",
+            "path of the libnccl that is used, and no other"},
 };
 
 constexpr const char* kNoCache = "known tensors are remembered always, there is no cache to size";
@@ -92,7 +99,7 @@ constexpr const char* kAlwaysHierarchical =
     "the hierarchy of hosts and ranks is always used where there is one";
 constexpr const char* kNoController = "there is one engine, no choice of controllers";
 constexpr const char* kOtherSearch = "the search needs no model of the noise";
-constexpr const char* kNoGpu = "tensors lie in host memory, there is no GPU path to set";
+constexpr const char* kNoGpu = "hvd chooses streams and completion itself";
 constexpr const char* kNotElastic = "jobs have a fixed size";
 constexpr const char* kNoServer = "ranks meet through hvdd, there is no rendezvous server";
 
@@ -148,11 +155,13 @@ SettingScope ScopeOf(SettingId id) {
     case Id::kMaxPending:
     case Id::kAutotune:
     case Id::kTransport:
+    case Id::kGpuOperations:
     case Id::kAutotuneSteps:  // all count the batches of a sample
       return SettingScope::kJob;
     case Id::kBatchWait:  // a batch is closed by whoever opened it
     case Id::kLogLevel:
     case Id::kNetDevices:
+    case Id::kNcclLibrary:  // NCCL itself knows whether two go together
       return SettingScope::kRank;
     case Id::kTimeline:
     case Id::kAutotuneLog:

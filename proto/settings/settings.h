@@ -35,6 +35,8 @@ enum class SettingId {
   kLogLevel,
   kNetDevices,
   kTransport,
+  kGpuOperations,
+  kNcclLibrary,
 };
 
 enum class SettingKind {

@@ -106,7 +106,7 @@ hvd_status_t hvd_alloc(size_t bytes, void** memory) {
 
 hvd_status_t hvd_alloc_on(size_t bytes, int32_t device_type, int32_t device_id, void** memory) {
   return hvd::Guarded([&]() -> hvd_status_t {
-    if (memory == nullptr) return hvd::Fail(HVD_ERR_INVALID, "hvd_alloc: memory is NULL");
+    if (memory == nullptr) return hvd::Fail(HVD_ERR_INVALID, "memory is NULL");
     *memory = nullptr;
     if (hvd::Process::forked()) {
       return hvd::Fail(HVD_ERR_UNSUPPORTED,

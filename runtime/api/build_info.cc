@@ -1,29 +1,22 @@
-#include <dlfcn.h>
-
-#include <cstdlib>
 #include <string>
 
 #include "hvd/hvd.h"
+#include "runtime/api/own_path.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
+#include "runtime/engine/tuning/config.h"
 #include "runtime/gpu/found.h"
 #include "runtime/transport/ucx/ucx_transport.h"
 
 namespace {
 
-// Where this library lies; empty: it is not known.
-std::string OwnPath() {
-  Dl_info about = {};
-  const bool known = dladdr(reinterpret_cast<const void*>(&hvd_version), &about) != 0;
-  return known && about.dli_fname != nullptr ? about.dli_fname : "";
-}
-
 std::string Gpus() {
   hvd::GpuPlaces places;
-  if (const char* named = getenv("HVD_NCCL_LIBRARY"); named != nullptr) places.nccl.named = named;
-  places.nccl.beside = hvd::NcclBeside(OwnPath());
+  places.nccl.named = hvd::ReadNcclLibrary();
+  places.nccl.beside = hvd::NcclBeside(hvd::OwnPath());
   const hvd::GpuFound found = hvd::LookForGpus(places);
   const bool usable = !found.driver.version.empty() && found.gpus > 0;
-  return hvd::FoundLines(found) + "gpu_operations=" + (usable ? "host" : "") + "\n";
+  const char* const ways = found.complete() ? "nccl host" : usable ? "host" : "";
+  return hvd::FoundLines(found) + "gpu_operations=" + ways + "\n";
 }
 
 std::string BuildInfo() {

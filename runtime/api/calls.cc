@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/api/check/check_tensor.h"
+#include "runtime/api/nccl/nccl_call.h"
 #include "runtime/api/process.h"
 
 namespace hvd {
@@ -42,6 +43,9 @@ bool IsOnGpu(const Pending& pending) {
 // Where its tensors lie decides which way it goes.
 absl::Status Submit(const ProcessSet& set, Pending* pending) {
   if (IsOnGpu(*pending)) {
+    if (GoesDirectly(pending->requests, WayOf(*set.engine))) {
+      return SubmitDirectly(pending->requests, &Process::Get().gpus(), set.engine.get());
+    }
     return Process::Get().host_way().Submit(pending->requests, set, &pending->staged);
   }
   return pending->requests.size() == 1 ? set.engine->Submit(pending->requests[0].get())

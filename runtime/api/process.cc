@@ -7,8 +7,11 @@
 #include <cstring>
 
 #include "proto/hmac_sha256.h"
+#include "runtime/api/nccl/nccl_way.h"
+#include "runtime/api/own_path.h"
 #include "runtime/collective/kernels/float_rules.h"
 #include "runtime/engine/tuning/config.h"
+#include "runtime/gpu/found.h"
 #include "runtime/session/linked_store.h"
 #include "runtime/session/local_store.h"
 #include "runtime/transport/tcp/tcp_transport.h"
@@ -50,6 +53,15 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(const EngineConfig& con
   options.tls = config.tls;
   options.log_level = config.ucx_log_level;
   return MakeUcxTransport(options);
+}
+
+void* AllocateOnGpu(int device, size_t bytes) {
+  const auto memory = Process::Get().gpus().Allocate(device, bytes);
+  return memory.ok() ? *memory : nullptr;
+}
+
+void FreeOnGpu(void* memory) {
+  if (memory != nullptr) (void)Process::Get().gpus().Free(memory).ok();
 }
 
 TransportFactory FactoryFor(const EngineConfig& config) {
@@ -97,10 +109,7 @@ HostWay& Process::host_way() {
   if (HostWay* const used = used_host_way(); used != nullptr) return *used;
   const MutexLock lock(&host_way_mutex_);
   if (host_way_ == nullptr) {
-    const auto free_result = [](void* memory) {
-      if (memory != nullptr) (void)Get().gpus_.Free(memory).ok();
-    };
-    host_way_ = std::make_unique<HostWay>(&sets_, &gpus_, &arena_, free_result);
+    host_way_ = std::make_unique<HostWay>(&sets_, &gpus_, &arena_, FreeOnGpu);
     used_host_way_.store(host_way_.get(), std::memory_order_release);
   }
   return *host_way_;
@@ -177,14 +186,32 @@ absl::Status Process::InitLocked(const StaticSets& sets) {
                             : EpochWorld::Alone({.max_pending = config->max_pending});
   if (!world.ok()) return world.status();
   if ((*world)->rank() == 0) SaySettings(*config);
-  auto engine = std::make_shared<Engine>(std::move(*world), *config,
-                                         EngineHelpers{.tuner = std::move(tuner)});
+  nccl_.Begin({{config->nccl_library, NcclBeside(OwnPath())}, config->nccl_shares_gpus});
+  const auto make_device = [this, config = *config](EpochWorld* set) {
+    return MakeDevice(config, set);
+  };
+  EngineHelpers helpers = {.tuner = std::move(tuner), .device = make_device(world->get())};
+  auto engine = std::make_shared<Engine>(std::move(*world), *config, std::move(helpers));
   BeginTimelineOf(*config, engine->world());
-  sets_.Start(engine, *config);
+  sets_.Start(engine, *config, make_device);
   static_sets_added_ = false;
   const MutexLock lock(&engine_mutex_);
   engine_ = std::move(engine);
   return absl::OkStatus();
+}
+
+std::unique_ptr<DeviceWork> Process::MakeDevice(const EngineConfig& config, EpochWorld* world) {
+  NcclWayParts parts;
+  parts.decision.world = world;
+  parts.decision.process = &nccl_;
+  parts.decision.gpus = &gpus_;
+  parts.decision.operations = config.gpu_operations;
+  parts.decision.sets = [this] { return sets_.member_count(); };
+  parts.decision.says_way = config.log_level <= LogLevel::kInfo;
+  parts.decision.says_fallback = config.log_level <= LogLevel::kWarning;
+  parts.allocate_result = AllocateOnGpu;
+  parts.free_result = FreeOnGpu;
+  return std::make_unique<NcclWay>(parts);
 }
 
 // The program may have set it itself, where hvdrun could not see it. What goes wrong, hvdrun says.
@@ -229,15 +256,16 @@ void Process::ShutdownLocked() {
   if (engine == nullptr) return;
   // Other threads still see the engine until all their requests are done.
   sets_.Stop();
-  handles_.DropDone();  // so that they let go of the GPUs
   if (HostWay* const way = used_host_way(); way != nullptr) way->EndEpoch();
-  gpus_.Close();
+  handles_.DropDone();  // so that they let go of the GPUs; some are done only now
   {
     const MutexLock guard(&engine_mutex_);
     engine_ = nullptr;
   }
   const uint64_t epoch = engine->world().epoch();
   engine.reset();
+  nccl_.EndEpoch();
+  gpus_.Close();
   // The daemon's death is no failure of a shutdown.
   if (session_ != nullptr && !session_->Leave(epoch).ok()) session_ = nullptr;
 }

@@ -9,9 +9,10 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "runtime/api/device/gpus.h"
-#include "runtime/api/device/host_way.h"
 #include "runtime/api/handle_table.h"
+#include "runtime/api/nccl/nccl_process.h"
 #include "runtime/api/sets/process_sets.h"
+#include "runtime/api/staged/host_way.h"
 #include "runtime/engine/engine.h"
 #include "runtime/session/arena.h"
 #include "runtime/session/store.h"
@@ -44,6 +45,7 @@ class Process {
   // Behind hvd_alloc; lives as long as the process.
   Arena& arena() { return arena_; }
   Gpus& gpus() { return gpus_; }
+  NcclProcess& nccl() { return nccl_; }
   // Of tensors on GPUs; made at the first call, and stays.
   HostWay& host_way();
   // Null: there was no such call.
@@ -60,6 +62,7 @@ class Process {
                                                         const StaticSets& sets,
                                                         std::unique_ptr<Tuner>* tuner)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
+  std::unique_ptr<DeviceWork> MakeDevice(const EngineConfig& config, EpochWorld* world);
   void BeginTimelineOf(const EngineConfig& config, const EpochWorld& world)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   void ShutdownLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
@@ -74,6 +77,7 @@ class Process {
   HandleTable handles_;
   Arena arena_;
   Gpus gpus_;
+  NcclProcess nccl_;
   Mutex host_way_mutex_;
   std::unique_ptr<HostWay> host_way_ ABSL_GUARDED_BY(host_way_mutex_);
   std::atomic<HostWay*> used_host_way_{nullptr};

@@ -4,7 +4,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "runtime/api/device/staged_call.h"
+#include "runtime/api/nccl/nccl_call.h"
+#include "runtime/api/staged/staged_call.h"
 #include "runtime/engine/engine.h"
 
 namespace hvd {
@@ -56,6 +57,14 @@ void GiveGroupResults(const Pending& pending, hvd_tensor_t* results) {
 
 absl::Status WaitFor(const Pending& pending) {
   if (pending.staged != nullptr) return pending.staged->Wait();
+  absl::Status status = AwaitDone(pending);
+  for (const auto& request : pending.requests) {
+    if (status.ok()) status = OrderCaller(*request);
+  }
+  return status;
+}
+
+absl::Status AwaitDone(const Pending& pending) {
   const std::shared_ptr<Engine> engine = pending.engine.lock();
   absl::Status status;
   for (const auto& request : pending.requests) {

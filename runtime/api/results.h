@@ -16,8 +16,10 @@ struct CallerResults {
   int64_t* received_splits = nullptr;
 };
 
-// Waits for all requests of it: the first error counts.
+// Waits for all requests of it: the first error counts. The streams of its tensors go on behind it.
 absl::Status WaitFor(const Pending& pending);
+// The same, but that it orders no stream. REQUIRES: it has no staged call.
+absl::Status AwaitDone(const Pending& pending);
 
 // Once it is done and went well.
 void GiveResults(Request* request, const CallerResults& place);

@@ -2,8 +2,9 @@
 #include <string>
 
 #include "runtime/api/calls.h"
-#include "runtime/api/device/staged_call.h"
+#include "runtime/api/nccl/nccl_call.h"
 #include "runtime/api/process.h"
+#include "runtime/api/staged/staged_call.h"
 
 namespace hvd {
 namespace {
@@ -130,8 +131,11 @@ hvd_status_t WaitHandleOn(hvd_handle_t handle, void* stream) {
     std::shared_ptr<Pending> pending;
     const hvd_status_t code = FindToWait(handle, Wait::kForEnd, &pending);
     if (code != HVD_OK) return code;
-    const absl::Status status =
-        pending->staged != nullptr ? pending->staged->WaitOn(stream) : WaitFor(*pending);
+    absl::Status status =
+        pending->staged != nullptr ? pending->staged->WaitOn(stream) : AwaitDone(*pending);
+    for (const auto& request : pending->requests) {
+      if (status.ok()) status = OrderStream(*request, stream);
+    }
     return NoteName(ReturnExecuted(status), pending->requests[0]->name);
   });
 }

@@ -72,6 +72,7 @@ class Engine {
   const EpochWorld& world() const { return *world_; }
   EpochWorld& world() { return *world_; }
   const EngineConfig& config() const { return batches_.config(); }
+  DeviceWork* device() { return device_.get(); }  // null: none
 
  private:
   EngineThreadParts BeginWork();

@@ -105,6 +105,8 @@ class EpochWorld {
   RankActivity& activity() { return ActivityAt(watch()); }
   // Empty in the global set: all.
   const std::vector<int>& members() const { return set_.global_ranks; }
+  // This rank's host, as the job counts them.
+  int HostInJob() const { return job().place().host; }
   // The way to another rank of the set, for sends and receives; and whether there may be somebody
   // who has begun to use it.
   absl::StatusOr<std::unique_ptr<PairLink>> PairLinkTo(int rank);

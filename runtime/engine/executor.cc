@@ -66,8 +66,20 @@ void Executor::Execute(absl::FunctionRef<bool()> stop) {
   }
 }
 
+// Nobody else asks the device when it has finished.
+void Executor::HurryDevice() {
+  if (parts_.unfinished->count() == 0) return;
+  bool waited_for = rest_.any();
+  {
+    ExecutorRole::Lock lock(parts_.role);
+    waited_for = waited_for || parts_.pending->is_draining();
+  }
+  if (waited_for) parts_.device->Hurry();
+}
+
 // What goes over the network moves beside the looks, not in them.
 absl::Status Executor::AwaitWork(absl::FunctionRef<bool()> stop) {
+  HurryDevice();
   Errands errands(this);
   const InBackground moving(&parts_.world->waiter(), &errands);
   const bool alone = parts_.world->transport() == nullptr;  // then nothing moves in the background

@@ -100,6 +100,7 @@ class Executor {
   void EndAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void Break(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 
+  void HurryDevice() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void AbortDevice(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 
   const ExecutorParts parts_;

@@ -92,6 +92,7 @@ class PendingRequests {
 
   void BeginDrain(Drain* drain) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   void EndDrain(Drain* drain) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  bool is_draining() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return !drains_.empty(); }
 
   // Names that this rank has marked directly, and those deferred: what it may still have to mark on
   // the board, each as often.

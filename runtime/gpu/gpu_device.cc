@@ -19,7 +19,7 @@ absl::Status GpuDevice::Begin() {
   int least = 0, greatest = 0;
   status = driver_.Check(calls().priority_range(&least, &greatest), "cuCtxGetStreamPriorityRange");
   if (!status.ok()) return status;
-  for (CudaStream* stream : {&stream_, &host_stream_}) {
+  for (CudaStream* stream : {&stream_, &host_stream_, &shared_stream_, &news_stream_}) {
     if (!status.ok()) break;
     status = driver_.Check(calls().create_stream(stream, kCudaStreamNonBlocking, greatest),
                            "cuStreamCreateWithPriority");
@@ -34,7 +34,7 @@ GpuDevice::~GpuDevice() {
     const Scope scope(*this);
     const MutexLock lock(&mutex_);
     for (const CudaEvent event : pool_) calls().destroy_event(event);
-    for (const CudaStream stream : {stream_, host_stream_}) {
+    for (const CudaStream stream : {stream_, host_stream_, shared_stream_, news_stream_}) {
       if (stream != nullptr) calls().destroy_stream(stream);
     }
   }
@@ -48,6 +48,13 @@ GpuDevice::Scope::Scope(const GpuDevice& device) : calls_(device.calls()) {
 GpuDevice::Scope::~Scope() {
   CudaContext mine = nullptr;
   calls_.pop_context(&mine);
+}
+
+absl::StatusOr<CudaUuid> GpuDevice::Uuid() const {
+  CudaUuid uuid = {};
+  absl::Status asked = driver_.Check(calls().device_uuid(&uuid, device_), "cuDeviceGetUuid");
+  if (!asked.ok()) return asked;
+  return uuid;
 }
 
 absl::Status GpuDevice::Check() const {
@@ -104,6 +111,10 @@ absl::Status GpuDevice::Event::Record(CudaStream stream) {
 absl::Status GpuDevice::Event::MakeWait(CudaStream stream) const {
   return device_->driver_.Check(device_->calls().await_event(stream, event_, 0),
                                 "cuStreamWaitEvent");
+}
+
+absl::Status GpuDevice::Event::AwaitHere() const {
+  return device_->driver_.Check(device_->calls().await_event_here(event_), "cuEventSynchronize");
 }
 
 absl::StatusOr<bool> GpuDevice::Event::HasPassed() const {

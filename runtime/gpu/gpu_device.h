@@ -45,8 +45,14 @@ class GpuDevice {
   CudaStream stream() const { return stream_; }
   // Another such one, for what goes to the host: what comes back never waits for it.
   CudaStream host_stream() const { return host_stream_; }
+  // Another, for what ranks do together on their devices: NCCL's. They all ask for it in one order.
+  CudaStream shared_stream() const { return shared_stream_; }
+  // And one on which only news of the others travels: whoever listens is told by a host function.
+  CudaStream news_stream() const { return news_stream_; }
 
-  // What has gone wrong on hvd's streams. Does not wait.
+  // Of a MIG instance: its own.
+  absl::StatusOr<CudaUuid> Uuid() const;
+  // What has gone wrong on the streams that only this process uses. Does not wait.
   absl::Status Check() const;
   // Nothing is under way there, or ever will be.
   bool is_idle() const;
@@ -68,6 +74,8 @@ class GpuDevice {
     absl::Status MakeWait(CudaStream stream) const;
     // Whether that has happened. An error: the device is lost. In a Scope.
     absl::StatusOr<bool> HasPassed() const;
+    // Blocks the calling thread until it has happened. In a Scope.
+    absl::Status AwaitHere() const;
     bool valid() const { return event_ != nullptr; }
     CudaEvent handle() const { return event_; }
 
@@ -90,6 +98,7 @@ class GpuDevice {
   CudaDevice device_ = 0;
   CudaContext context_ = nullptr;
   CudaStream stream_ = nullptr, host_stream_ = nullptr;
+  CudaStream shared_stream_ = nullptr, news_stream_ = nullptr;
   Mutex mutex_;
   std::vector<CudaEvent> pool_ ABSL_GUARDED_BY(mutex_);
 };

@@ -75,7 +75,8 @@ absl::Status NcclLibrary::Check(NcclResult result, const char* what,
   std::string text = absl::StrCat(what, ": ", calls_.error_string(result));
   const char* more = calls_.last_error(communicator);
   if (more != nullptr && *more != '\0') absl::StrAppend(&text, ": ", more);
-  return absl::UnavailableError(text);
+  return result == kNcclRemoteError ? absl::FailedPreconditionError(text)
+                                    : absl::UnavailableError(text);
 }
 
 // Before 2.9 a version was 2708 for 2.7.8.

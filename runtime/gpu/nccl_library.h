@@ -123,7 +123,8 @@ class NcclLibrary {
   const NcclFunctions& calls() const { return calls_; }
   int version() const { return version_; }
   const std::string& path() const { return library_.path(); }
-  // OK, or NCCL's words. kNcclInProgress is no error here. `communicator` may be null.
+  // OK, or NCCL's words: FailedPrecondition where another rank is to blame. kNcclInProgress is no
+  // error here. `communicator` may be null.
   absl::Status Check(NcclResult result, const char* what, NcclCommunicator communicator) const;
 
  private:

@@ -1,17 +1,36 @@
 """Tensors on GPUs, over stand-ins for NVIDIA's libraries: what is on a device is late there, and what nothing orders is found."""
+import contextlib
 import re
+import tempfile
 
 import world
 from world import PROGRAMS, REPOSITORY
 
 STAND_INS = REPOSITORY / "build" / "tests" / "stand_ins"
+NCCL = "own_gpu=1 "  # what each process has of its own, ranks may use together
+
+
+def words_on(stand_in, program):
+    return ["env", f"LD_LIBRARY_PATH={STAND_INS}", f"HVD_STAND_IN={stand_in}", *program]
 
 
 def run(here, *words, stand_in="", **how):
-    words = [*words[:-1], "env", f"LD_LIBRARY_PATH={STAND_INS}", f"HVD_STAND_IN={stand_in}", *words[-1]]
-    outcome = here.hvdrun(*words, **how)
+    outcome = here.hvdrun(*words[:-1], *words_on(stand_in, words[-1]), **how)
     assert "stand-in:" not in outcome.err, outcome
     return outcome
+
+
+def run_nccl(here, *words, stand_in="", **how):
+    """As `run`, and nothing that NCCL can have goes another way."""
+    outcome = run(here, "-x", "HVD_GPU_OPERATIONS=nccl", *words, stand_in=NCCL + stand_in, **how)
+    return outcome
+
+
+@contextlib.contextmanager
+def meeting():
+    """Where NCCL's ranks meet when their hosts share no memory: a folder that all hosts see."""
+    with tempfile.TemporaryDirectory(prefix="meeting.", dir=STAND_INS) as folder:
+        yield f"meet={folder} "
 
 
 @world.bound(150)
@@ -27,18 +46,59 @@ def test_random_operations_on_one_host():
 def test_random_operations_on_two_hosts():
     with world.hosts(2) as here:
         for np, hosts, first, last in ((2, "host0:1,host1:1", 1, 4), (4, "host0:2,host1:2", 5, 6)):
-            outcome = run(here, "-np", np, "-H", hosts, (PROGRAMS / "differential", first, last, "gpu"), seconds=70)
+            outcome = run(here, "-x", "HVD_GPU_OPERATIONS=host", "-np", np, "-H", hosts,
+                          (PROGRAMS / "differential", first, last, "gpu"), seconds=70)
             assert outcome.must(0).out.count("all as planned") == np, outcome
         here.must_be_clean()
 
 
-@world.bound(90)
+@world.bound(150)
+def test_random_operations_by_nccl():
+    with world.hosts(2) as here, meeting() as meet:
+        for np, hosts, first, last in ((1, "host0:1", 1, 3), (2, "host0:2", 4, 11), (4, "host0:4", 12, 16),
+                                       (2, "host0:1,host1:1", 17, 20), (4, "host0:2,host1:2", 21, 22)):
+            outcome = run(here, "-x", "HVD_LOG_LEVEL=info", "-np", np, "-H", hosts,
+                          (PROGRAMS / "differential", first, last, "gpu"), stand_in=NCCL + meet, seconds=70)
+            assert outcome.must(0, "go by NCCL 2.28.9").out.count("all as planned") == np, outcome
+        here.must_be_clean()
+
+
+@world.bound(120)
 def test_streams_are_kept_in_order_however_late_the_device_is():
     with world.hosts() as here:
         for delay in (0, 300):
             for mode in ("orders", "pairs", "large"):
-                outcome = run(here, "-np", 2, (PROGRAMS / "gpu_calls", mode), stand_in=f"delay_us={delay}")
-                assert outcome.must(0).out.count("done") == 2, outcome
+                for runs in (run, run_nccl):
+                    outcome = runs(here, "-np", 2, (PROGRAMS / "gpu_calls", mode), stand_in=f"delay_us={delay}")
+                    assert outcome.must(0).out.count("done") == 2, outcome
+        here.must_be_clean()
+
+
+def test_launches_of_several_sets_keep_one_order():
+    with world.hosts() as here:
+        assert run_nccl(here, "-np", 3, (PROGRAMS / "gpu_sets", "crossed")).must(0).out.count("done") == 3
+        here.must_be_clean()
+
+
+def test_a_set_that_comes_when_nccl_is_at_work_goes_by_way_of_the_host():
+    with world.hosts() as here:
+        outcome = run(here, "-np", 3, (PROGRAMS / "gpu_sets", "late"), stand_in=NCCL)
+        outcome.must(0, "of process set 1 go by way of the host: rank 0 uses NCCL in another process set")
+        assert "refused" not in outcome.out and outcome.out.count("done") == 3, outcome
+        outcome = run_nccl(here, "-np", 3, (PROGRAMS / "gpu_sets", "late")).must(0)
+        refused = "refused: HVD_GPU_OPERATIONS is nccl, and NCCL cannot be used here: rank 0 uses NCCL in another"
+        assert outcome.out.count(refused) == 4 and outcome.out.count("done") == 3, outcome
+        here.must_be_clean()
+
+
+def test_why_nccl_is_not_used_is_said():
+    with world.hosts() as here:
+        program = (PROGRAMS / "gpu_calls", "orders")
+        run(here, "-np", 2, program).must(0, "by way of the host: ranks 0 and 1 share a GPU")
+        none = ("-x", "HVD_NCCL_LIBRARY=/no/such/libnccl.so")
+        run(here, *none, "-np", 2, program, stand_in=NCCL).must(0, "HVD_NCCL_LIBRARY is /no/such/libnccl.so")
+        outcome = run_nccl(here, *none, "-np", 2, (PROGRAMS / "gpu_calls", "refused")).must(0)
+        assert outcome.out.count("NCCL cannot be used here: rank 0: HVD_NCCL_LIBRARY is") == 2, outcome
         here.must_be_clean()
 
 
@@ -56,6 +116,32 @@ def test_a_gpu_that_fails_ends_the_epoch_for_all_by_its_name():
                            ("cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync")):
             outcome = run(here, "-np", 2, (PROGRAMS / "gpu_calls", "fails"), stand_in=f"fail={call}:1").must(0)
             assert outcome.out.count(f"cannot go on: GPU 0: {name}: fails on order") == 2, outcome
+        for name in ("ncclGetUniqueId", "ncclCommInitRankConfig", "ncclAllReduce", "ncclGroupEnd"):
+            outcome = run_nccl(here, "-np", 2, (PROGRAMS / "gpu_calls", "fails"), stand_in=f"fail={name}:1").must(0)
+            assert len(re.findall(rf"rank \d cannot go on: {name}: ", outcome.out)) == 2, outcome
+        here.must_be_clean()
+
+
+def end_by_a_death(here, stand_in, program):
+    """Kills a rank of three that loop; the others hear of it, by hvd, before hvdrun's stop."""
+    job = here.start_hvdrun("-np", 3, *words_on(stand_in, program)).wait_for("looping", 3)
+    world.roles(here.hosts[0])[program[0].name][-1].kill()
+    return job.wait(20).must(137, "was killed by signal 9")
+
+
+def test_a_death_aborts_all_communicators_together():
+    with world.hosts(1, slots=3) as here:
+        for program in (PROGRAMS / "gpu_calls", "loop"), (PROGRAMS / "gpu_sets", "loop"):
+            outcome = end_by_a_death(here, NCCL + "abort=together", program)
+            assert len(re.findall(r"loop: rank \d on localhost was killed by signal 9", outcome.err)) == 2, outcome
+            assert "does not let go" not in outcome.err, outcome
+        here.must_be_clean()
+
+
+def test_an_abort_that_hangs_has_an_end_that_is_named():
+    with world.hosts(1, slots=3) as here:
+        outcome = end_by_a_death(here, NCCL + "hang=ncclCommAbort", (PROGRAMS / "gpu_calls", "loop"))
+        assert len(re.findall("NCCL does not let go of GPU 0 within 4 s", outcome.err)) >= 1, outcome
         here.must_be_clean()
 
 

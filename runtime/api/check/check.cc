@@ -173,8 +173,11 @@ absl::Status CheckOutput(const Call& call, const Membership& set, Request* reque
 void PutDevice(const Call& call, Request* request) {
   request->signature.device_type = static_cast<uint16_t>(call.input->device_type);
   if (call.input->device_type == HVD_CPU) return;
-  request->buffers.device = {call.input->device_id, call.input->stream, call.options.ready_event,
-                             (call.options.flags & HVD_WAIT_ON_HOST) != 0};
+  DevicePlace& device = request->buffers.device;
+  device.id = call.input->device_id;
+  device.stream = call.input->stream;
+  device.ready_event = call.options.ready_event;
+  device.waits_on_host = (call.options.flags & HVD_WAIT_ON_HOST) != 0;
 }
 
 }  // namespace

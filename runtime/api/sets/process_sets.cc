@@ -58,8 +58,10 @@ std::string Describe(const ProcessSet& set) {
   return "process set " + std::to_string(set.id) + " " + Numbers(set.ranks);
 }
 
-void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& config) {
+void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& config,
+                        DeviceFactory make_device) {
   config_ = config;
+  make_device_ = std::move(make_device);
   auto set = std::make_shared<ProcessSet>();
   for (int r = 0; r < global->world().topology().size(); ++r) set->ranks.push_back(r);
   set->index = global->world().rank();
@@ -259,7 +261,9 @@ absl::Status ProcessSets::Make(ProcessSet* set) const {
     auto world =
         EpochWorld::ForSet(&job, {set->region, set->ranks, set->id, set->channels, set->memory_at});
     if (world.ok()) {
-      set->engine = std::make_shared<Engine>(*std::move(world), config_);
+      EngineHelpers helpers;
+      if (make_device_ != nullptr) helpers.device = make_device_(world->get());
+      set->engine = std::make_shared<Engine>(*std::move(world), config_, std::move(helpers));
       return absl::OkStatus();
     }
     if (absl::IsAborted(world.status())) return world.status();

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -47,8 +48,11 @@ class ProcessSets {
  public:
   using SetPointer = std::shared_ptr<const ProcessSet>;
 
+  // Of a set's engine; null: none.
+  using DeviceFactory = std::function<std::unique_ptr<DeviceWork>(EpochWorld*)>;
   // A new epoch: the global set alone.
-  void Start(std::shared_ptr<Engine> global, const EngineConfig& config);
+  void Start(std::shared_ptr<Engine> global, const EngineConfig& config,
+             DeviceFactory make_device = nullptr);
   // This rank has no more work in any set until all ranks of the job have joined; *last_rank gets
   // the one that did last.
   absl::Status Join(int32_t* last_rank);
@@ -74,6 +78,8 @@ class ProcessSets {
   // InvalidArgument when there is none or this rank is no member.
   absl::StatusOr<SetPointer> FindAsMember(int32_t id) const;
   std::vector<int32_t> ids() const;
+  // How many this rank is a member of.
+  int member_count() const { return static_cast<int>(AsMember().size()); }
 
  private:
   std::vector<SetPointer> AsMember() const;
@@ -98,6 +104,7 @@ class ProcessSets {
 
   // Of this epoch. Start writes it while there is no set, so that nobody makes one (Make reads it).
   EngineConfig config_;
+  DeviceFactory make_device_;
   Mutex change_mutex_;  // held while a change is agreed and made, and while all sets go
   // Shared by those who make or remove sets that only members know; of those who need to know all
   // sets of this rank. After change_mutex_.

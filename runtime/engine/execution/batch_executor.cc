@@ -62,7 +62,7 @@ void AppendRequests(const AgreedBatch& batch, const std::vector<size_t>& run,
 
 // What ranks have asked for differently runs nowhere.
 bool IsOnDevice(const LogEntry& entry) {
-  return entry.error.empty() && entry.signature.runs_on_device();
+  return entry.error.empty() && entry.signature.is_on_device();
 }
 
 }  // namespace
@@ -116,36 +116,47 @@ void BatchExecutor::End(const Turn& turn, absl::Span<Request* const> requests,
 absl::Status BatchExecutor::RunOnDevice(const Turn& turn, ExecutedBatch* executed) {
   std::vector<Request*> mine;
   AppendRequests(turn.batch, turn.run, &mine);
-  absl::Status status = Launch(
-      turn,
-      parts_.notes->Launches(turn.times, mine, static_cast<uint64_t>(tuned_.fusion_threshold)));
-  if (!status.ok() && !IsRefusal(status)) return status;
-  std::vector<Request*>& over = status.ok() ? executed->launched : executed->finished;
+  DeviceRun run;
+  for (const size_t i : turn.run) {
+    run.entries.push_back(&turn.batch.entries[i]);
+    run.requests.push_back(turn.batch.requests[i]);
+  }
+  const LaunchedRun told =
+      parts_.notes->Launches(turn.times, mine, static_cast<uint64_t>(tuned_.fusion_threshold));
+  absl::StatusOr<bool> takes = Takes(run);
+  absl::Status status = takes.status();
+  if (status.ok() && *takes) status = Launch(run, told);
+  if (!status.ok() && !IsRefusal(status)) {
+    return absl::IsAborted(status)
+               ? status
+               : absl::InternalError(
+                     told.what + " cannot be put on the device: " + std::string(status.message()));
+  }
+  const bool launched = status.ok() && *takes;
+  std::vector<Request*>& over = launched ? executed->launched : executed->finished;
   over.insert(over.end(), mine.begin(), mine.end());
-  if (!status.ok()) End(turn, mine, status);
+  if (launched) return absl::OkStatus();
+  for (Request* request : mine) request->result.agreed_only = true;
+  End(turn, mine, status);
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> BatchExecutor::Takes(const DeviceRun& run) {
+  if (parts_.device == nullptr) return absl::InternalError("this process uses none");
+  absl::Status joined = CheckJoined(*run.entries[0], parts_.collectives->size());
+  if (!joined.ok()) return joined;
+  return parts_.device->Takes(run);
+}
+
 // Its end may be told before Launch is back: so it is known before.
-absl::Status BatchExecutor::Launch(const Turn& turn, const LaunchedRun& told) {
-  if (parts_.device == nullptr) {
-    return absl::InternalError(told.what + " lies on a device, and this process uses none");
-  }
-  DeviceRun launch;
-  for (const size_t i : turn.run) {
-    launch.entries.push_back(&turn.batch.entries[i]);
-    launch.requests.push_back(turn.batch.requests[i]);
-  }
+absl::Status BatchExecutor::Launch(const DeviceRun& launch, const LaunchedRun& told) {
   Unfinished* const unfinished = parts_.unfinished;
   const Unfinished::Number number = unfinished->Add(told);
   absl::Status status = parts_.device->Launch(
       launch, [unfinished, number](const absl::Status& ended) { unfinished->Tell(number, ended); });
   if (!status.ok()) {
     unfinished->Remove(number);
-    return IsRefusal(status)
-               ? status
-               : absl::InternalError(
-                     told.what + " cannot be put on the device: " + std::string(status.message()));
+    return status;
   }
   parts_.notes->Launched(told);
   const Unfinished::Oldest oldest = unfinished->oldest();
@@ -157,7 +168,9 @@ absl::Status BatchExecutor::ExecuteRun(const AgreedBatch& batch, const Run& run)
   const LogEntry& entry = batch.entries[run[0]];
   Request* const request = batch.requests[run[0]];
   if (ReducesPlainly(entry)) return ExecuteFused(batch, run);
-  if (request != nullptr) return ExecuteRequest(request, entry, parts_.collectives);
+  if (request != nullptr) {
+    return ExecuteRequest({request, entry, parts_.collectives, parts_.collectives});
+  }
   return ExecuteAbsent(entry, parts_.collectives);
 }
 

@@ -82,7 +82,8 @@ class BatchExecutor {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void End(const Turn& turn, absl::Span<Request* const> requests, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  absl::Status Launch(const Turn& turn, const LaunchedRun& told)
+  absl::StatusOr<bool> Takes(const DeviceRun& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  absl::Status Launch(const DeviceRun& launch, const LaunchedRun& told)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   absl::Status ExecuteRun(const AgreedBatch& batch, const Run& run)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);

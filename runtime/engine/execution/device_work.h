@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "runtime/engine/agreement/board/log_entry.h"
 
 namespace hvd {
@@ -22,16 +23,22 @@ struct DeviceRun {
 // Launch has returned. An error ends the epoch: the ranks have lost one another on the device.
 using DeviceEnd = std::function<void(const absl::Status& status)>;
 
-// One a process set and epoch. Launch and Abort are the executor's.
+// One a process set and epoch. All is the executor's.
 class DeviceWork {
  public:
   // Afterwards nothing that was launched is told any more.
   virtual ~DeviceWork() = default;
 
+  // Whether the device's library does this run: the same answer on all ranks, which it may ask. If
+  // not, the engine only agrees on it, and whoever has submitted it does the rest. Errors: as
+  // Launch's.
+  virtual absl::StatusOr<bool> Takes(const DeviceRun& run) = 0;
   // Puts the run on the device's stream, and comes back without waiting for it. All is borrowed
   // until then. InvalidArgument: all ranks refuse it alike, and it has not been launched. Any other
   // error ends the epoch. After an error `ended` is not called.
   virtual absl::Status Launch(const DeviceRun& run, DeviceEnd ended) = 0;
+  // Somebody waits for what has been launched to finish: its end is told as soon as can be.
+  virtual void Hurry() = 0;
   // The epoch has ended, for `cause`. Returns when the device touches no memory of what was
   // launched any more; what is told of it from now on is not heard. Once; nothing is launched after
   // it. A Launch that still waits for other ranks must come back when the epoch ends: this call

@@ -34,11 +34,12 @@ absl::Status Broadcast(const Execution& work) {
 
 }  // namespace
 
-absl::Status ExecuteRequest(Request* request, const LogEntry& entry, Collectives* collectives) {
-  request->result.status = entry.error.empty() ? CheckJoined(entry, collectives->size())
+absl::Status ExecuteRequest(const Execution& work) {
+  Request* const request = work.request;
+  const LogEntry& entry = work.entry;
+  request->result.status = entry.error.empty() ? CheckJoined(entry, work.sizes->size())
                                                : absl::InvalidArgumentError(entry.error);
-  if (!request->result.status.ok() || entry.signature.agrees_only != 0) return absl::OkStatus();
-  const Execution work = {request, entry, collectives};
+  if (!request->result.status.ok()) return absl::OkStatus();
   switch (request->signature.kind) {
     case RequestKind::kAllreduce:
       return Allreduce(work);

@@ -13,18 +13,19 @@
 
 namespace hvd {
 
-// What this rank asked for: sets its results and its status, which says what is wrong with the
-// request itself, on this rank or on all. What is returned ends the epoch: the ranks have lost one
-// another. So of all that follow.
-absl::Status ExecuteRequest(Request* request, const LogEntry& entry, Collectives* collectives);
-// The same for a rank that has joined and brings nothing.
-absl::Status ExecuteAbsent(const LogEntry& entry, Collectives* collectives);
-
 struct Execution {
   Request* request = nullptr;
   const LogEntry& entry;
-  Collectives* collectives = nullptr;
+  Collectives* collectives = nullptr;  // for the tensors
+  Collectives* sizes = nullptr;        // for sizes that only the ranks know: in the host's memory
 };
+
+// What this rank asked for: sets its results and its status, which says what is wrong with the
+// request itself, on this rank or on all. What is returned ends the epoch: the ranks have lost one
+// another. So of all that follow.
+absl::Status ExecuteRequest(const Execution& work);
+// The same for a rank that has joined and brings nothing.
+absl::Status ExecuteAbsent(const LogEntry& entry, Collectives* collectives);
 
 absl::Status ExecuteReduceScatter(const Execution& work);
 absl::Status ExecuteAllgather(const Execution& work);
@@ -55,6 +56,8 @@ struct ResultPlace {
   ResultSource source = {};  // of the caller's, and what it must know
   uint32_t dtype = 0;
   int position = 0;
+  decltype(RequestResult::allocate_owned) allocate = nullptr;  // of memory of our own
+  int device = 0;
 };
 struct ResultSize {
   absl::Span<const int64_t> shape;  // but for the rows

@@ -20,7 +20,7 @@ absl::Status AbsentAllreduce(const LogEntry& entry, Collectives* collectives) {
   FillNeutral(signature, memory.data(), total);
   std::vector<ReducePart> parts(KnowsNoCounts(signature) ? signature.group_count : 1);
   parts[0].count = KnowsNoCounts(signature) ? 0 : total;
-  absl::Status told = TellCounts({nullptr, entry, collectives}, absl::MakeSpan(parts));
+  absl::Status told = TellCounts({nullptr, entry, collectives, collectives}, absl::MakeSpan(parts));
   if (!told.ok()) return told;
   std::byte* at = memory.data();
   for (ReducePart& part : parts) {
@@ -65,7 +65,7 @@ absl::Status AbsentGroupedAllgather(const LogEntry& entry, Collectives* collecti
 }  // namespace
 
 absl::Status TellCounts(const Execution& work, absl::Span<ReducePart> parts) {
-  if (!KnowsNoCounts(work.entry.signature) || AllContribute(work.entry, work.collectives->size())) {
+  if (!KnowsNoCounts(work.entry.signature) || AllContribute(work.entry, work.sizes->size())) {
     return absl::OkStatus();
   }
   std::vector<int64_t> counts;
@@ -75,7 +75,7 @@ absl::Status TellCounts(const Execution& work, absl::Span<ReducePart> parts) {
   most.count = counts.size();
   most.dtype = HVD_INT64;
   most.op = HVD_MAX;
-  if (absl::Status told = work.collectives->Allreduce(most); !told.ok()) return told;
+  if (absl::Status told = work.sizes->Allreduce(most); !told.ok()) return told;
   for (size_t i = 0; i < parts.size(); ++i) parts[i].count = static_cast<size_t>(counts[i]);
   return absl::OkStatus();
 }
@@ -84,7 +84,6 @@ absl::Status ExecuteAbsent(const LogEntry& entry, Collectives* collectives) {
   if (!entry.error.empty() || !CheckJoined(entry, collectives->size()).ok()) {
     return absl::OkStatus();  // those who asked are told
   }
-  if (entry.signature.agrees_only != 0) return absl::OkStatus();
   switch (entry.signature.kind) {
     case RequestKind::kAllreduce:
       return AbsentAllreduce(entry, collectives);

@@ -62,7 +62,7 @@ absl::Status ExecuteGroupedAllgather(const Execution& work) {
     mine.push_back(
         {part.shape[0], row_elements * static_cast<int64_t>(ElementBytes(request->signature))});
   }
-  const auto all = ExchangeRows(mine, work.collectives);
+  const auto all = ExchangeRows(mine, work.sizes);
   if (!all.ok()) return all.status();
   for (size_t t = 0; t < mine.size(); ++t) {
     RequestPart& part = request->buffers.parts[t];

@@ -16,14 +16,24 @@ std::string NameOf(const Request& request) {
 }
 
 ResultPlace PlaceOf(Request* request) {
-  return {request->buffers.input,  request->buffers.output, request->buffers.output_rows,
-          &request->result.owned,  &request->result.shape,  request->buffers.source,
-          request->signature.dtype};
+  return {request->buffers.input,         request->buffers.output,
+          request->buffers.output_rows,   &request->result.owned,
+          &request->result.shape,         request->buffers.source,
+          request->signature.dtype,       0,
+          request->result.allocate_owned, request->buffers.device.id};
 }
 
 ResultPlace PlaceOf(const Request& request, RequestPart* part) {
-  return {part->input,         part->output,           part->output_rows,       &part->owned_result,
-          &part->result_shape, request.buffers.source, request.signature.dtype, part->position};
+  return {part->input,
+          part->output,
+          part->output_rows,
+          &part->owned_result,
+          &part->result_shape,
+          request.buffers.source,
+          request.signature.dtype,
+          part->position,
+          request.result.allocate_owned,
+          request.buffers.device.id};
 }
 
 namespace {
@@ -57,7 +67,9 @@ absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlac
     if (asked) *result = AskForResult(place);
     if (asked && (*result != nullptr || size.bytes == 0)) return absl::OkStatus();
     const size_t lines = size.bytes / kResultAlignment + 1;
-    *place.owned_result = aligned_alloc(kResultAlignment, lines * kResultAlignment);
+    *place.owned_result = place.allocate != nullptr
+                              ? place.allocate(place.device, size.bytes)
+                              : aligned_alloc(kResultAlignment, lines * kResultAlignment);
     *result = *place.owned_result;
     if (*result == nullptr) throw std::bad_alloc();
   }

@@ -78,7 +78,7 @@ absl::Status ExecuteAlltoall(const Execution& work) {
   const int ranks = work.collectives->size();
   const size_t row_bytes = RowBytes(signature);
   const std::vector<int64_t> splits = SplitsOf(*request, ranks);
-  const auto all = ExchangeSplits(splits, work.collectives);
+  const auto all = ExchangeSplits(splits, work.sizes);
   if (!all.ok()) return all.status();
 
   std::vector<size_t> send, receive;

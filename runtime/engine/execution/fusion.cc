@@ -42,7 +42,7 @@ bool ReducesInPlace(const Signature& signature) {
 
 bool ReducesPlainly(const LogEntry& entry) {
   return entry.error.empty() && entry.signature.kind == RequestKind::kAllreduce &&
-         entry.signature.agrees_only == 0 && IsPlain(entry.signature);
+         IsPlain(entry.signature);
 }
 
 std::vector<std::vector<size_t>> PlanFusion(const std::vector<LogEntry>& batch,

@@ -47,7 +47,6 @@ const char* Difference(const Signature& a, const Signature& b) {
   if (a.postscale != b.postscale) return "postscale factors";
   if (a.compression != b.compression) return "compressions";
   if (a.refuses_joined != b.refuses_joined) return "flags";
-  if (a.agrees_only != b.agrees_only) return "ways of GPU tensors (HVD_GPU_OPERATIONS)";
   return "roots";
 }
 
@@ -58,7 +57,7 @@ bool Compatible(const Signature& a, const Signature& b) {
          a.device_type == b.device_type && a.group_count == b.group_count &&
          a.group_hash == b.group_hash && a.prescale == b.prescale && a.postscale == b.postscale &&
          a.compression == b.compression && a.refuses_joined == b.refuses_joined &&
-         a.agrees_only == b.agrees_only && ShapesAgree(a, b);
+         ShapesAgree(a, b);
 }
 
 std::string MismatchText(std::string_view name, const Asker& a, const Asker& b) {

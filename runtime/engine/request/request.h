@@ -73,9 +73,6 @@ struct Signature {
   int32_t root = 0;
   uint16_t device_type = HVD_CPU;
   uint8_t refuses_joined = 0;  // 1: a mismatch when a rank has joined
-  // 1: nothing is exchanged under this name; the ranks agree on what requests of other names bring
-  // (what lies on a device and goes by way of the host: api/device/).
-  uint8_t agrees_only = 0;
   int32_t ndim = 0;
   int32_t group_count = 0;   // 0: a single tensor
   uint32_t compression = 0;  // hvd_compression_t
@@ -86,8 +83,8 @@ struct Signature {
 
   int64_t rows() const { return ndim > 0 ? shape[0] : 0; }
   bool is_group() const { return group_count > 0; }
-  // Its device's library executes it.
-  bool runs_on_device() const { return device_type != HVD_CPU && agrees_only == 0; }
+  // Its device's library executes it, or the ranks only agree on it (DeviceWork::Takes).
+  bool is_on_device() const { return device_type != HVD_CPU; }
   // 1 for a scalar; the sum over a group.
   size_t elements() const {
     if (is_group()) return static_cast<size_t>(std::accumulate(shape.begin(), shape.end(), 0L));
@@ -148,6 +145,8 @@ struct DevicePlace {
   void* stream = nullptr;       // of the first tensor
   void* ready_event = nullptr;  // null: what is on the streams now comes before
   bool waits_on_host = false;   // a wait is for the bytes, and not for the stream
+  // What comes before it on the caller's streams, as the device's library has it (api/device/).
+  std::shared_ptr<void> order;
 };
 
 // Where this rank has the tensors. The submitter's, before the submission; nobody changes it until
@@ -167,11 +166,19 @@ struct RequestBuffers {
 // What became of it. Written by the executor before `done`, or by whoever ends what is pending;
 // then the submitter's. Results of a group are in its parts.
 struct RequestResult {
-  void* owned = nullptr;                 // the request's until its waiter takes it
-  void (*free_owned)(void*) = nullptr;   // frees that, and a group's results; null: malloc'ed
+  void* owned = nullptr;                // the request's until its waiter takes it
+  void (*free_owned)(void*) = nullptr;  // frees that, and a group's results; null: malloc'ed
+  // Gives such memory, on that device; null there is none. Null: malloc.
+  void* (*allocate_owned)(int device, size_t bytes) = nullptr;
   std::vector<int64_t> shape;            // of owned
   std::vector<int64_t> received_splits;  // of an alltoall
   int64_t number = 0;                    // join: the last rank; add process set: its number
+  // Of what lies on a device. It was agreed on, and nothing was exchanged: what it brings travels
+  // under other names (api/device/).
+  bool agreed_only = false;
+  // Else what stands behind it on the device, as its library has it (api/nccl/); null: nothing has
+  // been launched.
+  std::shared_ptr<void> device_end;
   absl::Status status;
 };
 

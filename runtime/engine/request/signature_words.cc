@@ -21,7 +21,6 @@ enum SignatureField {
   kPrescale = 10,  // the bits of a double
   kPostscale = 11,
   kRefusesJoined = 12,
-  kAgreesOnly = 13,
 };
 
 }  // namespace
@@ -34,7 +33,6 @@ std::string EncodeSignature(const Signature& signature) {
   }
   if (signature.compression != 0) words.Number(kCompression, signature.compression);
   if (signature.refuses_joined != 0) words.Number(kRefusesJoined, signature.refuses_joined);
-  if (signature.agrees_only != 0) words.Number(kAgreesOnly, signature.agrees_only);
   if (signature.prescale != 1.0) {
     words.Number(kPrescale, std::bit_cast<uint64_t>(signature.prescale));
   }
@@ -66,7 +64,6 @@ bool DecodeSignature(std::string_view bytes, Signature* signature) {
     if (reader.field() == kGroupHash) signature->group_hash = reader.number();
     if (reader.field() == kCompression) signature->compression = number;
     if (reader.field() == kRefusesJoined) signature->refuses_joined = number != 0 ? 1 : 0;
-    if (reader.field() == kAgreesOnly) signature->agrees_only = number != 0 ? 1 : 0;
     if (reader.field() == kPrescale) signature->prescale = std::bit_cast<double>(reader.number());
     if (reader.field() == kPostscale) signature->postscale = std::bit_cast<double>(reader.number());
   }

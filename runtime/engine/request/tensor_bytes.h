@@ -15,9 +15,9 @@ inline size_t ElementBytes(const Signature& signature) {
 inline size_t RowBytes(const Signature& signature) {
   return signature.row_elements() * ElementBytes(signature);
 }
-// Of one tensor; of a group, all of them. None where they travel under other names.
+// Of one tensor; of a group, all of them.
 inline size_t TensorBytes(const Signature& signature) {
-  return signature.agrees_only != 0 ? 0 : signature.elements() * ElementBytes(signature);
+  return signature.elements() * ElementBytes(signature);
 }
 
 }  // namespace hvd

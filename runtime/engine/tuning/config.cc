@@ -126,6 +126,11 @@ absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environmen
   config.net_devices = values->Text(Id::kNetDevices);
   if (config.net_devices.empty()) config.net_devices = text("UCX_NET_DEVICES");
   if (Whole(*values, Id::kTransport) != 0) config.transport = values->Text(Id::kTransport);
+  config.gpu_operations =
+      static_cast<EngineConfig::GpuOperations>(Whole(*values, Id::kGpuOperations));
+  config.nccl_library = values->Text(Id::kNcclLibrary);
+  config.nccl_shares_gpus =
+      text("NCCL_MULTI_RANK_GPU_ENABLE") == "1" || !text("NCCL_HOSTID").empty();
   config.tls = text("UCX_TLS");
   config.ucx_log_level = text("UCX_LOG_LEVEL");
   return config;
@@ -137,6 +142,11 @@ absl::StatusOr<EngineConfig> ReadConfig() {
     environment.emplace_back(*entry);
   }
   return MakeConfig(environment);
+}
+
+std::string ReadNcclLibrary() {
+  const char* path = getenv("HVD_NCCL_LIBRARY");
+  return path != nullptr ? path : "";
 }
 
 absl::StatusOr<std::optional<LinkName>> ReadLink() {

@@ -25,6 +25,12 @@ struct EngineConfig {
   // HVD_NET_DEVICES, else UCX_NET_DEVICES; UCX_TLS; UCX_LOG_LEVEL. Empty: chosen.
   std::string net_devices, tls, ucx_log_level;
 
+  // Of tensors on GPUs.
+  enum class GpuOperations { kAuto, kNccl, kHost };
+  GpuOperations gpu_operations = GpuOperations::kAuto;
+  std::string nccl_library;       // a path; empty: looked for
+  bool nccl_shares_gpus = false;  // NCCL has been told that ranks may share a GPU
+
   // Batches and fusion.
   int64_t fusion_threshold = 64 << 20;  // bytes; 0: each tensor alone
   bool disable_group_fusion = false;
@@ -56,6 +62,8 @@ struct EngineConfig {
 absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environment);
 // Of this process's environment.
 absl::StatusOr<EngineConfig> ReadConfig();
+// Only where NCCL lies, if it is said.
+std::string ReadNcclLibrary();
 // Only its link, which may be fine where something else is not.
 absl::StatusOr<std::optional<LinkName>> ReadLink();
 // Rank 0 says on stderr what HVD_LOG_LEVEL lets it: `set` for information; `doubts` as a warning,

@@ -6,6 +6,7 @@ namespace hvd {
 
 uint64_t InputBytes(const Request& request) {
   const Signature& signature = request.signature;
+  if (request.result.agreed_only) return 0;
   switch (signature.kind) {
     case RequestKind::kAllreduce:
     case RequestKind::kAllgather:

@@ -55,7 +55,7 @@ LibraryReport OnMachine(bool driver, bool nccl) {
   if (!driver) library.info["cuda_problem"] = "libcuda.so.1: no such file";
   if (!nccl) library.info["nccl_problem"] = "libnccl.so.2: no such file";
   library.info["gpus"] = driver ? "8" : "0";
-  library.info["gpu_operations"] = driver ? "host" : "";
+  library.info["gpu_operations"] = driver && nccl ? "nccl host" : driver ? "host" : "";
   return library;
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("GPUs are crossed where they can be used, and what is missing says why
   const bool driver = GENERATE(true, false), nccl = GENERATE(true, false);
   const std::string text = FormatCheckBuild(OnMachine(driver, nccl), "");
   CHECK_THAT(text, Contains(driver ? "[X] CUDA, by way" : "[ ] CUDA, by way"));
-  CHECK_THAT(text, Contains("[ ] NCCL"));  // what is there is not used yet
+  CHECK_THAT(text, Contains(driver && nccl ? "[X] NCCL" : "[ ] NCCL"));
   CHECK_THAT(text, Contains(driver ? "    CUDA driver 13.0 (/x/libcuda.so.1)\n"
                                    : "    no CUDA driver: libcuda.so.1: no such file\n"));
   CHECK_THAT(text, Contains(nccl ? "    NCCL 2.28.9 (/x/libnccl.so.2)\n"

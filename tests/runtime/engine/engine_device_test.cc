@@ -286,9 +286,9 @@ TEST_CASE("where a process uses no device, what lies on one ends the epoch") {
   CHECK(test::RunWorld({{"a", 2}}, [](Engine& engine, Problems& problems) {
           const absl::Status ended = DeviceSum(engine, "x");
           problems.Expect(absl::IsAborted(ended), ended.ToString());
-          problems.Expect(
-              ended.message() == "allreduce 'x' lies on a device, and this process uses none",
-              ended.ToString());
+          problems.Expect(ended.message() ==
+                              "allreduce 'x' cannot be put on the device: this process uses none",
+                          ended.ToString());
         }) == "");
 }
 

@@ -71,6 +71,8 @@ class FakeDevice : public DeviceWork {
     for (DeviceEnd& end : stream_.ends_) end = nullptr;
   }
 
+  absl::StatusOr<bool> Takes(const DeviceRun&) override { return true; }
+  void Hurry() override {}
   absl::Status Launch(const DeviceRun& run, DeviceEnd ended) override {
     const std::lock_guard<std::mutex> lock(stream_.mutex_);
     if (!stream_.refusal_.ok()) return stream_.refusal_;

@@ -1,6 +1,8 @@
 // libcuda.so.1 as the tests build it: the driver's names over the stand-in (stand_in.h). Its
 // functions have the types that runtime/gpu/cuda_driver.h declares, which a test compares with the
 // real header.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -75,6 +77,8 @@ int hvd_stand_in_enqueue(void* stream, const hvd_stand_in_range* ranges, size_t 
       [work, data](const std::vector<char*>& places) { work(places.data(), data); });
 }
 bool hvd_stand_in_fails(const char* call) { return StandIn::Get().Fails(call); }
+const char* hvd_stand_in_meet() { return StandIn::Get().settings().meet.c_str(); }
+bool hvd_stand_in_aborts_together() { return StandIn::Get().settings().aborts_together; }
 void hvd_stand_in_find(const char* finding) { StandIn::Get().Find(finding); }
 uint64_t hvd_stand_in_calls(const char* call) { return StandIn::Get().calls(call); }
 uint64_t hvd_stand_in_findings() { return StandIn::Get().findings().size(); }
@@ -110,6 +114,8 @@ CudaResult cuDeviceGetName(char* name, int bytes, CudaDevice device) {
 }
 CudaResult cuDeviceGetUuid_v2(CudaUuid* uuid, CudaDevice device) {
   memset(uuid, device + 1, sizeof(*uuid));
+  const pid_t process = getpid();
+  if (StandIn::Get().settings().own_gpu) memcpy(uuid, &process, sizeof(process));
   return IsDevice(device) ? kCudaSuccess : kInvalidDevice;
 }
 

@@ -3,7 +3,9 @@
 // declares, which a test compares with the real header.
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -30,6 +32,39 @@ struct NcclCommunicatorObject {
 namespace {
 
 constexpr int kVersion = 22809;
+
+// Of this process: how many there are, and how many are being aborted.
+class Communicators {
+ public:
+  static Communicators& Get() {
+    static Communicators one;
+    return one;
+  }
+  void Begins() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++open_;
+  }
+  void Ends() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    --open_;
+    aborting_ = std::max(0, aborting_ - 1);
+  }
+  // As NCCL's aborts may: of those that wait for one another.
+  void AwaitAborts() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++aborting_;
+    changed_.notify_all();
+    const int all = open_;
+    changed_.wait(lock, [&] { return most_ >= all || aborting_ >= all; });
+    most_ = std::max(most_, aborting_);
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int open_ = 0, aborting_ = 0, most_ = 0;
+};
 
 struct Call {
   NcclCommunicator communicator = nullptr;
@@ -138,7 +173,8 @@ NcclResult Ask(const char* name, NcclCommunicator communicator, CudaStream strea
 }
 
 std::string NameOf(const NcclId& id) {
-  std::string name = "/hvd-stand-in-";
+  const std::string folder = hvd_stand_in_meet();
+  std::string name = (folder.empty() ? "/dev/shm" : folder) + "/hvd-stand-in-";
   for (int i = 0; i < 16; ++i) {
     char hex[3];
     snprintf(hex, sizeof(hex), "%02x", static_cast<unsigned char>(id.bytes[i]));
@@ -177,6 +213,7 @@ NcclResult ncclCommInitRankConfig(NcclCommunicator* communicator, int ranks, Ncc
   const bool waits = config == nullptr || config->blocking != 0;
   if (waits) made->meeting->Arrive();
   *communicator = made.release();
+  Communicators::Get().Begins();
   return waits ? kNcclSuccess : kNcclInProgress;
 }
 NcclResult ncclCommGetAsyncError(NcclCommunicator communicator, NcclResult* error) {
@@ -185,11 +222,14 @@ NcclResult ncclCommGetAsyncError(NcclCommunicator communicator, NcclResult* erro
 }
 NcclResult ncclCommFinalize(NcclCommunicator) { return kNcclSuccess; }
 NcclResult ncclCommDestroy(NcclCommunicator communicator) {
+  Communicators::Get().Ends();
   delete communicator;  // what runs still has its meeting
   return kNcclSuccess;
 }
 NcclResult ncclCommAbort(NcclCommunicator communicator) {
+  if (hvd_stand_in_aborts_together()) Communicators::Get().AwaitAborts();
   communicator->meeting->Leave();
+  Communicators::Get().Ends();
   delete communicator;
   return hvd_stand_in_fails("ncclCommAbort") ? kNcclSystemError : kNcclSuccess;
 }
@@ -250,13 +290,8 @@ NcclResult ncclRecv(void* to, size_t count, NcclType type, int peer, NcclCommuni
 NcclResult ncclRedOpCreatePreMulSum(NcclOp* op, void* scalar, NcclType type,
                                     NcclResidence residence, NcclCommunicator communicator) {
   if (residence != kNcclScalarOnHost) return kNcclInvalidArgument;
-  if (type == kNcclFloat64) {
-    communicator->scales[++communicator->last_op] = *static_cast<double*>(scalar);
-  } else if (type == kNcclFloat32) {
-    communicator->scales[++communicator->last_op] = *static_cast<float*>(scalar);
-  } else {
-    return kNcclInvalidArgument;
-  }
+  if (type < kNcclFloat16) return kNcclInvalidArgument;
+  communicator->scales[++communicator->last_op] = NcclScalar(type, scalar);
   *op = static_cast<NcclOp>(communicator->last_op);
   return kNcclSuccess;
 }

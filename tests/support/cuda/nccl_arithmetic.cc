@@ -139,6 +139,15 @@ size_t NcclBytesOf(NcclType type) {
   return bytes;
 }
 
+double NcclScalar(NcclType type, const void* scalar) {
+  double number = 0;
+  ForType(type, [&](auto value) {
+    memcpy(&value, scalar, sizeof(value));
+    number = static_cast<double>(Read(value));
+  });
+  return number;
+}
+
 void NcclCombine(NcclType type, NcclOp op, size_t count, const char* from, char* to) {
   ForType(type, [&](auto value) { CombineAll<decltype(value)>(op, count, from, to); });
 }

@@ -8,6 +8,8 @@
 namespace hvd {
 
 size_t NcclBytesOf(NcclType type);
+// What the scalar at `scalar` stands for.
+double NcclScalar(NcclType type, const void* scalar);
 // `to` = `to` op `from`, element by element; an average sums here.
 void NcclCombine(NcclType type, NcclOp op, size_t count, const char* from, char* to);
 // `data` *= `factor`, or /= where `divides`: integers are divided as NCCL does, towards zero.

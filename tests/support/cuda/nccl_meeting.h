@@ -14,8 +14,7 @@ namespace hvd {
 
 class NcclMeeting {
  public:
-  // `name` is of the system's shared memory. The last rank that has come removes it, or the first
-  // that goes before.
+  // `name` is a file's. The last rank that has come removes it, or the first that goes before.
   NcclMeeting(const std::string& name, int ranks, int rank);
   ~NcclMeeting();
   NcclMeeting(const NcclMeeting&) = delete;

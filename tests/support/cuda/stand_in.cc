@@ -26,6 +26,7 @@ std::string Name(const OrderStep& step) {
 
 }  // namespace
 
+// One branch a word.
 StandInSettings ReadStandInSettings(const char* text) {
   StandInSettings settings;
   std::istringstream words(text == nullptr ? "" : text);
@@ -38,6 +39,14 @@ StandInSettings ReadStandInSettings(const char* text) {
       settings.devices = std::stoi(value);
     } else if (name == "delay_us") {
       settings.delay = std::chrono::microseconds(std::stoi(value));
+    } else if (name == "hang") {
+      settings.hanging = value;
+    } else if (name == "own_gpu") {
+      settings.own_gpu = value == "1";
+    } else if (name == "meet") {
+      settings.meet = value;
+    } else if (name == "abort" && value == "together") {
+      settings.aborts_together = true;
     } else if (name == "report") {
       settings.report = value;
     } else if (name == "fail" && colon != std::string::npos) {
@@ -84,6 +93,7 @@ void StandIn::WriteReport() {
 }
 
 bool StandIn::Fails(const char* call) {
+  while (settings_.hanging == call) pause();
   const std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t count = ++calls_[call];
   return settings_.failing == call && count == settings_.fails_at;

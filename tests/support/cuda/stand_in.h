@@ -6,6 +6,10 @@
 //   devices=N        how many there are (1)
 //   delay_us=N       how long each piece of a stream's work is late (50)
 //   fail=CALL:N      the Nth call of that name fails
+//   hang=CALL        calls of that name never come back
+//   own_gpu=1        GPUs are each process's own: their UUIDs say so
+//   meet=FOLDER      where NCCL's ranks meet, if hosts share no memory of the system's
+//   abort=together   a communicator's abort ends when all of the process are being aborted
 //   report=PATH      findings are written to PATH.<pid>
 #pragma once
 
@@ -30,6 +34,10 @@ struct StandInSettings {
   std::chrono::microseconds delay{50};
   std::string failing;  // the call that fails; empty: none
   uint64_t fails_at = 0;
+  std::string hanging;  // the call that hangs; empty: none
+  bool own_gpu = false;
+  std::string meet;  // empty: the system's shared memory
+  bool aborts_together = false;
   std::string report;  // empty: findings go to stderr
 };
 // Words that are none of its own end the process: a test that sets them wrong proves nothing.

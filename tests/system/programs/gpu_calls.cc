@@ -1,6 +1,7 @@
 // gpu_calls MODE: what calls on tensors of a GPU promise besides their results (differential has
-// those). Modes: "orders", "errors", "pairs", "large", "fails" (a GPU that fails on order), "loop"
-// (until it is ended from outside; prints "looping").
+// those). Modes: "orders", "errors", "pairs", "large", "fails" (a GPU that fails on order),
+// "refused" (what was ordered cannot be had), "loop" (until it is ended from outside; prints
+// "looping").
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -9,62 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "tests/system/programs/checks.h"
-#include "tests/system/programs/gpu_memory.h"
+#include "tests/system/programs/gpu_tensor.h"
 
 namespace {
 
 using gpu::Side;
-
-// float32 on GPU 0.
-class Tensor {
- public:
-  explicit Tensor(size_t count, size_t stream = 1)
-      : shape_{static_cast<int64_t>(count)},
-        stream_(Side::Get().stream(stream)),
-        memory_(count * sizeof(float)) {
-    value.data = memory_.data();
-    value.shape = shape_;
-    value.ndim = 1;
-    value.device_type = HVD_CUDA;
-    value.stream = stream_;
-  }
-  void Set(float number) {
-    const std::vector<float> all(static_cast<size_t>(shape_[0]), number);
-    gpu::Upload(all.data(), memory_.data(), memory_.bytes(), stream_);
-  }
-  std::vector<float> Get(hvd::CudaStream stream) const {
-    std::vector<float> all(static_cast<size_t>(shape_[0]));
-    gpu::Download(all.data(), memory_.data(), memory_.bytes(), stream);
-    return all;
-  }
-  void MustBe(float wanted, const std::string& what) const { MustBe(wanted, what, stream_); }
-  void MustBe(float wanted, const std::string& what, hvd::CudaStream stream) const {
-    for (const float got : Get(stream)) {
-      if (got != wanted) Fail(what + ": " + std::to_string(got));
-    }
-  }
-
-  hvd_tensor_t value = HVD_TENSOR_INIT;
-
- private:
-  int64_t shape_[1];
-  hvd::CudaStream stream_;
-  gpu::Memory memory_;
-};
-
-hvd_options_t Sum(const char* name) {
-  hvd_options_t options = HVD_OPTIONS_INIT;
-  options.name = name;
-  options.op = HVD_SUM;
-  return options;
-}
-
-hvd_handle_t Submit(const Tensor& tensor, const hvd_options_t& options) {
-  hvd_handle_t handle = 0;
-  Must(hvd_allreduce_async(&tensor.value, &tensor.value, &options, &handle), "submit");
-  return handle;
-}
+using gpu::Submit;
+using gpu::Sum;
+using gpu::Tensor;
 
 // What a call promises about streams: each wait is followed by work on a stream that it has
 // ordered.
@@ -205,6 +158,16 @@ void CheckFails() {
   std::printf("%s\n", hvd_last_error());
 }
 
+// All ranks refuse it alike, and go on.
+void CheckRefused() {
+  Tensor x(10);
+  x.Set(1);
+  if (hvd_allreduce(&x.value, &x.value, nullptr) != HVD_ERR_MISMATCH) Fail("not refused");
+  std::printf("%s\n", hvd_last_error());
+  x.MustBe(1, "what was refused");
+  Must(hvd_barrier(nullptr), "what comes after");
+}
+
 // A death must end it before hvdrun's stop does.
 void Loop() {
   std::signal(SIGTERM, SIG_IGN);
@@ -231,6 +194,7 @@ int main(int argc, char** argv) {
       {"pairs", CheckPairs},
       {"large", CheckLarge},
       {"fails", CheckFails},
+      {"refused", CheckRefused},
       {"loop", Loop}};
   const auto mode = modes.find(argc == 2 ? argv[1] : "");
   if (mode == modes.end()) return 2;

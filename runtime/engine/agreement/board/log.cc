@@ -10,7 +10,7 @@ namespace hvd {
 namespace {
 
 uint64_t TensorBytes(const Signature& signature) {
-  const bool tensor = signature.agrees_only == 0 && signature.kind != RequestKind::kBarrier &&
+  const bool tensor = signature.kind != RequestKind::kBarrier &&
                       signature.kind != RequestKind::kLeave && signature.kind != RequestKind::kJoin;
   return tensor ? signature.elements() * DtypeBytes(static_cast<hvd_dtype_t>(signature.dtype)) : 0;
 }

@@ -33,7 +33,7 @@ struct Floats {
   absl::Status Run(Collectives* collectives, int contributors) {
     entry.signature = request.signature;
     entry.contributors = contributors;
-    const absl::Status lost = ExecuteRequest(&request, entry, collectives);
+    const absl::Status lost = ExecuteRequest({&request, entry, collectives, collectives});
     return lost.ok() ? request.result.status : lost;
   }
   absl::Status RunAbsent(Collectives* collectives, int contributors) {

@@ -2,6 +2,9 @@
 // ranks agree on it at once; its bytes are copied to host memory behind the caller's stream; the
 // engine reduces them there, under names of hvd's own; what comes of it is copied back.
 //
+// Which way its process set goes may not be known yet when a call comes. Then nothing is copied
+// before the ranks have agreed on it, and it may turn out that NCCL has it already (api/nccl/).
+//
 // It is *done* when the copies back are on hvd's stream, and an event behind them: the caller's
 // streams can wait for that. It has *finished* when the bytes are there.
 //
@@ -21,11 +24,12 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/mutex.h"
+#include "runtime/api/device/caller_order.h"
 #include "runtime/api/device/gpus.h"
-#include "runtime/api/device/staged_inbox.h"
-#include "runtime/api/device/staged_plan.h"
-#include "runtime/api/device/staging.h"
 #include "runtime/api/sets/process_sets.h"
+#include "runtime/api/staged/staged_inbox.h"
+#include "runtime/api/staged/staged_plan.h"
+#include "runtime/api/staged/staging.h"
 
 namespace hvd {
 
@@ -67,8 +71,13 @@ class StagedCall {  // NOLINT(clang-analyzer-optin.performance.Padding)
   using Clock = std::chrono::steady_clock;
 
   // `requests`: the call's, as they were checked. They are borrowed until they are done.
-  StagedCall(const StagedParts& parts, absl::Span<const std::unique_ptr<Request>> requests,
-             const Membership& set);
+  // `may_launch`: of the call's process set, NCCL may do what it can.
+  struct Asked {
+    absl::Span<const std::unique_ptr<Request>> requests;
+    const Membership& set;
+    bool may_launch = false;
+  };
+  StagedCall(const StagedParts& parts, const Asked& asked);
   ~StagedCall();
   StagedCall(const StagedCall&) = delete;
   StagedCall& operator=(const StagedCall&) = delete;
@@ -125,15 +134,20 @@ class StagedCall {  // NOLINT(clang-analyzer-optin.performance.Padding)
   };
   struct Head {
     StagedObserver agreed;
-    bool is_agreed = false, is_answered = false;
+    bool may_launch = false;  // NCCL may have it once it is agreed; nothing is copied before
+    bool has_begun = false;   // its way by the host
+    bool is_agreed = false, is_answered = false, is_launched = false;
   };
 
-  absl::Status NoteOrder(void* stream);
   // It goes no further. It is done when the device has let go of the caller's tensors.
   void Fail(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
   void EndFailed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
   absl::Status Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
-  absl::Status AwaitCaller(CudaStream stream) const;
+  absl::Status BeginByHost(size_t request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
+  absl::Status Agreed(size_t request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
+  void TakeLaunched(size_t request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
+  absl::Status EndIfComplete() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
+  absl::Status TakeMemory();
   absl::Status CopyIn(Stage* stage) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
   absl::Status Submit(Stage* stage) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
   void Answered(Stage* stage) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
@@ -157,9 +171,8 @@ class StagedCall {  // NOLINT(clang-analyzer-optin.performance.Padding)
   uint64_t number_ = 0;
   StagedPlan plan_;
   Staging::Piece memory_;
-  std::vector<void*> streams_;  // of the caller's tensors, each once
-  std::vector<GpuDevice::Event> ready_;
-  void* ready_event_ = nullptr;  // the caller's, instead
+  bool has_memory_ = false;
+  std::shared_ptr<CallerOrder> order_;
   bool observed_ = false;
   std::vector<std::unique_ptr<Request>> announced_;  // what all ranks agree on; none of a pair's
   StagedStep begin_, back_;
@@ -168,6 +181,8 @@ class StagedCall {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::deque<Stage> stages_ ABSL_GUARDED_BY(kGpuThread);
   bool begun_ ABSL_GUARDED_BY(kGpuThread) = false;
   bool hurries_ ABSL_GUARDED_BY(kGpuThread) = false;
+  bool engine_has_rest_ ABSL_GUARDED_BY(kGpuThread) = false;  // of those that have not begun
+  bool waited_in_ ABSL_GUARDED_BY(kGpuThread) = false;  // the stream to the host, for the caller's
   bool is_blocked_ ABSL_GUARDED_BY(kGpuThread) = false;
   bool waited_back_ ABSL_GUARDED_BY(kGpuThread) = false;  // hvd's stream, for the caller's
   int on_device_ ABSL_GUARDED_BY(kGpuThread) = 0;         // steps that the driver owes

@@ -3,7 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/api/device/staged_call.h"
+#include "runtime/api/nccl/nccl_call.h"
+#include "runtime/api/staged/staged_call.h"
 #include "runtime/engine/request/local_name.h"
 #include "runtime/engine/request/tensor_bytes.h"
 
@@ -30,14 +31,9 @@ void StagedCall::Take(const StagedStep& step) {
       if (failed_.ok()) status = Begin();
       begun_ = true;
       break;
-    case StagedStep::Kind::kAgreed: {
-      Head& head = heads_[step.index];
-      head.is_answered = true;
-      const absl::Status& agreed = announced_[step.index]->result.status;
-      head.is_agreed = agreed.ok();
-      if (!agreed.ok()) return Fail(agreed);
+    case StagedStep::Kind::kAgreed:
+      status = Agreed(step.index);
       break;
-    }
     case StagedStep::Kind::kArrived:
       --on_device_;
       stages_[step.index].has_arrived = true;
@@ -53,42 +49,84 @@ void StagedCall::Take(const StagedStep& step) {
   SubmitReady();
 }
 
-// The caller's streams first: what they hold is what is copied.
 absl::Status StagedCall::Begin() {
-  const GpuDevice::Scope scope(*parts_.device);
-  bool brings = false;
-  for (size_t i = 0; i < requests_.size(); ++i) {
-    const std::string agreed = heads_.empty() ? "" : AgreedName(*announced_[i]);
-    auto made = MakeStagedRequests(*requests_[i], plan_.tensors[i], {i, memory_.memory, agreed},
-                                   {&StagedCall::GiveHostMemory, this});
-    for (auto& staged : made) {
-      brings = brings || !staged->in.empty();
-      Stage& stage = stages_.emplace_back();
-      const size_t index = stages_.size() - 1;
-      stage.staged = std::move(staged);
-      stage.arrived = {StagedStep::Kind::kArrived, index, this, parts_.inbox};
-      stage.answered.step = {StagedStep::Kind::kAnswered, index, this, parts_.inbox};
-      stage.staged->request.observer = &stage.answered;
-    }
+  absl::Status status;
+  for (size_t i = 0; i < requests_.size() && status.ok(); ++i) {
+    const bool begins = heads_.empty() || (!heads_[i].may_launch && !heads_[i].has_begun);
+    if (begins) status = BeginByHost(i);
   }
-  absl::Status status = brings ? AwaitCaller(parts_.device->host_stream()) : absl::OkStatus();
-  for (Stage& stage : stages_) {
+  return status;
+}
+
+// The caller's streams first: what they hold is what is copied.
+absl::Status StagedCall::BeginByHost(size_t request) {
+  if (!heads_.empty()) heads_[request].has_begun = true;
+  absl::Status status = has_memory_ ? absl::OkStatus() : TakeMemory();
+  if (!status.ok()) return status;
+  const GpuDevice::Scope scope(*parts_.device);
+  const std::string agreed = heads_.empty() ? "" : AgreedName(*announced_[request]);
+  auto made =
+      MakeStagedRequests(*requests_[request], plan_.tensors[request],
+                         {request, memory_.memory, agreed}, {&StagedCall::GiveHostMemory, this});
+  for (auto& staged : made) {
+    const bool brings = !staged->in.empty();
+    Stage& stage = stages_.emplace_back();
+    const size_t index = stages_.size() - 1;
+    stage.staged = std::move(staged);
+    stage.arrived = {StagedStep::Kind::kArrived, index, this, parts_.inbox};
+    stage.answered.step = {StagedStep::Kind::kAnswered, index, this, parts_.inbox};
+    stage.staged->request.observer = &stage.answered;
+    if (status.ok() && brings && !std::exchange(waited_in_, true)) {
+      status = order_->MakeWait(parts_.device->host_stream());
+    }
     if (status.ok()) status = CopyIn(&stage);
   }
   return status;
 }
 
-absl::Status StagedCall::AwaitCaller(CudaStream stream) const {
-  absl::Status status;
-  if (ready_event_ != nullptr) {
-    status = parts_.device->driver().Check(
-        parts_.device->calls().await_event(stream, static_cast<CudaEvent>(ready_event_), 0),
-        "cuStreamWaitEvent");
+// What was launched stands on the device already; what was only agreed on begins now, if it has
+// not.
+absl::Status StagedCall::Agreed(size_t request) {
+  Head& head = heads_[request];
+  const RequestResult& agreed = announced_[request]->result;
+  head.is_answered = true;
+  head.is_launched = agreed.device_end != nullptr;
+  head.is_agreed = agreed.status.ok();
+  if (head.is_launched) {
+    TakeLaunched(request);
+    return EndIfComplete();
   }
-  for (const GpuDevice::Event& event : ready_) {
-    if (status.ok()) status = event.MakeWait(stream);
+  if (!agreed.status.ok()) {
+    Fail(agreed.status);
+    return absl::OkStatus();
   }
-  return status;
+  return failed_.ok() && head.may_launch && !head.has_begun ? BeginByHost(request)
+                                                            : absl::OkStatus();
+}
+
+void StagedCall::TakeLaunched(size_t request) {
+  if (is_done()) return;
+  Request& made = *announced_[request];
+  Request& asked = *requests_[request];
+  if (refused_.ok()) refused_ = made.result.status;
+  asked.result.owned = std::exchange(made.result.owned, nullptr);
+  asked.result.free_owned = made.result.free_owned;
+  asked.result.shape = std::move(made.result.shape);
+  asked.result.received_splits = std::move(made.result.received_splits);
+  for (size_t i = 0; i < made.buffers.parts.size(); ++i) {
+    RequestPart& part = asked.buffers.parts[i];
+    part.owned_result = std::exchange(made.buffers.parts[i].owned_result, nullptr);
+    part.result_shape = std::move(made.buffers.parts[i].result_shape);
+  }
+}
+
+absl::Status StagedCall::EndIfComplete() {
+  if (!failed_.ok() || is_done()) return absl::OkStatus();
+  const auto there = [](const Head& head) { return head.is_launched || head.has_begun; };
+  const auto answered = [](const Stage& stage) { return stage.is_answered; };
+  const bool complete = std::all_of(heads_.begin(), heads_.end(), there) &&
+                        std::all_of(stages_.begin(), stages_.end(), answered);
+  return complete ? EndOnDevice() : absl::OkStatus();
 }
 
 absl::Status StagedCall::CopyIn(Stage* stage) {
@@ -132,6 +170,17 @@ absl::Status StagedCall::Submit(Stage* stage) {
 
 void StagedCall::Hurry() {
   hurries_ = true;
+  const auto waits = [](const Head& head) { return head.may_launch && !head.has_begun; };
+  if (std::any_of(heads_.begin(), heads_.end(), waits)) {
+    CallTarget target(*parts_.sets);
+    const bool chosen = target.Choose(set_.id).ok();
+    const auto way = chosen ? WayOf(*target->engine).CloseForJoin() : SetDecision::Way::kHost;
+    engine_has_rest_ = way == SetDecision::Way::kNccl;
+    for (size_t i = 0; i < heads_.size() && way == SetDecision::Way::kHost; ++i) {
+      if (!waits(heads_[i]) || heads_[i].is_answered) continue;
+      if (absl::Status begun = BeginByHost(i); !begun.ok()) return Lose(begun);
+    }
+  }
   SubmitReady();
 }
 
@@ -141,8 +190,7 @@ void StagedCall::Answered(Stage* stage) {
   if (!status.ok()) return Fail(status);
   if (!failed_.ok()) return;
   absl::Status copied = CopyBack(stage);
-  const auto answered = [](const Stage& one) { return one.is_answered; };
-  if (copied.ok() && std::all_of(stages_.begin(), stages_.end(), answered)) copied = EndOnDevice();
+  if (copied.ok()) copied = EndIfComplete();
   if (!copied.ok()) Lose(copied);
 }
 
@@ -152,7 +200,7 @@ absl::Status StagedCall::CopyBack(Stage* stage) {
   const GpuDevice& device = *parts_.device;
   const GpuDevice::Scope scope(device);
   absl::Status status;
-  if (!waited_back_) status = AwaitCaller(device.stream());
+  if (!waited_back_) status = order_->MakeWait(device.stream());
   waited_back_ = true;
   for (const StagedCopy& copy : stage->staged->back) {
     if (!status.ok()) return status;
@@ -218,10 +266,16 @@ absl::Status StagedCall::GiveResult(const Request& asked, const std::vector<int6
       device.calls().copy_in(AddressOf(memory), from, bytes, device.stream()), "cuMemcpyHtoDAsync");
 }
 
-// Behind all copies back.
+// Behind all copies back, and behind what was launched.
 absl::Status StagedCall::EndOnDevice() {
   const GpuDevice& device = *parts_.device;
   const GpuDevice::Scope scope(device);
+  for (const auto& announced : announced_) {
+    const LaunchedEnd* const end = EndOf(*announced);
+    if (end == nullptr) continue;
+    if (absl::Status ordered = end->event().MakeWait(device.stream()); !ordered.ok())
+      return ordered;
+  }
   auto event = parts_.device->TakeEvent();
   if (!event.ok()) return event.status();
   absl::Status recorded = event->Record(device.stream());
@@ -302,8 +356,13 @@ void StagedCall::TellFinished() {
 
 bool StagedCall::has_submitted() const {
   if (!failed_.ok() || is_done()) return true;
-  return begun_ && std::all_of(stages_.begin(), stages_.end(),
-                               [](const Stage& stage) { return stage.submitted; });
+  const auto gone = [this](const Head& head) {
+    kGpuThread.AssertHeld();
+    return head.has_begun || head.is_launched || engine_has_rest_;
+  };
+  return begun_ && std::all_of(heads_.begin(), heads_.end(), gone) &&
+         std::all_of(stages_.begin(), stages_.end(),
+                     [](const Stage& stage) { return stage.submitted; });
 }
 
 bool StagedCall::is_over() const {

@@ -1,88 +1,71 @@
-#include "runtime/api/device/staged_call.h"
+#include "runtime/api/staged/staged_call.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/api/nccl/nccl_rules.h"
 #include "runtime/engine/request/tensor_bytes.h"
 
 namespace hvd {
 namespace {
 
-// A request of the call as the ranks agree on it: everything but the bytes.
-std::unique_ptr<Request> Announcement(const Request& asked) {
+// A request of the call as the ranks agree on it; where its tensors lie only for those who launch
+// it.
+std::unique_ptr<Request> Announcement(const Request& asked, bool may_launch) {
   auto made = std::make_unique<Request>();
   made->name = asked.name;
   made->unnamed = asked.unnamed;
   made->signature = asked.signature;
-  made->signature.agrees_only = 1;
   made->root_index = asked.root_index;
+  if (may_launch) made->buffers = asked.buffers;
   return made;
 }
 
 }  // namespace
 
-StagedCall::StagedCall(const StagedParts& parts,
-                       absl::Span<const std::unique_ptr<Request>> requests, const Membership& set)
+StagedCall::StagedCall(const StagedParts& parts, const Asked& asked)
     : parts_(parts),
-      requests_(requests),
-      set_({set.id, {}, set.index}),
-      name_(requests[0]->name),
-      on_host_(requests[0]->buffers.device.waits_on_host),
-      plan_(PlanStaging(requests, {set.index, set.size()})),
+      requests_(asked.requests),
+      set_({asked.set.id, {}, asked.set.index}),
+      name_(asked.requests[0]->name),
+      on_host_(asked.requests[0]->buffers.device.waits_on_host),
+      plan_(PlanStaging(asked.requests, {asked.set.index, asked.set.size()})),
+      order_(std::make_shared<CallerOrder>(parts.device)),
       begin_{StagedStep::Kind::kBegin, 0, this, parts.inbox},
       back_{StagedStep::Kind::kBack, 0, this, parts.inbox} {
-  for (const auto& request : requests) {
+  for (const auto& request : asked.requests) {
     if (IsPair(request->signature.kind)) continue;
     Head& head = heads_.emplace_back();
     head.agreed.step = {StagedStep::Kind::kAgreed, heads_.size() - 1, this, parts.inbox};
-    announced_.push_back(Announcement(*request));
+    head.may_launch = asked.may_launch && GoesByNccl(request->signature);
+    request->buffers.device.order = order_;
+    announced_.push_back(Announcement(*request, head.may_launch));
     announced_.back()->observer = &head.agreed;
   }
 }
 
 StagedCall::~StagedCall() {
-  if (!done_event_.valid() && ready_.empty()) return;
+  if (!done_event_.valid()) return;
   const GpuDevice::Scope scope(*parts_.device);
   done_event_ = {};
-  ready_.clear();
 }
 
 absl::Status StagedCall::Prepare() {
   const GpuDevice::Scope scope(*parts_.device);
-  for (const auto& request : requests_) {
-    const DevicePlace& place = request->buffers.device;
-    ready_event_ = place.ready_event;
-    if (!request->signature.is_group()) streams_.push_back(place.stream);
-    for (const RequestPart& part : request->buffers.parts) streams_.push_back(part.stream);
-  }
-  std::sort(streams_.begin(), streams_.end());
-  streams_.erase(std::unique(streams_.begin(), streams_.end()), streams_.end());
-  for (void* stream : streams_) {
-    if (absl::Status noted = NoteOrder(stream); !noted.ok()) return noted;
-  }
+  if (absl::Status noted = order_->Note(requests_); !noted.ok()) return noted;
+  const bool all_may_launch =
+      !heads_.empty() &&
+      std::all_of(heads_.begin(), heads_.end(), [](const Head& head) { return head.may_launch; });
+  return all_may_launch ? absl::OkStatus() : TakeMemory();
+}
+
+absl::Status StagedCall::TakeMemory() {
   auto memory = parts_.staging->Take(plan_.bytes, parts_.device);
   if (!memory.ok()) return memory.status();
   memory_ = *memory;
+  has_memory_ = true;
   return absl::OkStatus();
-}
-
-absl::Status StagedCall::NoteOrder(void* stream) {
-  auto* const handle = static_cast<CudaStream>(stream);
-  const CudaDriver& driver = parts_.device->driver();
-  CudaCapture state = kCudaNotCapturing;
-  absl::Status asked =
-      driver.Check(parts_.device->calls().capture_state(handle, &state), "cuStreamIsCapturing");
-  if (asked.ok() && state != kCudaNotCapturing) {
-    asked = absl::UnimplementedError(
-        "the tensor's stream is being captured into a CUDA graph, and a graph cannot hold calls "
-        "that other ranks take part in; call hvd outside the capture");
-  }
-  if (!asked.ok() || ready_event_ != nullptr) return asked;
-  auto event = parts_.device->TakeEvent();
-  if (!event.ok()) return event.status();
-  ready_.push_back(*std::move(event));
-  return ready_.back().Record(handle);
 }
 
 absl::Status StagedCall::Announce(Engine* engine) {
@@ -112,7 +95,7 @@ absl::Status StagedCall::Wait() {
     while (on_host_ && !finished_) changed_.Wait(&mutex_);
     if (!status_.ok()) return status_;
   }
-  for (void* stream : streams_) {
+  for (void* stream : order_->streams()) {
     if (absl::Status ordered = WaitOn(stream); !ordered.ok()) return ordered;
   }
   return absl::OkStatus();

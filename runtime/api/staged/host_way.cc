@@ -1,4 +1,4 @@
-#include "runtime/api/device/host_way.h"
+#include "runtime/api/staged/host_way.h"
 
 #include <pthread.h>
 
@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
+#include "runtime/api/device/device_memory.h"
+#include "runtime/api/nccl/nccl_call.h"
 #include "runtime/engine/intake.h"
 #include "runtime/transport/signals_blocked.h"
 
@@ -20,30 +22,13 @@ constexpr std::chrono::milliseconds kLook{100};
 // For a device that does not finish what it was given.
 constexpr std::chrono::seconds kGivesUp{5};
 
-absl::Status CheckMemory(const GpuDevice& device, const void* memory, const char* what) {
-  const auto address = reinterpret_cast<CudaAddress>(memory);
-  unsigned type = 0;
-  int ordinal = -1;
-  const CudaFunctions& calls = device.calls();
-  const bool known =
-      calls.pointer_attribute(&type, kCudaPointerMemoryType, address) == kCudaSuccess &&
-      calls.pointer_attribute(&ordinal, kCudaPointerDevice, address) == kCudaSuccess;
-  if (!known || type != kCudaMemoryDevice) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, ".data is no memory of a GPU, but ", what, ".device_type is HVD_CUDA"));
-  }
-  if (ordinal == device.index()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(what, ".data lies on GPU ", ordinal, ", ", what,
-                                                 ".device_id is ", device.index()));
-}
-
 absl::Status CheckTensors(const GpuDevice& device, const StagedPlan& plan) {
   for (const std::vector<StagedTensor>& tensors : plan.tensors) {
     for (const StagedTensor& tensor : tensors) {
       absl::Status checked;
-      if (tensor.input_bytes > 0) checked = CheckMemory(device, tensor.input, "input");
+      if (tensor.input_bytes > 0) checked = CheckOnDevice(device, tensor.input, "input");
       if (checked.ok() && tensor.output_bytes > 0 && tensor.output != tensor.input) {
-        checked = CheckMemory(device, tensor.output, "output");
+        checked = CheckOnDevice(device, tensor.output, "output");
       }
       if (!checked.ok()) return checked;
     }
@@ -63,7 +48,10 @@ absl::Status HostWay::Submit(absl::Span<const std::unique_ptr<Request>> requests
   if (!device.ok()) return device.status();
   StagedParts parts = parts_;
   parts.device = *device;
-  auto call = std::make_shared<StagedCall>(parts, requests, set.membership());
+  const Membership membership = set.membership();
+  const bool may_launch = WayOf(*set.engine).way() != NcclWay::Way::kHost;
+  auto call =
+      std::make_shared<StagedCall>(parts, StagedCall::Asked{requests, membership, may_launch});
   if (absl::Status checked = CheckTensors(**device, call->plan()); !checked.ok()) return checked;
   const auto number = Enter(call, first);
   if (!number.ok()) return number.status();
@@ -175,9 +163,15 @@ void HostWay::Body() {
     } else {
       LookAround();
     }
+    // Also while steps come without a pause: those are other calls'.
+    const Clock::time_point now = Clock::now();
+    if (step != nullptr && now >= look_at) LookAround();
     const MutexLock lock(&mutex_);
-    if (ending_ && (open_.empty() || Clock::now() >= give_up_at_)) return;
-    look_at = open_.empty() ? Clock::time_point::max() : Clock::now() + kLook;
+    if (ending_ && (open_.empty() || now >= give_up_at_)) return;
+    if (open_.empty()) look_at = Clock::time_point::max();
+    if (!open_.empty() && (look_at == Clock::time_point::max() || now >= look_at)) {
+      look_at = now + kLook;
+    }
   }
 }
 

@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "runtime/api/device/gpus.h"
-#include "runtime/api/device/staged_call.h"
-#include "runtime/api/device/staging.h"
+#include "runtime/api/staged/staged_call.h"
+#include "runtime/api/staged/staging.h"
 
 namespace hvd {
 

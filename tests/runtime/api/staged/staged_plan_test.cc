@@ -1,4 +1,4 @@
-#include "runtime/api/device/staged_plan.h"
+#include "runtime/api/staged/staged_plan.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-#include "runtime/api/device/staging.h"
+#include "runtime/api/staged/staging.h"
 
 #include <catch2/catch.hpp>
 
