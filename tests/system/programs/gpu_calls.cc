@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/device/gpu_memory.h"
 #include "runtime/gpu/nccl_library.h"
 #include "tests/system/programs/checks.h"
-#include "tests/system/programs/gpu_memory.h"
 
 namespace {
 
@@ -271,7 +271,7 @@ int PrintFound() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const std::map<std::string, std::function<void()>> modes = {
       {"orders", [] { CheckOrders(), CheckTold(); }},
       {"errors", CheckErrors},
@@ -289,4 +289,6 @@ int main(int argc, char** argv) {
   Side::Close();
   std::printf("done\n");
   return 0;
+} catch (const gpu::Problem& problem) {
+  Fail(problem.what());
 }
