@@ -103,3 +103,21 @@ def test_the_benchmark_says_why_it_cannot_use_gpus_or_nccl():
         run(here, "-np", 1, (words[0], "idle", "--device", "cuda")).must(2, "--device cuda says nothing for idle")
         run(here, "-np", 1, (words[0], "allreduce", "--raw", "nccl")).must(2, "--raw is for --device cuda")
         here.must_be_clean()
+
+
+def losses(outcome):
+    return json.loads(outcome.must(0).out.splitlines()[-1].split("<stdout>:", 1)[1])["losses"]
+
+
+@world.bound(90)
+def test_training_with_gradients_on_gpus_is_that_on_cpus():
+    with world.hosts() as here:
+        words = (world.BIN / "train_digits", "--json", "--epochs", 3)
+        for np in (1, 2):
+            on_gpu = run(here, "-np", np, (*words, "--device", "cuda"), seconds=50)
+            assert on_gpu.out.count("summed as tensors on the GPU: this example has no kernels") == 1, on_gpu
+            assert losses(on_gpu) == losses(here.hvdrun("-np", np, *words)), on_gpu
+        failing = ("env", f"LD_LIBRARY_PATH={STAND_INS}", "HVD_STAND_IN=fail=cuMemcpyHtoDAsync_v2:3")
+        here.hvdrun("-np", 1, *failing, *words, "--device", "cuda").must(1, "train_digits: cuMemcpyHtoDAsync: fails on order")
+        here.hvdrun("-np", 2, *words, "--device", "cuda").must(2, "train_digits: --device cuda: there is no GPU to use here: libcuda.so.1: cannot open")
+        here.must_be_clean()
