@@ -290,5 +290,6 @@ int main(int argc, char** argv) try {
   std::printf("done\n");
   return 0;
 } catch (const gpu::Problem& problem) {
-  Fail(problem.what());
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
 }
