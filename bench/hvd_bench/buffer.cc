@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 
+#include "bench/device/gpu_memory.h"
 #include "hvd/hvd.hpp"
 
 namespace bench {
@@ -12,8 +13,18 @@ namespace {
 
 using Owner = std::unique_ptr<void, void (*)(void*)>;
 
+// A rank's share may be empty.
+size_t Room(size_t bytes) { return std::max<size_t>(1, bytes); }
+
+Owner AllocateOnGpu(size_t bytes) {
+  void* data = nullptr;
+  const int device = gpu::Side::Get().device().index();
+  ThrowIfError(hvd_alloc_on(Room(bytes), HVD_CUDA, device, &data));
+  return Owner(data, [](void* given) { hvd_free(given); });
+}
+
 Owner Allocate(size_t bytes, Memory memory) {
-  bytes = std::max<size_t>(1, bytes);  // a rank's share may be empty
+  bytes = Room(bytes);
   if (memory == Memory::kArena) {
     void* data = nullptr;
     ThrowIfError(hvd_alloc(bytes, &data));
@@ -39,6 +50,13 @@ Buffer::Buffer(const Dtype& dtype, size_t count, Memory memory)
   tensor_.shape = &shape_;
   tensor_.ndim = 1;
   tensor_.dtype = dtype.code;
+  if (memory == Memory::kGpu) {
+    on_gpu_ = AllocateOnGpu(bytes());
+    tensor_.data = on_gpu_.get();
+    tensor_.device_type = HVD_CUDA;
+    tensor_.device_id = gpu::Side::Get().device().index();
+    tensor_.stream = gpu::Side::Get().stream(kStream);
+  }
   SetAll(0);  // the pages are there before the first call
 }
 
@@ -46,14 +64,30 @@ Buffer::Buffer(const Dtype& dtype, size_t count, void* memory)
     : dtype_(dtype),
       count_(count),
       shape_(static_cast<int64_t>(count)),
-      memory_(nullptr, [](void*) {}) {
+      memory_(memory, [](void*) {}) {
   tensor_.data = memory;
   tensor_.shape = &shape_;
   tensor_.ndim = 1;
   tensor_.dtype = dtype.code;
 }
 
+void Buffer::Send() {
+  if (on_gpu_ == nullptr) return;
+  gpu::Upload(memory_.get(), static_cast<unsigned char*>(on_gpu_.get()), bytes(),
+              gpu::Side::Get().stream(kStream));
+  gpu::Side::Get().Await(gpu::Side::Get().stream(kStream));  // no call shall be timed with it
+  is_fetched_ = false;
+}
+
+void Buffer::Fetch() const {
+  if (on_gpu_ == nullptr || is_fetched_) return;
+  gpu::Download(memory_.get(), static_cast<const unsigned char*>(on_gpu_.get()), bytes(),
+                gpu::Side::Get().stream(kStream));
+  is_fetched_ = true;
+}
+
 void Buffer::Expect(size_t index, double value) const {
+  Fetch();
   unsigned char wanted[kMostBytes];
   Store(dtype_, value, wanted);  // as the type holds it
   const unsigned char* const found = At(index);

@@ -1,4 +1,5 @@
-// A tensor of elements of a type known at run time, in the program's own memory or in hvd's arena.
+// A tensor of elements of a type known at run time: in the program's own memory, in hvd's arena, or
+// on this rank's GPU.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +15,16 @@ struct WrongValue : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Of the GPU's streams the one that all tensors of the benchmark are on.
+inline constexpr size_t kStream = 1;
+
 // hvd's message as an exception, unless `status` is HVD_OK.
 void ThrowIfError(hvd_status_t status);
 
-enum class Memory { kUser, kArena };
+enum class Memory { kUser, kArena, kGpu };
 
-// One thread. Memory in the arena must be gone before the session ends.
+// One thread. Memory in the arena or on the GPU must be gone before the session ends. What is on a
+// GPU has a copy on the host, which is written first and read last.
 class Buffer {
  public:
   Buffer(const Dtype& dtype, size_t count, Memory memory);
@@ -31,20 +36,34 @@ class Buffer {
   size_t count() const { return count_; }
   size_t bytes() const { return count_ * dtype_.bytes; }
   const hvd_tensor_t* tensor() const { return &tensor_; }
-  void Set(size_t index, double value) { Store(dtype_, value, At(index)); }
-  void SetAll(double value) { Fill(dtype_, value, tensor_.data, count_); }
-  // Throws WrongValue unless the element is `value` as the type holds it.
+  // What its elements are, by index.
+  template <class ValueOf>
+  void SetEach(ValueOf value_of) {
+    for (size_t i = 0; i < count_; ++i) Store(dtype_, value_of(i), At(i));
+    Send();
+  }
+  void SetAll(double value) {
+    Fill(dtype_, value, memory_.get(), count_);
+    Send();
+  }
+  // Throws WrongValue unless the element is `value` as the type holds it. Of a GPU: as it is when
+  // this is first asked after it was set.
   void Expect(size_t index, double value) const;
 
  private:
   unsigned char* At(size_t index) const {
-    return static_cast<unsigned char*>(tensor_.data) + index * dtype_.bytes;
+    return static_cast<unsigned char*>(memory_.get()) + index * dtype_.bytes;
   }
+  // Between the host's copy and the GPU; nothing elsewhere.
+  void Send();
+  void Fetch() const;
 
   Dtype dtype_;
   size_t count_;
   int64_t shape_;
-  std::unique_ptr<void, void (*)(void*)> memory_;
+  std::unique_ptr<void, void (*)(void*)> memory_;  // the host sees it
+  std::unique_ptr<void, void (*)(void*)> on_gpu_{nullptr, nullptr};
+  mutable bool is_fetched_ = false;
   hvd_tensor_t tensor_ = HVD_TENSOR_INIT;
 };
 

@@ -22,6 +22,7 @@ class Allreduce : public Filled {
     data_.Expect(data_.count() - 1, SumOf(data_.count() - 1));
   }
   double bus_factor() const override { return 2 * Others(); }
+  Ends ends() const override { return {&data_, &data_}; }
 
  private:
   void Refill() override { FillMine(&data_); }
@@ -53,6 +54,7 @@ class Allgather : public Filled {
     }
   }
   double bus_factor() const override { return Others(); }
+  Ends ends() const override { return {&mine_, &whole_}; }
 
  private:
   // Where a rank's share begins in the whole.
@@ -85,6 +87,7 @@ class Broadcast : public Filled {
     data_.Expect(data_.count() - 1, ValueOf(kRoot, data_.count() - 1));
   }
   double bus_factor() const override { return 1; }
+  Ends ends() const override { return {&data_, &data_}; }
 
  private:
   static constexpr int kRoot = 0;

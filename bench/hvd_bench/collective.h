@@ -25,6 +25,15 @@ class Collective {
   // The same in two halves: the asynchronous submit, and the wait for it.
   virtual void Begin() = 0;
   virtual void End() = 0;
+  // Of tensors on a GPU: whether a call is over when the bytes are there, as at first, or when it
+  // stands on the stream.
+  virtual void WaitOnHost(bool waits) = 0;
+  // What it reads and what it writes; null where there is nothing.
+  struct Ends {
+    const Buffer* from = nullptr;
+    const Buffer* to = nullptr;
+  };
+  virtual Ends ends() const = 0;
   // Throws WrongValue unless every element is what the last fill and one run must give.
   virtual void CheckAll() const = 0;
   // The same for the first and the last element only.

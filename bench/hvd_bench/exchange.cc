@@ -28,6 +28,7 @@ class ReduceScatter : public Filled {
     mine_.Expect(last, SumOf(first + last));
   }
   double bus_factor() const override { return Others(); }
+  Ends ends() const override { return {&whole_, &mine_}; }
 
  private:
   size_t FirstOf(int rank) const {
@@ -67,6 +68,7 @@ class Alltoall : public Filled {
     }
   }
   double bus_factor() const override { return Others(); }
+  Ends ends() const override { return {&sent_, &received_}; }
 
  private:
   void ExpectAt(size_t index) const {
@@ -101,6 +103,8 @@ class Barrier : public Collective {
   void Run() override { ThrowIfError(hvd_barrier(nullptr)); }
   void Begin() override {}
   void End() override { Run(); }
+  void WaitOnHost(bool) override {}
+  Ends ends() const override { return {}; }
   void CheckAll() const override {}
   void CheckEnds() const override {}
   double bus_factor() const override { return 0; }

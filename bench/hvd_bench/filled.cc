@@ -14,6 +14,7 @@ Filled::Filled(const Plan& plan)
       async_(plan.async),
       name_(plan.named ? "bench." + plan.op : "") {
   options_.name = name_.c_str();
+  if (plan.memory == Memory::kGpu) options_.flags = HVD_WAIT_ON_HOST;
 }
 
 void Filled::FillPattern() {
@@ -33,6 +34,7 @@ void Filled::Run() {
 }
 
 void Filled::Begin() { ThrowIfError(Submit(&handle_)); }
+void Filled::WaitOnHost(bool waits) { options_.flags = waits ? HVD_WAIT_ON_HOST : 0; }
 void Filled::End() { ThrowIfError(hvd_wait(handle_)); }
 
 double Filled::SumOf(size_t index) const { return PatternSum(dtype_, size_, alike_ ? 0 : index); }
@@ -41,7 +43,7 @@ double Filled::Others() const { return 1.0 * (size_ - 1) / size_; }
 
 void Filled::FillMine(Buffer* buffer, size_t first) const {
   if (alike_) return buffer->SetAll(ValueOf(rank_, 0));
-  for (size_t i = 0; i < buffer->count(); ++i) buffer->Set(i, ValueOf(rank_, first + i));
+  buffer->SetEach([&](size_t i) { return ValueOf(rank_, first + i); });
 }
 
 }  // namespace bench

@@ -18,6 +18,7 @@ class Filled : public Collective {
   void Run() override;
   void Begin() override;
   void End() override;
+  void WaitOnHost(bool waits) override;
 
  protected:
   static constexpr double kNothing = 7;  // no pattern's value: an element left alone is found out

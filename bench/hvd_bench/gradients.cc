@@ -43,6 +43,7 @@ class Gradients {
   }
 
   const int rank_ = hvd::rank(), size_ = hvd::size();
+  const bool on_gpu_;
   Dtype dtype_;
   std::unique_ptr<hvd_bucket_t, void (*)(hvd_bucket_t*)> bucket_{nullptr, hvd_bucket_destroy};
   std::vector<Tensor> tensors_;
@@ -50,7 +51,8 @@ class Gradients {
   std::mt19937_64 random_;
 };
 
-Gradients::Gradients(const GradientsPlan& plan) : dtype_(plan.dtype), random_(0x9e3779b9 + rank_) {
+Gradients::Gradients(const GradientsPlan& plan)
+    : on_gpu_(plan.memory == Memory::kGpu), dtype_(plan.dtype), random_(0x9e3779b9 + rank_) {
   const std::vector<size_t> sizes = Resnet50Gradients();
   const std::vector<int64_t> counts(sizes.begin(), sizes.end());
   plan.views ? MakeViews(counts) : MakeTensors(plan, counts);
@@ -89,7 +91,7 @@ void Gradients::Fill(bool alike) {
       tensor.data->SetAll(Pattern(rank_, 0));
       continue;
     }
-    for (size_t i = 0; i < tensor.data->count(); ++i) tensor.data->Set(i, Pattern(rank_, i));
+    tensor.data->SetEach([&](size_t i) { return Pattern(rank_, i); });
   }
 }
 
@@ -97,6 +99,7 @@ void Gradients::RunTensors() {
   std::vector<hvd_handle_t> handles(tensors_.size());
   hvd_options_t options = HVD_OPTIONS_INIT;
   options.op = HVD_SUM;
+  if (on_gpu_) options.flags = HVD_WAIT_ON_HOST;
   for (const size_t index : order_) {
     const Tensor& tensor = tensors_[index];
     options.name = tensor.name.c_str();

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "bench/hvd_bench/behaviour.h"
 #include "bench/hvd_bench/collective.h"
 #include "bench/hvd_bench/gradients.h"
 #include "bench/hvd_bench/measure.h"
+#include "bench/hvd_bench/on_gpu.h"
 #include "bench/hvd_bench/options.h"
 #include "bench/hvd_bench/report.h"
 #include "bench/hvd_bench/values.h"
@@ -17,6 +21,7 @@
 namespace bench {
 namespace {
 
+constexpr int kNoGpu = 2;  // as a wrong option
 constexpr int kSteps = 20;
 constexpr int kOverlapSteps = 5;
 
@@ -26,11 +31,14 @@ void PrintOnRank0(const std::string& line) {
   std::fflush(stdout);
 }
 
+bool IsOnGpu(const Options& options) { return options.device == "cuda"; }
+
 Result Empty(const Options& options) {
   Result result;
   result.op = options.op;
   result.dtype = options.dtype;
   result.buffers = options.views ? "views" : options.buffers;
+  if (IsOnGpu(options)) result.buffers = options.device;
   const bool async = options.async || options.op == kGradients || options.op == kOverlap;
   result.mode = async ? "async" : "blocking";
   result.np = hvd::size();
@@ -38,20 +46,39 @@ Result Empty(const Options& options) {
 }
 
 Memory MemoryOf(const Options& options) {
+  if (IsOnGpu(options)) return Memory::kGpu;
   return options.buffers == "arena" ? Memory::kArena : Memory::kUser;
 }
 
+// Fills in the times of one size.
+void MeasureSize(const Options& options, size_t bytes, gpu::RawNccl* raw, Result* result) {
+  const Plan plan{options.op,   *FindDtype(options.dtype), bytes, MemoryOf(options), options.async,
+                  options.named};
+  const auto collective = MakeCollective(plan);
+  const int iterations = options.iterations > 0 ? options.iterations : IterationsFor(bytes);
+  result->bytes = collective->bytes();
+  result->bus_factor = collective->bus_factor();
+  if (!IsOnGpu(options)) {
+    result->times_us = Measure(iterations, collective.get());
+    return;
+  }
+  GpuTimes times = MeasureOnGpu(iterations, plan, collective.get(), raw);
+  result->times_us = std::move(times.blocking_us);
+  result->in_flight_us = times.in_flight_us;
+  result->raw_us = times.raw_us;
+  result->refusal = std::move(times.refusal);
+}
+
 void RunSizes(const Options& options) {
+  std::unique_ptr<gpu::RawNccl> raw;
+  if (!options.raw.empty()) raw = std::make_unique<gpu::RawNccl>();
   Result result = Empty(options);
+  result.beside_raw = raw != nullptr;
   if (!options.json) PrintOnRank0(TableHead(result));
   for (const size_t bytes : options.sizes) {
-    const auto collective = MakeCollective({options.op, *FindDtype(options.dtype), bytes,
-                                            MemoryOf(options), options.async, options.named});
-    const int iterations = options.iterations > 0 ? options.iterations : IterationsFor(bytes);
-    result.bytes = collective->bytes();
-    result.times_us = Measure(iterations, collective.get());
-    result.bus_factor = collective->bus_factor();
+    MeasureSize(options, bytes, raw.get(), &result);
     PrintOnRank0(options.json ? JsonLine(result, "") : TableLine(result));
+    if (!options.json && !result.refusal.empty()) PrintOnRank0(RefusalLine(result));
   }
 }
 
@@ -114,6 +141,8 @@ void RunWaiting(const Options& options) {
 }
 
 void Run(const Options& options) {
+  std::optional<GpuOfRank> gpu;
+  if (IsOnGpu(options)) gpu.emplace();
   if (options.op == kGradients) return RunGradients(options);
   if (options.op == kOverlap) return RunOverlap(options);
   if (options.op == kIdle || options.op == kLate) return RunWaiting(options);
@@ -127,6 +156,13 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   const auto options = bench::ParseOptions(argc, argv, &exit_code);
   if (!options) return exit_code;
+  try {
+    if (bench::IsOnGpu(*options)) bench::RequireGpu();
+  } catch (const gpu::Problem& problem) {
+    std::fprintf(stderr, "hvd-bench: --device cuda: there is no GPU to use here: %s\n",
+                 problem.what());
+    return bench::kNoGpu;
+  }
   try {
     hvd::Session session;
     bench::Run(*options);

@@ -42,6 +42,12 @@ void Declare(CLI::App* app, Options* options) {
   app->add_option("--buffers", options->buffers,
                   "user: the program's own memory; arena: from hvd_alloc, reduced in place")
       ->check(CLI::IsMember({"user", "arena"}));
+  app->add_option("--device", options->device,
+                  "where the tensors lie; cuda: on the rank's own GPU, or one that ranks share")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app->add_option("--raw", options->raw,
+                  "nccl: the same calls of NCCL's library, without hvd, by turns with hvd's")
+      ->check(CLI::IsMember({"nccl"}));
   app->add_option("--iters", options->iterations, "timed calls a size; 0: by size")
       ->check(CLI::Range(0, 100000000));
   app->add_option("--seconds", options->seconds, "how long idle and late take")
@@ -56,12 +62,19 @@ void Declare(CLI::App* app, Options* options) {
 std::string Conflict(const CLI::App& app, const Options& options) {
   const auto is = [&](const char* op) { return options.op == op; };
   const bool waits = is(kIdle) || is(kLate), barrier = is("barrier");
+  const bool on_gpu = options.device == "cuda";
   const auto refuse = [&](std::initializer_list<const char*> flags) {
     for (const char* flag : flags) {
       if (app.count(flag) > 0) return std::string(flag) + " says nothing for " + options.op;
     }
     return std::string();
   };
+  if (!options.raw.empty() && !on_gpu) return "--raw is for --device cuda";
+  if (on_gpu && (waits || barrier || is(kOverlap) || options.views)) {
+    return "--device cuda says nothing for " + (options.views ? "--views" : options.op);
+  }
+  if (on_gpu && app.count("--buffers") > 0) return "--buffers are the host's; --device is cuda";
+  if (is(kGradients) && !options.raw.empty()) return "--raw says nothing for gradients";
   if (waits)
     return refuse({"--sizes", "--dtype", "--buffers", "--iters", "--async", "--named", "--views"});
   if (app.count("--seconds") > 0) return "--seconds is for idle and late";

@@ -13,6 +13,8 @@ struct Options {
   std::vector<size_t> sizes = {4, 256, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20};
   std::string dtype = "float32";
   std::string buffers = "user";  // or "arena"
+  std::string device = "cpu";    // or "cuda"
+  std::string raw;               // "nccl": beside hvd; empty: nothing
   int iterations = 0;            // 0: by size
   double seconds = 5;            // of idle and late
   bool async = false, named = true, views = false;

@@ -10,9 +10,39 @@ double Percentile(const std::vector<double>& ascending, size_t percent) {
   return ascending[std::min(ascending.size() - 1, ascending.size() * percent / 100)];
 }
 
-// Of the median call; 1 GB = 10^9 bytes.
-double AlgorithmGBps(const Result& result) {
-  return static_cast<double>(result.bytes) / Median(result.times_us) / 1e3;
+// 1 GB = 10^9 bytes.
+double GBps(const Result& result, double us) {
+  return static_cast<double>(result.bytes) / us / 1e3;
+}
+
+double AlgorithmGBps(const Result& result) { return GBps(result, Median(result.times_us)); }
+
+// The columns of tensors on GPUs.
+std::string GpuColumns(const Result& result) {
+  if (!result.in_flight_us) return "";
+  char text[96];
+  std::snprintf(text, sizeof text, " %12.2f %12.3f", *result.in_flight_us,
+                GBps(result, *result.in_flight_us) * result.bus_factor);
+  std::string line = text;
+  if (!result.raw_us) return line;
+  std::snprintf(text, sizeof text, " %12.2f %8.3f", *result.raw_us,
+                *result.raw_us / *result.in_flight_us);
+  return line + text;
+}
+
+std::string GpuJson(const Result& result) {
+  if (!result.in_flight_us) return "";
+  char text[160];
+  std::snprintf(text, sizeof text, ",\"in_flight_us\":%.2f,\"in_flight_busbw_GBps\":%.3f",
+                *result.in_flight_us, GBps(result, *result.in_flight_us) * result.bus_factor);
+  std::string line = text;
+  if (!result.refusal.empty()) line += ",\"raw_nccl_refusal\":\"" + result.refusal + "\"";
+  if (!result.raw_us) return line;
+  std::snprintf(text, sizeof text,
+                ",\"raw_nccl_us\":%.2f,\"raw_nccl_busbw_GBps\":%.3f,\"ratio\":%.3f", *result.raw_us,
+                GBps(result, *result.raw_us) * result.bus_factor,
+                *result.raw_us / *result.in_flight_us);
+  return line + text;
 }
 
 }  // namespace
@@ -27,7 +57,10 @@ std::string TableHead(const Result& result) {
                 result.op.c_str(), result.dtype.c_str(), result.np, result.mode.c_str(),
                 result.buffers.c_str(), "bytes", "calls", "p10", "p50", "p90", "p99", "algbw GB/s",
                 "busbw GB/s");
-  return line;
+  const bool on_gpu = result.buffers == "cuda" && result.op != "gradients";
+  std::string head = line;
+  if (on_gpu) head += "    in flight   busbw GB/s";
+  return result.beside_raw ? head + "     raw NCCL  hvd/raw" : head;
 }
 
 std::string TableLine(const Result& result) {
@@ -38,7 +71,11 @@ std::string TableLine(const Result& result) {
                 result.bytes, times.size(), Percentile(times, 10), Percentile(times, 50),
                 Percentile(times, 90), Percentile(times, 99), algorithm,
                 algorithm * result.bus_factor);
-  return line;
+  return line + GpuColumns(result);
+}
+
+std::string RefusalLine(const Result& result) {
+  return result.refusal.empty() ? "" : "             no raw NCCL: " + result.refusal;
 }
 
 std::string JsonLine(const Result& result, const std::string& more) {
@@ -53,7 +90,7 @@ std::string JsonLine(const Result& result, const std::string& more) {
                 result.mode.c_str(), result.np, result.bytes, times.size(), Percentile(times, 50),
                 Percentile(times, 10), Percentile(times, 90), Percentile(times, 99), algorithm,
                 algorithm * result.bus_factor);
-  return line + more + "}";
+  return line + GpuJson(result) + more + "}";
 }
 
 }  // namespace bench

@@ -4,10 +4,13 @@
 #include <cstdio>
 #include <exception>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "examples/train_digits/digits.h"
+#include "examples/train_digits/gpu.h"
+#include "examples/train_digits/sums.h"
 #include "examples/train_digits/training.h"
 #include "hvd/hvd.hpp"
 
@@ -18,6 +21,7 @@ constexpr int kUsage = 2;
 struct Options {
   std::string data = digits::DefaultPath();
   digits::TrainingOptions training;
+  std::string device = "cpu";  // or "cuda"
   bool json = false;
 };
 
@@ -31,6 +35,9 @@ void Declare(CLI::App* app, Options* options) {
       ->check(CLI::Range(1, 1000000));
   app->add_option("--lr", training.learning_rate, "learning rate")->check(CLI::Range(1e-9, 1e3));
   app->add_option("--seed", training.seed, "of the shuffles and the first weights");
+  app->add_option("--device", options->device,
+                  "where the ranks' gradients are summed; cuda: on GPUs, where they are copied")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   app->add_flag("--json", options->json, "end with one line of JSON");
 }
 
@@ -49,11 +56,26 @@ void PrintJson(const Options& options, const std::vector<digits::EpochReport>& r
   std::printf("],\"test_accuracy\":%.4f}\n", reports.back().test_accuracy);
 }
 
+// `gpu`: null for sums in host memory.
+std::unique_ptr<digits::Sums> MakeSums(digits::Gpu* gpu) {
+  if (gpu == nullptr) return digits::MakeHostSums();
+  gpu->Open(hvd::local_rank());
+  if (hvd::rank() == 0) {
+    std::printf(
+        "gradients are computed on the CPU, and summed as tensors on the GPU: this example "
+        "has no kernels\n");
+  }
+  return digits::MakeGpuSums(gpu);
+}
+
 void Run(const Options& options) {
   const digits::Digits data = digits::Read(options.data, options.training.seed);
+  std::unique_ptr<digits::Gpu> gpu;
+  if (options.device == "cuda") gpu = std::make_unique<digits::Gpu>();
   hvd::Session session;
+  const std::unique_ptr<digits::Sums> sums = MakeSums(gpu.get());
   std::vector<digits::EpochReport> reports;
-  digits::Train(data, options.training, [&](const digits::EpochReport& report) {
+  digits::Train(data, options.training, sums.get(), [&](const digits::EpochReport& report) {
     reports.push_back(report);
     if (hvd::rank() == 0) PrintProgress(report, options.training.epochs);
   });
@@ -76,6 +98,9 @@ int main(int argc, char** argv) {
     Run(options);
   } catch (const digits::DataError& error) {
     std::fprintf(stderr, "train_digits: %s\n", error.what());
+    return kUsage;
+  } catch (const digits::NoGpu& error) {
+    std::fprintf(stderr, "train_digits: --device cuda: %s\n", error.what());
     return kUsage;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "train_digits: %s\n", error.what());

@@ -17,6 +17,12 @@ struct Share {
   size_t end;
 };
 
+// What is trained, and by what.
+struct Model {
+  Network network, gradient;
+  Sums* sums;
+};
+
 // Rank 0's parameters become everyone's.
 void BroadcastParameters(Network* network) {
   hvd::broadcast(network->hidden.weight, 0, "hidden.weight");
@@ -29,29 +35,28 @@ void BroadcastParameters(Network* network) {
 // computed: sums over the ranks, divided by the images of the whole batch, because shares may be
 // uneven. Returns the sum of this rank's losses.
 double Step(const std::vector<const Image*>& mine, size_t batch, float learning_rate,
-            Network* network, Network* gradient) {
-  std::vector<hvd::Handle> handles;
-  const double loss = AddGradients(*network, mine, gradient, [&](Layer* layer) {
+            Model* model) {
+  Network* const gradient = &model->gradient;
+  const double loss = AddGradients(model->network, mine, gradient, [&](Layer* layer) {
     const std::string name = layer == &gradient->hidden ? "hidden" : "output";
-    handles.push_back(hvd::allreduce_async(layer->weight, hvd::Op::kSum, name + ".weight.grad"));
-    handles.push_back(hvd::allreduce_async(layer->bias, hvd::Op::kSum, name + ".bias.grad"));
+    model->sums->Begin(name + ".weight.grad", &layer->weight);
+    model->sums->Begin(name + ".bias.grad", &layer->bias);
   });
-  for (hvd::Handle& handle : handles) handle.wait();
-  Descend(network, *gradient, learning_rate / static_cast<float>(batch));
+  model->sums->End();
+  Descend(&model->network, *gradient, learning_rate / static_cast<float>(batch));
   return loss;
 }
 
 // Goes once through the training images in this epoch's order; returns the mean loss of all ranks.
 double TrainEpoch(const std::vector<Image>& images, const std::vector<uint32_t>& order,
-                  const TrainingOptions& options, Network* network) {
-  Network gradient(options.hidden_units);
+                  const TrainingOptions& options, Model* model) {
   double loss = 0;
   for (size_t at = 0; at < order.size(); at += options.batch) {
     const size_t batch = std::min(options.batch, order.size() - at);
     const Share share(batch);
     std::vector<const Image*> mine;
     for (size_t i = share.begin; i < share.end; ++i) mine.push_back(&images[order[at + i]]);
-    loss += Step(mine, batch, options.learning_rate, network, &gradient);
+    loss += Step(mine, batch, options.learning_rate, model);
   }
   hvd::allreduce(&loss, 1, hvd::Op::kSum, "epoch.loss");
   return loss / static_cast<double>(images.size());
@@ -69,21 +74,21 @@ double Accuracy(const Network& network, const std::vector<Image>& images) {
 
 }  // namespace
 
-void Train(const Digits& digits, const TrainingOptions& options,
+void Train(const Digits& digits, const TrainingOptions& options, Sums* sums,
            const std::function<void(const EpochReport&)>& report) {
-  Network network(options.hidden_units);
-  if (hvd::rank() == 0) FillRandomly(&network, options.seed);
-  BroadcastParameters(&network);
+  Model model{Network(options.hidden_units), Network(options.hidden_units), sums};
+  if (hvd::rank() == 0) FillRandomly(&model.network, options.seed);
+  BroadcastParameters(&model.network);
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     const auto begin = std::chrono::steady_clock::now();
     const std::vector<uint32_t> order =
         Shuffled(digits.train.size(), options.seed + static_cast<uint64_t>(epoch));
     EpochReport done;
     done.epoch = epoch;
-    done.loss = TrainEpoch(digits.train, order, options, &network);
+    done.loss = TrainEpoch(digits.train, order, options, &model);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     done.samples_per_second = static_cast<double>(order.size()) / took.count();
-    done.test_accuracy = Accuracy(network, digits.test);
+    done.test_accuracy = Accuracy(model.network, digits.test);
     report(done);
   }
 }

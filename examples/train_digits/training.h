@@ -8,6 +8,7 @@
 
 #include "examples/train_digits/digits.h"
 #include "examples/train_digits/network.h"
+#include "examples/train_digits/sums.h"
 
 namespace digits {
 
@@ -27,9 +28,10 @@ struct EpochReport {
   double samples_per_second = 0;
 };
 
-// Trains; all ranks of the hvd session call it together with the same options and data. `report` is
-// called on every rank after each epoch with the same figures (the speed is the rank's own).
-void Train(const Digits& digits, const TrainingOptions& options,
+// Trains; all ranks of the hvd session call it together with the same options and data, and `sums`
+// that the gradients go through. `report` is called on every rank after each epoch with the same
+// figures (the speed is the rank's own).
+void Train(const Digits& digits, const TrainingOptions& options, Sums* sums,
            const std::function<void(const EpochReport&)>& report);
 
 }  // namespace digits

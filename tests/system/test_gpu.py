@@ -1,5 +1,6 @@
 """Tensors on GPUs, over stand-ins for NVIDIA's libraries: what is on a device is late there, and what nothing orders is found."""
 import contextlib
+import json
 import re
 import tempfile
 
@@ -153,4 +154,56 @@ def test_a_death_ends_what_is_under_way_on_gpus():
             world.roles(here.hosts[on])["gpu_calls"][-1].kill()
             outcome = job.wait(15).must(137, "was killed by signal 9")
             assert len(re.findall(r"loop: rank \d on host\d was killed by signal 9", outcome.err)) >= 3, outcome
+        here.must_be_clean()
+
+
+def bench(here, *words):
+    outcome = run(here, "-np", 2, (world.BIN / "hvd-bench", *words, "--iters", 3), seconds=50)
+    return [json.loads(line.split("<stdout>:", 1)[1]) for line in outcome.must(0).out.splitlines()]
+
+
+@world.bound(120)
+def test_the_benchmark_measures_tensors_on_gpus_beside_nccl():
+    with world.hosts() as here:
+        for operation in ("allreduce", "allgather", "broadcast", "reducescatter", "alltoall"):
+            for line in bench(here, operation, "--device", "cuda", "--raw", "nccl", "--sizes", "8,64K", "--json"):
+                assert line["buffers"] == "cuda" and line["us_p50"] > 0, line
+                assert abs(line["ratio"] - line["raw_nccl_us"] / line["in_flight_us"]) < 0.01, line
+        for more, refusal in ((("--dtype", "int16", "--sizes", "8K"), "NCCL has no such type"), (("--sizes", "12"), "NCCL has equal shares only")):
+            line, = bench(here, "allgather", "--device", "cuda", "--raw", "nccl", *more, "--json")
+            assert line["raw_nccl_refusal"] == refusal and "ratio" not in line, line
+        line, = bench(here, "gradients", "--device", "cuda", "--dtype", "uint8", "--json")
+        assert line["tensors"] == 161 and line["buffers"] == "cuda", line
+        here.must_be_clean()
+
+
+def test_the_benchmark_says_why_it_cannot_use_gpus_or_nccl():
+    with world.hosts() as here:
+        words = (world.BIN / "hvd-bench", "allreduce", "--device", "cuda")
+        here.hvdrun("-np", 2, *words).must(2, "--device cuda: there is no GPU to use here: libcuda.so.1")
+        nowhere = (f"HVD_NCCL_LIBRARY={here.place('nowhere')}", *words, "--raw", "nccl")
+        run(here, "-np", 2, nowhere).must(1, "raw NCCL cannot run: HVD_NCCL_LIBRARY is")
+        run(here, "-np", 2, (*words, "--raw", "nccl"), stand_in="fail=ncclCommInitRankConfig:1").must(1, "raw NCCL cannot run: ncclCommInitRankConfig")
+        for more, said in ((("--buffers", "arena"), "--buffers are the host's"), (("--async", "--views"), "--device cuda says nothing for --views")):
+            run(here, "-np", 1, (*words, *more)).must(2, said)
+        run(here, "-np", 1, (words[0], "idle", "--device", "cuda")).must(2, "--device cuda says nothing for idle")
+        run(here, "-np", 1, (words[0], "allreduce", "--raw", "nccl")).must(2, "--raw is for --device cuda")
+        here.must_be_clean()
+
+
+def losses(outcome):
+    return json.loads(outcome.must(0).out.splitlines()[-1].split("<stdout>:", 1)[1])["losses"]
+
+
+@world.bound(90)
+def test_training_with_gradients_on_gpus_is_that_on_cpus():
+    with world.hosts() as here:
+        words = (world.BIN / "train_digits", "--json", "--epochs", 3)
+        for np in (1, 2):
+            on_gpu = run(here, "-np", np, (*words, "--device", "cuda"), seconds=50)
+            assert on_gpu.out.count("summed as tensors on the GPU: this example has no kernels") == 1, on_gpu
+            assert losses(on_gpu) == losses(here.hvdrun("-np", np, *words)), on_gpu
+        failing = ("env", f"LD_LIBRARY_PATH={STAND_INS}", "HVD_STAND_IN=fail=cuMemcpyHtoDAsync_v2:3")
+        here.hvdrun("-np", 1, *failing, *words, "--device", "cuda").must(1, "train_digits: cuMemcpyHtoDAsync: fails on order")
+        here.hvdrun("-np", 2, *words, "--device", "cuda").must(2, "train_digits: --device cuda: there is no GPU to use here: libcuda.so.1: cannot open")
         here.must_be_clean()

@@ -37,7 +37,7 @@ struct Waiting {
 
 TEST_CASE("who is neither launched nor heard of ends") {
   Waiting waiting;
-  CHECK(waiting.EndsWithin(milliseconds(PatientMs(5000))));
+  CHECK(waiting.EndsWithin(5 * kPatience));
 }
 
 TEST_CASE("a driver that is heard waits for its other hosts as long as it likes") {
@@ -47,7 +47,7 @@ TEST_CASE("a driver that is heard waits for its other hosts as long as it likes"
     waiting.daemon.Echoed(Clock::now());
     REQUIRE_FALSE(waiting.EndsWithin(milliseconds(5)));
   }
-  CHECK(waiting.EndsWithin(milliseconds(PatientMs(5000))));
+  CHECK(waiting.EndsWithin(5 * kPatience));
 }
 
 }  // namespace

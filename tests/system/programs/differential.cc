@@ -150,7 +150,7 @@ class Run {
 }  // namespace
 }  // namespace differential
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const bool on_gpu = argc == 4 && std::strcmp(argv[3], "gpu") == 0;
   if (argc != 3 && !on_gpu) return 2;
   hvd::Session session;
@@ -163,4 +163,7 @@ int main(int argc, char** argv) {
   if (on_gpu) gpu::Side::Close();
   std::printf("all as planned\n");
   return 0;
+} catch (const gpu::Problem& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
 }

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "bench/device/gpu_memory.h"
 #include "tests/system/programs/checks.h"
 #include "tests/system/programs/differential_plan.h"
-#include "tests/system/programs/gpu_memory.h"
 
 namespace differential {
 

@@ -1,7 +1,9 @@
 // gpu_calls MODE: what calls on tensors of a GPU promise besides their results (differential has
 // those). Modes: "orders", "errors", "pairs", "large", "fails" (a GPU that fails on order),
 // "refused" (what was ordered cannot be had), "loop" (until it is ended from outside; prints
-// "looping").
+// "looping"), "dies" (the same, and the last rank kills itself), "found" (which driver, GPUs and
+// NCCL there are, without joining a job).
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/gpu/nccl_library.h"
 #include "tests/system/programs/gpu_tensor.h"
 
 namespace {
@@ -168,13 +171,28 @@ void CheckRefused() {
   Must(hvd_barrier(nullptr), "what comes after");
 }
 
-// A death must end it before hvdrun's stop does.
-void Loop() {
+// Says when it was, in a clock that all ranks of the host share.
+void PrintTime(const char* what) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  std::printf("%s at %lld us\n", what, static_cast<long long>(us));
+  std::fflush(stdout);
+}
+
+// A death must end it before hvdrun's stop does. With `dies` that of the last rank, which the
+// others wait for.
+void Loop(bool dies) {
+  constexpr int kUntilDeath = 50;
   std::signal(SIGTERM, SIG_IGN);
   Tensor x(100000);
   for (int i = 0;; ++i) {
     x.Set(1);
+    if (dies && i == kUntilDeath && hvd::rank() == hvd::size() - 1) {
+      PrintTime("dies");
+      std::raise(SIGKILL);
+    }
     if (hvd_wait(Submit(x, Sum("loop"))) != HVD_OK) {
+      PrintTime("told");
       std::fprintf(stderr, "loop: %s\n", hvd_last_error());
       std::_Exit(1);  // hvd still has the GPU
     }
@@ -185,9 +203,38 @@ void Loop() {
   }
 }
 
+// A line "name=value" each. Ends the process with 1 where there is no GPU.
+int PrintFound() {
+  auto driver = hvd::CudaDriver::Load();
+  if (!driver.ok()) {
+    std::printf("problem=%s\n", std::string(driver.status().message()).c_str());
+    return 1;
+  }
+  std::printf("driver=%s\ndriver_path=%s\ngpus=%d\n",
+              hvd::CudaVersionText(driver->version()).c_str(), driver->path().c_str(),
+              driver->devices());
+  char name[256] = "";
+  hvd::CudaDevice device = 0;
+  if (driver->calls().device(&device, 0) == hvd::kCudaSuccess) {
+    driver->calls().device_name(name, sizeof name, device);
+  }
+  std::printf("gpu=%s\n", name);
+  const char* named = std::getenv("HVD_NCCL_LIBRARY");
+  hvd::NcclPlaces places;
+  places.named = named == nullptr ? "" : named;
+  const auto nccl = hvd::NcclLibrary::Load(places);
+  if (!nccl.ok()) {
+    std::printf("nccl_problem=%s\n", std::string(nccl.status().message()).c_str());
+    return 0;
+  }
+  std::printf("nccl=%s\nnccl_path=%s\n", hvd::NcclVersionText(nccl->version()).c_str(),
+              nccl->path().c_str());
+  return 0;
+}
+
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const std::map<std::string, std::function<void()>> modes = {
       {"orders", [] { CheckOrders(), CheckTold(); }},
       {"errors", CheckErrors},
@@ -195,12 +242,18 @@ int main(int argc, char** argv) {
       {"large", CheckLarge},
       {"fails", CheckFails},
       {"refused", CheckRefused},
-      {"loop", Loop}};
-  const auto mode = modes.find(argc == 2 ? argv[1] : "");
+      {"loop", [] { Loop(false); }},
+      {"dies", [] { Loop(true); }}};
+  const std::string asked = argc == 2 ? argv[1] : "";
+  if (asked == "found") return PrintFound();
+  const auto mode = modes.find(asked);
   if (mode == modes.end()) return 2;
   hvd::Session session;
   mode->second();
   Side::Close();
   std::printf("done\n");
   return 0;
+} catch (const gpu::Problem& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
 }

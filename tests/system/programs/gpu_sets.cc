@@ -95,7 +95,7 @@ void Loop() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const std::map<std::string, std::function<void()>> modes = {
       {"crossed", CheckCrossed}, {"late", CheckLate}, {"loop", Loop}};
   const auto mode = modes.find(argc == 2 ? argv[1] : "");
@@ -105,4 +105,7 @@ int main(int argc, char** argv) {
   Side::Close();
   std::printf("done\n");
   return 0;
+} catch (const gpu::Problem& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
 }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/device/gpu_memory.h"
 #include "tests/system/programs/checks.h"
-#include "tests/system/programs/gpu_memory.h"
 
 namespace gpu {
 

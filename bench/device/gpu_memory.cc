@@ -1,7 +1,5 @@
-#include "tests/system/programs/gpu_memory.h"
+#include "bench/device/gpu_memory.h"
 
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -11,8 +9,7 @@ namespace {
 std::unique_ptr<Side> side;
 
 [[noreturn]] void Fail(const absl::Status& why) {
-  std::fprintf(stderr, "the program's GPU: %s\n", std::string(why.message()).c_str());
-  std::exit(1);
+  throw Problem("the program's GPU: " + std::string(why.message()));
 }
 
 hvd::CudaAddress AddressOf(const void* device) {
@@ -21,11 +18,17 @@ hvd::CudaAddress AddressOf(const void* device) {
 
 }  // namespace
 
-Side::Side() {
+int CountGpus() {
+  const auto driver = hvd::CudaDriver::Load();
+  if (!driver.ok()) throw Problem(std::string(driver.status().message()));
+  return driver->devices();
+}
+
+Side::Side(int index) {
   auto driver = hvd::CudaDriver::Load();
   if (!driver.ok()) Fail(driver.status());
   driver_ = std::make_unique<hvd::CudaDriver>(*std::move(driver));
-  auto device = hvd::GpuDevice::Open(driver_.get(), 0);
+  auto device = hvd::GpuDevice::Open(driver_.get(), index);
   if (!device.ok()) Fail(device.status());
   device_ = *std::move(device);
   const hvd::GpuDevice::Scope scope(*device_);
@@ -44,9 +47,11 @@ Side::~Side() {
   }
 }
 
+void Side::Open(int index) { side.reset(new Side(index)); }
+
 Side& Side::Get() {
   static const bool made = [] {
-    side.reset(new Side);
+    if (side == nullptr) Open(0);
     return true;
   }();
   (void)made;

@@ -1,17 +1,30 @@
-// A GPU as a user's program has it: streams, events and memory of its own, beside hvd's.
+// A GPU as a user's program has it: streams, events and memory of its own, beside hvd's. What goes
+// wrong is thrown.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "runtime/gpu/gpu_device.h"
 
 namespace gpu {
 
-// GPU 0, with some streams. Any thread.
+// The driver, the GPU or NCCL cannot do it; what() says which, and why.
+struct Problem : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// How many GPUs this process sees; a Problem: none.
+int CountGpus();
+
+// The process's GPU, with some streams. Any thread.
 class Side {
  public:
+  // The one of this index; before the first Get, which else takes GPU 0.
+  static void Open(int index);
   static Side& Get();
   // Lets go of all: before the program ends.
   static void Close();
@@ -27,7 +40,7 @@ class Side {
   void Must(hvd::CudaResult result, const char* what) const;
 
  private:
-  Side();
+  explicit Side(int index);
   std::unique_ptr<hvd::CudaDriver> driver_;
   std::unique_ptr<hvd::GpuDevice> device_;
   std::vector<hvd::CudaStream> streams_;
