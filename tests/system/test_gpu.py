@@ -75,6 +75,13 @@ def test_streams_are_kept_in_order_however_late_the_device_is():
         here.must_be_clean()
 
 
+def test_a_rank_that_has_joined_takes_part_in_the_others_groups():
+    with world.hosts() as here:
+        for runs in (run, run_nccl):
+            assert runs(here, "-np", 3, (PROGRAMS / "gpu_calls", "joined")).must(0).out.count("done") == 3
+        here.must_be_clean()
+
+
 def test_launches_of_several_sets_keep_one_order():
     with world.hosts() as here:
         assert run_nccl(here, "-np", 3, (PROGRAMS / "gpu_sets", "crossed")).must(0).out.count("done") == 3

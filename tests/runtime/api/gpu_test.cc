@@ -1,6 +1,8 @@
-// Calls on tensors of a GPU in a job of one rank, over the stand-in for the driver, from several
-// threads at once: for what the sanitizers see of it.
+// Calls on tensors of a GPU in a job of one rank, over the stand-ins for the driver and NCCL, from
+// several threads at once: for what the sanitizers see of it; and what a call by NCCL costs,
+// counted.
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include <catch2/catch.hpp>
 #include <iterator>
@@ -41,6 +43,7 @@ class OnGpu {
     const GpuDevice::Scope scope(*device_);
     device_->calls().copy_in(address_, both, sizeof(both), device_->stream());
   }
+  CudaStream stream() const { return device_->stream(); }
   float Read() { return ReadFrom(tensor.data); }
   float ReadFrom(const void* memory) {
     float both[2] = {};
@@ -56,6 +59,21 @@ class OnGpu {
   const std::unique_ptr<GpuDevice> device_;
   const int64_t shape_[1] = {2};
   CudaAddress address_ = 0;
+};
+
+// As hvd_init reads them, as long as this lives.
+class Way {
+ public:
+  explicit Way(const char* name) {
+    setenv("HVD_NCCL_LIBRARY", HVD_STAND_IN_NCCL, 1);
+    setenv("HVD_GPU_OPERATIONS", name, 1);
+  }
+  ~Way() {
+    unsetenv("HVD_NCCL_LIBRARY");
+    unsetenv("HVD_GPU_OPERATIONS");
+  }
+  Way(const Way&) = delete;
+  Way& operator=(const Way&) = delete;
 };
 
 hvd_options_t Doubling(const char* name) {
@@ -91,6 +109,7 @@ void CallInTurn(const CudaDriver* driver, int thread, std::vector<std::string>* 
 
 TEST_CASE("several threads call on GPU tensors at once, in epoch after epoch") {
   const CudaDriver driver = Driver();
+  const Way way(GENERATE("host", "nccl"));
   for (int epoch = 0; epoch < 3; ++epoch) {
     REQUIRE(hvd_init(nullptr) == HVD_OK);
     std::vector<std::string> wrong[3];
@@ -106,6 +125,7 @@ TEST_CASE("several threads call on GPU tensors at once, in epoch after epoch") {
 
 TEST_CASE("a shutdown ends what is under way on a GPU, and a join hands it over first") {
   const CudaDriver driver = Driver();
+  const Way way(GENERATE("host", "nccl", "auto"));
   OnGpu mine(&driver);
   REQUIRE(hvd_init(nullptr) == HVD_OK);
   mine.Write(1);
@@ -122,6 +142,66 @@ TEST_CASE("a shutdown ends what is under way on a GPU, and a join hands it over 
   CHECK((ended == HVD_OK || ended == HVD_ERR_ABORTED));
   const float value = mine.Read();
   CHECK((value == 2 || value == 4));
+}
+
+// How often the stand-ins have been called so, since this was made.
+class Counts {
+ public:
+  explicit Counts(std::vector<std::string> calls) : calls_(std::move(calls)) {
+    void* const cuda = dlopen(HVD_STAND_IN_CUDA, RTLD_NOW);
+    REQUIRE(cuda != nullptr);
+    count_ = reinterpret_cast<uint64_t (*)(const char*)>(dlsym(cuda, "hvd_stand_in_calls"));
+    REQUIRE(count_ != nullptr);
+    for (const std::string& call : calls_) before_.push_back(count_(call.c_str()));
+  }
+  std::vector<uint64_t> Since() const {
+    std::vector<uint64_t> counts;
+    for (size_t i = 0; i < calls_.size(); ++i) {
+      counts.push_back(count_(calls_[i].c_str()) - before_[i]);
+    }
+    return counts;
+  }
+
+ private:
+  std::vector<std::string> calls_;
+  std::vector<uint64_t> before_;
+  uint64_t (*count_)(const char*) = nullptr;
+};
+
+TEST_CASE("an allreduce by NCCL is one group, and the host waits for nothing") {
+  const CudaDriver driver = Driver();
+  const Way way("nccl");
+  OnGpu mine(&driver);
+  const auto device = GpuDevice::Open(&driver, 0).value();
+  REQUIRE(hvd_init(nullptr) == HVD_OK);
+  hvd_options_t options = Doubling("x");
+  const auto call = [&](bool with_event) {
+    GpuDevice::Event ready;
+    if (with_event) {
+      const GpuDevice::Scope scope(*device);
+      ready = device->TakeEvent().value();
+      REQUIRE(ready.Record(mine.stream()).ok());
+    }
+    options.ready_event = ready.handle();
+    hvd_handle_t handle = 0;
+    CHECK(hvd_allreduce_async(&mine.tensor, &mine.tensor, &options, &handle) == HVD_OK);
+    CHECK(hvd_wait(handle) == HVD_OK);
+  };
+  mine.Write(1);
+  for (int i = 0; i < 3; ++i) call(false);
+  CHECK(mine.Read() == 8);
+  const Counts work({"cuEventRecord", "cuStreamWaitEvent", "ncclGroupEnd", "ncclAllReduce"});
+  const Counts never({"cuEventSynchronize", "cuLaunchHostFunc", "cuMemAlloc_v2", "cuMemHostAlloc",
+                      "cuMemHostRegister_v2", "cuEventCreate", "ncclRedOpCreatePreMulSum"});
+  const std::vector<uint64_t> nothing(7);
+  call(false);  // before it, and behind it
+  CHECK(work.Since() == std::vector<uint64_t>{2, 2, 1, 1});
+  CHECK(never.Since() == nothing);
+  const Counts with_event({"cuEventRecord", "cuStreamWaitEvent", "ncclGroupEnd"});
+  call(true);  // the caller's own record is one of these
+  CHECK(with_event.Since() == std::vector<uint64_t>{2, 2, 1});
+  CHECK(mine.Read() == 32);
+  CHECK(hvd_shutdown() == HVD_OK);
 }
 
 TEST_CASE("device memory is given, and taken back once") {

@@ -59,6 +59,10 @@ class Communicators {
     most_ = std::max(most_, aborting_);
     changed_.notify_all();
   }
+  // Before the driver's stand-in, which reports.
+  ~Communicators() {
+    if (open_ > 0) hvd_stand_in_find("communicators were neither destroyed nor aborted");
+  }
 
  private:
   std::mutex mutex_;

@@ -1,12 +1,14 @@
 // gpu_calls MODE: what calls on tensors of a GPU promise besides their results (differential has
 // those). Modes: "orders", "errors", "pairs", "large", "fails" (a GPU that fails on order),
-// "refused" (what was ordered cannot be had), "loop" (until it is ended from outside; prints
-// "looping"), "dies" (the same, and the last rank kills itself), "found" (which driver, GPUs and
-// NCCL there are, without joining a job).
+// "refused" (what was ordered cannot be had), "joined" (rank 0 has), "loop" (until it is ended from
+// outside; prints "looping"), "dies" (the same, and the last rank kills itself), "found" (which
+// driver, GPUs and NCCL there are, without joining a job).
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -161,6 +163,33 @@ void CheckFails() {
   std::printf("%s\n", hvd_last_error());
 }
 
+// Rank 0 has joined meanwhile: the others sum a group of more tensors than a signature holds.
+void CheckJoined() {
+  constexpr int kTensors = 20;
+  Tensor first(10);
+  first.Set(1);
+  Must(hvd_wait(Submit(first, Sum("all"))), "all have a GPU");
+  first.MustBe(static_cast<float>(hvd::size()), "of all");
+  if (hvd::rank() == 0) return Must(hvd_join(nullptr), "join");
+  std::deque<Tensor> tensors;
+  std::vector<hvd_tensor_t> group;
+  for (int i = 0; i < kTensors; ++i) {
+    tensors.emplace_back(static_cast<size_t>(100 + i), static_cast<size_t>(i));
+    tensors.back().Set(static_cast<float>(i));
+    group.push_back(tensors.back().value);
+  }
+  const auto others = static_cast<float>(hvd::size() - 1);
+  for (int round = 0; round < 3; ++round) {
+    const hvd_options_t options = Sum("group");
+    Must(hvd_grouped_allreduce(group.data(), group.data(), kTensors, &options), "group");
+    for (int i = 0; i < kTensors; ++i) {
+      const auto wanted = static_cast<float>(i) * std::pow(others, static_cast<float>(round + 1));
+      tensors[static_cast<size_t>(i)].MustBe(wanted, "tensor " + std::to_string(i));
+    }
+  }
+  Must(hvd_join(nullptr), "join");
+}
+
 // All ranks refuse it alike, and go on.
 void CheckRefused() {
   Tensor x(10);
@@ -242,6 +271,7 @@ int main(int argc, char** argv) try {
       {"large", CheckLarge},
       {"fails", CheckFails},
       {"refused", CheckRefused},
+      {"joined", CheckJoined},
       {"loop", [] { Loop(false); }},
       {"dies", [] { Loop(true); }}};
   const std::string asked = argc == 2 ? argv[1] : "";
