@@ -38,6 +38,7 @@ class Place:
     """Where a tensor lies: `struct`, and a `reference` to it for calls."""
 
     __slots__ = ("struct", "reference")
+    device = None  # host memory
 
     def __init__(self, struct: abi.TensorStruct) -> None:
         self.struct = struct

@@ -136,6 +136,11 @@ CudaResult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   return Begin("cuCtxGetStreamPriorityRange");
 }
 
+CudaResult cuCtxSynchronize() {
+  const CudaResult begun = Begin("cuCtxSynchronize");
+  return begun == kCudaSuccess ? StandIn::Get().AwaitAll() : begun;
+}
+
 CudaResult cuMemAlloc_v2(CudaAddress* address, size_t bytes) {
   const CudaResult begun = Begin("cuMemAlloc_v2");
   if (begun != kCudaSuccess) return begun;

@@ -74,6 +74,8 @@ class StandIn {
   CudaResult Await(uint64_t stream, uint64_t event);
   CudaResult QueryEvent(uint64_t event);
   CudaResult AwaitHere(uint64_t event);
+  // The host waits for all that is on any stream, also on those that were destroyed.
+  CudaResult AwaitAll();
 
   // One end of what a stream does: memory that it reads or writes, by the device's addresses or
   // the host's.
@@ -114,6 +116,7 @@ class StandIn {
   AccessLog log_{&order_};
   std::map<uint64_t, Stream> streams_;  // 0: the null stream
   std::map<uint64_t, Event> events_;
+  std::vector<OrderClock> ended_;  // of streams that were destroyed, and nobody has waited for
   uint64_t last_ = 0;
 };
 
