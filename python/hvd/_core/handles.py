@@ -140,6 +140,11 @@ class Handle:
         if self._number:
             orphans.append((self._number, self._kept, self._device))
 
+    @property
+    def device(self) -> Any:
+        """Of a call on tensors of a GPU what was given as such; else None."""
+        return self._device
+
     def __repr__(self) -> str:
         if self._number:
             return f"<hvd.Handle {self._number}, pending>"
