@@ -5,6 +5,7 @@ there; a torch that has CUDA needs none of it.
 torch's own work on such a tensor would be done on the CPU: tests fill and fetch them by the driver.
 """
 import contextlib
+import threading
 import types
 
 import device
@@ -30,19 +31,19 @@ class Cuda:
     """What hvd.torch asks torch.cuda for."""
 
     def __init__(self):
-        self._streams = [Stream(0)]
+        self._thread = threading.local()
 
     def current_stream(self, _):
-        return self._streams[-1]
+        return getattr(self._thread, "stream", Stream(0))
 
     def default_stream(self, _):
         return Stream(0)
 
     @contextlib.contextmanager
     def stream(self, stream):
-        self._streams.append(stream)
+        before, self._thread.stream = self.current_stream(device.GPU), stream
         yield
-        self._streams.pop()
+        self._thread.stream = before
 
 
 class Pool:
@@ -94,6 +95,13 @@ class Tensor(torch.Tensor):
 
     def data_ptr(self):
         return self.memory.address
+
+    def detach(self):
+        return self
+
+    def view(self, *shape):
+        plain = self.as_subclass(torch.Tensor).view(*shape)
+        return Tensor.over(plain.shape, plain.dtype, self.memory)
 
     def record_stream(self, stream):
         self.memory.streams.append(stream.cuda_stream)

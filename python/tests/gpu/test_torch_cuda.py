@@ -135,3 +135,28 @@ def test_operators(gpu, rank, size):
     mine.requires_grad_()
     step(mine).backward()
     assert mine.grad.device == gpu and mine.grad.isfinite().all()
+
+
+def test_backend_of_torch_distributed(gpu, rank, size):
+    import torch.distributed as dist
+
+    import hvd.distributed  # noqa: F401
+
+    dist.init_process_group("hvd")
+    mine = ramp(rank, gpu)
+    dist.all_reduce(mine)
+    assert torch.equal(mine, total(size, gpu))
+    strided = torch.full((4, 6), float(rank), device=gpu).t()  # a copy lands in it
+    dist.all_reduce(strided)
+    assert strided.eq(sum(range(size))).all()
+    future = dist.all_reduce(torch.ones(1 << 20, device=gpu), async_op=True).get_future()
+    assert future.wait()[0].eq(size).all()
+    layers = torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers).to(gpu))
+    for _ in range(3):
+        model.zero_grad()
+        model(torch.randn(6, 8, device=gpu)).square().mean().backward()
+    for p in model.parameters():
+        assert torch.equal(hvd.broadcast(p.grad, 0), p.grad)
+    dist.barrier()
+    dist.destroy_process_group()
