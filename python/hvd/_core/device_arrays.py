@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import math
+import os
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -67,10 +68,12 @@ class _Memory:
     def __init__(self, address: int, device: int, release: Callable[[], Any]) -> None:
         self.address = address
         # Not at exit: it may be used until the process ends, and goes with it.
-        weakref.finalize(self, _release, device, release).atexit = False
+        weakref.finalize(self, _release, os.getpid(), device, release).atexit = False
 
 
-def _release(device: int, release: Callable[[], Any]) -> None:
+def _release(owner: int, device: int, release: Callable[[], Any]) -> None:
+    if os.getpid() != owner:
+        return  # a fork's child has no GPU; the memory is its parent's
     # Who has used it, and on which streams, is not known: the driver's own cudaFree waits for the
     # whole GPU, too, but does not promise it.
     with contextlib.suppress(errors.Error):  # a GPU that has failed is through with everything

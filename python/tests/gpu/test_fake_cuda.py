@@ -121,6 +121,25 @@ def test_sparse(current, rank, size):
         assert gathered.dtype == dtype and gathered.shape == (2 * size, 1)
 
 
+def test_gradients(current, rank, size):
+    """They travel one by one, in the first step and later: buckets lie in host memory."""
+    from hvd.torch.gradients import Gradients, Reduction
+
+    class Parameter:
+        is_cpu, dtype, grad = False, torch.float32, None
+
+    p = Parameter()
+    reduction = Reduction(hvd.Sum, 1.0, hvd.Compression.none, False, hvd.global_process_set)
+    gradients = Gradients(reduction, {p: "p"}, [])
+    for step in range(3):
+        p.grad = mine = on_gpu(ramp(rank + step), current)
+        gradients.start(p)
+        gradients.wait([p])
+        assert p.grad is mine
+        assert torch.equal(mine.fetch(current.cuda_stream),
+                           sum(ramp(one + step) for one in range(size)))
+
+
 def test_what_is_mixed_is_told(several, cuda, current, rank):
     mine = on_gpu(torch.ones(2), current)
     with pytest.raises(ValueError, match="tensor 0 of the group lies on GPU 0, tensor 1 in"):
