@@ -11,9 +11,15 @@ namespace {
 
 using Guard = struct CUDAStreamGuardOpaque*;
 
+// Python has loaded it, if there is one, and keeps its names to itself: it has to be asked.
+void* TorchCuda() {
+  static void* const library = dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_NOLOAD);
+  return library == nullptr ? RTLD_DEFAULT : library;
+}
+
 template <typename Function>
 Function* Find(const char* name) {
-  if (void* found = dlsym(RTLD_DEFAULT, name)) return reinterpret_cast<Function*>(found);
+  if (void* found = dlsym(TorchCuda(), name)) return reinterpret_cast<Function*>(found);
   throw std::runtime_error(std::string("HVD_ERR_UNSUPPORTED: this torch has no ") + name +
                            ", so the operators cannot tell a GPU's streams. Call hvd.torch's "
                            "functions uncompiled, or use a torch with CUDA from 2.10 on");
