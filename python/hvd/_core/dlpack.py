@@ -123,14 +123,15 @@ _dying_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
+# What they need is bound: tensors may go when the interpreter has taken the modules apart.
 @ctypes.CFUNCTYPE(None, c_void_p)
-def _give_back_old(shown: int) -> None:
-    _shown.pop(_Managed.from_address(shown).context, None)
+def _give_back_old(address: int, shown: dict[int, Any] = _shown, kind: Any = _Managed) -> None:
+    shown.pop(kind.from_address(address).context, None)
 
 
 @ctypes.CFUNCTYPE(None, c_void_p)
-def _give_back_new(shown: int) -> None:
-    _shown.pop(_Versioned.from_address(shown).context, None)
+def _give_back_new(address: int, shown: dict[int, Any] = _shown, kind: Any = _Versioned) -> None:
+    shown.pop(kind.from_address(address).context, None)
 
 
 @ctypes.PYFUNCTYPE(None, c_void_p)

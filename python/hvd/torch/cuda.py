@@ -84,6 +84,5 @@ def tensor_over(array: device_arrays.DeviceArray, like: torch.Tensor,
     """A tensor of like's type in memory of hvd's, which it keeps alive."""
     if array.nbytes == 0:
         return torch.empty(shape, dtype=like.dtype, device=like.device)
-    # As bytes: the interface has no names for bfloat16 and its like.
-    flat: Any = torch.as_tensor(array.as_bytes(), device=like.device)
-    return flat.view(like.dtype).view(shape)
+    # As bytes: not every torch takes float8 so.
+    return torch.from_dlpack(array.as_bytes()).view(like.dtype).view(shape)

@@ -219,6 +219,31 @@ def test_results_go_on_to_other_frameworks(stream, other_stream, rank, size):
         total.__dlpack__(copy=True)
 
 
+@pytest.mark.parametrize("versions", [{}, {"max_version": (1, 0)}])
+def test_who_takes_a_capsule_gives_the_tensor_back(versions, stream, rank, size):
+    """As a framework does: it gives the capsule another name, and calls the deleter in the end."""
+    total = hvd.allreduce(Named(ramp(rank), stream), op=hvd.Sum)
+    before = len(dlpack._shown)
+    capsule = total.__dlpack__(stream=1, **versions)
+    kind, name = (dlpack._Versioned, b"dltensor_versioned") if versions else (
+        dlpack._Managed, b"dltensor")
+    address = dlpack._pointer(capsule, name)
+    rename = ctypes.pythonapi.PyCapsule_SetName
+    rename.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    used = b"used_" + name
+    assert rename(capsule, used) == 0
+    del capsule
+    gc.collect()
+    assert len(dlpack._shown) == before + 1  # the taker has it
+    taken = kind.from_address(address)
+    assert [taken.tensor.shape[i] for i in range(2)] == [4, 3]
+    assert [taken.tensor.strides[i] for i in range(2)] == [3, 1]
+    assert np.array_equal(fetch(total, 0), everyone(size).sum(0))
+    del total
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(taken.deleter)(address)
+    assert len(dlpack._shown) == before
+
+
 class Capsule:
     def __init__(self, capsule):
         self._capsule = capsule
