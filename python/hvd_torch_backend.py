@@ -19,7 +19,7 @@ def register() -> None:
     import torch.distributed as dist
     if not dist.is_available() or NAME in dist.Backend.backend_list:
         return
-    dist.Backend.register_backend(NAME, _group, extended_api=True, devices=["cpu"])
+    dist.Backend.register_backend(NAME, _group, extended_api=True, devices=["cpu", "cuda"])
     _answer_env()
     _answer_monitored_barrier()
 

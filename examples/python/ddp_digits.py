@@ -9,10 +9,11 @@
 """
 import argparse
 import contextlib
+import os
 
 import torch
 import torch.distributed as dist
-from digits import load_digits, make_network
+from digits import choose_device, load_digits, make_network
 from torch.distributed.fsdp import fully_shard
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
@@ -26,6 +27,7 @@ with contextlib.suppress(ImportError):  # an installed hvd needs no import
 def parse_arguments():
     parser = argparse.ArgumentParser(description="Trains on handwritten digits.")
     parser.add_argument("--backend", default="hvd", help="torch.distributed's: hvd, gloo, …")
+    parser.add_argument("--device", choices=["cpu", "cuda"], help="default: cuda where it is")
     parser.add_argument("--shard", action="store_true", help="FSDP2 instead of DDP")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--batch", type=int, default=64, help="images a step, of all ranks")
@@ -49,11 +51,11 @@ def mean(value):
     return total.item() / dist.get_world_size()
 
 
-def train(network, optimizer, loader):
+def train(network, optimizer, loader, device):
     total = 0.0
     for pixels, digits in loader:
         optimizer.zero_grad()
-        loss = F.cross_entropy(network(pixels), digits)
+        loss = F.cross_entropy(network(pixels.to(device)), digits.to(device))
         loss.backward()
         optimizer.step()
         total += loss.item()
@@ -61,16 +63,17 @@ def train(network, optimizer, loader):
 
 
 @torch.no_grad()
-def accuracy(network, loader):
+def accuracy(network, loader, device):
     right = total = 0.0
     for pixels, digits in loader:
-        right += (network(pixels).argmax(1) == digits).sum().item()
+        right += (network(pixels.to(device)).argmax(1).cpu() == digits).sum().item()
         total += len(digits)
     return mean(right) / mean(total)
 
 
 def main():
     arguments = parse_arguments()
+    device = choose_device(arguments.device, int(os.environ.get("LOCAL_RANK", "0")))
     dist.init_process_group(arguments.backend)
     torch.set_num_threads(1)  # each rank has cores of its own
 
@@ -80,11 +83,12 @@ def main():
                         sampler=sampler)
     test_loader = DataLoader(test_set, 64, sampler=DistributedSampler(test_set, shuffle=False))
 
-    network = parallel(make_network(arguments.seed), arguments.shard)
+    network = parallel(make_network(arguments.seed).to(device), arguments.shard)
     optimizer = torch.optim.SGD(network.parameters(), lr=arguments.lr, momentum=0.9)
     for epoch in range(arguments.epochs):
         sampler.set_epoch(epoch)
-        loss, right = train(network, optimizer, loader), accuracy(network, test_loader)
+        loss = train(network, optimizer, loader, device)
+        right = accuracy(network, test_loader, device)
         if dist.get_rank() == 0:
             print(f"epoch {epoch + 1}: loss {loss:.5f} accuracy {right:.3f}", flush=True)
     dist.destroy_process_group()

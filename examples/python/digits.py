@@ -19,6 +19,20 @@ def load_digits(seed):
             TensorDataset(pixels[train:], digits[train:]))
 
 
+def choose_device(asked, local_rank):
+    """`asked`: "cpu", "cuda", or None: a GPU where there is one. It becomes the current one.
+
+    hvdrun shows each rank its host's GPUs so that the local rank is the index of its own; with
+    --gpus-per-rank it shows a rank its own alone, which begin at 0; and ranks share GPUs where
+    there are fewer. What remains of the local rank is right in each case."""
+    if asked == "cpu" or (asked is None and not torch.cuda.is_available()):
+        return torch.device("cpu")
+    if not torch.cuda.is_available():
+        raise SystemExit("--device cuda: torch sees no GPU here; --device cpu does without")
+    torch.cuda.set_device(local_rank % torch.cuda.device_count())
+    return torch.device("cuda", torch.cuda.current_device())
+
+
 def make_network(seed):
     torch.manual_seed(seed)
     return torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))

@@ -26,6 +26,7 @@ class _Place:
     """Where a bytearray lies. `kept` also forbids that it changes its length."""
 
     __slots__ = ("struct", "reference", "kept")
+    device = None  # host memory
 
     def __init__(self, data: bytearray) -> None:
         self.kept = (ctypes.c_char * len(data)).from_buffer(data) if data else None

@@ -1,11 +1,16 @@
-"""Collectives on NumPy arrays and on anything with DLPack or the buffer protocol, in host memory.
+"""Collectives on NumPy arrays and on anything with DLPack, the buffer protocol or
+`__cuda_array_interface__`: in host memory, or on a GPU.
 
-Nothing is copied on the way in. Arrays must be contiguous. Results are NumPy arrays, or `output`,
-which must be contiguous, writable and of the result's type. `*_` work in place; `*_async` return a
+Nothing is copied on the way in. Arrays must be contiguous. Results are NumPy arrays (on a GPU:
+objects of hvd's that CuPy, torch and others take as they are), or `output`, which must be
+contiguous, writable and of the result's type. `*_` work in place; `*_async` return a
 Handle at once, and until its wait() returns, the tensors belong to hvd. Any thread may call.
 
 Names tell which calls of different ranks belong together; ranks may submit in different orders.
 Calls without a name are matched by their order. All members of the process set must call.
+
+On a GPU calls keep the order of streams, as kernels do: see `on_stream` for which. A wait returns
+when the result is on its way, and the stream goes on behind it.
 
 Raises InvalidError (a ValueError) for arguments that make no sense, DuplicateError when the name is
 pending here, NotInitializedError outside a job; MismatchError when the ranks asked for different
@@ -23,6 +28,7 @@ from ._core.collectives import Collectives
 from ._core.handles import Handle
 from ._core.library import LIBRARY
 from ._core.runtime import RUNTIME
+from ._core.streams import on_stream  # noqa: F401
 from .basics import global_process_set
 from .process_sets import ProcessSet
 

@@ -3,11 +3,12 @@
 #include <torch/csrc/stable/ops.h>
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+
+#include "python/operators/gpu.h"
 
 namespace hvd {
 namespace {
@@ -57,19 +58,53 @@ int32_t DtypeOf(const Tensor& tensor) {
   Refuse(std::string("Tensor type ") + torch::headeronly::toString(type) + " is not supported.");
 }
 
-int64_t ElementsOf(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-}
-
 // torch's own words have gone to stderr.
 void CheckTorch(AOTITorchError code) {
   if (code == AOTI_TORCH_SUCCESS) return;
   throw std::runtime_error("HVD_ERR_INTERNAL: torch could not make a tensor for the result");
 }
 
+struct Kind {
+  int32_t dtype = 0;
+  int32_t device_type = aoti_torch_device_type_cpu();
+  int32_t device = 0;
+};
+
+// Half of what torch::stable::new_empty takes, which asks the dispatcher.
+Tensor NewOf(const Kind& kind, const Shape& shape) {
+  Shape strides(shape.size());
+  int64_t stride = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= std::max<int64_t>(shape[i], 1);
+  }
+  AtenTensorHandle made = nullptr;
+  CheckTorch(aoti_torch_empty_strided(static_cast<int64_t>(shape.size()), shape.data(),
+                                      strides.data(), kind.dtype, kind.device_type, kind.device,
+                                      &made));
+  return Tensor(made);
+}
+
+Kind KindOf(const Tensor& tensor) {
+  Kind kind;
+  CheckTorch(aoti_torch_get_dtype(tensor.get(), &kind.dtype));
+  CheckTorch(aoti_torch_get_device_type(tensor.get(), &kind.device_type));
+  if (kind.device_type == aoti_torch_device_type_cpu()) return kind;
+  CheckTorch(aoti_torch_get_device_index(tensor.get(), &kind.device));
+  return kind;
+}
+
+Tensor CopyOf(const Tensor& tensor, const Kind& kind) {
+  Tensor made = NewOf(kind, ShapeOf(tensor));
+  torch::stable::copy_(made, tensor);
+  return made;
+}
+
 template <typename T>
-Tensor NewNumbers(const Tensor& like, ScalarType type, const std::vector<int64_t>& values) {
-  Tensor made = torch::stable::new_empty(like, {static_cast<int64_t>(values.size())}, type);
+Tensor NewNumbers(int32_t dtype, const std::vector<int64_t>& values) {
+  Kind kind;
+  kind.dtype = dtype;
+  Tensor made = NewOf(kind, {static_cast<int64_t>(values.size())});
   T* numbers = static_cast<T*>(made.mutable_data_ptr());
   for (const int64_t value : values) *numbers++ = static_cast<T>(value);
   return made;
@@ -135,6 +170,11 @@ hvd_tensor_t Describe(const Tensor& tensor) {
   description.shape = sizes.data();
   description.ndim = static_cast<int32_t>(sizes.size());
   description.dtype = DtypeOf(tensor);
+  if (tensor.is_cuda()) {
+    description.device_type = HVD_CUDA;
+    description.device_id = tensor.get_device_index();
+    description.stream = CurrentStream(description.device_id);
+  }
   return description;
 }
 
@@ -149,29 +189,28 @@ Shape WithRows(Shape shape, int64_t rows) {
   return shape;
 }
 
-Tensor NewTensor(const Tensor& like, const Shape& shape) {
-  Shape strides(shape.size());
-  int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride *= std::max<int64_t>(shape[i], 1);
-  }
-  int32_t dtype = 0;
-  CheckTorch(aoti_torch_get_dtype(like.get(), &dtype));
-  AtenTensorHandle made = nullptr;
-  // Half of what torch::stable::new_empty takes, which asks the dispatcher.
-  CheckTorch(aoti_torch_empty_strided(static_cast<int64_t>(shape.size()), shape.data(),
-                                      strides.data(), dtype, aoti_torch_device_type_cpu(), 0,
-                                      &made));
-  return Tensor(made);
+Tensor NewTensor(const Tensor& like, const Shape& shape) { return NewOf(KindOf(like), shape); }
+
+Tensor NewInt32s(const std::vector<int64_t>& values) {
+  return NewNumbers<int32_t>(aoti_torch_dtype_int32(), values);
 }
 
-Tensor NewInt32s(const Tensor& like, const std::vector<int64_t>& values) {
-  return NewNumbers<int32_t>(like, ScalarType::Int, values);
+Tensor NewInt64s(const std::vector<int64_t>& values) {
+  return NewNumbers<int64_t>(aoti_torch_dtype_int64(), values);
 }
 
-Tensor NewInt64s(const Tensor& like, const std::vector<int64_t>& values) {
-  return NewNumbers<int64_t>(like, ScalarType::Long, values);
+Tensor Beside(const Tensor& like, const Tensor& tensor) {
+  if (!like.is_cuda()) return tensor;
+  Kind kind = KindOf(like);
+  kind.dtype = KindOf(tensor).dtype;
+  return CopyOf(tensor, kind);
+}
+
+Tensor OnHost(const Tensor& tensor) {
+  if (tensor.is_cpu()) return tensor;
+  Kind kind;
+  kind.dtype = KindOf(tensor).dtype;
+  return CopyOf(tensor, kind);
 }
 
 void Row::Add(const Tensor& tensor) {
@@ -181,6 +220,7 @@ void Row::Add(const Tensor& tensor) {
 
 Results::Results(std::vector<Tensor> likes, Options* options, std::optional<int64_t> rows)
     : likes_(std::move(likes)), rows_(rows), made_(likes_.size()) {
+  if (!likes_.empty() && likes_[0].is_cuda()) stream_ = CurrentStream(likes_[0].get_device_index());
   options->SetResults(Give, this);
 }
 
@@ -188,6 +228,9 @@ void* Results::Give(void* results, const int64_t* shape, int32_t ndim, int32_t,
                     int32_t index) noexcept {
   try {
     auto* all = static_cast<Results*>(results);
+    const Tensor& like = all->likes_[static_cast<size_t>(index)];
+    std::optional<StreamGuard> guard;
+    if (like.is_cuda()) guard.emplace(all->stream_, like.get_device_index());
     const Tensor made = all->Make(static_cast<size_t>(index), Shape(shape, shape + ndim));
     return made.mutable_data_ptr();
   } catch (const std::exception&) {
@@ -197,11 +240,10 @@ void* Results::Give(void* results, const int64_t* shape, int32_t ndim, int32_t,
 
 Tensor Results::Make(size_t index, const Shape& shape) {
   const int64_t rows = std::max(shape.front(), rows_.value_or(0));
-  const Tensor made = NewTensor(likes_[index], WithRows(shape, rows));
-  const size_t there = ElementsOf(shape) * made.element_size();
-  const size_t bytes = made.numel() * made.element_size();
-  if (bytes > there) {
-    std::memset(static_cast<char*>(made.mutable_data_ptr()) + there, 0, bytes - there);
+  Tensor made = NewTensor(likes_[index], WithRows(shape, rows));
+  if (rows > shape.front()) {
+    Tensor rest = torch::stable::narrow(made, 0, shape.front(), rows - shape.front());
+    torch::stable::zero_(rest);
   }
   made_[index] = {made, shape.front()};
   return made;

@@ -71,10 +71,14 @@ hvd_tensor_t Describe(const Tensor& tensor);
 Shape ShapeOf(const Tensor& tensor);
 // The shape with so many rows.
 Shape WithRows(Shape shape, int64_t rows);
-// Not initialized; of like's type.
+// Not initialized; of like's type, and on its device.
 Tensor NewTensor(const Tensor& like, const Shape& shape);
-Tensor NewInt32s(const Tensor& like, const std::vector<int64_t>& values);
-Tensor NewInt64s(const Tensor& like, const std::vector<int64_t>& values);
+// In host memory.
+Tensor NewInt32s(const std::vector<int64_t>& values);
+Tensor NewInt64s(const std::vector<int64_t>& values);
+// The same values where `like` lies; in host memory. Copies only where it must.
+Tensor Beside(const Tensor& like, const Tensor& tensor);
+Tensor OnHost(const Tensor& tensor);
 
 // Tensors that are described in a row, as groups are.
 class Row {
@@ -115,6 +119,8 @@ class Results {
 
   const std::vector<Tensor> likes_;
   const std::optional<int64_t> rows_;
+  // The caller's, where the tensors are on a GPU: theirs is the memory that is made.
+  void* stream_ = nullptr;
   std::vector<Made> made_;
 };
 

@@ -2,8 +2,9 @@
 // at the end; shapes for the compiler and gradients are in hvd/torch/operator_rules.py.
 //
 // They block; torch has given Python's lock away by then.
+#include <torch/csrc/stable/ops.h>
+
 #include <algorithm>
-#include <cstring>
 
 #include "python/operators/call.h"
 
@@ -118,7 +119,7 @@ void GroupedAllgather(StableIValue* stack, uint64_t, uint64_t) {
 
 std::vector<int64_t> CountsOf(const Tensor& splits) {
   using torch::headeronly::ScalarType;
-  const Tensor dense = Dense(splits);
+  const Tensor dense = Dense(OnHost(splits));
   const ScalarType type = dense.scalar_type();
   if (dense.dim() != 1 || (type != ScalarType::Int && type != ScalarType::Long)) {
     Refuse("splits must be a one-dimensional tensor of int32 or int64");
@@ -145,7 +146,7 @@ void Alltoall(StableIValue* stack, uint64_t, uint64_t) {
   Results result({input}, &options, rows);
   Check(hvd_alltoall(&source, splits ? counts.data() : nullptr, static_cast<int32_t>(counts.size()),
                      nullptr, options.Get(), nullptr, received.data()));
-  const std::vector<Tensor> outputs = {result.At(0), NewInt32s(input, received)};
+  const std::vector<Tensor> outputs = {result.At(0), NewInt32s(received)};
   stack[0] = from(outputs);
 }
 
@@ -207,13 +208,9 @@ Tensor CopyRows(const Tensor& whole, int64_t first, int64_t rows) {
   if (whole.dim() == 0 || first + rows > whole.size(0)) {
     Refuse("the ranks have more rows than were gathered");
   }
+  Tensor same = whole;
   Tensor copy = NewTensor(whole, WithRows(ShapeOf(whole), rows));
-  const size_t bytes = copy.numel() * copy.element_size();
-  const size_t before = rows == 0 ? 0 : bytes / rows * first;
-  if (bytes > 0) {
-    std::memcpy(copy.mutable_data_ptr(), static_cast<const char*>(whole.const_data_ptr()) + before,
-                bytes);
-  }
+  torch::stable::copy_(copy, torch::stable::narrow(same, 0, first, rows));
   return copy;
 }
 
@@ -225,7 +222,7 @@ void OwnRows(StableIValue* stack, uint64_t, uint64_t) {
   const auto rows = arguments.Next<int64_t>();
   Options options("allgather");
   options.ReadSetAndName(&arguments);
-  const Tensor mine = NewInt64s(whole, {rows});
+  const Tensor mine = NewInt64s({rows});
   const hvd_tensor_t source = Describe(mine);
   Results counts({mine}, &options);
   Check(hvd_allgather(&source, nullptr, options.Get(), nullptr));
@@ -246,7 +243,24 @@ void RankAndSize(StableIValue* stack, uint64_t, uint64_t) {
   if (size < 0) {
     Refuse("there is no process set " + std::to_string(process_set));
   }
-  stack[0] = from(NewInt64s(like, {hvd_process_set_rank(process_set), size}));
+  stack[0] = from(Beside(like, NewInt64s({hvd_process_set_rank(process_set), size})));
+}
+
+// The same for both kinds of devices.
+void Implement(auto& library) {
+  library.impl("allreduce", &Allreduce);
+  library.impl("allreduce_", &AllreduceInPlace);
+  library.impl("grouped_allreduce", &GroupedAllreduce);
+  library.impl("grouped_allreduce_", &GroupedAllreduceInPlace);
+  library.impl("broadcast", &Broadcast);
+  library.impl("broadcast_", &BroadcastInPlace);
+  library.impl("allgather", &Allgather);
+  library.impl("grouped_allgather", &GroupedAllgather);
+  library.impl("alltoall", &Alltoall);
+  library.impl("reducescatter", &Reducescatter);
+  library.impl("grouped_reducescatter", &GroupedReducescatter);
+  library.impl("own_rows", &OwnRows);
+  library.impl("rank_and_size", &RankAndSize);
 }
 
 }  // namespace
@@ -279,18 +293,5 @@ STABLE_TORCH_LIBRARY(hvd, library) {
   library.def("rank_and_size(Tensor like, int process_set=0) -> Tensor");
 }
 
-STABLE_TORCH_LIBRARY_IMPL(hvd, CPU, library) {
-  library.impl("allreduce", &hvd::Allreduce);
-  library.impl("allreduce_", &hvd::AllreduceInPlace);
-  library.impl("grouped_allreduce", &hvd::GroupedAllreduce);
-  library.impl("grouped_allreduce_", &hvd::GroupedAllreduceInPlace);
-  library.impl("broadcast", &hvd::Broadcast);
-  library.impl("broadcast_", &hvd::BroadcastInPlace);
-  library.impl("allgather", &hvd::Allgather);
-  library.impl("grouped_allgather", &hvd::GroupedAllgather);
-  library.impl("alltoall", &hvd::Alltoall);
-  library.impl("reducescatter", &hvd::Reducescatter);
-  library.impl("grouped_reducescatter", &hvd::GroupedReducescatter);
-  library.impl("own_rows", &hvd::OwnRows);
-  library.impl("rank_and_size", &hvd::RankAndSize);
-}
+STABLE_TORCH_LIBRARY_IMPL(hvd, CPU, library) { hvd::Implement(library); }
+STABLE_TORCH_LIBRARY_IMPL(hvd, CUDA, library) { hvd::Implement(library); }

@@ -20,7 +20,7 @@ def header():
 
 def test_numbers(header):
     said = dict(re.findall(r"HVD_(\w+) = (\d+)", header))
-    for name in ("OK", "CPU", "AVERAGE_OVER_CONTRIBUTORS"):
+    for name in ("OK", "CPU", "CUDA", "AVERAGE_OVER_CONTRIBUTORS", "WAIT_ON_HOST"):
         assert getattr(abi, name) == int(said[name])
     kinds = [name for name in said if name.startswith(("ERR_", "COMPRESSION_"))
              or name in ("AVERAGE", "SUM", "ADASUM", "MIN", "MAX", "PRODUCT", "BAND", "BOR", "BXOR")

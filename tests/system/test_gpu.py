@@ -1,8 +1,6 @@
 """Tensors on GPUs, over stand-ins for NVIDIA's libraries: what is on a device is late there, and what nothing orders is found."""
-import contextlib
 import json
 import re
-import tempfile
 
 import world
 from world import PROGRAMS, REPOSITORY
@@ -27,13 +25,6 @@ def run_nccl(here, *words, stand_in="", **how):
     return outcome
 
 
-@contextlib.contextmanager
-def meeting():
-    """Where NCCL's ranks meet when their hosts share no memory: a folder that all hosts see."""
-    with tempfile.TemporaryDirectory(prefix="meeting.", dir=STAND_INS) as folder:
-        yield f"meet={folder} "
-
-
 @world.bound(150)
 def test_random_operations_on_one_host():
     with world.hosts() as here:
@@ -55,11 +46,11 @@ def test_random_operations_on_two_hosts():
 
 @world.bound(150)
 def test_random_operations_by_nccl():
-    with world.hosts(2) as here, meeting() as meet:
+    with world.hosts(2) as here:
         for np, hosts, first, last in ((1, "host0:1", 1, 3), (2, "host0:2", 4, 11), (4, "host0:4", 12, 16),
                                        (2, "host0:1,host1:1", 17, 20), (4, "host0:2,host1:2", 21, 22)):
             outcome = run(here, "-x", "HVD_LOG_LEVEL=info", "-np", np, "-H", hosts,
-                          (PROGRAMS / "differential", first, last, "gpu"), stand_in=NCCL + meet, seconds=70)
+                          (PROGRAMS / "differential", first, last, "gpu"), stand_in=NCCL, seconds=70)
             assert outcome.must(0, "go by NCCL 2.28.9").out.count("all as planned") == np, outcome
         here.must_be_clean()
 

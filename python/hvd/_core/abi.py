@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+from typing import NamedTuple
 
 OK = 0
 ERR_INVALID = 1
@@ -57,7 +58,9 @@ COMPRESSION_BF16 = 2
 
 AVERAGE_OVER_CONTRIBUTORS = 1
 REFUSE_JOINED = 2
+WAIT_ON_HOST = 4
 CPU = 0
+CUDA = 1
 
 
 class TensorStruct(ctypes.Structure):
@@ -154,8 +157,16 @@ class StoreValueStruct(ctypes.Structure):
     _fields_ = [("data", c_void_p), ("bytes", c_size_t)]
 
 
-def tensor_struct(address: int, shape: tuple[int, ...], dtype: int) -> TensorStruct:
-    """A contiguous tensor in host memory."""
+class DevicePlace(NamedTuple):
+    """A GPU among those that this process sees, and a stream there (a cudaStream_t)."""
+
+    device: int
+    stream: int
+
+
+def tensor_struct(address: int, shape: tuple[int, ...], dtype: int,
+                  place: DevicePlace | None = None) -> TensorStruct:
+    """A contiguous tensor: in host memory, or on a GPU."""
     made = TensorStruct()
     made.struct_size = ctypes.sizeof(TensorStruct)
     made.data = address or None
@@ -165,6 +176,10 @@ def tensor_struct(address: int, shape: tuple[int, ...], dtype: int) -> TensorStr
     made.ndim = len(shape)
     made.dtype = dtype
     made.device_type = CPU
+    if place is not None:
+        made.device_type = CUDA
+        made.device_id = place.device
+        made.stream = place.stream or None
     return made
 
 

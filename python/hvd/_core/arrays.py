@@ -1,6 +1,7 @@
-"""NumPy arrays, and what NumPy or DLPack can look into, as tensors of the C ABI. Nothing is copied.
+"""Arrays of any kind as tensors of the C ABI: NumPy's, and what NumPy, DLPack or
+`__cuda_array_interface__` can look into. Nothing is copied.
 
-Results that hvd allocates are NumPy arrays.
+Results that hvd allocates are NumPy arrays, or DeviceArrays of those on GPUs.
 """
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import abi, dlpack, errors, memory
+from . import abi, device_arrays, dlpack, errors, memory, streams
 
 Array = Any  # an ndarray; anything with __dlpack__ or the buffer protocol
 
@@ -30,13 +31,16 @@ _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 class Described:
     """A tensor's place: `struct`, a `reference` to it for calls, and what keeps it alive."""
 
-    __slots__ = ("struct", "reference", "kept", "dtype")
+    __slots__ = ("struct", "reference", "kept", "dtype", "device")
 
     def __init__(self, struct: abi.TensorStruct, kept: object, dtype: np.dtype | None) -> None:
         self.struct = struct
         self.reference = ctypes.byref(struct)
         self.kept = kept
         self.dtype = dtype
+        self.device: streams.DeviceCall | None = None
+        if struct.device_type != abi.CPU:
+            self.device = streams.DeviceCall(struct.device_id, struct.stream or streams.DEFAULT)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -80,16 +84,18 @@ class Arrays:
             return self._place_of(tensor)
         if isinstance(tensor, np.generic):
             return self._describe_view(tensor, writable)
+        if isinstance(tensor, device_arrays.DeviceArray):
+            return Described(tensor.struct(), tensor, None)
+        if device_arrays.has_interface(tensor):
+            return self._describe_foreign(tensor, writable, device_arrays.read_interface(tensor))
         if hasattr(tensor, "__dlpack__"):
-            struct, may_write, capsule = dlpack.read(tensor)
-            if writable and not may_write:
-                raise errors.invalid(f"the output, a {type(tensor).__name__}, is read-only")
-            return Described(struct, (tensor, capsule), _DTYPES.get(struct.dtype))
+            return self._describe_foreign(tensor, writable, dlpack.read(tensor))
         try:
             view = memoryview(tensor)
         except TypeError:
-            raise TypeError(f"hvd takes NumPy arrays and objects with __dlpack__ or the buffer "
-                            f"protocol, not {type(tensor).__name__}") from None
+            raise TypeError("hvd takes NumPy arrays and objects with __dlpack__, the buffer "
+                            "protocol or __cuda_array_interface__, not "
+                            f"{type(tensor).__name__}") from None
         return self._describe_view(view, writable)
 
     def _place_of(self, array: np.ndarray) -> Described:
@@ -103,16 +109,28 @@ class Arrays:
         return self._places.setdefault(key, _describe_array(array, None))
 
     @staticmethod
+    def _describe_foreign(tensor: Array, writable: bool, read: tuple[Any, ...]) -> Described:
+        struct, may_write, *capsule = read
+        if writable and not may_write:
+            raise errors.invalid(f"the output, a {type(tensor).__name__}, is read-only")
+        return Described(struct, (tensor, *capsule), _DTYPES.get(struct.dtype))
+
+    @staticmethod
     def _describe_view(source: object, writable: bool) -> Described:
         array = np.asarray(source)
         _check_array(array, writable)
         return _describe_array(array, array)
 
-    def empty_like(self, tensor: Array, source: Described, rows: int | None = None) -> np.ndarray:
+    def empty_like(self, tensor: Array, source: Described, rows: int | None = None) -> Array:
         shape = source.shape if rows is None else (rows, *source.shape[1:])
+        if source.device is not None:
+            return device_arrays.new(shape, source.struct.dtype, abi.DevicePlace(
+                source.device.device, source.device.stream))
         return np.empty(shape, self._dtype_of(tensor, source))
 
-    def adopt(self, struct: abi.TensorStruct, tensor: Array, source: Described) -> np.ndarray:
+    def adopt(self, struct: abi.TensorStruct, tensor: Array, source: Described) -> Array:
+        if source.device is not None:
+            return device_arrays.adopt(struct)
         shape, count, buffer = memory.take_result(struct)
         dtype = self._dtype_of(tensor, source)
         if buffer is None:
@@ -121,7 +139,8 @@ class Arrays:
 
     def check_result(self, tensor: Array, source: Described) -> None:
         """Before a call whose result will be adopted: there must be a type for it."""
-        self._dtype_of(tensor, source)
+        if source.device is None:
+            self._dtype_of(tensor, source)
 
     @staticmethod
     def _dtype_of(tensor: Array, source: Described) -> np.dtype:

@@ -28,6 +28,7 @@ class Place(Protocol):
 
     struct: abi.TensorStruct
     reference: Any
+    device: Any  # None, or the handles.OnDevice of a call on it
 
 
 class Adapter(Protocol):
@@ -47,7 +48,7 @@ class Adapter(Protocol):
 
 
 def submit(function: Callable[..., int], arguments: tuple[Any, ...], kept: object, result: Any,
-           take: Callable[[int], Any] | None = None) -> Handle:
+           device: Any, take: Callable[[int], Any] | None = None) -> Handle:
     """Calls the C function with the arguments and room for a handle."""
     if _orphans:
         RUNTIME.sweep()
@@ -55,7 +56,7 @@ def submit(function: Callable[..., int], arguments: tuple[Any, ...], kept: objec
     status = function(*arguments, _byref(number))
     if status:
         raise LIBRARY.error(status)
-    return Handle(number.value, kept, result, take)
+    return Handle(number.value, kept, result, take, device)
 
 
 class Collectives:
@@ -70,6 +71,9 @@ class Collectives:
     def allreduce_now(self, tensor: Any, output: Any, options: object) -> Any:
         """Blocks. Returns the output."""
         source, target, output = self._ends(tensor, output)
+        if source.device is not None:  # its stream is another one, perhaps, than the waiter's
+            return submit(_allreduce_async, (source.reference, target.reference, options),
+                          (tensor, source, output, target), output, source.device).wait()
         number = _number()
         status = _allreduce_for(source.reference, target.reference, options, LOOK_AROUND,
                                 _byref(number))
@@ -89,27 +93,27 @@ class Collectives:
             status = _allreduce_async(reference, reference, options, _byref(number))
             if status:
                 raise LIBRARY.error(status)
-            return Handle(number.value, (tensor, place), tensor)
+            return Handle(number.value, (tensor, place), tensor, None, place.device)
         source, target, output = self._ends(tensor, output)
         return submit(_held.hvd_allreduce_async, (source.reference, target.reference, options),
-                      (tensor, source, output, target), output)
+                      (tensor, source, output, target), output, source.device)
 
     def broadcast(self, tensor: Any, output: Any, options: object) -> Handle:
         source, target, output = self._ends(tensor, output)
         return submit(_held.hvd_broadcast_async, (source.reference, target.reference, options),
-                      (tensor, source, output, target), output)
+                      (tensor, source, output, target), output, source.device)
 
     # ---- one tensor from rank to rank ----
 
     def send(self, tensor: Any, destination: int, tag: int, options: object) -> Handle:
         source = self.describe(tensor)
         return submit(_held.hvd_send_async, (source.reference, destination, _tag(tag), options),
-                      (tensor, source), None)
+                      (tensor, source), None, source.device)
 
     def recv(self, tensor: Any, sender: int, tag: int, options: object) -> Handle:
         target = self.describe(tensor, True)
         return submit(_held.hvd_recv_async, (target.reference, sender, _tag(tag), options),
-                      (tensor, target), tensor)
+                      (tensor, target), tensor, target.device)
 
     def _ends(self, tensor: Any, output: Any) -> tuple[Any, Any, Any]:
         if output is tensor:
@@ -130,7 +134,8 @@ class Collectives:
         targets = [self.describe(output, True) for output in outputs]
         return submit(_held.hvd_grouped_allreduce_async,
                       (_row(sources), _row(targets), len(sources), options),
-                      (tensors, sources, outputs, targets), list(outputs))
+                      (tensors, sources, outputs, targets), list(outputs),
+                      _device_of(sources))
 
     # ---- those whose result has other rows ----
 
@@ -143,7 +148,7 @@ class Collectives:
         target = None if output is None else self.describe(output, True)
         return submit(_held.hvd_reducescatter_async,
                       (source.reference, target and target.reference, options),
-                      (tensor, source, output, target), output)
+                      (tensor, source, output, target), output, source.device)
 
     def grouped_allgather_into(self, tensors: Sequence[Any], outputs: Sequence[Any],
                                options: object) -> Handle:
@@ -151,7 +156,8 @@ class Collectives:
         targets = [self.describe(output, True) for output in outputs]
         return submit(_held.hvd_grouped_allgather_async,
                       (_row(sources), _row(targets), len(sources), options),
-                      (tensors, sources, outputs, targets), list(outputs))
+                      (tensors, sources, outputs, targets), list(outputs),
+                      _device_of(sources))
 
     def grouped_reducescatter_into(self, tensors: Sequence[Any], outputs: Sequence[Any],
                                    options: object) -> Handle:
@@ -159,7 +165,8 @@ class Collectives:
         targets = [self.describe(output, True) for output in outputs]
         return submit(_held.hvd_grouped_reducescatter_async,
                       (_row(sources), _row(targets), len(sources), options),
-                      (tensors, sources, outputs, targets), list(outputs))
+                      (tensors, sources, outputs, targets), list(outputs),
+                      _device_of(sources))
 
     def grouped_reducescatter(self, tensors: Sequence[Any], options: object,
                               process_set: ProcessSet) -> Handle:
@@ -173,14 +180,14 @@ class Collectives:
         targets = [self.describe(output, True) for output in outputs]
         return submit(_held.hvd_grouped_reducescatter_async,
                       (_row(sources), _row(targets), len(sources), options),
-                      (tensors, sources, outputs, targets), outputs)
+                      (tensors, sources, outputs, targets), outputs, _device_of(sources))
 
     def allgather(self, tensor: Any, output: Any, options: object) -> Handle:
         source = self.describe(tensor)
         if output is not None:
             target = self.describe(output, True)
             return submit(_held.hvd_allgather_async, (source.reference, target.reference, options),
-                          (tensor, source, output, target), output)
+                          (tensor, source, output, target), output, source.device)
         self.adapter.check_result(tensor, source)
 
         def take(number: int) -> Any:
@@ -189,7 +196,7 @@ class Collectives:
             return self.adapter.adopt(result, tensor, source)
 
         return submit(_held.hvd_allgather_async, (source.reference, None, options),
-                      (tensor, source), None, take)
+                      (tensor, source), None, source.device, take)
 
     def grouped_allgather(self, tensors: Sequence[Any], options: object) -> Handle:
         sources = [self.describe(tensor) for tensor in tensors]
@@ -205,7 +212,8 @@ class Collectives:
                     for one, tensor, source in zip(row, tensors, sources, strict=True)]
 
         return submit(_held.hvd_grouped_allgather_async,
-                      (_row(sources), None, len(sources), options), (tensors, sources), None, take)
+                      (_row(sources), None, len(sources), options), (tensors, sources), None,
+                      _device_of(sources), take)
 
     def alltoall_into(self, tensor: Any, splits: Sequence[int], output: Any,
                       options: object) -> Handle:
@@ -214,10 +222,10 @@ class Collectives:
         rows = (ctypes.c_int64 * len(splits))(*splits)
         return submit(_held.hvd_alltoall_async,
                       (source.reference, rows, len(splits), target.reference, options),
-                      (tensor, source, rows, output, target), output)
+                      (tensor, source, rows, output, target), output, source.device)
 
     def barrier(self, options: object) -> Handle:
-        return submit(_held.hvd_barrier_async, (options,), None, None)
+        return submit(_held.hvd_barrier_async, (options,), None, None, None)
 
     def alltoall(self, tensor: Any, splits: Sequence[int] | None, options: object,
                  process_set: ProcessSet, finish: Callable[[Any, list[int]], Any]) -> Handle:
@@ -234,7 +242,7 @@ class Collectives:
 
         return submit(_held.hvd_alltoall_async,
                       (source.reference, rows, 0 if splits is None else len(splits), None, options),
-                      (tensor, source), None, take)
+                      (tensor, source), None, source.device, take)
 
 
 def _tag(tag: int) -> ctypes.c_int64:
@@ -247,6 +255,10 @@ def scattered_rows(rows: int, process_set: ProcessSet) -> int:
     """This rank's share of a reducescatter's rows: the first ranks get what does not divide."""
     size, rank = process_set.size() or 1, process_set.rank() or 0
     return rows // size + (1 if rank < rows % size else 0)
+
+
+def _device_of(places: Sequence[Any]) -> Any:
+    return places[0].device if places else None
 
 
 def _row(places: Sequence[Any]) -> Any:

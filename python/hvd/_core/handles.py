@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from . import abi
 from .library import LIBRARY
@@ -22,6 +22,22 @@ _LOOK_AROUND_US = 100_000
 LOOK_AROUND = ctypes.c_int64(_LOOK_AROUND_US)
 
 
+class OnDevice(Protocol):
+    """A call on tensors of a GPU, where a result is there behind a stream and not for the host."""
+
+    def before_wait(self, number: int) -> None:
+        """It is done: the waiter's stream is to go on behind it. The handle stays."""
+
+    def wait_again(self) -> None:
+        """The same, when the handle has gone."""
+
+    def keep(self, tensors: object) -> None:
+        """It has been waited for; the device may still be at its tensors."""
+
+    def end_dropped(self, number: int, tensors: object) -> int:
+        """It is done, and nobody will wait for it. Returns how it went, as hvd_wait."""
+
+
 class Handle:
     """A collective under way. It keeps its tensors alive until the work is done, also when the
     handle itself is dropped.
@@ -29,26 +45,33 @@ class Handle:
     Any thread may wait for it, several at once too: all of them get the result, or the error.
     """
 
-    __slots__ = ("_number", "_kept", "_take", "_lock", "_result", "_error", "__weakref__")
+    __slots__ = ("_number", "_kept", "_take", "_lock", "_result", "_error", "_device",
+                 "__weakref__")
 
     def __init__(self, number: int, kept: object, result: Any,
-                 take: Callable[[int], Any] | None = None) -> None:
+                 take: Callable[[int], Any] | None = None, device: OnDevice | None = None) -> None:
         """`kept` is what libhvd reads and writes. `take(number)` waits and gives the result where
-        that is not known before."""
+        that is not known before. `device`: of tensors on a GPU."""
         self._number = number
         self._kept = kept
         self._take = take
         self._lock = threading.Lock()
         self._result = result
         self._error: Exception | None = None
+        self._device = device
 
     def wait(self) -> Any:
         """Waits until the work is done and returns its result: the output tensor, or what the call
-        says. Raises the work's error. Again: the same."""
+        says. Raises the work's error. Again: the same. On a GPU it is done when the result is on
+        its way; the stream goes on behind it."""
+        mine = False
         if self._number:
             with self._lock:
-                if self._number:
+                mine = self._number != 0
+                if mine:
                     self._finish()
+        if self._device is not None and not mine:
+            self._device.wait_again()
         if self._error is not None:
             raise self._error
         return self._result
@@ -89,22 +112,38 @@ class Handle:
             if _wait_for(number, _LOOK_AROUND_US, reference):
                 break  # the wait says why
         try:
-            if self._take is not None:
-                self._result = self._take(number)
+            if self._device is None:
+                self._take_result(number)
             else:
-                status = _wait(number)
-                if status:
-                    raise LIBRARY.error(status)
+                try:
+                    self._device.before_wait(number)
+                finally:
+                    self._take_result(number)
         except Exception as error:
             self._error = error
             self._result = None
         self._number = 0
+        if self._device is not None:
+            self._device.keep(self._kept)
         self._kept = None
         self._take = None
 
-    def __del__(self, orphans: deque[tuple[int, object]] = RUNTIME.orphans) -> None:
+    def _take_result(self, number: int) -> None:
+        if self._take is not None:
+            self._result = self._take(number)
+            return
+        status = _wait(number)
+        if status:
+            raise LIBRARY.error(status)
+
+    def __del__(self, orphans: deque[tuple[int, object, Any]] = RUNTIME.orphans) -> None:
         if self._number:
-            orphans.append((self._number, self._kept))
+            orphans.append((self._number, self._kept, self._device))
+
+    @property
+    def device(self) -> Any:
+        """Of a call on tensors of a GPU what was given as such; else None."""
+        return self._device
 
     def __repr__(self) -> str:
         if self._number:

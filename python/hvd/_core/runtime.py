@@ -12,10 +12,12 @@ import os
 import warnings
 from collections import Counter, deque
 from collections.abc import Sequence
+from typing import Any
 
 from . import abi, errors, patience
 from .library import LIBRARY
 from .process_sets import ProcessSet, ProcessSets, as_sets
+from .streams import LINGERING
 
 _MOST_CACHED = 8192
 # Every later call fails with these as well.
@@ -27,7 +29,8 @@ class Runtime:
 
     def __init__(self) -> None:
         self.sets = ProcessSets()
-        self.orphans: deque[tuple[int, object]] = deque()
+        # Number, what it keeps, and its handles.OnDevice or None.
+        self.orphans: deque[tuple[int, object, Any]] = deque()
         self.buckets: list[int] = []  # that were dropped in the middle of a step
         self._owner = os.getpid()
         self._at_exit = False
@@ -59,6 +62,7 @@ class Runtime:
 
     def shutdown(self) -> None:
         """See hvd.shutdown."""
+        LINGERING.wait()
         try:
             patience.call(LIBRARY.released.hvd_shutdown)
         finally:
@@ -78,6 +82,7 @@ class Runtime:
     def _leave_at_exit(self) -> None:
         # The others see this rank leave, and hvdrun reports why. A fork's child has no part.
         if os.getpid() == self._owner:
+            LINGERING.wait()
             LIBRARY.released.hvd_shutdown()
             self.orphans.clear()
 
@@ -88,14 +93,17 @@ class Runtime:
         done = ctypes.c_int32()
         for _ in range(len(self.orphans)):
             try:
-                number, kept = self.orphans.popleft()
+                number, kept, device = self.orphans.popleft()
             except IndexError:
                 return  # another thread is at it
             status = LIBRARY.held.hvd_poll(number, ctypes.byref(done))
             if not status and not done.value:
-                self.orphans.append((number, kept))
+                self.orphans.append((number, kept, device))
                 continue
-            status = status or LIBRARY.held.hvd_wait(number)
+            if device is None:
+                status = status or LIBRARY.held.hvd_wait(number)
+            else:
+                status = status or device.end_dropped(number, kept)
             if status and status not in _TOLD_BY_OTHERS:
                 warnings.warn(f"hvd: a call whose handle was dropped failed: "
                               f"{LIBRARY.error(status)}", RuntimeWarning, stacklevel=4)

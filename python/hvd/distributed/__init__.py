@@ -1,7 +1,7 @@
 """torch.distributed over hvd: `init_process_group("hvd")`.
 
 With hvd's package installed torch finds the backend by itself; from a checkout: `import
-hvd.distributed` first. CPU tensors; for GPUs beside it: `init_process_group("cpu:hvd,cuda:nccl")`.
+hvd.distributed` first. Tensors in host memory and on CUDA GPUs.
 """
 from hvd_torch_backend import register
 

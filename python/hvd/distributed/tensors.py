@@ -8,6 +8,8 @@ import torch
 from .._core import errors
 from ..torch import operators
 
+DEVICES = ("cpu", "cuda")
+
 
 class Landings:
     """What is to be copied to its place when a collective is done."""
@@ -19,12 +21,13 @@ class Landings:
         """`source` has target's elements, in any shape."""
         self._copies.append((target, source))
 
-    def land(self) -> None:
-        """Copies, and lets go of the tensors."""
+    def land(self) -> list[torch.Tensor]:
+        """Copies, and lets go of the tensors. Returns those that were written."""
         copies, self._copies = self._copies, []
         with torch.no_grad():
             for target, source in copies:
                 target.detach().copy_(source.view(target.shape))
+        return [target for target, _ in copies]
 
 
 def to_reduce(tensor: torch.Tensor, landings: Landings | None = None) -> torch.Tensor:
@@ -52,15 +55,15 @@ def _flat(tensor: torch.Tensor, landings: Landings | None) -> torch.Tensor:
 def _check(tensor: torch.Tensor) -> None:
     if tensor.layout is not torch.strided:
         raise errors.invalid(f'backend "hvd" takes dense tensors only; this one is {tensor.layout}')
-    if not tensor.is_cpu:
-        raise errors.invalid(f'backend "hvd" has CPU collectives only; this tensor is on '
-                             f'{tensor.device}. For GPUs: '
-                             'init_process_group("cpu:hvd,cuda:nccl")')
+    if tensor.device.type not in DEVICES:
+        raise errors.invalid('backend "hvd" takes tensors in host memory and on CUDA GPUs; this '
+                             f"one is on {tensor.device}")
 
 
 def room_for(parts: Sequence[torch.Tensor]) -> torch.Tensor:
-    """A new flat tensor for all elements of the parts, which have one type."""
-    return torch.empty(sum(part.numel() for part in parts), dtype=_one_type(parts))
+    """A new flat tensor for all elements of the parts, which have one type and one device."""
+    return torch.empty(sum(part.numel() for part in parts), dtype=_one_type(parts),
+                       device=parts[0].device)
 
 
 def joined(parts: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -93,6 +96,10 @@ def _one_type(parts: Sequence[torch.Tensor]) -> torch.dtype:
     if len(kinds) != 1:
         raise errors.invalid("the tensors of one collective must have one type; these have "
                              f"{sorted(map(str, kinds))}")
+    places = {part.device for part in parts}
+    if len(places) != 1:
+        raise errors.invalid("the tensors of one collective must lie on one device; these are on "
+                             f"{sorted(map(str, places))}")
     return kinds.pop()
 
 

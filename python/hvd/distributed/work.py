@@ -22,6 +22,7 @@ import torch.distributed as dist
 from .._core import abi
 from .._core.handles import Handle
 from .._core.library import LIBRARY
+from ..torch.cuda import DeviceCall, new_future, on_stream_of
 from .tensors import Landings
 
 _AT_ONCE = 64
@@ -40,6 +41,7 @@ class Work(dist.Work):
         self._value = value
         self._landings = landings
         self._handle: Handle | None = None
+        self._device: DeviceCall | None = None  # of tensors on a GPU
         self._future: torch.futures.Future[list[torch.Tensor]] | None = None
         self.queued = False  # whether the queue will tell
         self._told = False  # by the queue
@@ -51,11 +53,13 @@ class Work(dist.Work):
         """Submits the call. It may be done, and `complete` be called, before this returns."""
         with self._lock:
             self._handle = submit()
+            self._device = self._handle.device
         return self
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """Waits until the results are in their tensors. Raises the collective's error; DistBackend-
-        Error when it takes longer than the timeout, or the group's: it stays under way then."""
+        Error when it takes longer than the timeout, or the group's: it stays under way then.
+        On a GPU the current stream goes on behind the results, which are on their way then."""
         limit = timeout if timeout > timedelta(0) else self._timeout
         handle = self._handle  # another thread may take it away
         if handle is not None and not handle.wait_for(limit.total_seconds()):
@@ -63,6 +67,8 @@ class Work(dist.Work):
                 f"{self._what} is not done after {limit.total_seconds():g} s. A rank that has not "
                 "called it, or is slow, holds it up; hvdrun's warnings say which.")
         self._finish()
+        if self._device is not None:
+            self._device.wait_again()
         if self._error is not None:
             raise self._error
         return True
@@ -96,7 +102,7 @@ class Work(dist.Work):
         """Completed with the outputs, or the error, in a thread of hvd's."""
         with self._lock:
             if self._future is None:
-                self._future = torch.futures.Future()
+                self._future = new_future(self._device)
                 if not self.queued:  # rare: of a send or recv
                     threading.Thread(target=self._wait_and_tell, daemon=True).start()
             future = self._future
@@ -127,7 +133,8 @@ class Work(dist.Work):
         if self._error is not None:
             future.set_exception(self._error)
         else:
-            future.set_result(self._value)
+            with on_stream_of(self._device):  # where who waits for the future finds the results
+                future.set_result(self._value)
 
     def _finish(self) -> None:
         """Takes what is done; never waits for other ranks."""
@@ -139,7 +146,10 @@ class Work(dist.Work):
                 return
             try:
                 handle.wait()
-                self._landings.land()
+                with on_stream_of(self._device):
+                    landed = self._landings.land()
+                if self._device is not None:
+                    self._device.keep(landed)
             except Exception as error:  # whoever waits gets it
                 self._error = error
             self._handle = None
@@ -204,6 +214,7 @@ class Completions:
                 if self._free == 0:
                     self._add_thread()
             work.complete()
+            del work  # and its tensors, until there is another
             with self._lock:
                 if self._free >= _FREE_THREADS:
                     return

@@ -135,7 +135,7 @@ def alltoall(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int] | None, 
     elif splits.dtype != torch.int32 and not splits.is_floating_point():
         splits = splits.to(torch.int64)
     output, received = _ops.alltoall(tensor, splits, number, name)
-    return output, received
+    return output, received.to(splits.device)
 
 
 def _share(tensor: torch.Tensor, process_set: ProcessSet) -> Any:

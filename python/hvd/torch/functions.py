@@ -57,18 +57,19 @@ class _Outline(pickle.Pickler):
                 obj.dtype not in _CODES):
             return None
         self.tensors.append(obj)
-        return tuple(obj.shape), obj.dtype
+        return tuple(obj.shape), obj.dtype, obj.device.type
 
 
 class _FromOutline(pickle.Unpickler):
-    """Makes the object with new tensors, which are yet to be filled."""
+    """Makes the object with new tensors, which are yet to be filled: in host memory or on this
+    rank's current GPU, as they are where they come from."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)
         self.tensors: list[torch.Tensor] = []
 
     def persistent_load(self, pid: Any) -> torch.Tensor:
-        self.tensors.append(torch.empty(pid[0], dtype=pid[1]))
+        self.tensors.append(torch.empty(pid[0], dtype=pid[1], device=pid[2]))
         return self.tensors[-1]
 
 
@@ -125,4 +126,13 @@ def _take_state(optimizer: torch.optim.Optimizer, groups: list[dict[str, Any]],
     for number, p in enumerate(_parameters(optimizer)):
         optimizer.state.pop(p, None)
         if number in state:
-            optimizer.state[p] = state[number]
+            optimizer.state[p] = _beside(p, state[number])
+
+
+def _beside(p: torch.Tensor, values: Any) -> Any:
+    """A parameter's state, whose tensors on a GPU are to lie on the parameter's."""
+    if isinstance(values, torch.Tensor) and values.device.type == p.device.type:
+        return values.to(p.device)
+    if isinstance(values, dict):
+        return {key: _beside(p, value) for key, value in values.items()}
+    return values

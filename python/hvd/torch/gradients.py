@@ -3,8 +3,8 @@ at once.
 
 In the first step they travel one by one. Those that were dense then lie in buckets from there on:
 memory that all ranks of a host see. A gradient is copied into its place as soon as it is there, and
-`p.grad` becomes that place. What cannot (sparse ones, groups, a compression of the user's,
-parameters that came later) goes on one by one.
+`p.grad` becomes that place. What cannot (those on a GPU, sparse ones, groups, a compression of the
+user's, parameters that came later) goes on one by one.
 
 The first step is what makes the ranks agree on what lies in buckets without asking one another:
 when it succeeds, all of them have reduced the same names in the same way.
@@ -225,6 +225,7 @@ class Gradients:
     def _fill_buckets(self, params: Sequence[torch.Tensor]) -> None:
         if self._groups or self._reduction.wire is None:
             return
-        fit = [p for p in params if p not in self._single.sparse and p.dtype in _CODES]
+        fit = [p for p in params
+               if p.is_cpu and p not in self._single.sparse and p.dtype in _CODES]
         if fit:
             self._buckets = Buckets(fit, self._reduction)

@@ -2,7 +2,10 @@
 
 `*_async` return a Handle for poll() and synchronize(); `*_` work in place; the others return new
 tensors and are differentiable. Until synchronize() returns, tensors given to `*_async` belong to
-hvd. Tensors: dense, contiguous, in host memory. Any thread may call.
+hvd. Tensors: dense and contiguous, in host memory or on a GPU. Any thread may call.
+
+On a GPU a call belongs to the stream that is current where it is made, and synchronize() has the
+stream that is current there go on behind the result: as with a kernel, the program need not wait.
 
 Raises, as Horovod: ValueError for what makes no sense by itself, a name that is pending, or no
 init(); HorovodInternalError when ranks disagree or one is gone (the text says which).
@@ -196,11 +199,13 @@ def alltoall_async(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int] | 
                    process_set: ProcessSet = global_process_set) -> Handle:
     """Sends splits[r] rows of the first dimension to member r of the set; without splits the rows
     are divided evenly. The handle's result: what came, in rank order; given splits, a pair of that
-    and an int32 tensor of how many rows came from each."""
+    and an int32 tensor of how many rows came from each, where the splits lie."""
+    device = splits.device if isinstance(splits, torch.Tensor) else None
+
     def finish(output: torch.Tensor, received: list[int]) -> Any:
         if splits is None:
             return output
-        return output, torch.tensor(received, dtype=torch.int32)
+        return output, torch.tensor(received, dtype=torch.int32, device=device)
 
     return _collectives.alltoall(tensor, _as_counts(splits), _options(
         "alltoall", name, process_set), process_set, finish)
@@ -275,9 +280,6 @@ def synchronize(handle: Handle | SparseHandle) -> Any:
 def join(device: int = -1) -> int:
     """This rank has no more batches: until every rank has joined, it takes part in the others'
     allreduces, allgathers and barriers with nothing of its own. Returns the rank that joined last.
-    `device` is where Horovod makes zeros; hvd makes them in host memory."""
-    if device != -1:
-        warnings.warn(f"hvd.join(device={device}): hvd has CPU collectives only, and joins on the "
-                      "CPU", stacklevel=2)
+    `device` is where Horovod makes zeros; hvd needs none, wherever the others' tensors lie."""
     return _ops.join()
 

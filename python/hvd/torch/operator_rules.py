@@ -71,7 +71,7 @@ def _exchanged(tensor: torch.Tensor, splits: torch.Tensor | None = None, process
                name: str = "", rows: Any = None) -> list[torch.Tensor]:
     members = _unknown_rows() if splits is None else splits.shape[0]
     output = _new(tensor, _unknown_rows() if rows is None else rows)
-    return [output, tensor.new_empty((members,), dtype=torch.int32)]
+    return [output, tensor.new_empty((members,), dtype=torch.int32, device="cpu")]
 
 
 def _scattered(tensor: torch.Tensor, op: int = 0, prescale_factor: float = 1.0,

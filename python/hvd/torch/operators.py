@@ -3,8 +3,9 @@
 Written over the C ABI by ctypes; a compiled module that offers the same names can take its place.
 All take and return plain tensors, know nothing of autograd, and return Handles.
 
-Tensors must be dense, contiguous and in host memory; ValueError otherwise. A tensor's address is
-asked for, never its NumPy array: so bfloat16 works, and NumPy need not be there.
+Tensors must be dense and contiguous, in host memory or on a GPU (see `cuda`); ValueError
+otherwise. A tensor's address is asked for, never its NumPy array: so bfloat16 works, and NumPy need
+not be there.
 """
 from __future__ import annotations
 
@@ -14,10 +15,11 @@ from typing import Any
 
 import torch
 
-from .._core import abi, errors, memory
+from .._core import abi, device_arrays, errors, memory
 from .._core.collectives import Collectives
 from .._core.handles import Handle
 from .._core.runtime import RUNTIME
+from . import cuda
 
 __all__ = ["Handle", "collectives", "options", "tensor_over"]
 
@@ -35,12 +37,13 @@ _STRIDED = torch.strided
 
 
 class Place:
-    """Where a tensor lies: `struct`, and a `reference` to it for calls."""
+    """Where a tensor lies: `struct`, a `reference` to it for calls, and the `device` of a call."""
 
-    __slots__ = ("struct", "reference")
+    __slots__ = ("struct", "reference", "device")
 
-    def __init__(self, struct: abi.TensorStruct) -> None:
+    def __init__(self, struct: abi.TensorStruct, device: cuda.DeviceCall | None = None) -> None:
         self.struct = struct
+        self.device = device
         self.reference = ctypes.byref(struct)
 
 
@@ -68,18 +71,31 @@ class Tensors:
     same tensors in each step."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[int, torch.Size, torch.dtype], Place] = {}
+        # Of those on a GPU with its number and the stream's.
+        self._places: dict[tuple[Any, ...], Place] = {}
 
     def describe(self, tensor: torch.Tensor, writable: bool = False) -> Place:
+        if not tensor.is_cpu:
+            return self._describe_on_gpu(tensor)
         if tensor.layout is _STRIDED and tensor.is_contiguous():
             key = (tensor.data_ptr(), tensor.shape, tensor.dtype)
             found = self._places.get(key)
             if found is not None and not (tensor.is_neg() or tensor.is_conj()):
                 return found
         self._check(tensor)
+        return self._remember(key, Place(
+            abi.tensor_struct(key[0], tuple(key[1]), dtype_code(tensor))))
+
+    def _describe_on_gpu(self, tensor: torch.Tensor) -> Place:
+        self._check(tensor)
+        call = cuda.DeviceCall(tensor.device)
+        key = (tensor.data_ptr(), tensor.shape, tensor.dtype, *call.place())
+        return self._places.get(key) or self._remember(key, Place(
+            abi.tensor_struct(key[0], tuple(tensor.shape), dtype_code(tensor), call.place()), call))
+
+    def _remember(self, key: tuple[Any, ...], place: Place) -> Place:
         if len(self._places) >= _MOST_CACHED:
             self._places.clear()
-        place = Place(abi.tensor_struct(key[0], tuple(key[1]), dtype_code(tensor)))
         return self._places.setdefault(key, place)
 
     def _check(self, tensor: torch.Tensor) -> None:
@@ -88,20 +104,25 @@ class Tensors:
                                  "sparse_allreduce_async.")
         if not tensor.is_contiguous():
             raise errors.invalid("Tensor is required to be contiguous.")
-        if not tensor.is_cpu:
-            raise errors.invalid(f"Tensor is on {tensor.device}; hvd has CPU collectives only.")
+        if tensor.device.type not in ("cpu", "cuda"):
+            raise errors.invalid(f"Tensor is on {tensor.device}; hvd takes tensors in host memory "
+                                 "and on CUDA GPUs.")
         if tensor.is_neg() or tensor.is_conj():
             raise errors.invalid("Tensor is conjugated or negated lazily: its memory holds other "
                                  "numbers. tensor.resolve_conj().resolve_neg() copies it.")
 
     def empty_like(self, tensor: torch.Tensor, source: Place,
                    rows: int | None = None) -> torch.Tensor:
-        if rows is None:
-            return torch.empty(tensor.shape, dtype=tensor.dtype)
-        return torch.empty((rows, *tensor.shape[1:]), dtype=tensor.dtype)
+        shape = tensor.shape if rows is None else (rows, *tensor.shape[1:])
+        if source.device is None:
+            return torch.empty(shape, dtype=tensor.dtype)
+        return torch.empty(shape, dtype=tensor.dtype, device=tensor.device)
 
     def adopt(self, struct: abi.TensorStruct, tensor: torch.Tensor,
               source: Place) -> torch.Tensor:
+        if source.device is not None:
+            array = device_arrays.adopt(struct)
+            return cuda.tensor_over(array, tensor, array.shape)
         shape, _, buffer = memory.take_result(struct)
         return tensor_over(buffer, shape, tensor.dtype)
 

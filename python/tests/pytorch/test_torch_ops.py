@@ -283,13 +283,12 @@ def test_process_sets(rank, size, even_set, several):
 
 
 def test_join(rank, size):
-    with pytest.warns(UserWarning, match="CPU"):
-        if rank == 0:
-            assert 0 <= hvd.join(device=0) < size
-        else:
-            result = hvd.allreduce(torch.ones(3), name="without rank 0", op=hvd.Sum)
-            assert result.tolist() == [size - 1] * 3
-            hvd.join(device=1)
+    if rank == 0:
+        assert 0 <= hvd.join(device=0) < size
+    else:
+        result = hvd.allreduce(torch.ones(3), name="without rank 0", op=hvd.Sum)
+        assert result.tolist() == [size - 1] * 3
+        hvd.join(device=1)
 
 
 def test_views_of_one_memory(size):

@@ -25,7 +25,7 @@ bool LaunchedRuns::TellPassed() {
     }
     more = !runs_.empty();
   }
-  Tell(std::move(told));
+  Tell(told);
   return more;
 }
 
@@ -37,10 +37,10 @@ void LaunchedRuns::TellFailed(const absl::Status& status) {
     told.push_back({std::move(runs_.front().ended), status});
     runs_.pop_front();
   }
-  Tell(std::move(told));
+  Tell(told);
 }
 
-void LaunchedRuns::Tell(std::vector<Told> told) {
+void LaunchedRuns::Tell(const std::vector<Told>& told) {
   for (const Told& one : told) one.ended(one.status);
 }
 

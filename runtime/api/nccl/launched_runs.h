@@ -39,7 +39,7 @@ class LaunchedRuns {
     DeviceEnd ended;
     absl::Status status;
   };
-  static void Tell(std::vector<Told> told);
+  static void Tell(const std::vector<Told>& told);
 
   void (*const poke_)(void* arg);
   void* const arg_;

@@ -18,6 +18,7 @@ struct ToldId {
 
 std::vector<int> RanksInJob(const EpochWorld& world) {
   std::vector<int> ranks;
+  ranks.reserve(static_cast<size_t>(world.topology().size()));
   for (int rank = 0; rank < world.topology().size(); ++rank)
     ranks.push_back(world.GlobalRank(rank));
   return ranks;

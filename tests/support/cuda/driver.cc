@@ -77,7 +77,6 @@ int hvd_stand_in_enqueue(void* stream, const hvd_stand_in_range* ranges, size_t 
       [work, data](const std::vector<char*>& places) { work(places.data(), data); });
 }
 bool hvd_stand_in_fails(const char* call) { return StandIn::Get().Fails(call); }
-const char* hvd_stand_in_meet() { return StandIn::Get().settings().meet.c_str(); }
 bool hvd_stand_in_aborts_together() { return StandIn::Get().settings().aborts_together; }
 void hvd_stand_in_find(const char* finding) { StandIn::Get().Find(finding); }
 uint64_t hvd_stand_in_calls(const char* call) { return StandIn::Get().calls(call); }
@@ -140,6 +139,11 @@ CudaResult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   *least = 0;
   *greatest = -5;
   return Begin("cuCtxGetStreamPriorityRange");
+}
+
+CudaResult cuCtxSynchronize() {
+  const CudaResult begun = Begin("cuCtxSynchronize");
+  return begun == kCudaSuccess ? StandIn::Get().AwaitAll() : begun;
 }
 
 CudaResult cuMemAlloc_v2(CudaAddress* address, size_t bytes) {

@@ -46,6 +46,7 @@ class Device {
     REQUIRE(calls().allocate(&address, bytes) == kCudaSuccess);
     return address;
   }
+  CudaResult AwaitAll() const { return Symbol<CudaResult()>("cuCtxSynchronize")(); }
   uint64_t found() const { return Count() - before_; }
   std::string Finding(uint64_t index) const {
     char text[300];
@@ -139,6 +140,21 @@ TEST_CASE("memory that goes too early, twice, or is of the wrong kind is found")
   }
   CHECK(device.found() == 1);
   cuda.destroy_stream(stream);
+}
+
+TEST_CASE("who has waited for the device may free what any stream has touched") {
+  const Device device;
+  const CudaFunctions& cuda = device.calls();
+  const CudaStream lasting = device.Stream(), ended = device.Stream();
+  const CudaAddress one = device.Memory(kBytes), other = device.Memory(kBytes);
+  REQUIRE(cuda.set_bytes(one, 1, kBytes, lasting) == kCudaSuccess);
+  REQUIRE(cuda.set_bytes(other, 1, kBytes, ended) == kCudaSuccess);
+  cuda.destroy_stream(ended);
+  REQUIRE(device.AwaitAll() == kCudaSuccess);
+  cuda.free(one);
+  cuda.free(other);
+  CHECK(device.found() == 0);
+  cuda.destroy_stream(lasting);
 }
 
 TEST_CASE("an event that was never recorded, and a call without a context, are found") {

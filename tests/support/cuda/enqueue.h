@@ -19,8 +19,6 @@ int hvd_stand_in_enqueue(void* stream, const hvd_stand_in_range* ranges, size_t 
 // Counts a call; true: HVD_STAND_IN wants it to fail.
 bool hvd_stand_in_fails(const char* call);
 void hvd_stand_in_find(const char* finding);
-// Where NCCL's ranks meet; empty: in the system's shared memory.
-const char* hvd_stand_in_meet();
 bool hvd_stand_in_aborts_together();
 
 uint64_t hvd_stand_in_calls(const char* call);

@@ -43,8 +43,6 @@ StandInSettings ReadStandInSettings(const char* text) {
       settings.hanging = value;
     } else if (name == "own_gpu") {
       settings.own_gpu = value == "1";
-    } else if (name == "meet") {
-      settings.meet = value;
     } else if (name == "abort" && value == "together") {
       settings.aborts_together = true;
     } else if (name == "report") {
@@ -203,6 +201,7 @@ CudaResult StandIn::DestroyStream(uint64_t stream) {
   Stream* found = StreamOf(stream);
   if (found == nullptr || stream == 0) return kInvalidHandle;
   worker = std::move(found->worker);
+  ended_.push_back(order_.Record(found->timeline));
   streams_.erase(stream);
   return kCudaSuccess;
 }
@@ -287,6 +286,24 @@ CudaResult StandIn::AwaitHere(uint64_t event) {
   }
   if (done != nullptr) done->Wait();
   return QueryEvent(event);
+}
+
+CudaResult StandIn::AwaitAll() {
+  std::vector<std::shared_ptr<Completion>> done;
+  std::vector<OrderClock> clocks;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    clocks.swap(ended_);
+    for (auto& [number, stream] : streams_) {
+      clocks.push_back(order_.Record(stream.timeline));
+      done.push_back(std::make_shared<Completion>());
+      stream.worker->Push([one = done.back()] { one->Set(); });
+    }
+  }
+  for (const auto& one : done) one->Wait();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const OrderClock& clock : clocks) order_.HostSaw(clock);
+  return kCudaSuccess;
 }
 
 // ---- work ----

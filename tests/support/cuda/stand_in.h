@@ -8,7 +8,6 @@
 //   fail=CALL:N      the Nth call of that name fails
 //   hang=CALL        calls of that name never come back
 //   own_gpu=1        GPUs are each process's own: their UUIDs say so
-//   meet=FOLDER      where NCCL's ranks meet, if hosts share no memory of the system's
 //   abort=together   a communicator's abort ends when all of the process are being aborted
 //   report=PATH      findings are written to PATH.<pid>
 #pragma once
@@ -36,7 +35,6 @@ struct StandInSettings {
   uint64_t fails_at = 0;
   std::string hanging;  // the call that hangs; empty: none
   bool own_gpu = false;
-  std::string meet;  // empty: the system's shared memory
   bool aborts_together = false;
   std::string report;  // empty: findings go to stderr
 };
@@ -82,6 +80,8 @@ class StandIn {
   CudaResult Await(uint64_t stream, uint64_t event);
   CudaResult QueryEvent(uint64_t event);
   CudaResult AwaitHere(uint64_t event);
+  // The host waits for all that is on any stream, also on those that were destroyed.
+  CudaResult AwaitAll();
 
   // One end of what a stream does: memory that it reads or writes, by the device's addresses or
   // the host's.
@@ -122,6 +122,7 @@ class StandIn {
   AccessLog log_{&order_};
   std::map<uint64_t, Stream> streams_;  // 0: the null stream
   std::map<uint64_t, Event> events_;
+  std::vector<OrderClock> ended_;  // of streams that were destroyed, and nobody has waited for
   uint64_t last_ = 0;
 };
 
