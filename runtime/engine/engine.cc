@@ -272,6 +272,12 @@ void Engine::Drain() {
   PendingRequests::Drain earlier;
   pending_.BeginDrain(&earlier);
   notes_.SetCallers(role_.AddWaiter());
+  if (role_.taken() && unfinished_.count() > 0) {
+    // So that an executor of ours which sleeps gives the role up, and the device is hurried.
+    lock.Unlock();
+    world_->waiter().Ring();
+    lock.Relock();
+  }
   ExecuteOrWait([&] { return earlier.over(); }, &lock);
   pending_.EndDrain(&earlier);
   HandOver(&lock);

@@ -66,6 +66,13 @@ def test_streams_are_kept_in_order_however_late_the_device_is():
         here.must_be_clean()
 
 
+def test_a_barrier_between_hosts_waits_for_what_nccl_has_at_hand():
+    with world.hosts(2) as here:
+        outcome = run_nccl(here, "-np", 3, "-H", "host0:2,host1:1", (PROGRAMS / "gpu_calls", "large"), stand_in="delay_us=300", seconds=30)
+        assert outcome.must(0).out.count("done") == 3, outcome
+        here.must_be_clean()
+
+
 def test_a_rank_that_has_joined_takes_part_in_the_others_groups():
     with world.hosts() as here:
         for runs in (run, run_nccl):

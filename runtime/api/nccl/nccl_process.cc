@@ -13,6 +13,9 @@ namespace {
 
 // How often it looks where nobody has told it anything: errors and the epoch's end come so.
 constexpr std::chrono::milliseconds kLook{50};
+// So often in vain, and then it sleeps until it is woken: whoever launches need not wake it each
+// time.
+constexpr int kQuiet = 20;
 
 }  // namespace
 
@@ -72,17 +75,24 @@ void NcclProcess::Poke() {
   changed_.NotifyOne();
 }
 
+bool NcclProcess::LookAll() {
+  bool more = false;
+  const MutexLock looking(&looking_mutex_);
+  for (NcclWatched* watched : watched_) more = watched->Look() || more;
+  return more;
+}
+
 void NcclProcess::Body() {
-  for (;;) {
-    bool more = false;
-    {
-      const MutexLock looking(&looking_mutex_);
-      for (NcclWatched* watched : watched_) more = watched->Look() || more;
+  for (int quiet = 0;;) {
+    quiet = LookAll() ? 0 : quiet + 1;
+    if (quiet > kQuiet) {
+      idle_.store(true);
+      if (LookAll()) quiet = 0;
     }
-    const MutexLock lock(&mutex_);
     const auto look_at = std::chrono::steady_clock::now() + kLook;
+    const MutexLock lock(&mutex_);
     while (!poked_ && !ending_) {
-      if (!more) {
+      if (quiet > kQuiet) {
         changed_.Wait(&mutex_);
       } else if (!changed_.WaitUntil(&mutex_, look_at)) {
         break;
@@ -90,6 +100,7 @@ void NcclProcess::Body() {
     }
     if (ending_) return;
     poked_ = false;
+    idle_.store(false);
   }
 }
 

@@ -54,11 +54,16 @@ class NcclProcess {
   void Forget(NcclWatched* watched);
   // There is something to be looked for, soon. Also from a thread of the driver's.
   void Poke();
+  // There is something to be looked for at intervals. Cheap while that is done already.
+  void WakeIfIdle() {
+    if (idle_.load()) Poke();
+  }
   // After the last engine has gone.
   void EndEpoch();
 
  private:
   void Body();
+  bool LookAll();
 
   mutable Mutex library_mutex_;
   NcclSettings settings_ ABSL_GUARDED_BY(library_mutex_);
@@ -66,6 +71,8 @@ class NcclProcess {
   Mutex launch_mutex_;
   std::atomic<int> unordered_sets_{0};
 
+  // The thread sleeps until it is poked. Written before it looks for the last time.
+  std::atomic<bool> idle_{false};
   Mutex mutex_;
   Condition changed_;
   Mutex looking_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);  // held while the watched are looked after

@@ -172,6 +172,7 @@ absl::Status NcclWay::LaunchInTurn(const DeviceRun& run, DeviceEnd ended) {
     if (request != nullptr) request->result.device_end = end;
   }
   runs_.Add(std::move(end), std::move(ended));
+  parts_.decision.process->WakeIfIdle();
   const Request* const first = FirstOf(run);
   const bool traced = first != nullptr && first->course.submitted_ns != 0;
   if (traced) runs_.Hurry();  // the timeline says when it ended
