@@ -14,9 +14,6 @@ std::string WhyNotNccl(GpuOperations asked, absl::Span<const SetVote> votes,
                        absl::Span<const int> ranks) {
   for (size_t i = 0; i < votes.size(); ++i) {
     const SetVote& vote = votes[i];
-    if (vote.has_joined != 0) {
-      return absl::StrCat("rank ", ranks[i], " has joined before it has shown a GPU");
-    }
     if (vote.nccl_version == 0) return absl::StrCat("rank ", ranks[i], ": ", vote.why_not.data());
     if (vote.nccl_version / 100 != votes[0].nccl_version / 100) {
       return absl::StrCat("rank ", ranks[0], " has NCCL ", NcclVersionText(votes[0].nccl_version),
@@ -51,6 +48,12 @@ SetWay DecideWay(GpuOperations asked, absl::Span<const SetVote> votes,
                  absl::Span<const int> ranks) {
   if (asked == GpuOperations::kHost)
     return {SetWay::Kind::kHost, "HVD_GPU_OPERATIONS is host", false};
+  // It lacks nothing that was asked for: it brings nothing.
+  for (size_t i = 0; i < votes.size(); ++i) {
+    if (votes[i].has_joined == 0) continue;
+    return {SetWay::Kind::kHost,
+            absl::StrCat("rank ", ranks[i], " has joined before it has shown a GPU"), false};
+  }
   std::string why = WhyNotNccl(asked, votes, ranks);
   const bool ordered = std::any_of(votes.begin(), votes.end(),
                                    [](const SetVote& vote) { return vote.in_several != 0; });

@@ -47,10 +47,6 @@ TEST_CASE("why a set does not go by NCCL names the rank") {
     votes[1].nccl_version = 21903;
     why = "rank 3 has NCCL 2.28.9, rank 7 has NCCL 2.19.3";
   }
-  SECTION("nothing to bring") {
-    votes[0].has_joined = 1;
-    why = "rank 3 has joined before it has shown a GPU";
-  }
   SECTION("one GPU") {
     votes[1].gpu = votes[0].gpu;
     why = "ranks 3 and 7 share a GPU";
@@ -65,6 +61,14 @@ TEST_CASE("why a set does not go by NCCL names the rank") {
   CHECK(Decide(votes).why == why);
   CHECK(Decide(votes, GpuOperations::kNccl).kind == Kind::kRefused);
   CHECK(Decide(votes, GpuOperations::kNccl).why == why);
+}
+
+TEST_CASE("with a rank that brings nothing a set goes by way of the host, whatever was asked") {
+  const auto asked = GENERATE(GpuOperations::kAuto, GpuOperations::kNccl);
+  auto votes = Votes();
+  votes[0].has_joined = 1;
+  CHECK(Decide(votes, asked).kind == Kind::kHost);
+  CHECK(Decide(votes, asked).why == "rank 3 has joined before it has shown a GPU");
 }
 
 TEST_CASE("the same GPU of two hosts is two, and NCCL may be told to share one") {
