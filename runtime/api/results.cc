@@ -61,6 +61,11 @@ absl::Status WaitFor(const Pending& pending) {
   for (const auto& request : pending.requests) {
     if (status.ok()) status = OrderCaller(*request);
   }
+  // What was aborted on the GPU has ended there, too.
+  if (status.ok() && pending.requests[0]->buffers.device.waits_on_host) {
+    const std::shared_ptr<Engine> engine = pending.engine.lock();
+    if (engine != nullptr) status = engine->world().waiter().Check();
+  }
   return status;
 }
 

@@ -220,7 +220,11 @@ void Loop(bool dies) {
       PrintTime("dies");
       std::raise(SIGKILL);
     }
-    if (hvd_wait(Submit(x, Sum("loop"))) != HVD_OK) {
+    hvd_options_t options = Sum("loop");
+    if (i % 2 == 1) options.flags = HVD_WAIT_ON_HOST;
+    const bool ok = hvd_wait(Submit(x, options)) == HVD_OK;
+    if (ok && i % 2 == 1) x.MustBe(static_cast<float>(hvd::size()), "what the host has waited for");
+    if (!ok) {
       PrintTime("told");
       std::fprintf(stderr, "loop: %s\n", hvd_last_error());
       std::_Exit(1);  // hvd still has the GPU
