@@ -73,6 +73,13 @@ def test_a_barrier_between_hosts_waits_for_what_nccl_has_at_hand():
         here.must_be_clean()
 
 
+def test_what_a_gpu_has_finished_is_not_said_to_be_stalled():
+    with world.hosts() as here:
+        outcome = run_nccl(here, "-x", "HVD_STALL_CHECK_TIME_SECONDS=1", "-np", 2, (PROGRAMS / "gpu_calls", "idle"))
+        assert outcome.must(0).out.count("done") == 2 and "stalled" not in outcome.err, outcome
+        here.must_be_clean()
+
+
 def test_a_rank_that_has_joined_takes_part_in_the_others_groups():
     with world.hosts() as here:
         for runs in (run, run_nccl):

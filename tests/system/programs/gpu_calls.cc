@@ -1,8 +1,8 @@
 // gpu_calls MODE: what calls on tensors of a GPU promise besides their results (differential has
 // those). Modes: "orders", "errors", "pairs", "large", "fails" (a GPU that fails on order),
-// "refused" (what was ordered cannot be had), "joined" (rank 0 has), "loop" (until it is ended from
-// outside; prints "looping"), "dies" (the same, and the last rank kills itself), "found" (which
-// driver, GPUs and NCCL there are, without joining a job).
+// "refused" (what was ordered cannot be had), "joined" (rank 0 has), "idle" (for some seconds),
+// "loop" (until it is ended from outside; prints "looping"), "dies" (the same, and the last rank
+// kills itself), "found" (which driver, GPUs and NCCL there are, without joining a job).
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/gpu/nccl_library.h"
@@ -187,7 +188,27 @@ void CheckJoined() {
       tensors[static_cast<size_t>(i)].MustBe(wanted, "tensor " + std::to_string(i));
     }
   }
+  hvd_options_t average = Sum("average");
+  average.op = HVD_AVERAGE;
+  average.flags = HVD_AVERAGE_OVER_CONTRIBUTORS;
+  first.Set(6);
+  Must(hvd_allreduce(&first.value, &first.value, &average), "average");
+  first.MustBe(6, "the average of those who are there");
   Must(hvd_join(nullptr), "join");
+}
+
+// What the GPU has finished is known, though nobody asks: else hvdrun would say that it is stalled.
+void CheckIdle() {
+  Tensor x(10);
+  x.Set(1);
+  Must(hvd_wait(Submit(x, Sum("first"))), "first");
+  for (const int seconds : {2, 3}) {  // hvd's thread goes to sleep; and it is woken
+    std::this_thread::sleep_for(std::chrono::seconds(seconds));
+    x.Set(1);
+    Must(hvd_wait(Submit(x, Sum("then"))), "then");
+  }
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  x.MustBe(static_cast<float>(hvd::size()), "idle");
 }
 
 // All ranks refuse it alike, and go on.
@@ -274,6 +295,7 @@ int main(int argc, char** argv) try {
       {"pairs", CheckPairs},
       {"large", CheckLarge},
       {"fails", CheckFails},
+      {"idle", CheckIdle},
       {"refused", CheckRefused},
       {"joined", CheckJoined},
       {"loop", [] { Loop(false); }},
