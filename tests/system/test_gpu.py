@@ -70,6 +70,8 @@ def test_a_barrier_between_hosts_waits_for_what_nccl_has_at_hand():
     with world.hosts(2) as here:
         outcome = run_nccl(here, "-np", 3, "-H", "host0:2,host1:1", (PROGRAMS / "gpu_calls", "large"), stand_in="delay_us=300", seconds=30)
         assert outcome.must(0).out.count("done") == 3, outcome
+        outcome = run_nccl(here, "-np", 2, (PROGRAMS / "gpu_calls", "released"), stand_in="delay_us=150000", seconds=30)
+        assert outcome.must(0).out.count("done") == 2, outcome
         here.must_be_clean()
 
 
@@ -148,6 +150,14 @@ def test_a_death_aborts_all_communicators_together():
             outcome = end_by_a_death(here, NCCL + "abort=together", program)
             assert len(re.findall(r"loop: rank \d on localhost was killed by signal 9", outcome.err)) == 2, outcome
             assert "does not let go" not in outcome.err, outcome
+        here.must_be_clean()
+
+
+def test_a_wait_on_the_host_hears_of_a_death():
+    with world.hosts(1, slots=3) as here:
+        for runs in (run, run_nccl):
+            outcome = runs(here, "-np", 3, (PROGRAMS / "gpu_calls", "dies")).must(137)
+            assert len(re.findall(r"loop: rank 2 on localhost was killed by signal 9", outcome.err)) == 2, outcome
         here.must_be_clean()
 
 

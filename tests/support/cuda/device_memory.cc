@@ -37,9 +37,10 @@ uint64_t DeviceMemory::Allocate(size_t bytes, int device) {
   return address;
 }
 
-bool DeviceMemory::Free(uint64_t address) {
+bool DeviceMemory::Free(uint64_t address, bool in_use) {
   const auto found = device_.find(address);
   if (found == device_.end()) return false;
+  if (in_use) in_use_.push_back(std::move(found->second.storage));
   device_.erase(found);  // the addresses stay reserved: PROT_NONE, and never given again
   return true;
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
 namespace hvd {
 
@@ -21,8 +22,9 @@ class DeviceMemory {
 
   // 0: there is none left. Its bytes are no zeros.
   uint64_t Allocate(size_t bytes, int device);
-  // False: nothing of the device's begins there. What was given back is never given again.
-  bool Free(uint64_t address);
+  // False: nothing of the device's begins there. What was given back is never given again. What
+  // is `in_use` still keeps its bytes, so that a program that frees it too early goes on.
+  bool Free(uint64_t address, bool in_use = false);
   // Pinned memory of the host's; `owned` is freed by Unpin.
   void Pin(void* address, size_t bytes, std::unique_ptr<char[]> owned = nullptr);
   bool Unpin(void* address, bool owned);
@@ -52,6 +54,7 @@ class DeviceMemory {
 
   std::map<uint64_t, Allocation> device_;  // by first address
   std::map<uint64_t, Pinned> pinned_;
+  std::vector<std::unique_ptr<char[]>> in_use_;  // of no allocation any more
 };
 
 }  // namespace hvd

@@ -133,7 +133,7 @@ CudaResult StandIn::Free(uint64_t address) {
   }
   const auto still = log_.Free(address, bytes);
   if (still) FindLocked("device memory is freed while " + Name(*still) + " may still touch it");
-  memory_.Free(address);
+  memory_.Free(address, still.has_value());
   return kCudaSuccess;
 }
 

@@ -1,8 +1,8 @@
 // gpu_calls MODE: what calls on tensors of a GPU promise besides their results (differential has
-// those). Modes: "orders", "errors", "pairs", "large", "fails" (a GPU that fails on order),
-// "refused" (what was ordered cannot be had), "joined" (rank 0 has), "idle" (for some seconds),
-// "loop" (until it is ended from outside; prints "looping"), "dies" (the same, and the last rank
-// kills itself), "found" (which driver, GPUs and NCCL there are, without joining a job).
+// those). Modes: "orders", "errors", "pairs", "large", "released", "fails" (a GPU that fails on
+// order), "refused" (what was ordered cannot be had), "joined" (rank 0 has), "idle" (for some
+// seconds), "loop" (until it is ended from outside; prints "looping"), "dies" (the same, and the
+// last rank kills itself), "found" (which driver, GPUs and NCCL there are, without joining a job).
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -68,6 +68,16 @@ void CheckTold() {
   Must(hvd_queue_destroy(queue), "destroy");
 }
 
+// Nobody waits for it but a barrier.
+void CheckReleased() {
+  Tensor x(4096);
+  Must(hvd_allreduce(&x.value, &x.value, nullptr), "all have a GPU");
+  x.Set(1);
+  Must(hvd_release(Submit(x, Sum("released"))), "release");
+  Must(hvd_barrier(nullptr), "a barrier waits for it");
+  x.MustBe(static_cast<float>(hvd::size()), "released", Side::Get().stream(2));
+}
+
 // Far more than travels at once, and given up without a wait.
 void CheckLarge() {
   Tensor x((size_t{9} << 20) + 5, 1);
@@ -83,11 +93,7 @@ void CheckLarge() {
   if (hvd::rank() != options.root) x.Set(0);
   Must(hvd_broadcast(&x.value, &x.value, &options), "broadcast");
   x.MustBe(5, "large broadcast");
-  Tensor y(4096);
-  y.Set(1);
-  Must(hvd_release(Submit(y, Sum("released"))), "release");
-  Must(hvd_barrier(nullptr), "a barrier waits for it");
-  y.MustBe(static_cast<float>(hvd::size()), "released", Side::Get().stream(2));
+  CheckReleased();
 }
 
 // Round the ring, and out of order by tag.
@@ -229,21 +235,22 @@ void PrintTime(const char* what) {
   std::fflush(stdout);
 }
 
-// A death must end it before hvdrun's stop does. With `dies` that of the last rank, which the
-// others wait for.
+// A death must end it before hvdrun's stop does. With `dies` that of the last rank, when all have
+// agreed on a call: the others' GPUs wait for its.
 void Loop(bool dies) {
-  constexpr int kUntilDeath = 50;
+  constexpr int kUntilDeath = 51;  // when all wait on the host
   std::signal(SIGTERM, SIG_IGN);
   Tensor x(100000);
   for (int i = 0;; ++i) {
     x.Set(1);
+    hvd_options_t options = Sum("loop");
+    if (i % 2 == 1) options.flags = HVD_WAIT_ON_HOST;
+    const hvd_handle_t handle = Submit(x, options);
     if (dies && i == kUntilDeath && hvd::rank() == hvd::size() - 1) {
       PrintTime("dies");
       std::raise(SIGKILL);
     }
-    hvd_options_t options = Sum("loop");
-    if (i % 2 == 1) options.flags = HVD_WAIT_ON_HOST;
-    const bool ok = hvd_wait(Submit(x, options)) == HVD_OK;
+    const bool ok = hvd_wait(handle) == HVD_OK;
     if (ok && i % 2 == 1) x.MustBe(static_cast<float>(hvd::size()), "what the host has waited for");
     if (!ok) {
       PrintTime("told");
@@ -294,6 +301,7 @@ int main(int argc, char** argv) try {
       {"errors", CheckErrors},
       {"pairs", CheckPairs},
       {"large", CheckLarge},
+      {"released", CheckReleased},
       {"fails", CheckFails},
       {"idle", CheckIdle},
       {"refused", CheckRefused},
