@@ -163,7 +163,7 @@ def test_a_wait_on_the_host_hears_of_a_death():
 
 def test_an_abort_that_hangs_has_an_end_that_is_named():
     with world.hosts(1, slots=3) as here:
-        outcome = end_by_a_death(here, NCCL + "hang=ncclCommAbort", (PROGRAMS / "gpu_calls", "loop"))
+        outcome = run_nccl(here, "-np", 3, (PROGRAMS / "gpu_calls", "dies"), stand_in="hang=ncclCommAbort", seconds=30).must(137)
         assert len(re.findall("NCCL does not let go of GPU 0 within 4 s", outcome.err)) >= 1, outcome
         here.must_be_clean()
 

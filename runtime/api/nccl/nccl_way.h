@@ -10,9 +10,8 @@
 #include <optional>
 #include <thread>
 
-#include "runtime/api/nccl/absent_memory.h"
 #include "runtime/api/nccl/launched_runs.h"
-#include "runtime/api/nccl/nccl_collectives.h"
+#include "runtime/api/nccl/nccl_execution.h"
 #include "runtime/api/nccl/set_decision.h"
 
 namespace hvd {
@@ -52,12 +51,6 @@ class NcclWay final : public DeviceWork, private NcclWatched {
   absl::Status LaunchInTurn(const DeviceRun& run, DeviceEnd ended)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   absl::Status AwaitCallers(const DeviceRun& run) const;
-  absl::Status Execute(const DeviceRun& run);
-  absl::Status ReduceFused(const DeviceRun& run);
-  absl::StatusOr<std::vector<size_t>> ShareCounts(const LogEntry& entry,
-                                                  const Request* request) const;
-  absl::Status ExecuteAbsent(const LogEntry& entry);
-  absl::Status DropGathered(const std::vector<size_t>& bytes_by_rank);
   void BeginAbort();
   void AbortCommunicator();
   void End();
@@ -69,6 +62,7 @@ class NcclWay final : public DeviceWork, private NcclWatched {
   std::unique_ptr<Communicator> communicator_;
   std::optional<NcclCollectives> collectives_;
   std::optional<AbsentMemory> absent_;
+  std::optional<NcclExecution> execution_;
 
   Mutex mutex_;
   Condition changed_;
