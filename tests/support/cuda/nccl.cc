@@ -235,11 +235,12 @@ NcclResult ncclCommDestroy(NcclCommunicator communicator) {
   return kNcclSuccess;
 }
 NcclResult ncclCommAbort(NcclCommunicator communicator) {
+  const bool fails = hvd_stand_in_fails("ncclCommAbort");  // or hangs, and the device with it
   if (hvd_stand_in_aborts_together()) Communicators::Get().AwaitAborts();
   communicator->meeting->Leave();
   Communicators::Get().Ends();
   delete communicator;
-  return hvd_stand_in_fails("ncclCommAbort") ? kNcclSystemError : kNcclSuccess;
+  return fails ? kNcclSystemError : kNcclSuccess;
 }
 
 NcclResult ncclGroupStart() {
