@@ -60,9 +60,11 @@ class Pool:
         self._old.append(address)
 
     def close(self):
-        driver.wait_for(device.GPU)
-        while self._old:
-            device.call("cuMemFree_v2", self._old.pop())
+        while self._old:  # another thread may drop something meanwhile: that is waited for, too
+            old, self._old = self._old, []
+            driver.wait_for(device.GPU)
+            for address in old:
+                device.call("cuMemFree_v2", address)
 
 
 POOL = Pool()
