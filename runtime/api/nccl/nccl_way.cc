@@ -50,6 +50,18 @@ class NcclWay::InUse {
   bool may_ = false;
 };
 
+// Gives the process's turn on at its end, also where memory has run out: later epochs need it.
+class NcclWay::TurnTaken {
+ public:
+  explicit TurnTaken(Mutex* turn) : turn_(*turn) {}
+  ~TurnTaken() ABSL_NO_THREAD_SAFETY_ANALYSIS { turn_.Unlock(); }
+  TurnTaken(const TurnTaken&) = delete;
+  TurnTaken& operator=(const TurnTaken&) = delete;
+
+ private:
+  Mutex& turn_;
+};
+
 NcclWay::NcclWay(const NcclWayParts& parts)
     : parts_(parts), decision_(parts.decision), runs_(&PokeProcess, parts.decision.process) {}
 
@@ -145,11 +157,8 @@ absl::Status NcclWay::Launch(const DeviceRun& run, DeviceEnd ended) {
   runs_.TellPassed();
   if (!decision_.ordered()) return LaunchInTurn(run, std::move(ended));
   if (absl::Status turn = AwaitTurn(); !turn.ok()) return turn;
-  Mutex& turn = parts_.decision.process->launch_mutex();
-  turn.AssertHeld();
-  absl::Status launched = LaunchInTurn(run, std::move(ended));
-  turn.Unlock();
-  return launched;
+  const TurnTaken taken(&parts_.decision.process->launch_mutex());
+  return LaunchInTurn(run, std::move(ended));
 }
 
 absl::Status NcclWay::LaunchInTurn(const DeviceRun& run, DeviceEnd ended) {

@@ -44,6 +44,7 @@ class NcclWay final : public DeviceWork, private NcclWatched {
 
  private:
   class InUse;
+  class TurnTaken;
   bool Look() override;
   absl::Status Lose(const absl::Status& why);
   absl::Status Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);

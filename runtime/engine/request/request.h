@@ -174,7 +174,7 @@ struct RequestResult {
   std::vector<int64_t> received_splits;  // of an alltoall
   int64_t number = 0;                    // join: the last rank; add process set: its number
   // Of what lies on a device. It was agreed on, and nothing was exchanged: what it brings travels
-  // under other names (api/device/).
+  // under other names (api/staged/).
   bool agreed_only = false;
   // Else what stands behind it on the device, as its library has it (api/nccl/); null: nothing has
   // been launched.
