@@ -5,6 +5,7 @@ there; a torch that has CUDA needs none of it.
 torch's own work on such a tensor would be done on the CPU: tests fill and fetch them by the driver.
 """
 import contextlib
+import gc
 import threading
 import types
 
@@ -153,3 +154,12 @@ def installed(monkeypatch):
     monkeypatch.setattr(operators, "torch", stand_in)
     monkeypatch.setattr(cuda, "tensor_over", over)
     return fake
+
+
+def current(monkeypatch, stream):
+    """Of a fixture: torch.cuda, whose current stream is `stream`."""
+    fake = installed(monkeypatch)
+    with fake.stream(Stream(stream)):
+        yield fake
+    gc.collect()
+    POOL.close()

@@ -1,5 +1,4 @@
 """hvd.torch on tensors of a GPU without a torch that has CUDA: streams, waits and kept memory."""
-import gc
 
 import pytest
 
@@ -14,11 +13,7 @@ import hvd.torch as hvd  # noqa: E402
 @pytest.fixture
 def cuda(monkeypatch, stream):
     """torch.cuda, whose current stream is `stream`."""
-    fake = fake_cuda.installed(monkeypatch)
-    with fake.stream(Stream(stream)):
-        yield fake
-    gc.collect()
-    fake_cuda.POOL.close()
+    yield from fake_cuda.current(monkeypatch, stream)
 
 
 @pytest.fixture

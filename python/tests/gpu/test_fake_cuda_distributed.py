@@ -1,6 +1,5 @@
 """Backend "hvd" on tensors of a GPU without a torch that has CUDA: whose stream waits for what."""
 import contextlib
-import gc
 
 import pytest
 
@@ -22,11 +21,7 @@ def group():
 
 @pytest.fixture
 def cuda(monkeypatch, stream):
-    fake = fake_cuda.installed(monkeypatch)
-    with fake.stream(Stream(stream)):
-        yield fake
-    gc.collect()
-    fake_cuda.POOL.close()
+    yield from fake_cuda.current(monkeypatch, stream)
 
 
 def test_the_group_is_for_both_kinds_of_devices():

@@ -9,8 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <functional>
-#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -213,7 +211,7 @@ void CheckIdle() {
     x.Set(1);
     Must(hvd_wait(Submit(x, Sum("then"))), "then");
   }
-  std::this_thread::sleep_for(std::chrono::seconds(3));
+  std::this_thread::sleep_for(std::chrono::seconds(3));  // longer than what counts as a stall
   x.MustBe(static_cast<float>(hvd::size()), "idle");
 }
 
@@ -296,29 +294,19 @@ int PrintFound() {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  const std::map<std::string, std::function<void()>> modes = {
-      {"orders", [] { CheckOrders(), CheckTold(); }},
-      {"errors", CheckErrors},
-      {"pairs", CheckPairs},
-      {"large", CheckLarge},
-      {"released", CheckReleased},
-      {"fails", CheckFails},
-      {"idle", CheckIdle},
-      {"refused", CheckRefused},
-      {"joined", CheckJoined},
-      {"loop", [] { Loop(false); }},
-      {"dies", [] { Loop(true); }}};
+int main(int argc, char** argv) {
+  const gpu::Modes modes = {{"orders", [] { CheckOrders(), CheckTold(); }},
+                            {"errors", CheckErrors},
+                            {"pairs", CheckPairs},
+                            {"large", CheckLarge},
+                            {"released", CheckReleased},
+                            {"fails", CheckFails},
+                            {"idle", CheckIdle},
+                            {"refused", CheckRefused},
+                            {"joined", CheckJoined},
+                            {"loop", [] { Loop(false); }},
+                            {"dies", [] { Loop(true); }}};
   const std::string asked = argc == 2 ? argv[1] : "";
   if (asked == "found") return PrintFound();
-  const auto mode = modes.find(asked);
-  if (mode == modes.end()) return 2;
-  hvd::Session session;
-  mode->second();
-  Side::Close();
-  std::printf("done\n");
-  return 0;
-} catch (const gpu::Problem& problem) {
-  std::fprintf(stderr, "%s\n", problem.what());
-  return 1;
+  return gpu::RunMode(modes, asked);
 }

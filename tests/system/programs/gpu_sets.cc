@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -14,7 +12,6 @@
 
 namespace {
 
-using gpu::Side;
 using gpu::Submit;
 using gpu::Tensor;
 
@@ -96,17 +93,7 @@ void Loop() {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  const std::map<std::string, std::function<void()>> modes = {
-      {"crossed", CheckCrossed}, {"late", CheckLate}, {"loop", Loop}};
-  const auto mode = modes.find(argc == 2 ? argv[1] : "");
-  if (mode == modes.end()) return 2;
-  hvd::Session session;
-  mode->second();
-  Side::Close();
-  std::printf("done\n");
-  return 0;
-} catch (const gpu::Problem& problem) {
-  std::fprintf(stderr, "%s\n", problem.what());
-  return 1;
+int main(int argc, char** argv) {
+  const gpu::Modes modes = {{"crossed", CheckCrossed}, {"late", CheckLate}, {"loop", Loop}};
+  return gpu::RunMode(modes, argc == 2 ? argv[1] : "");
 }

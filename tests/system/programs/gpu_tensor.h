@@ -1,6 +1,9 @@
 // A tensor on GPU 0, and calls on it.
 #pragma once
 
+#include <cstdio>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -57,6 +60,22 @@ inline hvd_handle_t Submit(const Tensor& tensor, const hvd_options_t& options) {
   hvd_handle_t handle = 0;
   Must(hvd_allreduce_async(&tensor.value, &tensor.value, &options, &handle), "submit");
   return handle;
+}
+
+using Modes = std::map<std::string, std::function<void()>>;
+
+// A program that does one of these, in a job. What it ends with.
+inline int RunMode(const Modes& modes, const std::string& asked) try {
+  const auto mode = modes.find(asked);
+  if (mode == modes.end()) return 2;
+  hvd::Session session;
+  mode->second();
+  Side::Close();
+  std::printf("done\n");
+  return 0;
+} catch (const Problem& problem) {
+  std::fprintf(stderr, "%s\n", problem.what());
+  return 1;
 }
 
 }  // namespace gpu
