@@ -66,6 +66,16 @@ def test_streams_are_kept_in_order_however_late_the_device_is():
         here.must_be_clean()
 
 
+@world.bound(120)
+def test_buckets_on_a_gpu_keep_the_order_of_streams():
+    with world.hosts(2) as here:
+        for delay in (0, 300):
+            for np, hosts, runs in (3, "host0:3", run), (2, "host0:1,host1:1", run), (2, "host0:2", run_nccl), (3, "host0:2,host1:1", run_nccl):
+                outcome = runs(here, "-np", np, "-H", hosts, (PROGRAMS / "gpu_calls", "buckets"), stand_in=f"delay_us={delay}")
+                assert outcome.must(0).out.count("done") == np, outcome
+        here.must_be_clean()
+
+
 def test_a_barrier_between_hosts_waits_for_what_nccl_has_at_hand():
     with world.hosts(2) as here:
         outcome = run_nccl(here, "-np", 3, "-H", "host0:2,host1:1", (PROGRAMS / "gpu_calls", "large"), stand_in="delay_us=300", seconds=30)

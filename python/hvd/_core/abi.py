@@ -148,6 +148,8 @@ class BucketOptionsStruct(ctypes.Structure):
         ("reduction", POINTER(OptionsStruct)),
         ("dtype", c_int32),
         ("reserved", c_int32),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
     ]
 
 

@@ -11,7 +11,7 @@ import math
 import os
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from . import abi, dlpack, driver, errors, streams
 from .library import LIBRARY
@@ -61,6 +61,12 @@ def _device_of(tensor: Any, address: int) -> int:
     return 0
 
 
+class HasAddress(Protocol):
+    """Device memory, there as long as somebody refers to this."""
+
+    address: int
+
+
 class _Memory:
     """Device memory of libhvd's, given back when nobody refers to it any more and the device is
     through with it."""
@@ -86,7 +92,7 @@ class DeviceArray:
     (a cudaStream_t; 0: the default one). CuPy, numba, torch and others take it as it is, by
     `__cuda_array_interface__` or DLPack. Its memory is hvd's, and goes with the last of them."""
 
-    def __init__(self, memory: _Memory | None, shape: tuple[int, ...], code: int,
+    def __init__(self, memory: HasAddress | None, shape: tuple[int, ...], code: int,
                  place: abi.DevicePlace) -> None:
         """`memory` may be None when it has no elements."""
         self._memory = memory

@@ -300,3 +300,33 @@ def test_bfloat16_by_dlpack(stream, rank, size):
     with pytest.raises(hvd.InvalidError, match="NumPy has no type"):
         total.dtype  # noqa: B018
     assert np.array_equal(fetch(total.as_bytes()).view("uint16"), np.full(5 * size, 0x3F80))
+
+
+def test_a_bucket_on_the_gpu(stream, other_stream, rank, size):
+    bucket = hvd.Bucket([3, 0, 4000], op=hvd.Sum, chunk_bytes=1024, device=GPU)
+    values = [np.full(count, rank + 1, "float32") for count in (3, 0, 4000)]
+    total = sum(range(1, size + 1))
+    for step in range(4):
+        for i in (0, 1, 2) if rank % 2 else (2, 1, 0):
+            view = bucket.view(i)
+            assert view.shape == values[i].shape and view.device == GPU
+            # Dropped at once: a bucket keeps what the device still reads.
+            bucket.put(i, Named(values[i], stream if step % 2 else other_stream))
+        if step == 3:
+            bucket.wait_tensor(2)
+            assert fetch(bucket.view(2), stream).tolist() == [total] * 4000
+        with hvd.on_stream(other_stream):
+            bucket.wait()
+            assert fetch(bucket.view(0)).tolist() == [total] * 3
+        assert fetch(bucket.view(2), other_stream)[3999] == total
+    bucket.put(0, values[0])  # from the CPU
+    double = Named(values[2].astype("float64"), stream)
+    with pytest.raises(ValueError, match="on a GPU nothing is converted"):
+        bucket.put(2, double)
+    assert fetch(double).tolist() == values[2].tolist()
+    bucket.put(1, Named(values[1], stream))
+    bucket.ready(2, stream)
+    bucket.wait()
+    view = bucket.view(0)
+    del bucket
+    assert fetch(view, 0).tolist() == [total] * 3  # a view keeps its bucket

@@ -1,11 +1,9 @@
 #include "runtime/api/bucket/bucket.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
+#include <utility>
 
 #include "base/printable.h"
-#include "runtime/api/bucket/copy.h"
 #include "runtime/api/calls.h"
 #include "runtime/api/process.h"
 #include "runtime/collective/collectives.h"
@@ -13,7 +11,6 @@
 namespace hvd {
 namespace {
 
-constexpr size_t kLine = 64;
 constexpr int kNamedMissing = 8;  // at most in one message
 
 }  // namespace
@@ -29,42 +26,37 @@ Bucket::Bucket(BucketPlan plan, Options options)
 
 absl::StatusOr<std::unique_ptr<Bucket>> Bucket::Create(BucketPlan plan, Options options) {
   std::unique_ptr<Bucket> bucket(new Bucket(std::move(plan), std::move(options)));
-  if (bucket->Allocate()) return bucket;
-  return absl::ResourceExhaustedError("bucket " + ShownName(bucket->options_.name) +
-                                      ": no memory for its " + std::to_string(bucket->plan_.bytes) +
-                                      " bytes");
+  const absl::Status status = bucket->Allocate();
+  if (status.ok()) return bucket;
+  return absl::Status(status.code(), "bucket " + ShownName(bucket->options_.name) + ": " +
+                                         std::string(status.message()));
 }
 
-// In the arena, else where there is room: then the tensors are reduced as any others are.
-bool Bucket::Allocate() {
-  absl::StatusOr<void*> memory = Process::Get().arena().Allocate(plan_.bytes);
-  in_arena_ = memory.ok();
-  memory_ = static_cast<std::byte*>(in_arena_ ? *memory
-                                              : aligned_alloc(kLine, std::max(kLine, plan_.bytes)));
-  if (memory_ == nullptr) return false;
+absl::Status Bucket::Allocate() {
+  auto place = options_.device_type == HVD_CUDA
+                   ? MakeDevicePlace({options_.device_id, plan_.bytes, plan_.chunks.size()})
+                   : MakeHostPlace(plan_.bytes);
+  if (!place.ok()) return place.status();
+  place_ = *std::move(place);
   // What lies between the tensors is reduced with them: it must be numbers.
   const size_t element = DtypeBytes(options_.dtype);
-  for (size_t i = 0; i < plan_.views.size(); ++i) {
+  absl::Status cleared;
+  for (size_t i = 0; i < plan_.views.size() && cleared.ok(); ++i) {
     const size_t end = plan_.views[i].offset + plan_.views[i].count * element;
     const size_t next = i + 1 < plan_.views.size() ? plan_.views[i + 1].offset : plan_.bytes;
-    std::memset(memory_ + end, 0, next - end);
+    cleared = place_->Clear(place_->memory() + end, next - end);
   }
-  return true;
+  return cleared;
 }
 
 // The child of a fork has a copy, of which nothing is under way.
 Bucket::~Bucket() {
-  if (!Process::forked()) (void)Finish();
-  if (!in_arena_) {
-    free(memory_);
-  } else if (!Process::forked()) {
-    (void)Process::Get().arena().Free(memory_).ok();  // it is what Allocate gave
-  }
+  if (place_ != nullptr && !Process::forked()) (void)Finish();
 }
 
 void* Bucket::View(int32_t index) const {
   if (index < 0 || static_cast<size_t>(index) >= plan_.views.size()) return nullptr;
-  return memory_ + plan_.views[index].offset;
+  return place_->memory() + plan_.views[index].offset;
 }
 
 void Bucket::ResetLocked() {
@@ -80,13 +72,15 @@ hvd_status_t Bucket::SubmitLocked(size_t index) {
   if (const hvd_status_t asked = agreement_.Ask(); asked != HVD_OK) return asked;
   const int64_t shape[] = {static_cast<int64_t>(plan_.chunks[index].elements)};
   hvd_tensor_t tensor = HVD_TENSOR_INIT;
-  tensor.data = memory_ + plan_.chunks[index].offset;
+  tensor.data = place_->memory() + plan_.chunks[index].offset;
   tensor.shape = shape;
   tensor.ndim = 1;
   tensor.dtype = options_.dtype;
   hvd_options_t options = options_.reduction;
   const std::string name = options_.name + "." + std::to_string(index);
   options.name = name.c_str();
+  const absl::Status placed = place_->PutPlace(index, &tensor, &options);
+  if (!placed.ok()) return Return(placed);
   return hvd_allreduce_async(&tensor, &tensor, &options, &chunks_[index].handle);
 }
 
@@ -102,11 +96,13 @@ hvd_status_t Bucket::CheckNotReadyLocked(int32_t index) const {
                                    " is ready already; wait for the bucket before its next use");
 }
 
-hvd_status_t Bucket::Ready(int32_t index) {
+hvd_status_t Bucket::Ready(int32_t index, void* stream) {
   if (Process::forked()) return NotInitialized();  // mutex_ may be held for ever
   const MutexLock lock(&mutex_);
   const hvd_status_t checked = CheckNotReadyLocked(index);
-  return checked == HVD_OK ? ReadyLocked(static_cast<size_t>(index)) : checked;
+  if (checked != HVD_OK) return checked;
+  const absl::Status noted = place_->NoteWriter(plan_.views[index].chunk, stream);
+  return noted.ok() ? ReadyLocked(static_cast<size_t>(index)) : Return(noted);
 }
 
 hvd_status_t Bucket::ReadyLocked(size_t index) {
@@ -129,9 +125,13 @@ hvd_status_t Bucket::Put(int32_t index, const hvd_tensor_t& source) {
   }
   const size_t count = plan_.views[index].count;
   const absl::Status copied =
-      CopyConverted(source, {View(index), options_.dtype, count},
-                    "tensor " + std::to_string(index) + " of bucket " + ShownName(options_.name));
-  return copied.ok() ? Ready(index) : Return(copied);
+      place_->Copy(source, {View(index), options_.dtype, count},
+                   "tensor " + std::to_string(index) + " of bucket " + ShownName(options_.name));
+  if (!copied.ok()) return Return(copied);
+  if (source.device_type == HVD_CUDA) return Ready(index, source.stream);
+  const MutexLock lock(&mutex_);
+  const hvd_status_t checked = CheckNotReadyLocked(index);
+  return checked == HVD_OK ? ReadyLocked(static_cast<size_t>(index)) : checked;
 }
 
 // HVD_ERR_INVALID names the tensors from `begin` to `end` - 1 that are not ready: `what` wants
@@ -166,6 +166,13 @@ hvd_status_t Bucket::Wait() {
   const MutexLock lock(&mutex_);
   ResetLocked();
   return status;
+}
+
+hvd_status_t Bucket::WaitOn(void* stream) {
+  const hvd_status_t status = Wait();
+  if (status != HVD_OK) return status;
+  const MutexLock lock(&mutex_);
+  return Return(place_->LetFollow(stream));
 }
 
 // After a mismatch the wait ends what others wait for, and may block: its error counts more.
@@ -217,8 +224,9 @@ hvd_status_t Bucket::Reset() {
     if (std::find(ready_.begin(), ready_.end(), true) == ready_.end()) return HVD_OK;
     for (size_t i = 0; i < ready_.size(); ++i) {
       if (ready_[i]) continue;
-      std::memset(View(static_cast<int32_t>(i)), 0,
-                  plan_.views[i].count * DtypeBytes(options_.dtype));
+      const absl::Status cleared = place_->Clear(place_->memory() + plan_.views[i].offset,
+                                                 plan_.views[i].count * DtypeBytes(options_.dtype));
+      if (!cleared.ok()) return Return(cleared);
       if (const hvd_status_t made = ReadyLocked(i); made != HVD_OK) return made;
     }
   }
@@ -245,6 +253,7 @@ hvd_status_t Bucket::EndChunk(size_t index) {
   Chunk& chunk = chunks_[index];
   if (!chunk.ended && chunk.handle != 0) {
     chunk.ended = true;
+    place_->EndCall(index, chunk.handle);
     chunk.status = hvd_wait(chunk.handle);
     if (chunk.status != HVD_OK) chunk.why = hvd_last_error();
   }

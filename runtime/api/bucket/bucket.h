@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "hvd/hvd.h"
 #include "runtime/api/bucket/agreement.h"
+#include "runtime/api/bucket/place.h"
 #include "runtime/api/bucket/plan.h"
 
 namespace hvd {
@@ -24,8 +25,10 @@ class Bucket {
     hvd_dtype_t dtype = HVD_FLOAT32;
     hvd_options_t reduction = HVD_OPTIONS_INIT;  // its name is not used
     std::string name;                            // the chunks' begins with it
+    hvd_device_type_t device_type = HVD_CPU;     // where the tensors lie
+    int32_t device_id = 0;
   };
-  // InvalidArgument when the tensors have more bytes than this host gives.
+  // ResourceExhausted when the tensors have more bytes than this host or the GPU gives.
   static absl::StatusOr<std::unique_ptr<Bucket>> Create(BucketPlan plan, Options options);
   // Waits for what is under way.
   ~Bucket();
@@ -34,11 +37,13 @@ class Bucket {
 
   // Null outside 0 to tensors - 1.
   void* View(int32_t index) const;
-  // The C ABI's codes; the message is the thread's last error.
-  hvd_status_t Ready(int32_t index);
+  // The C ABI's codes; the message is the thread's last error. On a GPU, `stream` writes it.
+  hvd_status_t Ready(int32_t index, void* stream);
   // Copies `source`, of as many elements, and makes the tensor ready.
   hvd_status_t Put(int32_t index, const hvd_tensor_t& source);
   hvd_status_t Wait();
+  // The same; on a GPU, `stream` goes on behind it as well.
+  hvd_status_t WaitOn(void* stream);
   // Whether Wait would not block, after so long at most.
   hvd_status_t WaitFor(int64_t microseconds, int32_t* done);
   // Whether the tensor is reduced, likewise, and how that went.
@@ -57,7 +62,7 @@ class Bucket {
   using Clock = std::chrono::steady_clock;
 
   Bucket(BucketPlan plan, Options options);
-  bool Allocate();
+  absl::Status Allocate();
   void ResetLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   hvd_status_t CheckNotReadyLocked(int32_t index) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   hvd_status_t ReadyLocked(size_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -74,8 +79,7 @@ class Bucket {
 
   const BucketPlan plan_;
   const Options options_;
-  std::byte* memory_ = nullptr;
-  bool in_arena_ = false;
+  std::unique_ptr<BucketPlace> place_;  // from Create on
   Mutex mutex_;
   std::vector<bool> ready_ ABSL_GUARDED_BY(mutex_);  // by tensor
   std::vector<Chunk> chunks_ ABSL_GUARDED_BY(mutex_);

@@ -25,15 +25,31 @@ std::string NextName() {
   return "bucket " + std::to_string(++made);
 }
 
-absl::StatusOr<Bucket::Options> MakeOptions(int32_t dtype, const hvd_options_t* options) {
-  if (!IsDtype(dtype)) {
-    return absl::InvalidArgumentError("hvd_bucket_create: dtype " + std::to_string(dtype) +
+absl::StatusOr<Bucket::Options> MakeOptions(const hvd_bucket_options_t& given) {
+  if (!IsDtype(given.dtype)) {
+    return absl::InvalidArgumentError("hvd_bucket_create: dtype " + std::to_string(given.dtype) +
                                       " is no hvd_dtype_t");
   }
+  if (given.device_type != HVD_CPU && given.device_type != HVD_CUDA) {
+    return absl::InvalidArgumentError("hvd_bucket_create: device_type is the unknown " +
+                                      std::to_string(given.device_type));
+  }
+  if (given.device_type == HVD_CPU && given.device_id != 0) {
+    return absl::InvalidArgumentError("hvd_bucket_create: the CPU's device_id is 0, not " +
+                                      std::to_string(given.device_id));
+  }
   Bucket::Options made;
-  made.dtype = static_cast<hvd_dtype_t>(dtype);
-  absl::Status read = CopyKnown("hvd_bucket_create: options.reduction", options, &made.reduction);
+  made.dtype = static_cast<hvd_dtype_t>(given.dtype);
+  made.device_type = static_cast<hvd_device_type_t>(given.device_type);
+  made.device_id = given.device_id;
+  absl::Status read =
+      CopyKnown("hvd_bucket_create: options.reduction", given.reduction, &made.reduction);
   if (!read.ok()) return read;
+  if (made.reduction.ready_event != nullptr) {
+    return absl::InvalidArgumentError(
+        "hvd_bucket_create: options.reduction.ready_event must be NULL; each tensor has its own "
+        "time (hvd_bucket_ready_on)");
+  }
   if (absl::Status told = CheckTelling(made.reduction, false); !told.ok()) return told;
   const char* name = made.reduction.name;
   if (absl::Status named = CheckName(name); !named.ok()) return named;
@@ -46,7 +62,7 @@ hvd_status_t Create(absl::Span<const int64_t> counts, const hvd_bucket_options_t
                     hvd_bucket_t** bucket) {
   const std::shared_ptr<Engine> engine = Process::Get().engine();
   if (engine == nullptr) return NotInitialized();
-  absl::StatusOr<Bucket::Options> made = MakeOptions(options.dtype, options.reduction);
+  absl::StatusOr<Bucket::Options> made = MakeOptions(options);
   if (!made.ok()) return Return(made.status());
   const size_t chunk_bytes = options.chunk_bytes > 0
                                  ? options.chunk_bytes
@@ -100,8 +116,12 @@ hvd_status_t hvd_bucket_view(const hvd_bucket_t* bucket, int32_t index, void** d
 }
 
 hvd_status_t hvd_bucket_ready(hvd_bucket_t* bucket, int32_t index) {
+  return hvd_bucket_ready_on(bucket, index, nullptr);
+}
+
+hvd_status_t hvd_bucket_ready_on(hvd_bucket_t* bucket, int32_t index, void* stream) {
   return hvd::Guarded(
-      [&] { return bucket == nullptr ? hvd::NoBucket() : bucket->bucket->Ready(index); });
+      [&] { return bucket == nullptr ? hvd::NoBucket() : bucket->bucket->Ready(index, stream); });
 }
 
 hvd_status_t hvd_bucket_put(hvd_bucket_t* bucket, int32_t index, const hvd_tensor_t* source) {
@@ -129,6 +149,11 @@ hvd_status_t hvd_bucket_wait_tensor(hvd_bucket_t* bucket, int32_t index, int64_t
 
 hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket) {
   return hvd::Guarded([&] { return bucket == nullptr ? hvd::NoBucket() : bucket->bucket->Wait(); });
+}
+
+hvd_status_t hvd_bucket_wait_on(hvd_bucket_t* bucket, void* stream) {
+  return hvd::Guarded(
+      [&] { return bucket == nullptr ? hvd::NoBucket() : bucket->bucket->WaitOn(stream); });
 }
 
 hvd_status_t hvd_bucket_reset(hvd_bucket_t* bucket) {

@@ -53,19 +53,23 @@ void Convert(const Source& from, const CopyTarget& to) {
 
 }  // namespace
 
+absl::Status CheckSource(const hvd_tensor_t& source, const CopyTarget& target,
+                         const std::string& what) {
+  if (absl::Status checked = CheckTensor(&source, "source"); !checked.ok()) return checked;
+  if (absl::Status checked = CheckData(source, "source"); !checked.ok()) return checked;
+  if (ElementsOf(source) == target.count) return absl::OkStatus();
+  return absl::InvalidArgumentError("source has " + std::to_string(ElementsOf(source)) +
+                                    " elements, " + what + " has " + std::to_string(target.count));
+}
+
 absl::Status CopyConverted(const hvd_tensor_t& source, const CopyTarget& target,
                            const std::string& what) {
   if (absl::Status checked = CheckTensor(&source, "source"); !checked.ok()) return checked;
-  if (absl::Status checked = CheckData(source, "source"); !checked.ok()) return checked;
   if (source.device_type != HVD_CPU) {
     return absl::InvalidArgumentError("source lies " + PlaceOf(source) +
                                       "; the bucket lies in the CPU's memory");
   }
-  if (ElementsOf(source) != target.count) {
-    return absl::InvalidArgumentError("source has " + std::to_string(ElementsOf(source)) +
-                                      " elements, " + what + " has " +
-                                      std::to_string(target.count));
-  }
+  if (absl::Status fits = CheckSource(source, target, what); !fits.ok()) return fits;
   const Source from = {source.data, static_cast<hvd_dtype_t>(source.dtype)};
   if (from.dtype == target.dtype) {
     if (from.data != target.data) {

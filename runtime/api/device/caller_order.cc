@@ -27,16 +27,19 @@ absl::Status CallerOrder::Note(absl::Span<const std::unique_ptr<Request>> reques
   return noted;
 }
 
+absl::Status CheckNotCaptured(const GpuDevice& device, CudaStream stream) {
+  CudaCapture state = kCudaNotCapturing;
+  absl::Status asked =
+      device.driver().Check(device.calls().capture_state(stream, &state), "cuStreamIsCapturing");
+  if (!asked.ok() || state == kCudaNotCapturing) return asked;
+  return absl::UnimplementedError(
+      "the tensor's stream is being captured into a CUDA graph, and a graph cannot hold calls "
+      "that other ranks take part in; call hvd outside the capture");
+}
+
 absl::Status CallerOrder::NoteStream(void* stream) {
   auto* const handle = static_cast<CudaStream>(stream);
-  CudaCapture state = kCudaNotCapturing;
-  absl::Status asked = device_->driver().Check(device_->calls().capture_state(handle, &state),
-                                               "cuStreamIsCapturing");
-  if (asked.ok() && state != kCudaNotCapturing) {
-    asked = absl::UnimplementedError(
-        "the tensor's stream is being captured into a CUDA graph, and a graph cannot hold calls "
-        "that other ranks take part in; call hvd outside the capture");
-  }
+  const absl::Status asked = CheckNotCaptured(*device_, handle);
   if (!asked.ok() || ready_event_ != nullptr) return asked;
   auto event = device_->TakeEvent();
   if (!event.ok()) return event.status();

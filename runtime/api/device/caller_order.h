@@ -14,6 +14,9 @@
 
 namespace hvd {
 
+// Unimplemented: `stream` is being captured into a graph, which cannot hold calls.
+absl::Status CheckNotCaptured(const GpuDevice& device, CudaStream stream);
+
 // All in the device's Scope, but the destructor.
 class CallerOrder {
  public:

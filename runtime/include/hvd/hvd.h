@@ -473,9 +473,10 @@ HVD_EXPORT hvd_status_t hvd_metrics(char* buffer, size_t* bytes);
 /* ---- buckets: tensors that are reduced together as they become ready ----
  *
  * A bucket holds the gradients of a model one after the other in memory that all ranks of a host
- * see. A step writes each gradient into its view and says so; whole chunks of neighbours travel as
- * soon as all of them are ready, while the step goes on. All ranks make the same bucket (the first
- * step compares them: see hvd_bucket_wait); the order in which tensors become ready may differ. */
+ * see, or on a GPU. A step writes each gradient into its view and says so; whole chunks of
+ * neighbours travel as soon as all of them are ready, while the step goes on. All ranks make the
+ * same bucket (the first step compares them: see hvd_bucket_wait); the order in which tensors
+ * become ready may differ. */
 typedef struct hvd_bucket_t hvd_bucket_t;
 
 typedef struct hvd_bucket_options_t {
@@ -484,9 +485,12 @@ typedef struct hvd_bucket_options_t {
   const hvd_options_t* reduction; /* name, op, process set and scales; NULL: averages over all */
   int32_t dtype;                  /* hvd_dtype_t of all tensors; default HVD_FLOAT32 */
   int32_t reserved;               /* must be 0 */
+  /* Younger fields: a caller with a smaller struct_size has the defaults. */
+  int32_t device_type; /* hvd_device_type_t: where the tensors lie; default HVD_CPU */
+  int32_t device_id;   /* of HVD_CUDA: among the GPUs that this process sees */
 } hvd_bucket_options_t;
 #define HVD_BUCKET_OPTIONS_INIT \
-  { sizeof(hvd_bucket_options_t), 0, NULL, HVD_FLOAT32, 0 }
+  { sizeof(hvd_bucket_options_t), 0, NULL, HVD_FLOAT32, 0, HVD_CPU, 0 }
 
 /* `counts` has the elements of each of `count` tensors. `options` may be NULL. Buckets without a
  * name belong together by the order in which they are made. The bucket lives until
@@ -497,12 +501,17 @@ HVD_EXPORT hvd_status_t hvd_bucket_create(const int64_t* counts, int32_t count,
 /* *data gets where tensor `index` lies (64-byte aligned): always the same place. */
 HVD_EXPORT hvd_status_t hvd_bucket_view(const hvd_bucket_t* bucket, int32_t index, void** data);
 /* Tensor `index` is written; until hvd_bucket_wait returns, it is hvd's. Any thread.
- * HVD_ERR_INVALID when it is ready already; any other error leaves it not ready. */
+ * HVD_ERR_INVALID when it is ready already; any other error leaves it not ready. On a GPU: the
+ * default stream has written it. */
 HVD_EXPORT hvd_status_t hvd_bucket_ready(hvd_bucket_t* bucket, int32_t index);
+/* On a GPU: what is on `stream` (cudaStream_t) now writes it. The stream stays until the step has
+ * ended. In the CPU's memory: NULL. */
+HVD_EXPORT hvd_status_t hvd_bucket_ready_on(hvd_bucket_t* bucket, int32_t index, void* stream);
 /* Copies `source` into tensor `index` and makes it ready: as many elements, of the same type, or
  * both of float16, bfloat16, float32 and float64 (rounded to nearest even). `source` is the
  * caller's again when this returns. Errors as above, and HVD_ERR_INVALID for a source that does not
- * fit; the tensor is not ready then. */
+ * fit; the tensor is not ready then. A bucket on a GPU takes sources in the CPU's memory as well,
+ * and those on its GPU in the order of their stream, of the same type. */
 HVD_EXPORT hvd_status_t hvd_bucket_put(hvd_bucket_t* bucket, int32_t index,
                                        const hvd_tensor_t* source);
 /* Waits until tensor `index` is reduced, `microseconds` at most (see hvd_wait_for), and does not
@@ -519,8 +528,13 @@ HVD_EXPORT hvd_status_t hvd_bucket_wait_for(hvd_bucket_t* bucket, int64_t micros
 /* Returns when all tensors are reduced, and begins the next step; with an error of any chunk too.
  * HVD_ERR_INVALID, naming the tensors, when some are not ready: then nothing has changed.
  * HVD_ERR_MISMATCH, naming the tensor and the ranks, when ranks have made the bucket otherwise:
- * what it holds is then undefined. */
+ * what it holds is then undefined.
+ * On a GPU the host does not wait for the results (HVD_WAIT_ON_HOST in the reduction's flags does):
+ * the streams that have made tensors ready go on behind them. So it is with hvd_bucket_wait_tensor.
+ */
 HVD_EXPORT hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket);
+/* The same, and `stream`, of the same GPU, goes on behind the results as well. */
+HVD_EXPORT hvd_status_t hvd_bucket_wait_on(hvd_bucket_t* bucket, void* stream);
 /* Gives up a step that has begun, for instance because a backward pass has failed: tensors that are
  * not ready count as zeros, and the rest of the step goes on as in hvd_bucket_wait, which the other
  * ranks call, or this. What the views hold afterwards is of no use. Does nothing when no tensor is

@@ -1,8 +1,9 @@
 // gpu_calls MODE: what calls on tensors of a GPU promise besides their results (differential has
 // those). Modes: "orders", "errors", "pairs", "large", "released", "fails" (a GPU that fails on
-// order), "refused" (what was ordered cannot be had), "joined" (rank 0 has), "idle" (for some
-// seconds), "loop" (until it is ended from outside; prints "looping"), "dies" (the same, and the
-// last rank kills itself), "found" (which driver, GPUs and NCCL there are, without joining a job).
+// order), "buckets", "refused" (what was ordered cannot be had), "joined" (rank 0 has), "idle" (for
+// some seconds), "loop" (until it is ended from outside; prints "looping"), "dies" (the same, and
+// the last rank kills itself), "found" (which driver, GPUs and NCCL there are, without joining a
+// job).
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "runtime/gpu/nccl_library.h"
+#include "tests/system/programs/gpu_buckets.h"
 #include "tests/system/programs/gpu_tensor.h"
 
 namespace {
@@ -304,6 +306,7 @@ int main(int argc, char** argv) {
                             {"idle", CheckIdle},
                             {"refused", CheckRefused},
                             {"joined", CheckJoined},
+                            {"buckets", gpu::CheckBuckets},
                             {"loop", [] { Loop(false); }},
                             {"dies", [] { Loop(true); }}};
   const std::string asked = argc == 2 ? argv[1] : "";
