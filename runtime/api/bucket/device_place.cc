@@ -111,8 +111,7 @@ absl::Status DeviceBucketPlace::CopyHere(const hvd_tensor_t& source, const CopyT
                                          const std::string& what) {
   const size_t bytes = target.count * DtypeBytes(target.dtype);
   std::vector<std::byte> converted(bytes);
-  const absl::Status copied =
-      CopyConverted(source, {converted.data(), target.dtype, target.count}, what);
+  absl::Status copied = CopyConverted(source, {converted.data(), target.dtype, target.count}, what);
   if (!copied.ok() || bytes == 0) return copied;
   const GpuDevice::Scope scope(*device_);
   const absl::Status asked =
