@@ -138,6 +138,24 @@ void CheckRefusals() {
   hvd_bucket_destroy(none);
 }
 
+// On a GPU here, and in the CPU's memory there: both are told, and go on.
+void CheckPlaces() {
+  hvd_options_t reduction = Sum("places");
+  hvd_bucket_options_t options = HVD_BUCKET_OPTIONS_INIT;
+  options.reduction = &reduction;
+  options.device_type = hvd::rank() == 0 ? HVD_CUDA : HVD_CPU;
+  hvd_bucket_t* bucket = nullptr;
+  Must(hvd_bucket_create(kCounts.data(), 1, &options, &bucket), "create");
+  const std::vector<float> ones(static_cast<size_t>(kCounts[0]), 1);
+  hvd_tensor_t source = HVD_TENSOR_INIT;
+  source.data = const_cast<float*>(ones.data());
+  source.shape = kCounts.data();
+  source.ndim = 1;
+  Must(hvd_bucket_put(bucket, 0, &source), "put");
+  MustRefuse(HVD_ERR_MISMATCH, hvd_bucket_wait(bucket), "different devices");
+  hvd_bucket_destroy(bucket);
+}
+
 // Some give the step up: what they have not written counts as zeros.
 void CheckGivenUp() {
   OnGpuBucket bucket("given up");
@@ -157,6 +175,7 @@ void CheckBuckets() {
   CheckSteps();
   CheckPut();
   CheckRefusals();
+  CheckPlaces();
   CheckGivenUp();
   Must(hvd_check(), "check");
 }

@@ -68,6 +68,29 @@ TEST_CASE("threads make gradients ready together") {
   CHECK(gradients[63][31] == 63);
 }
 
+TEST_CASE("a program built before buckets had a device has them in the CPU's memory") {
+  hvd::Session session;
+  hvd_bucket_options_t options = HVD_BUCKET_OPTIONS_INIT;
+  const int64_t counts[] = {1};
+  hvd_bucket_t* bucket = nullptr;
+  options.struct_size = offsetof(hvd_bucket_options_t, device_type);
+  options.device_type = 77;  // what lies behind such a struct
+  REQUIRE(hvd_bucket_create(counts, 1, &options, &bucket) == HVD_OK);
+  void* view = nullptr;
+  REQUIRE(hvd_bucket_view(bucket, 0, &view) == HVD_OK);
+  *static_cast<float*>(view) = 3;
+  CHECK(hvd_bucket_ready(bucket, 0) == HVD_OK);
+  CHECK(hvd_bucket_wait_on(bucket, nullptr) == HVD_OK);
+  CHECK(*static_cast<float*>(view) == 3);
+  hvd_bucket_destroy(bucket);
+  options.struct_size = sizeof options;
+  CHECK(hvd_bucket_create(counts, 1, &options, &bucket) == HVD_ERR_INVALID);
+  CHECK_THAT(hvd_last_error(), Contains("device_type is the unknown 77"));
+  options.device_type = HVD_CPU;
+  options.device_id = 1;
+  CHECK(hvd_bucket_create(counts, 1, &options, &bucket) == HVD_ERR_INVALID);
+}
+
 TEST_CASE("a bucket outlives its session and is used in the next") {
   hvd_bucket_t* bucket = nullptr;
   const int64_t counts[] = {10};
