@@ -82,6 +82,7 @@ std::string FormatCheckBuild(const LibraryReport& library, absl::string_view pyt
                            {"TensorFlow", false},
                            {"PyTorch", python},
                            {"torch.compile", python && library.torch_operators},
+                           {"JAX", python && library.jax_handlers},
                            {"MXNet", false}}),
       Group("Controllers", {{"gRPC", true}}),
       Group("Tensor Operations", {{"shared memory", loaded},

@@ -85,6 +85,7 @@ LibraryReport ProbeLibrary(const std::string& path) {
   LibraryReport report;
   report.path = path;
   const std::string beside = path.substr(0, path.rfind('/') + 1);
+  report.jax_handlers = access((beside + "libhvd_jax.so").c_str(), R_OK) == 0;
   report.torch_operators = access((beside + "libhvd_torch.so").c_str(), R_OK) == 0;
   if (access(path.c_str(), R_OK) != 0) {
     report.problem = "missing at " + Printable(path) + "; is the installation complete?";

@@ -34,7 +34,10 @@ def must_be_clean(here):
 COMPILED = TESTS / "pytorch" / "test_torch_compile.py"  # takes long: torch's compiler runs a C++ compiler
 
 
-def run_tests(here, np, *hosts, tests=(TESTS, f"--ignore={COMPILED}")):
+WITH_JAX = TESTS / "with_jax"  # test_python_jax runs them
+
+
+def run_tests(here, np, *hosts, tests=(TESTS, f"--ignore={COMPILED}", f"--ignore={WITH_JAX}")):
     outcome = here.hvdrun("-np", np, *hosts, python(), "-m", "pytest", "-x", "-c", world.REPOSITORY / "python" / "pyproject.toml",
                           *tests, env=ENV, seconds=240)
     outcome.must(0)

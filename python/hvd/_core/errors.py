@@ -1,6 +1,8 @@
 """The exceptions that `hvd.errors` shows to programs, and what makes one of a status."""
 from __future__ import annotations
 
+import re
+
 from . import abi
 
 
@@ -128,3 +130,13 @@ def rank_failed(rank: int, host: str, text: str) -> RankError:
                       "HVD_ERR_LAUNCH")
     error.rank, error.host, error.text = rank, host, text
     return error
+
+
+def error_of(raised: BaseException) -> Error | None:
+    """hvd's own exception for what a compiled program raised: frameworks hand on an error of their
+    own and its text. None when it is nothing of hvd's."""
+    if isinstance(raised, Error):
+        return raised
+    found = re.search(r"\bHVD_(ERR_[A-Z_]+): (.*)", str(raised), re.DOTALL)
+    code = getattr(abi, found[1], None) if found else None
+    return make(code, f"HVD_{found[1]}", found[2]) if found and code is not None else None

@@ -147,3 +147,22 @@ def _declare(library: ctypes.CDLL) -> None:
 
 
 LIBRARY = Library(find())
+
+
+def load_beside(name: str, told: str | None) -> tuple[ctypes.CDLL | None, list[str]]:
+    """Loads one of hvd's libraries for a framework: `told`, and nothing else, if that is given;
+    beside the libhvd that is loaded; wherever libhvd is looked for. It takes the libhvd that is
+    loaded, by its soname. Returns it, or None, and where was looked and why not there."""
+    folders = [pathlib.Path(path).parent if "/" in path else None
+               for path in (LIBRARY.path, *candidates())]
+    places = [told] if told else [str(folder / name) if folder else name for folder in folders]
+    tried = []
+    for path in dict.fromkeys(places):
+        if "/" in path and not os.path.exists(path):
+            tried.append(f"{path}: no such file")
+            continue
+        try:
+            return ctypes.CDLL(path), []
+        except OSError as error:
+            tried.append(f"{path}: {error}")
+    return None, tried

@@ -6,6 +6,7 @@
     hvd.broadcast_parameters(model.state_dict(), root_rank=0)
     hvd.broadcast_optimizer_state(optimizer, root_rank=0)
 """
+from .._core.errors import error_of
 from ..basics import (
     add_process_set,
     ccl_built,
@@ -91,7 +92,7 @@ from .mpi_ops import (
     sparse_allreduce_async,
     synchronize,
 )
-from .operator_library import error_of, operators_built
+from .operator_library import operators_built
 from .optimizer import DistributedOptimizer
 from .sync_batch_norm import SyncBatchNorm
 

@@ -5,33 +5,18 @@ something is compiled.
 """
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
-import pathlib
-import re
-from collections.abc import Iterator
 
 import torch
 
-from .._core import abi, errors, library
+from .._core import library
 from . import operator_rules
 
 NAME = "libhvd_torch.so"
 VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
 # The stable ABI has all that it needs.
 NEW_ENOUGH = VERSION >= (2, 10)
-
-
-def candidates() -> Iterator[str]:
-    """Where it may be, best first: what HVD_TORCH_LIBRARY says, and nothing else then; beside the
-    libhvd that is loaded; wherever libhvd is looked for."""
-    told = os.environ.get("HVD_TORCH_LIBRARY")
-    if told:
-        yield told
-        return
-    for path in (library.LIBRARY.path, *library.candidates()):
-        yield str(pathlib.Path(path).parent / NAME) if "/" in path else NAME
 
 
 def _load() -> str:
@@ -42,17 +27,9 @@ def _load() -> str:
     version = torch.__version__
     if not NEW_ENOUGH:
         return f"torch {version} is too old for them; use torch 2.10 or later"
-    tried = []
-    for path in dict.fromkeys(candidates()):
-        if "/" in path and not os.path.exists(path):
-            tried.append(f"{path}: no such file")
-            continue
-        try:
-            ctypes.CDLL(path)
-        except OSError as error:
-            tried.append(f"{path}: {error}")
-        else:
-            return _tell_compiler()
+    loaded, tried = library.load_beside(NAME, os.environ.get("HVD_TORCH_LIBRARY"))
+    if loaded is not None:
+        return _tell_compiler()
     return (f"no {NAME} works with torch {version}. Build it: "
             f"scripts/build -DHVD_TORCH={_folder_of_torch()}. Looked at:\n  " + "\n  ".join(tried))
 
@@ -78,13 +55,3 @@ PROBLEM = _load()
 def operators_built() -> bool:
     """Whether torch.ops.hvd.* is there, so that torch.compile takes hvd's calls into its graphs."""
     return not PROBLEM
-
-
-def error_of(raised: BaseException) -> errors.Error | None:
-    """hvd's own exception for what an operator raised, or a compiled program: torch hands on a
-    RuntimeError and its text. None when it is nothing of hvd's."""
-    if isinstance(raised, errors.Error):
-        return raised
-    found = re.search(r"\bHVD_(ERR_[A-Z_]+): (.*)", str(raised), re.DOTALL)
-    code = getattr(abi, found[1], None) if found else None
-    return errors.make(code, f"HVD_{found[1]}", found[2]) if found and code is not None else None

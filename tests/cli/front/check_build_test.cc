@@ -16,6 +16,7 @@ TEST_CASE("what is there is crossed, what is not is blank") {
                                   {"ucx", "1.13.1"},
                                   {"nccl", ""},
                                   {"kernels", "avx2"}},
+                                 true,
                                  true};
   const std::string text = FormatCheckBuild(library, "/x/python/hvd");
   CHECK_THAT(text, StartsWith("hvd v" HVD_VERSION ":\n"
@@ -27,6 +28,7 @@ TEST_CASE("what is there is crossed, what is not is blank") {
                               "    [ ] TensorFlow\n"
                               "    [X] PyTorch\n"
                               "    [X] torch.compile\n"
+                              "    [X] JAX\n"
                               "    [ ] MXNet\n"
                               "\n"
                               "Available Controllers:\n"
@@ -75,7 +77,8 @@ TEST_CASE("a missing or another library is said plainly") {
   const std::string missing = FormatCheckBuild({"/x", "missing at /x", {}}, "/x/python/hvd");
   CHECK_THAT(missing,
              Contains("[ ] C++") && Contains("[ ] PyTorch") && Contains("[ ] shared memory"));
-  CHECK_THAT(missing, Contains("libhvd: missing at /x") && Contains("[ ] torch.compile"));
+  CHECK_THAT(missing, Contains("libhvd: missing at /x") && Contains("[ ] torch.compile") &&
+                          Contains("[ ] JAX"));
   CHECK_THAT(
       FormatCheckBuild({"/x", "", {{"version", "9.9.9"}}}, ""),
       Contains("libhvd 9.9.9 (/x): another version than hvdrun's") && Contains("[ ] PyTorch"));

@@ -1,0 +1,110 @@
+"""One collective on a list of arrays: within what JAX traces as a call of libhvd_jax's, else at
+once. Names tell which calls of different ranks belong together."""
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import ops
+from .._core import abi, errors
+from ..process_sets import ProcessSet
+from . import handlers
+
+Arrays = tuple[Any, ...]
+
+_traced = itertools.count(1)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Call:
+    """What is asked of the arrays."""
+
+    kind: str  # of handlers.KINDS
+    process_set: ProcessSet
+    name: str | None = None
+    op: int = abi.AVERAGE  # of reductions
+    root: int = 0  # a global rank
+    prescale: float = 1.0
+    postscale: float = 1.0
+
+    def behind(self, kind: str, **changes: Any) -> Call:
+        """A call that belongs to this one: of its gradient."""
+        name = None if self.name is None else f"{self.name}.gradient"
+        return Call(kind, self.process_set, name, **changes)
+
+
+def run(call: Call, arrays: Arrays) -> Arrays:
+    """The results, in the arrays' order."""
+    if any(isinstance(array, jax.core.Tracer) for array in arrays):
+        return _trace(call, arrays)
+    return tuple(jnp.asarray(result) for result in _now(call, [np.asarray(a) for a in arrays]))
+
+
+def _trace(call: Call, arrays: Arrays) -> Arrays:
+    members = call.process_set.size()
+    if members is None:
+        raise errors.invalid(f"this rank is no member of {call.process_set}, or that is not "
+                             "registered: hvd.add_process_set() does it")
+    call = dataclasses.replace(call, name=call.name or f"jax.{next(_traced)}")
+    if call.kind in ("broadcast", "alltoall") and len(arrays) > 1:  # which have no groups
+        each = [dataclasses.replace(call, name=f"{call.name}.{i}") for i in range(len(arrays))]
+        return tuple(_start(one, (array,), members)[0]
+                     for one, array in zip(each, arrays, strict=True))
+    return _start(call, arrays, members)
+
+
+def _start(call: Call, arrays: Arrays, members: int) -> Arrays:
+    elementwise = call.kind in ("allreduce", "broadcast")
+    group = "grouped_" if len(arrays) > 1 else ""
+    # XLA keeps or drops nothing of its own accord: the other ranks count on each call.
+    start = jax.ffi.ffi_call(
+        handlers.target(call.kind), [_result(call, array, members) for array in arrays],
+        has_side_effect=True, vmap_method="broadcast_all" if elementwise else "sequential",
+        input_output_aliases={i: i for i in range(len(arrays))} if elementwise else {})
+    return tuple(start(
+        *arrays, name=f"{group}{call.kind}.{call.name}", op=np.int32(call.op),
+        root=np.int32(call.root), process_set=np.int32(call.process_set.process_set_id or 0),
+        prescale=np.float64(call.prescale), postscale=np.float64(call.postscale)))
+
+
+def _result(call: Call, array: Any, members: int) -> jax.ShapeDtypeStruct:
+    """A compiled program knows all shapes: the ranks have equally many rows."""
+    shape = tuple(array.shape)
+    if call.kind == "allgather":
+        shape = (shape[0] * members, *shape[1:])
+    elif call.kind == "reducescatter":
+        rest = shape[0] % members
+        shape = (shape[0] // members + (call.process_set.rank() < rest), *shape[1:])
+    return jax.ShapeDtypeStruct(shape, array.dtype)
+
+
+def _now(call: Call, arrays: Sequence[np.ndarray]) -> Sequence[Any]:
+    """By NumPy's way, which has an order of its own where there is no name."""
+    name, members = call.name, call.process_set
+    several = len(arrays) > 1
+    if call.kind == "allreduce":
+        scaled = (call.op, call.prescale, call.postscale, members)
+        return (ops.grouped_allreduce(arrays, name, *scaled) if several
+                else [ops.allreduce(arrays[0], name, *scaled)])
+    if call.kind == "reducescatter":
+        scattered = (call.op, members, call.prescale, call.postscale)
+        return (ops.grouped_reducescatter(arrays, name, *scattered) if several
+                else [ops.reducescatter(arrays[0], name, *scattered)])
+    if call.kind == "allgather":
+        return (ops.grouped_allgather(arrays, name, members) if several
+                else [ops.allgather(arrays[0], name, members)])
+    if call.kind == "broadcast":
+        return [ops.broadcast(array, call.root, _numbered(name, i, several), members)
+                for i, array in enumerate(arrays)]
+    return [ops.alltoall(array, None, _numbered(name, i, several), members)
+            for i, array in enumerate(arrays)]
+
+
+def _numbered(name: str | None, index: int, several: bool) -> str | None:
+    return f"{name}.{index}" if name is not None and several else name

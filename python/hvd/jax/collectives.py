@@ -1,0 +1,119 @@
+"""Collectives on pytrees of arrays, eager or within jit, grad, scan, cond and vmap.
+
+The leaves of a tree travel together. Within what JAX traces, ranks have equally many rows, and
+their programs are the same: calls without a name are counted as they are traced, in the same order
+on all ranks. Under vmap an allreduce and a broadcast take the whole batch; the others run once for
+each of its elements.
+
+Gradients are as in hvd.torch: that of an allreduce is the same allreduce, that of an allgather the
+average of the ranks' gradients of this rank's rows, that of a broadcast the average on its root.
+"""
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import ops
+from .._core import abi, errors
+from ..basics import global_process_set, rank
+from ..process_sets import ProcessSet
+from .calls import Arrays, Call, run
+
+Tree = Any  # of arrays
+
+
+def allreduce(tree: Tree, op: int = ops.Average, *, name: str | None = None,
+              prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+              process_set: ProcessSet = global_process_set) -> Tree:
+    """Reduces each leaf elementwise over the ranks; all get the same bits. Inputs are multiplied
+    by `prescale_factor`, results by `postscale_factor`."""
+    return _on_leaves(tree, Call("allreduce", process_set, name, op, 0, prescale_factor,
+                                 postscale_factor))
+
+
+def allgather(tree: Tree, *, name: str | None = None,
+              process_set: ProcessSet = global_process_set) -> Tree:
+    """Concatenates each leaf of the ranks along its first dimension, in rank order."""
+    return _on_leaves(tree, Call("allgather", process_set, name))
+
+
+def reducescatter(tree: Tree, op: int = ops.Average, *, name: str | None = None,
+                  prescale_factor: float = 1.0, postscale_factor: float = 1.0,
+                  process_set: ProcessSet = global_process_set) -> Tree:
+    """Reduces each leaf over the ranks, of which each gets its part of the rows; the first ranks
+    have one more where they cannot be divided evenly."""
+    return _on_leaves(tree, Call("reducescatter", process_set, name, op, 0, prescale_factor,
+                                 postscale_factor))
+
+
+def broadcast(tree: Tree, root_rank: int = 0, *, name: str | None = None,
+              process_set: ProcessSet = global_process_set) -> Tree:
+    """The leaves of `root_rank`, a global rank, on all."""
+    return _on_leaves(tree, Call("broadcast", process_set, name, root=root_rank))
+
+
+def alltoall(tree: Tree, *, name: str | None = None,
+             process_set: ProcessSet = global_process_set) -> Tree:
+    """Sends each rank its part of each leaf's rows, which can be divided evenly, and concatenates
+    what came, in rank order."""
+    return _on_leaves(tree, Call("alltoall", process_set, name))
+
+
+def _on_leaves(tree: Tree, call: Call) -> Tree:
+    leaves, shape = jax.tree_util.tree_flatten(tree)
+    if not leaves:
+        return tree
+    return jax.tree_util.tree_unflatten(shape, _run(call, tuple(map(jnp.asarray, leaves))))
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _run(call: Call, arrays: Arrays) -> Arrays:
+    return run(call, arrays)
+
+
+def _forward(call: Call, arrays: Arrays) -> tuple[Arrays, Arrays]:
+    if call.kind == "allreduce" and call.op not in (abi.AVERAGE, abi.SUM, abi.ADASUM):
+        raise errors.invalid("hvd.jax differentiates allreduce for Average, Sum and Adasum only")
+    return _run(call, arrays), arrays
+
+
+def _backward(call: Call, arrays: Arrays, gradients: Arrays) -> tuple[Arrays]:
+    # Integers have none: their gradients are of JAX's type float0.
+    real = [i for i, each in enumerate(gradients) if each.dtype != jax.dtypes.float0]
+    mine = list(gradients)
+    found = _gradients(call, tuple(arrays[i] for i in real), tuple(gradients[i] for i in real))
+    for i, gradient in zip(real, found, strict=True):
+        mine[i] = gradient
+    for i, array in enumerate(arrays):
+        if i not in real:
+            mine[i] = np.zeros(array.shape, jax.dtypes.float0)
+    return (tuple(mine),)
+
+
+def _gradients(call: Call, arrays: Arrays, gradients: Arrays) -> Arrays:
+    if not gradients:
+        return ()
+    if call.kind == "allreduce":
+        return _run(call.behind("allreduce", op=call.op, prescale=call.prescale,
+                                postscale=call.postscale), gradients)
+    if call.kind == "alltoall":
+        return _run(call.behind("alltoall"), gradients)
+    if call.kind == "reducescatter":
+        if call.op not in (abi.AVERAGE, abi.SUM):
+            raise errors.invalid("hvd.jax differentiates reducescatter for Average and Sum only")
+        scale = call.prescale * call.postscale * (
+            1 if call.op == abi.AVERAGE else call.process_set.size() or 1)
+        return _run(call.behind("allgather"), tuple(each * scale for each in gradients))
+    totals = _run(call.behind("allreduce", op=abi.AVERAGE), gradients)
+    if call.kind == "broadcast":
+        return totals if rank() == call.root else tuple(jnp.zeros_like(each) for each in totals)
+    first = call.process_set.rank() or 0
+    return tuple(jax.lax.dynamic_slice_in_dim(total, first * array.shape[0], array.shape[0])
+                 for total, array in zip(totals, arrays, strict=True))
+
+
+_run.defvjp(_forward, _backward)

@@ -1,0 +1,50 @@
+#include "python/operators/jax/calls_by_name.h"
+
+#include <utility>
+
+namespace hvd::xla {
+
+// Never destroyed: a program may be under way when the process ends.
+CallsByName& CallsByName::Get() {
+  static auto* const one = new CallsByName;
+  return *one;
+}
+
+void CallsByName::Start(std::unique_ptr<Call> call) {
+  const std::string name = call->name();
+  {
+    const std::lock_guard lock(mutex_);
+    auto& queue = calls_[name];
+    queue.push_back(std::move(call));
+    if (queue.size() > 1) return;
+  }
+  BeginFirst(name);
+}
+
+void CallsByName::BeginFirst(const std::string& name) {
+  for (bool more = true; more; more = EndFirst(name)) {
+    Call* first = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      first = calls_.at(name).front().get();
+    }
+    if (first->Begin([this, name] {
+          if (EndFirst(name)) BeginFirst(name);
+        })) {
+      return;
+    }
+  }
+}
+
+bool CallsByName::EndFirst(const std::string& name) {
+  std::unique_ptr<Call> ended;
+  const std::lock_guard lock(mutex_);
+  const auto found = calls_.find(name);
+  ended = std::move(found->second.front());
+  found->second.pop_front();
+  if (!found->second.empty()) return true;
+  calls_.erase(found);
+  return false;
+}
+
+}  // namespace hvd::xla

@@ -1,0 +1,36 @@
+// The calls of this process that are under way, by name. A program may be started again before its
+// last run has ended: then its calls meet under the same names, which libhvd refuses. Here those of
+// one name follow one another.
+//
+// Threads: any.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "python/operators/jax/call.h"
+
+namespace hvd::xla {
+
+class CallsByName {
+ public:
+  // The process's one: XLA's handlers are functions without an object.
+  static CallsByName& Get();
+
+  // Begins it, now or when all of its name that were started before have ended.
+  void Start(std::unique_ptr<Call> call);
+
+ private:
+  // Begins the first of this name; those that libhvd refuses have ended with that.
+  void BeginFirst(const std::string& name);
+  // The first of this name has ended. False: there are no more.
+  bool EndFirst(const std::string& name);
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::deque<std::unique_ptr<Call>>> calls_;  // by mutex_
+};
+
+}  // namespace hvd::xla
