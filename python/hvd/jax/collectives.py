@@ -7,6 +7,7 @@ each of its elements.
 
 Gradients are as in hvd.torch: that of an allreduce is the same allreduce, that of an allgather the
 average of the ranks' gradients of this rank's rows, that of a broadcast the average on its root.
+There is no forward mode (jax.jvp), and jax.checkpoint refuses calls, as all that has effects.
 """
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  const std::string& name() const { return name_; }
+  // What libhvd tells calls under way apart by: the name, in its process set.
+  std::string key() const { return std::to_string(options_.process_set) + ":" + name_; }
   const std::vector<hvd_tensor_t>& inputs() const { return inputs_; }
   const std::vector<hvd_tensor_t>& outputs() const { return outputs_; }
 

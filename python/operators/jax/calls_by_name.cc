@@ -11,35 +11,35 @@ CallsByName& CallsByName::Get() {
 }
 
 void CallsByName::Start(std::unique_ptr<Call> call) {
-  const std::string name = call->name();
+  const std::string key = call->key();
   {
     const std::lock_guard lock(mutex_);
-    auto& queue = calls_[name];
+    auto& queue = calls_[key];
     queue.push_back(std::move(call));
     if (queue.size() > 1) return;
   }
-  BeginFirst(name);
+  BeginFirst(key);
 }
 
-void CallsByName::BeginFirst(const std::string& name) {
-  for (bool more = true; more; more = EndFirst(name)) {
+void CallsByName::BeginFirst(const std::string& key) {
+  for (bool more = true; more; more = EndFirst(key)) {
     Call* first = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      first = calls_.at(name).front().get();
+      first = calls_.at(key).front().get();
     }
-    if (first->Begin([this, name] {
-          if (EndFirst(name)) BeginFirst(name);
+    if (first->Begin([this, key] {
+          if (EndFirst(key)) BeginFirst(key);
         })) {
       return;
     }
   }
 }
 
-bool CallsByName::EndFirst(const std::string& name) {
+bool CallsByName::EndFirst(const std::string& key) {
   std::unique_ptr<Call> ended;
   const std::lock_guard lock(mutex_);
-  const auto found = calls_.find(name);
+  const auto found = calls_.find(key);
   ended = std::move(found->second.front());
   found->second.pop_front();
   if (!found->second.empty()) return true;

@@ -1,6 +1,6 @@
-// The calls of this process that are under way, by name. A program may be started again before its
-// last run has ended: then its calls meet under the same names, which libhvd refuses. Here those of
-// one name follow one another.
+// The calls of this process that are under way, by name and process set. A program may be started
+// again before its last run has ended: then its calls meet under the same names, which libhvd
+// refuses. Here those of one name follow one another.
 //
 // Threads: any.
 #pragma once
@@ -24,10 +24,10 @@ class CallsByName {
   void Start(std::unique_ptr<Call> call);
 
  private:
-  // Begins the first of this name; those that libhvd refuses have ended with that.
-  void BeginFirst(const std::string& name);
-  // The first of this name has ended. False: there are no more.
-  bool EndFirst(const std::string& name);
+  // Begins the first of this key; those that libhvd refuses have ended with that.
+  void BeginFirst(const std::string& key);
+  // The first of this key has ended. False: there are no more.
+  bool EndFirst(const std::string& key);
 
   std::mutex mutex_;
   std::unordered_map<std::string, std::deque<std::unique_ptr<Call>>> calls_;  // by mutex_

@@ -1,4 +1,6 @@
 """hvd.jax: what compiled programs do with calls, and training with optax."""
+import threading
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,28 @@ def test_runs_of_one_program_that_overlap(rank, size):
     running = [program(jnp.full(1000, float(i))) for i in range(20)]
     for i, each in enumerate(running):
         assert each[999] == i * size
+
+
+def test_one_name_on_two_sets(rank, size):
+    if size < 3:
+        pytest.skip("it takes two sets that differ")
+    pair = hvd.add_process_set([0, 1])
+    of_all = jax.jit(lambda x: hvd.allreduce(x, hvd.Sum, name="one name"))
+    of_pair = jax.jit(lambda x: hvd.allreduce(x, hvd.Sum, name="one name", process_set=pair))
+    found = []
+    waiting = threading.Thread(target=lambda: found.append(of_all(jnp.ones(3)).tolist()))
+    try:
+        if rank == 0:
+            waiting.start()  # the others come when the pair is through
+        for _ in range(200 if rank < 2 else 0):
+            assert of_pair(jnp.ones(3)).tolist() == [2.0] * 3
+        hvd.allgather_object(None)
+        if rank != 0:
+            waiting.start()
+        waiting.join()
+        assert found == [[float(size)] * 3]
+    finally:
+        hvd.remove_process_set(pair)
 
 
 def test_a_mismatch_says_the_same_on_all_ranks(rank, size):
