@@ -67,13 +67,22 @@ Error* Handle(CallFrame* frame, Call::Submit submit) try {
 }  // namespace
 }  // namespace hvd::xla
 
-#define HVD_JAX_HANDLER(name, submit)                                                 \
-  extern "C" HVD_EXPORT hvd::xla::Error* hvd_jax_##name(hvd::xla::CallFrame* frame) { \
-    return hvd::xla::Handle(frame, hvd::xla::submit);                                 \
-  }
+extern "C" {
 
-HVD_JAX_HANDLER(allreduce, Allreduce)
-HVD_JAX_HANDLER(allgather, Allgather)
-HVD_JAX_HANDLER(reducescatter, Reducescatter)
-HVD_JAX_HANDLER(broadcast, Broadcast)
-HVD_JAX_HANDLER(alltoall, Alltoall)
+HVD_EXPORT hvd::xla::Error* hvd_jax_allreduce(hvd::xla::CallFrame* frame) {
+  return hvd::xla::Handle(frame, hvd::xla::Allreduce);
+}
+HVD_EXPORT hvd::xla::Error* hvd_jax_allgather(hvd::xla::CallFrame* frame) {
+  return hvd::xla::Handle(frame, hvd::xla::Allgather);
+}
+HVD_EXPORT hvd::xla::Error* hvd_jax_reducescatter(hvd::xla::CallFrame* frame) {
+  return hvd::xla::Handle(frame, hvd::xla::Reducescatter);
+}
+HVD_EXPORT hvd::xla::Error* hvd_jax_broadcast(hvd::xla::CallFrame* frame) {
+  return hvd::xla::Handle(frame, hvd::xla::Broadcast);
+}
+HVD_EXPORT hvd::xla::Error* hvd_jax_alltoall(hvd::xla::CallFrame* frame) {
+  return hvd::xla::Handle(frame, hvd::xla::Alltoall);
+}
+
+}  // extern "C"
