@@ -132,8 +132,7 @@ def test_a_ranks_failure_has_its_traceback():
     python_with_cloudpickle()
     with world.hosts(2) as here:
         hosts = "host0:1,host1:1"
-        # The file's name is lost with cloudpickle 3.1.3, which calls each "<dynamic-code>".
-        for how, kind, text in (("raises", "RankError 1 host1", "\", line 10, in fail\nKeyError: 'out of cheese'"),
+        for how, kind, text in (("raises", "RankError 1 host1", "program.py\", line 10, in fail\nKeyError: 'out of cheese'"),
                                 ("leaves", "RankError 1 host1", "SystemExit: 3"),
                                 ("cannot be sent", "RankError 1 host1", "cannot pickle 'frame' object"),
                                 ("dies", "JobError", "rank 1 on host1 was killed by signal 9")):

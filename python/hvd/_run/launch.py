@@ -1,11 +1,13 @@
 """hvd.run(function): calls it on every rank of a job of its own, and returns what each returned."""
 from __future__ import annotations
 
+import io
 import os
 import pathlib
 import pickle
 import shutil
 import sys
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -82,6 +84,25 @@ def _pickler() -> Any:
     return cloudpickle
 
 
+def _pickled(call: Any) -> bytes:
+    """By cloudpickle, but that code keeps the name of its file, which tracebacks show: it says
+    "<dynamic-code>" from 3.1.3 on."""
+    cloudpickle = _pickler()
+
+    def reduce_code(code: types.CodeType) -> Any:
+        make, parts = cloudpickle.CloudPickler.dispatch_table[types.CodeType](code)
+        return make, tuple(code.co_filename if part == "<dynamic-code>" else part
+                           for part in parts)
+
+    class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc, name-defined]
+        dispatch_table = cloudpickle.CloudPickler.dispatch_table.new_child(
+            {types.CodeType: reduce_code})
+
+    file = io.BytesIO()
+    Pickler(file).dump(call)
+    return file.getvalue()
+
+
 def run(func: Callable[..., Any], args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None, num_proc: int | None = None, *,
         np: int | None = None, **options: Any) -> list[Any]:
@@ -95,7 +116,7 @@ def run(func: Callable[..., Any], args: Sequence[Any] = (),
 
     RankError has the traceback of the rank that failed; JobError is raised when a job ended
     otherwise. A module that func needs is looked for in this process's sys.path, on every host."""
-    call = _pickler().dumps((func, tuple(args), dict(kwargs or {})))
+    call = _pickled((func, tuple(args), dict(kwargs or {})))
     count = _count(num_proc, np)
     words = [find_hvdrun(), "--compat", "horovod", "--stdin", "all", *option_words(count, options),
              options.get("executable") or sys.executable, "-m", "hvd._run.worker"]
