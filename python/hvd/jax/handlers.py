@@ -22,7 +22,7 @@ def _register() -> None:
         raise ImportError(f"hvd.jax finds no {NAME} that loads. Set HVD_JAX_LIBRARY to its path, "
                           "or build it (scripts/build). Looked at:\n  " + "\n  ".join(tried))
     if not hasattr(jax, "ffi"):
-        raise ImportError(f"hvd.jax needs jax 0.5 or later; this is {jax.__version__}")
+        raise ImportError(f"hvd.jax needs jax 0.10 or later; this is {jax.__version__}")
     for kind in KINDS:
         handler = jax.ffi.pycapsule(getattr(loaded, target(kind)))
         jax.ffi.register_ffi_target(target(kind), handler, platform="cpu")
