@@ -38,10 +38,12 @@ class OnGpu {
     const GpuDevice::Scope scope(*device_);
     device_->calls().free(address_);
   }
-  void Write(float value) {
+  void Write(float value) { WriteTo(tensor.data, value); }
+  void WriteTo(void* memory, float value) {
     const float both[2] = {value, value};
     const GpuDevice::Scope scope(*device_);
-    device_->calls().copy_in(address_, both, sizeof(both), device_->stream());
+    device_->calls().copy_in(reinterpret_cast<CudaAddress>(memory), both, sizeof(both),
+                             device_->stream());
   }
   CudaStream stream() const { return device_->stream(); }
   float Read() { return ReadFrom(tensor.data); }
@@ -201,6 +203,48 @@ TEST_CASE("an allreduce by NCCL is one group, and the host waits for nothing") {
   call(true);  // the caller's own record is one of these
   CHECK(with_event.Since() == std::vector<uint64_t>{2, 2, 1});
   CHECK(mine.Read() == 32);
+  CHECK(hvd_shutdown() == HVD_OK);
+}
+
+TEST_CASE("a bucket on a GPU: two threads write it on a stream each, step after step") {
+  const CudaDriver driver = Driver();
+  const Way way(GENERATE("host", "nccl"));
+  REQUIRE(hvd_init(nullptr) == HVD_OK);
+  const hvd_options_t reduction = Doubling("gradients");
+  hvd_bucket_options_t options = HVD_BUCKET_OPTIONS_INIT;
+  options.reduction = &reduction;
+  options.chunk_bytes = 64;
+  options.device_type = HVD_CUDA;
+  const std::vector<int64_t> counts(8, 2);
+  hvd_bucket_t* bucket = nullptr;
+  REQUIRE(hvd_bucket_create(counts.data(), 8, &options, &bucket) == HVD_OK);
+  OnGpu writers[2] = {OnGpu(&driver), OnGpu(&driver)};
+  OnGpu reader(&driver);
+  std::vector<void*> views(8);
+  for (int i = 0; i < 8; ++i) REQUIRE(hvd_bucket_view(bucket, i, &views[i]) == HVD_OK);
+  for (int step = 0; step < 10; ++step) {
+    std::vector<std::string> wrong[2];
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 2; ++thread) {
+      threads.emplace_back([&, thread] {
+        OnGpu& mine = writers[thread];
+        for (int i = thread; i < 8; i += 2) {
+          mine.WriteTo(views[i], static_cast<float>(10 * step + i));
+          if (hvd_bucket_ready_on(bucket, i, mine.stream()) != HVD_OK) {
+            wrong[thread].emplace_back(hvd_last_error());
+          }
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const auto& one : wrong) REQUIRE(one == std::vector<std::string>());
+    REQUIRE(hvd_bucket_wait_on(bucket, reader.stream()) == HVD_OK);
+    for (int i = 0; i < 8; ++i) {
+      CHECK(reader.ReadFrom(views[i]) == static_cast<float>(2 * (10 * step + i)));
+    }
+  }
+  hvd_bucket_destroy(bucket);
+  CHECK(hvd_check() == HVD_OK);
   CHECK(hvd_shutdown() == HVD_OK);
 }
 
