@@ -39,7 +39,11 @@ std::string GpuLines(const LibraryReport& library) {
     }
   }
   const std::string gpus = Found(library, "gpus");
-  if (!gpus.empty() && gpus != "0") absl::StrAppend(&text, "    GPUs ", gpus, "\n");
+  if (gpus == "0") {
+    if (!Found(library, "cuda").empty()) absl::StrAppend(&text, "    no GPU on this machine\n");
+  } else if (!gpus.empty()) {
+    absl::StrAppend(&text, "    GPUs ", gpus, "\n");
+  }
   return text;
 }
 

@@ -1,8 +1,8 @@
-#include "python/operators/jax/calls_by_name.h"
+#include "python/operators/calls/calls_by_name.h"
 
 #include <utility>
 
-namespace hvd::xla {
+namespace hvd {
 
 // Never destroyed: a program may be under way when the process ends.
 CallsByName& CallsByName::Get() {
@@ -47,4 +47,4 @@ bool CallsByName::EndFirst(const std::string& key) {
   return false;
 }
 
-}  // namespace hvd::xla
+}  // namespace hvd

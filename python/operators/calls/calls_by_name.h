@@ -11,13 +11,13 @@
 #include <string>
 #include <unordered_map>
 
-#include "python/operators/jax/call.h"
+#include "python/operators/calls/call.h"
 
-namespace hvd::xla {
+namespace hvd {
 
 class CallsByName {
  public:
-  // The process's one: XLA's handlers are functions without an object.
+  // The process's one: frameworks call functions without an object.
   static CallsByName& Get();
 
   // Begins it, now or when all of its name that were started before have ended.
@@ -33,4 +33,4 @@ class CallsByName {
   std::unordered_map<std::string, std::deque<std::unique_ptr<Call>>> calls_;  // by mutex_
 };
 
-}  // namespace hvd::xla
+}  // namespace hvd
