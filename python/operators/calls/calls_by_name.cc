@@ -12,27 +12,28 @@ CallsByName& CallsByName::Get() {
 
 void CallsByName::Start(std::unique_ptr<Call> call) {
   const std::string key = call->key();
+  std::chrono::microseconds linger{};
   {
     const std::lock_guard lock(mutex_);
     auto& queue = calls_[key];
     queue.push_back(std::move(call));
     if (queue.size() > 1) return;
+    if (calls_.size() == 1) linger = queue.front()->linger();
   }
-  BeginFirst(key);
+  BeginFirst(key, linger);
 }
 
-void CallsByName::BeginFirst(const std::string& key) {
+void CallsByName::BeginFirst(const std::string& key, std::chrono::microseconds linger) {
   for (bool more = true; more; more = EndFirst(key)) {
     Call* first = nullptr;
     {
       const std::lock_guard lock(mutex_);
       first = calls_.at(key).front().get();
     }
-    if (first->Begin([this, key] {
-          if (EndFirst(key)) BeginFirst(key);
-        })) {
-      return;
-    }
+    const auto ended = [this, key] {
+      if (EndFirst(key)) BeginFirst(key, {});
+    };
+    if (first->Begin(ended, linger)) return;
   }
 }
 

@@ -5,6 +5,7 @@
 // Threads: any.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -25,7 +26,7 @@ class CallsByName {
 
  private:
   // Begins the first of this key; those that libhvd refuses have ended with that.
-  void BeginFirst(const std::string& key);
+  void BeginFirst(const std::string& key, std::chrono::microseconds linger);
   // The first of this key has ended. False: there are no more.
   bool EndFirst(const std::string& key);
 

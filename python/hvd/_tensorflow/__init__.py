@@ -1,0 +1,1 @@
+"""The room of hvd.tensorflow: hvd's collectives as ops of TensorFlow's graphs."""
