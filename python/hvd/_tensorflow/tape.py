@@ -41,6 +41,16 @@ class DistributedTape:
             flat[i] = gradient
         return tf.nest.pack_sequence_as(sources, flat)
 
+    def get_local_and_global_gradients(
+            self, target: Any, sources: Any, output_gradients: Any = None, *,
+            use_generic_names: bool = False) -> tuple[list[Any], list[Any]]:
+        """Pairs of source and gradient: those that stay this rank's own, and the others."""
+        found = tf.nest.flatten(self.gradient(target, sources, output_gradients),
+                                expand_composites=False)
+        pairs = list(zip(tf.nest.flatten(sources), found, strict=True))
+        return ([pair for pair in pairs if key_of(pair[0]) in self._hvd_local],
+                [pair for pair in pairs if key_of(pair[0]) not in self._hvd_local])
+
 
 def DistributedGradientTape(  # noqa: N802  (Horovod's name)
         gradtape: tf.GradientTape, device_dense: str = "", device_sparse: str = "",
