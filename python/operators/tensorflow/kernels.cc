@@ -19,6 +19,16 @@ int64_t Number(TF_OpKernelConstruction* node, const char* name, Status* status) 
   return number;
 }
 
+// One that the C ABI has 32 bits for: none may become another by being cut.
+int32_t Number32(TF_OpKernelConstruction* node, const char* name, Status* status) {
+  const int64_t number = Number(node, name, status);
+  if (status->ok() && number != static_cast<int32_t>(number)) {
+    status->Set(kInvalidArgument, std::string("HVD_ERR_INVALID: ") + name + " is " +
+                                      std::to_string(number) + ": too large a number");
+  }
+  return static_cast<int32_t>(number);
+}
+
 // TensorFlow's attributes have no more than float32: the bits of a double are a number of theirs.
 double Double(TF_OpKernelConstruction* node, const char* name, Status* status) {
   const int64_t bits = Number(node, name, status);
@@ -45,13 +55,13 @@ void* CreateCollective(TF_OpKernelConstruction* node) {
   attributes->kind = kind;
   attributes->name = Text(node, "call_name", &status);
   hvd_options_t& options = attributes->options;
-  options.process_set = static_cast<int32_t>(Number(node, "process_set", &status));
-  options.op = static_cast<int32_t>(Number(node, "op", &status));
-  options.root = static_cast<int32_t>(Number(node, "root", &status));
+  options.process_set = Number32(node, "process_set", &status);
+  options.op = Number32(node, "op", &status);
+  options.root = Number32(node, "root", &status);
   options.prescale = Double(node, "prescale", &status);
   options.postscale = Double(node, "postscale", &status);
-  options.compression = static_cast<int32_t>(Number(node, "compression", &status));
-  options.flags = static_cast<int32_t>(Number(node, "flags", &status));
+  options.compression = Number32(node, "compression", &status);
+  options.flags = Number32(node, "flags", &status);
   if (status.ok()) return attributes.release();
   tensorflow.TF_OpKernelConstruction_Failure(node, status.get());
   return nullptr;
@@ -86,7 +96,7 @@ void* CreatePlace(TF_OpKernelConstruction* node) {
   Status status;
   auto place = std::make_unique<Place>();
   place->what = Number(node, "what", &status);
-  place->process_set = static_cast<int32_t>(Number(node, "process_set", &status));
+  place->process_set = Number32(node, "process_set", &status);
   if (status.ok()) return place.release();
   tensorflow.TF_OpKernelConstruction_Failure(node, status.get());
   return nullptr;

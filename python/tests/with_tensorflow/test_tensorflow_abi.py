@@ -1,5 +1,5 @@
-"""TensorFlow's C API as libhvd_tensorflow declares it, against the headers of the TensorFlow that is
-installed."""
+"""TensorFlow's C API as libhvd_tensorflow declares it, against the headers of the TensorFlow that
+is installed."""
 import pathlib
 import re
 import shutil

@@ -1,5 +1,5 @@
-"""hvd.tensorflow: tapes, optimizers, aggregation, sessions. Training on several ranks is that of one
-with all data."""
+"""hvd.tensorflow: tapes, optimizers, aggregation, sessions. Training on several ranks is that of
+one with all data."""
 import numpy as np
 import pytest
 
