@@ -43,6 +43,12 @@ bool LacksHorovod(const v1::RankExited& exit) {
   });
 }
 
+bool LacksCoordinator(const v1::RankExited& exit) {
+  return std::any_of(exit.last_lines().begin(), exit.last_lines().end(), [](const auto& line) {
+    return absl::StrContains(line, "coordinator_address should be defined");
+  });
+}
+
 std::string WithoutHorovod(const JobFacts& facts, const std::string& host) {
   if (!facts.compat_horovod) {
     return "hvd can answer in horovod's place: give hvdrun --compat horovod";
@@ -80,6 +86,9 @@ std::string AfterRank(const JobFacts& facts, int rank) {
   }
   if (exit.signal() != 0) return AfterSignal(exit, host);
   if (LacksHorovod(exit)) return WithoutHorovod(facts, host);
+  if (LacksCoordinator(exit)) {
+    return "import hvd.jax before jax.distributed.initialize(), which needs no argument then";
+  }
   return exit.last_lines_size() > 0
              ? ""
              : absl::StrCat("it has printed nothing; run the command alone on ", host,

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ._core import abi, patience
-from ._core.collectives import Collectives
+from ._core.collectives import Collectives, submit
 from ._core.handles import Handle
 from ._core.library import LIBRARY
 from ._core.runtime import RUNTIME
@@ -272,11 +272,22 @@ def barrier(process_set: ProcessSet = global_process_set) -> None:
     patience.call(lambda: LIBRARY.released.hvd_barrier(options))
 
 
-def join() -> int:
+def join_async() -> Handle:
     """This rank has no more work: it takes part in the others' allreduces, allgathers and barriers
-    with nothing of its own until every rank has joined. Returns the rank that did last."""
+    with nothing of its own until every rank has joined. Until then it can submit nothing. The
+    handle's result is the rank that joined last. A shutdown() before that ends it, on all ranks."""
+    return submit(LIBRARY.released.hvd_join_async, (None,), None, None, None, _last_rank)
+
+
+def join() -> int:
+    """join_async, and waits. Returns the rank that joined last."""
+    last: int = join_async().wait()
+    return last
+
+
+def _last_rank(number: int) -> int:
     last = ctypes.c_int32(-1)
-    patience.call(lambda: LIBRARY.released.hvd_join(ctypes.byref(last)))
+    LIBRARY.check(LIBRARY.released.hvd_wait_join(number, ctypes.byref(last)))
     return last.value
 
 

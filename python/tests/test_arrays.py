@@ -347,6 +347,24 @@ def test_join(rank, size):
     assert hvd.join() == size - 1 or size == 1
 
 
+def test_join_async(rank, size, several):
+    store = hvd.Store()
+    if rank == size - 1:
+        store.wait([f"joined {r}" for r in range(size - 1)])
+        assert hvd.allreduce(np.ones(3), "alone", hvd.Sum)[0] == 1  # the others take part, idle
+        joined = hvd.join_async()
+    else:
+        joined = hvd.join_async()
+        assert not joined.done() and not hvd.poll(joined)
+        with pytest.raises(hvd.MismatchError, match="this rank has joined"):
+            hvd.allreduce(np.ones(3), "not now")
+        with pytest.raises(hvd.MismatchError, match="has joined already"):
+            hvd.join_async()
+        store.set(f"joined {rank}", b"")
+    assert hvd.synchronize(joined) == joined.wait() == size - 1
+    assert hvd.allreduce(np.ones(3), "together", hvd.Sum)[0] == size
+
+
 def test_a_bucket_that_is_dropped_in_a_step(rank, size, several):
     """Its chunk waits for the others; whoever drops it does not."""
     if rank == 0:

@@ -88,18 +88,6 @@ int32_t hvd_is_homogeneous(void) {
       [](const hvd::EpochWorld& world) { return world.topology().is_homogeneous() ? 1 : 0; });
 }
 
-hvd_status_t hvd_join(int32_t* last_rank) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    hvd::Process& process = hvd::Process::Get();
-    if (process.engine() == nullptr) return hvd::NotInitialized();
-    int32_t last = -1;
-    const hvd::HostWay::Joining joining(process.used_host_way());
-    const hvd_status_t code = hvd::ReturnExecuted(process.sets().Join(&last));
-    if (code == HVD_OK && last_rank != nullptr) *last_rank = last;
-    return code;
-  });
-}
-
 hvd_status_t hvd_alloc(size_t bytes, void** memory) {
   return hvd_alloc_on(bytes, HVD_CPU, 0, memory);
 }

@@ -24,7 +24,7 @@ hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_t
 hvd_status_t CallGroupAsync(GroupCall call, const hvd_options_t* given, hvd_handle_t* handle);
 
 // What a caller expects of a handle. Another one's is refused, and stays.
-enum class Wait { kForEnd, kForResult, kForAlltoall, kForGroup };
+enum class Wait { kForEnd, kForResult, kForAlltoall, kForGroup, kForJoin };
 hvd_status_t WaitHandle(hvd_handle_t handle, Wait wait, const CallerResults& place = {});
 hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t count);
 hvd_status_t PollHandle(hvd_handle_t handle, int32_t* done);

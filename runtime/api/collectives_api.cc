@@ -203,6 +203,9 @@ hvd_status_t hvd_wait_alltoall(hvd_handle_t handle, hvd_tensor_t* result,
                                int64_t* received_splits) {
   return hvd::WaitHandle(handle, hvd::Wait::kForAlltoall, {result, received_splits});
 }
+hvd_status_t hvd_wait_join(hvd_handle_t handle, int32_t* last_rank) {
+  return hvd::WaitHandle(handle, hvd::Wait::kForJoin, {nullptr, nullptr, last_rank});
+}
 hvd_status_t hvd_wait_results(hvd_handle_t handle, hvd_tensor_t* results, int32_t count) {
   return hvd::WaitGroupHandle(handle, results, count);
 }

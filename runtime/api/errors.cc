@@ -65,7 +65,7 @@ hvd_status_t Return(const absl::Status& status) {
 }
 
 hvd_status_t NoteName(hvd_status_t code, std::string_view name) {
-  if (code != HVD_OK) last_error.name = PrintableLines(name);
+  if (code != HVD_OK) last_error.name = IsReserved(name) ? "" : PrintableLines(name);
   return code;
 }
 

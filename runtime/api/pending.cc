@@ -27,6 +27,13 @@ void Pending::Untell() {
   self_.reset();
 }
 
+bool Pending::UntellLast(size_t count) {
+  if (left_.load() == 0 || left_.fetch_sub(count) > count) return true;
+  if (queue_ != nullptr) queue_->Expect(-1);
+  self_.reset();
+  return false;
+}
+
 bool Pending::IsOver() const {
   if (left_.load(std::memory_order_acquire) != 0) return false;
   for (const auto& request : requests) {

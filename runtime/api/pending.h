@@ -6,27 +6,28 @@
 #include <vector>
 
 #include "hvd/hvd.h"
+#include "runtime/api/sets/set_requests.h"
 #include "runtime/engine/request/request.h"
 
 namespace hvd {
 
-class Engine;
 class CompletionQueue;
 class StagedCall;
 
 // Owned by the handle table, by who waits for it and, until it is told, by itself. The engine
 // borrows the requests.
-class Pending : public RequestObserver {
+class Pending : public RequestObserver, public SetRequests {
  public:
-  std::vector<std::unique_ptr<Request>> requests;  // one, or one a dtype of a group
-  std::weak_ptr<Engine> engine;                    // gone: every request is done
-  std::shared_ptr<StagedCall> staged;              // of tensors on a GPU: has them instead
+  std::shared_ptr<StagedCall> staged;  // of tensors on a GPU: has the requests instead
 
   // Before they are submitted as `handle`, when the options ask for it.
   static void Tell(const std::shared_ptr<Pending>& pending, const hvd_options_t& options,
                    hvd_handle_t handle);
   // They were not submitted.
   void Untell();
+  // The last `count` of them were not submitted, and are done. False: the others have been told
+  // already, so that nobody will tell of the call; as if Untell had followed.
+  bool UntellLast(size_t count);
   // Every request is done, and the last is being told.
   bool IsOver() const;
 

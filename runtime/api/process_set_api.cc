@@ -1,7 +1,8 @@
-// The process sets of the C ABI.
+// The process sets of the C ABI, and joins, which concern all of them.
 #include <algorithm>
 
-#include "runtime/api/errors.h"
+#include "runtime/api/calls.h"
+#include "runtime/api/check/check_tensor.h"
 #include "runtime/api/process.h"
 
 namespace hvd {
@@ -20,6 +21,53 @@ hvd_status_t CheckChange() {
 ProcessSets::SetPointer FindSet(int32_t id) {
   const Process& process = Process::Get();
   return process.engine() != nullptr ? process.sets().Find(id) : nullptr;
+}
+
+absl::Status CheckJoin(const hvd_options_t* given, hvd_options_t* options) {
+  if (absl::Status read = ReadOptions(given, options); !read.ok()) return read;
+  if (absl::Status told = CheckTelling(*options, true); !told.ok()) return told;
+  if (options->name != nullptr && options->name[0] != '\0') {
+    return absl::InvalidArgumentError("options.name: a join has none; a rank has one at a time");
+  }
+  if (options->process_set != HVD_GLOBAL_PROCESS_SET) {
+    return absl::InvalidArgumentError(
+        "options.process_set: a rank joins in all its process sets at once; leave it at 0");
+  }
+  if (options->flags != 0) {
+    return absl::InvalidArgumentError("options.flags is for collectives only");
+  }
+  if (options->ready_event != nullptr) {
+    return absl::InvalidArgumentError("options.ready_event is for tensors on a GPU");
+  }
+  return CheckOptions(*options, RequestKind::kJoin);
+}
+
+// `ready` as of ProcessSets::Join.
+absl::Status SubmitJoin(const std::shared_ptr<Pending>& join, absl::FunctionRef<void()> ready) {
+  Process& process = Process::Get();
+  const JoinTurn turn(&process.sets());
+  if (!turn.taken()) {
+    return absl::FailedPreconditionError("this rank has joined already; its join has not returned");
+  }
+  if (HostWay* const way = process.used_host_way(); way != nullptr) way->HandOver();
+  const absl::StatusOr<size_t> submitted = process.sets().Join(join, ready);
+  if (!submitted.ok()) return submitted.status();
+  const size_t kept_back = join->requests.size() - *submitted;
+  const bool is_told = kept_back == 0 || join->UntellLast(kept_back);
+  return is_told ? absl::OkStatus() : join->requests.back()->result.status;
+}
+
+hvd_status_t SubmitJoinAs(const std::shared_ptr<Pending>& join, const hvd_options_t& options,
+                          hvd_handle_t* handle) {
+  *handle = 0;
+  const absl::Status status = SubmitJoin(join, [&] {
+    *handle = Process::Get().handles().Add(join);
+    Pending::Tell(join, options, *handle);
+  });
+  if (status.ok()) return HVD_OK;
+  join->Untell();
+  Process::Get().handles().Remove(*handle);
+  return ReturnExecuted(status);
 }
 
 }  // namespace
@@ -93,6 +141,29 @@ hvd_status_t hvd_process_set_ids(int32_t* ids, int32_t capacity, int32_t* count)
     *count = static_cast<int32_t>(all.size());
     std::copy_n(all.begin(), std::clamp(capacity, 0, *count), ids);
     return HVD_OK;
+  });
+}
+
+hvd_status_t hvd_join(int32_t* last_rank) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    if (hvd::Process::Get().engine() == nullptr) return hvd::NotInitialized();
+    const auto join = std::make_shared<hvd::Pending>();
+    absl::Status status = hvd::SubmitJoin(join, [] {});
+    if (status.ok()) status = hvd::WaitFor(*join);
+    const hvd_status_t code = hvd::ReturnExecuted(status);
+    if (code == HVD_OK) hvd::GiveResults(join->requests[0].get(), {nullptr, nullptr, last_rank});
+    return code;
+  });
+}
+
+hvd_status_t hvd_join_async(const hvd_options_t* options, hvd_handle_t* handle) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    if (handle == nullptr) return hvd::Fail(HVD_ERR_INVALID, "handle is NULL");
+    hvd_options_t known;
+    const absl::Status checked = hvd::CheckJoin(options, &known);
+    if (!checked.ok()) return hvd::Return(checked);
+    if (hvd::Process::Get().engine() == nullptr) return hvd::NotInitialized();
+    return hvd::SubmitJoinAs(std::make_shared<hvd::Pending>(), known, handle);
   });
 }
 

@@ -38,6 +38,7 @@ void GiveResults(Request* request, const CallerResults& place) {
     std::copy(request->result.received_splits.begin(), request->result.received_splits.end(),
               place.received_splits);
   }
+  if (place.last_rank != nullptr) *place.last_rank = static_cast<int32_t>(request->result.number);
 }
 
 size_t TensorsOf(const Pending& pending) {
@@ -63,19 +64,20 @@ absl::Status WaitFor(const Pending& pending) {
   }
   // What was aborted on the GPU has ended there, too.
   if (status.ok() && pending.requests[0]->buffers.device.waits_on_host) {
-    const std::shared_ptr<Engine> engine = pending.engine.lock();
+    const std::shared_ptr<Engine> engine = pending.EngineOf(0).lock();
     if (engine != nullptr) status = engine->world().waiter().Check();
   }
   return status;
 }
 
 absl::Status AwaitDone(const Pending& pending) {
-  const std::shared_ptr<Engine> engine = pending.engine.lock();
   absl::Status status;
-  for (const auto& request : pending.requests) {
+  for (size_t i = 0; i < pending.requests.size(); ++i) {
+    Request* const request = pending.requests[i].get();
+    const std::shared_ptr<Engine> engine = pending.EngineOf(i).lock();
     // After a shutdown every request is done.
     const bool done = request->done.load(std::memory_order_acquire) || engine == nullptr;
-    absl::Status ended = done ? request->result.status : engine->Wait(request.get());
+    absl::Status ended = done ? request->result.status : engine->Wait(request);
     if (status.ok()) status = std::move(ended);
   }
   return status;

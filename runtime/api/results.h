@@ -14,6 +14,7 @@ namespace hvd {
 struct CallerResults {
   hvd_tensor_t* result = nullptr;
   int64_t* received_splits = nullptr;
+  int32_t* last_rank = nullptr;  // of a join
 };
 
 // Waits for all requests of it: the first error counts. The streams of its tensors go on behind it.

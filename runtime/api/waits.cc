@@ -18,6 +18,12 @@ hvd_status_t UnknownHandle(hvd_handle_t handle) {
 // Why this wait is not for what the handle stands for; empty: it is.
 std::string WhyNot(Wait wait, const Signature& signature) {
   if (wait == Wait::kForEnd) return "";
+  if (wait == Wait::kForJoin) {
+    return signature.kind == RequestKind::kJoin
+               ? ""
+               : "is no join's but of: " + std::string(KindName(signature.kind)) +
+                     "; wait for it with hvd_wait";
+  }
   if (signature.is_group() != (wait == Wait::kForGroup)) {
     return signature.is_group() ? "is a group's; take its results with hvd_wait_results"
                                 : "is no group's; take its result with hvd_wait_result";
@@ -97,10 +103,11 @@ hvd_status_t PollHandle(hvd_handle_t handle, int32_t* done) {
       *done = pending->staged->is_done() ? 1 : 0;
       return HVD_OK;
     }
-    const std::shared_ptr<Engine> engine = pending->engine.lock();
-    for (const auto& request : pending->requests) {
+    for (size_t i = 0; i < pending->requests.size(); ++i) {
+      Request* const request = pending->requests[i].get();
+      const std::shared_ptr<Engine> engine = pending->EngineOf(i).lock();
       const bool is_done = request->done.load(std::memory_order_acquire);
-      if (!is_done && engine != nullptr && !engine->Poll(request.get())) *done = 0;
+      if (!is_done && engine != nullptr && !engine->Poll(request)) *done = 0;
     }
     return HVD_OK;
   });
@@ -117,10 +124,11 @@ hvd_status_t WaitHandleFor(hvd_handle_t handle, int64_t microseconds, int32_t* d
       *done = pending->staged->WaitUntil(end) ? 1 : 0;
       return HVD_OK;
     }
-    const std::shared_ptr<Engine> engine = pending->engine.lock();
-    for (const auto& request : pending->requests) {
+    for (size_t i = 0; i < pending->requests.size(); ++i) {
+      Request* const request = pending->requests[i].get();
+      const std::shared_ptr<Engine> engine = pending->EngineOf(i).lock();
       const bool is_done = request->done.load(std::memory_order_acquire);
-      if (!is_done && engine != nullptr && !engine->WaitUntil(request.get(), end)) *done = 0;
+      if (!is_done && engine != nullptr && !engine->WaitUntil(request, end)) *done = 0;
     }
     return HVD_OK;
   });

@@ -6,6 +6,7 @@ import world
 from test_python import ENV, TESTS, WITH_JAX, must_be_clean, python, run_tests
 
 PROGRAM = TESTS / "programs" / "jax_ends.py"
+DISTRIBUTED = TESTS / "programs" / "jax_distributed.py"
 EXAMPLE = world.REPOSITORY / "examples" / "python" / "jax_digits.py"
 
 
@@ -47,4 +48,20 @@ def test_ends_and_beginnings():
             must_be_clean(here)
         outcome = here.hvdrun("-np", 2, python_with_jax(), PROGRAM, "dies", env=ENV, seconds=60).must(7, "rank 1")
         assert outcome.out.count("was told") == 1, outcome
+        must_be_clean(here)
+
+
+@world.bound(200)
+def test_the_processes_of_jax_find_one_another():
+    """With a port that rank 0 chooses, and also where Slurm's or Open MPI's names are about."""
+    slurm = {"SLURM_JOB_ID": "7", "SLURM_STEP_NODELIST": "other", "SLURM_JOB_NODELIST": "other", "SLURM_NTASKS": "9", "SLURM_PROCID": "8",
+             "SLURM_LOCALID": "0", "SLURM_STEP_NUM_NODES": "9"}
+    with world.hosts(2) as here:
+        for np, hosts in ((2, ()), (4, ("-H", "host0:2,host1:2")), (2, ("-H", "host1:1,host0:1"))):
+            words = [word for name, value in slurm.items() for word in ("-x", f"{name}={value}")]
+            outcome = here.hvdrun("-np", np, *hosts, *words, python_with_jax(), DISTRIBUTED, env=ENV, seconds=60).must(0)
+            assert outcome.out.count("met") == np, outcome
+            must_be_clean(here)
+        here.hvdrun("-np", 2, python_with_jax(), DISTRIBUTED, "without", env=ENV, seconds=60).must(
+            1, "import hvd.jax before jax.distributed.initialize()")
         must_be_clean(here)

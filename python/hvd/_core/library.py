@@ -97,7 +97,7 @@ def _declare(library: ctypes.CDLL) -> None:
         ("hvd_remove_process_set", c_int32, [c_int32]),
         ("hvd_process_set_ids", c_int32, [POINTER(c_int32), c_int32, POINTER(c_int32)]),
         ("hvd_process_set_ranks", c_int32, [c_int32, POINTER(c_int32)]),
-        ("hvd_join", c_int32, [POINTER(c_int32)]),
+        ("hvd_wait_join", c_int32, [c_uint64, POINTER(c_int32)]),
         ("hvd_wait", c_int32, [c_uint64]),
         ("hvd_wait_on", c_int32, [c_uint64, c_void_p]),
         ("hvd_release", c_int32, [c_uint64]),

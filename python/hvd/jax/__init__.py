@@ -58,6 +58,7 @@ from ..ops import (
     join,
 )
 from ..process_sets import ProcessSet
+from . import cluster  # noqa: F401
 from .collectives import allgather, allreduce, alltoall, broadcast, reducescatter
 from .functions import DistributedOptimizer, broadcast_parameters
 

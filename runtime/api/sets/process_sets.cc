@@ -1,7 +1,6 @@
 #include "runtime/api/sets/process_sets.h"
 
 #include <algorithm>
-#include <deque>
 #include <exception>
 #include <limits>
 
@@ -89,30 +88,54 @@ std::vector<ProcessSets::SetPointer> ProcessSets::AsMember() const {
 // Others may wait for this rank in any set before they join: so it joins all of them, and then
 // waits. When all ranks of the job have joined, so have all members of each set. No set comes or
 // goes meanwhile.
-absl::Status ProcessSets::Join(int32_t* last_rank) {
-  MutexLock change(&change_mutex_);
-  ExclusiveLock members(&members_mutex_);
+absl::StatusOr<size_t> ProcessSets::Join(const std::shared_ptr<SetRequests>& join,
+                                         absl::FunctionRef<void()> ready) {
+  const MutexLock change(&change_mutex_);
+  const ExclusiveLock members(&members_mutex_);
   const std::vector<SetPointer> sets = AsMember();
   if (sets.empty()) return NotInitialized();
-  std::deque<Request> joins(sets.size());  // all before the first is submitted
-  for (Request& join : joins) {
-    join.name = kJoinName;
-    join.signature.kind = RequestKind::kJoin;
+  for (const SetPointer& set : sets) {  // all before the first is submitted
+    auto request = std::make_unique<Request>();
+    request->name = kJoinName;
+    request->signature.kind = RequestKind::kJoin;
+    join->requests.push_back(std::move(request));
+    join->set_engines.emplace_back(set->engine);
+  }
+  ready();
+  {
+    const MutexLock lock(&mutex_);
+    join_ = join;
   }
   absl::Status status;
   size_t submitted = 0;
   for (; submitted < sets.size(); ++submitted) {
-    status = sets[submitted]->engine->Submit(&joins[submitted]);
+    status = sets[submitted]->engine->Submit(join->requests[submitted].get());
     if (!status.ok()) break;
   }
-  members.Unlock();
-  change.Unlock();
-  for (size_t i = 0; i < submitted; ++i) {
-    absl::Status joined = sets[i]->engine->Wait(&joins[i]);
-    if (status.ok()) status = std::move(joined);
+  if (submitted == 0) return status;
+  for (size_t i = submitted; i < sets.size(); ++i) {
+    join->requests[i]->result.status = status;
+    join->requests[i]->done.store(true, std::memory_order_release);
   }
-  *last_rank = static_cast<int32_t>(joins.front().result.number);
-  return status;
+  return submitted;
+}
+
+bool ProcessSets::TakeJoinTurn() {
+  const MutexLock lock(&mutex_);
+  const std::shared_ptr<const SetRequests> join = join_.lock();
+  if (join_turn_ || (join != nullptr && !join->is_done())) return false;
+  return join_turn_ = true;
+}
+
+void ProcessSets::EndJoinTurn() {
+  const MutexLock lock(&mutex_);
+  join_turn_ = false;
+}
+
+bool ProcessSets::is_joining() const {
+  const MutexLock lock(&mutex_);
+  const std::shared_ptr<const SetRequests> join = join_.lock();
+  return join_turn_ || (join != nullptr && !join->is_done());
 }
 
 // A rank that leaves waits for the others, who may wait for it in another set: so it says in all of

@@ -16,9 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "runtime/api/check/check.h"
+#include "runtime/api/sets/set_requests.h"
 #include "runtime/engine/engine.h"
 
 namespace hvd {
@@ -53,9 +55,14 @@ class ProcessSets {
   // A new epoch: the global set alone.
   void Start(std::shared_ptr<Engine> global, const EngineConfig& config,
              DeviceFactory make_device = nullptr);
-  // This rank has no more work in any set until all ranks of the job have joined; *last_rank gets
-  // the one that did last.
-  absl::Status Join(int32_t* last_rank);
+  // This rank has no more work in any set until all ranks of the job have joined: gives `join` one
+  // request a set, the global one's first, whose number will be the rank that joined last. `ready`
+  // is called when they are there, before they are submitted. Returns how many are; what is behind
+  // these is done with an error, and the epoch is over. REQUIRES: a JoinTurn is taken.
+  absl::StatusOr<size_t> Join(const std::shared_ptr<SetRequests>& join,
+                              absl::FunctionRef<void()> ready);
+  // A JoinTurn is taken, or the join that was submitted last is not done.
+  bool is_joining() const;
   // Leaves every set, and waits until all its members do. Afterwards there are none. A change that
   // is under way on another thread comes to its end first; later ones are refused.
   void Stop();
@@ -88,6 +95,9 @@ class ProcessSets {
   int FreeRegion() const;  // -1: none
   absl::StatusOr<SetPointer> Global() const;
   absl::Status Make(ProcessSet* set) const;
+  bool TakeJoinTurn();
+  void EndJoinTurn();
+  friend class JoinTurn;
   // member_sets.cc
   friend class MemberAgreement;
   absl::StatusOr<std::shared_ptr<ProcessSet>> ReserveMembers(const ProcessSet& global,
@@ -118,6 +128,8 @@ class ProcessSets {
   std::set<int> member_regions_ ABSL_GUARDED_BY(mutex_);
   std::set<int> channels_ ABSL_GUARDED_BY(mutex_);
   int32_t members_led_ ABSL_GUARDED_BY(mutex_) = 0;  // as last_id_
+  bool join_turn_ ABSL_GUARDED_BY(mutex_) = false;
+  std::weak_ptr<const SetRequests> join_ ABSL_GUARDED_BY(mutex_);  // gone: it is done
 
   // Who is inside counts itself first and looks at global_ then; Stop takes global_ away first and
   // looks at the count then. So one of the two sees the other, and the last one out drops what was
@@ -126,6 +138,22 @@ class ProcessSets {
   mutable std::atomic<int> inside_{0};
   mutable std::atomic<bool> any_stopped_{false};
   mutable std::vector<SetPointer> stopped_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A rank has one join at a time. Held from before a join begins until it is submitted.
+class JoinTurn {
+ public:
+  explicit JoinTurn(ProcessSets* sets) : sets_(sets->TakeJoinTurn() ? sets : nullptr) {}
+  ~JoinTurn() {
+    if (sets_ != nullptr) sets_->EndJoinTurn();
+  }
+  JoinTurn(const JoinTurn&) = delete;
+  JoinTurn& operator=(const JoinTurn&) = delete;
+
+  bool taken() const { return sets_ != nullptr; }  // false: there is a join already
+
+ private:
+  ProcessSets* const sets_;
 };
 
 // What a call is for: keeps the set until the call is over.

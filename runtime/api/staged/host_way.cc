@@ -65,7 +65,7 @@ absl::Status HostWay::Submit(absl::Span<const std::unique_ptr<Request>> requests
 absl::StatusOr<uint64_t> HostWay::Enter(const std::shared_ptr<StagedCall>& call,
                                         const Request& first) {
   const MutexLock lock(&mutex_);
-  if (joins_.load()) {
+  if (parts_.sets->is_joining()) {
     const std::string what = first.name.empty()
                                  ? absl::StrCat("unnamed ", KindName(first.signature.kind))
                                  : ShownName(first.name);
@@ -120,16 +120,10 @@ bool HostWay::HasUnsubmitted() const {
                      [](const auto& open) { return !open.second.submitted; });
 }
 
-void HostWay::BeginJoin() {
+void HostWay::HandOver() {
   const MutexLock lock(&mutex_);
-  joins_.store(true);
   inbox_.Wake();
   while (HasUnsubmitted()) changed_.Wait(&mutex_);
-}
-
-void HostWay::EndJoin() {
-  const MutexLock lock(&mutex_);
-  joins_.store(false);
 }
 
 void HostWay::EndEpoch() {
@@ -177,7 +171,7 @@ void HostWay::Body() {
 
 // Frees the call when it is over.
 void HostWay::AfterStep(StagedCall* call) {
-  if (joins_.load()) call->Hurry();
+  if (parts_.sets->is_joining()) call->Hurry();
   const bool blocked = call->is_blocked();
   const auto known = std::find(blocked_.begin(), blocked_.end(), call);
   if (blocked && known == blocked_.end()) blocked_.push_back(call);

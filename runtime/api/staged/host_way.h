@@ -5,7 +5,6 @@
 // alone copies, and submits what has arrived.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -35,22 +34,9 @@ class HostWay {
 
   // Waits until all calls of the set that were submitted before have finished, however.
   void Drain(int32_t set);
-  // This rank joins, as long as this lives. At first it waits until the engine has all that this
-  // rank has announced; nothing is taken meanwhile.
-  class Joining {
-   public:
-    explicit Joining(HostWay* way) : way_(way) {
-      if (way_ != nullptr) way_->BeginJoin();
-    }
-    ~Joining() {
-      if (way_ != nullptr) way_->EndJoin();
-    }
-    Joining(const Joining&) = delete;
-    Joining& operator=(const Joining&) = delete;
-
-   private:
-    HostWay* const way_;  // null: there were no such calls
-  };
+  // This rank is about to join (ProcessSets::is_joining): waits until the engine has all that it
+  // has announced.
+  void HandOver();
   // After the last engine has gone: ends every call, and waits for the device, some seconds at
   // most.
   void EndEpoch();
@@ -63,8 +49,6 @@ class HostWay {
     bool failed = false;  // and done: nobody waits for what the device still has of it
   };
 
-  void BeginJoin();
-  void EndJoin();
   absl::StatusOr<uint64_t> Enter(const std::shared_ptr<StagedCall>& call, const Request& first);
   void Withdraw(uint64_t number);
   absl::Status Start(StagedCall* call, const Request& first, Engine* engine);
@@ -82,7 +66,6 @@ class HostWay {
   StagedInbox inbox_;
   StagedNames names_;
   Staging staging_;
-  std::atomic<bool> joins_{false};
   std::vector<StagedCall*> blocked_ ABSL_GUARDED_BY(kGpuThread);
 
   mutable Mutex mutex_;

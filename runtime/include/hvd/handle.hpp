@@ -69,6 +69,18 @@ class [[nodiscard]] Handle : public internal::Flight {
   }
 };
 
+// A join in flight; like Handle, but wait() returns the rank that joined last.
+class [[nodiscard]] JoinHandle : public internal::Flight {
+ public:
+  using Flight::Flight;
+  // -1 of an empty handle.
+  int wait() {
+    int32_t last = -1;
+    if (valid()) internal::ThrowIfError(hvd_wait_join(Take(), &last));
+    return last;
+  }
+};
+
 namespace internal {
 
 // Owns what the library allocated for an allgather.

@@ -397,6 +397,15 @@ HVD_EXPORT hvd_status_t hvd_barrier_async(const hvd_options_t* options, hvd_hand
  * other threads can submit nothing (HVD_ERR_MISMATCH). Returns when all ranks have joined, and all
  * that they had submitted is done; *last_rank (may be NULL) gets the rank that did last. */
 HVD_EXPORT hvd_status_t hvd_join(int32_t* last_rank);
+/* The same without a thread that waits: takes effect at once, and is done when hvd_join would
+ * return. Until then this rank can submit nothing, nor join again (HVD_ERR_MISMATCH); from `done`
+ * on it can. hvd_shutdown does not wait for it: it ends with HVD_ERR_ABORTED, on all ranks. Of
+ * `options` done, done_arg, queue and tag count; the others keep their defaults (HVD_ERR_INVALID).
+ * Waits for a change of process sets that another thread of this rank has under way, and until what
+ * this rank has submitted on a GPU is there: not to be called from `done`. */
+HVD_EXPORT hvd_status_t hvd_join_async(const hvd_options_t* options, hvd_handle_t* handle);
+/* As hvd_wait, for a join alone; last_rank as of hvd_join. */
+HVD_EXPORT hvd_status_t hvd_wait_join(hvd_handle_t handle, int32_t* last_rank);
 
 /* *done becomes 1 when hvd_wait would not block, also when that has been called already or the
  * handle has been released; else 0. The handle stays valid. */
@@ -419,7 +428,7 @@ HVD_EXPORT hvd_status_t hvd_wait_result(hvd_handle_t handle, hvd_tensor_t* resul
  * of every such result is 64-byte aligned.) */
 HVD_EXPORT hvd_status_t hvd_wait_results(hvd_handle_t handle, hvd_tensor_t* results, int32_t count);
 /* Gives back the data and the shape of such a result, and sets both to NULL. NULL and a result that
- * has been given back do nothing. May come after hvd_shutdown. */
+ * has been given back do nothing. Any thread, also within `done`; may come after hvd_shutdown. */
 HVD_EXPORT void hvd_free_result(hvd_tensor_t* result);
 
 /* Of tensors on a GPU: `stream` (cudaStream_t), of the same GPU, goes on behind the call. Returns

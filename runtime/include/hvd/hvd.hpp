@@ -76,6 +76,12 @@ inline int join() {
   internal::ThrowIfError(hvd_join(&last));
   return last;
 }
+// The same in flight. Until it is done this rank can submit nothing.
+inline JoinHandle join_async() {
+  hvd_handle_t handle = 0;
+  internal::ThrowIfError(hvd_join_async(nullptr, &handle));
+  return JoinHandle(handle);
+}
 
 // ---- seeing inside ----
 

@@ -52,6 +52,13 @@ TEST_CASE("a program that wants horovod is told how it gets it") {
   CHECK_THAT(NextStep(facts, {Verdict::kRank, 1, 1}), Contains("is hvd on beta where it is here"));
 }
 
+TEST_CASE("a program whose JAX finds no coordinator is told how it finds one") {
+  JobFacts facts = TwoRanks();
+  facts.ranks[1].exit.set_exit_code(1);
+  facts.ranks[1].exit.add_last_lines("ValueError: coordinator_address should be defined.");
+  CHECK_THAT(NextStep(facts, {Verdict::kRank, 1, 1}), Contains("import hvd.jax before"));
+}
+
 TEST_CASE("what could not be started says so once") {
   JobFacts facts = TwoRanks();
   facts.ranks[1].exit.set_exit_code(127);

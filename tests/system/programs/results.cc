@@ -1,11 +1,14 @@
 // results: the caller's own memory for results whose rows only the exchange tells (result_fn):
 // small ones and large ones, alone and in groups, blocking and not. Then a rank that gives none: it
-// is told, the others have their results.
+// is told, the others have their results. And the library's own results: whole cache lines, which
+// any thread gives back, also one of hvd's, and after the shutdown.
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "hvd/hvd.h"
@@ -164,6 +167,70 @@ void NoMemory(int64_t about) {
   }
 }
 
+// Takes them over; whoever calls GiveBack gives them back.
+class OwnResults {
+ public:
+  void Take(const hvd_tensor_t& result, int64_t rows) {
+    Need(result.data != nullptr && result.shape != nullptr, "no result of the library's");
+    Need(reinterpret_cast<uintptr_t>(result.data) % 64 == 0, "a result that is not aligned");
+    Need(result.ndim == 2 && result.shape[0] == rows && result.shape[1] == 2, "a wrong shape");
+    std::memset(result.data, 1, 2 * sizeof(float) * rows);  // it is this rank's
+    all_.push_back(result);
+  }
+  void GiveBack() {
+    for (hvd_tensor_t& result : all_) {
+      hvd_free_result(&result);
+      Need(result.data == nullptr && result.shape == nullptr, "not given back");
+      hvd_free_result(&result);  // does nothing
+    }
+    all_.clear();
+    are_back_ = true;
+  }
+  void AwaitBack() const {
+    while (!are_back_) std::this_thread::yield();
+  }
+
+ private:
+  std::vector<hvd_tensor_t> all_;
+  std::atomic<bool> are_back_{false};
+};
+
+void TakeAll(int64_t about, OwnResults* results) {
+  const int64_t size = hvd_size(), all = size * about + size * (size - 1) / 2;
+  const Rows mine(RowsOf(hvd_rank(), about)), whole(about * size);
+  hvd_tensor_t result = HVD_TENSOR_INIT, grouped[2];
+  Need(hvd_allgather(&mine.value, nullptr, nullptr, &result) == HVD_OK, "own gather");
+  results->Take(result, all);
+  Need(hvd_reducescatter(&whole.value, nullptr, nullptr, &result) == HVD_OK, "own scatter");
+  results->Take(result, about);
+  Need(hvd_alltoall(&whole.value, nullptr, 0, nullptr, nullptr, &result, nullptr) == HVD_OK,
+       "own alltoall");
+  results->Take(result, about * size);
+  const hvd_tensor_t inputs[] = {mine.value, mine.value};
+  Need(hvd_grouped_allgather(inputs, nullptr, 2, nullptr, grouped) == HVD_OK, "own group");
+  for (const hvd_tensor_t& each : grouped) results->Take(each, all);
+}
+
+void GivenBackAnywhere(int64_t about) {
+  OwnResults here, in_callback;
+  TakeAll(about, &here);
+  std::thread([&] { here.GiveBack(); }).join();
+  TakeAll(about, &in_callback);
+  hvd_options_t options = HVD_OPTIONS_INIT;
+  options.done_arg = &in_callback;
+  options.done = [](void* arg, hvd_handle_t, hvd_status_t) {
+    static_cast<OwnResults*>(arg)->GiveBack();
+  };
+  hvd_handle_t handle = 0;
+  Need(hvd_barrier_async(&options, &handle) == HVD_OK, "barrier_async");
+  Need(hvd_wait(handle) == HVD_OK, "wait");
+  in_callback.AwaitBack();
+  void* memory = nullptr;
+  Need(hvd_alloc(1 + static_cast<size_t>(about), &memory) == HVD_OK, "alloc");
+  Need(reinterpret_cast<uintptr_t>(memory) % 64 == 0, "memory that is not aligned");
+  std::thread([&] { Need(hvd_free(memory) == HVD_OK, "free on another thread"); }).join();
+}
+
 void Refusals() {
   Results results;
   const Rows mine(4), out(4);
@@ -184,7 +251,11 @@ int main() {
     Alltoalls(about);
     Groups(about);
     NoMemory(about);
+    GivenBackAnywhere(about);
   }
   Refusals();
+  OwnResults later;
+  TakeAll(3, &later);
   hvd_shutdown();
+  std::thread([&] { later.GiveBack(); }).join();
 }

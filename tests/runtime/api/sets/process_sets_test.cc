@@ -72,9 +72,19 @@ TEST_CASE("a rank leaves all its sets at once: it waits for nobody who waits for
 }
 
 void Join(ProcessSets& sets, Problems& problems) {
-  int32_t last = -1;
-  const absl::Status joined = sets.Join(&last);
-  problems.Expect(joined.ok() && last >= 0, joined.ToString());
+  const auto join = std::make_shared<SetRequests>();
+  {
+    const JoinTurn turn(&sets);
+    problems.Expect(turn.taken() && !JoinTurn(&sets).taken(), "one join at a time");
+    const absl::StatusOr<size_t> submitted = sets.Join(join, [] {});
+    problems.Expect(submitted.ok() && *submitted == join->requests.size(), "submitted");
+  }
+  for (size_t i = 0; i < join->requests.size(); ++i) {
+    const absl::Status joined = join->EngineOf(i).lock()->Wait(join->requests[i].get());
+    problems.Expect(joined.ok(), joined.ToString());
+  }
+  problems.Expect(join->requests[0]->result.number >= 0, "the last rank");
+  problems.Expect(join->is_done() && !sets.is_joining(), "it is over");
 }
 
 absl::Status Broadcast(ProcessSets& sets, int32_t set) {
