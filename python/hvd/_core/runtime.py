@@ -32,6 +32,7 @@ class Runtime:
         # Number, what it keeps, and its handles.OnDevice or None.
         self.orphans: deque[tuple[int, object, Any]] = deque()
         self.buckets: list[int] = []  # that were dropped in the middle of a step
+        self.epoch = 0  # how often this process has joined
         self._owner = os.getpid()
         self._at_exit = False
         self._options: dict[tuple[object, ...], object] = {}
@@ -58,6 +59,7 @@ class Runtime:
         except errors.Error:
             LIBRARY.released.hvd_shutdown()
             raise
+        self.epoch += 1
         self.sets.entered(sets)
 
     def shutdown(self) -> None:
