@@ -9,6 +9,8 @@ an MXNetError that is hvd's exception as well.
 """
 from __future__ import annotations
 
+import atexit
+import contextlib
 import ctypes
 import itertools
 import os
@@ -74,6 +76,15 @@ def _load() -> ctypes.CDLL:
 
 
 _library = _load()
+
+
+@atexit.register
+def _leave_before_mxnet() -> None:
+    """MXNet, which was imported before, waits at exit for all that is under way: what waits for
+    other ranks ends when this one leaves, and nobody is left to be told of it."""
+    RUNTIME.leave_at_exit()
+    with contextlib.suppress(errors.AbortedError, errors.NotInitializedError):
+        mxnet.nd.waitall()
 
 
 # ---- errors ----
