@@ -12,15 +12,34 @@ CallsByName& CallsByName::Get() {
 
 void CallsByName::Start(std::unique_ptr<Call> call) {
   const std::string key = call->key();
+  Fill(TakeTurn(key), std::move(call));
+}
+
+CallsByName::Turn CallsByName::TakeTurn(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  Calls& calls = calls_[key];
+  return {key, calls.insert(calls.end(), nullptr)};
+}
+
+void CallsByName::Fill(const Turn& turn, std::unique_ptr<Call> call) {
   std::chrono::microseconds linger{};
   {
     const std::lock_guard lock(mutex_);
-    auto& queue = calls_[key];
-    queue.push_back(std::move(call));
-    if (queue.size() > 1) return;
-    if (calls_.size() == 1) linger = queue.front()->linger();
+    *turn.call = std::move(call);
+    if (calls_.at(turn.key).begin() != turn.call) return;
+    if (calls_.size() == 1) linger = (*turn.call)->linger();
   }
-  BeginFirst(key, linger);
+  BeginFirst(turn.key, linger);
+}
+
+void CallsByName::Leave(const Turn& turn) {
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    first = calls_.at(turn.key).begin() == turn.call;
+    if (!Remove(turn.key, turn.call)) return;
+  }
+  if (first) BeginFirst(turn.key, {});
 }
 
 void CallsByName::BeginFirst(const std::string& key, std::chrono::microseconds linger) {
@@ -40,10 +59,15 @@ void CallsByName::BeginFirst(const std::string& key, std::chrono::microseconds l
 bool CallsByName::EndFirst(const std::string& key) {
   std::unique_ptr<Call> ended;
   const std::lock_guard lock(mutex_);
+  const auto first = calls_.at(key).begin();
+  ended = std::move(*first);
+  return Remove(key, first);
+}
+
+bool CallsByName::Remove(const std::string& key, Calls::iterator call) {
   const auto found = calls_.find(key);
-  ended = std::move(found->second.front());
-  found->second.pop_front();
-  if (!found->second.empty()) return true;
+  found->second.erase(call);
+  if (!found->second.empty()) return found->second.front() != nullptr;
   calls_.erase(found);
   return false;
 }
