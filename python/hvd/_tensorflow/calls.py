@@ -5,9 +5,10 @@ tf.function's, which is the same on ranks that run the same program.
 """
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -46,6 +47,18 @@ def number_of(process_set: ProcessSet) -> int:
     return process_set.process_set_id
 
 
+@contextlib.contextmanager
+def ours_raised() -> Iterator[None]:
+    """What hvd's ops raise within, when they run eagerly, becomes hvd's own error."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        mine = errors.error_of(RuntimeError(error.message.partition(" [Op:Hvd")[0]))
+        if mine is None:
+            raise
+        raise mine from None
+
+
 # TensorFlow rewrites the Python of what a tf.function calls; hvd's own is meant to run as it is.
 without_autograph: Any = tf.autograph.experimental.do_not_convert
 
@@ -57,16 +70,11 @@ def run(call: Call, tensors: Tensors, splits: tf.Tensor | None = None) -> list[A
     op = getattr(OPS, f"hvd_{call.kind}")
     more = () if call.kind != "alltoall" else (
         tf.constant([], tf.int64) if splits is None else tf.cast(splits, tf.int64),)
-    try:
+    with ours_raised():
         out = op(tensors, *more, call_name=_name(call, len(tensors) > 1),
                  process_set=call.process_set, op=call.op, root=call.root,
                  prescale=_bits(call.prescale), postscale=_bits(call.postscale),
                  compression=call.compression, flags=call.flags)
-    except tf.errors.OpError as error:
-        mine = errors.error_of(error)
-        if mine is None:
-            raise
-        raise mine from None
     results = list(out[0]) if more else list(out)
     if call.kind in ("allgather", "reducescatter", "alltoall"):
         for result, tensor in zip(results, tensors, strict=True):

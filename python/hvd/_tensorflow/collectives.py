@@ -24,7 +24,15 @@ from .._core import errors
 from .._core.compression import wire_of
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
-from .calls import Call, Tensors, number_of, run, unique_name, without_autograph
+from .calls import (
+    Call,
+    Tensors,
+    number_of,
+    ours_raised,
+    run,
+    unique_name,
+    without_autograph,
+)
 from .compression import Compression
 from .operator_library import OPS
 
@@ -170,6 +178,8 @@ def alltoall(tensor: Any, splits: Any = None, name: str | None = None,
     if splits is None:
         return run(call, [tensor])[0]
     splits = tf.convert_to_tensor(splits)
+    if not splits.dtype.is_integer:
+        raise errors.invalid(f"splits are numbers of rows: integers, not {splits.dtype.name}")
     result, received = run(call, [tensor], splits)
     return result, tf.cast(received, splits.dtype)
 
@@ -209,7 +219,8 @@ def join() -> Any:
 
 
 def _place(what: str, number: int, name: str | None) -> tf.Tensor:
-    answer = OPS.hvd_place(what=_PLACES.index(what), process_set=number, name=name)
+    with ours_raised():
+        answer = OPS.hvd_place(what=_PLACES.index(what), process_set=number, name=name)
     answer.set_shape([])
     return answer
 

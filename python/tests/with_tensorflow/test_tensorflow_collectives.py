@@ -186,3 +186,18 @@ def test_gradients(run, rank, size):
          np.repeat(np.arange(1.0, size + 1), 2)[:, None] * np.ones((1, 2)))
     with pytest.raises(Exception, match="Average, Sum and Adasum only"):
         gradient(lambda x: hvd.allreduce(x, op=hvd.Max))
+
+
+def test_what_makes_no_sense_is_refused_in_hvds_words(rank, size):
+    x = ramp(rank)
+    for wrong, words in ((lambda: hvd.broadcast(x, size), "is not one of the"),
+                         (lambda: hvd.broadcast(x, 2 ** 40), "too large a number"),
+                         (lambda: hvd.allgather(tf.constant(1.0)), "is a scalar"),
+                         (lambda: hvd.alltoall(x, [[1] * size]), "one dimension"),
+                         (lambda: hvd.alltoall(x, [1] * (size + 1)), "one for each"),
+                         (lambda: hvd.alltoall(x, [1.5] * size), "integers"),
+                         (lambda: hvd.allreduce(x, prescale_factor=float("nan")), "finite")):
+        with pytest.raises(hvd.InvalidError, match=words) as raised:
+            wrong()
+        assert "Op:Hvd" not in str(raised.value)
+    assert hvd.grouped_allreduce([]) == []
