@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from ._core import abi
 
@@ -18,3 +19,16 @@ def op_of(op: int | None, average: bool | None) -> int:
     warnings.warn("Parameter `average` has been replaced with `op`: hvd.Average or hvd.Sum.",
                   DeprecationWarning, stacklevel=3)
     return abi.AVERAGE if average else abi.SUM
+
+
+def groups_asked(num_groups: int, groups: Any) -> Any:
+    """What `groups` and Horovod's older `num_groups` mean together."""
+    if num_groups:
+        warnings.warn("Parameter `num_groups` has been replaced by `groups`.", DeprecationWarning,
+                      stacklevel=3)
+        groups = num_groups if groups is None else groups
+    if groups is None or (isinstance(groups, int) and groups >= 0):
+        return groups or None
+    if isinstance(groups, (list, tuple)) and all(isinstance(one, (list, tuple)) for one in groups):
+        return groups
+    raise ValueError("groups should be a non-negative integer or a list of lists of variables")

@@ -13,13 +13,13 @@ Eager calls raise hvd's own errors; what goes wrong while a tf.function runs is 
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from .. import ops as _ops
+from .._arguments import op_of
 from .._core import errors
 from .._core.compression import wire_of
 from ..basics import global_process_set
@@ -44,20 +44,6 @@ Max = _ops.Max
 Product = _ops.Product
 
 _PLACES = ("size", "rank", "local_size", "local_rank", "included")  # as the op numbers them
-
-
-def op_of(op: int | None, average: bool | None) -> int:
-    """What `op` and Horovod's older `average` mean together."""
-    if op is not None:
-        if average is not None:
-            raise ValueError("The op parameter supersedes average. Please provide only one of "
-                             "them.")
-        return op
-    if average is None:
-        return Average
-    warnings.warn("Parameter `average` has been replaced with `op`: hvd.Average or hvd.Sum.",
-                  DeprecationWarning, stacklevel=3)
-    return Average if average else Sum
 
 
 @without_autograph

@@ -6,13 +6,13 @@ are ready at the same time; eagerly, where each call waits, all travel in one ca
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from .. import ops as _ops
+from .._arguments import groups_asked  # noqa: F401  (tapes and optimizers find it here)
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
 from .calls import unique_name, without_autograph
@@ -20,19 +20,6 @@ from .collectives import allreduce, grouped_allreduce
 from .compression import Compression
 
 Gradient = Any  # a tensor, IndexedSlices, or None
-
-
-def groups_asked(num_groups: int, groups: Any) -> Any:
-    """What `groups` and Horovod's older `num_groups` mean together."""
-    if num_groups:
-        warnings.warn("Parameter `num_groups` has been replaced by `groups`.", DeprecationWarning,
-                      stacklevel=3)
-        groups = num_groups if groups is None else groups
-    if groups is None or (isinstance(groups, int) and groups >= 0):
-        return groups or None
-    if isinstance(groups, (list, tuple)) and all(isinstance(one, (list, tuple)) for one in groups):
-        return groups
-    raise ValueError("groups should be a non-negative integer or a list of lists of variables")
 
 
 def key_of(source: Any) -> Any:

@@ -16,7 +16,12 @@
 
 Any TensorFlow from 2.16 on. For Keras: hvd.keras, hvd.tensorflow.keras.
 """
+from typing import Any
+
+import tensorflow as _tf
+
 from .._core.errors import error_of
+from .._keras.distributed import sync_batch_normalization as _sync_batch_normalization
 from .._tensorflow.collectives import (
     Adasum,
     Average,
@@ -90,6 +95,14 @@ from ..errors import (
 from ..ops import barrier
 from ..process_sets import ProcessSet
 from .optimizer import DistributedOptimizer
+
+
+def __getattr__(name: str) -> Any:
+    # Not before it is asked for: it loads Keras.
+    if name == "SyncBatchNormalization":
+        return _sync_batch_normalization(_tf.keras)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "AbortedError", "Adasum", "Average", "BroadcastGlobalVariablesHook", "Compression",

@@ -6,6 +6,8 @@ from typing import Any
 import tensorflow as tf
 
 from .. import ops as _ops
+from .._keras import distributed as _keras
+from .._keras.backends.settings import Settings
 from .._tensorflow import optimizer as _sessions
 from .._tensorflow.compression import Compression
 from .._tensorflow.gradients import Reduction, groups_asked
@@ -30,13 +32,12 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
     `tf.compat.v1.local_variables_initializer()`. `groups`: a number of, or lists of variables whose
     gradients travel together. `scale_local_gradients`: those of variables that `register_local_var`
     has named are divided by the number of ranks. With op=Adasum each rank takes its own step, and
-    what the steps changed is combined.
+    what the steps changed is combined; Keras' optimizers have none of it.
     """
-    reduction = Reduction(op, compression, sparse_as_dense, gradient_predivide_factor,
-                          groups_asked(num_groups, groups), process_set, device_dense,
-                          device_sparse)
+    asked = (op, compression, sparse_as_dense, gradient_predivide_factor,
+             groups_asked(num_groups, groups), process_set, device_dense, device_sparse)
     if isinstance(optimizer, tf.compat.v1.train.Optimizer):
-        return _sessions.distributed(optimizer, reduction, backward_passes_per_step,
+        return _sessions.distributed(optimizer, Reduction(*asked), backward_passes_per_step,
                                      average_aggregated_gradients, scale_local_gradients)
-    raise ValueError(f"Provided optimizer doesn't inherit from either legacy TensorFlow or Keras "
-                     f"optimizer: {optimizer!r}")
+    return _keras.distributed(optimizer, Settings(
+        *asked, backward_passes_per_step, average_aggregated_gradients, scale_local_gradients))
