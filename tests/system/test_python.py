@@ -25,19 +25,23 @@ def python():
 
 
 def must_be_clean(here):
-    """Nothing of hvd's is left; what torch leaves in /tmp is its own."""
+    """Nothing of hvd's is left; what torch and TensorFlow leave in /tmp and Keras in the home is their own."""
     for host in here.hosts:
-        shutil.rmtree(host.root / "tmp" / "torchinductor_root", ignore_errors=True)
+        for place in ("tmp/torchinductor_root", "root/.keras"):
+            shutil.rmtree(host.root / place, ignore_errors=True)
+        for file in host.root.glob("tmp/__autograph_generated_file*"):
+            file.unlink()
     here.must_be_clean()
 
 
 COMPILED = TESTS / "pytorch" / "test_torch_compile.py"  # takes long: torch's compiler runs a C++ compiler
 
 
-WITH_JAX = TESTS / "with_jax"  # test_python_jax runs them
+# test_python_jax and its like run them
+WITH_JAX, WITH_TENSORFLOW = FRAMEWORKS = (TESTS / "with_jax", TESTS / "with_tensorflow")
 
 
-def run_tests(here, np, *hosts, tests=(TESTS, f"--ignore={COMPILED}", f"--ignore={WITH_JAX}")):
+def run_tests(here, np, *hosts, tests=(TESTS, *(f"--ignore={place}" for place in (COMPILED, *FRAMEWORKS)))):
     outcome = here.hvdrun("-np", np, *hosts, python(), "-m", "pytest", "-x", "-c", world.REPOSITORY / "python" / "pyproject.toml",
                           *tests, env=ENV, seconds=240)
     outcome.must(0)

@@ -77,7 +77,7 @@ class InternalError(HorovodInternalError):
     """Out of memory, or a fault of hvd's."""
 
 
-_CLASSES: dict[int, type[Error]] = {
+CLASSES: dict[int, type[Error]] = {
     abi.ERR_INVALID: InvalidError,
     abi.ERR_NOT_INITIALIZED: NotInitializedError,
     abi.ERR_MISMATCH: MismatchError,
@@ -92,7 +92,7 @@ _CLASSES: dict[int, type[Error]] = {
 
 def make(code: int, status: str, message: str) -> Error:
     """The exception for a status and its text."""
-    return _CLASSES.get(code, Error)(message or status, code, status)
+    return CLASSES.get(code, Error)(message or status, code, status)
 
 
 def invalid(message: str) -> InvalidError:

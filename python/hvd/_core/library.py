@@ -8,8 +8,9 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+from typing import Any
 
 from . import abi, errors
 
@@ -149,10 +150,11 @@ def _declare(library: ctypes.CDLL) -> None:
 LIBRARY = Library(find())
 
 
-def load_beside(name: str, told: str | None) -> tuple[ctypes.CDLL | None, list[str]]:
-    """Loads one of hvd's libraries for a framework: `told`, and nothing else, if that is given;
-    beside the libhvd that is loaded; wherever libhvd is looked for. It takes the libhvd that is
-    loaded, by its soname. Returns it, or None, and where was looked and why not there."""
+def load_beside(name: str, told: str | None, load: Callable[[str], Any] = ctypes.CDLL
+                ) -> tuple[Any, list[str]]:
+    """Loads, by `load`, a library of hvd's for a framework: `told`, and nothing else, if that is
+    given; beside the libhvd that is loaded; wherever libhvd is looked for. It takes the libhvd that
+    is loaded, by its soname. Returns it, or None, and where was looked and why not there."""
     folders = [pathlib.Path(path).parent if "/" in path else None
                for path in (LIBRARY.path, *candidates())]
     places = [told] if told else [str(folder / name) if folder else name for folder in folders]
@@ -162,7 +164,7 @@ def load_beside(name: str, told: str | None) -> tuple[ctypes.CDLL | None, list[s
             tried.append(f"{path}: no such file")
             continue
         try:
-            return ctypes.CDLL(path), []
+            return load(path), []
         except OSError as error:
             tried.append(f"{path}: {error}")
     return None, tried

@@ -48,6 +48,10 @@ class ProcessSet:
             return NotImplemented
         return self.ranks == other.ranks and self.process_set_id == other.process_set_id
 
+    # Frameworks that compile programs keep what these were compiled for.
+    def __hash__(self) -> int:
+        return hash(tuple(self.ranks))
+
     def __repr__(self) -> str:
         return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
 

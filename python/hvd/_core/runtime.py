@@ -32,6 +32,7 @@ class Runtime:
         # Number, what it keeps, and its handles.OnDevice or None.
         self.orphans: deque[tuple[int, object, Any]] = deque()
         self.buckets: list[int] = []  # that were dropped in the middle of a step
+        self.epoch = 0  # how often this process has joined
         self._owner = os.getpid()
         self._at_exit = False
         self._options: dict[tuple[object, ...], object] = {}
@@ -49,7 +50,7 @@ class Runtime:
             raise errors.invalid("hvd is initialized already; add_process_set() adds more sets")
         options, kept = _init_options(sets)
         if not self._at_exit:  # a handler of a signal may raise before init returns
-            atexit.register(self._leave_at_exit)
+            atexit.register(self.leave_at_exit)
             self._at_exit = True
         patience.call(lambda: LIBRARY.released.hvd_init(ctypes.byref(options)))
         del kept
@@ -58,6 +59,7 @@ class Runtime:
         except errors.Error:
             LIBRARY.released.hvd_shutdown()
             raise
+        self.epoch += 1
         self.sets.entered(sets)
 
     def shutdown(self) -> None:
@@ -79,8 +81,9 @@ class Runtime:
             raise errors.not_initialized()
         return rank
 
-    def _leave_at_exit(self) -> None:
-        # The others see this rank leave, and hvdrun reports why. A fork's child has no part.
+    def leave_at_exit(self) -> None:
+        """The others see this rank leave, and hvdrun reports why. A fork's child has no part. Again:
+        does nothing."""
         if os.getpid() == self._owner:
             LINGERING.wait()
             LIBRARY.released.hvd_shutdown()

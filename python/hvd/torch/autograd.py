@@ -17,12 +17,13 @@ import torch
 from torch.autograd import Function
 
 from .._core import abi
+from .._core.compression import wire_of
 from ..basics import global_process_set
 from ..basics import rank as _rank
 from ..process_sets import ProcessSet
 from . import compiled, mpi_ops
 from .compiled import is_compiling
-from .compression import Compression, wire_of
+from .compression import Compression
 from .mpi_ops import Adasum, Average, Max, Min, Product, Sum
 from .operators import collectives as _collectives
 from .operators import dense as _dense

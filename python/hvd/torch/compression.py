@@ -77,9 +77,3 @@ class Compression:
     none = NoneCompressor
     fp16 = FP16Compressor
     bf16 = BF16Compressor
-
-
-def wire_of(compression: Any) -> int | None:
-    """The hvd_compression_t that does the same on the way; None for a class of the user's, also one
-    that derives from ours."""
-    return compression.__dict__.get("wire") if isinstance(compression, type) else None

@@ -17,10 +17,10 @@ from typing import Any
 import torch
 
 from .._core import abi
+from .._core.compression import wire_of
 from ..buckets import Bucket
 from ..process_sets import ProcessSet
 from . import mpi_ops
-from .compression import wire_of
 from .mpi_ops import Average
 from .operators import _CODES, collectives, dense, options, tensor_over
 

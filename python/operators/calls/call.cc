@@ -4,15 +4,21 @@
 
 namespace hvd {
 
-bool Call::Begin(std::function<void()> ended) {
+bool Call::Begin(std::function<void()> ended, std::chrono::microseconds linger) {
   ended_ = std::move(ended);
   request_.options.name = request_.name.c_str();
   request_.options.done = &Call::Done;
   request_.options.done_arg = this;
   hvd_handle_t handle = 0;
   const hvd_status_t status = Submit(&handle);
-  if (status != HVD_OK) End(0, status);
-  return status == HVD_OK;
+  if (status != HVD_OK) {
+    End(0, status);
+    return false;
+  }
+  // From here on `this` may be gone.
+  int32_t done = 0;
+  if (linger.count() > 0) (void)hvd_wait_for(handle, linger.count(), &done);
+  return true;
 }
 
 hvd_status_t Call::Submit(hvd_handle_t* handle) const {

@@ -4,6 +4,7 @@
 
 #include <hvd/hvd.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -34,8 +35,14 @@ class Call {
     return std::to_string(request_.options.process_set) + ":" + request_.name;
   }
   // False: libhvd has refused it, and it has ended. Else `ended` is called once, perhaps before
-  // this returns, from a thread of libhvd's.
-  bool Begin(std::function<void()> ended);
+  // this returns, from a thread of libhvd's. For the time of `linger` this thread works for libhvd,
+  // if the call does not end before.
+  bool Begin(std::function<void()> ended, std::chrono::microseconds linger);
+
+  // For how long a thread of the framework's had better work for libhvd than wake another for it,
+  // where no call but this one is under way. Only where End does not go on with the program: that
+  // may start the next call, and so on, all on one stack.
+  virtual std::chrono::microseconds linger() const { return {}; }
 
  protected:
   Call() = default;

@@ -12,37 +12,62 @@ CallsByName& CallsByName::Get() {
 
 void CallsByName::Start(std::unique_ptr<Call> call) {
   const std::string key = call->key();
-  {
-    const std::lock_guard lock(mutex_);
-    auto& queue = calls_[key];
-    queue.push_back(std::move(call));
-    if (queue.size() > 1) return;
-  }
-  BeginFirst(key);
+  Fill(TakeTurn(key), std::move(call));
 }
 
-void CallsByName::BeginFirst(const std::string& key) {
+CallsByName::Turn CallsByName::TakeTurn(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  Calls& calls = calls_[key];
+  return {key, calls.insert(calls.end(), nullptr)};
+}
+
+void CallsByName::Fill(const Turn& turn, std::unique_ptr<Call> call) {
+  std::chrono::microseconds linger{};
+  {
+    const std::lock_guard lock(mutex_);
+    *turn.call = std::move(call);
+    if (calls_.at(turn.key).begin() != turn.call) return;
+    if (calls_.size() == 1) linger = (*turn.call)->linger();
+  }
+  BeginFirst(turn.key, linger);
+}
+
+void CallsByName::Leave(const Turn& turn) {
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    first = calls_.at(turn.key).begin() == turn.call;
+    if (!Remove(turn.key, turn.call)) return;
+  }
+  if (first) BeginFirst(turn.key, {});
+}
+
+void CallsByName::BeginFirst(const std::string& key, std::chrono::microseconds linger) {
   for (bool more = true; more; more = EndFirst(key)) {
     Call* first = nullptr;
     {
       const std::lock_guard lock(mutex_);
       first = calls_.at(key).front().get();
     }
-    if (first->Begin([this, key] {
-          if (EndFirst(key)) BeginFirst(key);
-        })) {
-      return;
-    }
+    const auto ended = [this, key] {
+      if (EndFirst(key)) BeginFirst(key, {});
+    };
+    if (first->Begin(ended, linger)) return;
   }
 }
 
 bool CallsByName::EndFirst(const std::string& key) {
   std::unique_ptr<Call> ended;
   const std::lock_guard lock(mutex_);
+  const auto first = calls_.at(key).begin();
+  ended = std::move(*first);
+  return Remove(key, first);
+}
+
+bool CallsByName::Remove(const std::string& key, Calls::iterator call) {
   const auto found = calls_.find(key);
-  ended = std::move(found->second.front());
-  found->second.pop_front();
-  if (!found->second.empty()) return true;
+  found->second.erase(call);
+  if (!found->second.empty()) return found->second.front() != nullptr;
   calls_.erase(found);
   return false;
 }

@@ -5,7 +5,8 @@
 // Threads: any.
 #pragma once
 
-#include <deque>
+#include <chrono>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,20 +18,37 @@ namespace hvd {
 
 class CallsByName {
  public:
+  using Calls = std::list<std::unique_ptr<Call>>;
+  // A call's place behind those of its name that came before. Its owner fills it, or leaves it.
+  struct Turn {
+    std::string key;
+    Calls::iterator call;
+  };
+
   // The process's one: frameworks call functions without an object.
   static CallsByName& Get();
 
   // Begins it, now or when all of its name that were started before have ended.
   void Start(std::unique_ptr<Call> call);
 
+  // The same in two steps, for a framework that knows the order before the calls may begin: those
+  // of one name begin in the order of their turns. `key` is the call's.
+  Turn TakeTurn(const std::string& key);
+  void Fill(const Turn& turn, std::unique_ptr<Call> call);
+  // There will be no call.
+  void Leave(const Turn& turn);
+
  private:
-  // Begins the first of this key; those that libhvd refuses have ended with that.
-  void BeginFirst(const std::string& key);
-  // The first of this key has ended. False: there are no more.
+  // Begins the first of this key, whose turn is filled; those that libhvd refuses have ended with
+  // that.
+  void BeginFirst(const std::string& key, std::chrono::microseconds linger);
+  // The first of this key has ended. False: there is no more that can begin.
   bool EndFirst(const std::string& key);
+  // Removes it. False: the first of this key is not there, or begins when its turn is filled.
+  bool Remove(const std::string& key, Calls::iterator call);
 
   std::mutex mutex_;
-  std::unordered_map<std::string, std::deque<std::unique_ptr<Call>>> calls_;  // by mutex_
+  std::unordered_map<std::string, Calls> calls_;  // by mutex_; null: a turn that is not filled
 };
 
 }  // namespace hvd

@@ -1,0 +1,86 @@
+"""How an optimizer's gradients are reduced: what DistributedOptimizer's arguments say."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from ... import ops as _ops
+from ..._arguments import groups_asked  # noqa: F401  (the faces find it here)
+from ...basics import global_process_set
+from ...process_sets import ProcessSet
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Of one optimizer, and of those that are made from its configuration."""
+
+    op: int = _ops.Average
+    compression: Any = None  # None: gradients travel as they are
+    sparse_as_dense: bool = False
+    predivide: float = 1.0
+    groups: Any = None  # TensorFlow only: elsewhere all travel together
+    process_set: ProcessSet = dataclasses.field(default_factory=lambda: global_process_set)
+    device_dense: str = ""  # TensorFlow only
+    device_sparse: str = ""
+    passes: int = 1  # so many add up their gradients before they are reduced
+    average_passes: bool = False
+    scale_local: bool = True
+    local_layers: Sequence[Any] = ()  # whose gradients stay this rank's own
+
+    def __post_init__(self) -> None:
+        if self.op == _ops.Adasum:
+            raise ValueError("op=Adasum is not supported with Keras; hvd.torch and "
+                             "tf.compat.v1.train's optimizers have it")
+        if self.predivide != 1.0 and self.op != _ops.Average:
+            raise ValueError("gradient_predivide_factor not supported with op != Average")
+        if self.passes < 1:
+            raise ValueError("backward_passes_per_step must be > 0")
+
+    @property
+    def scales(self) -> tuple[float, float]:
+        """Before the sum, and after it; libhvd divides by the number of ranks besides."""
+        return 1.0 / self.predivide, self.predivide
+
+
+def layers_of(local_layers: Any) -> tuple[Any, ...]:
+    """A layer or several, as `local_layers` may be."""
+    if local_layers is None:
+        return ()
+    several = isinstance(local_layers, (list, tuple, set))
+    return tuple(local_layers) if several else (local_layers,)
+
+
+class Locals:
+    """The variables whose gradients stay this rank's own. Layers are asked each time: they have
+    their variables only once they are built."""
+
+    def __init__(self, layers: Sequence[Any]) -> None:
+        self._layers = tuple(layers)
+        self._variables: list[Any] = []
+
+    def add(self, variable: Any) -> None:
+        """This one, too."""
+        self._variables.append(variable)
+
+    def __bool__(self) -> bool:
+        return bool(self._layers or self._variables)
+
+    def keys(self, key_of: Any) -> set[Any]:
+        """What `key_of` makes of each."""
+        of_layers = [variable for layer in self._layers for variable in layer.trainable_variables]
+        return {key_of(variable) for variable in [*of_layers, *self._variables]}
+
+
+def reduce_shared(reduction: Any, settings: Settings, own: Locals, gradients: Sequence[Any],
+                  variables: Sequence[Any]) -> list[Any]:
+    """The gradients of all ranks, in the place of this one's; those of local variables stay."""
+    if not own:
+        return list(reduction.reduce(gradients, variables))
+    local = own.keys(reduction.key_of)
+    shared = [i for i, each in enumerate(variables) if reduction.key_of(each) not in local]
+    reduced = dict(zip(shared, reduction.reduce([gradients[i] for i in shared],
+                                                [variables[i] for i in shared]), strict=True))
+    scale = reduction.scale_local if settings.scale_local else lambda gradient: gradient
+    return [reduced[i] if i in reduced else scale(gradient)
+            for i, gradient in enumerate(gradients)]

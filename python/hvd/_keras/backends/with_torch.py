@@ -1,0 +1,106 @@
+"""Keras on torch: by hvd.torch. All gradients travel in one group."""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ... import torch as hvd
+from ...basics import global_process_set
+from ...process_sets import ProcessSet
+from ...torch import Compression as Compression
+from .settings import Settings
+
+_numbers = itertools.count(1)
+
+
+class Reduction:
+    """Of one optimizer."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._compression = settings.compression or Compression.none
+        self._name = f"keras.{next(_numbers)}"
+
+    key_of = staticmethod(id)
+
+    def reduce(self, found: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+        """The gradients of all ranks; a None stays None."""
+        return self._together(found, self._settings.op, self._compression, self._settings.scales,
+                              "")
+
+    def greatest(self, found: Sequence[Any]) -> list[Any]:
+        """The greatest of all ranks', element by element."""
+        return self._together(found, hvd.Max, Compression.none, (1.0, 1.0), ".greatest")
+
+    def scale_local(self, gradient: Any) -> Any:
+        """A gradient that is not reduced, as large as if the others' had been zero."""
+        members = self._settings.process_set.size() or 1
+        return gradient if gradient is None or members == 1 else gradient / members
+
+    def all_true(self, flag: Any) -> Any:
+        """Whether it is true on all ranks of the process set."""
+        flags = torch.as_tensor(flag).to(torch.int32)
+        return self._together([flags], hvd.Min, Compression.none, (1.0, 1.0), ".finite")[0] != 0
+
+    def _together(self, found: Sequence[Any], op: int, compression: Any,
+                  scales: tuple[float, float], suffix: str) -> list[Any]:
+        there = [i for i, each in enumerate(found) if each is not None]
+        results = list(found)
+        if not there or not self._settings.process_set.included():
+            return results
+        with torch.no_grad():
+            reduced = hvd.grouped_allreduce(
+                [_dense(found[i]) for i in there], name=self._name + suffix,
+                compression=compression, op=op, prescale_factor=scales[0],
+                postscale_factor=scales[1], process_set=self._settings.process_set)
+        for i, each in zip(there, reduced, strict=True):
+            results[i] = each
+        return results
+
+
+def _dense(gradient: torch.Tensor) -> torch.Tensor:
+    return (gradient.to_dense() if gradient.is_sparse else gradient).contiguous()
+
+
+def at_update(optimizer: Any, change: Callable[[list[Any]], list[Any]], found: list[Any]
+              ) -> list[Any]:
+    """Keras is in the branch that applies gradients."""
+    return change(found)
+
+
+def allreduce(value: Any, name: str | None, op: int, prescale: float, postscale: float,
+              compression: Any, process_set: ProcessSet) -> Any:
+    """See functions.allreduce."""
+    return hvd.allreduce(_tensor(value), name=name, compression=compression or Compression.none,
+                         op=op, prescale_factor=prescale, postscale_factor=postscale,
+                         process_set=process_set)
+
+
+def allgather(value: Any, name: str | None) -> Any:
+    """See functions.allgather."""
+    return hvd.allgather(_tensor(value), name=name)
+
+
+def broadcast(value: Any, root_rank: int, name: str | None) -> Any:
+    """See functions.broadcast."""
+    return hvd.broadcast(_tensor(value), root_rank, name=name)
+
+
+def reducescatter(value: Any, name: str | None, op: int) -> Any:
+    """See functions.reducescatter."""
+    return hvd.reducescatter(_tensor(value), op=op, name=name)
+
+
+def sum_over_ranks(value: Any, name: str,
+                   process_set: ProcessSet = global_process_set) -> Any:
+    """The sum of all ranks' values, which can be differentiated."""
+    return hvd.allreduce(value.contiguous(), op=hvd.Sum, process_set=process_set)
+
+
+def _tensor(value: Any) -> torch.Tensor:
+    from keras import ops
+
+    return ops.convert_to_tensor(value).contiguous()

@@ -1,0 +1,79 @@
+"""Reading and writing the variables of models and optimizers, of either Keras."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import ops as _ops
+from ..basics import global_process_set
+from ..process_sets import ProcessSet
+
+
+def of_model(model: Any) -> list[Any]:
+    """What a model has learned; [] before it is built. Not the states of its random numbers: each
+    rank has its own."""
+    return list(model.weights) if model.built else []
+
+
+def of_optimizer(optimizer: Any) -> list[Any]:
+    """Its steps, its learning rate, its moments; [] for none. Not the gradients that it adds up
+    before they are reduced: each rank has its own."""
+    if optimizer is None:
+        return []
+    found = optimizer.variables
+    inner = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
+    own = {id(each) for each in getattr(inner, "_accumulated_gradients", ())}
+    return [each for each in (found() if callable(found) else found) if id(each) not in own]
+
+
+def broadcast(variables: Sequence[Any], root_rank: int, name: str | None = None,
+              process_set: ProcessSet = global_process_set) -> None:
+    """The variables get the values that they have on `root_rank`, a global rank. Their order is the
+    same on all ranks."""
+    values = _values(variables)
+    handles = [_ops.broadcast_async_(value, root_rank, None if name is None else f"{name}.{i}",
+                                     process_set) for i, value in enumerate(values)]
+    for handle in handles:
+        handle.wait()
+    _assign(variables, values)
+
+
+def get(value: Any) -> float:
+    """The number that a variable or a tensor holds, or that it is."""
+    legacy = sys.modules.get("tf_keras")
+    if legacy is not None and not _are_keras_3([value]):
+        return float(legacy.backend.get_value(value))
+    return float(sys.modules["keras"].ops.convert_to_numpy(value))
+
+
+def scale(variables: Sequence[Any], factor: float) -> None:
+    """Multiplies each."""
+    _assign(variables, [(value * factor).astype(value.dtype) for value in _values(variables)])
+
+
+def _values(variables: Sequence[Any]) -> list[Any]:
+    """Copies, contiguous: what comes from the others is written into them."""
+    legacy = sys.modules.get("tf_keras")
+    if legacy is not None and not _are_keras_3(variables):
+        found = legacy.backend.batch_get_value(list(variables))
+    else:
+        found = [sys.modules["keras"].ops.convert_to_numpy(each) for each in variables]
+    return [np.array(each, order="C", copy=True) for each in found]
+
+
+def _assign(variables: Sequence[Any], values: Sequence[Any]) -> None:
+    legacy = sys.modules.get("tf_keras")
+    if legacy is not None and not _are_keras_3(variables):
+        legacy.backend.batch_set_value(list(zip(variables, values, strict=True)))
+        return
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
+
+
+def _are_keras_3(variables: Sequence[Any]) -> bool:
+    keras = sys.modules.get("keras")
+    kind = getattr(keras, "Variable", None)
+    return kind is not None and all(isinstance(each, kind) for each in variables)

@@ -1,0 +1,81 @@
+"""Adding up the gradients of several backward passes before they are reduced, within a graph or
+eagerly.
+
+Horovod's backward_passes_per_step: every so many passes the sums (or their averages) are reduced
+and applied; the passes between leave the variables alone.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from .calls import without_autograph
+from .gradients import Gradient, Reduction
+
+
+class Aggregation:
+    """The sums, and how many passes are in them. Its variables are made at the first pass, and are
+    local ones where there are sessions."""
+
+    def __init__(self, passes: int, reduction: Reduction, average: bool) -> None:
+        self._passes = passes
+        self._reduction = reduction
+        self._average = average
+        self._count: Any = None
+        self._sums: list[Any] = []  # None where there is no gradient
+        self._full: Any = None  # whether this pass is the last before a step
+
+    @without_autograph
+    def reduce(self, gradients: Sequence[Gradient], variables: Sequence[Any] | None
+               ) -> list[Gradient]:
+        """Adds these up. At the last pass the result is what all ranks' sums are together; before,
+        it is the sum so far, which `apply` does not apply. Sparse gradients become dense."""
+        dense = [None if gradient is None else tf.convert_to_tensor(gradient)
+                 for gradient in gradients]
+        if self._count is None:
+            with tf.init_scope():
+                self._count = _zero("hvd_passes", (), tf.int32)
+                self._sums = [None if one is None else _zero("hvd_sum", one.shape, one.dtype)
+                              for one in dense]
+        added = [None if one is None else total.assign_add(one)
+                 for one, total in zip(dense, self._sums, strict=True)]
+        there = [one for one in added if one is not None]
+        with tf.control_dependencies([*there]):
+            count = self._count.assign_add(1)
+        self._full = tf.equal(count, self._passes)
+        scale = self._passes if self._average else 1
+        with tf.control_dependencies([count]):
+            sums = [tf.identity(total) for total in self._sums if total is not None]
+        shared = [] if variables is None else [
+            variable for variable, one in zip(variables, dense, strict=True) if one is not None]
+
+        def all_ranks() -> list[Gradient]:
+            return self._reduction.reduce([one / scale if self._average else one for one in sums],
+                                          shared or None)
+
+        found = iter(tf.cond(self._full, all_ranks, lambda: sums) if sums else [])
+        return [None if one is None else next(found) for one in dense]
+
+    @without_autograph
+    def apply(self, step: Callable[[], Any]) -> Any:
+        """Takes the step, and begins anew, at the last pass; does nothing before. Returns whether
+        it has: a tensor."""
+        def take() -> Any:
+            done = step()
+            with tf.control_dependencies([] if done is None else [done]):
+                cleared = [total.assign(tf.zeros_like(total)) for total in self._sums
+                           if total is not None]
+                cleared.append(self._count.assign(0))
+            with tf.control_dependencies(cleared):
+                return tf.constant(True)
+
+        return tf.cond(self._full, take, lambda: tf.constant(False))
+
+
+def _zero(name: str, shape: Any, dtype: Any) -> Any:
+    # Saved and broadcast nowhere.
+    local = [tf.compat.v1.GraphKeys.LOCAL_VARIABLES]
+    return tf.compat.v1.Variable(lambda: tf.zeros(shape, dtype), trainable=False,
+                                 collections=local, name=name, use_resource=True)

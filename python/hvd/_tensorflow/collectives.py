@@ -1,0 +1,236 @@
+"""The collectives with Horovod's names, arguments and defaults, on tf.Tensor, tf.Variable and,
+where it says so, tf.IndexedSlices: eager or within tf.function and graphs.
+
+`name` tells which calls of different ranks belong together; within a graph a call without one is
+counted within its tf.function. Gradients are as in Horovod: that of an allreduce is the same
+allreduce, that of an allgather the average of the ranks' gradients of this rank's rows, that of a
+broadcast the average on its root, that of an alltoall the way back, that of a reducescatter an
+allgather.
+
+Eager calls raise hvd's own errors; what goes wrong while a tf.function runs is TensorFlow's error
+(`error_of` makes hvd's of it). Tensors are in the CPU's memory: TensorFlow brings those of a GPU.
+"""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from .. import ops as _ops
+from .._arguments import op_of
+from .._core import errors
+from .._core.compression import wire_of
+from ..basics import global_process_set
+from ..process_sets import ProcessSet
+from .calls import (
+    Call,
+    Tensors,
+    number_of,
+    ours_raised,
+    run,
+    unique_name,
+    without_autograph,
+)
+from .compression import Compression
+from .operator_library import OPS
+
+Average = _ops.Average
+Sum = _ops.Sum
+Adasum = _ops.Adasum
+Min = _ops.Min
+Max = _ops.Max
+Product = _ops.Product
+
+_PLACES = ("size", "rank", "local_size", "local_rank", "included")  # as the op numbers them
+
+
+@without_autograph
+def allreduce(tensor: Any, average: bool | None = None, device_dense: str = "",
+              device_sparse: str = "", compression: Any = Compression.none, op: int | None = None,
+              prescale_factor: float = 1.0, postscale_factor: float = 1.0, name: str | None = None,
+              process_set: ProcessSet = global_process_set,
+              ignore_name_scope: bool = False) -> Any:
+    """`tensor` reduced over the ranks; of IndexedSlices those of all ranks together, for Average
+    and Sum. device_dense and device_sparse: where TensorFlow is to place what is done."""
+    op = op_of(op, average)
+    if isinstance(tensor, tf.IndexedSlices):
+        with tf.device(device_sparse):
+            return _reduce_slices(tensor, op, prescale_factor * postscale_factor, name, process_set,
+                                  ignore_name_scope)
+    call = Call("allreduce", number_of(process_set), name, op, 0, prescale_factor, postscale_factor,
+                ignore_name_scope=ignore_name_scope)
+    with tf.device(device_dense):
+        return _reduce(call, [tensor], compression)[0]
+
+
+@without_autograph
+def grouped_allreduce(tensors: Sequence[Any], average: bool | None = None, device_dense: str = "",
+                      device_sparse: str = "", compression: Any = Compression.none,
+                      op: int | None = None, prescale_factor: float = 1.0,
+                      postscale_factor: float = 1.0, name: str | None = None,
+                      process_set: ProcessSet = global_process_set,
+                      ignore_name_scope: bool = False) -> list[Any]:
+    """The same of each of them; they become ready, and travel, together. IndexedSlices go their
+    own way."""
+    op = op_of(op, average)
+    tensors = list(tensors)
+    results = list(tensors)
+    dense = [i for i, each in enumerate(tensors) if not isinstance(each, tf.IndexedSlices)]
+    for i, each in enumerate(tensors):
+        if i not in dense:
+            results[i] = allreduce(each, None, device_dense, device_sparse, compression, op,
+                                   prescale_factor, postscale_factor,
+                                   name if name is None else f"{name}.{i}", process_set,
+                                   ignore_name_scope)
+    if dense:
+        call = Call("allreduce", number_of(process_set), name, op, 0, prescale_factor,
+                    postscale_factor, ignore_name_scope=ignore_name_scope)
+        with tf.device(device_dense):
+            reduced = _reduce(call, [tensors[i] for i in dense], compression)
+        for i, result in zip(dense, reduced, strict=True):
+            results[i] = result
+    return results
+
+
+def _reduce(call: Call, tensors: Sequence[Any], compression: Any) -> Tensors:
+    wire = wire_of(compression)
+    if wire is not None:
+        return run(dataclasses.replace(call, compression=wire), tensors)
+    small = [compression.compress(tf.convert_to_tensor(tensor)) for tensor in tensors]
+    reduced = run(call, [tensor for tensor, _ in small])
+    return [compression.decompress(tensor, context)
+            for tensor, (_, context) in zip(reduced, small, strict=True)]
+
+
+def _reduce_slices(slices: tf.IndexedSlices, op: int, scale: float, name: str | None,
+                   process_set: ProcessSet, ignore_name_scope: bool) -> tf.IndexedSlices:
+    if op not in (Average, Sum):
+        raise NotImplementedError("IndexedSlices are reduced by Average and Sum only; "
+                                  "sparse_as_dense=True makes gradients dense")
+    values = allgather(slices.values, name and f"{name}.values", ignore_name_scope, process_set)
+    indices = allgather(slices.indices, name and f"{name}.indices", ignore_name_scope, process_set)
+    if op == Average:
+        scale /= process_set.size() or 1
+    if scale != 1.0:
+        values = values * tf.cast(scale, values.dtype)
+    return tf.IndexedSlices(values, indices, dense_shape=slices.dense_shape)
+
+
+@without_autograph
+def allgather(tensor: Any, name: str | None = None, ignore_name_scope: bool = False,
+              process_set: ProcessSet = global_process_set) -> tf.Tensor:
+    """The ranks' tensors, one behind the other along the first dimension, which may differ."""
+    return grouped_allgather([tensor], name, ignore_name_scope, process_set)[0]
+
+
+@without_autograph
+def grouped_allgather(tensors: Sequence[Any], name: str | None = None,
+                      ignore_name_scope: bool = False,
+                      process_set: ProcessSet = global_process_set) -> list[tf.Tensor]:
+    """The same of each of them; they travel together."""
+    return run(Call("allgather", number_of(process_set), name,
+                    ignore_name_scope=ignore_name_scope), tensors)
+
+
+@without_autograph
+def broadcast(tensor: Any, root_rank: int, name: str | None = None,
+              ignore_name_scope: bool = False,
+              process_set: ProcessSet = global_process_set) -> tf.Tensor:
+    """The tensor of `root_rank`, a global rank."""
+    return run(Call("broadcast", number_of(process_set), name, root=root_rank,
+                    ignore_name_scope=ignore_name_scope), [tensor])[0]
+
+
+@without_autograph
+def broadcast_(variables: Sequence[tf.Variable], root_rank: int, name: str | None = None,
+               process_set: ProcessSet = global_process_set) -> list[tf.Tensor]:
+    """The variables get the values that they have on `root_rank`. Returns these."""
+    prefix = unique_name(name or "hvd_variables")
+    # By their order: ranks may name their variables differently.
+    return [variable.assign(broadcast(variable, root_rank, prefix and f"{prefix}.{i}", True,
+                                      process_set))
+            for i, variable in enumerate(variables)]
+
+
+@without_autograph
+def alltoall(tensor: Any, splits: Any = None, name: str | None = None,
+             ignore_name_scope: bool = False,
+             process_set: ProcessSet = global_process_set) -> Any:
+    """Sends splits[r] rows to rank r of the set, or equally many to each, and returns what came, in
+    rank order; with `splits` also how many rows came from each rank, of the type of `splits`."""
+    call = Call("alltoall", number_of(process_set), name, ignore_name_scope=ignore_name_scope)
+    if splits is None:
+        return run(call, [tensor])[0]
+    splits = tf.convert_to_tensor(splits)
+    if not splits.dtype.is_integer:
+        raise errors.invalid(f"splits are numbers of rows: integers, not {splits.dtype.name}")
+    result, received = run(call, [tensor], splits)
+    return result, tf.cast(received, splits.dtype)
+
+
+@without_autograph
+def reducescatter(tensor: Any, device_dense: str = "", compression: Any = Compression.none,
+                  op: int = Average, name: str | None = None,
+                  process_set: ProcessSet = global_process_set, ignore_name_scope: bool = False,
+                  prescale_factor: float = 1.0, postscale_factor: float = 1.0) -> tf.Tensor:
+    """This rank's rows of what the ranks' tensors are when reduced; the first ranks have one more
+    where they cannot be divided evenly."""
+    return grouped_reducescatter([tensor], device_dense, compression, op, name, process_set,
+                                 ignore_name_scope, prescale_factor, postscale_factor)[0]
+
+
+@without_autograph
+def grouped_reducescatter(tensors: Sequence[Any], device_dense: str = "",
+                          compression: Any = Compression.none, op: int = Average,
+                          name: str | None = None, process_set: ProcessSet = global_process_set,
+                          ignore_name_scope: bool = False, prescale_factor: float = 1.0,
+                          postscale_factor: float = 1.0) -> list[Any]:
+    """The same of each of them; they travel together."""
+    if any(isinstance(each, tf.IndexedSlices) for each in tensors):
+        raise NotImplementedError("reducescatter takes no IndexedSlices; tf.convert_to_tensor "
+                                  "makes them dense")
+    call = Call("reducescatter", number_of(process_set), name, op, 0, prescale_factor,
+                postscale_factor, ignore_name_scope=ignore_name_scope)
+    with tf.device(device_dense):
+        return list(_reduce(call, tensors, compression))
+
+
+def join() -> Any:
+    """This rank has no more work; returns, when all ranks have joined, which did last."""
+    if not tf.executing_eagerly():
+        raise errors.unsupported("hvd.join() within a graph: call it outside of tf.function")
+    return _ops.join()
+
+
+def _place(what: str, number: int, name: str | None) -> tf.Tensor:
+    with ours_raised():
+        answer = OPS.hvd_place(what=_PLACES.index(what), process_set=number, name=name)
+    answer.set_shape([])
+    return answer
+
+
+def size_op(process_set_id: int = 0, name: str | None = None) -> tf.Tensor:
+    """size(), asked when the graph runs."""
+    return _place("size", process_set_id, name)
+
+
+def rank_op(name: str | None = None) -> tf.Tensor:
+    """rank(), asked when the graph runs."""
+    return _place("rank", 0, name)
+
+
+def local_size_op(name: str | None = None) -> tf.Tensor:
+    """local_size(), asked when the graph runs."""
+    return _place("local_size", 0, name)
+
+
+def local_rank_op(name: str | None = None) -> tf.Tensor:
+    """local_rank(), asked when the graph runs."""
+    return _place("local_rank", 0, name)
+
+
+def process_set_included_op(process_set_id: int = 0, name: str | None = None) -> tf.Tensor:
+    """1 where this rank is a member, else 0; asked when the graph runs."""
+    return _place("included", process_set_id, name)

@@ -1,0 +1,124 @@
+"""hvd for Keras 3, on TensorFlow, JAX and torch: `import hvd.keras as hvd`.
+
+    hvd.init()
+    optimizer = hvd.DistributedOptimizer(keras.optimizers.Adam(1e-3 * hvd.size()))
+    model.compile(optimizer, loss="sparse_categorical_crossentropy")
+    model.fit(..., callbacks=[hvd.callbacks.BroadcastGlobalVariablesCallback(0),
+                              hvd.callbacks.MetricAverageCallback()])
+
+For tf_keras (Keras 2): hvd.tensorflow.keras.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import keras as _keras
+
+from .._core.errors import error_of
+from .._keras import backends as _backends
+from .._keras import models as _models
+from .._keras import variables as _variables
+from .._keras.backends.settings import Settings as _Settings
+from .._keras.distributed import DistributedOptimizer, PartialDistributedOptimizer
+from .._keras.functions import Functions as _Functions
+from ..basics import (
+    add_process_set,
+    ccl_built,
+    cross_rank,
+    cross_size,
+    cuda_built,
+    ddl_built,
+    global_process_set,
+    gloo_built,
+    gloo_enabled,
+    init,
+    is_homogeneous,
+    is_initialized,
+    local_rank,
+    local_size,
+    metrics,
+    mpi_built,
+    mpi_enabled,
+    mpi_threads_supported,
+    nccl_built,
+    rank,
+    remove_process_set,
+    rocm_built,
+    shutdown,
+    size,
+    start_timeline,
+    stop_timeline,
+)
+from ..errors import (
+    AbortedError,
+    DuplicateError,
+    Error,
+    HorovodInternalError,
+    InvalidError,
+    MismatchError,
+    NotInitializedError,
+)
+from ..objects import allgather_object, broadcast_object
+from ..ops import Adasum, Average, Max, Min, Product, Sum, barrier
+from ..process_sets import ProcessSet
+
+if not hasattr(_keras, "config"):
+    raise ImportError(f"hvd.keras is for Keras 3, and this is {_keras.__version__}; for tf_keras: "
+                      "import hvd.tensorflow.keras")
+
+_backend = _backends.load(_keras.config.backend())
+Compression = _backend.Compression
+_functions = _Functions(_backend)
+allreduce = _functions.allreduce
+allgather = _functions.allgather
+broadcast = _functions.broadcast
+reducescatter = _functions.reducescatter
+
+from . import callbacks as callbacks  # noqa: E402
+
+
+def broadcast_variables(variables: Sequence[Any], root_rank: int,
+                        process_set: ProcessSet = global_process_set) -> None:
+    """Keras' variables get the values that they have on `root_rank`. Not within a compiled step."""
+    _variables.broadcast(variables, root_rank, None, process_set)
+
+
+def broadcast_global_variables(root_rank: int) -> None:
+    """RuntimeError: Keras 3 has no global variables."""
+    raise RuntimeError(
+        "hvd.broadcast_global_variables(): Keras 3 has no global variables. Give fit() "
+        "hvd.callbacks.BroadcastGlobalVariablesCallback(root_rank), or call "
+        "hvd.broadcast_variables(model.weights + optimizer.variables, root_rank).")
+
+
+def load_model(filepath: Any, custom_optimizers: Iterable[type] | None = None,
+               custom_objects: dict[str, Any] | None = None, compression: Any = Compression.none,
+               legacy_opts: bool = False) -> Any:
+    """The model of the file, whose optimizer reduces its gradients over the ranks.
+    `custom_optimizers`, `custom_objects`: classes of one's own that the model uses. (`legacy_opts`
+    has no use: the file says of which kind its optimizer is.)"""
+    return _models.load_model(_keras, filepath, custom_optimizers, custom_objects,
+                              _Settings(compression=compression))
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SyncBatchNormalization":
+        from .._keras.batch_norm import SyncBatchNormalization
+
+        return SyncBatchNormalization
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = [
+    "AbortedError", "Adasum", "Average", "Compression", "DistributedOptimizer", "DuplicateError",
+    "Error", "HorovodInternalError", "InvalidError", "Max", "Min", "MismatchError",
+    "NotInitializedError", "PartialDistributedOptimizer", "ProcessSet", "Product", "Sum",
+    "SyncBatchNormalization", "add_process_set", "allgather", "allgather_object", "allreduce",
+    "barrier", "broadcast", "broadcast_global_variables", "broadcast_object",
+    "broadcast_variables", "callbacks", "ccl_built", "cross_rank", "cross_size", "cuda_built",
+    "ddl_built", "error_of", "global_process_set", "gloo_built", "gloo_enabled", "init",
+    "is_homogeneous", "is_initialized", "load_model", "local_rank", "local_size", "metrics",
+    "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built", "rank", "reducescatter",
+    "remove_process_set", "rocm_built", "shutdown", "size", "start_timeline", "stop_timeline",
+]

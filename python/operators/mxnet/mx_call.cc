@@ -1,0 +1,133 @@
+#include "python/operators/mxnet/mx_call.h"
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+
+namespace hvd::mx {
+namespace {
+
+// What MXNet's profiler shows.
+const char* NameOf(CallKind kind) {
+  switch (kind) {
+    case CallKind::kAllreduce:
+      return "hvd_allreduce";
+    case CallKind::kAllgather:
+      return "hvd_allgather";
+    case CallKind::kReducescatter:
+      return "hvd_reducescatter";
+    case CallKind::kBroadcast:
+      return "hvd_broadcast";
+    case CallKind::kAlltoall:
+      break;
+  }
+  return "hvd_alltoall";
+}
+
+// Each chunk once: the engine would have an operation wait for itself.
+std::vector<NDArrayHandle> EachOnce(const std::vector<Array>& arrays) {
+  std::vector<NDArrayHandle> handles;
+  std::vector<void*> seen;
+  for (const Array& array : arrays) {
+    if (std::find(seen.begin(), seen.end(), array.chunk()) != seen.end()) continue;
+    seen.push_back(array.chunk());
+    handles.push_back(array.handle());
+  }
+  return handles;
+}
+
+}  // namespace
+
+struct MxCall::Waiting {
+  explicit Waiting(std::unique_ptr<MxCall> its)
+      : call(std::move(its)), turn(CallsByName::Get().TakeTurn(call->key())) {}
+  ~Waiting() {
+    if (call == nullptr) return;
+    if (call->arrays_.results != nullptr) {
+      call->arrays_.results->End("HVD_ERR_INVALID: an array that the call reads has an error");
+    }
+    CallsByName::Get().Leave(turn);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  std::unique_ptr<MxCall> call;
+  const CallsByName::Turn turn;
+};
+
+MxCall::MxCall(const Asked& asked, Arrays arrays) : arrays_(std::move(arrays)) {
+  request().kind = asked.kind;
+  request().name = asked.options.name;
+  request().options = asked.options;
+  request().splits = asked.splits;
+}
+
+void MxCall::Push(std::unique_ptr<MxCall> call, int priority) {
+  std::vector<NDArrayHandle> read, written;
+  (call->in_place() ? written : read) = EachOnce(call->arrays_.inputs);
+  if (!call->arrays_.outputs.empty()) written = EachOnce(call->arrays_.outputs);
+  const char* const name = NameOf(call->request().kind);
+  Context context = {kCpu, 0};
+  int property = kCpuPrioritized;
+  // The engine destroys what waits, whatever comes.
+  if (mxnet.MXEnginePushAsyncND(
+          &MxCall::Run, new Waiting(std::move(call)),
+          [](void* waiting) { delete static_cast<Waiting*>(waiting); }, &context, read.data(),
+          static_cast<int>(read.size()), written.data(), static_cast<int>(written.size()),
+          &property, priority, name, false) != 0) {
+    throw std::runtime_error(mxnet.MXGetLastError());
+  }
+}
+
+// On a thread of the engine's, which destroys what waited as soon as it hears of the end.
+void MxCall::Run(void*, void* on_complete, void* waiting) {
+  auto* const its = static_cast<Waiting*>(waiting);
+  std::unique_ptr<MxCall> call = std::move(its->call);
+  const CallsByName::Turn turn = its->turn;
+  call->on_complete_ = *static_cast<const OnComplete*>(on_complete);
+  try {
+    call->Read();
+  } catch (const std::exception& thrown) {
+    CallsByName::Get().Leave(turn);
+    call->Tell(std::string("HVD_ERR_INTERNAL: ") + thrown.what());
+    return;
+  }
+  CallsByName::Get().Fill(turn, std::move(call));
+}
+
+void MxCall::Read() {
+  for (Array& input : arrays_.inputs) request().inputs.push_back(input.Describe(in_place()));
+  for (Array& output : arrays_.outputs) request().outputs.push_back(output.Describe(true));
+  if (in_place()) request().outputs = request().inputs;
+  if (arrays_.results == nullptr) return;
+  request().options.result_fn = &MxCall::MakeResult;
+  request().options.result_arg = this;
+  if (request().kind != CallKind::kAlltoall) return;
+  // A set that is none is refused by the call itself.
+  const int32_t members = hvd_process_set_size(request().options.process_set);
+  received_ = arrays_.results->MakeReceived(static_cast<size_t>(std::max(members, 0)));
+}
+
+void* MxCall::MakeResult(void* call, const int64_t* shape, int32_t ndim, int32_t dtype,
+                         int32_t index) {
+  return static_cast<MxCall*>(call)->arrays_.results->Make({shape, shape + ndim}, dtype,
+                                                           static_cast<size_t>(index));
+}
+
+void MxCall::End(hvd_handle_t handle, hvd_status_t status) {
+  if (status == HVD_OK && received_ != nullptr) {
+    status = hvd_wait_alltoall(handle, nullptr, received_);
+  }
+  Tell(status == HVD_OK ? "" : ErrorText(status));
+}
+
+// The engine may go on with what waits for the arrays, on its own threads.
+void MxCall::Tell(const std::string& error) const {
+  const std::runtime_error text(error);
+  // Who waits for results is told of the error there.
+  on_complete_(error.empty() || arrays_.results != nullptr ? nullptr : &text);
+  if (arrays_.results != nullptr) arrays_.results->End(error);
+}
+
+}  // namespace hvd::mx

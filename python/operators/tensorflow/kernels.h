@@ -1,0 +1,18 @@
+// The kernels of hvd's ops, on the CPU: for the threads of TensorFlow, which none of them holds up.
+#pragma once
+
+#include "python/operators/tensorflow/tf_api.h"
+
+namespace hvd::tf {
+
+// Of the op of that name, which is registered.
+void RegisterCollectiveKernels(Status* status);
+void RegisterPlaceKernel(Status* status);
+// Kernels for XLA's compiler that refuse in words what its own error would not say.
+void RegisterRefusals(Status* status);
+
+inline constexpr const char* kCollectiveOps[] = {"HvdAllreduce", "HvdAllgather", "HvdReducescatter",
+                                                 "HvdBroadcast", "HvdAlltoall"};
+inline constexpr char kPlaceOp[] = "HvdPlace";
+
+}  // namespace hvd::tf
