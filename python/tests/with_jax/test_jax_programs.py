@@ -102,7 +102,8 @@ def test_a_function_of_python_may_wait_for_hvd(elements, rank, size):
         assert float(program(jnp.ones(elements))) == size * sum(range(1, size + 1))
 
 
-def test_the_rest_of_a_program_holds_up_no_other_call(rank, size):
+@pytest.mark.parametrize("elements", [3, 1000000])
+def test_the_rest_of_a_program_holds_up_no_other_call(elements, rank, size):
     """Rank 0's program waits, behind its first call, for what the others do with it meanwhile."""
     def wait(number):
         hvd_of_numpy.Store().get(f"held up {elements}")
@@ -114,16 +115,15 @@ def test_the_rest_of_a_program_holds_up_no_other_call(rank, size):
         return io_callback(wait, jax.ShapeDtypeStruct((), jnp.float32), total[0]) if rank == 0 \
             else total[0]
 
-    for elements in (3, 1000000):
-        found = []
-        running = threading.Thread(target=lambda: found.append(float(program(jnp.ones(elements)))))
-        running.start()
-        others = hvd_of_numpy.allreduce_async(np.ones(200000), f"beside {elements}", hvd.Sum)
-        assert others.wait()[0] == size  # rank 0's too
-        if rank == size - 1:
-            hvd_of_numpy.Store().set(f"held up {elements}", b"")
-        running.join()
-        assert found == [size]
+    found = []
+    running = threading.Thread(target=lambda: found.append(float(program(jnp.ones(elements)))))
+    running.start()
+    others = hvd_of_numpy.allreduce_async(np.ones(200000), f"beside {elements}", hvd.Sum)
+    assert others.wait()[0] == size  # rank 0's too
+    if rank == size - 1:
+        hvd_of_numpy.Store().set(f"held up {elements}", b"")
+    running.join()
+    assert found == [size]
 
 
 def test_types_that_hvd_has_not(rank):
