@@ -38,12 +38,12 @@ COMPILED = TESTS / "pytorch" / "test_torch_compile.py"  # takes long: torch's co
 
 
 # test_python_jax and its like run them
-WITH_JAX, WITH_TENSORFLOW = FRAMEWORKS = (TESTS / "with_jax", TESTS / "with_tensorflow")
+WITH_JAX, WITH_MXNET, WITH_TENSORFLOW = FRAMEWORKS = (TESTS / "with_jax", TESTS / "with_mxnet", TESTS / "with_tensorflow")
 
 
-def run_tests(here, np, *hosts, tests=(TESTS, *(f"--ignore={place}" for place in (COMPILED, *FRAMEWORKS)))):
-    outcome = here.hvdrun("-np", np, *hosts, python(), "-m", "pytest", "-x", "-c", world.REPOSITORY / "python" / "pyproject.toml",
-                          *tests, env=ENV, seconds=240)
+def run_tests(here, np, *hosts, tests=(TESTS, *(f"--ignore={place}" for place in (COMPILED, *FRAMEWORKS))), interpreter=None):
+    outcome = here.hvdrun("-np", np, *hosts, interpreter or python(), "-m", "pytest", "-x", "-c",
+                          world.REPOSITORY / "python" / "pyproject.toml", *tests, env=ENV, seconds=240)
     outcome.must(0)
     assert outcome.out.count(" passed") == np and " failed" not in outcome.out, outcome
     must_be_clean(here)

@@ -59,6 +59,7 @@ def _load() -> ctypes.CDLL:
     for name, result, arguments in (
         ("hvd_mxnet_load", ctypes.c_char_p, [ctypes.c_char_p]),
         ("hvd_mxnet_push", ctypes.c_char_p, [ctypes.POINTER(CallStruct)]),
+        ("hvd_mxnet_leave", None, []),
         ("hvd_mxnet_results_create", ctypes.c_void_p, [ctypes.c_int32]),
         ("hvd_mxnet_results_free", None, [ctypes.c_void_p]),
         ("hvd_mxnet_results_wait", ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int64]),
@@ -76,6 +77,7 @@ def _load() -> ctypes.CDLL:
 
 
 _library = _load()
+RUNTIME.before_leaving.append(_library.hvd_mxnet_leave)
 
 
 @atexit.register

@@ -157,7 +157,7 @@ def alltoall(tensor: NDArray, splits: NDArray | Sequence[int] | None = None,
     if counts is None:
         return made[0]
     like = mxnet.np if isinstance(tensor, mxnet.np.ndarray) else mxnet.nd
-    return made[0], like.array(received, dtype="int32")
+    return made[0], like.array(received, ctx=tensor.ctx, dtype="int32")
 
 
 def reducescatter(tensor: NDArray, op: int = Average, name: str | None = None, priority: int = 0,

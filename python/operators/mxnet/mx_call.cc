@@ -2,11 +2,28 @@
 
 #include <algorithm>
 #include <exception>
+#include <shared_mutex>
 #include <stdexcept>
 #include <utility>
 
 namespace hvd::mx {
 namespace {
+
+// How often this process has left a job. Who starts a call holds the lock, so that it starts in the
+// job in which it was pushed. Never destroyed: the engine's threads outlive the program's end.
+struct Epoch {
+  std::shared_mutex mutex;
+  uint64_t number = 0;  // by mutex
+};
+Epoch& TheEpoch() {
+  static auto* const one = new Epoch;
+  return *one;
+}
+
+uint64_t CurrentEpoch() {
+  const std::shared_lock lock(TheEpoch().mutex);
+  return TheEpoch().number;
+}
 
 // What MXNet's profiler shows.
 const char* NameOf(CallKind kind) {
@@ -56,7 +73,8 @@ struct MxCall::Waiting {
   const CallsByName::Turn turn;
 };
 
-MxCall::MxCall(const Asked& asked, Arrays arrays) : arrays_(std::move(arrays)) {
+MxCall::MxCall(const Asked& asked, Arrays arrays)
+    : arrays_(std::move(arrays)), epoch_(CurrentEpoch()) {
   request().kind = asked.kind;
   request().name = asked.options.name;
   request().options = asked.options;
@@ -80,20 +98,36 @@ void MxCall::Push(std::unique_ptr<MxCall> call, int priority) {
   }
 }
 
+void MxCall::Leave() {
+  const std::lock_guard lock(TheEpoch().mutex);
+  ++TheEpoch().number;
+}
+
 // On a thread of the engine's, which destroys what waited as soon as it hears of the end.
 void MxCall::Run(void*, void* on_complete, void* waiting) {
   auto* const its = static_cast<Waiting*>(waiting);
   std::unique_ptr<MxCall> call = std::move(its->call);
   const CallsByName::Turn turn = its->turn;
   call->on_complete_ = *static_cast<const OnComplete*>(on_complete);
-  try {
-    call->Read();
-  } catch (const std::exception& thrown) {
-    CallsByName::Get().Leave(turn);
-    call->Tell(std::string("HVD_ERR_INTERNAL: ") + thrown.what());
-    return;
+  const std::string error = Start(&call, turn);
+  if (error.empty()) return;
+  CallsByName::Get().Leave(turn);
+  call->Tell(error);
+}
+
+std::string MxCall::Start(std::unique_ptr<MxCall>* call, const CallsByName::Turn& turn) {
+  const std::shared_lock lock(TheEpoch().mutex);
+  if ((*call)->epoch_ != TheEpoch().number) {
+    return "HVD_ERR_ABORTED: this rank has left the job before MXNet's engine began '" +
+           (*call)->request().name + "'";
   }
-  CallsByName::Get().Fill(turn, std::move(call));
+  try {
+    (*call)->Read();
+  } catch (const std::exception& thrown) {
+    return std::string("HVD_ERR_INTERNAL: ") + thrown.what();
+  }
+  CallsByName::Get().Fill(turn, std::move(*call));
+  return "";
 }
 
 void MxCall::Read() {
@@ -109,10 +143,10 @@ void MxCall::Read() {
   received_ = arrays_.results->MakeReceived(static_cast<size_t>(std::max(members, 0)));
 }
 
-void* MxCall::MakeResult(void* call, const int64_t* shape, int32_t ndim, int32_t dtype,
-                         int32_t index) {
-  return static_cast<MxCall*>(call)->arrays_.results->Make({shape, shape + ndim}, dtype,
-                                                           static_cast<size_t>(index));
+void* MxCall::MakeResult(void* call, const int64_t* shape, int32_t ndim, int32_t, int32_t index) {
+  const Arrays& arrays = static_cast<MxCall*>(call)->arrays_;
+  const auto i = static_cast<size_t>(index);
+  return arrays.results->Make({shape, shape + ndim}, arrays.inputs[i], i);
 }
 
 void MxCall::End(hvd_handle_t handle, hvd_status_t status) {

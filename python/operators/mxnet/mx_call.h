@@ -34,6 +34,8 @@ class MxCall : public Call {
   // Gives it to MXNet's engine, which begins it when what is under way with its arrays has ended,
   // and after the calls of its name that were pushed before.
   static void Push(std::unique_ptr<MxCall> call, int priority);
+  // This rank is about to leave the job: calls that have not begun end, and belong to no later one.
+  static void Leave();
 
  protected:
   void End(hvd_handle_t handle, hvd_status_t status) override;
@@ -45,6 +47,8 @@ class MxCall : public Call {
   static void Run(void* run_context, void* on_complete, void* waiting);
 
   bool in_place() const { return arrays_.outputs.empty() && arrays_.results == nullptr; }
+  // Reads the arrays, and starts the call in its turn. Returns why not, or an empty text.
+  static std::string Start(std::unique_ptr<MxCall>* call, const CallsByName::Turn& turn);
   void Read();
   // That the call has ended; an empty text: well.
   void Tell(const std::string& error) const;
@@ -52,6 +56,7 @@ class MxCall : public Call {
                           int32_t index);
 
   Arrays arrays_;
+  const uint64_t epoch_;
   OnComplete on_complete_ = {};
   int64_t* received_ = nullptr;
 };

@@ -186,6 +186,17 @@ def test_layouts_of_onednn(rank, size):
     same(hvd.allgather(convolved(rank))[rank], wanted[0] * (rank + 1))
 
 
+def test_results_are_where_the_arrays_are(rank, size):
+    """Programs take mx.cpu(local_rank) for MXNet's device of a rank."""
+    mine = nd.ones((2,), ctx=mx.cpu(rank))
+    for found in (hvd.allreduce(mine), hvd.allgather(mine)[:2], hvd.broadcast(mine, 0),
+                  hvd.reducescatter(nd.ones((2 * size,), ctx=mx.cpu(rank)))):
+        assert found.context == mine.context
+        same(found + mine, [2.0, 2.0])
+    found, received = hvd.alltoall(nd.ones((size,), ctx=mx.cpu(rank)), [1] * size)
+    assert found.context == received.context == mine.context
+
+
 def test_an_array_that_is_dropped_under_way(rank, size):
     for _ in range(20):
         found = hvd.allreduce(nd.ones((1000,)) * (rank + 1), op=hvd.Sum)
