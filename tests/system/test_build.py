@@ -42,6 +42,15 @@ def test_libhvd_torch_needs_of_torch_only_its_stable_abi():
     assert "torch_library_impl" in names and not foreign, foreign
 
 
+def test_libhvd_mxnet_needs_nothing_of_mxnet_to_load():
+    library = LIBRARY.parent / "libhvd_mxnet.so"
+    needed = re.findall(r"NEEDED.*\[(.*)\]", output_of("readelf", "-d", library))
+    assert set(needed) <= {"libhvd.so.0", "libstdc++.so.6", "libgcc_s.so.1", "libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}, needed
+    names = [line.split()[-2:] for line in output_of("nm", "-D", "--defined-only", library).splitlines()]
+    functions = [name for kind, name in names if kind == "T"]
+    assert "hvd_mxnet_push" in functions and all(name.startswith("hvd_mxnet_") for name in functions), functions
+
+
 def test_hvdrun_and_hvdd_hold_grpc_within():
     for program in ("hvdrun", "hvdd"):
         assert not re.search("grpc|protobuf", output_of("ldd", world.BIN / program)), program
