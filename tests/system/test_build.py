@@ -1,5 +1,7 @@
 """What was built: what it needs, what it exports, that the public headers stand alone."""
+import os
 import re
+import shutil
 import subprocess
 import tempfile
 
@@ -104,3 +106,19 @@ def test_check_build_and_version():
     for word in ("Available", "[X] TCP", "[X] UCX"):
         assert word in report, report
     assert output_of(world.HVDRUN, "-cb") == report
+
+
+def test_check_build_says_what_a_python_has():
+    """Of each framework, with a reason where it is not usable, as `import hvd` in that Python would find it."""
+    python = shutil.which("python3")
+    package = str(world.REPOSITORY / "python")
+    for path, usable in ((package, "X"), ("", " ")):
+        report = subprocess.run([world.HVDRUN, "--check-build"], check=True, capture_output=True, text=True,
+                                env={**os.environ, "HVD_PYTHON": python, "PYTHONPATH": path}).stdout
+        assert f"[{usable}] Python 3." in report, report
+        assert ("finds no hvd; with PYTHONPATH=" + package in report) == (not path), report
+        frameworks = report.partition("Available Frameworks:\n")[2].partition("\n\n")[0].splitlines()
+        for name in ("NumPy", "TensorFlow", "Keras", "tf_keras", "PyTorch", "torch.compile", "JAX", "MXNet"):
+            line = next(line.strip() for line in frameworks if re.search(rf"\] {re.escape(name)}\b", line))
+            assert re.fullmatch(r"\[X\] \S+( \d\S*)?|\[ \] \S+( \d\S*)?: .+", line), line
+            assert path or line.startswith("[ ]"), line

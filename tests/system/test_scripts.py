@@ -76,6 +76,22 @@ def test_sanitize_builds_what_the_tests_that_are_asked_for_need():
         assert run(tree / "scripts" / "sanitize", "asan", "-k", "nothing", env=env).returncode == 1
 
 
+def test_the_frameworks_are_those_of_setup():
+    """Each has tests, and a name without a version means the last one."""
+    names = output_of(SCRIPTS / "frameworks", "--list").split()
+    assert names == output_of(SCRIPTS / "setup", "--list-frameworks").split(), names
+    ask = ("import runpy, sys; found = runpy.run_path(sys.argv[1]); "
+           "print(*(name for name in found['SUITES'] if all((found['TESTS'] / suite[0]).is_dir() for suite in found['SUITES'][name])))")
+    tested = output_of(sys.executable, "-B", "-c", ask, SCRIPTS / "frameworks").split()
+    assert {name.rpartition("-")[0] for name in names} == set(tested), (names, tested)
+    versions = output_of(SCRIPTS / "frameworks", "--list", "tensorflow").split()
+    assert len(versions) > 1 and all(name.startswith("tensorflow-") for name in versions), versions
+    assert output_of(SCRIPTS / "frameworks", "--list", versions[0]).split() == versions[:1]
+    for script, option in (("frameworks", ()), ("setup", ("--framework",))):
+        refused = run(SCRIPTS / script, *option, "chainer")
+        assert refused.returncode != 0 and "there is no framework 'chainer'" in refused.stderr, refused
+
+
 @world.bound(240)
 def test_no_script_leaves_anything_that_git_sees():
     if not shutil.which("git") or run("git", "rev-parse", "--git-dir").returncode != 0:
