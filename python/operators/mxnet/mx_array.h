@@ -26,6 +26,7 @@ class Array {
   Array(const std::vector<int64_t>& shape, int type, const Array& like);
   ~Array();
   Array(Array&& other) noexcept;
+  Array& operator=(Array&&) = delete;
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
 

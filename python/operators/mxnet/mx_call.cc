@@ -42,6 +42,11 @@ const char* NameOf(CallKind kind) {
   return "hvd_alltoall";
 }
 
+// What a rank asks for that cannot use its arrays: nothing, of a shape of its own.
+constexpr int64_t kNothingShape[] = {0, 0};
+constexpr hvd_tensor_t kNothing = {
+    sizeof(hvd_tensor_t), nullptr, kNothingShape, 2, HVD_FLOAT32, HVD_CPU, 0, nullptr};
+
 // Each chunk once: the engine would have an operation wait for itself.
 std::vector<NDArrayHandle> EachOnce(const std::vector<Array>& arrays) {
   std::vector<NDArrayHandle> handles;
@@ -61,10 +66,8 @@ struct MxCall::Waiting {
       : call(std::move(its)), turn(CallsByName::Get().TakeTurn(call->key())) {}
   ~Waiting() {
     if (call == nullptr) return;
-    if (call->arrays_.results != nullptr) {
-      call->arrays_.results->End("HVD_ERR_INVALID: an array that the call reads has an error");
-    }
-    CallsByName::Get().Leave(turn);
+    call->GiveUpArrays("HVD_ERR_INVALID: an array of the call has an error");
+    Start(std::move(call), turn);
   }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
@@ -109,25 +112,23 @@ void MxCall::Run(void*, void* on_complete, void* waiting) {
   std::unique_ptr<MxCall> call = std::move(its->call);
   const CallsByName::Turn turn = its->turn;
   call->on_complete_ = *static_cast<const OnComplete*>(on_complete);
-  const std::string error = Start(&call, turn);
-  if (error.empty()) return;
-  CallsByName::Get().Leave(turn);
-  call->Tell(error);
+  try {
+    call->Read();
+  } catch (const std::exception& thrown) {
+    call->GiveUpArrays(std::string("HVD_ERR_INTERNAL: ") + thrown.what());
+  }
+  Start(std::move(call), turn);
 }
 
-std::string MxCall::Start(std::unique_ptr<MxCall>* call, const CallsByName::Turn& turn) {
+void MxCall::Start(std::unique_ptr<MxCall> call, const CallsByName::Turn& turn) {
   const std::shared_lock lock(TheEpoch().mutex);
-  if ((*call)->epoch_ != TheEpoch().number) {
-    return "HVD_ERR_ABORTED: this rank has left the job before MXNet's engine began '" +
-           (*call)->request().name + "'";
+  if (call->epoch_ == TheEpoch().number) {
+    CallsByName::Get().Fill(turn, std::move(call));
+    return;
   }
-  try {
-    (*call)->Read();
-  } catch (const std::exception& thrown) {
-    return std::string("HVD_ERR_INTERNAL: ") + thrown.what();
-  }
-  CallsByName::Get().Fill(turn, std::move(*call));
-  return "";
+  CallsByName::Get().Leave(turn);
+  call->Tell("HVD_ERR_ABORTED: this rank has left the job before MXNet's engine began '" +
+             call->request().name + "'");
 }
 
 void MxCall::Read() {
@@ -153,14 +154,32 @@ void MxCall::End(hvd_handle_t handle, hvd_status_t status) {
   if (status == HVD_OK && received_ != nullptr) {
     status = hvd_wait_alltoall(handle, nullptr, received_);
   }
-  Tell(status == HVD_OK ? "" : ErrorText(status));
+  std::string error = status == HVD_OK ? "" : ErrorText(status);
+  if (status == HVD_ERR_MISMATCH && error.find("[0,0") != std::string::npos) {
+    error += ". A rank asks for [0,0] where MXNet has failed at its own arrays: its error says why";
+  }
+  Tell(error);
+}
+
+void MxCall::GiveUpArrays(const std::string& error) {
+  Tell(error);
+  CallRequest& asked = request();
+  const bool elementwise = asked.kind == CallKind::kAllreduce || asked.kind == CallKind::kBroadcast;
+  asked.inputs.assign(arrays_.inputs.size(), kNothing);
+  asked.outputs.assign(elementwise ? arrays_.inputs.size() : 0, kNothing);
+  asked.splits.clear();
+  asked.options.result_fn = nullptr;
+  arrays_ = {};
+  received_ = nullptr;
 }
 
 // The engine may go on with what waits for the arrays, on its own threads.
-void MxCall::Tell(const std::string& error) const {
+void MxCall::Tell(const std::string& error) {
   const std::runtime_error text(error);
   // Who waits for results is told of the error there.
-  on_complete_(error.empty() || arrays_.results != nullptr ? nullptr : &text);
+  const bool told_there = error.empty() || arrays_.results != nullptr;
+  if (on_complete_.callback != nullptr) on_complete_(told_there ? nullptr : &text);
+  on_complete_.callback = nullptr;
   if (arrays_.results != nullptr) arrays_.results->End(error);
 }
 

@@ -33,8 +33,8 @@ def test_modules(rank, size):
 def test_horovods_interface():
     """Everything that Horovod 0.28 has in horovod.mxnet."""
     names = """Compression DistributedOptimizer DistributedTrainer ProcessSet add_process_set
-        allgather allgather_object allreduce allreduce_ alltoall broadcast broadcast_ broadcast_object
-        broadcast_parameters ccl_built cross_rank cross_size cuda_built ddl_built global_process_set
+        allgather allgather_object allreduce allreduce_ alltoall broadcast broadcast_
+        broadcast_object broadcast_parameters ccl_built cross_rank cross_size cuda_built ddl_built global_process_set
         gloo_built gloo_enabled grouped_allgather grouped_allreduce grouped_allreduce_
         grouped_reducescatter init is_homogeneous is_initialized local_rank local_size mpi_built
         mpi_enabled mpi_threads_supported nccl_built rank reducescatter remove_process_set
