@@ -25,10 +25,10 @@ def python():
 
 
 def must_be_clean(here):
-    """Nothing of hvd's is left; what torch and TensorFlow leave in /tmp and Keras in the home is their own."""
+    """Nothing of hvd's is left; what torch, TensorFlow and MXNet's data loaders leave in /tmp and Keras in the home is their own."""
     for host in here.hosts:
-        for place in ("tmp/torchinductor_root", "root/.keras"):
-            shutil.rmtree(host.root / place, ignore_errors=True)
+        for place in (host.root / "tmp" / "torchinductor_root", host.root / "root" / ".keras", *host.root.glob("tmp/pymp-*")):
+            shutil.rmtree(place, ignore_errors=True)
         for file in host.root.glob("tmp/__autograph_generated_file*"):
             file.unlink()
     here.must_be_clean()

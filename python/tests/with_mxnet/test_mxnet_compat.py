@@ -34,11 +34,12 @@ def test_horovods_interface():
     """Everything that Horovod 0.28 has in horovod.mxnet."""
     names = """Compression DistributedOptimizer DistributedTrainer ProcessSet add_process_set
         allgather allgather_object allreduce allreduce_ alltoall broadcast broadcast_
-        broadcast_object broadcast_parameters ccl_built cross_rank cross_size cuda_built ddl_built global_process_set
-        gloo_built gloo_enabled grouped_allgather grouped_allreduce grouped_allreduce_
-        grouped_reducescatter init is_homogeneous is_initialized local_rank local_size mpi_built
-        mpi_enabled mpi_threads_supported nccl_built rank reducescatter remove_process_set
-        rocm_built shutdown size start_timeline stop_timeline Average Sum Adasum Min Max Product"""
+        broadcast_object broadcast_parameters ccl_built cross_rank cross_size cuda_built
+        ddl_built global_process_set gloo_built gloo_enabled grouped_allgather grouped_allreduce
+        grouped_allreduce_ grouped_reducescatter init is_homogeneous is_initialized local_rank
+        local_size mpi_built mpi_enabled mpi_threads_supported nccl_built rank reducescatter
+        remove_process_set rocm_built shutdown size start_timeline stop_timeline Average Sum
+        Adasum Min Max Product"""
     assert set(names.split()) <= set(hvd.mxnet.__all__)
     assert hvd.mxnet.mpi_threads_supported() and hvd.mxnet.gloo_built()
     assert not hvd.mxnet.mpi_built() and not hvd.mxnet.mpi_enabled()
