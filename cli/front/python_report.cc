@@ -73,7 +73,7 @@ std::string FindPython(const std::vector<std::string>& environment) {
     if (absl::ConsumePrefix(&entry, "PATH=")) search = std::string(entry);
   }
   for (const absl::string_view folder : absl::StrSplit(search, ':')) {
-    const std::string path = absl::StrCat(folder.empty() ? "." : folder, "/python3");
+    std::string path = absl::StrCat(folder.empty() ? "." : folder, "/python3");
     std::error_code error;
     if (std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0) {
       return path;
