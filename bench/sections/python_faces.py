@@ -1,4 +1,4 @@
-"""Python: what a call costs beside the C ABI's, and a training step beside DDP and FSDP2 over gloo."""
+"""Python: what a call costs beside the C ABI's, a training step beside DDP and FSDP2 over gloo, and JAX's compiled sums."""
 import os
 import pathlib
 
@@ -9,14 +9,29 @@ PYTHON = sides.REPOSITORY / ".cache" / "python" / "bin" / "python"
 MOST_US, MOST_TOGETHER_US = 3, 700
 
 
+def two_ranks(program, rounds):
+    """What it says, a line of JSON each."""
+    paths = (sides.REPOSITORY / "python", sides.REPOSITORY / "examples" / "python")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONWARNINGS": "ignore"}
+    output = sides.run([sides.BIN / "hvdrun", "-np", "2", PYTHON, pathlib.Path(sides.SOURCES) / program, rounds], env=environment)
+    return [result for result in sides.results_in(output) if "case" in result]
+
+
+def jax(report, rounds):
+    """Sums in chains within compiled programs (np=2), by hvd and by jaxlib's gloo, by turns in one run."""
+    sides.run([sides.REPOSITORY / "scripts" / "setup", "--python"])
+    for result in two_ranks("jax_chain.py", rounds):
+        report.result(result)
+        report.note(f"{result['bytes']:>10} bytes: hvd {result['us_hvd']:>10.1f} us, gloo {result['us_gloo']:>10.1f} us")
+        if result["bytes"] >= 64 << 10:
+            report.at_least(f"jax, {result['bytes']} bytes: times as fast as gloo's", result["ratio"], 5)
+
+
 def python(report, rounds):
     """Python's calls, and a training step of ResNet-50's shape (np=2, 4 images of 32 x 32 a rank), by turns in one run."""
     sides.run([sides.REPOSITORY / "scripts" / "setup", "--python"])
-    paths = (sides.REPOSITORY / "python", sides.REPOSITORY / "examples" / "python")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONWARNINGS": "ignore"}
     in_c = sides.results_in(sides.run([sides.BIN / "hvdrun", "-np", "2", sides.BIN / "hvd-bench", "allreduce", "--sizes", "4", "--json"]))
-    output = sides.run([sides.BIN / "hvdrun", "-np", "2", PYTHON, pathlib.Path(sides.SOURCES) / "python_step.py", rounds], env=environment)
-    us = {result["case"]: result["us"] for result in sides.results_in(output) if "case" in result}
+    us = {result["case"]: result["us"] for result in two_ranks("python_step.py", rounds)}
     for case, value in us.items():
         report.result({"case": case, "us": value})
         report.note(f"{case:<20}{value:>12.1f} us")

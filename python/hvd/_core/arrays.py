@@ -47,7 +47,8 @@ class Described:
         return tuple(self.struct.shape[i] for i in range(self.struct.ndim))
 
 
-def _code_of(dtype: np.dtype) -> int:
+def code_of(dtype: np.dtype) -> int:
+    """What libhvd calls elements of this type."""
     code = _CODES.get(dtype)
     if code is not None:
         return code
@@ -67,7 +68,7 @@ def _check_array(array: np.ndarray, writable: bool) -> None:
 
 def _describe_array(array: np.ndarray, kept: object) -> Described:
     struct = abi.tensor_struct(array.__array_interface__["data"][0], array.shape,
-                                _code_of(array.dtype))
+                                code_of(array.dtype))
     return Described(struct, kept, array.dtype)
 
 

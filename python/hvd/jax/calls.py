@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import ops
 from .._core import abi, errors
+from .._core.arrays import code_of
 from ..process_sets import ProcessSet
 from . import handlers
 
@@ -51,6 +52,8 @@ def _trace(call: Call, arrays: Arrays) -> Arrays:
     if members is None:
         raise errors.invalid(f"this rank is no member of {call.process_set}, or that is not "
                              "registered: hvd.add_process_set() does it")
+    for array in arrays:
+        _check(call, array, members)
     call = dataclasses.replace(call, name=call.name or f"jax.{next(_traced)}")
     if call.kind in ("broadcast", "alltoall") and len(arrays) > 1:  # which have no groups
         each = [dataclasses.replace(call, name=f"{call.name}.{i}") for i in range(len(arrays))]
@@ -59,14 +62,28 @@ def _trace(call: Call, arrays: Arrays) -> Arrays:
     return _start(call, arrays, members)
 
 
+def _check(call: Call, array: Any, members: int) -> None:
+    """What can be known before the program runs."""
+    code_of(np.dtype(array.dtype))
+    if call.kind not in ("allgather", "reducescatter", "alltoall"):
+        return
+    if not array.shape:
+        raise errors.invalid(f"{call.kind} works along the first dimension, and the input is a "
+                             "scalar, which has none; give it the shape [1]")
+    if call.kind == "alltoall" and array.shape[0] % members:
+        raise errors.invalid(f"the input's {array.shape[0]} rows cannot be divided evenly among "
+                             f"{members} ranks; within what JAX traces they must be")
+
+
 def _start(call: Call, arrays: Arrays, members: int) -> Arrays:
-    elementwise = call.kind in ("allreduce", "broadcast")
+    in_place = call.kind in ("allreduce", "broadcast")
+    elementwise = in_place and call.op != abi.ADASUM  # which looks at a tensor as a whole
     group = "grouped_" if len(arrays) > 1 else ""
     # XLA keeps or drops nothing of its own accord: the other ranks count on each call.
     start = jax.ffi.ffi_call(
         handlers.target(call.kind), [_result(call, array, members) for array in arrays],
         has_side_effect=True, vmap_method="broadcast_all" if elementwise else "sequential",
-        input_output_aliases={i: i for i in range(len(arrays))} if elementwise else {})
+        input_output_aliases={i: i for i in range(len(arrays))} if in_place else {})
     return tuple(start(
         *arrays, name=f"{group}{call.kind}.{call.name}", op=np.int32(call.op),
         root=np.int32(call.root), process_set=np.int32(call.process_set.process_set_id or 0),

@@ -7,7 +7,13 @@ each of its elements.
 
 Gradients are as in hvd.torch: that of an allreduce is the same allreduce, that of an allgather the
 average of the ranks' gradients of this rank's rows, that of a broadcast the average on its root.
-There is no forward mode (jax.jvp), and jax.checkpoint refuses calls, as all that has effects.
+There is no forward mode (jax.jvp, jax.hessian: nest jax.grad instead).
+
+jax.checkpoint refuses calls, as all that has effects ("Effects not supported in partial-eval"): it
+would repeat them. Put the call behind what is checkpointed, or behind the gradient.
+
+A function of Python's within a program (io_callback) may call hvd, but not hvd.jax: JAX forbids its
+own functions there.
 """
 from __future__ import annotations
 
@@ -68,7 +74,25 @@ def _on_leaves(tree: Tree, call: Call) -> Tree:
     leaves, shape = jax.tree_util.tree_flatten(tree)
     if not leaves:
         return tree
-    return jax.tree_util.tree_unflatten(shape, _run(call, tuple(map(jnp.asarray, leaves))))
+    arrays = tuple(map(jnp.asarray, leaves))
+    results = _run(call, tuple(_data(call, array) for array in arrays))
+    return jax.tree_util.tree_unflatten(
+        shape, [_like(array, result) for array, result in zip(arrays, results, strict=True)])
+
+
+def _data(call: Call, array: jax.Array) -> jax.Array:
+    """Keys of jax.random travel as the numbers that they are."""
+    if not jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
+        return array
+    if call.kind in ("allreduce", "reducescatter"):
+        raise errors.invalid(f"{call.kind}: keys of jax.random cannot be reduced; broadcast them")
+    return jax.random.key_data(array)
+
+
+def _like(array: jax.Array, result: jax.Array) -> jax.Array:
+    if not jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
+        return result
+    return jax.random.wrap_key_data(result, impl=jax.random.key_impl(array))
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))

@@ -1,5 +1,5 @@
 // The handlers that hvd.jax registers, one an operation: hvd_jax_allreduce and its like. XLA calls
-// them from any of its threads; none waits.
+// them from any of its threads; none waits for long.
 #include <exception>
 #include <utility>
 
@@ -26,8 +26,10 @@ Error* Handle(CallFrame* frame, CallKind kind) try {
   if (Tell(*frame) || frame->stage != kExecuteStage) return nullptr;
   Error* error = nullptr;
   std::unique_ptr<XlaCall> call = XlaCall::Make(frame, kind, &error);
-  if (call != nullptr) CallsByName::Get().Start(std::move(call));
-  return error;
+  if (call == nullptr) return error;
+  const XlaCall::Beginning here(*call);
+  CallsByName::Get().Start(std::move(call));
+  return nullptr;
 } catch (const std::exception& thrown) {
   return MakeError(*frame->api, kInternal, thrown.what());
 }

@@ -1,7 +1,11 @@
 #include "python/operators/jax/xla_call.h"
 
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <optional>
+
+#include "python/operators/jax/continuations.h"
 
 namespace hvd::xla {
 namespace {
@@ -46,6 +50,9 @@ std::optional<hvd_dtype_t> DtypeOf(DataType type) {
   return std::nullopt;
 }
 
+// Of the call that begins on this thread.
+thread_local const Future* beginning = nullptr;
+
 template <class Number>
 Number NumberOf(const Scalar& scalar) {
   Number number = 0;
@@ -59,6 +66,9 @@ Error* MakeError(const Api& api, ErrorCode code, const std::string& message) {
   ErrorCreateArgs args = {sizeof args, nullptr, message.c_str(), code};
   return api.error_create(&args);
 }
+
+XlaCall::Beginning::Beginning(const XlaCall& call) { beginning = call.future_; }
+XlaCall::Beginning::~Beginning() { beginning = nullptr; }
 
 std::unique_ptr<XlaCall> XlaCall::Make(CallFrame* frame, CallKind kind, Error** error) {
   std::unique_ptr<XlaCall> call(new XlaCall);
@@ -76,6 +86,10 @@ Error* XlaCall::Read(const CallFrame& frame) {
   api_ = frame.api;
   for (int64_t i = 0; i < frame.attributes.size; ++i) ReadAttribute(frame.attributes, i);
   if (Error* error = ReadBuffers(frame, frame.arguments, &request().inputs)) return error;
+  for (const hvd_tensor_t& input : request().inputs) {
+    elements_ += std::accumulate(input.shape, input.shape + input.ndim, int64_t{1},
+                                 std::multiplies<int64_t>());
+  }
   return ReadBuffers(frame, frame.results, &request().outputs);
 }
 
@@ -119,17 +133,17 @@ Error* XlaCall::ReadBuffers(const CallFrame& frame, const Buffers& buffers,
   return nullptr;
 }
 
-// The end of a future may go on with the program on this thread.
 void XlaCall::End(hvd_handle_t, hvd_status_t status) {
-  if (status == HVD_OK) {
-    FutureSetAvailableArgs args = {sizeof args, nullptr, future_};
-    (void)api_->future_set_available(&args);
-    return;
+  Error* error = nullptr;
+  if (status != HVD_OK) {
+    error = MakeError(*api_, status == HVD_ERR_ABORTED ? kAborted : kInternal, ErrorText(status));
   }
-  FutureSetErrorArgs args = {
-      sizeof args, nullptr, future_,
-      MakeError(*api_, status == HVD_ERR_ABORTED ? kAborted : kInternal, ErrorText(status))};
-  (void)api_->future_set_error(&args);
+  const FutureEnd end = {api_, future_, error};
+  if (future_ == beginning) {
+    EndFuture(end);
+  } else {
+    Continuations::Get().Add(end);
+  }
 }
 
 }  // namespace hvd::xla

@@ -1,6 +1,7 @@
 // A collective that a compiled JAX program asks for: from XLA's call frame to XLA's future.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,21 @@ class XlaCall : public Call {
   // Reads the frame, and sets its future. Null: it cannot be; *error says why, and is XLA's.
   static std::unique_ptr<XlaCall> Make(CallFrame* frame, CallKind kind, Error** error);
 
+  // Before XLA knows of the future its end goes on with nothing, so a small call may end where it
+  // begins: a program whose calls follow one another needs no other thread. A large one is left to
+  // libhvd's, and XLA computes meanwhile. (100 us: as long as that thread takes to begin.)
+  std::chrono::microseconds linger() const override {
+    return std::chrono::microseconds(elements_ <= kSmall ? 100 : 0);
+  }
+  // The calling thread is where this one begins, until it has begun.
+  class Beginning {
+   public:
+    explicit Beginning(const XlaCall& call);
+    ~Beginning();
+    Beginning(const Beginning&) = delete;
+    Beginning& operator=(const Beginning&) = delete;
+  };
+
  protected:
   void End(hvd_handle_t handle, hvd_status_t status) override;
 
@@ -25,8 +41,12 @@ class XlaCall : public Call {
   Error* ReadBuffers(const CallFrame& frame, const Buffers& buffers,
                      std::vector<hvd_tensor_t>* tensors);
 
+  // Of what takes no longer than that: 1 MB of float32.
+  static constexpr int64_t kSmall = int64_t{1} << 18;
+
   const Api* api_ = nullptr;
   Future* future_ = nullptr;
+  int64_t elements_ = 0;  // of the inputs
 };
 
 // An error of XLA's, which owns it.

@@ -9,7 +9,7 @@ import numpy as np
 if sys.argv[1:] == ["without"]:
     jax.distributed.initialize()
 
-import hvd.jax as hvd
+import hvd.jax as hvd  # noqa: E402
 
 jax.config.update("jax_cpu_collectives_implementation", "gloo")
 jax.distributed.initialize()

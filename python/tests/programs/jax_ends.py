@@ -1,4 +1,4 @@
-"""How programs of hvd.jax end and begin again: jax_ends.py MODE."""
+"""How programs of hvd.jax end and begin again: jax_ends.py MODE [SESSIONS]."""
 import os
 import signal
 import sys
@@ -24,7 +24,7 @@ def pending():
 def sessions():
     """The same programs in many sessions."""
     program = jax.jit(lambda x: hvd.allreduce(x, hvd.Sum))
-    for _ in range(100):
+    for _ in range(int((sys.argv + [100])[2])):
         assert float(program(jnp.ones(3))[0]) == hvd.size()
         hvd.shutdown()
         hvd.init()

@@ -36,14 +36,58 @@ def test_allreduce_of_a_tree(run, rank, size):
     assert run(lambda: hvd.allreduce({}))() == {}
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int32", "uint8", "bool", "complex64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int32", "uint8", "bool", "complex64",
+                                   "float8_e4m3fn", "float8_e5m2"])
 def test_types(run, dtype, rank, size):
     mine = jnp.asarray(ramp(rank, (5,))).astype(dtype)
     found = run(lambda x: hvd.allreduce(x, hvd.Sum))(mine)
     assert found.dtype == mine.dtype
     all_of = np.stack([np.asarray(jnp.asarray(ramp(r, (5,))).astype(dtype)) for r in range(size)])
-    wanted = all_of.any(0) if dtype == "bool" else all_of.sum(0, dtype=all_of.dtype)
+    if dtype == "bool":
+        wanted = all_of.any(0)
+    else:
+        wide = all_of.astype("float64") if "float8" in dtype else all_of
+        wanted = wide.sum(0, dtype=wide.dtype).astype(all_of.dtype)
     assert np.array_equal(np.asarray(found), wanted)
+
+
+def test_what_trees_may_have(run, rank, size):
+    tree = {"none": None, "empty": jnp.ones((0, 3)), "scalar": 1.5, "count": rank,
+            "list": [None, np.ones(2, "float32")]}
+    found = run(lambda tree: hvd.allreduce(tree, hvd.Sum))(tree)
+    assert found["none"] is None and found["list"][0] is None
+    assert found["empty"].shape == (0, 3) and found["list"][1].tolist() == [size] * 2
+    assert float(found["scalar"]) == 1.5 * size and int(found["count"]) == sum(range(size))
+    for call in (hvd.allgather, hvd.reducescatter, hvd.alltoall):
+        assert run(call)(jnp.ones((0, 3))).shape == (0, 3)
+    assert run(hvd.broadcast)([jnp.ones((0,)), jnp.ones(1)])[0].shape == (0,)
+
+
+def test_what_makes_no_sense_is_refused_where_it_is_written(run, size):
+    for call in (hvd.allgather, hvd.reducescatter, hvd.alltoall):
+        with pytest.raises(hvd.InvalidError, match="scalar, which has none; give it the shape"):
+            run(call)(jnp.float32(1))
+    if size > 1:
+        with pytest.raises(hvd.InvalidError, match="rows cannot be divided evenly"):
+            run(hvd.alltoall)(jnp.ones(2 * size + 1))
+    with pytest.raises(hvd.InvalidError, match="keys of jax.random cannot be reduced"):
+        run(hvd.allreduce)(jax.random.key(0))
+
+
+def test_keys_of_random_numbers(run, rank, size):
+    found = run(lambda keys: hvd.broadcast(keys, size - 1))({"a": jax.random.key(rank)})["a"]
+    same(jax.random.key_data(found), jax.random.key_data(jax.random.key(size - 1)))
+    assert jax.random.uniform(found) == jax.random.uniform(jax.random.key(size - 1))
+    keys = run(hvd.allgather)(jax.random.split(jax.random.key(rank)))
+    assert keys.shape == (2 * size,)
+
+
+def test_donated_arguments(rank, size):
+    total = jax.jit(lambda x: hvd.allreduce(x, hvd.Sum), donate_argnums=0)
+    given = jnp.full(1000, rank + 1.0)
+    found = total(given)
+    assert given.is_deleted()
+    same(total(found), np.full(1000, size * sum(range(1, size + 1))))
 
 
 def test_min_max_and_product(run, rank, size):
@@ -130,3 +174,24 @@ def test_scan_cond_and_vmap(run, rank, size):
     batch = jnp.stack([jnp.asarray(ramp(rank)), 2 * jnp.asarray(ramp(rank))])
     same(run(jax.vmap(lambda x: hvd.allreduce(x, hvd.Sum)))(batch)[1], 2 * everyone(size).sum(0))
     same(run(jax.vmap(hvd.allgather))(batch)[1], 2 * everyone(size).reshape(-1, 3))
+
+
+def test_vmap_of_each_is_that_of_the_elements(run, rank, size):
+    batch = jnp.stack([jnp.asarray(ramp(rank, (2 * size, 2))) * i for i in (1.0, 3.0, -2.0)])
+    for call in (lambda x: hvd.broadcast(x, 0), lambda x: hvd.reducescatter(x, hvd.Sum),
+                 hvd.alltoall, lambda x: hvd.allreduce(x, hvd.Adasum)):
+        one_by_one = [call(each) for each in batch]
+        assert np.allclose(run(jax.vmap(call))(batch), jnp.stack(one_by_one))
+        gradient = jax.grad(lambda x: (rank + 1.0) * call(x).sum())  # noqa: B023
+        one_by_one = [gradient(each) for each in batch]
+        assert np.allclose(run(jax.vmap(gradient))(batch), jnp.stack(one_by_one))
+    found = run(jax.vmap(lambda x, y: hvd.allreduce([x, y], hvd.Sum), in_axes=(0, None)))(
+        batch, jnp.ones(3))
+    assert found[0].shape == batch.shape and found[1].tolist() == [[size] * 3] * 3
+
+
+def test_what_there_is_no_way_for_says_so(rank):
+    with pytest.raises(NotImplementedError, match="Effects not supported"):
+        jax.grad(jax.checkpoint(lambda x: hvd.allreduce(x).sum()))(jnp.ones(2))
+    with pytest.raises(TypeError, match="forward-mode"):
+        jax.jvp(hvd.allreduce, (jnp.ones(2),), (jnp.ones(2),))

@@ -6,7 +6,9 @@ import pytest
 
 jax = pytest.importorskip("jax", reason="jax is not installed")
 import jax.numpy as jnp  # noqa: E402
+from jax.experimental import io_callback  # noqa: E402
 
+import hvd as hvd_of_numpy  # noqa: E402
 import hvd.jax as hvd  # noqa: E402
 
 TENSORS = 64
@@ -85,12 +87,52 @@ def test_a_mismatch_says_the_same_on_all_ranks(rank, size):
     assert program(jnp.ones(5)).tolist() == [1.0] * 5  # and goes on
 
 
+@pytest.mark.parametrize("elements", [4, 1000000])
+def test_a_function_of_python_may_wait_for_hvd(elements, rank, size):
+    """XLA calls it where the call has ended: that is no thread that other calls need."""
+    def gather(mine):
+        return hvd_of_numpy.allgather(np.asarray(mine), "within").sum()
+
+    @jax.jit
+    def program(x):
+        total = hvd.allreduce(x, hvd.Sum, name="before")
+        return io_callback(gather, jax.ShapeDtypeStruct((), jnp.float32), total[:1] * (rank + 1))
+
+    for _ in range(20):
+        assert float(program(jnp.ones(elements))) == size * sum(range(1, size + 1))
+
+
+@pytest.mark.parametrize("elements", [3, 1000000])
+def test_the_rest_of_a_program_holds_up_no_other_call(elements, rank, size):
+    """Rank 0's program waits, behind its first call, for what the others do with it meanwhile."""
+    def wait(number):
+        hvd_of_numpy.Store().get(f"held up {elements}")
+        return np.asarray(number)
+
+    @jax.jit
+    def program(x):
+        total = hvd.allreduce(x, hvd.Sum, name="first")
+        return io_callback(wait, jax.ShapeDtypeStruct((), jnp.float32), total[0]) if rank == 0 \
+            else total[0]
+
+    found = []
+    running = threading.Thread(target=lambda: found.append(float(program(jnp.ones(elements)))))
+    running.start()
+    others = hvd_of_numpy.allreduce_async(np.ones(200000), f"beside {elements}", hvd.Sum)
+    assert others.wait()[0] == size  # rank 0's too
+    if rank == size - 1:
+        hvd_of_numpy.Store().set(f"held up {elements}", b"")
+    running.join()
+    assert found == [size]
+
+
 def test_types_that_hvd_has_not(rank):
     fp4 = getattr(jnp, "int4", None)
     if fp4 is None:
         pytest.skip("this jax has no int4")
-    with pytest.raises(Exception, match="no elements of XLA's type"):
-        jax.jit(lambda x: hvd.allreduce(x, name="int4"))(jnp.ones(3, fp4)).block_until_ready()
+    for run in (lambda function: function, jax.jit):
+        with pytest.raises(hvd.InvalidError, match="no collectives for elements of type int4"):
+            run(lambda x: hvd.allreduce(x, name="int4"))(jnp.ones(3, fp4))
 
 
 @pytest.mark.parametrize("predivide", [1.0, 2.0])
