@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/cuda/at_end.h"
 #include "tests/support/cuda/enqueue.h"
 #include "tests/support/cuda/nccl_arithmetic.h"
 #include "tests/support/cuda/nccl_work.h"
@@ -38,8 +39,10 @@ constexpr int kVersion = 22809;
 // Of this process: which there are, which have ended, and how many are being aborted.
 class Communicators {
  public:
+  // It outlives all threads, as the driver's stand-in does.
   static Communicators& Get() {
-    static Communicators one;
+    static Communicators& one = *new Communicators;
+    static const AtEnd<Communicators> end(&one);
     return one;
   }
   // `place`: its id, and the rank in it. NCCL's ids are for one communicator each.
@@ -76,7 +79,8 @@ class Communicators {
     changed_.notify_all();
   }
   // Before the driver's stand-in, which reports.
-  ~Communicators() {
+  void End() {
+    const std::lock_guard<std::mutex> lock(mutex_);
     if (!open_.empty()) hvd_stand_in_find("communicators were neither destroyed nor aborted");
   }
 
