@@ -6,7 +6,8 @@
 namespace gpu {
 namespace {
 
-std::unique_ptr<Side> side;
+// Never destroyed: a program that fails leaves it, and at its end the driver may have gone already.
+std::unique_ptr<Side>& side = *new std::unique_ptr<Side>;
 
 [[noreturn]] void Fail(const absl::Status& why) {
   throw Problem("the program's GPU: " + std::string(why.message()));

@@ -1,6 +1,7 @@
 #include "cli/front/check_build.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,17 +10,46 @@
 namespace hvd {
 namespace {
 
+// In the order of the lines; the Python package has their versions and reasons.
+constexpr std::array kFrameworks = {"NumPy",   "TensorFlow",    "Keras", "tf_keras",
+                                    "PyTorch", "torch.compile", "JAX",   "MXNet"};
+
 struct Capability {
-  const char* name;
+  std::string name;
   bool there;
+  std::string why_not;
 };
 
 std::string Group(const char* title, const std::vector<Capability>& capabilities) {
   std::string text = absl::StrCat("\nAvailable ", title, ":\n");
   for (const Capability& capability : capabilities) {
-    absl::StrAppend(&text, "    [", capability.there ? "X" : " ", "] ", capability.name, "\n");
+    absl::StrAppend(&text, "    [", capability.there ? "X" : " ", "] ", capability.name);
+    if (!capability.there && !capability.why_not.empty()) {
+      absl::StrAppend(&text, ": ", capability.why_not);
+    }
+    absl::StrAppend(&text, "\n");
   }
   return text;
+}
+
+Capability Judged(const char* title, const PythonFinding& found, bool loaded) {
+  return {found.version.empty() ? title : absl::StrCat(title, " ", found.version),
+          loaded && found.problem.empty(),
+          found.problem.empty() && !loaded ? "libhvd is missing or broken" : found.problem};
+}
+
+std::vector<Capability> Frameworks(bool loaded, const PythonReport& python) {
+  std::vector<Capability> lines = {
+      {"C", loaded, ""}, {"C++", loaded, ""}, Judged("Python", python.python, loaded)};
+  for (const char* title : kFrameworks) {
+    const auto found = python.frameworks.find(title);
+    if (found == python.frameworks.end()) {
+      lines.push_back({title, false, ""});  // Python's line says why
+    } else {
+      lines.push_back(Judged(title, found->second, loaded));
+    }
+  }
+  return lines;
 }
 
 std::string Found(const LibraryReport& library, const std::string& name) {
@@ -52,7 +82,21 @@ bool HasWay(const LibraryReport& library, absl::string_view way) {
   return std::find(ways.begin(), ways.end(), way) != ways.end();
 }
 
-std::string Versions(const LibraryReport& library, absl::string_view python_package) {
+// The interpreter, and the package that it imports.
+std::string PythonLines(const PythonReport& python, absl::string_view package) {
+  std::string text;
+  if (!python.python.version.empty()) {
+    absl::StrAppend(&text, "    Python ", python.python.version, " (", python.path, ")\n");
+  }
+  if (!package.empty()) absl::StrAppend(&text, "    Python package (", package, ")\n");
+  if (!python.package.empty() && python.package != package) {
+    absl::StrAppend(&text, "    another Python package (", python.package,
+                    "): that is the one which this Python imports\n");
+  }
+  return text;
+}
+
+std::string Versions(const LibraryReport& library) {
   std::string text = absl::StrCat("\nVersions:\n    hvdrun ", HVD_VERSION, "\n");
   const std::string version = Found(library, "version");
   if (!library.problem.empty()) {
@@ -67,34 +111,23 @@ std::string Versions(const LibraryReport& library, absl::string_view python_pack
     if (!value.empty()) absl::StrAppend(&text, "    ", title, " ", value, "\n");
   }
   absl::StrAppend(&text, GpuLines(library));
-  if (!python_package.empty()) {
-    absl::StrAppend(&text, "    Python package (", python_package, ")\n");
-  }
   return text;
 }
 
 }  // namespace
 
-std::string FormatCheckBuild(const LibraryReport& library, absl::string_view python_package) {
+std::string FormatCheckBuild(const LibraryReport& library, const PythonReport& python,
+                             absl::string_view python_package) {
   const bool loaded = library.problem.empty();
-  const bool python = loaded && !python_package.empty();
   return absl::StrCat(
-      "hvd v", HVD_VERSION, ":\n",
-      Group("Frameworks", {{"C", loaded},
-                           {"C++", loaded},
-                           {"Python, NumPy", python},
-                           {"TensorFlow", false},
-                           {"PyTorch", python},
-                           {"torch.compile", python && library.torch_operators},
-                           {"JAX", python && library.jax_handlers},
-                           {"MXNet", false}}),
-      Group("Controllers", {{"gRPC", true}}),
-      Group("Tensor Operations", {{"shared memory", loaded},
-                                  {"TCP", !Found(library, "tcp").empty()},
-                                  {"UCX", !Found(library, "ucx").empty()},
-                                  {"NCCL", HasWay(library, "nccl")},
-                                  {"CUDA, by way of the host", HasWay(library, "host")}}),
-      Versions(library, python_package));
+      "hvd v", HVD_VERSION, ":\n", Group("Frameworks", Frameworks(loaded, python)),
+      Group("Controllers", {{"gRPC", true, ""}}),
+      Group("Tensor Operations", {{"shared memory", loaded, ""},
+                                  {"TCP", !Found(library, "tcp").empty(), ""},
+                                  {"UCX", !Found(library, "ucx").empty(), ""},
+                                  {"NCCL", HasWay(library, "nccl"), ""},
+                                  {"CUDA, by way of the host", HasWay(library, "host"), ""}}),
+      Versions(library), PythonLines(python, python_package));
 }
 
 }  // namespace hvd

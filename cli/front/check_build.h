@@ -5,11 +5,14 @@
 
 #include "absl/strings/string_view.h"
 #include "cli/front/library_report.h"
+#include "cli/front/python_report.h"
 
 namespace hvd {
 
-// `python_package`: where the Python package is, empty when it is not there. It holds all of hvd
-// for Python; what a program needs besides (NumPy, PyTorch) is the program's.
-std::string FormatCheckBuild(const LibraryReport& library, absl::string_view python_package);
+// A framework is crossed when the person's Python has it, in a version that hvd works with, and hvd
+// has what belongs to it; else its line says what is missing. `python_package`: the one beside
+// hvdrun, empty when there is none.
+std::string FormatCheckBuild(const LibraryReport& library, const PythonReport& python,
+                             absl::string_view python_package);
 
 }  // namespace hvd

@@ -27,9 +27,18 @@ FrontOutcome Print(std::string text) {
   return outcome;
 }
 
+PythonReport AskPython(const std::string& package, const FrontWorld& world) {
+  if (!package.empty()) return world.probe_python(package);
+  PythonReport report;
+  report.python.problem =
+      "hvd's Python package is not beside hvdrun; is the installation complete?";
+  return report;
+}
+
 FrontOutcome CheckBuild(const FrontWorld& world) {
   const LibraryReport library = world.probe_library();
-  FrontOutcome outcome = Print(FormatCheckBuild(library, PythonPackage(world)));
+  const std::string package = PythonPackage(world);
+  FrontOutcome outcome = Print(FormatCheckBuild(library, AskPython(package, world), package));
   if (!library.problem.empty()) outcome.exit_code = kExitBroken;
   return outcome;
 }

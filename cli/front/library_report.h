@@ -10,8 +10,6 @@ struct LibraryReport {
   std::string path;                         // where it was looked for
   std::string problem;                      // empty: it loaded and answered
   std::map<std::string, std::string> info;  // hvd_build_info()'s lines
-  bool torch_operators = false;             // libhvd_torch is beside it
-  bool jax_handlers = false;                // libhvd_jax is
 };
 
 // Loads the library in a forked child, so that a broken one cannot take hvdrun along, and waits at

@@ -84,6 +84,17 @@ std::string LibraryPath() {
   return (ProgramDirectory().parent_path() / "lib" / "libhvd.so.0").string();
 }
 
+PythonReport FindAndProbePython(const std::vector<std::string>& environment,
+                                const std::string& package) {
+  const std::string python = FindPython(environment);
+  if (!python.empty()) {
+    return ProbePython({python, package, std::filesystem::path(LibraryPath()).parent_path()});
+  }
+  PythonReport report;
+  report.python.problem = "there is no python3 in PATH";
+  return report;
+}
+
 }  // namespace
 
 FrontWorld ThisMachine() {
@@ -102,6 +113,9 @@ FrontWorld ThisMachine() {
   world.read_file = ReadBoundedFile;
   world.file_exists = [](const std::string& path) { return access(path.c_str(), F_OK) == 0; };
   world.probe_library = [] { return ProbeLibrary(LibraryPath()); };
+  world.probe_python = [environment = world.environment](const std::string& package) {
+    return FindAndProbePython(environment, package);
+  };
   return world;
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "cli/front/library_report.h"
+#include "cli/front/python_report.h"
 #include "placement/nvml.h"
 
 namespace hvd {
@@ -32,6 +33,9 @@ struct FrontWorld {
   std::function<bool(const std::string& path)> file_exists;
   // What libhvd says about itself; called for --check-build only.
   std::function<LibraryReport()> probe_library;
+  // What the person's Python has, by hvd's Python package in this folder; called for --check-build
+  // only.
+  std::function<PythonReport(const std::string& package)> probe_python;
 };
 
 // The real one.

@@ -11,8 +11,10 @@ _BIN = pathlib.Path(__file__).resolve().parent / "bin"
 def _become(program: str, name: str) -> None:
     """The program itself takes this process: its signals, its terminal and its exit code."""
     path = str(_BIN / program)
+    # This Python has what hvdrun --check-build looks for.
+    environment = {"HVD_PYTHON": sys.executable, **os.environ}
     try:
-        os.execv(path, [name, *sys.argv[1:]])
+        os.execve(path, [name, *sys.argv[1:]], environment)
     except OSError as error:
         sys.exit(f"{name}: {path}: {error.strerror}. It comes with hvd's wheel; a checkout has "
                  "build/bin/hvdrun")

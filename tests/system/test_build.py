@@ -1,5 +1,7 @@
 """What was built: what it needs, what it exports, that the public headers stand alone."""
+import os
 import re
+import shutil
 import subprocess
 import tempfile
 
@@ -40,6 +42,15 @@ def test_libhvd_torch_needs_of_torch_only_its_stable_abi():
     foreign = [name for name in names if "@GLIBC" not in name and "@CXXABI" not in name and "@GCC" not in name]
     foreign = [name for name in foreign if not re.match("aoti_torch_|torch_|hvd_|_ITM_|__gmon_start__", name)]
     assert "torch_library_impl" in names and not foreign, foreign
+
+
+def test_libhvd_mxnet_needs_nothing_of_mxnet_to_load():
+    library = LIBRARY.parent / "libhvd_mxnet.so"
+    needed = re.findall(r"NEEDED.*\[(.*)\]", output_of("readelf", "-d", library))
+    assert set(needed) <= {"libhvd.so.0", "libstdc++.so.6", "libgcc_s.so.1", "libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}, needed
+    names = [line.split()[-2:] for line in output_of("nm", "-D", "--defined-only", library).splitlines()]
+    functions = [name for kind, name in names if kind == "T"]
+    assert "hvd_mxnet_push" in functions and all(name.startswith("hvd_mxnet_") for name in functions), functions
 
 
 def test_hvdrun_and_hvdd_hold_grpc_within():
@@ -95,3 +106,19 @@ def test_check_build_and_version():
     for word in ("Available", "[X] TCP", "[X] UCX"):
         assert word in report, report
     assert output_of(world.HVDRUN, "-cb") == report
+
+
+def test_check_build_says_what_a_python_has():
+    """Of each framework, with a reason where it is not usable, as `import hvd` in that Python would find it."""
+    python = shutil.which("python3")
+    package = str(world.REPOSITORY / "python")
+    for path, usable in ((package, "X"), ("", " ")):
+        report = subprocess.run([world.HVDRUN, "--check-build"], check=True, capture_output=True, text=True,
+                                env={**os.environ, "HVD_PYTHON": python, "PYTHONPATH": path}).stdout
+        assert f"[{usable}] Python 3." in report, report
+        assert ("finds no hvd; with PYTHONPATH=" + package in report) == (not path), report
+        frameworks = report.partition("Available Frameworks:\n")[2].partition("\n\n")[0].splitlines()
+        for name in ("NumPy", "TensorFlow", "Keras", "tf_keras", "PyTorch", "torch.compile", "JAX", "MXNet"):
+            line = next(line.strip() for line in frameworks if re.search(rf"\] {re.escape(name)}\b", line))
+            assert re.fullmatch(r"\[X\] \S+( \d\S*)?|\[ \] \S+( \d\S*)?: .+", line), line
+            assert path or line.startswith("[ ]"), line

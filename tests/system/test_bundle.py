@@ -161,6 +161,8 @@ def test_bundles_are_alike_and_checked_for_what_would_not_run_elsewhere():
         (folder / "again").mkdir()
         assert make_bundle(folder / "again").read_bytes() == tarball.read_bytes(), "the same build gives another bundle"
         good = unpack(tarball, folder / "good")
+        libraries = {path.name.partition(".so")[0] for path in (good / "lib").glob("*.so*")}
+        assert libraries == {"libhvd"}, f"those of the frameworks are the wheel's: {libraries}"
         for plant, words in FAULTS.items():
             bad = folder / plant.__name__ / "hvd"
             shutil.copytree(good, bad, symlinks=True, copy_function=os.link)

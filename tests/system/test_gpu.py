@@ -127,6 +127,33 @@ def test_why_nccl_is_not_used_is_said():
         here.must_be_clean()
 
 
+def check_build(here, cards, driver, nccl):
+    """What --check-build says where the kernel has so many cards, a folder the driver, and a file NCCL."""
+    script = "mount -t tmpfs cards /proc/driver; for i in $(seq $0); do mkdir -p /proc/driver/nvidia/gpus/0000:0$i:00.0; done; exec \"$@\""
+    words = ("env", f"LD_LIBRARY_PATH={driver}", f"HVD_NCCL_LIBRARY={nccl}", world.HVDRUN, "--check-build")
+    return here.run("unshare", "--mount", "sh", "-c", script, cards, *words).must(0).out
+
+
+def test_check_build_ticks_what_can_be_used():
+    with world.hosts() as here:
+        alone = here.place("driver")
+        here.run("mkdir", alone).must(0)
+        here.run("cp", STAND_INS / "libcuda.so.1", alone).must(0)
+        for driver, nccl in ((None, None), (alone, None), (None, STAND_INS / "libnccl.so.2"), (alone, STAND_INS / "libnccl.so.2")):
+            for cards in (0, 2):
+                report = check_build(here, cards, driver or "", nccl or "/no/such/libnccl.so.2")
+                by_host = bool(driver and cards)
+                ticks = re.findall(r"\[(.)\] (?:NCCL|CUDA, by way of the host)", report)
+                assert ticks == ["X" if by_host and nccl else " ", "X" if by_host else " "], report
+                assert (f"CUDA driver 13.0 ({alone}/libcuda.so.1)" in report) == bool(driver), report
+                assert ("no CUDA driver: libcuda.so.1: cannot open" in report) == (not driver), report
+                assert ("NCCL 2.28.9" if nccl else "no NCCL: HVD_NCCL_LIBRARY is /no/such/libnccl.so.2") in report, report
+                assert ("no GPU on this machine" in report) == bool(driver and not cards), report
+                assert ("GPUs 2" in report) == bool(cards), report
+        here.run("rm", "-r", alone).must(0)
+        here.must_be_clean()
+
+
 def test_what_is_asked_wrongly_is_told():
     with world.hosts() as here:
         assert run(here, "-np", 3, (PROGRAMS / "gpu_calls", "errors")).must(0).out.count("done") == 3

@@ -25,10 +25,10 @@ def python():
 
 
 def must_be_clean(here):
-    """Nothing of hvd's is left; what torch and TensorFlow leave in /tmp and Keras in the home is their own."""
+    """Nothing of hvd's is left; what torch, TensorFlow and MXNet's data loaders leave in /tmp and Keras in the home is their own."""
     for host in here.hosts:
-        for place in ("tmp/torchinductor_root", "root/.keras"):
-            shutil.rmtree(host.root / place, ignore_errors=True)
+        for place in (host.root / "tmp" / "torchinductor_root", host.root / "root" / ".keras", *host.root.glob("tmp/pymp-*")):
+            shutil.rmtree(place, ignore_errors=True)
         for file in host.root.glob("tmp/__autograph_generated_file*"):
             file.unlink()
     here.must_be_clean()
@@ -38,12 +38,12 @@ COMPILED = TESTS / "pytorch" / "test_torch_compile.py"  # takes long: torch's co
 
 
 # test_python_jax and its like run them
-WITH_JAX, WITH_TENSORFLOW = FRAMEWORKS = (TESTS / "with_jax", TESTS / "with_tensorflow")
+WITH_JAX, WITH_MXNET, WITH_TENSORFLOW = FRAMEWORKS = (TESTS / "with_jax", TESTS / "with_mxnet", TESTS / "with_tensorflow")
 
 
-def run_tests(here, np, *hosts, tests=(TESTS, *(f"--ignore={place}" for place in (COMPILED, *FRAMEWORKS)))):
-    outcome = here.hvdrun("-np", np, *hosts, python(), "-m", "pytest", "-x", "-c", world.REPOSITORY / "python" / "pyproject.toml",
-                          *tests, env=ENV, seconds=240)
+def run_tests(here, np, *hosts, tests=(TESTS, *(f"--ignore={place}" for place in (COMPILED, *FRAMEWORKS))), interpreter=None):
+    outcome = here.hvdrun("-np", np, *hosts, interpreter or python(), "-m", "pytest", "-x", "-c",
+                          world.REPOSITORY / "python" / "pyproject.toml", *tests, env=ENV, seconds=240)
     outcome.must(0)
     assert outcome.out.count(" passed") == np and " failed" not in outcome.out, outcome
     must_be_clean(here)

@@ -11,7 +11,7 @@ import ctypes
 import os
 import warnings
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import abi, errors, patience
@@ -33,6 +33,7 @@ class Runtime:
         self.orphans: deque[tuple[int, object, Any]] = deque()
         self.buckets: list[int] = []  # that were dropped in the middle of a step
         self.epoch = 0  # how often this process has joined
+        self.before_leaving: list[Callable[[], object]] = []  # called then, by whoever leaves
         self._owner = os.getpid()
         self._at_exit = False
         self._options: dict[tuple[object, ...], object] = {}
@@ -64,7 +65,7 @@ class Runtime:
 
     def shutdown(self) -> None:
         """See hvd.shutdown."""
-        LINGERING.wait()
+        self._prepare_to_leave()
         try:
             patience.call(LIBRARY.released.hvd_shutdown)
         finally:
@@ -82,12 +83,17 @@ class Runtime:
         return rank
 
     def leave_at_exit(self) -> None:
-        """The others see this rank leave, and hvdrun reports why. A fork's child has no part. Again:
-        does nothing."""
+        """The others see this rank leave, and hvdrun reports why. A fork's child has no part.
+        Again: does nothing."""
         if os.getpid() == self._owner:
-            LINGERING.wait()
+            self._prepare_to_leave()
             LIBRARY.released.hvd_shutdown()
             self.orphans.clear()
+
+    def _prepare_to_leave(self) -> None:
+        LINGERING.wait()
+        for tell in self.before_leaving:
+            tell()
 
     # ---- handles that nobody holds any more ----
 

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import auto_control_deps
 
+from .. import _frameworks
 from .._core import library
 
 NAME = "libhvd_tensorflow.so"
@@ -28,6 +29,7 @@ def _load_ops(path: str) -> Any:
 
 
 def _load() -> Any:
+    _frameworks.require("hvd.tensorflow", tf.__version__)
     ops, tried = library.load_beside(NAME, os.environ.get("HVD_TENSORFLOW_LIBRARY"), _load_ops)
     if ops is None:
         raise ImportError(

@@ -5,6 +5,7 @@ import os
 
 import jax
 
+from .. import _frameworks
 from .._core import library
 
 NAME = "libhvd_jax.so"
@@ -17,12 +18,11 @@ def target(kind: str) -> str:
 
 
 def _register() -> None:
+    _frameworks.require("hvd.jax", jax.__version__)
     loaded, tried = library.load_beside(NAME, os.environ.get("HVD_JAX_LIBRARY"))
     if loaded is None:
         raise ImportError(f"hvd.jax finds no {NAME} that loads. Set HVD_JAX_LIBRARY to its path, "
                           "or build it (scripts/build). Looked at:\n  " + "\n  ".join(tried))
-    if not hasattr(jax, "ffi"):
-        raise ImportError(f"hvd.jax needs jax 0.10 or later; this is {jax.__version__}")
     for kind in KINDS:
         handler = jax.ffi.pycapsule(getattr(loaded, target(kind)))
         jax.ffi.register_ffi_target(target(kind), handler, platform="cpu")

@@ -59,6 +59,7 @@ def _load() -> ctypes.CDLL:
     for name, result, arguments in (
         ("hvd_mxnet_load", ctypes.c_char_p, [ctypes.c_char_p]),
         ("hvd_mxnet_push", ctypes.c_char_p, [ctypes.POINTER(CallStruct)]),
+        ("hvd_mxnet_leave", None, []),
         ("hvd_mxnet_results_create", ctypes.c_void_p, [ctypes.c_int32]),
         ("hvd_mxnet_results_free", None, [ctypes.c_void_p]),
         ("hvd_mxnet_results_wait", ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int64]),
@@ -76,6 +77,7 @@ def _load() -> ctypes.CDLL:
 
 
 _library = _load()
+RUNTIME.before_leaving.append(_library.hvd_mxnet_leave)
 
 
 @atexit.register
@@ -124,13 +126,13 @@ class _Unnamed:
         self._epoch = -1
         self._made: defaultdict[tuple[str, int | None], Any] = defaultdict(itertools.count)
 
-    def next(self, kind: str, process_set: ProcessSet) -> str:
-        """The next call's. Ranks may have made different numbers of calls before they joined."""
+    def next(self, kind: str, process_set: ProcessSet) -> int:
+        """The next call's number. Ranks may have made different numbers of calls before they
+        joined."""
         if self._epoch != RUNTIME.epoch:
             self._epoch = RUNTIME.epoch
             self._made = defaultdict(itertools.count)
-        number = next(self._made[kind, process_set.process_set_id])
-        return f"unnamed.{number % _UNNAMED}"
+        return next(self._made[kind, process_set.process_set_id])
 
 
 _unnamed = _Unnamed()
@@ -139,17 +141,22 @@ _unnamed = _Unnamed()
 # ---- pushing ----
 
 class Asked:
-    """What is asked of the arrays. `words`: as Runtime.options'."""
+    """What is asked of arrays. `words`: as Runtime.options'. `own_name` is no other call's."""
 
-    __slots__ = ("kind", "options", "priority")
+    __slots__ = ("kind", "own_name", "process_set", "words", "options", "priority")
 
     def __init__(self, kind: str, name: str | None, process_set: ProcessSet, priority: int = 0, *,
                  group: bool = False, **words: Any) -> None:
         RUNTIME.rank()  # there is a job
         whole = f"grouped_{kind}" if group else kind
-        self.kind = KINDS[kind]
-        self.options = RUNTIME.options(
-            whole, name or _unnamed.next(whole, process_set), process_set, **words)
+        self.kind = kind
+        self.own_name = name
+        if not name:
+            number = _unnamed.next(whole, process_set)
+            self.own_name, name = f"unnamed.{number}", f"unnamed.{number % _UNNAMED}"
+        self.process_set = process_set
+        self.words = words
+        self.options = RUNTIME.options(whole, name, process_set, **words)
         self.priority = priority
 
 
@@ -166,7 +173,7 @@ def _push(asked: Asked, inputs: Any, outputs: Any, results: int | None = None,
     row = None if splits is None else (ctypes.c_int64 * max(len(splits), 1))(*splits)
     options: Any = asked.options
     call = CallStruct(ctypes.cast(options, ctypes.POINTER(abi.OptionsStruct)), inputs,
-                      outputs, results, row, asked.kind, len(inputs), len(splits or ()),
+                      outputs, results, row, KINDS[asked.kind], len(inputs), len(splits or ()),
                       asked.priority)
     problem = _library.hvd_mxnet_push(call)
     if problem is not None:

@@ -9,6 +9,8 @@ libhvd it means nothing: what has begun runs as soon as all ranks have begun it.
 
 Calls without a name belong together by the order in which the ranks' programs make them.
 
+New arrays have gradients while MXNet's autograd records (see `differentiable`).
+
 What makes no sense by itself raises here, as does a call outside a job (ValueErrors). What goes
 wrong later is raised by MXNet where the program waits: HorovodInternalError when ranks disagree or
 one is gone, which is an MXNetError as well.
@@ -52,6 +54,7 @@ from ..basics import (  # noqa: F401  (Horovod's programs find them here)
 )
 from ..process_sets import ProcessSet
 from . import engine
+from .differentiable import gathered, new
 from .engine import Asked, NDArray
 
 Average = _ops.Average
@@ -66,8 +69,8 @@ def allreduce(tensor: NDArray, average: bool | None = None, name: str | None = N
               priority: int = 0, prescale_factor: float = 1.0, postscale_factor: float = 1.0,
               process_set: ProcessSet = global_process_set, op: int | None = None) -> NDArray:
     """Reduces elementwise over the ranks into a new array."""
-    return engine.new(Asked("allreduce", name, process_set, priority, op=op_of(op, average),
-                            prescale=prescale_factor, postscale=postscale_factor), [tensor])[0]
+    return new(Asked("allreduce", name, process_set, priority, op=op_of(op, average),
+                     prescale=prescale_factor, postscale=postscale_factor), [tensor])[0]
 
 
 def allreduce_(tensor: NDArray, average: bool | None = None, name: str | None = None,
@@ -87,9 +90,9 @@ def grouped_allreduce(tensors: Sequence[NDArray], average: bool | None = None,
     """allreduce of several arrays that become ready, and run, together."""
     if not tensors:
         return list(tensors)
-    return engine.new(Asked("allreduce", name, process_set, priority, group=len(tensors) > 1,
-                            op=op_of(op, average), prescale=prescale_factor,
-                            postscale=postscale_factor), tensors)
+    return new(Asked("allreduce", name, process_set, priority, group=len(tensors) > 1,
+                     op=op_of(op, average), prescale=prescale_factor,
+                     postscale=postscale_factor), tensors)
 
 
 def grouped_allreduce_(tensors: Sequence[NDArray], average: bool | None = None,
@@ -108,7 +111,7 @@ def grouped_allreduce_(tensors: Sequence[NDArray], average: bool | None = None,
 def allgather(tensor: NDArray, name: str | None = None, priority: int = 0,
               process_set: ProcessSet = global_process_set) -> NDArray:
     """Concatenates the ranks' arrays along the first dimension, which may differ. Waits."""
-    return engine.gathered(Asked("allgather", name, process_set, priority), [tensor])[0][0]
+    return gathered(Asked("allgather", name, process_set, priority), [tensor])[0][0]
 
 
 def grouped_allgather(tensors: Sequence[NDArray], name: str | None = None, priority: int = 0,
@@ -116,15 +119,15 @@ def grouped_allgather(tensors: Sequence[NDArray], name: str | None = None, prior
     """allgather of several arrays that become ready, and run, together. Waits."""
     if not tensors:
         return list(tensors)
-    return engine.gathered(Asked("allgather", name, process_set, priority, group=len(tensors) > 1),
-                           tensors)[0]
+    return gathered(Asked("allgather", name, process_set, priority, group=len(tensors) > 1),
+                    tensors)[0]
 
 
 def broadcast(tensor: NDArray, root_rank: int, name: str | None = None, priority: int = 0,
               process_set: ProcessSet = global_process_set) -> NDArray:
     """Copies the array of `root_rank`, a global rank, into a new array on all."""
-    return engine.new(Asked("broadcast", name, process_set, priority, root=root_rank),
-                      [tensor])[0]
+    return new(Asked("broadcast", name, process_set, priority, root=root_rank),
+               [tensor])[0]
 
 
 def broadcast_(tensor: NDArray, root_rank: int, name: str | None = None, priority: int = 0,
@@ -152,12 +155,12 @@ def alltoall(tensor: NDArray, splits: NDArray | Sequence[int] | None = None,
     are divided evenly. Waits. Returns what came, in rank order; given splits, also an int32 array
     of how many rows came from each."""
     counts = _as_counts(splits)
-    made, received = engine.gathered(Asked("alltoall", name, process_set, priority), [tensor],
-                                     counts, process_set.size() or 0)
+    made, received = gathered(Asked("alltoall", name, process_set, priority), [tensor],
+                              counts, process_set.size() or 0)
     if counts is None:
         return made[0]
     like = mxnet.np if isinstance(tensor, mxnet.np.ndarray) else mxnet.nd
-    return made[0], like.array(received, dtype="int32")
+    return made[0], like.array(received, ctx=tensor.ctx, dtype="int32")
 
 
 def reducescatter(tensor: NDArray, op: int = Average, name: str | None = None, priority: int = 0,
@@ -165,8 +168,8 @@ def reducescatter(tensor: NDArray, op: int = Average, name: str | None = None, p
                   postscale_factor: float = 1.0) -> NDArray:
     """Reduces, and gives each rank its rows of the first dimension, in rank order; when they do not
     divide evenly, the first ranks get one more."""
-    return engine.new(Asked("reducescatter", name, process_set, priority, op=op,
-                            prescale=prescale_factor, postscale=postscale_factor), [tensor])[0]
+    return new(Asked("reducescatter", name, process_set, priority, op=op,
+                     prescale=prescale_factor, postscale=postscale_factor), [tensor])[0]
 
 
 def grouped_reducescatter(tensors: Sequence[NDArray], op: int = Average, name: str | None = None,
@@ -176,5 +179,5 @@ def grouped_reducescatter(tensors: Sequence[NDArray], op: int = Average, name: s
     """reducescatter of several arrays that become ready, and run, together."""
     if not tensors:
         return list(tensors)
-    return engine.new(Asked("reducescatter", name, process_set, priority, group=len(tensors) > 1,
-                            op=op, prescale=prescale_factor, postscale=postscale_factor), tensors)
+    return new(Asked("reducescatter", name, process_set, priority, group=len(tensors) > 1,
+                     op=op, prescale=prescale_factor, postscale=postscale_factor), tensors)

@@ -10,13 +10,15 @@ import os
 
 import torch
 
+from .. import _frameworks
 from .._core import library
 from . import operator_rules
 
 NAME = "libhvd_torch.so"
 VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
-# The stable ABI has all that it needs.
-NEW_ENOUGH = VERSION >= (2, 10)
+# From that version on torch's stable ABI has all that they need.
+LEAST = _frameworks.of_face("hvd.torch.compiled").least
+NEW_ENOUGH = VERSION >= LEAST
 
 
 def _load() -> str:
@@ -26,7 +28,8 @@ def _load() -> str:
     not the one beside libhvd_torch."""
     version = torch.__version__
     if not NEW_ENOUGH:
-        return f"torch {version} is too old for them; use torch 2.10 or later"
+        least = ".".join(map(str, LEAST))
+        return f"torch {version} is too old for them; use torch {least} or later"
     loaded, tried = library.load_beside(NAME, os.environ.get("HVD_TORCH_LIBRARY"))
     if loaded is not None:
         return _tell_compiler()

@@ -35,18 +35,12 @@ std::optional<hvd_dtype_t> DtypeOf(int type) {
   return std::nullopt;
 }
 
-int TypeOf(int32_t dtype) {
-  for (const auto& [theirs, ours] : kTypes) {
-    if (ours == dtype) return theirs;
-  }
-  return kUint8;
-}
-
 Array::Array(NDArrayHandle handle) { Check(mxnet.MXShallowCopyNDArray(handle, &handle_)); }
 
-Array::Array(const std::vector<int64_t>& shape, int type) {
-  Check(mxnet.MXNDArrayCreateEx64(shape.data(), static_cast<int>(shape.size()), kCpu, 0, 0, type,
-                                  &handle_));
+Array::Array(const std::vector<int64_t>& shape, int type, const Array& like) {
+  const Context context = like.context();
+  Check(mxnet.MXNDArrayCreateEx64(shape.data(), static_cast<int>(shape.size()), context.type,
+                                  context.id, 0, type, &handle_));
 }
 
 Array::~Array() {
@@ -59,14 +53,13 @@ Array::Array(Array&& other) noexcept
 NDArrayHandle Array::Release() { return std::exchange(handle_, nullptr); }
 
 std::string Array::Problem() const {
-  int storage = 0, device = 0, id = 0;
+  int storage = 0;
   Check(mxnet.MXNDArrayGetStorageType(handle_, &storage));
   if (storage != kDefaultStorage) {
     return "HVD_ERR_UNSUPPORTED: hvd.mxnet takes dense NDArrays only: array.tostype('default') "
            "makes one of a sparse one";
   }
-  Check(mxnet.MXNDArrayGetContext(handle_, &device, &id));
-  if (device == kGpu) {
+  if (context().type == kGpu) {
     return "HVD_ERR_UNSUPPORTED: hvd.mxnet takes NDArrays in the CPU's memory only: "
            "array.as_in_context(mx.cpu()) copies one there";
   }
@@ -80,6 +73,12 @@ int Array::type() const {
   int type = 0;
   Check(mxnet.MXNDArrayGetDType(handle_, &type));
   return type;
+}
+
+Context Array::context() const {
+  Context context = {};
+  Check(mxnet.MXNDArrayGetContext(handle_, &context.type, &context.id));
+  return context;
 }
 
 std::vector<int64_t> Array::shape() const {

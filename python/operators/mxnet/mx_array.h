@@ -13,9 +13,8 @@
 
 namespace hvd::mx {
 
-// hvd's type for one of MXNet's, and the other way round.
+// hvd's type for one of MXNet's.
 std::optional<hvd_dtype_t> DtypeOf(int type);
-int TypeOf(int32_t dtype);
 
 // Owns an NDArray. Those that are copied from one another are the same array to MXNet: the memory
 // lives as long as one of them. Any thread may make and destroy it.
@@ -23,16 +22,18 @@ class Array {
  public:
   // The same array as `handle`'s, which may go then.
   explicit Array(NDArrayHandle handle);
-  // A new one in the CPU's memory, not filled.
-  Array(const std::vector<int64_t>& shape, int type);
+  // A new one of that shape and type in the context of `like`, not filled.
+  Array(const std::vector<int64_t>& shape, int type, const Array& like);
   ~Array();
   Array(Array&& other) noexcept;
+  Array& operator=(Array&&) = delete;
   Array(const Array&) = delete;
   Array& operator=(const Array&) = delete;
 
   // Empty, or why hvd cannot take it.
   std::string Problem() const;
   int type() const;
+  Context context() const;
   std::vector<int64_t> shape() const;
   NDArrayHandle handle() const { return handle_; }
   // What it is a part of; views of one array have the same, and the engine orders what is done to

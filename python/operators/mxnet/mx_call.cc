@@ -2,11 +2,28 @@
 
 #include <algorithm>
 #include <exception>
+#include <shared_mutex>
 #include <stdexcept>
 #include <utility>
 
 namespace hvd::mx {
 namespace {
+
+// How often this process has left a job. Who starts a call holds the lock, so that it starts in the
+// job in which it was pushed. Never destroyed: the engine's threads outlive the program's end.
+struct Epoch {
+  std::shared_mutex mutex;
+  uint64_t number = 0;  // by mutex
+};
+Epoch& TheEpoch() {
+  static auto* const one = new Epoch;
+  return *one;
+}
+
+uint64_t CurrentEpoch() {
+  const std::shared_lock lock(TheEpoch().mutex);
+  return TheEpoch().number;
+}
 
 // What MXNet's profiler shows.
 const char* NameOf(CallKind kind) {
@@ -24,6 +41,11 @@ const char* NameOf(CallKind kind) {
   }
   return "hvd_alltoall";
 }
+
+// What a rank asks for that cannot use its arrays: nothing, of a shape of its own.
+constexpr int64_t kNothingShape[] = {0, 0};
+constexpr hvd_tensor_t kNothing = {
+    sizeof(hvd_tensor_t), nullptr, kNothingShape, 2, HVD_FLOAT32, HVD_CPU, 0, nullptr};
 
 // Each chunk once: the engine would have an operation wait for itself.
 std::vector<NDArrayHandle> EachOnce(const std::vector<Array>& arrays) {
@@ -44,10 +66,8 @@ struct MxCall::Waiting {
       : call(std::move(its)), turn(CallsByName::Get().TakeTurn(call->key())) {}
   ~Waiting() {
     if (call == nullptr) return;
-    if (call->arrays_.results != nullptr) {
-      call->arrays_.results->End("HVD_ERR_INVALID: an array that the call reads has an error");
-    }
-    CallsByName::Get().Leave(turn);
+    call->GiveUpArrays("HVD_ERR_INVALID: an array of the call has an error");
+    Start(std::move(call), turn);
   }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
@@ -56,7 +76,8 @@ struct MxCall::Waiting {
   const CallsByName::Turn turn;
 };
 
-MxCall::MxCall(const Asked& asked, Arrays arrays) : arrays_(std::move(arrays)) {
+MxCall::MxCall(const Asked& asked, Arrays arrays)
+    : arrays_(std::move(arrays)), epoch_(CurrentEpoch()) {
   request().kind = asked.kind;
   request().name = asked.options.name;
   request().options = asked.options;
@@ -80,6 +101,11 @@ void MxCall::Push(std::unique_ptr<MxCall> call, int priority) {
   }
 }
 
+void MxCall::Leave() {
+  const std::lock_guard lock(TheEpoch().mutex);
+  ++TheEpoch().number;
+}
+
 // On a thread of the engine's, which destroys what waited as soon as it hears of the end.
 void MxCall::Run(void*, void* on_complete, void* waiting) {
   auto* const its = static_cast<Waiting*>(waiting);
@@ -89,11 +115,20 @@ void MxCall::Run(void*, void* on_complete, void* waiting) {
   try {
     call->Read();
   } catch (const std::exception& thrown) {
-    CallsByName::Get().Leave(turn);
-    call->Tell(std::string("HVD_ERR_INTERNAL: ") + thrown.what());
+    call->GiveUpArrays(std::string("HVD_ERR_INTERNAL: ") + thrown.what());
+  }
+  Start(std::move(call), turn);
+}
+
+void MxCall::Start(std::unique_ptr<MxCall> call, const CallsByName::Turn& turn) {
+  const std::shared_lock lock(TheEpoch().mutex);
+  if (call->epoch_ == TheEpoch().number) {
+    CallsByName::Get().Fill(turn, std::move(call));
     return;
   }
-  CallsByName::Get().Fill(turn, std::move(call));
+  CallsByName::Get().Leave(turn);
+  call->Tell("HVD_ERR_ABORTED: this rank has left the job before MXNet's engine began '" +
+             call->request().name + "'");
 }
 
 void MxCall::Read() {
@@ -109,24 +144,42 @@ void MxCall::Read() {
   received_ = arrays_.results->MakeReceived(static_cast<size_t>(std::max(members, 0)));
 }
 
-void* MxCall::MakeResult(void* call, const int64_t* shape, int32_t ndim, int32_t dtype,
-                         int32_t index) {
-  return static_cast<MxCall*>(call)->arrays_.results->Make({shape, shape + ndim}, dtype,
-                                                           static_cast<size_t>(index));
+void* MxCall::MakeResult(void* call, const int64_t* shape, int32_t ndim, int32_t, int32_t index) {
+  const Arrays& arrays = static_cast<MxCall*>(call)->arrays_;
+  const auto i = static_cast<size_t>(index);
+  return arrays.results->Make({shape, shape + ndim}, arrays.inputs[i], i);
 }
 
 void MxCall::End(hvd_handle_t handle, hvd_status_t status) {
   if (status == HVD_OK && received_ != nullptr) {
     status = hvd_wait_alltoall(handle, nullptr, received_);
   }
-  Tell(status == HVD_OK ? "" : ErrorText(status));
+  std::string error = status == HVD_OK ? "" : ErrorText(status);
+  if (status == HVD_ERR_MISMATCH && error.find("[0,0") != std::string::npos) {
+    error += ". A rank asks for [0,0] where MXNet has failed at its own arrays: its error says why";
+  }
+  Tell(error);
+}
+
+void MxCall::GiveUpArrays(const std::string& error) {
+  Tell(error);
+  CallRequest& asked = request();
+  const bool elementwise = asked.kind == CallKind::kAllreduce || asked.kind == CallKind::kBroadcast;
+  asked.inputs.assign(arrays_.inputs.size(), kNothing);
+  asked.outputs.assign(elementwise ? arrays_.inputs.size() : 0, kNothing);
+  asked.splits.clear();
+  asked.options.result_fn = nullptr;
+  arrays_ = {};
+  received_ = nullptr;
 }
 
 // The engine may go on with what waits for the arrays, on its own threads.
-void MxCall::Tell(const std::string& error) const {
+void MxCall::Tell(const std::string& error) {
   const std::runtime_error text(error);
   // Who waits for results is told of the error there.
-  on_complete_(error.empty() || arrays_.results != nullptr ? nullptr : &text);
+  const bool told_there = error.empty() || arrays_.results != nullptr;
+  if (on_complete_.callback != nullptr) on_complete_(told_there ? nullptr : &text);
+  on_complete_.callback = nullptr;
   if (arrays_.results != nullptr) arrays_.results->End(error);
 }
 

@@ -34,25 +34,33 @@ class MxCall : public Call {
   // Gives it to MXNet's engine, which begins it when what is under way with its arrays has ended,
   // and after the calls of its name that were pushed before.
   static void Push(std::unique_ptr<MxCall> call, int priority);
+  // This rank is about to leave the job: calls that have not begun end, and belong to no later one.
+  static void Leave();
 
  protected:
   void End(hvd_handle_t handle, hvd_status_t status) override;
 
  private:
   // What the engine owns: a call that has not begun. It never will where the engine leaves it out,
-  // since an array it reads has an error.
+  // since an array that it reads or writes has an error.
   struct Waiting;
   static void Run(void* run_context, void* on_complete, void* waiting);
 
   bool in_place() const { return arrays_.outputs.empty() && arrays_.results == nullptr; }
+  // Starts the call in its turn, unless the rank has left the job.
+  static void Start(std::unique_ptr<MxCall> call, const CallsByName::Turn& turn);
   void Read();
+  // The call without its arrays, of which nobody here waits: the other ranks are told that they ask
+  // for something else, instead of waiting for this one.
+  void GiveUpArrays(const std::string& error);
   // That the call has ended; an empty text: well.
-  void Tell(const std::string& error) const;
+  void Tell(const std::string& error);
   static void* MakeResult(void* call, const int64_t* shape, int32_t ndim, int32_t dtype,
                           int32_t index);
 
   Arrays arrays_;
-  OnComplete on_complete_ = {};
+  const uint64_t epoch_;
+  OnComplete on_complete_ = {};  // without a callback: the engine has ended the operation
   int64_t* received_ = nullptr;
 };
 

@@ -14,8 +14,8 @@ Results::~Results() {
   }
 }
 
-void* Results::Make(const std::vector<int64_t>& shape, int32_t dtype, size_t index) try {
-  Array array(shape, TypeOf(dtype));
+void* Results::Make(const std::vector<int64_t>& shape, const Array& input, size_t index) try {
+  Array array(shape, input.type(), input);
   const hvd_tensor_t tensor = array.Describe(true);
   arrays_[index] = array.Release();
   // libhvd wants a place for nothing, too.

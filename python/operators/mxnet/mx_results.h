@@ -20,8 +20,9 @@ class Results {
   Results& operator=(const Results&) = delete;
 
   // ---- the call's side ----
-  // New memory for a result of that shape; null: MXNet has none.
-  void* Make(const std::vector<int64_t>& shape, int32_t dtype, size_t index);
+  // Memory for the result of an input: a new array of that shape, where the input is. Null: MXNet
+  // has none.
+  void* Make(const std::vector<int64_t>& shape, const Array& input, size_t index);
   // Room for the rows of each rank, of an alltoall.
   int64_t* MakeReceived(size_t members);
   // It has ended; an empty text: well. Later ends are nothing.

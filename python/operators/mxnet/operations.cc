@@ -59,7 +59,7 @@ std::string TakeArrays(const hvd_mxnet_call_t& asked, Arrays* arrays) {
   if (asked.results != nullptr) arrays->results = ResultsOf(asked.results);
   if (asked.results != nullptr || asked.outputs == asked.inputs) return "";
   for (const Array& input : arrays->inputs) {
-    arrays->outputs.emplace_back(OutputShape(asked, input), input.type());
+    arrays->outputs.emplace_back(OutputShape(asked, input), input.type(), input);
   }
   return "";
 }
@@ -95,6 +95,9 @@ HVD_EXPORT const char* hvd_mxnet_push(const hvd_mxnet_call_t* asked) try {
 } catch (const std::exception& thrown) {
   return Say(std::string("HVD_ERR_INTERNAL: ") + thrown.what());
 }
+
+// This rank is about to leave the job.
+HVD_EXPORT void hvd_mxnet_leave() { MxCall::Leave(); }
 
 // Results of a call of so many arrays, for hvd_mxnet_push; the caller's until
 // hvd_mxnet_results_free.

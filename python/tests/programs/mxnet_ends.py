@@ -10,10 +10,10 @@ if mode.endswith("-hvd-first"):
 
     hvd.init()
 
-import mxnet as mx
-from mxnet import nd
+import mxnet as mx  # noqa: E402
+from mxnet import nd  # noqa: E402
 
-import hvd.mxnet as hvd  # noqa: F811
+import hvd.mxnet as hvd  # noqa: E402
 
 
 def slow():

@@ -186,6 +186,17 @@ def test_layouts_of_onednn(rank, size):
     same(hvd.allgather(convolved(rank))[rank], wanted[0] * (rank + 1))
 
 
+def test_results_are_where_the_arrays_are(rank, size):
+    """Programs take mx.cpu(local_rank) for MXNet's device of a rank."""
+    mine = nd.ones((2,), ctx=mx.cpu(rank))
+    for found in (hvd.allreduce(mine), hvd.allgather(mine)[:2], hvd.broadcast(mine, 0),
+                  hvd.reducescatter(nd.ones((2 * size,), ctx=mx.cpu(rank)))):
+        assert found.context == mine.context
+        same(found + mine, [2.0, 2.0])
+    found, received = hvd.alltoall(nd.ones((size,), ctx=mx.cpu(rank)), [1] * size)
+    assert found.context == received.context == mine.context
+
+
 def test_an_array_that_is_dropped_under_way(rank, size):
     for _ in range(20):
         found = hvd.allreduce(nd.ones((1000,)) * (rank + 1), op=hvd.Sum)
@@ -330,15 +341,51 @@ def test_what_makes_no_sense_by_itself(rank, size):
     nd.waitall()
 
 
-def test_an_array_that_has_an_error_is_not_sent(rank, size):
-    """MXNet leaves out what reads it; it is the program's own error that is raised."""
-    wrong = nd.random.normal(0, -1, shape=(3,))
-    with pytest.raises(mx.base.MXNetError, match="scale"):
-        hvd.allgather(wrong, name="of an error")
-    wrong = nd.random.normal(0, -1, shape=(3,))
-    found = hvd.allreduce(wrong, name="of an error")
-    with pytest.raises(mx.base.MXNetError, match="scale"):
-        found.wait_to_read()
-    same(hvd.allreduce(nd.ones((3,)), name="of an error"), [1.0] * 3)
+def failing(here):
+    """An array at which MXNet fails here, elsewhere a good one."""
+    return nd.random.normal(0, -1, shape=(6,)) if here else nd.ones((6,))
+
+
+CALLS = {
+    "allreduce": lambda x: hvd.allreduce(x, name="x"),
+    "adasum": lambda x: hvd.allreduce(x, op=hvd.Adasum),
+    "allreduce_": lambda x: hvd.allreduce_(x, op=hvd.Max, prescale_factor=0.5),
+    "grouped_allreduce": lambda x: hvd.grouped_allreduce([x, nd.ones((2,))])[0],
+    "broadcast": lambda x: hvd.broadcast(x, 0),
+    "broadcast_": lambda x: hvd.broadcast_(x, hvd.size() - 1),
+    "reducescatter": lambda x: hvd.reducescatter(x),
+    "allgather": lambda x: hvd.allgather(x),
+    "grouped_allgather": lambda x: hvd.grouped_allgather([x, x])[0],
+    "alltoall": lambda x: hvd.alltoall(x, [6 // hvd.size()] * hvd.size())[0],
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("where", ["rank 0", "all ranks"])
+def test_an_array_that_has_an_error(where, call, rank, size):
+    """MXNet leaves out what reads it. The program gets that error; the other ranks are told which
+    rank it is, and do not wait for it."""
+    here = where == "all ranks" or rank == 0
+    for _ in range(2):
+        with pytest.raises(mx.base.MXNetError) as caught:
+            CALLS[call](failing(here)).wait_to_read()
+        if here:
+            assert "scale" in str(caught.value) and hvd.error_of(caught.value) is None
+        else:
+            assert isinstance(caught.value, hvd.MismatchError)
+            assert "rank 0" in str(caught.value) and "its error says why" in str(caught.value)
+        same(hvd.allreduce(nd.ones((3,)), name="x"), [1.0] * 3)
     with contextlib.suppress(mx.base.MXNetError):
         nd.waitall()  # the engine may tell it once more
+
+
+def test_calls_behind_a_mismatch(rank, several):
+    """The engine leaves them out or not, as it comes; ranks may differ in that."""
+    for i in range(60):
+        bad = hvd.allreduce(nd.ones((3 + (rank == 1),)), name="bad")
+        behind = hvd.allreduce(bad, name=f"behind {i}")
+        last = hvd.allreduce(behind * 2)
+        for each in (bad, behind, last):
+            with contextlib.suppress(hvd.MismatchError):
+                each.wait_to_read()
+        same(hvd.allreduce(nd.ones((3,)), name="good"), [1.0] * 3)

@@ -8,27 +8,43 @@ namespace {
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 
+LibraryReport Library() {
+  return {"/x/libhvd.so",
+          "",
+          {{"version", HVD_VERSION},
+           {"tcp", "built in"},
+           {"ucx", "1.13.1"},
+           {"nccl", ""},
+           {"kernels", "avx2"}}};
+}
+
+PythonReport Python() {
+  return {{"3.11.2", ""},
+          "/x/python3",
+          "/x/python/hvd",
+          {{"NumPy", {"2.4.6", ""}},
+           {"TensorFlow", {"2.21.0", ""}},
+           {"Keras", {"", "not installed for /x/python3"}},
+           {"PyTorch", {"2.13.0+cpu", ""}},
+           {"torch.compile", {"", ""}},
+           {"JAX", {"0.4.1", "hvd.jax needs JAX 0.10 or later"}}}};
+}
+
 TEST_CASE("what is there is crossed, what is not is blank") {
-  const LibraryReport library = {"/x/libhvd.so",
-                                 "",
-                                 {{"version", HVD_VERSION},
-                                  {"tcp", "built in"},
-                                  {"ucx", "1.13.1"},
-                                  {"nccl", ""},
-                                  {"kernels", "avx2"}},
-                                 true,
-                                 true};
-  const std::string text = FormatCheckBuild(library, "/x/python/hvd");
+  const std::string text = FormatCheckBuild(Library(), Python(), "/x/python/hvd");
   CHECK_THAT(text, StartsWith("hvd v" HVD_VERSION ":\n"
                               "\n"
                               "Available Frameworks:\n"
                               "    [X] C\n"
                               "    [X] C++\n"
-                              "    [X] Python, NumPy\n"
-                              "    [ ] TensorFlow\n"
-                              "    [X] PyTorch\n"
+                              "    [X] Python 3.11.2\n"
+                              "    [X] NumPy 2.4.6\n"
+                              "    [X] TensorFlow 2.21.0\n"
+                              "    [ ] Keras: not installed for /x/python3\n"
+                              "    [ ] tf_keras\n"
+                              "    [X] PyTorch 2.13.0+cpu\n"
                               "    [X] torch.compile\n"
-                              "    [X] JAX\n"
+                              "    [ ] JAX 0.4.1: hvd.jax needs JAX 0.10 or later\n"
                               "    [ ] MXNet\n"
                               "\n"
                               "Available Controllers:\n"
@@ -46,7 +62,27 @@ TEST_CASE("what is there is crossed, what is not is blank") {
                               "    libhvd " HVD_VERSION " (/x/libhvd.so)\n"
                               "    gRPC "));
   CHECK_THAT(text, Contains("    UCX 1.13.1\n    kernels avx2\n"
+                            "    Python 3.11.2 (/x/python3)\n"
                             "    Python package (/x/python/hvd)\n"));
+  CHECK_THAT(text, !Contains("another Python package"));
+}
+
+TEST_CASE("a Python without hvd, with another one, or without an answer is said plainly") {
+  PythonReport without = Python();
+  without.python.problem = "it finds no hvd";
+  without.package = "";
+  CHECK_THAT(FormatCheckBuild(Library(), without, "/x/python/hvd"),
+             Contains("[ ] Python 3.11.2: it finds no hvd\n"));
+  PythonReport other = Python();
+  other.package = "/y/hvd";
+  CHECK_THAT(
+      FormatCheckBuild(Library(), other, "/x/python/hvd"),
+      Contains("    another Python package (/y/hvd): that is the one which this Python imports\n"));
+  PythonReport none;
+  none.python.problem = "there is no python3 in PATH";
+  CHECK_THAT(FormatCheckBuild(Library(), none, ""),
+             Contains("[X] C++\n    [ ] Python: there is no python3 in PATH\n    [ ] NumPy\n    [ "
+                      "] TensorFlow\n"));
 }
 
 // What libhvd says of a machine with or without either.
@@ -63,7 +99,7 @@ LibraryReport OnMachine(bool driver, bool nccl) {
 
 TEST_CASE("GPUs are crossed where they can be used, and what is missing says why") {
   const bool driver = GENERATE(true, false), nccl = GENERATE(true, false);
-  const std::string text = FormatCheckBuild(OnMachine(driver, nccl), "");
+  const std::string text = FormatCheckBuild(OnMachine(driver, nccl), {}, "");
   CHECK_THAT(text, Contains(driver ? "[X] CUDA, by way" : "[ ] CUDA, by way"));
   CHECK_THAT(text, Contains(driver && nccl ? "[X] NCCL" : "[ ] NCCL"));
   CHECK_THAT(text, Contains(driver ? "    CUDA driver 13.0 (/x/libcuda.so.1)\n"
@@ -74,14 +110,13 @@ TEST_CASE("GPUs are crossed where they can be used, and what is missing says why
 }
 
 TEST_CASE("a missing or another library is said plainly") {
-  const std::string missing = FormatCheckBuild({"/x", "missing at /x", {}}, "/x/python/hvd");
+  const std::string missing = FormatCheckBuild({"/x", "missing at /x", {}}, Python(), "/x");
+  CHECK_THAT(missing, Contains("[ ] C++") && Contains("[ ] shared memory") &&
+                          Contains("[ ] PyTorch 2.13.0+cpu: libhvd is missing or broken\n"));
   CHECK_THAT(missing,
-             Contains("[ ] C++") && Contains("[ ] PyTorch") && Contains("[ ] shared memory"));
-  CHECK_THAT(missing, Contains("libhvd: missing at /x") && Contains("[ ] torch.compile") &&
-                          Contains("[ ] JAX"));
-  CHECK_THAT(
-      FormatCheckBuild({"/x", "", {{"version", "9.9.9"}}}, ""),
-      Contains("libhvd 9.9.9 (/x): another version than hvdrun's") && Contains("[ ] PyTorch"));
+             Contains("libhvd: missing at /x") && Contains("[ ] JAX 0.4.1: hvd.jax needs"));
+  CHECK_THAT(FormatCheckBuild({"/x", "", {{"version", "9.9.9"}}}, {}, ""),
+             Contains("libhvd 9.9.9 (/x): another version than hvdrun's"));
 }
 
 }  // namespace

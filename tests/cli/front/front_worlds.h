@@ -28,6 +28,9 @@ inline FrontWorld BoxWorld(std::map<std::string, std::string> files = {}) {
   };
   world.file_exists = [files](const std::string& path) { return files.count(path) > 0; };
   world.probe_library = [] { return LibraryReport{"/lib/libhvd.so", "", {{"version", "9.8.7"}}}; };
+  world.probe_python = [](const std::string& package) {
+    return PythonReport{{"3.11.2", ""}, "/bin/python3", package, {{"PyTorch", {"2.13.0", ""}}}};
+  };
   return world;
 }
 

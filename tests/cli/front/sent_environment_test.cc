@@ -30,6 +30,7 @@ TEST_CASE("who a process is in some launcher's eyes is not passed on, settings a
                 "HVD_RANK=1",
                 "HVD_JOB_MARK=x",
                 "HVD_HOSTFILE=f",
+                "HVD_PYTHON=/x/python",
                 "HVD_CUDA_VISIBLE_DEVICES=0",
                 "HOROVOD_RANK=1",
                 "RANK=1",

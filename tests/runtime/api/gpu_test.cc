@@ -12,6 +12,7 @@
 
 #include "hvd/hvd.h"
 #include "runtime/gpu/gpu_device.h"
+#include "tests/support/cuda/findings.h"
 
 namespace hvd {
 namespace {
@@ -111,6 +112,7 @@ void CallInTurn(const CudaDriver* driver, int thread, std::vector<std::string>* 
 
 TEST_CASE("several threads call on GPU tensors at once, in epoch after epoch") {
   const CudaDriver driver = Driver();
+  const Findings findings(HVD_STAND_IN_CUDA);
   const Way way(GENERATE("host", "nccl"));
   for (int epoch = 0; epoch < 3; ++epoch) {
     REQUIRE(hvd_init(nullptr) == HVD_OK);
@@ -123,10 +125,12 @@ TEST_CASE("several threads call on GPU tensors at once, in epoch after epoch") {
     CHECK(hvd_check() == HVD_OK);
     CHECK(hvd_shutdown() == HVD_OK);
   }
+  CHECK(findings.Since() == std::vector<std::string>());
 }
 
 TEST_CASE("a shutdown ends what is under way on a GPU, and a join hands it over first") {
   const CudaDriver driver = Driver();
+  const Findings findings(HVD_STAND_IN_CUDA);
   const Way way(GENERATE("host", "nccl", "auto"));
   OnGpu mine(&driver);
   REQUIRE(hvd_init(nullptr) == HVD_OK);
@@ -144,6 +148,7 @@ TEST_CASE("a shutdown ends what is under way on a GPU, and a join hands it over 
   CHECK((ended == HVD_OK || ended == HVD_ERR_ABORTED));
   const float value = mine.Read();
   CHECK((value == 2 || value == 4));
+  CHECK(findings.Since() == std::vector<std::string>());
 }
 
 // How often the stand-ins have been called so, since this was made.
@@ -172,6 +177,7 @@ class Counts {
 
 TEST_CASE("an allreduce by NCCL is one group, and the host waits for nothing") {
   const CudaDriver driver = Driver();
+  const Findings findings(HVD_STAND_IN_CUDA);
   const Way way("nccl");
   OnGpu mine(&driver);
   const auto device = GpuDevice::Open(&driver, 0).value();
@@ -204,10 +210,12 @@ TEST_CASE("an allreduce by NCCL is one group, and the host waits for nothing") {
   CHECK(with_event.Since() == std::vector<uint64_t>{2, 2, 1});
   CHECK(mine.Read() == 32);
   CHECK(hvd_shutdown() == HVD_OK);
+  CHECK(findings.Since() == std::vector<std::string>());
 }
 
 TEST_CASE("a bucket on a GPU: two threads write it on a stream each, step after step") {
   const CudaDriver driver = Driver();
+  const Findings findings(HVD_STAND_IN_CUDA);
   const Way way(GENERATE("host", "nccl"));
   REQUIRE(hvd_init(nullptr) == HVD_OK);
   const hvd_options_t reduction = Doubling("gradients");
@@ -246,10 +254,12 @@ TEST_CASE("a bucket on a GPU: two threads write it on a stream each, step after 
   hvd_bucket_destroy(bucket);
   CHECK(hvd_check() == HVD_OK);
   CHECK(hvd_shutdown() == HVD_OK);
+  CHECK(findings.Since() == std::vector<std::string>());
 }
 
 TEST_CASE("device memory is given, and taken back once") {
   const CudaDriver driver = Driver();
+  const Findings findings(HVD_STAND_IN_CUDA);
   REQUIRE(hvd_init(nullptr) == HVD_OK);
   void* memory = nullptr;
   REQUIRE(hvd_alloc_on(100, HVD_CUDA, 0, &memory) == HVD_OK);
@@ -258,6 +268,7 @@ TEST_CASE("device memory is given, and taken back once") {
   CHECK(hvd_alloc_on(100, HVD_CUDA, 5, &memory) == HVD_ERR_UNSUPPORTED);
   CHECK(hvd_alloc_on(100, 5, 0, &memory) == HVD_ERR_INVALID);
   CHECK(hvd_shutdown() == HVD_OK);
+  CHECK(findings.Since() == std::vector<std::string>());
 }
 
 }  // namespace

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "runtime/gpu/cuda_driver.h"
+#include "tests/support/cuda/findings.h"
 #include "tests/support/cuda/stand_in.h"
 
 namespace hvd {
 namespace {
 
-// A process has one stand-in: findings are those since this began.
 class Device {
  public:
   Device()
@@ -20,7 +20,6 @@ class Device {
     CudaContext context = nullptr;
     REQUIRE(calls().retain_context(&context, 0) == kCudaSuccess);
     REQUIRE(calls().push_context(context) == kCudaSuccess);
-    before_ = Count();
   }
   ~Device() {
     CudaContext context = nullptr;
@@ -47,24 +46,18 @@ class Device {
     return address;
   }
   CudaResult AwaitAll() const { return Symbol<CudaResult()>("cuCtxSynchronize")(); }
-  uint64_t found() const { return Count() - before_; }
-  std::string Finding(uint64_t index) const {
-    char text[300];
-    Symbol<void(uint64_t, char*, size_t)>("hvd_stand_in_finding")(before_ + index, text,
-                                                                  sizeof(text));
-    return text;
-  }
+  size_t found() const { return findings_.Since().size(); }
+  std::string Finding(size_t index) const { return findings_.Since().at(index); }
 
  private:
   template <class Function>
   Function* Symbol(const char* name) const {
     return reinterpret_cast<Function*>(dlsym(library_, name));
   }
-  uint64_t Count() const { return Symbol<uint64_t()>("hvd_stand_in_findings")(); }
 
   CudaDriver driver_;
   void* library_;
-  uint64_t before_ = 0;
+  const Findings findings_{HVD_STAND_IN_CUDA};
 };
 
 constexpr size_t kBytes = 1 << 16;

@@ -13,17 +13,19 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/support/cuda/at_end.h"
 #include "tests/support/cuda/enqueue.h"
 #include "tests/support/cuda/nccl_arithmetic.h"
 #include "tests/support/cuda/nccl_work.h"
 
 namespace hvd {
 
-// Behind ncclComm_t. Lives until its last work has run.
+// Behind ncclComm_t.
 struct NcclCommunicatorObject {
   std::shared_ptr<NcclMeeting> meeting;
   std::map<int, double> scales;  // of ops that its user has made
@@ -34,20 +36,36 @@ namespace {
 
 constexpr int kVersion = 22809;
 
-// Of this process: how many there are, and how many are being aborted.
+// Of this process: which there are, which have ended, and how many are being aborted.
 class Communicators {
  public:
+  // It outlives all threads, as the driver's stand-in does.
   static Communicators& Get() {
-    static Communicators one;
+    static Communicators& one = *new Communicators;
+    static const AtEnd<Communicators> end(&one);
     return one;
   }
-  void Begins() {
+  // `place`: its id, and the rank in it. NCCL's ids are for one communicator each.
+  void Begins(NcclCommunicator communicator, const std::string& place) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    ++open_;
+    open_.insert(communicator);
+    if (!places_.insert(place).second) {
+      hvd_stand_in_find("a rank makes a second communicator of one id");
+    }
   }
-  void Ends() {
+  // False, and a finding: it has ended, or never was.
+  bool MustBeOpen(NcclCommunicator communicator, const char* call) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    --open_;
+    if (open_.count(communicator) > 0) return true;
+    hvd_stand_in_find(
+        (std::string(call) + " is given no communicator, or one that has ended").c_str());
+    return false;
+  }
+  void Ends(NcclCommunicator communicator) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    communicator->meeting.reset();  // what runs still has it
+    open_.erase(communicator);
+    ended_.emplace_back(communicator);
     aborting_ = std::max(0, aborting_ - 1);
   }
   // As NCCL's aborts may: of those that wait for one another.
@@ -55,20 +73,24 @@ class Communicators {
     std::unique_lock<std::mutex> lock(mutex_);
     ++aborting_;
     changed_.notify_all();
-    const int all = open_;
+    const int all = static_cast<int>(open_.size());
     changed_.wait(lock, [&] { return most_ >= all || aborting_ >= all; });
     most_ = std::max(most_, aborting_);
     changed_.notify_all();
   }
   // Before the driver's stand-in, which reports.
-  ~Communicators() {
-    if (open_ > 0) hvd_stand_in_find("communicators were neither destroyed nor aborted");
+  void End() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!open_.empty()) hvd_stand_in_find("communicators were neither destroyed nor aborted");
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  int open_ = 0, aborting_ = 0, most_ = 0;
+  std::set<NcclCommunicator> open_;
+  std::vector<std::unique_ptr<NcclCommunicatorObject>> ended_;  // so that no other gets its address
+  std::set<std::string> places_;
+  int aborting_ = 0, most_ = 0;
 };
 
 struct Call {
@@ -161,7 +183,7 @@ Extent ExtentOf(const NcclWork& work, const NcclMeeting& meeting) {
 
 NcclResult Ask(const char* name, NcclCommunicator communicator, CudaStream stream, NcclWork work) {
   if (hvd_stand_in_fails(name)) return kNcclInternalError;
-  if (communicator == nullptr) return kNcclInvalidArgument;
+  if (!Communicators::Get().MustBeOpen(communicator, name)) return kNcclInvalidArgument;
   const auto scale = communicator->scales.find(work.op);
   if (scale != communicator->scales.end()) {
     work.scale = scale->second;
@@ -216,30 +238,38 @@ NcclResult ncclCommInitRankConfig(NcclCommunicator* communicator, int ranks, Ncc
                                   NcclConfig* config) {
   if (hvd_stand_in_fails("ncclCommInitRankConfig")) return kNcclSystemError;
   auto made = std::make_unique<NcclCommunicatorObject>();
-  made->meeting = std::make_shared<NcclMeeting>(NameOf(id), ranks, rank);
+  const std::string name = NameOf(id);
+  made->meeting = std::make_shared<NcclMeeting>(name, ranks, rank);
   if (!made->meeting->valid()) return kNcclSystemError;
   const bool waits = config == nullptr || config->blocking != 0;
   if (waits) made->meeting->Arrive();
   *communicator = made.release();
-  Communicators::Get().Begins();
+  Communicators::Get().Begins(*communicator, name + " " + std::to_string(rank));
   return waits ? kNcclSuccess : kNcclInProgress;
 }
 NcclResult ncclCommGetAsyncError(NcclCommunicator communicator, NcclResult* error) {
+  if (!Communicators::Get().MustBeOpen(communicator, "ncclCommGetAsyncError")) {
+    return kNcclInvalidArgument;
+  }
   *error = communicator->meeting->all_there() ? kNcclSuccess : kNcclInProgress;
   return hvd_stand_in_fails("ncclCommGetAsyncError") ? kNcclRemoteError : kNcclSuccess;
 }
-NcclResult ncclCommFinalize(NcclCommunicator) { return kNcclSuccess; }
+NcclResult ncclCommFinalize(NcclCommunicator communicator) {
+  return Communicators::Get().MustBeOpen(communicator, "ncclCommFinalize") ? kNcclSuccess
+                                                                           : kNcclInvalidArgument;
+}
 NcclResult ncclCommDestroy(NcclCommunicator communicator) {
-  Communicators::Get().Ends();
-  delete communicator;  // what runs still has its meeting
+  if (!Communicators::Get().MustBeOpen(communicator, "ncclCommDestroy"))
+    return kNcclInvalidArgument;
+  Communicators::Get().Ends(communicator);
   return kNcclSuccess;
 }
 NcclResult ncclCommAbort(NcclCommunicator communicator) {
   const bool fails = hvd_stand_in_fails("ncclCommAbort");  // or hangs, and the device with it
+  if (!Communicators::Get().MustBeOpen(communicator, "ncclCommAbort")) return kNcclInvalidArgument;
   if (hvd_stand_in_aborts_together()) Communicators::Get().AwaitAborts();
   communicator->meeting->Leave();
-  Communicators::Get().Ends();
-  delete communicator;
+  Communicators::Get().Ends(communicator);
   return fails ? kNcclSystemError : kNcclSuccess;
 }
 

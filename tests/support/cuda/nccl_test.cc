@@ -12,6 +12,7 @@
 
 #include "runtime/gpu/nccl_library.h"
 #include "tests/support/cuda/enqueue.h"
+#include "tests/support/cuda/findings.h"
 
 namespace hvd {
 namespace {
@@ -175,6 +176,28 @@ TEST_CASE("an abort ends what waits for a rank that never comes") {
     ended = true;
   });
   CHECK(ended);
+}
+
+TEST_CASE("a communicator that has ended, and an id that has had its own, are found") {
+  World world(1);
+  const Findings findings(HVD_STAND_IN_CUDA);
+  world.Run([&](const World::Rank& rank) {
+    const CudaAddress memory = rank.Make({1});
+    const NcclCommunicator stale = std::exchange(rank.communicator, nullptr);
+    CHECK(rank.nccl.destroy(stale) == kNcclSuccess);
+    CHECK(rank.nccl.all_reduce(At(memory), To(memory), 1, kNcclFloat32, kNcclSum, stale,
+                               rank.stream) == kNcclInvalidArgument);
+    NcclResult state = kNcclSuccess;
+    CHECK(rank.nccl.async_error(stale, &state) == kNcclInvalidArgument);
+    CHECK(rank.nccl.abort(stale) == kNcclInvalidArgument);
+    rank.Take(memory, 1);
+  });
+  world.Run([](const World::Rank&) {});
+  const std::vector<std::string> found = findings.Since();
+  REQUIRE(found.size() == 4);
+  CHECK(found[0] == "ncclAllReduce is given no communicator, or one that has ended");
+  CHECK(found[2] == "ncclCommAbort is given no communicator, or one that has ended");
+  CHECK(found[3] == "a rank makes a second communicator of one id");
 }
 
 }  // namespace

@@ -61,10 +61,17 @@ StandIn::StandIn(StandInSettings settings) : settings_(std::move(settings)) {
   streams_[0] = {order_.AddStream(), std::make_unique<StreamWorker>(settings_.delay)};
 }
 
-StandIn::~StandIn() {
-  streams_.erase(0);
-  FindLeft(streams_.size(), "streams were never destroyed");
-  streams_.clear();  // their work ends first
+void StandIn::End() {
+  std::map<uint64_t, Stream> streams;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    streams.swap(streams_);
+  }
+  streams.erase(0);
+  const size_t left = streams.size();
+  streams.clear();  // their work ends first
+  const std::lock_guard<std::mutex> lock(mutex_);
+  FindLeft(left, "streams were never destroyed");
   FindLeft(events_.size(), "events were never destroyed");
   FindLeft(memory_.allocations(), "pieces of device memory were never freed");
   FindLeft(memory_.pins(), "pieces of memory stayed pinned");
@@ -72,7 +79,8 @@ StandIn::~StandIn() {
 }
 
 StandIn& StandIn::Get() {
-  static StandIn one(ReadStandInSettings(getenv("HVD_STAND_IN")));
+  static StandIn& one = *new StandIn(ReadStandInSettings(getenv("HVD_STAND_IN")));
+  static const AtEnd<StandIn> end(&one);
   return one;
 }
 

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "runtime/gpu/cuda_driver.h"
+#include "tests/support/cuda/at_end.h"
 #include "tests/support/cuda/device_memory.h"
 #include "tests/support/cuda/stream_order.h"
 #include "tests/support/cuda/stream_worker.h"
@@ -44,12 +45,14 @@ StandInSettings ReadStandInSettings(const char* text);
 class StandIn {
  public:
   explicit StandIn(StandInSettings settings);
-  ~StandIn();
   StandIn(const StandIn&) = delete;
   StandIn& operator=(const StandIn&) = delete;
 
-  // The one of this process.
+  // The one of this process. It outlives all threads: those of a program that fails call it to the
+  // end.
   static StandIn& Get();
+  // At the process's end: finds what is left, and writes the report.
+  void End();
 
   const StandInSettings& settings() const { return settings_; }
   // Counts a call, and says whether it is to fail. Any thread.

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,11 @@
 
 using bench::Dtype;
 
+// Any thread. The first that fails ends the process: only one may call exit.
 [[noreturn]] inline void Fail(const std::string& what) {
+  static auto* const first = new std::mutex;
   std::fprintf(stderr, "rank %d: %s\n", hvd::rank(), what.c_str());
+  first->lock();
   std::exit(1);
 }
 

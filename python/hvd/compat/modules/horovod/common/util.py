@@ -19,7 +19,7 @@ from hvd.basics import (  # noqa: F401
     rocm_built,
 )
 
-EXTENSIONS = ["torch"]
+EXTENSIONS = ["mxnet", "torch"]
 _cache = functools.cache
 
 
@@ -31,7 +31,7 @@ def get_ext_suffix() -> str:
 
 
 def extension_available(ext_base_name: str, verbose: bool = False) -> bool:
-    """Whether hvd serves the framework ("torch"), and it is installed."""
+    """Whether hvd serves the framework ("torch", …), and it is installed."""
     try:
         check_extension(ext_base_name)
     except ImportError as error:

@@ -1,0 +1,5 @@
+"""horovod.mxnet, answered by hvd.mxnet."""
+from horovod.common.util import check_extension as check_extension
+from horovod.common.util import split_list as split_list
+from hvd.mxnet import *  # noqa: F403
+from hvd.mxnet import __all__ as __all__

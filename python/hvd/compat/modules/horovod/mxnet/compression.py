@@ -1,0 +1,2 @@
+"""horovod.mxnet.compression, answered by hvd.mxnet."""
+from hvd.mxnet.compression import Compression, Compressor, FP16Compressor, NoneCompressor  # noqa: F401

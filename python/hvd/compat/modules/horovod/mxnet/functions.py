@@ -1,0 +1,2 @@
+"""horovod.mxnet.functions, answered by hvd.mxnet."""
+from hvd.mxnet.functions import allgather_object, broadcast_object  # noqa: F401
