@@ -14,6 +14,7 @@ import numpy as np
 from .. import ops
 from .._core import abi, errors
 from .._core.arrays import code_of
+from ..basics import is_initialized
 from ..process_sets import ProcessSet
 from . import handlers
 
@@ -48,6 +49,8 @@ def run(call: Call, arrays: Arrays) -> Arrays:
 
 
 def _trace(call: Call, arrays: Arrays) -> Arrays:
+    if not is_initialized():
+        raise errors.not_initialized()
     members = call.process_set.size()
     if members is None:
         raise errors.invalid(f"this rank is no member of {call.process_set}, or that is not "
