@@ -18,7 +18,7 @@ def python_with_jax():
     return python()
 
 
-@world.bound(300)
+@world.bound(500)
 def test_collectives_and_programs():
     python_with_jax()
     with world.hosts(2) as here:
