@@ -44,6 +44,8 @@ def test_ends_and_beginnings():
             outcome = ends(here, 2, mode, words=words).must(0)
             assert outcome.out.count("done") == 2, outcome
             must_be_clean(here)
+        assert ends(here, 3, "early").must(0).out.count("done") == 3
+        must_be_clean(here)
         outcome = ends(here, 2, "naive", env={"MXNET_ENGINE_TYPE": "NaiveEngine"}).must(0)
         assert outcome.out.count("done") == 2, outcome
         must_be_clean(here)
