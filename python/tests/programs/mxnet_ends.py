@@ -33,8 +33,8 @@ def pending():
 
 
 def early():
-    """All but one rank end, or leave, while what they have pushed waits for MXNet's own work: the one
-    that reads gets it all."""
+    """All but one rank end, or leave, while what they have pushed waits for MXNet's own work: the
+    one that reads gets it all."""
     x = nd.ones((500, 500))
     for _ in range(15):
         x = nd.dot(x, x) / 500
@@ -166,6 +166,6 @@ def interrupted():
 
 
 hvd.init()
-modes = {"pending": pending, "pending-hvd-first": pending, "early": early, "sessions": sessions, "dies": dies,
-         "forks": forks, "loads": loads, "naive": naive, "interrupted": interrupted}
+modes = {"pending": pending, "pending-hvd-first": pending, "early": early, "sessions": sessions,
+         "dies": dies, "forks": forks, "loads": loads, "naive": naive, "interrupted": interrupted}
 modes[mode]()
