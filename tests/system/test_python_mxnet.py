@@ -27,7 +27,7 @@ def python_with_mxnet():
 def test_operations_and_training():
     python_with_mxnet()
     with world.hosts(2) as here:
-        for np, hosts in ((1, ()), (2, ()), (3, ("-H", "host0:2,host1:1"))):
+        for np, hosts in ((1, ()), (2, ()), (3, ("-H", "host0:2,host1:1")), (4, ("-H", "host0:2,host1:2"))):
             run_tests(here, np, *hosts, tests=(WITH_MXNET,), interpreter=python_with_mxnet())
 
 
