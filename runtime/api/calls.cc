@@ -32,7 +32,7 @@ hvd_status_t StartGroup(const GroupCall& call, const ProcessSet& set, Pending* p
   auto requests = CheckGroup(call, set.membership());
   if (!requests.ok()) return Return(requests.status());
   pending->requests = *std::move(requests);
-  pending->engine = set.engine;
+  pending->engine = set.shared_engine();
   return HVD_OK;
 }
 
@@ -54,7 +54,7 @@ absl::Status Submit(const ProcessSet& set, Pending* pending) {
 
 // A call of its own: one request, checked.
 hvd_status_t StartOne(const Call& call, const ProcessSet& set, Pending* pending) {
-  pending->engine = set.engine;
+  pending->engine = set.shared_engine();
   pending->requests.push_back(std::make_unique<Request>());
   Request* const request = pending->requests[0].get();
   const hvd_status_t code = Return(CheckCall(call, set.membership(), request));

@@ -1,4 +1,5 @@
 """hvd.jax: what compiled programs do with calls, and training with optax."""
+import os
 import threading
 
 import numpy as np
@@ -164,6 +165,45 @@ def test_training_is_that_of_one_rank_with_all_data(predivide, rank, size):
     assert np.allclose(alone["b"], together["b"], atol=1e-5)
     with pytest.raises(ValueError, match="op=Average"):
         hvd.DistributedOptimizer(chain, op=hvd.Sum, gradient_predivide_factor=2.0)
+
+
+def test_a_step_of_keras_written_out(rank, size):
+    """Keras's model and optimizer as functions, and the gradients' tree reduced between them."""
+    os.environ.setdefault("KERAS_BACKEND", "jax")
+    keras = pytest.importorskip("keras", reason="keras is not installed")
+    if keras.backend.backend() != "jax":
+        pytest.skip(f"keras is on {keras.backend.backend()}")
+    random = np.random.default_rng(7)
+    inputs = random.normal(size=(4 * size, 3)).astype("float32")
+    targets = inputs.sum(1, keepdims=True)
+
+    def train(reduce, inputs, targets):
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([keras.layers.Dense(4, activation="tanh"), keras.layers.Dense(1)])
+        model.build((None, 3))
+        optimizer = keras.optimizers.Adam(0.05)
+        optimizer.build(model.trainable_variables)
+
+        def loss(trained, fixed):
+            found, fixed = model.stateless_call(trained, fixed, inputs)
+            return ((found - targets) ** 2).mean(), fixed
+
+        @jax.jit
+        def step(trained, fixed, state):
+            (_, fixed), gradients = jax.value_and_grad(loss, has_aux=True)(trained, fixed)
+            trained, state = optimizer.stateless_apply(state, reduce(gradients), trained)
+            return trained, fixed, state
+
+        values = [[each.value for each in variables] for variables in (
+            model.trainable_variables, model.non_trainable_variables, optimizer.variables)]
+        for _ in range(5):
+            values = step(*values)
+        return [np.asarray(each) for each in values[0]]
+
+    mine = slice(4 * rank, 4 * rank + 4)
+    together = train(hvd.allreduce, inputs[mine], targets[mine])
+    alone = train(lambda tree: tree, inputs, targets)
+    assert all(np.allclose(a, b, atol=1e-5) for a, b in zip(together, alone, strict=True))
 
 
 def test_broadcast_parameters(rank, size):

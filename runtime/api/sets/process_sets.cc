@@ -99,7 +99,7 @@ absl::StatusOr<size_t> ProcessSets::Join(const std::shared_ptr<SetRequests>& joi
     request->name = kJoinName;
     request->signature.kind = RequestKind::kJoin;
     join->requests.push_back(std::move(request));
-    join->set_engines.emplace_back(set->engine);
+    join->set_engines.emplace_back(set->shared_engine());
   }
   ready();
   {

@@ -27,7 +27,7 @@ namespace hvd {
 
 // Immutable. Held by calls in flight (CallTarget), so that a removal on one thread takes nothing
 // away under another.
-struct ProcessSet {
+struct ProcessSet : std::enable_shared_from_this<ProcessSet> {
   int32_t id = HVD_GLOBAL_PROCESS_SET;
   int region = 0;          // of the epoch's memory
   std::vector<int> ranks;  // global, ascending
@@ -41,6 +41,8 @@ struct ProcessSet {
   uint64_t memory_at = 0;                 // likewise
 
   Membership membership() const { return {id, ranks, index}; }
+  // Keeps the whole set: its engine must not outlive the global one's world.
+  std::shared_ptr<Engine> shared_engine() const { return {shared_from_this(), engine.get()}; }
 };
 
 // "process set 3 [0,2]"

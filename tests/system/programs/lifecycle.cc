@@ -116,6 +116,12 @@ void Join() {
   int32_t last = -1;
   Note(hvd_join(&last), "join");
 }
+void JoinAsync() {
+  hvd_handle_t handle = 0;
+  const hvd_status_t submitted = hvd_join_async(nullptr, &handle);
+  Note(submitted, "join_async");
+  if (submitted == HVD_OK) Note(hvd_wait_join(handle, nullptr), "wait_join");
+}
 void Barrier() { Note(hvd_barrier(nullptr), "barrier"); }
 
 void UseBucket() {
@@ -166,21 +172,14 @@ struct Call {
   const char* name;
   void (*make)();
 };
-const Call kCalls[] = {{"init", Init},
-                       {"shutdown", Shutdown},
-                       {"add", AddSet},
-                       {"remove", RemoveSet},
-                       {"join", Join},
-                       {"barrier", Barrier},
-                       {"small", SumSmall},
-                       {"large", SumLarge},
-                       {"unnamed", SumUnnamed},
-                       {"group", SumGroup},
-                       {"async", SumAsync},
-                       {"bucket", UseBucket},
-                       {"drop-bucket", DropBucket},
-                       {"alloc", AllocAndFree},
-                       {"timeline", Timeline}};
+const Call kCalls[] = {{"init", Init},          {"shutdown", Shutdown},
+                       {"add", AddSet},         {"remove", RemoveSet},
+                       {"join", Join},          {"join-async", JoinAsync},
+                       {"barrier", Barrier},    {"small", SumSmall},
+                       {"large", SumLarge},     {"unnamed", SumUnnamed},
+                       {"group", SumGroup},     {"async", SumAsync},
+                       {"bucket", UseBucket},   {"drop-bucket", DropBucket},
+                       {"alloc", AllocAndFree}, {"timeline", Timeline}};
 
 // Ends the program with the names of the pair that does not.
 class Watchdog {
