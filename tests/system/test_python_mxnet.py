@@ -27,7 +27,7 @@ def python_with_mxnet():
 def test_operations_and_training():
     python_with_mxnet()
     with world.hosts(2) as here:
-        for np, hosts in ((1, ()), (2, ()), (3, ("-H", "host0:2,host1:1"))):
+        for np, hosts in ((1, ()), (2, ()), (3, ("-H", "host0:2,host1:1")), (4, ("-H", "host0:2,host1:2"))):
             run_tests(here, np, *hosts, tests=(WITH_MXNET,), interpreter=python_with_mxnet())
 
 
@@ -44,6 +44,8 @@ def test_ends_and_beginnings():
             outcome = ends(here, 2, mode, words=words).must(0)
             assert outcome.out.count("done") == 2, outcome
             must_be_clean(here)
+        assert ends(here, 3, "early").must(0).out.count("done") == 3
+        must_be_clean(here)
         outcome = ends(here, 2, "naive", env={"MXNET_ENGINE_TYPE": "NaiveEngine"}).must(0)
         assert outcome.out.count("done") == 2, outcome
         must_be_clean(here)

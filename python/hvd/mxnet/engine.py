@@ -31,6 +31,8 @@ KINDS = {"allreduce": 0, "allgather": 1, "reducescatter": 2, "broadcast": 3, "al
 _UNNAMED = 256
 # So many microseconds a signal waits for its handler at most.
 _LOOK_AROUND_US = 100_000
+# So often is looked whether all calls have begun.
+_LEAVING_LOOKS_US = 10_000
 
 NDArray = Any  # mx.nd.NDArray or mx.np.ndarray
 
@@ -59,6 +61,7 @@ def _load() -> ctypes.CDLL:
     for name, result, arguments in (
         ("hvd_mxnet_load", ctypes.c_char_p, [ctypes.c_char_p]),
         ("hvd_mxnet_push", ctypes.c_char_p, [ctypes.POINTER(CallStruct)]),
+        ("hvd_mxnet_may_leave", ctypes.c_int32, [ctypes.c_int64]),
         ("hvd_mxnet_leave", None, []),
         ("hvd_mxnet_results_create", ctypes.c_void_p, [ctypes.c_int32]),
         ("hvd_mxnet_results_free", None, [ctypes.c_void_p]),
@@ -77,7 +80,16 @@ def _load() -> ctypes.CDLL:
 
 
 _library = _load()
-RUNTIME.before_leaving.append(_library.hvd_mxnet_leave)
+
+
+def _prepare_to_leave() -> None:
+    """What was pushed begins first: other ranks count on it."""
+    while not _library.hvd_mxnet_may_leave(_LEAVING_LOOKS_US):
+        pass  # signals have their handlers
+    _library.hvd_mxnet_leave()
+
+
+RUNTIME.before_leaving.append(_prepare_to_leave)
 
 
 @atexit.register

@@ -1,5 +1,6 @@
 #include "python/operators/calls/calls_by_name.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hvd {
@@ -40,6 +41,13 @@ void CallsByName::Leave(const Turn& turn) {
     if (!Remove(turn.key, turn.call)) return;
   }
   if (first) BeginFirst(turn.key, {});
+}
+
+bool CallsByName::AllHaveBegun() {
+  const std::lock_guard lock(mutex_);
+  return std::all_of(calls_.begin(), calls_.end(), [](const auto& each) {
+    return each.second.size() == 1 && each.second.front() != nullptr;
+  });
 }
 
 void CallsByName::BeginFirst(const std::string& key, std::chrono::microseconds linger) {

@@ -37,6 +37,8 @@ class CallsByName {
   void Fill(const Turn& turn, std::unique_ptr<Call> call);
   // There will be no call.
   void Leave(const Turn& turn);
+  // Whether all calls have begun, of those that have a turn.
+  bool AllHaveBegun();
 
  private:
   // Begins the first of this key, whose turn is filled; those that libhvd refuses have ended with

@@ -2,28 +2,13 @@
 
 #include <algorithm>
 #include <exception>
-#include <shared_mutex>
 #include <stdexcept>
 #include <utility>
 
+#include "python/operators/mxnet/mx_epoch.h"
+
 namespace hvd::mx {
 namespace {
-
-// How often this process has left a job. Who starts a call holds the lock, so that it starts in the
-// job in which it was pushed. Never destroyed: the engine's threads outlive the program's end.
-struct Epoch {
-  std::shared_mutex mutex;
-  uint64_t number = 0;  // by mutex
-};
-Epoch& TheEpoch() {
-  static auto* const one = new Epoch;
-  return *one;
-}
-
-uint64_t CurrentEpoch() {
-  const std::shared_lock lock(TheEpoch().mutex);
-  return TheEpoch().number;
-}
 
 // What MXNet's profiler shows.
 const char* NameOf(CallKind kind) {
@@ -77,7 +62,7 @@ struct MxCall::Waiting {
 };
 
 MxCall::MxCall(const Asked& asked, Arrays arrays)
-    : arrays_(std::move(arrays)), epoch_(CurrentEpoch()) {
+    : arrays_(std::move(arrays)), epoch_(Epoch::Get().number(Epoch::Get().Hold())) {
   request().kind = asked.kind;
   request().name = asked.options.name;
   request().options = asked.options;
@@ -101,11 +86,6 @@ void MxCall::Push(std::unique_ptr<MxCall> call, int priority) {
   }
 }
 
-void MxCall::Leave() {
-  const std::lock_guard lock(TheEpoch().mutex);
-  ++TheEpoch().number;
-}
-
 // On a thread of the engine's, which destroys what waited as soon as it hears of the end.
 void MxCall::Run(void*, void* on_complete, void* waiting) {
   auto* const its = static_cast<Waiting*>(waiting);
@@ -121,8 +101,8 @@ void MxCall::Run(void*, void* on_complete, void* waiting) {
 }
 
 void MxCall::Start(std::unique_ptr<MxCall> call, const CallsByName::Turn& turn) {
-  const std::shared_lock lock(TheEpoch().mutex);
-  if (call->epoch_ == TheEpoch().number) {
+  const auto held = Epoch::Get().Hold();
+  if (call->epoch_ == Epoch::Get().number(held)) {
     CallsByName::Get().Fill(turn, std::move(call));
     return;
   }

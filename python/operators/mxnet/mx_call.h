@@ -34,8 +34,6 @@ class MxCall : public Call {
   // Gives it to MXNet's engine, which begins it when what is under way with its arrays has ended,
   // and after the calls of its name that were pushed before.
   static void Push(std::unique_ptr<MxCall> call, int priority);
-  // This rank is about to leave the job: calls that have not begun end, and belong to no later one.
-  static void Leave();
 
  protected:
   void End(hvd_handle_t handle, hvd_status_t status) override;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "python/operators/mxnet/mx_call.h"
+#include "python/operators/mxnet/mx_epoch.h"
 
 extern "C" {
 
@@ -96,8 +97,11 @@ HVD_EXPORT const char* hvd_mxnet_push(const hvd_mxnet_call_t* asked) try {
   return Say(std::string("HVD_ERR_INTERNAL: ") + thrown.what());
 }
 
-// This rank is about to leave the job.
-HVD_EXPORT void hvd_mxnet_leave() { MxCall::Leave(); }
+// Before this rank leaves the job: asked until it is 1, then hvd_mxnet_leave (see Epoch).
+HVD_EXPORT int32_t hvd_mxnet_may_leave(int64_t microseconds) {
+  return Epoch::Get().MayEnd(microseconds) ? 1 : 0;
+}
+HVD_EXPORT void hvd_mxnet_leave() { Epoch::Get().End(); }
 
 // Results of a call of so many arrays, for hvd_mxnet_push; the caller's until
 // hvd_mxnet_results_free.

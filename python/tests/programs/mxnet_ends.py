@@ -32,6 +32,22 @@ def pending():
     print("done", flush=True)
 
 
+def early():
+    """All but one rank end, or leave, while what they have pushed waits for MXNet's own work: the
+    one that reads gets it all."""
+    x = nd.ones((500, 500))
+    for _ in range(15):
+        x = nd.dot(x, x) / 500
+        hvd.allreduce_(x, name="x")
+        for _ in range(3):
+            hvd.allreduce(x[0], name="queued behind one another")
+    if hvd.rank() == 0:
+        assert x.asnumpy().max() == 1
+    if hvd.rank() == 1:
+        hvd.shutdown()
+    print("done", flush=True)
+
+
 def sessions():
     """Many sessions, some of which end with calls under way."""
     count = int(sys.argv[2])
@@ -150,6 +166,6 @@ def interrupted():
 
 
 hvd.init()
-modes = {"pending": pending, "pending-hvd-first": pending, "sessions": sessions, "dies": dies,
-         "forks": forks, "loads": loads, "naive": naive, "interrupted": interrupted}
+modes = {"pending": pending, "pending-hvd-first": pending, "early": early, "sessions": sessions,
+         "dies": dies, "forks": forks, "loads": loads, "naive": naive, "interrupted": interrupted}
 modes[mode]()
