@@ -1,4 +1,5 @@
 """MXNet's ABI as libhvd_mxnet declares it, against the headers of the MXNet that is installed."""
+import ctypes
 import pathlib
 import shutil
 import subprocess
@@ -6,6 +7,8 @@ import subprocess
 import pytest
 
 mx = pytest.importorskip("mxnet", reason="mxnet is not installed")
+
+from hvd.mxnet import engine  # noqa: E402
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 FUNCTIONS = ["MXGetLastError", "MXShallowCopyNDArray", "MXNDArrayCreateEx64", "MXNDArrayFree",
@@ -74,16 +77,39 @@ def program():
         yield f"static_assert(int{{ours::k{name}}} == int{{mshadow::k{name}}});"
 
 
-def test_abi(rank, tmp_path):
-    compiler = shutil.which("c++")
-    if rank != 0 or compiler is None:
-        pytest.skip("one rank compares, with a C++ compiler")
-    headers = pathlib.Path(mx.libinfo.find_include_path())
+def compiled(tmp_path, lines, *options):
+    """The compiler's complaints, if any."""
     source = tmp_path / "abi.cc"
-    source.write_text("\n".join([*program(), ""]))
-    outcome = subprocess.run(
-        [compiler, "-std=c++17", "-w", "-fno-access-control", "-fsyntax-only", "-DMXNET_USE_CUDA=0",
-         "-DMXNET_USE_MKLDNN=1", "-DMSHADOW_USE_CUDA=0", "-DMSHADOW_USE_CBLAS=0",
-         "-DMSHADOW_USE_MKL=0", "-DMSHADOW_USE_SSE=0", "-DDMLC_USE_CXX11=1", f"-I{headers}",
-         f"-I{headers / 'mkldnn'}", f"-I{REPOSITORY}", source], capture_output=True, text=True)
-    assert outcome.returncode == 0, outcome.stderr
+    source.write_text("\n".join([*lines, ""]))
+    outcome = subprocess.run([shutil.which("c++"), "-w", "-fsyntax-only", *options,
+                              f"-I{REPOSITORY}", source], capture_output=True, text=True)
+    return outcome.stderr if outcome.returncode else ""
+
+
+@pytest.fixture(autouse=True)
+def one_compares(rank):
+    if rank != 0 or shutil.which("c++") is None:
+        pytest.skip("one rank compares, with a C++ compiler")
+
+
+def test_mxnets_abi(tmp_path):
+    headers = pathlib.Path(mx.libinfo.find_include_path())
+    problem = compiled(
+        tmp_path, program(), "-std=c++17", "-fno-access-control", "-DMXNET_USE_CUDA=0",
+        "-DMXNET_USE_MKLDNN=1", "-DMSHADOW_USE_CUDA=0", "-DMSHADOW_USE_CBLAS=0",
+        "-DMSHADOW_USE_MKL=0", "-DMSHADOW_USE_SSE=0", "-DDMLC_USE_CXX11=1", f"-I{headers}",
+        f"-I{headers / 'mkldnn'}")
+    assert not problem, problem
+
+
+def test_our_own_abi(tmp_path):
+    """What Python calls of libhvd_mxnet."""
+    ours = engine.CallStruct
+    lines = ['#include "python/operators/mxnet/operations.cc"', "#include <cstddef>",
+             f"static_assert(sizeof(hvd_mxnet_call_t) == {ctypes.sizeof(ours)});"]
+    lines += [f"static_assert(offsetof(hvd_mxnet_call_t, {name}) == {getattr(ours, name).offset});"
+              for name, _ in ours._fields_]
+    lines += [f"static_assert(int(hvd::CallKind::k{kind.capitalize()}) == {number});"
+              for kind, number in engine.KINDS.items()]
+    problem = compiled(tmp_path, lines, "-std=c++20", f"-I{REPOSITORY / 'runtime' / 'include'}")
+    assert not problem, problem
