@@ -54,7 +54,7 @@ def test_modules(rank, size):
 def test_util():
     from horovod.common import util
 
-    assert util.extension_available("torch") and not util.extension_available("tensorflow")
+    assert util.extension_available("torch") and not util.extension_available("spark")
     with pytest.raises(ImportError, match="mxnet"):
         util.check_extension("horovod.mxnet", "HOROVOD_WITH_MXNET")
     assert util.split_list(list(range(7)), 3) == [[0, 1, 2], [3, 4], [5, 6]]
@@ -76,8 +76,8 @@ def test_util():
 
 
 def test_what_is_absent_is_said():
-    with pytest.raises(ModuleNotFoundError, match="hvd has no horovod.tensorflow"):
-        import horovod.tensorflow  # noqa: F401
+    with pytest.raises(ModuleNotFoundError, match="hvd has no horovod.spark"):
+        import horovod.spark  # noqa: F401
 
 
 def test_the_environment(rank, size):

@@ -5,11 +5,13 @@ import shutil
 
 import world
 from test_python import ENV, must_be_clean, python
+from test_python_keras import python_with_keras
 
 PROGRAMS = world.REPOSITORY / "python" / "tests" / "programs"
 # No PYTHONPATH: hvdrun itself says where hvd is.
 BARE = {name: value for name, value in ENV.items() if name != "PYTHONPATH"}
 MNIST = PROGRAMS / "horovod_documentation.py"
+KERAS, KERAS_TF2 = PROGRAMS / "horovod_keras3_documentation.py", PROGRAMS / "horovod_keras_documentation.py"
 
 
 def compat(here, np, *words, hosts=(), env=None, seconds=60):
@@ -40,6 +42,25 @@ def test_the_documentations_program_runs_unchanged():
             assert here.placed() == ["checkpoint-1.pth.tar", "checkpoint-2.pth.tar"], here.placed()
             remove(here)
             must_be_clean(here)
+
+
+@world.bound(300)
+def test_the_documentations_keras_programs_run_unchanged():
+    """TensorFlow 2's needs tf_keras, as its own words say; it can also start its ranks by horovod.run."""
+    asked = python_with_keras()
+    legacy = {"TF_USE_LEGACY_KERAS": "1", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    with world.hosts() as here:
+        for program, ending, epochs, env in ((KERAS_TF2, "h5", 3, legacy), (KERAS, "keras", 2, {"KERAS_BACKEND": "torch"})):
+            assert "hvd.compat" not in program.read_text()
+            outcome = compat(here, 2, asked, program, here.place("checkpoint-{epoch}." + ending), env=env, seconds=100).must(0)
+            assert "Epoch 2: finished gradual learning rate warmup to" in outcome.out, outcome
+            assert here.placed() == [f"checkpoint-{epoch}.{ending}" for epoch in range(1, epochs + 1)], here.placed()
+            remove(here)
+            must_be_clean(here)
+        outcome = here.run(asked, "-m", "hvd.compat", KERAS_TF2, here.place("checkpoint.h5"), 2, env={**ENV, **legacy}, seconds=100).must(0)
+        assert "2 ranks" in outcome.out, outcome
+        remove(here)
+        must_be_clean(here)
 
 
 EVERYWHERE = """

@@ -24,7 +24,7 @@ def set_of(model: Any) -> ProcessSet | None:
 
 class Broadcast:
     """All ranks begin with the model and the optimizer of `root_rank`, also where these were
-    restored from a checkpoint there alone: when training begins, and again after the first batch
+    restored from a checkpoint there alone: when training begins, and again behind the first batch
     where there were no variables before. `local_variables` stay each rank's own. `device`: has no
     use here, since values travel by the host."""
 
@@ -37,6 +37,7 @@ class Broadcast:
         self.device = device
         self.local_variables = list(local_variables or ())
         self.broadcast_done = False
+        self._trained = False  # whether there was a batch
         self._sent = 0
 
     def register_local_var(self, var: Any) -> None:
@@ -46,6 +47,7 @@ class Broadcast:
     def on_train_begin(self, logs: Any = None) -> None:
         """Broadcasts what is there on all ranks."""
         members = set_of(self.model)
+        self._trained = False
         self.broadcast_done = members is None
         if members is None:
             return
@@ -55,9 +57,22 @@ class Broadcast:
         if self._sent > 0:
             self._broadcast(found, members)
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        """Broadcasts what was not there before."""
-        if self.broadcast_done:
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        """Before the second batch. (Who looks at the end of each batch has Keras wait for it.)"""
+        self._complete()
+        self._trained = True
+
+    def on_test_begin(self, logs: Any = None) -> None:
+        """Where the epoch had one batch."""
+        self._complete()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        """Where the epoch had one batch."""
+        self._complete()
+
+    def _complete(self) -> None:
+        """Broadcasts what was not there before the first batch."""
+        if self.broadcast_done or not self._trained:
             return
         self.broadcast_done = True
         found = self._variables()

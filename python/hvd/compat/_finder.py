@@ -11,7 +11,7 @@ from types import ModuleType
 _COMPAT = os.path.dirname(os.path.abspath(__file__))
 MODULES = os.path.join(_COMPAT, "modules")
 _PACKAGES = {"horovod": os.path.join(MODULES, "horovod"), "hvd": os.path.dirname(_COMPAT)}
-_ABSENT = ("horovod.tensorflow", "horovod.keras", "horovod.spark", "horovod.ray")
+_ABSENT = ("horovod.spark", "horovod.ray")
 
 
 class HorovodFinder:
@@ -21,9 +21,8 @@ class HorovodFinder:
     def find_spec(self, fullname: str, path: Sequence[str] | None,
                   target: ModuleType | None = None) -> ModuleSpec | None:
         if fullname in _ABSENT:
-            raise ModuleNotFoundError(f"hvd has no {fullname} yet; it has horovod.torch and "
-                                      "horovod.mxnet",
-                                      name=fullname)
+            raise ModuleNotFoundError(f"hvd has no {fullname} yet; it has horovod.keras, .mxnet, "
+                                      ".tensorflow and .torch", name=fullname)
         folder = _PACKAGES.get(fullname)
         if folder is None:
             return None

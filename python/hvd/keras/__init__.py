@@ -15,6 +15,7 @@ from typing import Any
 
 import keras as _keras
 
+from .. import _frameworks
 from .._core.errors import error_of
 from .._keras import backends as _backends
 from .._keras import models as _models
@@ -63,9 +64,7 @@ from ..objects import allgather_object, broadcast_object
 from ..ops import Adasum, Average, Max, Min, Product, Sum, barrier
 from ..process_sets import ProcessSet
 
-if not hasattr(_keras, "config"):
-    raise ImportError(f"hvd.keras is for Keras 3, and this is {_keras.__version__}; for tf_keras: "
-                      "import hvd.tensorflow.keras")
+_frameworks.require("hvd.keras", _keras.__version__)
 
 _backend = _backends.load(_keras.config.backend())
 Compression = _backend.Compression

@@ -19,7 +19,7 @@ from hvd.basics import (  # noqa: F401
     rocm_built,
 )
 
-EXTENSIONS = ["mxnet", "torch"]
+EXTENSIONS = ["keras", "mxnet", "tensorflow", "torch"]
 _cache = functools.cache
 
 
@@ -114,8 +114,9 @@ def get_average_backwards_compatibility_fun(reduce_ops: Any) -> Callable[..., in
 
 
 def support_non_legacy_keras_optimizers(k: Any) -> bool:
-    """Keras is not served."""
-    return False
+    """Whether Keras' newer optimizers may be given to DistributedOptimizer: those of any Keras that
+    hvd serves. `k` is Keras' backend module."""
+    return True
 
 
 VERSION = hvd.__version__

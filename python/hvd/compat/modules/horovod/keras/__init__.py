@@ -1,0 +1,5 @@
+"""horovod.keras, answered by hvd.keras."""
+from hvd.keras import *  # noqa: F403
+from hvd.keras import __all__ as __all__
+
+from . import callbacks as callbacks  # type: ignore[no-redef]
