@@ -21,33 +21,38 @@ def with_backend(name):
     return {"KERAS_BACKEND": name, "TF_CPP_MIN_LOG_LEVEL": "2"}
 
 
+def run_keras(here, np, *hosts, tests=WITH_KERAS, backend="tensorflow"):
+    # Keras warns of itself, in words that tests are counted by.
+    run_tests(here, np, *hosts, tests=(tests, "-W", "ignore"), env=with_backend(backend))
+
+
 @world.bound(300)
 def test_torch():
     python_with_keras()
     with world.hosts(2) as here:
-        run_tests(here, 1, tests=(WITH_KERAS,), env=with_backend("torch"))
-        run_tests(here, 3, "-H", "host0:2,host1:1", tests=(WITH_KERAS,), env=with_backend("torch"))
+        run_keras(here, 1, backend="torch")
+        run_keras(here, 3, "-H", "host0:2,host1:1", backend="torch")
 
 
 @world.bound(300)
 def test_jax():
     python_with_keras()
     with world.hosts() as here:
-        run_tests(here, 2, tests=(WITH_KERAS,), env=with_backend("jax"))
+        run_keras(here, 2, backend="jax")
 
 
 @world.bound(300)
 def test_tensorflow():
     python_with_keras()
     with world.hosts() as here:
-        run_tests(here, 2, tests=(WITH_KERAS,), env=with_backend("tensorflow"))
+        run_keras(here, 2)
 
 
 @world.bound(300)
 def test_tf_keras():
     python_with_keras()
     with world.hosts(2) as here:
-        run_tests(here, 2, "-H", "host0:1,host1:1", tests=(WITH_TF_KERAS,), env=with_backend("tensorflow"))
+        run_keras(here, 2, "-H", "host0:1,host1:1", tests=WITH_TF_KERAS)
 
 
 @world.bound(240)

@@ -151,7 +151,8 @@ def test_steps_that_are_not_known(size):
             yield inputs, targets
 
     with pytest.raises(ValueError, match="steps_per_epoch parameter to the LearningRateWarmup"):
-        model.fit(endless(), verbose=0, callbacks=[C.LearningRateWarmupCallback(0.2)])
+        model.fit(endless(), verbose=0, shuffle=False,
+                  callbacks=[C.LearningRateWarmupCallback(0.2)])
 
 
 def test_the_best_model(rank, size, tmp_path):
