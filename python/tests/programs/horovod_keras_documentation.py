@@ -20,6 +20,7 @@ def digits(count):
 def train(checkpoint):
     # Horovod: initialize Horovod.
     hvd.init()
+    tf.keras.utils.set_random_seed(1)
 
     # Horovod: pin GPU to be used to process local rank (one GPU per process)
     gpus = tf.config.experimental.list_physical_devices("GPU")
