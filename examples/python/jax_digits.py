@@ -6,26 +6,14 @@ What is hvd's is marked. --batch counts the images of all ranks together, so tha
 same on any number of them. Needs jax and optax.
 """
 import argparse
-import gzip
-import pathlib
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from numpy_digits import TRAIN, load_digits
 
 import hvd.jax as hvd
-
-DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "digits.csv.gz"
-TRAIN = 1536  # divides by 1, 2, 3, 4, 6, 8, … ranks
-
-
-def load_digits(seed):
-    """(pixels from 0 to 1, digits), shuffled alike on all ranks."""
-    with gzip.open(DATA, "rt") as file:
-        rows = np.loadtxt(file, delimiter=",", dtype=np.float32)
-    rows = np.random.default_rng(seed).permutation(rows)
-    return rows[:, :64] / 16, rows[:, 64].astype(np.int32)
 
 
 def make_network(seed):

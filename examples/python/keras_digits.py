@@ -9,25 +9,12 @@ same on any number of them (but with --warmup, which begins with one rank's lear
 keras, and tensorflow, tensorflow-cpu, jax or torch.
 """
 import argparse
-import gzip
-import pathlib
 
 import keras
 import numpy as np
+from numpy_digits import TRAIN, load_digits
 
 import hvd.keras as hvd
-
-DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "digits.csv.gz"
-TRAIN = 1536  # divides by 1, 2, 3, 4, 6, 8, … ranks
-
-
-def load_digits(seed):
-    """(training set, test set), each pixels from 0 to 1 and digits. The same on all ranks."""
-    with gzip.open(DATA, "rt") as file:
-        rows = np.loadtxt(file, delimiter=",", dtype=np.float32)
-    rows = np.random.default_rng(seed).permutation(rows)
-    pixels, digits = rows[:, :64] / 16, rows[:, 64].astype(np.int32)
-    return (pixels[:TRAIN], digits[:TRAIN]), (pixels[TRAIN:], digits[TRAIN:])
 
 
 def share_of(rows, batch, rank, size):
@@ -60,9 +47,10 @@ def main():
     arguments = parser.parse_args()
 
     hvd.init()  # hvd
-    (pixels, digits), test = load_digits(arguments.seed)
+    pixels, digits = load_digits(arguments.seed)
+    test = pixels[TRAIN:], digits[TRAIN:]
     mine = [share_of(rows, arguments.batch, hvd.rank(), hvd.size())  # hvd: each rank has its rows
-            for rows in (pixels, digits)]
+            for rows in (pixels[:TRAIN], digits[:TRAIN])]
 
     network = make_network(arguments.seed, arguments.mixed)
     optimizer = hvd.DistributedOptimizer(  # hvd: gradients are averaged over all ranks

@@ -6,25 +6,13 @@ What is hvd's is marked. --batch counts the images of all ranks together, so tha
 same on any number of them. Needs mxnet 1.9.1, which needs Python 3.11 or older and NumPy 1.23.
 """
 import argparse
-import gzip
-import pathlib
 
 import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon, nd
+from numpy_digits import TRAIN, load_digits
 
 import hvd.mxnet as hvd
-
-DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "digits.csv.gz"
-TRAIN = 1536  # divides by 1, 2, 3, 4, 6, 8, … ranks
-
-
-def load_digits(seed):
-    """(pixels from 0 to 1, digits), shuffled alike on all ranks."""
-    with gzip.open(DATA, "rt") as file:
-        rows = np.loadtxt(file, delimiter=",", dtype=np.float32)
-    rows = np.random.default_rng(seed).permutation(rows)
-    return nd.array(rows[:, :64] / 16), nd.array(rows[:, 64])
 
 
 def make_network():
@@ -54,7 +42,7 @@ def main():
         "learning_rate": arguments.lr, "momentum": 0.9})
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
 
-    pixels, digits = load_digits(arguments.seed)
+    pixels, digits = map(nd.array, load_digits(arguments.seed))
     for epoch in range(arguments.epochs):
         order = np.random.default_rng(epoch).permutation(TRAIN)
         total = nd.zeros((1,))

@@ -7,25 +7,15 @@ same on any number of them. The learning rate grows to its whole size in the fir
 writes the checkpoint, from which a later run goes on. Needs tensorflow or tensorflow-cpu.
 """
 import argparse
-import gzip
 import pathlib
 
 import numpy as np
 import tensorflow as tf
+from numpy_digits import TRAIN, load_digits
 
 import hvd.tensorflow as hvd
 
-DATA = pathlib.Path(__file__).resolve().parents[1] / "data" / "digits.csv.gz"
-TRAIN = 1536  # divides by 1, 2, 3, 4, 6, 8, … ranks
 MOMENTUM = 0.9
-
-
-def load_digits(seed):
-    """(pixels from 0 to 1, digits), shuffled alike on all ranks."""
-    with gzip.open(DATA, "rt") as file:
-        rows = np.loadtxt(file, delimiter=",", dtype=np.float32)
-    rows = np.random.default_rng(seed).permutation(rows)
-    return rows[:, :64] / 16, rows[:, 64].astype(np.int32)
 
 
 class Network(tf.Module):

@@ -16,52 +16,17 @@ from typing import Any
 import keras as _keras
 
 from .. import _frameworks
-from .._core.errors import error_of
+from .._face import *  # noqa: F403
+from .._face import __all__ as _common
 from .._keras import backends as _backends
 from .._keras import models as _models
 from .._keras import variables as _variables
 from .._keras.backends.settings import Settings as _Settings
 from .._keras.distributed import DistributedOptimizer, PartialDistributedOptimizer
 from .._keras.functions import Functions as _Functions
-from ..basics import (
-    add_process_set,
-    ccl_built,
-    cross_rank,
-    cross_size,
-    cuda_built,
-    ddl_built,
-    global_process_set,
-    gloo_built,
-    gloo_enabled,
-    init,
-    is_homogeneous,
-    is_initialized,
-    local_rank,
-    local_size,
-    metrics,
-    mpi_built,
-    mpi_enabled,
-    mpi_threads_supported,
-    nccl_built,
-    rank,
-    remove_process_set,
-    rocm_built,
-    shutdown,
-    size,
-    start_timeline,
-    stop_timeline,
-)
-from ..errors import (
-    AbortedError,
-    DuplicateError,
-    Error,
-    HorovodInternalError,
-    InvalidError,
-    MismatchError,
-    NotInitializedError,
-)
+from ..basics import global_process_set
 from ..objects import allgather_object, broadcast_object
-from ..ops import Adasum, Average, Max, Min, Product, Sum, barrier
+from ..ops import barrier
 from ..process_sets import ProcessSet
 
 _frameworks.require("hvd.keras", _keras.__version__)
@@ -110,14 +75,10 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "AbortedError", "Adasum", "Average", "Compression", "DistributedOptimizer", "DuplicateError",
-    "Error", "HorovodInternalError", "InvalidError", "Max", "Min", "MismatchError",
-    "NotInitializedError", "PartialDistributedOptimizer", "ProcessSet", "Product", "Sum",
-    "SyncBatchNormalization", "add_process_set", "allgather", "allgather_object", "allreduce",
-    "barrier", "broadcast", "broadcast_global_variables", "broadcast_object",
-    "broadcast_variables", "callbacks", "ccl_built", "cross_rank", "cross_size", "cuda_built",
-    "ddl_built", "error_of", "global_process_set", "gloo_built", "gloo_enabled", "init",
-    "is_homogeneous", "is_initialized", "load_model", "local_rank", "local_size", "metrics",
-    "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built", "rank", "reducescatter",
-    "remove_process_set", "rocm_built", "shutdown", "size", "start_timeline", "stop_timeline",
+    *_common,
+    "Compression", "DistributedOptimizer", "PartialDistributedOptimizer",
+    "SyncBatchNormalization",  # noqa: F405  (made when it is asked for)
+    "allgather", "allgather_object", "allreduce", "barrier",
+    "broadcast", "broadcast_global_variables", "broadcast_object", "broadcast_variables",
+    "callbacks", "load_model", "reducescatter",
 ]

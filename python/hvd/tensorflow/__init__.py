@@ -20,15 +20,10 @@ from typing import Any
 
 import tensorflow as _tf
 
-from .._core.errors import error_of
+from .._face import *  # noqa: F403
+from .._face import __all__ as _common
 from .._keras.distributed import sync_batch_normalization as _sync_batch_normalization
 from .._tensorflow.collectives import (
-    Adasum,
-    Average,
-    Max,
-    Min,
-    Product,
-    Sum,
     allgather,
     allreduce,
     alltoall,
@@ -55,45 +50,7 @@ from .._tensorflow.functions import (
     broadcast_variables,
 )
 from .._tensorflow.tape import DistributedGradientTape, PartialDistributedGradientTape
-from ..basics import (
-    add_process_set,
-    ccl_built,
-    cross_rank,
-    cross_size,
-    cuda_built,
-    ddl_built,
-    global_process_set,
-    gloo_built,
-    gloo_enabled,
-    init,
-    is_homogeneous,
-    is_initialized,
-    local_rank,
-    local_size,
-    metrics,
-    mpi_built,
-    mpi_enabled,
-    mpi_threads_supported,
-    nccl_built,
-    rank,
-    remove_process_set,
-    rocm_built,
-    shutdown,
-    size,
-    start_timeline,
-    stop_timeline,
-)
-from ..errors import (
-    AbortedError,
-    DuplicateError,
-    Error,
-    HorovodInternalError,
-    InvalidError,
-    MismatchError,
-    NotInitializedError,
-)
 from ..ops import barrier
-from ..process_sets import ProcessSet
 from .optimizer import DistributedOptimizer
 
 
@@ -105,17 +62,11 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "AbortedError", "Adasum", "Average", "BroadcastGlobalVariablesHook", "Compression",
-    "DistributedGradientTape", "DistributedOptimizer", "DuplicateError", "Error",
-    "HorovodInternalError", "InvalidError", "Max", "Min", "MismatchError", "NotInitializedError",
-    "PartialDistributedGradientTape", "ProcessSet", "Product", "Sum", "add_process_set",
-    "allgather", "allgather_object", "allreduce", "alltoall", "barrier", "broadcast", "broadcast_",
-    "broadcast_global_variables", "broadcast_object", "broadcast_object_fn", "broadcast_variables",
-    "ccl_built", "cross_rank", "cross_size", "cuda_built", "ddl_built", "error_of",
-    "global_process_set", "gloo_built", "gloo_enabled", "grouped_allgather", "grouped_allreduce",
-    "grouped_reducescatter", "init", "is_homogeneous", "is_initialized", "join", "local_rank",
-    "local_rank_op", "local_size", "local_size_op", "metrics", "mpi_built", "mpi_enabled",
-    "mpi_threads_supported", "nccl_built", "process_set_included_op", "rank", "rank_op",
-    "reducescatter", "remove_process_set", "rocm_built", "shutdown", "size", "size_op",
-    "start_timeline", "stop_timeline",
+    *_common,
+    "BroadcastGlobalVariablesHook", "Compression", "DistributedGradientTape",
+    "DistributedOptimizer", "PartialDistributedGradientTape", "allgather", "allgather_object",
+    "allreduce", "alltoall", "barrier", "broadcast", "broadcast_", "broadcast_global_variables",
+    "broadcast_object", "broadcast_object_fn", "broadcast_variables", "grouped_allgather",
+    "grouped_allreduce", "grouped_reducescatter", "join", "local_rank_op", "local_size_op",
+    "process_set_included_op", "rank_op", "reducescatter", "size_op",
 ]
