@@ -38,7 +38,7 @@ FRAMEWORKS = (
     Framework("TensorFlow", "tensorflow",
               ("tensorflow", "tensorflow-cpu", "tensorflow-rocm", "intel-tensorflow", "tf-nightly"),
               "hvd.tensorflow", (2, 16), "libhvd_tensorflow.so"),
-    Framework("Keras", "keras", ("keras", "keras-nightly"), "hvd.keras", (3,)),
+    Framework("Keras", "keras", ("keras", "keras-nightly"), "hvd.keras", (3, 12)),
     Framework("tf_keras", "tf_keras", ("tf-keras", "tf-keras-nightly"), "hvd.tensorflow.keras"),
     Framework("PyTorch", "torch", ("torch",), "hvd.torch", (2, 1)),
     Framework("torch.compile", "torch", ("torch",), "hvd.torch.compiled", (2, 10),

@@ -81,7 +81,7 @@ def test_versions_that_are_too_old(installed):
     assert found["TensorFlow"] == ("2.15.1", "hvd.tensorflow needs TensorFlow 2.16 or later")
     assert found["PyTorch"].problem == ""
     assert found["torch.compile"].problem == "hvd.torch.compiled needs PyTorch 2.10 or later"
-    assert found["Keras"].problem == "hvd.keras needs Keras 3 or later"
+    assert found["Keras"].problem == "hvd.keras needs Keras 3.12 or later"
     assert found["JAX"] == ("0.9.2", "hvd.jax needs JAX 0.10 or later")
     assert found["MXNet"].problem == "it needs NumPy 1.23; this is 2.4.6"
 

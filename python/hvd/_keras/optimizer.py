@@ -11,10 +11,13 @@ from typing import Any
 
 import keras
 
+from .. import _frameworks
 from . import backends
 from .backends.settings import Locals, Settings, reduce_shared
 from .classes import extended, sharing
 from .variables import of_optimizer
+
+_frameworks.require("hvd.keras", keras.__version__)  # older ones let one rank's overflow pass
 
 
 class State:
