@@ -138,9 +138,10 @@ int Run(const RunOptions& options) {
   SpawnerPlan plan;
   plan.patience_s = options.grace_s + SecondsOf(kSpawnerMargin);
   for (size_t host = 0; host < options.topology.hosts().size(); ++host) {
-    auto argv = DaemonArgv(options, setup.start, host);
+    auto argv = DaemonArgv(options, setup.start, TargetOf(options, host));
     if (!argv.ok()) return Fail(std::string(argv.status().message()), kExitUsage);
-    if (host < kStartsAtOnce) plan.argv.push_back(*std::move(argv));
+    // Of an elastic job's hosts the driver says which are reached, and when.
+    if (host < kStartsAtOnce && !options.elastic) plan.argv.push_back(*std::move(argv));
   }
   Ends ends;
   if (!MakeFramePair(&ends.console_driver, &ends.driver_console) ||

@@ -142,8 +142,10 @@ int Serve(const Arguments& arguments) {
   daemon.loop()->Watch(signals, EPOLLIN, [&](uint32_t) {
     signalfd_siginfo info;
     if (read(signals, &info, sizeof(info)) != sizeof(info)) return;
-    daemon.Leave(absl::StrCat("hvdd got signal ", info.ssi_signo, " (",
-                              sigdescr_np(static_cast<int>(info.ssi_signo)), ")"));
+    std::string why = absl::StrCat("hvdd got signal ", info.ssi_signo, " (",
+                                   sigdescr_np(static_cast<int>(info.ssi_signo)), ")");
+    if (info.ssi_signo == SIGTERM) return daemon.Terminate(std::move(why));
+    daemon.Leave(std::move(why));
   });
   // The driver's death shows here at once, also before it has opened any stream.
   const Descriptor ending(fcntl(connection->get(), F_DUPFD_CLOEXEC, 3));

@@ -16,6 +16,10 @@ int Smaller(int a, int b) { return a == 0 || b == 0 ? std::max(a, b) : std::min(
 
 }  // namespace
 
+int HostMerger::SlotsOf(const HostItem& item) const {
+  return item.slots != 0 ? item.slots : Smaller(unstated_, item.max_slots);
+}
+
 absl::Status HostMerger::Merge(const SourceLine& line, const HostItem& item, HostSlots* known) {
   const auto clash = [&](const auto& was, const auto& is, absl::string_view what) {
     return line.ErrorAt(
@@ -26,7 +30,7 @@ absl::Status HostMerger::Merge(const SourceLine& line, const HostItem& item, Hos
   };
   if (known->user != item.user) return clash(known->user, item.user, "user");
   if (known->port != item.port) return clash(known->port, item.port, "port");
-  const int slots = known->slots + std::max(item.slots, 1);
+  const int slots = known->slots + SlotsOf(item);
   const int max_slots = Smaller(known->max_slots, item.max_slots);
   const int most = Smaller(max_slots, kMaxRanks);
   if (slots > most) {
@@ -43,7 +47,7 @@ absl::Status HostMerger::Merge(const SourceLine& line, const HostItem& item, Hos
 
 absl::Status HostMerger::Add(const SourceLine& line, const HostItem& item,
                              const std::string& where) {
-  const int slots = std::max(item.slots, 1);
+  const int slots = SlotsOf(item);
   if (item.max_slots != 0 && slots > item.max_slots) {
     return line.ErrorAt(
         item.word,

@@ -13,6 +13,9 @@ namespace hvd {
 
 class HostMerger {
  public:
+  // `unstated`: the slots of a mention that states none.
+  explicit HostMerger(int unstated) : unstated_(unstated) {}
+
   // Adds all hosts of an item. `where` is kept for later messages; the error points into `line`.
   absl::Status Add(const SourceLine& line, const HostItem& item, const std::string& where);
 
@@ -21,7 +24,9 @@ class HostMerger {
 
  private:
   absl::Status Merge(const SourceLine& line, const HostItem& item, HostSlots* known);
+  int SlotsOf(const HostItem& item) const;
 
+  const int unstated_;
   std::vector<HostSlots> hosts_;
   std::unordered_map<std::string, size_t> index_;  // by name in lower case, as DNS compares names
 };

@@ -31,7 +31,7 @@ absl::Status CheckSize(absl::string_view text, absl::string_view source) {
 }
 
 absl::Status NoHosts(absl::string_view source, absl::string_view example) {
-  return absl::InvalidArgumentError(
+  return absl::NotFoundError(
       absl::StrCat(source, ": no host is named here\n  write for example ", example));
 }
 
@@ -99,12 +99,12 @@ absl::Status AddListItem(const SourceLine& line, absl::string_view raw, HostMerg
 }  // namespace
 
 absl::StatusOr<std::vector<HostSlots>> ParseHostList(std::string_view list,
-                                                     std::string_view list_source) {
+                                                     std::string_view list_source, int unstated) {
   const absl::string_view text = FromStd(list), source = FromStd(list_source);
   const SourceLine line(source, 1, text, text);
   if (absl::Status status = CheckSize(text, source); !status.ok()) return status;
   if (IsBlank(text)) return NoHosts(source, "host1:4,host2:4");
-  HostMerger merger;
+  HostMerger merger(unstated);
   absl::string_view rest = text;
   bool more = true;
   while (more) {
@@ -114,14 +114,15 @@ absl::StatusOr<std::vector<HostSlots>> ParseHostList(std::string_view list,
   return merger.Take();
 }
 
-absl::StatusOr<std::vector<HostSlots>> ParseHostfile(std::string_view file, std::string_view path) {
+absl::StatusOr<std::vector<HostSlots>> ParseHostfile(std::string_view file, std::string_view path,
+                                                     int unstated) {
   absl::string_view text = FromStd(file);
   const std::string shown_path = Printable(path);
   const absl::string_view source = shown_path;
   if (absl::Status status = CheckSize(text, source); !status.ok()) return status;
   if (absl::Status status = CheckEncoding(text, source); !status.ok()) return status;
   absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
-  HostMerger merger;
+  HostMerger merger(unstated);
   CommentEraser eraser;
   absl::Status unclosed;
   for (int number = 1; !text.empty(); ++number) {

@@ -25,12 +25,13 @@ struct HostSlots {
 };
 
 // Parses the value of -H. `source` names it in messages ("-H"). InvalidArgument carries the whole
-// message: source:line:column, the line, a caret and a suggestion.
-absl::StatusOr<std::vector<HostSlots>> ParseHostList(std::string_view text,
-                                                     std::string_view source);
+// message: source:line:column, the line, a caret and a suggestion. A mention that states no slots
+// has `unstated` ones, or as many of them as its max_slots allow.
+absl::StatusOr<std::vector<HostSlots>> ParseHostList(std::string_view text, std::string_view source,
+                                                     int unstated = 1);
 
-// Parses a hostfile's text. `source` is its path.
-absl::StatusOr<std::vector<HostSlots>> ParseHostfile(std::string_view text,
-                                                     std::string_view source);
+// Parses a hostfile's text. `source` is its path. NotFound: no host is named there.
+absl::StatusOr<std::vector<HostSlots>> ParseHostfile(std::string_view text, std::string_view source,
+                                                     int unstated = 1);
 
 }  // namespace hvd

@@ -56,6 +56,7 @@ static_assert(kShimEndPatience < kLastKillPatience, "the shim would give up whil
 //   lease + 0.5   driver   gives the host up
 //   lease + 1     console  continues a driver that was stopped: its hosts have given it up
 inline constexpr double kDefaultLeaseS = 10;
+inline constexpr double kElasticLeaseS = 3;  // where members may be replaced
 
 // Beyond the lease, each of them.
 inline constexpr std::chrono::milliseconds kShimLeaseMargin{250};

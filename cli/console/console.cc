@@ -211,6 +211,8 @@ bool Console::TakeFrames() {
 
 void Console::OnFrame(const Frame& frame) {
   switch (frame.kind) {
+    case FrameKind::kRank:
+      return output_.Name(frame);
     case FrameKind::kOutput:
       return output_.Take(frame);
     case FrameKind::kNotice:

@@ -29,8 +29,18 @@ std::string TimeWords() {
 
 }  // namespace
 
+void OutputPrinter::Name(int index, int rank, std::string host) {
+  names_[index] = {rank, std::move(host)};
+}
+
+bool OutputPrinter::Knows(int index) const {
+  return names_.count(index) != 0 || (index >= 0 && index < topology_->size());
+}
+
 void OutputPrinter::AppendPrefix(StreamId id, std::string* out) const {
-  const auto [rank, is_stderr] = id;
+  const auto [index, is_stderr] = id;
+  const auto named = names_.find(index);
+  const int rank = named == names_.end() ? index : named->second.rank;
   if (style_.timestamps) *out += TimeWords();
   if (!style_.terminal) {
     absl::StrAppend(out, "[", rank, is_stderr ? "]<stderr>:" : "]<stdout>:");
@@ -38,7 +48,9 @@ void OutputPrinter::AppendPrefix(StreamId id, std::string* out) const {
   }
   // Neighbouring ranks differ in colour; 31 (red) is left for errors.
   static constexpr int kColors[] = {36, 32, 33, 35, 34, 96, 92, 93, 95, 94};
-  const std::string& host = topology_->hosts()[topology_->place(rank).host].name;
+  const std::string& host = named == names_.end()
+                                ? topology_->hosts()[topology_->place(rank).host].name
+                                : named->second.host;
   if (style_.color) absl::StrAppend(out, "\033[", is_stderr ? 31 : kColors[rank % 10], "m");
   absl::StrAppend(out, host, ":", rank, "|", style_.color ? "\033[0m " : " ");
 }
@@ -68,9 +80,9 @@ void OutputPrinter::CutLine() {
   shown_.reset();
 }
 
-void OutputPrinter::Print(int rank, bool is_stderr, std::string_view data, bool end) {
-  if (rank < 0 || rank >= topology_->size()) return;
-  const StreamId id(rank, is_stderr);
+void OutputPrinter::Print(int index, bool is_stderr, std::string_view data, bool end) {
+  if (!Knows(index)) return;
+  const StreamId id(index, is_stderr);
   std::string lines;
   LineAssembler& stream = Stream(id);
   stream.Feed(data, &lines);
@@ -88,9 +100,9 @@ void OutputPrinter::Print(int rank, bool is_stderr, std::string_view data, bool 
   open_line_ = lines.back() == '\r';
 }
 
-void OutputPrinter::Skipped(int rank, bool is_stderr, uint64_t lines) {
-  if (rank < 0 || rank >= topology_->size()) return;
-  const StreamId id(rank, is_stderr);
+void OutputPrinter::Skipped(int index, bool is_stderr, uint64_t lines) {
+  if (!Knows(index)) return;
+  const StreamId id(index, is_stderr);
   CutLine();
   LeaveLine(id);
   AppendPrefix(id, &pending_);

@@ -29,10 +29,13 @@ class OutputPrinter {
  public:
   OutputPrinter(const Topology* topology, OutputStyle style) : topology_(topology), style_(style) {}
 
+  // Jobs whose members come and go: the streams of this index are from now on those of a rank on
+  // a host. Where members stay, indices are ranks.
+  void Name(int index, int rank, std::string host);
   // A piece of worker output. `end`: the stream is complete.
-  void Print(int rank, bool is_stderr, std::string_view data, bool end);
+  void Print(int index, bool is_stderr, std::string_view data, bool end);
   // Lines that only the rank's file has.
-  void Skipped(int rank, bool is_stderr, uint64_t lines);
+  void Skipped(int index, bool is_stderr, uint64_t lines);
   // hvdrun's own words, whole lines.
   void Say(std::string_view lines, Tone tone = Tone::kNotice);
   // A line that stays below all else until it is another or, empty, none. Where it cannot be drawn
@@ -51,7 +54,12 @@ class OutputPrinter {
   void Written(size_t bytes);
 
  private:
-  using StreamId = std::pair<int, bool>;  // rank, is_stderr
+  using StreamId = std::pair<int, bool>;  // index, is_stderr
+  struct RankName {
+    int rank = 0;
+    std::string host;
+  };
+  bool Knows(int index) const;
 
   LineAssembler& Stream(StreamId id);
   void AppendPrefix(StreamId id, std::string* out) const;
@@ -63,6 +71,7 @@ class OutputPrinter {
 
   const Topology* topology_;
   const OutputStyle style_;
+  std::map<int, RankName> names_;  // by index, of those that were told
   std::map<StreamId, LineAssembler> streams_;
   std::string pending_;
   size_t written_ = 0;           // bytes of pending_ that are out

@@ -17,6 +17,12 @@ namespace {
 constexpr size_t kMaxPending = size_t{256} * 1024;
 constexpr double kStatusEveryS = 0.1;
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr int kManyRanks = 10000;  // of a job that may grow without a bound
+
+int MostRanks(const RunOptions& options) {
+  if (!options.elastic) return options.topology.size();
+  return options.elastic->max_np > 0 ? options.elastic->max_np : kManyRanks;
+}
 
 }  // namespace
 
@@ -26,12 +32,21 @@ ShownOutput::ShownOutput(const RunOptions& options, int bell)
       own_err_(STDERR_FILENO, "stderr",
                OutputPrinter(&options.topology, StyleOf(2, options.timestamps)), bell),
       err_(OutputsAreOne() ? out_ : own_err_) {
-  if (options.files_here) files_.emplace(options.output_directory, options.topology.size(), bell);
+  if (options.files_here) files_.emplace(options.output_directory, MostRanks(options), bell);
+}
+
+void ShownOutput::Name(const Frame& rank) {
+  const int number = static_cast<int>(rank.number);
+  ranks_[static_cast<int>(rank.index)] = number;
+  out_.printer().Name(rank.index, number, rank.text);
+  own_err_.printer().Name(rank.index, number, rank.text);
 }
 
 void ShownOutput::Take(const Frame& output) {
   came_ += output.text.size();
-  if (files_) files_->Put(output.index, output.is_stderr, output.text, output.end);
+  const auto named = ranks_.find(static_cast<int>(output.index));
+  const int rank = named == ranks_.end() ? output.index : named->second;
+  if (files_) files_->Put(rank, output.is_stderr, output.text, output.end);
   ConsoleSink& sink = output.is_stderr ? err_ : out_;
   if (!sink.open()) return sink.Lose(output.text.size());
   sink.printer().Print(output.index, output.is_stderr, output.text, output.end);

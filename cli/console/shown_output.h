@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ class ShownOutput {
   // std::system_error where this machine gives no thread.
   ShownOutput(const RunOptions& options, int bell);
 
+  // Which rank's the output of an index is from now on.
+  void Name(const Frame& rank);
   // A piece of a rank's output.
   void Take(const Frame& output);
   // hvdrun's own words, on stderr.
@@ -59,6 +62,7 @@ class ShownOutput {
   ConsoleSink&
       err_;  // out_ where stdout and stderr are one: two queues would cut each other's lines
   std::optional<RankFiles> files_;
+  std::map<int, int> ranks_;   // by index, of those that were told
   bool files_failed_ = false;  // and told
   uint64_t came_ = 0;          // bytes
   uint64_t told_ = 0;          // … and as many as the driver knows to be taken

@@ -50,7 +50,7 @@ void Driver::Run() {
 
 double Driver::NextDeadline() const {
   double next = std::min({state_.deadline(), next_look_, give_up_at_, timeline_.deadline(),
-                          status_at_, store_.deadline()});
+                          status_at_, store_.deadline(), discovery_.deadline()});
   for (const HostPort& port : ports_) {
     if (port.restart_at > 0) next = std::min(next, port.restart_at);
   }
@@ -113,6 +113,8 @@ void Driver::TickClocks() {
   }
   if (now >= state_.deadline()) state_.Tick(now);
   if (now >= store_.deadline()) store_.Tick(now);
+  if (state_.ending()) discovery_.Stop();
+  if (now >= discovery_.deadline()) discovery_.Tick(now);
 }
 
 // The beats go and come without us; seldom looking is enough, as no lease ends before its deadline.
@@ -141,6 +143,12 @@ void Driver::CarryOut() {
   for (auto wanted = state_.TakeActions(); !wanted.empty(); wanted = state_.TakeActions()) {
     for (const Action& action : wanted) Do(action);
   }
+  if (state_.facts().epochs.size() != epochs_told_) {
+    epochs_told_ = state_.facts().epochs.size();
+    timeline_.BeginEpoch({state_.facts().epochs.back().number, state_.facts().topology,
+                          state_.members().hosts(),
+                          static_cast<int64_t>(MonotonicSeconds() * 1e9)});
+  }
   if (state_.ending() && !std::exchange(ending_told_, true)) {
     Frame ending;
     ending.kind = FrameKind::kEnding;
@@ -156,12 +164,17 @@ void Driver::CarryOut() {
 void Driver::Do(const Action& action) {
   switch (action.kind) {
     case Action::kPrepare:
-      return Prepare();
+      return Prepare(action.host);
+    case Action::kReach:
+      return ReachHost(action.target);
+    case Action::kDrop:
+      return DropHost(action.host);
     case Action::kSend:
       for (size_t host = 0; host < ports_.size(); ++host) {
         const bool meant = action.host == kAllHosts || action.host == static_cast<int>(host);
         if (meant) links_.Send(host, action.command);
       }
+      if (options_.elastic && action.command.has_spawn_slots()) GiveStdinRoom();
       return;
     case Action::kSay:
       return Say(action.text);
@@ -170,11 +183,14 @@ void Driver::Do(const Action& action) {
   }
 }
 
-void Driver::Prepare() {
-  launched_ = true;
-  for (size_t host = 0; host < ports_.size(); ++host) {
+void Driver::Prepare(int meant) {
+  if (!std::exchange(launched_, true)) stdin_hosts_ = ports_.size();
+  for (int host = 0; host < static_cast<int>(ports_.size()); ++host) {
+    if (meant != kAllHosts && meant != host) continue;
     v1::Command command;
-    *command.mutable_prepare_host() = MakePrepare(options_, setup_.secrets, setup_.limits, host);
+    *command.mutable_prepare_host() =
+        MakePrepare(options_, setup_.secrets, setup_.limits,
+                    {host, HostName(host), state_.facts().hosts[host].ranks});
     links_.Send(host, command);
   }
   GiveStdinRoom();

@@ -34,13 +34,13 @@ bool MakeJobSecrets(JobSecrets* secrets) {
 }
 
 v1::PrepareHost MakePrepare(const RunOptions& options, const JobSecrets& secrets,
-                            const LauncherLimits& limits, int host) {
-  const HostShape& shape = options.topology.hosts()[host];
+                            const LauncherLimits& limits, const PreparedHost& host) {
   v1::PrepareHost prepare;
   prepare.set_job(secrets.job);
-  prepare.set_host(host);
-  prepare.set_name(shape.name);
-  prepare.set_slots(shape.ranks);
+  prepare.set_host(host.host);
+  prepare.set_name(host.name);
+  prepare.set_slots(host.shares);
+  prepare.set_elastic(options.elastic.has_value());
   v1::Program* program = prepare.mutable_program();
   for (const std::string& word : options.command) program->add_argv(word);
   for (const std::string& entry : options.environment) program->add_environment(entry);

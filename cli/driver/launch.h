@@ -25,7 +25,12 @@ struct JobSecrets {
 // False when the system gives no random bytes.
 bool MakeJobSecrets(JobSecrets* secrets);
 
+struct PreparedHost {
+  int host = 0;  // the driver's number
+  std::string name;
+  int shares = 1;
+};
 v1::PrepareHost MakePrepare(const RunOptions& options, const JobSecrets& secrets,
-                            const LauncherLimits& limits, int host);
+                            const LauncherLimits& limits, const PreparedHost& host);
 
 }  // namespace hvd

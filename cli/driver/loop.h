@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "cli/driver/console_link.h"
+#include "cli/driver/discovery.h"
 #include "cli/driver/driver.h"
 #include "cli/driver/store.h"
 #include "cli/job/job_state.h"
@@ -38,7 +39,7 @@ class Driver {
         options_(*setup_.options),
         console_(std::move(setup_.console)),
         spawner_(std::move(setup_.spawner)),
-        state_(options_.topology,
+        state_(options_.elastic ? Topology() : options_.topology,
                {options_.start_timeout_s,
                 options_.lease_s,
                 options_.run_timeout_s,
@@ -47,14 +48,16 @@ class Driver {
                 options_.report_bindings,
                 {options_.stall_warn_s, options_.stall_abort_s},
                 options_.compat_horovod,
-                options_.stdin_rank},
+                options_.stdin_rank,
+                options_.elastic,
+                options_.np},
                MonotonicSeconds()),
         links_(options_.lease_s),
         store_([this](int host, const v1::StoreChunk& chunk) { links_.SendStore(host, chunk); }),
-        timeline_(options_.topology),
-        epoll_(epoll_create1(EPOLL_CLOEXEC)),
-        next_start_(std::min<int>(options_.topology.hosts().size(), kStartsAtOnce)) {
-    while (ports_.size() < options_.topology.hosts().size()) AddHost();
+        discovery_(options_, DiscoveryWays()),
+        timeline_(options_.elastic ? Topology() : options_.topology),
+        epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+    AddFirstHosts();
     state_.mutable_facts()->job = setup_.secrets.job;
     if (setup_.shows_status) status_at_ = MonotonicSeconds() + kStatusAfterS;
   }
@@ -71,7 +74,7 @@ class Driver {
   void LookAtLeases(double now);
   void CarryOut();
   void Do(const Action& action);
-  void Prepare();
+  void Prepare(int host);
   void ReportOverdue(int host);
   void Finish();
   Frame Report();
@@ -86,7 +89,12 @@ class Driver {
 
   // The spawner and the hosts that it starts.
   void TakeSpawner();
-  void AddHost();
+  void AddFirstHosts();
+  void AddHost(HostTarget target);
+  void ReachHost(const HostSlots& host);
+  void DropHost(int host);
+  bool MayStartNext() const;
+  bool IsMeantForStdin(size_t host) const;
   void AskSpawner(FrameKind kind, int host);
   void AskToStart(int host);
   void OnStarted(int host, Frame* frame);
@@ -99,12 +107,15 @@ class Driver {
   void StartNext();
   void EndLogins();
   std::string ShellName(int host) const;
-  const std::string& HostName(int host) const { return options_.topology.hosts()[host].name; }
+  const std::string& HostName(int host) const { return targets_[host].host.name; }
+
+  DiscoveryHandlers DiscoveryWays();
 
   // The daemons.
   void TakeArrivals();
   void OnEvent(int host, const v1::Event& event);
   void OnOutput(int host, v1::OutputChunk* chunk);
+  void TellRank(int index);
   void OnLinkEnded(int host);
   void ExplainLinks();
   void Acknowledge();
@@ -129,21 +140,26 @@ class Driver {
   DriverConsole console_;
   Descriptor spawner_;
   JobState state_;
-  std::deque<HostPort> ports_;  // by host; a host is only ever added
+  std::deque<HostPort> ports_;      // by host; a host is only ever added
+  std::deque<HostTarget> targets_;  // by host
   DaemonLinks links_;
   DriverStore store_;
+  Discovery discovery_;
   DriverTimeline timeline_;
   std::optional<TimelineAsk> timeline_asker_;     // of the file that is being begun; none: hvdrun
   std::vector<TimelineAsk> timeline_asks_;        // that came meanwhile
   std::vector<uint64_t> timeline_enders_;         // members that wait for its end
   std::unordered_map<std::string, int> greeted_;  // hosts by what their hvdd says they are
   Descriptor epoll_;
-  int next_start_;                         // the first host that the spawner has not been asked for
+  int next_start_ = 0;                     // the first host that the spawner has not been asked for
   double next_look_ = 0;                   // at the leases
   double turned_at_ = MonotonicSeconds();  // when the loop last was awake
   double give_up_at_ = std::numeric_limits<double>::infinity();  // waiting for what is left
   std::string status_;                                           // as told
   double status_at_ = std::numeric_limits<double>::infinity();   // when to look again
+  size_t epochs_told_ = 0;                                       // to the timeline
+  std::vector<int> told_ranks_;  // to the console, by member - 1; -2: nothing
+  size_t stdin_hosts_ = 0;       // that were there at the launch: who comes later has missed some
   bool launched_ = false;
   bool console_writable_watched_ = false;
   bool ending_told_ = false;  // to the console

@@ -22,11 +22,59 @@ constexpr int kMostWords = 1000;
 
 }  // namespace
 
-void Driver::AddHost() {
+// The spawner has been told of the first of them, and starts these unasked.
+void Driver::AddFirstHosts() {
+  if (options_.elastic) return;
+  const int hosts = static_cast<int>(options_.topology.hosts().size());
+  for (int host = 0; host < hosts; ++host) AddHost(TargetOf(options_, host));
+  next_start_ = std::min(hosts, kStartsAtOnce);
+}
+
+// One that is found while the job runs; it may have been lost before, as another number.
+void Driver::ReachHost(const HostSlots& host) {
+  const auto named = [&](const HostTarget& target) {
+    return target.is_local && target.host.name == host.name;
+  };
+  bool is_local = std::any_of(targets_.begin(), targets_.end(), named);
+  for (size_t i = 0; i < options_.host_of.size(); ++i) {
+    is_local |= options_.host_of[i].name == host.name && options_.is_local[i];
+  }
+  if (!is_local && options_.is_local_host) is_local = options_.is_local_host(host);
+  AddHost({host, is_local});
+  StartNext();
+}
+
+// It is lost, or was let go: whatever lives there ends with its link.
+void Driver::DropHost(int host) {
+  HostPort& port = ports_[host];
+  port.restart_at = 0;
+  links_.GiveUp(host);
+  timeline_.HostEnded(host);
+  store_.HostEnded(host);
+  std::erase_if(greeted_, [host](const auto& entry) { return entry.second == host; });
+  if (host < next_start_) AskSpawner(FrameKind::kKill, host);
+  StartNext();
+}
+
+void Driver::AddHost(HostTarget target) {
+  targets_.push_back(std::move(target));
   ports_.emplace_back();
   links_.AddHost();
   store_.AddHost();
   timeline_.AddHost();
+}
+
+DiscoveryHandlers Driver::DiscoveryWays() {
+  DiscoveryHandlers ways;
+  ways.discovered = [this](const std::vector<HostSlots>& hosts) {
+    state_.Discovered(hosts, MonotonicSeconds());
+  };
+  ways.failed = [this](const std::string& why) { state_.DiscoveryFailed(why, MonotonicSeconds()); };
+  ways.say = [this](const std::string& text) { Say(text); };
+  ways.ask = [this](const Frame& frame) {
+    return spawner_.valid() && SendFrame(spawner_.get(), frame) == FrameResult::kDone;
+  };
+  return ways;
 }
 
 void Driver::TakeSpawner() {
@@ -41,6 +89,10 @@ void Driver::TakeSpawner() {
           Ending::kSpawnerLost,
           "its spawner process died, and with it every ssh and local daemon that it had started",
           MonotonicSeconds());
+    }
+    if (frame.kind == FrameKind::kLookText || frame.kind == FrameKind::kLookEnded) {
+      discovery_.Heard(frame, MonotonicSeconds());
+      continue;
     }
     const int host = static_cast<int>(frame.index);
     if (host >= static_cast<int>(ports_.size())) continue;
@@ -66,8 +118,8 @@ void Driver::AskSpawner(FrameKind kind, int host) {
 
 // The spawner knows the commands of those that it has started by itself.
 void Driver::AskToStart(int host) {
-  const auto argv =
-      DaemonArgv(options_, setup_.start, host);  // hvdrun has seen that it can be made
+  // hvdrun has seen that it can be made.
+  const auto argv = DaemonArgv(options_, setup_.start, targets_[host]);
   if (!argv.ok() || !spawner_.valid()) return;
   Frame frame;
   frame.kind = FrameKind::kStart;
@@ -99,16 +151,16 @@ void Driver::OnStarted(int host, Frame* frame) {
 }
 
 void Driver::SayCommand(int host) {
-  std::string command = ShortCommand(options_, host);
+  std::string command = ShortCommand(options_, targets_[host]);
   if (options_.verbose > 1) {
-    const auto argv = DaemonArgv(options_, setup_.start, host);
+    const auto argv = DaemonArgv(options_, setup_.start, targets_[host]);
     if (argv.ok()) command = absl::StrJoin(*argv, " ");
   }
   Say(absl::StrCat("host ", HostName(host), ": ", Printable(command)));
 }
 
 std::string Driver::ShellName(int host) const {
-  if (options_.is_local[host]) return "";
+  if (targets_[host].is_local) return "";
   if (options_.rsh_agent.empty()) return "ssh";
   const auto words = SplitShellWords(options_.rsh_agent);
   return words.ok() && !words->empty() ? Printable(words->front()) : "the remote shell";
@@ -131,7 +183,7 @@ void Driver::OnHello(int host) {
     return RefuseTwin(host, greeted_[identity]);
   }
   port.greeted = true;
-  links_.Open({host, port.TakeSocket(), !options_.is_local[host]});
+  links_.Open({host, port.TakeSocket(), !targets_[host].is_local});
   if (options_.verbose > 0 && !port.noise().empty()) {
     Say(absl::StrCat("host ", HostName(host), ": noise at login:\n", QuoteLines(port.noise(), 12)));
   }
@@ -141,17 +193,30 @@ void Driver::OnHello(int host) {
 
 // Its ranks would be given the same cores and local ranks twice.
 void Driver::RefuseTwin(int host, int twin) {
-  const auto& shapes = options_.topology.hosts();
+  const auto& hosts = state_.facts().hosts;
   HostFact fault;
   fault.cause = absl::StrCat("it is the same host as ", HostName(twin));
   fault.remedy = absl::StrCat("name it once, with the slots of both: ", HostName(twin), ":",
-                              shapes[twin].ranks + shapes[host].ranks);
+                              hosts[twin].ranks + hosts[host].ranks);
   NotStarted(host, std::move(fault));
 }
 
+bool Driver::MayStartNext() const {
+  if (!state_.starting() || next_start_ >= static_cast<int>(ports_.size())) return false;
+  if (!options_.elastic) return true;
+  int under_way = 0;
+  for (int host = 0; host < next_start_; ++host) {
+    under_way += state_.facts().hosts[host].phase == HostFact::kStarting;
+  }
+  return under_way < kStartsAtOnce;
+}
+
 void Driver::StartNext() {
-  if (state_.starting() && next_start_ < static_cast<int>(ports_.size())) {
-    AskToStart(next_start_++);
+  while (MayStartNext()) {
+    const int host = next_start_++;
+    // Of an elastic job it may have been let go meanwhile.
+    if (state_.facts().hosts[host].phase != HostFact::kGone) AskToStart(host);
+    if (!options_.elastic) return;
   }
 }
 

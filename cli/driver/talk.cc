@@ -53,12 +53,16 @@ void Driver::OnConsoleFrame(Frame* frame) {
   command.mutable_stdin_chunk()->set_data(std::move(frame->text));
   command.mutable_stdin_chunk()->set_end(frame->end);
   for (size_t host = 0; host < ports_.size(); ++host) {
-    const bool meant =
-        options_.stdin_rank == -2 ||
-        (options_.stdin_rank >= 0 &&
-         options_.topology.place(options_.stdin_rank).host == static_cast<int>(host));
-    if (meant) links_.Send(host, command);
+    if (IsMeantForStdin(host)) links_.Send(host, command);
   }
+}
+
+// Its first readers keep it: nobody who comes later gets what is left of it.
+bool Driver::IsMeantForStdin(size_t host) const {
+  if (options_.stdin_rank < 0) return options_.stdin_rank == -2 && host < stdin_hosts_;
+  const auto& ranks = state_.facts().ranks;
+  const size_t reader = options_.stdin_rank;
+  return reader < ranks.size() && ranks[reader].host == static_cast<int>(host);
 }
 
 Frame NoticeOf(const std::string& text) {
@@ -123,13 +127,14 @@ void Driver::OnOutput(int host, v1::OutputChunk* taken) {
     timeline_.Take(host, taken);
     return;
   }
-  const int rank = state_.members().RankOf(chunk.member());
-  if (rank < 0) return;
+  const int index = state_.IndexOf(chunk.member());
+  if (index < 0) return;
+  TellRank(index);
   size_t at = 0;
   do {
     Frame frame;
     frame.kind = FrameKind::kOutput;
-    frame.index = rank;
+    frame.index = index;
     frame.is_stderr = chunk.is_stderr();
     frame.text = chunk.data().substr(at, kMaxFrameText);
     at += frame.text.size();
@@ -139,11 +144,26 @@ void Driver::OnOutput(int host, v1::OutputChunk* taken) {
     console_.PutInOrder(std::move(frame));
   } while (at < chunk.data().size());
   SendConsole();
-  state_.StreamMoved(rank, chunk.end(), MonotonicSeconds());
+  state_.StreamMoved(index, chunk.end(), MonotonicSeconds());
+}
+
+// Of an elastic job: which rank this member is by now, where the console does not know.
+void Driver::TellRank(int index) {
+  if (!options_.elastic) return;
+  const RankFact& fact = state_.facts().ranks[index];
+  if (told_ranks_.size() <= static_cast<size_t>(index)) told_ranks_.resize(index + 1, -2);
+  if (std::exchange(told_ranks_[index], fact.rank) == fact.rank) return;
+  Frame frame;
+  frame.kind = FrameKind::kRank;
+  frame.index = index;
+  frame.number = fact.rank < 0 ? index : fact.rank;
+  frame.text = HostName(fact.host);
+  console_.PutInOrder(std::move(frame));
 }
 
 void Driver::OnLinkEnded(int host) {
   ports_[host].link_ended = true;
+  if (options_.elastic) AskSpawner(FrameKind::kKill, host);  // its shell may live on
   TakeSpawner();  // its death comes before that of its children
   timeline_.HostEnded(host);
   store_.HostEnded(host);
@@ -179,10 +199,10 @@ void Driver::GiveStdinRoom() {
   if (!launched_ || options_.stdin_rank == -1) return;
   uint64_t taken = std::numeric_limits<uint64_t>::max();
   for (size_t host = 0; host < ports_.size(); ++host) {
-    const bool meant = options_.stdin_rank == -2 ||
-                       options_.topology.place(options_.stdin_rank).host == static_cast<int>(host);
-    if (meant) taken = std::min(taken, ports_[host].stdin_taken);
+    const bool lost = options_.elastic && state_.facts().hosts[host].phase == HostFact::kGone;
+    if (IsMeantForStdin(host) && !lost) taken = std::min(taken, ports_[host].stdin_taken);
   }
+  if (taken == std::numeric_limits<uint64_t>::max()) return;  // nobody is left to read it
   Frame frame;
   frame.kind = FrameKind::kStdinRoom;
   frame.number = taken + kStdinWindow;

@@ -93,13 +93,13 @@ void Driver::SendTimeline(int host, v1::SetTimeline set) {
 
 void Driver::AnswerTimelineEnded(const absl::Status& ended) {
   for (const uint64_t member : std::exchange(timeline_enders_, {})) {
-    const int rank = state_.members().RankOf(member);
-    if (rank < 0) continue;
+    const int index = state_.IndexOf(member);
+    if (index < 0) continue;
     v1::Command command;
     command.mutable_set_timeline()->set_answer(true);
     command.mutable_set_timeline()->set_member(member);
     command.mutable_set_timeline()->set_error(std::string(ended.message()));
-    links_.Send(options_.topology.place(rank).host, command);
+    links_.Send(state_.facts().ranks[index].host, command);
   }
 }
 

@@ -1,5 +1,9 @@
 #include "cli/front/borrowed_options.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -9,24 +13,40 @@
 namespace hvd {
 namespace {
 
-constexpr absl::string_view kStartTimeout = "HOROVOD_START_TIMEOUT";
+// A variable of Horovod's that says the same as an option.
+struct Variable {
+  const char* name;
+  const char* option;
+  bool elastic;  // it counts in such a job only, as Horovod's does
+};
+constexpr std::array kVariables = {
+    Variable{"HOROVOD_START_TIMEOUT", "--start-timeout", false},
+    Variable{"HOROVOD_ELASTIC_TIMEOUT", "--elastic-timeout", true},
+};
 
-std::vector<BorrowedOption> FromEnvironment(const FrontWorld& world) {
-  for (const std::string& entry : world.environment) {
-    const std::string value = entry.substr(std::min(entry.size(), kStartTimeout.size() + 1));
-    if (!absl::StartsWith(entry, absl::StrCat(kStartTimeout, "=")) || value.empty()) continue;
+std::vector<BorrowedOption> FromEnvironment(bool elastic, const FrontWorld& world) {
+  std::vector<BorrowedOption> all;
+  for (const Variable& variable : kVariables) {
+    if (variable.elastic && !elastic) continue;
+    const std::string start = absl::StrCat(variable.name, "=");
+    const auto entry = std::find_if(
+        world.environment.begin(), world.environment.end(), [&](const std::string& known) {
+          return absl::StartsWith(known, start) && known.size() > start.size();
+        });
+    if (entry == world.environment.end()) continue;
     BorrowedOption option;
-    option.words = {"--start-timeout", value};
-    option.origin = option.place = std::string(kStartTimeout);
-    option.shown = ShowWithCaret(entry, kStartTimeout.size() + 1);
-    return {option};
+    option.words = {variable.option, entry->substr(start.size())};
+    option.origin = option.place = variable.name;
+    option.shown = ShowWithCaret(*entry, start.size());
+    all.push_back(std::move(option));
   }
-  return {};
+  return all;
 }
 
 // As in a command line of its own; what is said then has its place here.
-absl::Status Check(const BorrowedOption& option) {
+absl::Status Check(const BorrowedOption& option, bool elastic) {
   std::vector<std::string> alone = option.words;
+  if (elastic) alone.insert(alone.begin(), {"--min-np", "1"});
   alone.push_back("command");
   const absl::Status status = ParseOptions(alone, {true, {}}).status();
   if (status.ok()) return status;
@@ -38,7 +58,8 @@ absl::Status Check(const BorrowedOption& option) {
 
 absl::StatusOr<std::vector<BorrowedOption>> BorrowOptions(const TypedOptions& typed,
                                                           const FrontWorld& world) {
-  std::vector<BorrowedOption> all = FromEnvironment(world);
+  const bool elastic = typed.run.elastic.has_value();
+  std::vector<BorrowedOption> all = FromEnvironment(elastic, world);
   if (!typed.config_file.empty()) {
     const absl::StatusOr<std::string> text = world.read_file(typed.config_file);
     if (!text.ok()) {
@@ -49,7 +70,7 @@ absl::StatusOr<std::vector<BorrowedOption>> BorrowOptions(const TypedOptions& ty
     all.insert(all.end(), options->begin(), options->end());
   }
   for (const BorrowedOption& option : all) {
-    if (absl::Status status = Check(option); !status.ok()) return status;
+    if (absl::Status status = Check(option, elastic); !status.ok()) return status;
   }
   return all;
 }

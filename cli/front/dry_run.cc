@@ -28,6 +28,10 @@ std::string Counted(int64_t count, const char* noun) {
 std::string Heading(const RunOptions& options) {
   int64_t slots = 0;
   for (const HostSlots& host : options.hosts) slots += host.slots;
+  if (options.topology.size() == 0) {
+    return absl::StrCat(Counted(options.np, "rank"), " on hosts that are not known yet (",
+                        options.hosts_source, ")\n");
+  }
   return absl::StrCat(Counted(options.np, "rank"), " on ",
                       Counted(options.topology.hosts().size(), "host"), " (",
                       Printable(options.hosts_source), ": ", Counted(options.hosts.size(), "host"),
@@ -50,6 +54,24 @@ std::string FormatTable(const std::vector<Row>& rows) {
     text += line + "\n";
   }
   return text;
+}
+
+// "2 ranks at least, 8 at most; their hosts come from: ./hosts.sh"
+std::string ElasticLines(const RunOptions& options) {
+  if (!options.elastic.has_value()) return "";
+  const ElasticOptions& elastic = *options.elastic;
+  const std::string most = elastic.max_np == 0 ? std::string("as many as there are slots at most")
+                                               : absl::StrCat(elastic.max_np, " at most");
+  const std::string source = !elastic.discovery_script.empty()
+                                 ? absl::StrCat("the output of ", elastic.discovery_script)
+                             : !elastic.hostfile.empty() ? elastic.hostfile
+                                                         : "";
+  const std::string looks = source.empty()
+                                ? "; the hosts stay these"
+                                : absl::StrCat("; each ", elastic.discovery_interval_s,
+                                               "s the hosts are those in ", Printable(source));
+  return absl::StrCat("members come and go: ", Counted(elastic.min_np, "rank"), " at least, ", most,
+                      looks, "\n");
 }
 
 // As a shell would take it back.
@@ -112,8 +134,11 @@ Row RowOf(int rank, const RunOptions& options, const std::vector<HostPlan>& plan
 absl::StatusOr<std::string> FormatPlan(const RunOptions& options, const FrontWorld& world) {
   const absl::StatusOr<std::vector<HostPlan>> plans = PlanHosts(options, world);
   if (!plans.ok()) return plans.status();
-  std::vector<Row> rows = {{"rank", "host", "slot", "local_rank", "cores", "GPU"}};
-  for (int rank = 0; rank < options.np; ++rank) rows.push_back(RowOf(rank, options, *plans));
+  std::vector<Row> rows;
+  for (int rank = 0; rank < options.topology.size(); ++rank) {
+    if (rank == 0) rows.push_back({"rank", "host", "slot", "local_rank", "cores", "GPU"});
+    rows.push_back(RowOf(rank, options, *plans));
+  }
   std::string notes;
   for (const std::string& note : options.notes) notes += note + "\n";
   for (size_t host = 0; host < plans->size(); ++host) {
@@ -123,7 +148,7 @@ absl::StatusOr<std::string> FormatPlan(const RunOptions& options, const FrontWor
   }
   std::string command;
   for (const std::string& word : options.command) command += " " + ShellWord(word);
-  return Heading(options) + notes + FormatTable(rows) +
+  return Heading(options) + ElasticLines(options) + notes + FormatTable(rows) +
          (command.empty() ? "" : "command:" + command + "\n");
 }
 

@@ -76,6 +76,13 @@ FrontOutcome RefuseNoCommand(absl::Span<const std::string> args) {
   return Refuse(absl::InvalidArgumentError(text), kSeeHelp);
 }
 
+// Who sits where in an elastic job is decided while it runs; the plan has shown that it can begin.
+void ForgetPlaces(RunOptions* run) {
+  run->topology = Topology();
+  run->host_of.clear();
+  run->is_local.clear();
+}
+
 FrontOutcome Plan(const TypedOptions& typed, const FrontWorld& world) {
   if (!typed.run.command.empty() && typed.run.command[0].empty()) {
     return Refuse(
@@ -96,6 +103,7 @@ FrontOutcome Plan(const TypedOptions& typed, const FrontWorld& world) {
     return outcome;
   }
   outcome.options = *std::move(options);
+  if (outcome.options.elastic.has_value()) ForgetPlaces(&outcome.options);
   return outcome;
 }
 

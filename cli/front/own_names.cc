@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cli/front/local_host.h"
 #include "hostfile/host_item.h"
 
 namespace hvd {
@@ -25,13 +24,13 @@ absl::Status AddSlots(const HostSlots& other, HostSlots* own) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> MergeOwnNames(const FrontWorld& world,
-                                                       std::vector<HostSlots>* hosts) {
+absl::StatusOr<std::vector<std::string>> MergeOwnNames(
+    const std::function<bool(const HostSlots&)>& is_local_host, std::vector<HostSlots>* hosts) {
   std::vector<std::string> merged;
   std::vector<HostSlots> kept;
   int own = -1;  // in `kept`
   for (HostSlots& host : *hosts) {
-    const bool local = IsLocalHost(host, world);
+    const bool local = is_local_host(host);
     if (!local || own < 0) {
       if (local) own = static_cast<int>(kept.size());
       kept.push_back(std::move(host));

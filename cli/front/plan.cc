@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/printable.h"
 #include "cli/front/local_host.h"
 #include "cli/front/own_names.h"
@@ -27,21 +28,42 @@ std::string Variable(const FrontWorld& world, const std::string& name) {
   return "";
 }
 
+std::string Absolute(const std::string& path, const FrontWorld& world) {
+  if (path.empty()) return path;
+  return (std::filesystem::path(world.directory) / path).lexically_normal().string();
+}
+
+int UnstatedSlots(const RunOptions& run) {
+  return run.elastic.has_value() ? std::max(run.elastic->slots_per_host, 1) : 1;
+}
+
 absl::Status ReadHostfile(const std::string& path, const FrontWorld& world, RunOptions* run) {
   const absl::StatusOr<std::string> text = world.read_file(path);
   if (!text.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("the hostfile ", text.status().message()));
   }
-  absl::StatusOr<std::vector<HostSlots>> hosts = ParseHostfile(*text, path);
+  absl::StatusOr<std::vector<HostSlots>> hosts = ParseHostfile(*text, path, UnstatedSlots(*run));
   if (!hosts.ok()) return hosts.status();
   run->hosts = *std::move(hosts);
   run->hosts_source = path;
+  if (run->elastic.has_value()) run->elastic->hostfile = Absolute(path, world);
   return absl::OkStatus();
+}
+
+// An elastic job uses no more of a host's slots than one host can have ranks; a static one is told.
+int MostSlots(const RunOptions& run) {
+  return run.elastic.has_value() ? kMaxLocalRanks : kMaxRanks;
+}
+
+// So many as -np or, in its place, --min-np says; 0: neither.
+int WantedRanks(const RunOptions& run) {
+  return run.np == 0 && run.elastic.has_value() ? run.elastic->min_np : run.np;
 }
 
 absl::Status ChooseHosts(const TypedOptions& typed, const FrontWorld& world, RunOptions* run) {
   if (typed.has_hosts) {
-    absl::StatusOr<std::vector<HostSlots>> hosts = ParseHostList(typed.hosts, "-H");
+    absl::StatusOr<std::vector<HostSlots>> hosts =
+        ParseHostList(typed.hosts, "-H", UnstatedSlots(*run));
     if (!hosts.ok()) return hosts.status();
     run->hosts = *std::move(hosts);
     run->hosts_source = "-H";
@@ -55,13 +77,14 @@ absl::Status ChooseHosts(const TypedOptions& typed, const FrontWorld& world, Run
     return absl::InvalidArgumentError(
         absl::StrCat(read.message(), "\n  $", kHostfileVariable, " names this file"));
   }
-  if (typed.np == 0) {
+  const int wanted = WantedRanks(*run);
+  if (wanted == 0) {
     return absl::InvalidArgumentError(
         "how many ranks? Give -np N, or hosts with their slots by -H or --hostfile");
   }
   HostSlots host;
   host.name = "localhost";
-  host.slots = typed.np;
+  host.slots = wanted;
   run->hosts = {host};
   run->hosts_source = "localhost";
   return absl::OkStatus();
@@ -77,37 +100,82 @@ absl::Status CheckRanksOfHosts(const Topology& topology) {
   return absl::OkStatus();
 }
 
-absl::Status MergeNames(const FrontWorld& world, RunOptions* run) {
-  absl::StatusOr<std::vector<std::string>> merged = MergeOwnNames(world, &run->hosts);
+absl::Status MergeNames(RunOptions* run) {
+  absl::StatusOr<std::vector<std::string>> merged = MergeOwnNames(run->is_local_host, &run->hosts);
   if (!merged.ok()) return merged.status();
   run->notes.insert(run->notes.end(), merged->begin(), merged->end());
   return absl::OkStatus();
 }
 
-absl::Status PlaceRanks(const TypedOptions& typed, const FrontWorld& world, RunOptions* run) {
+// How many ranks the start needs: of an elastic job as many as there are slots, if there are
+// fewer than -np and not fewer than --min-np.
+absl::Status CountRanks(RunOptions* run) {
   int64_t slots = 0;
-  for (const HostSlots& host : run->hosts) slots += host.slots;
-  run->np = typed.np;
-  if (typed.np == 0 && slots > kMaxRanks) {
+  for (const HostSlots& host : run->hosts) slots += std::min(host.slots, MostSlots(*run));
+  const int wanted = WantedRanks(*run);
+  if (wanted == 0 && slots > kMaxRanks) {
     return absl::InvalidArgumentError(
         absl::StrCat("the hosts have ", slots, " slots; give -np N, at most ", kMaxRanks));
   }
-  if (typed.np == 0) run->np = static_cast<int>(slots);
-  absl::StatusOr<Topology> topology = Topology::Place(run->hosts, run->np);
-  if (!topology.ok()) return topology.status();
+  run->np = wanted != 0 ? wanted : static_cast<int>(slots);
+  if (!run->elastic.has_value()) return absl::OkStatus();
+  ElasticOptions& elastic = *run->elastic;
+  if (wanted == 0 && elastic.max_np != 0) run->np = std::min(run->np, elastic.max_np);
+  if (elastic.min_np == 0) elastic.min_np = run->np;
+  if (slots >= run->np) return absl::OkStatus();
+  // Too few even for the least: the table of slots is told of that number.
+  run->np = std::max(static_cast<int>(slots), elastic.min_np);
+  if (slots < elastic.min_np) return absl::OkStatus();
+  run->notes.push_back(absl::StrCat("the hosts have ", slots, " slots for -np ", wanted,
+                                    "; the start needs ", run->np,
+                                    run->np == 1 ? " rank" : " ranks"));
+  return absl::OkStatus();
+}
+
+// Too few slots for the least number of ranks, which the option has another name for.
+absl::Status OfLeast(const absl::Status& too_few) {
+  return absl::Status(too_few.code(),
+                      absl::StrReplaceAll(too_few.message(), {{"-np ", "--min-np "}}));
+}
+
+absl::Status PlaceRanks(const FrontWorld& world, RunOptions* run) {
+  if (absl::Status counted = CountRanks(run); !counted.ok()) return counted;
+  std::vector<HostSlots> usable = run->hosts;
+  for (HostSlots& host : usable) host.slots = std::min(host.slots, MostSlots(*run));
+  absl::StatusOr<Topology> topology = Topology::Place(usable, run->np);
+  if (!topology.ok())
+    return run->elastic.has_value() ? OfLeast(topology.status()) : topology.status();
   if (absl::Status fits = CheckRanksOfHosts(*topology); !fits.ok()) return fits;
   run->topology = *std::move(topology);
   // Ranks fill the hosts in order, so the topology's hosts are the first ones of the list.
   run->host_of.assign(run->hosts.begin(), run->hosts.begin() + run->topology.hosts().size());
   for (const HostSlots& host : run->host_of) run->is_local.push_back(IsLocalHost(host, world));
-  if (run->stdin_rank < run->np) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--stdin ", run->stdin_rank, ": the last rank of -np ", run->np, " is ", run->np - 1));
+  return absl::OkStatus();
 }
 
-std::string Absolute(const std::string& path, const FrontWorld& world) {
-  if (path.empty()) return path;
-  return (std::filesystem::path(world.directory) / path).lexically_normal().string();
+// The script's first list comes later, and with it the places.
+absl::Status AwaitHosts(RunOptions* run) {
+  run->hosts_source = "--host-discovery-script";
+  run->np = WantedRanks(*run);
+  if (run->np != 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "how many ranks? Give -np N, or --min-np N for the least that the job can go on with");
+}
+
+absl::Status PlanHosts(const TypedOptions& typed, const FrontWorld& world, RunOptions* run) {
+  run->np = typed.np;
+  run->is_local_host = [world](const HostSlots& host) { return IsLocalHost(host, world); };
+  absl::Status status;
+  if (run->elastic.has_value() && !run->elastic->discovery_script.empty()) {
+    status = AwaitHosts(run);
+  } else {
+    status = ChooseHosts(typed, world, run);
+    if (status.ok()) status = MergeNames(run);
+    if (status.ok()) status = PlaceRanks(world, run);
+  }
+  if (!status.ok() || run->stdin_rank < run->np) return status;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--stdin ", run->stdin_rank, ": the last rank of -np ", run->np, " is ", run->np - 1));
 }
 
 absl::Status ResolvePaths(const FrontWorld& world, RunOptions* run) {
@@ -155,9 +223,7 @@ absl::Status ChooseGpus(RunOptions* run) {
 
 absl::StatusOr<RunOptions> PlanRun(const TypedOptions& typed, const FrontWorld& world) {
   RunOptions run = typed.run;
-  absl::Status status = ChooseHosts(typed, world, &run);
-  if (status.ok()) status = MergeNames(world, &run);
-  if (status.ok()) status = PlaceRanks(typed, world, &run);
+  absl::Status status = PlanHosts(typed, world, &run);
   if (status.ok()) status = ResolvePaths(world, &run);
   if (!status.ok()) return status;
   absl::StatusOr<SentEnvironment> chosen = ChooseEnvironment(world.environment, typed.forwarded);

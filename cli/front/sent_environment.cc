@@ -50,30 +50,13 @@ constexpr std::array kOfALauncher = {
 
 // hvdd sets these for each worker; -x must not.
 constexpr std::array kOfTheWorker = {
-    "HVD_LINK",
-    "HVD_JOB_MARK",
-    "HVD_RANK",
-    "HVD_SIZE",
-    "HVD_LOCAL_RANK",
-    "HVD_LOCAL_SIZE",
-    "HVD_CROSS_RANK",
-    "HVD_CROSS_SIZE",
-    "HVD_HOSTNAME",
-    "HOROVOD_RANK",
-    "HOROVOD_SIZE",
-    "HOROVOD_LOCAL_RANK",
-    "HOROVOD_LOCAL_SIZE",
-    "HOROVOD_CROSS_RANK",
-    "HOROVOD_CROSS_SIZE",
-    "HOROVOD_HOSTNAME",
-    "RANK",
-    "WORLD_SIZE",
-    "LOCAL_RANK",
-    "LOCAL_WORLD_SIZE",
-    "ROLE_RANK",
-    "ROLE_WORLD_SIZE",
-    "GROUP_RANK",
-    "GROUP_WORLD_SIZE",
+    "HVD_LINK",           "HVD_JOB_MARK",       "HVD_MEMBER_MARK",    "HVD_ELASTIC",
+    "HOROVOD_ELASTIC",    "HVD_RANK",           "HVD_SIZE",           "HVD_LOCAL_RANK",
+    "HVD_LOCAL_SIZE",     "HVD_CROSS_RANK",     "HVD_CROSS_SIZE",     "HVD_HOSTNAME",
+    "HOROVOD_RANK",       "HOROVOD_SIZE",       "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE",
+    "HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE", "HOROVOD_HOSTNAME",   "RANK",
+    "WORLD_SIZE",         "LOCAL_RANK",         "LOCAL_WORLD_SIZE",   "ROLE_RANK",
+    "ROLE_WORLD_SIZE",    "GROUP_RANK",         "GROUP_WORLD_SIZE",
 };
 
 template <class Patterns>

@@ -121,7 +121,11 @@ void JobState::TickRunning(double now) {
                now);
   }
   if (victim_.until > 0 && now >= victim_.until) return Stop(victim_.cause, false, now);
-  if (starting() && now >= start_deadline()) ReportOverdue(now);
+  if (starting() && now >= NextStartDeadline()) ReportOverdue(now);
+  if (membership_ && now >= membership_->deadline()) {
+    membership_->Tick(now);
+    CarryOut(now);
+  }
   const double waiting = epochs_.waiting_since();
   if (!stopping_.begun && waiting > 0 && now >= waiting + policy_.start_timeout_s) {
     return End(
@@ -154,9 +158,10 @@ void JobState::Settle(double now) {
   if (stalls_.asking()) WakeAt(stalls_.deadline());
   if (victim_.until > 0) WakeAt(victim_.until);
   if (policy_.run_timeout_s > 0) WakeAt(started_ + policy_.run_timeout_s);
-  if (!launched_all_) WakeAt(start_deadline());
+  if (!launched_all_) WakeAt(NextStartDeadline());
+  if (membership_) WakeAt(membership_->deadline());
   if (epochs_.waiting_since() > 0) WakeAt(epochs_.waiting_since() + policy_.start_timeout_s);
-  if (running_ == 0) finished_ = OutputDone(kDrainS, now);
+  if (running_ == 0 && !changes()) finished_ = OutputDone(kDrainS, now);
 }
 
 bool JobState::StopDone(double now) {
@@ -176,7 +181,8 @@ bool JobState::HostsDone(double now) {
   if (more) WakeAt(faults_until_);
   if (more) return false;
   for (const HostFact& fact : hosts) {
-    if (fact.phase != HostFact::kGone && launch_sent_) return false;
+    const bool hears_us = !membership_ || fact.phase != HostFact::kStarting;
+    if (fact.phase != HostFact::kGone && launch_sent_ && hears_us) return false;
     if (fact.fault == HostFact::kLost && !fact.end_known && now < last_fault_ + kDetailPatienceS) {
       WakeAt(last_fault_ + kDetailPatienceS);
       return false;

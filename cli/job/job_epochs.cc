@@ -17,6 +17,25 @@ void JobEpochs::Propose() {
   outbox_->Send(kAllHosts, std::move(command));
 }
 
+void JobEpochs::Adopt(const v1::EpochPropose& propose) {
+  members_.Adopt(propose);
+  v1::Command command;
+  *command.mutable_epoch_propose() = propose;
+  SendToEpoch(command);
+}
+
+void JobEpochs::SendToEpoch(const v1::Command& command, int but) {
+  if (!facts_->elastic) return outbox_->Send(kAllHosts, command);
+  for (const int host : members_.hosts()) {
+    if (host != but && facts_->hosts[host].phase != HostFact::kGone) outbox_->Send(host, command);
+  }
+}
+
+// Of an elastic job's epochs only the newest can start.
+bool JobEpochs::Concerns(int host, uint64_t epoch) const {
+  return !facts_->elastic || (epoch == members_.proposed() && members_.PlaceOf(host) >= 0);
+}
+
 void JobEpochs::Stands(const v1::MemberStands& stands) {
   if (stands.after_epoch() >= members_.proposed()) Propose();
 }
@@ -32,20 +51,23 @@ void JobEpochs::Withdrawn(const v1::MemberWithdrew& withdrew) {
 }
 
 void JobEpochs::Collect(int host, const v1::HostAddresses& addresses) {
+  if (!Concerns(host, addresses.epoch())) return;
   auto table = rendezvous_.Collect(host, addresses);
   if (!table.has_value()) return;
   v1::Command command;
   *command.mutable_epoch_table() = *std::move(table);
-  outbox_->Send(kAllHosts, std::move(command));
+  SendToEpoch(command);
 }
 
-// The next epoch is proposed behind the start of this one, which waits for nothing then.
-void JobEpochs::Ready(int host, uint64_t epoch) {
-  if (!rendezvous_.Ready(host, epoch)) return;
+// Where members stay, the next epoch is proposed behind the start of this one, which waits for
+// nothing then.
+bool JobEpochs::Ready(int host, uint64_t epoch) {
+  if (!Concerns(host, epoch) || !rendezvous_.Ready(host, epoch)) return false;
   v1::Command go;
   go.mutable_epoch_go()->set_epoch(epoch);
-  outbox_->Send(kAllHosts, std::move(go));
-  if (epoch >= members_.proposed()) Propose();
+  SendToEpoch(go);
+  if (!facts_->elastic && epoch >= members_.proposed()) Propose();
+  return true;
 }
 
 void JobEpochs::TellAborted(int host, uint64_t epoch, const std::string& cause) {

@@ -29,13 +29,18 @@ class JobEpochs {
   // Proposes the next epoch. It is done before any member asks: a member that asks is answered by
   // its own host.
   void Propose();
+  // Elastic jobs: this is the next. From now on the facts' topology is its.
+  void Adopt(const v1::EpochPropose& propose);
+  // To the hosts of the newest epoch but `but` (-1: to all of them).
+  void SendToEpoch(const v1::Command& command, int but = -1);
   // A member has been through the newest epoch that it knows, or was refused it, and waits.
   void Stands(const v1::MemberStands& stands);
   void Joined(int rank, uint64_t epoch, double now);
   // It has taken its join back, and is waited for again.
   void Withdrawn(const v1::MemberWithdrew& withdrew);
   void Collect(int host, const v1::HostAddresses& addresses);
-  void Ready(int host, uint64_t epoch);
+  // True: the last one was, and the epoch has started.
+  bool Ready(int host, uint64_t epoch);
   // The epoch is over, and `host` knows; the first cause of an epoch's abort is the one that
   // counts.
   void TellAborted(int host, uint64_t epoch, const std::string& cause);
@@ -45,6 +50,7 @@ class JobEpochs {
 
  private:
   void EndUnstartable(int gone);
+  bool Concerns(int host, uint64_t epoch) const;
 
   const JobFacts* const facts_;
   Outbox* const outbox_;

@@ -1,4 +1,5 @@
 // JobState's part for hosts: from the first word to the last, and what is wrong with one.
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,13 @@ constexpr double kFaultSettlingS = SecondsOf(kFaultSettling);
 void JobState::HostGreeted(int host, double now) {
   if (facts_.hosts[host].phase != HostFact::kStarting) return;
   facts_.hosts[host].phase = HostFact::kGreeted;
+  if (membership_) {
+    if (!changes()) return Settle(now);
+    launch_sent_ = true;
+    outbox_.Prepare(host);
+    membership_->HostReady(host, now);
+    return CarryOut(now);
+  }
   const bool all = std::all_of(facts_.hosts.begin(), facts_.hosts.end(), [](const HostFact& fact) {
     return fact.phase == HostFact::kGreeted;
   });
@@ -47,12 +55,20 @@ void JobState::Launch() {
 void JobState::HostNotStarted(int host, const HostFact& fault, double now) {
   HostFact& fact = facts_.hosts[host];
   if (fact.phase == HostFact::kGone) return;
-  fact = fault;
+  fact.fault_code = fault.fault_code;
+  fact.cause = fault.cause;
+  fact.remedy = fault.remedy;
+  fact.evidence = fault.evidence;
   fact.phase = HostFact::kGone;
   fact.fault = HostFact::kNotStarted;
   fact.fault_s = Since(now);
   fact.fault_late = stopping_.begun && faults_until_ == 0;
   fact.end_known = true;
+  if (membership_ && (changes() || fact.past)) {
+    if (!fact.evidence.empty()) outbox_.Say(absl::StrCat("host ", fact.name, ":\n", fact.evidence));
+    const std::string& next = fact.remedy;
+    return LoseHost(host, next.empty() ? fact.cause : absl::StrCat(fact.cause, "; ", next), now);
+  }
   if (faults_until_ == 0) faults_until_ = now + kFaultSettlingS;
   Stop(absl::StrCat("host ", HostName(host), ": ", fact.cause), false, now);
 }
@@ -67,15 +83,21 @@ void JobState::HostLost(int host, const std::string& cause, double now) {
   fact.fault_s = Since(now);
   fact.fault_late = stopping_.begun && host != broke_host_;
   last_fault_ = now;
-  const int first = facts_.topology.first_rank(host);
-  for (int rank = first; rank < first + facts_.topology.hosts()[host].ranks; ++rank) {
-    RankFact& lost = facts_.ranks[rank];
-    if (lost.phase == RankFact::kExited) continue;
-    output_.Lost(rank);
+  if (membership_ && (changes() || fact.past)) return LoseHost(host, cause, now);
+  LoseRanks(host);
+  Stop(absl::StrCat("lost host ", HostName(host), ": ", cause), false, now);
+}
+
+void JobState::LoseRanks(int host) {
+  for (size_t index = 0; index < facts_.ranks.size(); ++index) {
+    RankFact& lost = facts_.ranks[index];
+    if (lost.host != host || lost.phase == RankFact::kExited || lost.phase == RankFact::kLost) {
+      continue;
+    }
+    output_.Lost(static_cast<int>(index));
     lost.phase = RankFact::kLost;
     --running_;
   }
-  Stop(absl::StrCat("lost host ", HostName(host), ": ", cause), false, now);
 }
 
 void JobState::HostDetail(int host, const LinkEnd& end, double now) {
@@ -97,9 +119,11 @@ void JobState::ReportBindings(int host, const v1::Launched& launched) {
     share.shared = told.shared();
     share.visible.resize(told.visible());
     const int slot = static_cast<int>(told.slot());
-    outbox_.Say(absl::StrCat("rank ", facts_.topology.first_rank(host) + slot, ": host ",
-                             HostName(host), ", slot ", slot, ", cores ", FormatCores(share.cores),
-                             ", GPU ", FormatGpus(slot, share)));
+    // Ranks of an elastic job belong to its epochs.
+    const std::string rank =
+        membership_ ? "" : absl::StrCat("rank ", facts_.topology.first_rank(host) + slot, ": ");
+    outbox_.Say(absl::StrCat(rank, "host ", HostName(host), ", slot ", slot, ", cores ",
+                             FormatCores(share.cores), ", GPU ", FormatGpus(slot, share)));
   }
 }
 
@@ -115,8 +139,8 @@ void JobState::OnLaunched(int host, const v1::Launched& launched, double now) {
                              kLevels[launched.containment() & 3]));
   }
   if (policy_.report_bindings) ReportBindings(host, launched);
-  launched_all_ = std::all_of(facts_.hosts.begin(), facts_.hosts.end(), [](const HostFact& fact) {
-    return fact.phase == HostFact::kLaunched;
+  launched_all_ = std::all_of(facts_.hosts.begin(), facts_.hosts.end(), [this](const auto& fact) {
+    return fact.phase == HostFact::kLaunched || (membership_ && fact.phase == HostFact::kGone);
   });
   Settle(now);
 }
@@ -125,11 +149,10 @@ void JobState::OnLaunchFailed(int host, const v1::LaunchFailed& failed, double n
   HostFact& fact = facts_.hosts[host];
   if (fact.fault != HostFact::kNone) return;
   // Once its ranks run, what failed is the host, not the launch.
-  const int first = facts_.topology.first_rank(host);
-  const int end = first + facts_.topology.hosts()[host].ranks;
   const bool running =
-      std::any_of(facts_.ranks.begin() + first, facts_.ranks.begin() + end,
-                  [](const RankFact& rank) { return rank.phase == RankFact::kRunning; });
+      std::any_of(facts_.ranks.begin(), facts_.ranks.end(), [host](const RankFact& rank) {
+        return rank.host == host && rank.phase == RankFact::kRunning;
+      });
   fact.fault = running ? HostFact::kLost : HostFact::kLaunchFailed;
   fact.fault_code = failed.exit_code() != 0 ? failed.exit_code() : kExitLauncher;
   const std::string prefix = absl::StrCat(HostName(host), ": ");
@@ -137,14 +160,29 @@ void JobState::OnLaunchFailed(int host, const v1::LaunchFailed& failed, double n
   fact.end_known = true;
   fact.fault_s = Since(now);
   fact.fault_late = stopping_.begun && faults_until_ == 0 && host != broke_host_;
+  // A program that a host cannot start is no fault of the host's while nothing has run anywhere.
+  const bool no_program = failed.exit_code() != 0 && failed.exit_code() != kExitLauncher;
+  if ((changes() && !(no_program && facts_.epochs.empty())) || fact.past) {
+    fact.phase = HostFact::kGone;
+    return LoseHost(host, fact.cause, now);
+  }
   if (faults_until_ == 0) faults_until_ = now + kFaultSettlingS;
   Stop(absl::StrCat("host ", HostName(host), ": ", fact.cause), false, now);
+}
+
+double JobState::NextStartDeadline() const {
+  double next = std::numeric_limits<double>::infinity();
+  for (int host = 0; host < static_cast<int>(facts_.hosts.size()); ++host) {
+    if (Starts(host)) next = std::min(next, StartDeadline(host));
+  }
+  return next;
 }
 
 // Of the hosts that are to be waited for, those that have not done what the start asks of them.
 void JobState::ReportOverdue(double now) {
   for (int host = 0; host < static_cast<int>(facts_.hosts.size()); ++host) {
     const HostFact::Phase phase = facts_.hosts[host].phase;
+    if (now < StartDeadline(host)) continue;
     if (phase == HostFact::kStarting) outbox_.ReportOverdue(host);
     if (phase != HostFact::kGreeted || !launch_sent_) continue;
     HostFact fault;
@@ -159,7 +197,8 @@ void JobState::ReportOverdue(double now) {
 std::vector<int> JobState::RunningHosts() const {
   std::vector<int> running;
   for (int host = 0; host < static_cast<int>(facts_.hosts.size()); ++host) {
-    if (facts_.hosts[host].phase == HostFact::kLaunched) running.push_back(host);
+    const int place = members().PlaceOf(host);
+    if (facts_.hosts[host].phase == HostFact::kLaunched && place >= 0) running.push_back(place);
   }
   return running;
 }
@@ -170,6 +209,7 @@ void JobState::OnStopped(int host, const v1::Stopped& stopped, double now) {
   fact.phase = HostFact::kGone;
   fact.survivors = stopped.survivors();
   fact.end_known = true;
+  if (changes() || fact.past) return LoseHost(host, "it was stopped", now);
   Settle(now);
 }
 

@@ -18,6 +18,18 @@ constexpr double kWrapperPatienceS = 0.2;  // for the end of what a dead worker 
 
 bool Failed(const v1::MemberDied& died) { return died.signal() != 0 || died.exit_code() != 0; }
 
+// What was not told of its death: it was never started, or its host had no time to.
+v1::MemberDied DeathOf(const v1::RankExited& exit) {
+  v1::MemberDied died;
+  died.set_member(exit.member());
+  died.set_exit_code(exit.exit_code());
+  died.set_signal(exit.signal());
+  died.set_out_of_memory(exit.out_of_memory());
+  died.set_left(exit.left());
+  died.set_after_abort(exit.after_abort());
+  return died;
+}
+
 // As much of its end as is known before its output has ended.
 v1::RankExited EndOf(const v1::MemberDied& died) {
   v1::RankExited end;
@@ -34,7 +46,7 @@ v1::RankExited EndOf(const v1::MemberDied& died) {
 }  // namespace
 
 void JobState::OnStarted(const v1::RankStarted& started) {
-  const int rank = members().RankOf(started.member());
+  const int rank = IndexOf(started.member());
   if (rank < 0) return;
   RankFact& fact = facts_.ranks[rank];
   if (fact.phase != RankFact::kPlanned) return;
@@ -45,12 +57,14 @@ void JobState::OnStarted(const v1::RankStarted& started) {
 
 // Its own host has aborted its epoch already.
 void JobState::OnDied(int host, const v1::MemberDied& died, double now) {
-  const int rank = members().RankOf(died.member());
+  const int rank = IndexOf(died.member());
   if (rank < 0 || died.spoken_for()) return;
   RankFact& fact = facts_.ranks[rank];
   if (fact.phase == RankFact::kExited || fact.phase == RankFact::kLost) return;
   fact.died_s = Since(now);
+  fact.epoch = std::max(fact.epoch, died.epoch());
   if (stopping_.begun) return;
+  if (membership_) return TellDeath(rank, died, now);
   const v1::RankExited end = EndOf(died);
   const std::string cause = Failed(died) ? died.cause() : SayExit(rank, end);
   if (Failed(died) && !died.after_abort() && death_.empty()) {
@@ -63,14 +77,14 @@ void JobState::OnDied(int host, const v1::MemberDied& died, double now) {
 }
 
 void JobState::OnExited(const v1::RankExited& exit, double now) {
-  const int rank = members().RankOf(exit.member());
+  const int rank = IndexOf(exit.member());
   if (rank < 0) return;
   RankFact& fact = facts_.ranks[rank];
   if (fact.phase == RankFact::kExited || fact.phase == RankFact::kLost) return;
   output_.Started(rank);
   fact.phase = RankFact::kExited;
   fact.exit = exit;
-  const std::string& host = facts_.topology.hosts()[facts_.topology.place(rank).host].name;
+  const std::string& host = HostName(fact.host);
   fact.exit.set_exec_error(std::string(absl::StripPrefix(exit.exec_error(), host + ": ")));
   fact.ended_s = std::max(0.0, Since(now) - static_cast<double>(exit.told_after_us()) * 1e-6);
   if (fact.died_s >= 0) fact.ended_s = std::min(fact.ended_s, fact.died_s);
@@ -78,7 +92,13 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
   if (exit.pid() != 0) fact.pid = exit.pid();
   --running_;
   output_.MayFollow(now);
-  if (exit.has_abort_rank()) NoteCause(exit.abort_rank());
+  if (exit.has_abort_rank()) NoteCause(fact.epoch, exit.abort_rank());
+  if (membership_) {
+    TellDeath(rank, DeathOf(exit), now);
+    membership_->Freed(exit.member(), now);
+    CarryOut(now);
+    if (changes() || fact.past) return Settle(now);
+  }
   if (exit.signal() != 0 || exit.exit_code() != 0) return FailedExit(rank, now);
   if (victim_.until > 0 && !CauseRuns()) return Stop(victim_.cause, false, now);
   if (!exit.left() && !exit.refused() && OthersNeeded(rank)) {
@@ -87,7 +107,7 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
     // Whoever waits for it gets an error that names it; whoever does not goes on undisturbed.
     if (!stopping_.begun) outbox_.Abort(kAllHosts, 0, SayExit(rank, fact.exit));
   }
-  if (!stopping_.begun) {
+  if (!stopping_.begun && !membership_) {
     epochs_.Gone(rank, SayExit(rank, fact.exit) + "; it comes to no other hvd_init");
   }
   Settle(now);
@@ -102,13 +122,15 @@ void JobState::FailedExit(int rank, double now) {
 }
 
 void JobState::OnBroke(const v1::RankBroke& broke, double now) {
-  const int rank = members().RankOf(broke.member());
+  const int rank = IndexOf(broke.member());
   if (rank < 0 || stopping_.begun) return;
+  if (changes()) return ReplaceBroken(rank, broke, now);
   RankFact& fact = facts_.ranks[rank];
+  if (fact.past) return;
   fact.broke = broke.message();
   fact.broke_s = Since(now);
   fact.worker = broke.worker();
-  broke_host_ = facts_.topology.place(rank).host;
+  broke_host_ = fact.host;
   const std::string cause = Printable(broke.message());
   if (fact.worker.pid() == 0) return Stop(cause, false, now);
   // Its wrapper may be about to end by itself, with a code that says more.
@@ -119,11 +141,18 @@ void JobState::OnBroke(const v1::RankBroke& broke, double now) {
 
 // It may still say more by how it ends. Ranks of other hosts that wait for it hear of it only here.
 void JobState::OnInitFailed(const v1::RankInitFailed& failed, double now) {
-  const int rank = members().RankOf(failed.member());
+  const int rank = IndexOf(failed.member());
   if (rank < 0) return;
   RankFact& fact = facts_.ranks[rank];
   fact.init_failure = Printable(failed.message());
-  if (!failed.joined()) return;  // others are not there yet, or wait until --start-timeout
+  if (failed.joined() && changes()) {
+    membership_->Broke(
+        fact.host, membership_->epoch(),
+        absl::StrCat("hvd_init of ", NameRank(facts_, rank), " failed: ", fact.init_failure), now);
+    return CarryOut(now);
+  }
+  if (!failed.joined() || fact.past)
+    return;  // others are not there yet, or wait until --start-timeout
   fact.cause = true;
   fact.init_failed_s = Since(now);
   if (stopping_.begun) return;  // for another's, of which this one had not heard
@@ -134,31 +163,37 @@ void JobState::OnInitFailed(const v1::RankInitFailed& failed, double now) {
 }
 
 void JobState::OnJoined(const v1::RankJoined& joined, double now) {
-  const int rank = members().RankOf(joined.member());
+  const int rank = IndexOf(joined.member());
   if (rank < 0) return;
   RankFact& fact = facts_.ranks[rank];
   fact.cause = false;
   fact.init_failure.clear();  // another try
-  if (!stopping_.begun) epochs_.Joined(rank, joined.epoch(), now);
+  fact.epoch = std::max(fact.epoch, joined.epoch());
+  if (!stopping_.begun && !membership_) epochs_.Joined(rank, joined.epoch(), now);
   Settle(now);
 }
 
 // Ranks abort an epoch themselves when one leaves while others wait for it, or cannot go on. Those
 // that are inside a collective on other hosts hear of it only here.
-void JobState::OnLeft(int host, const v1::RankLeft& left) {
-  if (left.has_abort_rank()) NoteCause(left.abort_rank());
+void JobState::OnLeft(int host, const v1::RankLeft& left, double now) {
+  if (left.has_abort_rank()) NoteCause(left.epoch(), left.abort_rank());
   if (stopping_.begun || left.aborted().empty()) return;
+  if (membership_) {
+    membership_->Broke(host, left.epoch(), Printable(left.aborted()), now);
+    return CarryOut(now);
+  }
   epochs_.TellAborted(host, left.epoch(), left.aborted());
 }
 
 // By a worker's word.
-void JobState::NoteCause(uint32_t rank) {
-  if (rank < facts_.ranks.size()) facts_.ranks[rank].cause = true;
+void JobState::NoteCause(uint64_t epoch, uint32_t rank) {
+  const int index = IndexOf(members().MemberAt(epoch, rank));
+  if (index >= 0) facts_.ranks[index].cause = true;
 }
 
 bool JobState::CauseRuns() const {
   return std::any_of(facts_.ranks.begin(), facts_.ranks.end(), [](const RankFact& fact) {
-    return fact.cause && fact.phase == RankFact::kRunning;
+    return fact.cause && !fact.past && fact.phase == RankFact::kRunning;
   });
 }
 
@@ -166,8 +201,8 @@ bool JobState::CauseRuns() const {
 bool JobState::OthersNeeded(int rank) const {
   const double ended_s = facts_.ranks[rank].ended_s;
   return std::any_of(facts_.ranks.begin(), facts_.ranks.end(), [ended_s](const RankFact& other) {
-    return other.phase == RankFact::kPlanned || other.phase == RankFact::kRunning ||
-           (other.phase == RankFact::kExited && other.ended_s > ended_s);
+    return !other.past && (other.phase == RankFact::kPlanned || other.phase == RankFact::kRunning ||
+                           (other.phase == RankFact::kExited && other.ended_s > ended_s));
   });
 }
 

@@ -7,11 +7,9 @@ namespace hvd {
 namespace {
 
 JobFacts FactsAtStart(const Topology& topology, const JobPolicy& policy) {
-  JobFacts facts;
-  facts.topology = topology;
+  JobFacts facts = FactsOf(topology);
   facts.compat_horovod = policy.compat_horovod;
-  facts.ranks.resize(topology.size());
-  facts.hosts.resize(topology.hosts().size());
+  facts.elastic = policy.elastic.has_value();
   return facts;
 }
 
@@ -25,6 +23,7 @@ JobState::JobState(const Topology& topology, const JobPolicy& policy, double now
       output_(topology.size()),
       started_(now),
       running_(topology.size()) {
+  if (policy_.elastic) membership_.emplace(policy_.np, *policy_.elastic, policy_.stdin_rank);
   Settle(now);
 }
 
@@ -44,8 +43,7 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
       if (!stopping_.begun) epochs_.Collect(host, event.host_addresses());
       return Settle(now);
     case v1::Event::kHostReady:
-      if (!stopping_.begun) epochs_.Ready(host, event.host_ready().epoch());
-      return;
+      return OnReady(host, event.host_ready().epoch(), now);
     case v1::Event::kStopped:
       return OnStopped(host, event.stopped(), now);
     case v1::Event::kNotice:
@@ -61,16 +59,21 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
       epochs_.Withdrawn(event.member_withdrew());
       return Settle(now);
     case v1::Event::kMemberStands:
+      if (membership_) return MembersEvent(host, event, now);
       if (!stopping_.begun) epochs_.Stands(event.member_stands());
       return;
+    case v1::Event::kHostQuiet:
+    case v1::Event::kDrainAsked:
+      return MembersEvent(host, event, now);
     case v1::Event::kStallDue:
       if (!stopping_.begun) stalls_.Due(now);
       return Settle(now);
     case v1::Event::kHostPending:
-      if (stalls_.Answered(host, event.host_pending(), RunningHosts())) TellStall(now);
+      host = members().PlaceOf(host);
+      if (host >= 0 && stalls_.Answered(host, event.host_pending(), RunningHosts())) TellStall(now);
       return;
     case v1::Event::kRankLeft:
-      return OnLeft(host, event.rank_left());
+      return OnLeft(host, event.rank_left(), now);
     case v1::Event::kLeaseEnded:
       return OnLeaseEnded(host, now);
     case v1::Event::kStdinCredit:  // the driver's own, and so is the next
@@ -80,8 +83,8 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
   }
 }
 
-void JobState::StreamMoved(int rank, bool end, double now) {
-  output_.Moved(rank, end, now);
+void JobState::StreamMoved(int index, bool end, double now) {
+  output_.Moved(index, end, now);
   if (end) Settle(now);
 }
 

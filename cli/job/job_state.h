@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "cli/job/outbox.h"
 #include "cli/job/output_drain.h"
 #include "cli/job/stall_question.h"
+#include "cli/membership/membership.h"
 #include "cli/reach/ssh_failure.h"
 #include "cli/report/verdict.h"
 #include "hvd/v1/link_a.pb.h"
@@ -27,13 +29,23 @@ struct JobPolicy {
   StallLimits stall = {};
   bool compat_horovod = false;
   int stdin_rank = -1;  // who gets hvdrun's stdin; -1: none, -2: all
+  // Of a job whose members come and go; its first epoch needs `np` ranks.
+  std::optional<ElasticOptions> elastic = {};
+  int np = 0;
 };
 
 class JobState {
  public:
+  // In an elastic job `topology` is empty: hosts and ranks come by what is discovered.
   JobState(const Topology& topology, const JobPolicy& policy, double now);
 
-  // Hosts. Each index is one of the topology's.
+  // Elastic jobs: all hosts that may work for the job from now on, the oldest first. Once at least,
+  // also where the list is fixed.
+  void Discovered(const std::vector<HostSlots>& hosts, double now);
+  // The first list has never come.
+  void DiscoveryFailed(const std::string& why, double now);
+
+  // Hosts. Each index is one of the topology's; in an elastic job one of kReach.
   void HostGreeted(int host, double now);  // its link is open
   // It never spoke: cause, remedy and evidence are in `fault`.
   void HostNotStarted(int host, const HostFact& fault, double now);
@@ -43,7 +55,7 @@ class JobState {
   void Heard(int host, const v1::Event& event, double now);
 
   // Output. A stream ends once; while paused the console is not taking any.
-  void StreamMoved(int rank, bool end, double now);
+  void StreamMoved(int index, bool end, double now);  // of the facts
   void OutputPaused(bool paused, double now);
 
   // The person and hvdrun's own processes.
@@ -58,7 +70,11 @@ class JobState {
   bool starting() const { return !launched_all_ && !stopping_.begun; }
   bool finished() const { return finished_; }
   // Every rank has ended, or is being stopped.
-  bool ending() const { return stopping_.begun || running_ == 0; }
+  bool ending() const { return stopping_.begun || (running_ == 0 && !changes()); }
+  // Of the member's fact; -1: there is none.
+  int IndexOf(uint64_t member) const {
+    return member >= 1 && member <= facts_.ranks.size() ? static_cast<int>(member) - 1 : -1;
+  }
 
   std::vector<Action> TakeActions() { return outbox_.Take(); }
   const Members& members() const { return epochs_.members(); }
@@ -88,13 +104,34 @@ class JobState {
   // Hosts (job_hosts.cc, with HostGreeted, HostNotStarted, HostLost and HostDetail).
   void Launch();
   void ReportBindings(int host, const v1::Launched& launched);
+  void OnReady(int host, uint64_t epoch, double now);
   void OnLaunched(int host, const v1::Launched& launched, double now);
   void OnLaunchFailed(int host, const v1::LaunchFailed& failed, double now);
   void OnStopped(int host, const v1::Stopped& stopped, double now);
   void OnLeaseEnded(int host, double now);
   void ReportOverdue(double now);
   std::vector<int> RunningHosts() const;
-  const std::string& HostName(int host) const { return facts_.topology.hosts()[host].name; }
+  const std::string& HostName(int host) const { return facts_.hosts[host].name; }
+
+  // An elastic job while members are replaced (job_elastic.cc). Else it is as one whose members
+  // stay.
+  bool changes() const {
+    return membership_.has_value() && !membership_->closed() && !stopping_.begun;
+  }
+  void CarryOut(double now);
+  void CarryOut(MembershipAction action, double now);
+  void ReachHost(const MembershipAction& action, double now);
+  void SpawnMembers(const MembershipAction& action);
+  void RetireMember(const MembershipAction& action);
+  void StopHost(const MembershipAction& action, double now);
+  void ProposeEpoch(const v1::EpochPropose& propose);
+  void EndByMembership(const MembershipAction& action, double now);
+  void EpochStarted(uint64_t epoch, double now);
+  void LoseHost(int host, const std::string& cause, double now);
+  void LoseRanks(int host);
+  void TellDeath(int index, const v1::MemberDied& died, double now);
+  void ReplaceBroken(int index, const v1::RankBroke& broke, double now);
+  void MembersEvent(int host, const v1::Event& event, double now);
 
   // Ranks (job_ranks.cc).
   void OnStarted(const v1::RankStarted& started);
@@ -104,8 +141,8 @@ class JobState {
   void OnBroke(const v1::RankBroke& broke, double now);
   void OnInitFailed(const v1::RankInitFailed& failed, double now);
   void OnJoined(const v1::RankJoined& joined, double now);
-  void OnLeft(int host, const v1::RankLeft& left);
-  void NoteCause(uint32_t rank);
+  void OnLeft(int host, const v1::RankLeft& left, double now);
+  void NoteCause(uint64_t epoch, uint32_t rank);
   bool CauseRuns() const;
   bool OthersNeeded(int rank) const;
   std::string InitFailures() const;
@@ -122,7 +159,15 @@ class JobState {
   bool StopDone(double now);
   bool HostsDone(double now);
   bool OutputDone(double patience_s, double now);
-  double start_deadline() const { return started_ + policy_.start_timeout_s; }
+  // Until when the host is to have started its ranks.
+  double StartDeadline(int host) const {
+    return started_ + facts_.hosts[host].reached_s + policy_.start_timeout_s;
+  }
+  double NextStartDeadline() const;
+  bool Starts(int host) const {
+    const HostFact::Phase phase = facts_.hosts[host].phase;
+    return phase == HostFact::kStarting || phase == HostFact::kGreeted;
+  }
   void WakeAt(double when) { deadline_ = std::min(deadline_, when); }
   double Since(double now) const { return now - started_; }
 
@@ -130,10 +175,13 @@ class JobState {
   JobFacts facts_;
   Outbox outbox_;
   JobEpochs epochs_;
+  std::optional<Membership> membership_;  // of an elastic job
+  std::vector<HostSlots> discovered_;
+  bool carries_out_ = false;  // what the membership wants
   StallQuestion stalls_;
   OutputDrain output_;
   const double started_;
-  int running_ = 0;  // ranks that have not ended
+  int running_ = 0;  // ranks, or members, that have not ended
   bool launch_sent_ = false;
   bool launched_all_ = false;
   bool finished_ = false;

@@ -4,9 +4,16 @@
 #include <numeric>
 
 namespace hvd {
+namespace {
 
-Members::Members(const Topology& topology) : topology_(topology), by_rank_(topology.size()) {
+constexpr size_t kMostOld = 64;  // epochs whose ranks somebody may still tell of
+
+}  // namespace
+
+Members::Members(const Topology& topology)
+    : topology_(topology), by_rank_(topology.size()), hosts_(topology.hosts().size()) {
   std::iota(by_rank_.begin(), by_rank_.end(), uint64_t{1});
+  std::iota(hosts_.begin(), hosts_.end(), 0);
 }
 
 int Members::RankOf(uint64_t member) const {
@@ -26,6 +33,29 @@ v1::EpochPropose Members::Propose() {
   return propose;
 }
 
+void Members::Adopt(const v1::EpochPropose& propose) {
+  old_[proposed_] = std::move(by_rank_);
+  if (old_.size() > kMostOld) old_.erase(old_.begin());
+  proposed_ = propose.epoch();
+  by_rank_.clear();
+  hosts_.clear();
+  for (const v1::EpochHost& host : propose.hosts()) {
+    hosts_.push_back(static_cast<int>(host.host()));
+    for (const v1::Seat& seat : host.members()) by_rank_.push_back(seat.member());
+  }
+}
+
+int Members::PlaceOf(int host) const {
+  const auto found = std::find(hosts_.begin(), hosts_.end(), host);
+  return found == hosts_.end() ? -1 : static_cast<int>(found - hosts_.begin());
+}
+
+uint64_t Members::MemberAt(uint64_t epoch, uint32_t rank) const {
+  const auto found = old_.find(epoch);
+  const std::vector<uint64_t>& by_rank = found == old_.end() ? by_rank_ : found->second;
+  return rank < by_rank.size() ? by_rank[rank] : 0;
+}
+
 v1::SpawnSlots Members::Seats(int host, const std::function<bool(int rank)>& takes_stdin) const {
   v1::SpawnSlots spawn;
   for (int slot = 0; slot < topology_.hosts()[host].ranks; ++slot) {
@@ -33,6 +63,7 @@ v1::SpawnSlots Members::Seats(int host, const std::function<bool(int rank)>& tak
     v1::Seat& seat = *spawn.add_seats();
     seat.set_member(by_rank_[rank]);
     seat.set_slot(slot);
+    seat.set_share(slot);
     seat.set_stdin(takes_stdin && takes_stdin(rank));
   }
   return spawn;

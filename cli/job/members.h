@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "hostfile/topology.h"
@@ -23,6 +24,15 @@ class Members {
 
   // The next epoch, with all members in it.
   v1::EpochPropose Propose();
+  // Elastic jobs: the next epoch, as somebody else proposes it. Their topology is that of the
+  // newest epoch.
+  void Adopt(const v1::EpochPropose& propose);
+  // The driver's numbers of the newest epoch's hosts, in the order of its topology.
+  const std::vector<int>& hosts() const { return hosts_; }
+  // The place of a host there; -1: it has none.
+  int PlaceOf(int host) const;
+  // Who was this rank of the epoch. 0: nobody that is known.
+  uint64_t MemberAt(uint64_t epoch, uint32_t rank) const;
   // The newest epoch that has been proposed, 0: none yet.
   uint64_t proposed() const { return proposed_; }
 
@@ -30,8 +40,10 @@ class Members {
   v1::SpawnSlots Seats(int host, const std::function<bool(int rank)>& takes_stdin) const;
 
  private:
-  const Topology topology_;
-  std::vector<uint64_t> by_rank_;  // of the newest epoch
+  const Topology topology_;                        // of a job whose members stay
+  std::vector<uint64_t> by_rank_;                  // of the newest epoch
+  std::vector<int> hosts_;                         // of the newest epoch
+  std::map<uint64_t, std::vector<uint64_t>> old_;  // by rank, of the last epochs before it
   uint64_t proposed_ = 0;
 };
 

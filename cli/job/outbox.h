@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "hostfile/host_slots.h"
 #include "hvd/v1/link_a.pb.h"
 
 namespace hvd {
@@ -13,19 +14,26 @@ inline constexpr int kAllHosts = -1;
 
 struct Action {
   enum Kind {
-    kPrepare,  // send PrepareHost to every host
+    kPrepare,  // send PrepareHost to `host`, or to kAllHosts
     kSend,     // send `command` to `host`, or to kAllHosts: those whose link is open
     kSay,      // show `text` to the person
     kOverdue,  // `host` has not spoken within the start timeout: report it (HostNotStarted)
+    kReach,    // bring `target` to its hello, as `host`: the next number
+    kDrop,     // end the link to `host`, and what was started to reach it
   } kind;
   int host = kAllHosts;
   v1::Command command = {};
   std::string text = {};
+  HostSlots target = {};
 };
 
 class Outbox {
  public:
-  void Prepare() { actions_.push_back({Action::kPrepare}); }
+  void Prepare(int host = kAllHosts) { actions_.push_back({Action::kPrepare, host}); }
+  void Reach(int host, HostSlots target) {
+    actions_.push_back({Action::kReach, host, {}, {}, std::move(target)});
+  }
+  void Drop(int host) { actions_.push_back({Action::kDrop, host}); }
   void Send(int host, v1::Command command) {
     actions_.push_back({Action::kSend, host, std::move(command)});
   }

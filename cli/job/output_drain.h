@@ -9,6 +9,7 @@ class OutputDrain {
  public:
   explicit OutputDrain(int ranks) : streams_(ranks) {}
 
+  void Add() { streams_.emplace_back(); }  // the next rank
   // The rank has been started: its streams are waited for.
   void Started(int rank);
   // Its host is lost: what has not come never will.

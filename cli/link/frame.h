@@ -12,12 +12,14 @@ namespace hvd {
 
 enum class FrameKind : uint32_t {
   // driver → console
-  kOutput = 1,  // index: rank; is_stderr, end; number: lines that only the file has; text: bytes
+  kOutput = 1,  // index: member - 1, which is the rank where members stay; is_stderr, end; number:
+                // lines that only the file has; text: bytes
   kNotice,      // text, for stderr
   kStdinRoom,   // number: how many bytes of stdin may have been read in total
   kFinal,       // number: exit code; text: the verdict
   kEnding,      // the job ends: a reader that takes nothing for the grace is stuck from now on
   kDrain,       // after the last output: answered by kDrained
+  kRank,        // index: as of kOutput, number: the rank that it is from now on; text: its host
   kStatus,      // text: what is being started (start_status.h); empty: nothing any more
   // console → driver
   kStdin,        // text: bytes; end
@@ -27,13 +29,25 @@ enum class FrameKind : uint32_t {
   kOutputLost,   // text: what was lost of our stdout or stderr, and why
   kDrained,      // all output is written, or lost
   // spawner → driver
-  kStarted,  // index: host; fds: the child's stdin and stdout, its stderr
-  kExited,   // index: host; number: wait status
-  kFailed,   // index: host; text: why the child could not be made
+  kStarted,    // index: host; fds: the child's stdin and stdout, its stderr
+  kExited,     // index: host; number: wait status
+  kFailed,     // index: host; text: why the child could not be made
+  kLookText,   // text: the next piece of what the look's command has printed
+  kLookEnded,  // after the last piece; index: a LookEnd; number: wait status; text: its last words
   // driver → spawner
   kStart,  // index: host; text: its command, words apart by zero bytes; empty: as before
   kKill,   // index: host; end: with its children, for nothing of the job runs there yet
+  kLook,   // text: a command that prints the hosts, as above; number: the ms that it may take
 };
+
+// How a look for the hosts has ended. Only of the first is the wait status of interest.
+enum class LookEnd : uint32_t {
+  kEnded,
+  kTooLong,  // killed, as its time was over
+  kTooMuch,  // killed, as it printed more than kMaxLookText
+  kNotMade,  // the last words say why there was no process
+};
+inline constexpr size_t kMaxLookText = size_t{1} << 20;
 
 struct Frame {
   FrameKind kind = FrameKind::kNotice;

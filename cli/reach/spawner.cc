@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -21,40 +21,20 @@
 #include "base/clock.h"
 #include "base/file_limit.h"
 #include "cli/link/frame.h"
+#include "cli/reach/execute.h"
+#include "cli/reach/look.h"
 
 namespace hvd {
 namespace {
 
-struct ChildPlan {
-  const std::vector<std::string>& argv;
-  int link;
-  int errors;
-  pid_t parent;
-  rlimit files;
-};
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Runs in the child, which is single-threaded. Never returns.
-[[noreturn]] void BecomeChild(const ChildPlan& plan) {
+[[noreturn]] void BecomeChild(const Execution& execution, pid_t parent) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != plan.parent) _exit(127);  // it died before we asked
-  setrlimit(RLIMIT_NOFILE, &plan.files);
-  dup2(plan.link, 0);
-  dup2(plan.link, 1);
-  dup2(plan.errors, 2);
-  syscall(SYS_close_range, 3u, ~0u, 0u);
-  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  std::vector<char*> words;
-  for (const std::string& word : plan.argv) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  execvp(words[0], words.data());
-  const std::string failure =
-      absl::StrCat("hvdrun-cannot-execute: ", plan.argv[0], ": ", strerror(errno), "\n");
-  if (write(2, failure.data(), failure.size()) < 0) _exit(126);
-  _exit(127);
+  if (getppid() != parent) _exit(127);  // it died before we asked
+  Execute(execution);
 }
 
 class Spawner {
@@ -74,7 +54,9 @@ class Spawner {
 
   void Start(int host);
   absl::string_view Make(int host, Frame* started);
+  int Patience() const;
   void TakeFrames();
+  void StartLook(const Frame& asked);
   void Reap(int host);
   void Tell(Frame frame);
   void SendTold();
@@ -88,12 +70,13 @@ class Spawner {
   bool driver_gone_ = false;
   double kill_at_ = 0;             // once the driver is gone
   std::map<int, Child> children_;  // by host
+  LookProcess look_;               // for the hosts
   std::deque<Frame> told_;         // for the driver, not sent yet
 };
 
 void Spawner::Run() {
   for (const auto& [host, argv] : commands_) Start(host);
-  while (!driver_gone_ || !children_.empty()) {
+  while (!driver_gone_ || !children_.empty() || look_.running()) {
     std::vector<pollfd> waits;
     std::vector<int> hosts;
     waits.push_back({driver_gone_ ? -1 : driver_.get(),
@@ -102,16 +85,23 @@ void Spawner::Run() {
       waits.push_back({child.pidfd.get(), POLLIN, 0});
       hosts.push_back(host);
     }
-    const double left = std::max(0.0, kill_at_ - MonotonicSeconds());
-    const int timeout = driver_gone_ ? static_cast<int>(left * 1000) + 1 : -1;
-    if (poll(waits.data(), waits.size(), timeout) < 0 && errno != EINTR) return KillAll();
+    look_.AddWaits(&waits);
+    if (poll(waits.data(), waits.size(), Patience()) < 0 && errno != EINTR) return KillAll();
     for (size_t i = 0; i < hosts.size(); ++i) {
       if (waits[i + 1].revents) Reap(hosts[i]);
     }
+    for (Frame& frame : look_.Turn(MonotonicSeconds())) Tell(std::move(frame));
     if (waits[0].revents & POLLOUT) SendTold();
     if (waits[0].revents & ~POLLOUT) TakeFrames();
     if (driver_gone_ && MonotonicSeconds() >= kill_at_) KillAll();
   }
+}
+
+// For poll: how long until something is due.
+int Spawner::Patience() const {
+  const double due = std::min(driver_gone_ ? kill_at_ : kNever, look_.deadline());
+  if (due == kNever) return -1;
+  return static_cast<int>(std::max(0.0, due - MonotonicSeconds()) * 1000) + 1;
 }
 
 void Spawner::TakeFrames() {
@@ -123,8 +113,13 @@ void Spawner::TakeFrames() {
       // The children have seen the end of their link, too: daemons stop their ranks with grace.
       driver_gone_ = true;
       told_.clear();
+      look_.End();
       kill_at_ = MonotonicSeconds() + patience_s_;
       return;
+    }
+    if (frame.kind == FrameKind::kLook) {
+      StartLook(frame);
+      continue;
     }
     const int host = static_cast<int>(frame.index);
     if (frame.kind == FrameKind::kStart) {
@@ -134,6 +129,19 @@ void Spawner::TakeFrames() {
     const auto child = children_.find(host);
     if (frame.kind == FrameKind::kKill && child != children_.end()) Kill(child->second, frame.end);
   }
+}
+
+void Spawner::StartLook(const Frame& asked) {
+  if (look_.running()) return;  // its end will be told, and one at a time is enough
+  const std::vector<std::string> argv = absl::StrSplit(asked.text, '\0');
+  const double bound_s = static_cast<double>(asked.number) / 1000;
+  const absl::string_view failed = look_.Start({argv, 0, 1, 2, files_}, bound_s);
+  if (failed.empty()) return;
+  Frame frame;
+  frame.kind = FrameKind::kLookEnded;
+  frame.index = static_cast<uint32_t>(LookEnd::kNotMade);
+  frame.text = absl::StrCat(failed, ": ", strerror(errno));
+  Tell(std::move(frame));
 }
 
 void Spawner::Start(int host) {
@@ -162,10 +170,11 @@ absl::string_view Spawner::Make(int host, Frame* started) {
   // The child's ends stay blocking; ours are flags of other open files.
   fcntl(ours.get(), F_SETFL, O_NONBLOCK);
   fcntl(errors_read.get(), F_SETFL, O_NONBLOCK);
-  const ChildPlan child = {commands_[host], theirs.get(), errors_write.get(), getpid(), files_};
+  const Execution child = {commands_[host], theirs.get(), theirs.get(), errors_write.get(), files_};
+  const pid_t own = getpid();
   const pid_t pid = fork();
   if (pid < 0) return "fork";
-  if (pid == 0) BecomeChild(child);
+  if (pid == 0) BecomeChild(child, own);
   Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd.valid()) {
     const int error = errno;
@@ -220,6 +229,7 @@ void Spawner::KillAll() {
     waitpid(child.pid, nullptr, 0);
   }
   children_.clear();
+  look_.Kill();
   driver_gone_ = true;
 }
 

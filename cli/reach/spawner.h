@@ -19,9 +19,9 @@ struct SpawnerPlan {
   double patience_s = 0;  // how long children may take to end after the driver is gone
 };
 
-// Starts the hosts of the plan at once, then what the driver asks for. Each child's stdin
-// and stdout are one socket, whose other end goes to the driver with the read end of its stderr.
-// Returns when the driver is gone and every child has ended or was killed.
+// Starts the hosts of the plan at once, then what the driver asks for, looks for hosts among it.
+// Each child's stdin and stdout are one socket, whose other end goes to the driver with the read
+// end of its stderr. Returns when the driver is gone and every child has ended or was killed.
 void RunSpawner(const SpawnerPlan& plan, Descriptor driver);
 
 }  // namespace hvd

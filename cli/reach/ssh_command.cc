@@ -94,23 +94,26 @@ std::string RemoteCommand(const RunOptions& options, const DaemonStart& start) {
                       absl::StrJoin(words, " "));
 }
 
-std::string ShortCommand(const RunOptions& options, int host) {
-  if (options.is_local[host]) return "hvdd";
-  const HostSlots& target = options.host_of[host];
-  const int port = target.port != 0 ? target.port : options.ssh_port;
+HostTarget TargetOf(const RunOptions& options, int host) {
+  return {options.host_of[host], options.is_local[host]};
+}
+
+std::string ShortCommand(const RunOptions& options, const HostTarget& target) {
+  if (target.is_local) return "hvdd";
+  const int port = target.host.port != 0 ? target.host.port : options.ssh_port;
   const bool is_ssh = options.rsh_agent.empty();
   return absl::StrCat(is_ssh ? "ssh" : options.rsh_agent,
                       is_ssh && port != 0 ? absl::StrCat(" -p ", port) : "", " ",
-                      SshDestination(target), " hvdd");
+                      SshDestination(target.host), " hvdd");
 }
 
 absl::StatusOr<std::vector<std::string>> DaemonArgv(const RunOptions& options,
-                                                    const DaemonStart& start, int host) {
-  if (options.is_local[host]) return LocalArgv(options, start);
-  const HostSlots& target = options.host_of[host];
+                                                    const DaemonStart& start,
+                                                    const HostTarget& target) {
+  if (target.is_local) return LocalArgv(options, start);
   std::vector<std::string> argv;
   if (options.rsh_agent.empty()) {
-    argv = SshArgv(options, target);
+    argv = SshArgv(options, target.host);
   } else {
     absl::StatusOr<std::vector<std::string>> words = SplitShellWords(options.rsh_agent);
     if (!words.ok()) {
@@ -118,7 +121,7 @@ absl::StatusOr<std::vector<std::string>> DaemonArgv(const RunOptions& options,
     }
     if (words->empty()) return absl::InvalidArgumentError("--rsh-agent names no command");
     argv = *std::move(words);
-    argv.push_back(SshDestination(target));
+    argv.push_back(SshDestination(target.host));
   }
   argv.push_back(RemoteCommand(options, start));
   return argv;

@@ -9,6 +9,14 @@
 
 namespace hvd {
 
+// A host that is to be reached.
+struct HostTarget {
+  HostSlots host;
+  bool is_local = false;  // this machine: without a remote shell
+};
+// Of the host with this index of options.topology.hosts().
+HostTarget TargetOf(const RunOptions& options, int host);
+
 struct DaemonStart {
   std::string marker;           // see proto/hello.h
   std::string own_hvdd;         // where hvdrun's own hvdd lies: tried first on every host
@@ -21,11 +29,11 @@ std::string WhereHvddIsSought(const RunOptions& options, const DaemonStart& star
 // The command string for a host's login shell, whichever that is.
 std::string RemoteCommand(const RunOptions& options, const DaemonStart& start);
 
-// How host `host` is reached, as one would say it: "ssh -p 2222 me@host1 hvdd", "hvdd" here.
-std::string ShortCommand(const RunOptions& options, int host);
+// How it is reached, as one would say it: "ssh -p 2222 me@host1 hvdd", "hvdd" here.
+std::string ShortCommand(const RunOptions& options, const HostTarget& target);
 
-// argv for host `host` (index into options.topology.hosts()).
 absl::StatusOr<std::vector<std::string>> DaemonArgv(const RunOptions& options,
-                                                    const DaemonStart& start, int host);
+                                                    const DaemonStart& start,
+                                                    const HostTarget& target);
 
 }  // namespace hvd

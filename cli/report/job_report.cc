@@ -24,7 +24,8 @@ namespace {
 const char* EndingName(Ending ending) {
   static constexpr const char* kNames[] = {
       "none",       "interrupted",  "terminated",  "hung_up",      "timed_out", "stalled",
-      "not_joined", "console_lost", "output_gone", "spawner_lost", "paused"};
+      "not_joined", "console_lost", "output_gone", "spawner_lost", "paused",    "too_few",
+      "state_lost", "reset_limit",  "program_bug", "no_hosts"};
   return kNames[static_cast<int>(ending)];
 }
 
@@ -48,14 +49,14 @@ void AddEnd(const RankFact& fact, Json* json) {
   if (!counts.is_discarded()) (*json)["counts"] = std::move(counts);
 }
 
-Json RankJson(const JobFacts& facts, int rank) {
+Json RankJson(const JobFacts& facts, int index) {
   static constexpr const char* kPhases[] = {"planned", "running", "exited", "lost"};
-  const RankFact& fact = facts.ranks[rank];
-  const int host = facts.topology.place(rank).host;
-  Json json = {{"rank", rank},
-               {"host", JsonText(facts.topology.hosts()[host].name)},
+  const RankFact& fact = facts.ranks[index];
+  Json json = {{"rank", fact.rank >= 0 ? Json(fact.rank) : Json()},
+               {"host", JsonText(facts.hosts[fact.host].name)},
                {"pid", fact.pid},
                {"state", kPhases[fact.phase]}};
+  if (facts.elastic) json.update({{"member", index + 1}, {"share", fact.share}});
   if (fact.phase == RankFact::kExited) AddEnd(fact, &json);
   if (!fact.broke.empty()) json["broke"] = JsonText(fact.broke);
   if (fact.worker.pid() != 0) {
@@ -70,9 +71,8 @@ Json HostJson(const JobFacts& facts, int host) {
   static constexpr const char* kLevels[] = {"unknown", "namespace", "cgroup", "subreaper"};
   static constexpr const char* kFaults[] = {"none", "not_started", "launch_failed", "lost"};
   const HostFact& fact = facts.hosts[host];
-  const HostShape& shape = facts.topology.hosts()[host];
-  Json json = {{"name", JsonText(shape.name)},
-               {"ranks", shape.ranks},
+  Json json = {{"name", JsonText(fact.name)},
+               {"ranks", fact.ranks},
                {"containment", kLevels[fact.containment & 3]},
                {"fault", kFaults[fact.fault]}};
   if (fact.fault != HostFact::kNone) {
@@ -86,15 +86,33 @@ Json HostJson(const JobFacts& facts, int host) {
 }
 
 Json CulpritJson(const JobFacts& facts, const Verdict& verdict) {
-  if (verdict.kind == Verdict::kRank) return {{"rank", verdict.index}};
+  if (verdict.kind == Verdict::kRank) return {{"rank", facts.ranks[verdict.index].rank}};
   if (verdict.kind == Verdict::kHost) {
-    return {{"host", JsonText(facts.topology.hosts()[verdict.index].name)}};
+    return {{"host", JsonText(facts.hosts[verdict.index].name)}};
   }
   if (verdict.kind == Verdict::kEnding) {
     return {{"ending", EndingName(facts.ending)}, {"text", JsonText(facts.ending_text)}};
   }
   if (verdict.kind == Verdict::kLostOutput) return {{"ending", "output_lost"}};
   return nullptr;
+}
+
+Json EpochJson(const EpochRecord& epoch) {
+  return {{"number", epoch.number},
+          {"ranks", epoch.ranks},
+          {"hosts", epoch.hosts},
+          {"cause", JsonText(epoch.cause)},
+          {"commit", epoch.commit},
+          {"rolled_back", epoch.rolled_back},
+          {"seconds", Rounded(epoch.seconds)}};
+}
+
+// Of a job whose members come and go: all that it ever had.
+void AddMembers(const JobFacts& facts, Json* json) {
+  Json& epochs = (*json)["epochs"] = Json::array();
+  for (const EpochRecord& epoch : facts.epochs) epochs.push_back(EpochJson(epoch));
+  Json& members = (*json)["members"] = Json::array();
+  for (size_t i = 0; i < facts.ranks.size(); ++i) members.push_back(RankJson(facts, i));
 }
 
 absl::Status Failure(const char* what, const std::string& path) {
@@ -116,7 +134,10 @@ std::string RenderJobReport(const JobFacts& facts, const Verdict& verdict) {
   Json& lost = json["lost_output"] = Json::array();
   for (const std::string& text : facts.lost_output) lost.push_back(JsonText(text));
   Json& ranks = json["ranks"] = Json::array();
-  for (size_t i = 0; i < facts.ranks.size(); ++i) ranks.push_back(RankJson(facts, i));
+  for (size_t i = 0; i < facts.ranks.size(); ++i) {
+    if (!facts.ranks[i].past) ranks.push_back(RankJson(facts, i));
+  }
+  if (facts.elastic) AddMembers(facts, &json);
   return RenderJsonLines(json);
 }
 

@@ -79,7 +79,7 @@ Json SummaryJson(const JobFacts& facts) {
   Json json = {
       {"collectives", totals.calls}, {"bytes", totals.bytes}, {"wait_s", Rounded(totals.wait_s)}};
   if (const std::optional<SlowestRank> slowest = FindSlowest(facts)) {
-    json["slowest"] = {{"rank", slowest->rank},
+    json["slowest"] = {{"rank", facts.ranks[slowest->rank].rank},
                        {"waited_s", Rounded(slowest->waited_s)},
                        {"others_s", Rounded(slowest->others_s)}};
   }

@@ -13,7 +13,7 @@ std::string WaitingFor(const JobFacts& facts, HostFact::Phase phase) {
   int more = -1;
   for (size_t i = 0; i < facts.hosts.size(); ++i) {
     if (facts.hosts[i].phase != phase) continue;
-    if (++more == 0) first = facts.topology.hosts()[i].name;
+    if (++more == 0) first = facts.hosts[i].name;
   }
   if (first.empty()) return "";
   return absl::StrCat("waiting for ", first, more > 0 ? absl::StrCat(" and ", more, " more") : "");

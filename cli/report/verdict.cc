@@ -45,6 +45,7 @@ BrokenLink ReasonOf(const RankFact& fact) {
 }
 
 void AddRank(int rank, const RankFact& fact, std::vector<Candidate>* candidates) {
+  if (fact.past) return;
   const bool exited = fact.phase == RankFact::kExited;
   if (!fact.broke.empty()) {
     const BrokenLink reason = ReasonOf(fact);
@@ -72,14 +73,19 @@ void AddRank(int rank, const RankFact& fact, std::vector<Candidate>* candidates)
 }
 
 void AddHost(int host, const HostFact& fact, std::vector<Candidate>* candidates) {
-  if (fact.fault == HostFact::kNone) return;
+  if (fact.fault == HostFact::kNone || fact.past) return;
   const Class type = fact.fault == HostFact::kLost ? kDeath : kAppError;
   candidates->push_back(
       {fact.fault_late, type, fact.fault_s, {Verdict::kHost, host, fact.fault_code}});
 }
 
-int EndingCode(Ending ending) {
-  switch (ending) {
+int EndingCode(const JobFacts& facts) {
+  if (facts.ending == Ending::kProgramBug && facts.ending_rank >= 0) {
+    const RankFact& rank = facts.ranks[facts.ending_rank];
+    if (!rank.broke.empty()) return ReasonOf(rank).exit_code;
+    if (rank.phase == RankFact::kExited && CodeOf(rank.exit) != 0) return CodeOf(rank.exit);
+  }
+  switch (facts.ending) {
     case Ending::kNone:
       return 0;
     case Ending::kInterrupted:
@@ -97,15 +103,38 @@ int EndingCode(Ending ending) {
     case Ending::kConsoleLost:
     case Ending::kSpawnerLost:
     case Ending::kPaused:
+    case Ending::kTooFew:
+    case Ending::kStateLost:
+    case Ending::kResetLimit:
+    case Ending::kNoHosts:
       return kExitLauncher;
+    case Ending::kProgramBug:  // as the program says itself
+      return kExitBroken;
   }
   return kExitLauncher;
 }
 
 }  // namespace
 
+JobFacts FactsOf(const Topology& topology) {
+  JobFacts facts;
+  facts.topology = topology;
+  for (const HostShape& shape : topology.hosts()) {
+    HostFact& host = facts.hosts.emplace_back();
+    host.name = shape.name;
+    host.ranks = shape.ranks;
+  }
+  for (int rank = 0; rank < topology.size(); ++rank) {
+    RankFact& fact = facts.ranks.emplace_back();
+    fact.rank = rank;
+    fact.host = topology.place(rank).host;
+    fact.slot = fact.share = topology.place(rank).local_rank;
+  }
+  return facts;
+}
+
 Verdict Judge(const JobFacts& facts) {
-  if (facts.ending != Ending::kNone) return {Verdict::kEnding, -1, EndingCode(facts.ending)};
+  if (facts.ending != Ending::kNone) return {Verdict::kEnding, -1, EndingCode(facts)};
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < facts.ranks.size(); ++i) AddRank(i, facts.ranks[i], &candidates);
   for (size_t i = 0; i < facts.hosts.size(); ++i) AddHost(i, facts.hosts[i], &candidates);

@@ -5,15 +5,25 @@
 #include <string>
 #include <vector>
 
+#include "cli/membership/actions.h"
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 
 namespace hvd {
 
+// Of one member: in a job whose members stay, of one rank.
 struct RankFact {
+  int rank = -1;  // in the newest epoch that it was proposed for; -1: none yet
+  int host = 0;   // index into JobFacts::hosts
+  int slot = 0;   // of the host
+  int share = 0;  // of the host
+  bool past =
+      false;  // it is in no epoch that counts for the job's end: another has its place, or none
   enum Phase { kPlanned, kRunning, kExited, kLost } phase = kPlanned;
-  uint32_t pid = 0;     // as its host sees it
-  v1::RankExited exit;  // when kExited
+  uint32_t pid = 0;        // as its host sees it
+  v1::RankExited exit;     // when kExited
+  uint64_t epoch = 0;      // the newest that it has joined, where that is known
+  bool told_dead = false;  // its death is told, though not its end
   double ended_s = 0;
   double died_s = -1;        // when its host told of its death; its end may be told much later
   bool during_stop = false;  // we had asked its host to stop it
@@ -30,6 +40,10 @@ struct RankFact {
 };
 
 struct HostFact {
+  std::string name;
+  int ranks = 0;         // that it takes
+  double reached_s = 0;  // when hvdrun began to reach it
+  bool past = false;     // as of a rank
   enum Phase { kStarting, kGreeted, kLaunched, kGone } phase = kStarting;
   enum Fault { kNone, kNotStarted, kLaunchFailed, kLost } fault = kNone;
   int fault_code = 0;    // exit code that the fault asks for
@@ -56,20 +70,32 @@ enum class Ending {
   kOutputGone,  // nobody reads our stdout
   kSpawnerLost,
   kPaused,  // hvdrun itself stood still for longer than its hosts wait
+  // Of jobs whose members come and go.
+  kTooFew,      // ranks, for too long
+  kStateLost,   // nobody is left who has what an elastic job had committed
+  kResetLimit,  // one more epoch than the person allows
+  kProgramBug,  // the program fails by itself, wherever it runs
+  kNoHosts,     // nobody says which hosts there are
 };
 
 struct JobFacts {
   std::string job;
-  Topology topology;
-  std::vector<RankFact> ranks;
+  Topology topology;            // of the newest epoch that was proposed
+  std::vector<RankFact> ranks;  // by member - 1; where members stay, by rank
   std::vector<HostFact> hosts;
+  bool elastic = false;             // members come and go
+  std::vector<EpochRecord> epochs;  // that have started, in an elastic job
   Ending ending = Ending::kNone;
   std::string ending_text;
+  int ending_rank = -1;  // index of the one that kProgramBug was seen by
   // What our stdout or stderr did not get, and why: "cannot write to stdout: …".
   std::vector<std::string> lost_output;
   double duration_s = 0;
   bool compat_horovod = false;  // the ranks' Python was told that horovod is hvd
 };
+
+// Before anything has happened: a rank each, on its host.
+JobFacts FactsOf(const Topology& topology);
 
 struct Verdict {
   enum Kind {

@@ -64,7 +64,7 @@ std::string WithoutHorovod(const JobFacts& facts, const std::string& host) {
 std::string AfterRank(const JobFacts& facts, int rank) {
   const RankFact& fact = facts.ranks[rank];
   const v1::RankExited& exit = fact.exit;
-  const std::string& host = facts.topology.hosts()[facts.topology.place(rank).host].name;
+  const std::string& host = facts.hosts[fact.host].name;
   if (fact.early) {
     return exit.joined() ? "let every rank run as many steps, or call hvd_join when it has no more"
                          : "let every rank call hvd_init, or none of them";
@@ -108,6 +108,20 @@ std::string AfterEnding(Ending ending) {
       return "start it under nohup, tmux or screen if it shall outlive the terminal";
     case Ending::kPaused:
       return "let hvdrun run; a longer --lease bears longer pauses";
+    case Ending::kTooFew:
+      return "look at what became of the missing ranks; give them longer (--elastic-timeout), or "
+             "let "
+             "fewer do (--min-np)";
+    case Ending::kStateLost:
+      return "begin it again from what the program itself has saved; more hosts at a time bear "
+             "more "
+             "losses";
+    case Ending::kResetLimit:
+      return "look at why its epochs ended, or allow more of them (--reset-limit)";
+    case Ending::kProgramBug:
+      return "mend the program; neither a host nor another start helps";
+    case Ending::kNoHosts:
+      return "run the discovery script by hand: it prints a host a line, as name:slots";
     case Ending::kConsoleLost:
     case Ending::kSpawnerLost:
       return "find who killed it here: a person, the batch system or the kernel (dmesg)";
@@ -131,7 +145,7 @@ std::string NextStep(const JobFacts& facts, const Verdict& verdict) {
     case Verdict::kHost: {
       const HostFact& host = facts.hosts[verdict.index];
       if (host.fault != HostFact::kLost || !host.remedy.empty()) return "";
-      const std::string& name = facts.topology.hosts()[verdict.index].name;
+      const std::string& name = host.name;
       return absl::StrCat("find out what became of ", name,
                           ": is it up, does the network reach it, was hvdd killed there (dmesg)?");
     }

@@ -20,12 +20,23 @@ namespace {
 constexpr size_t kMaxVerdictBytes = 60 * 1024;  // fits one frame
 constexpr int kShownHosts = 8;
 
-const std::string& HostName(const JobFacts& facts, int host) {
-  return facts.topology.hosts()[host].name;
+const std::string& HostName(const JobFacts& facts, int host) { return facts.hosts[host].name; }
+
+std::string Ranks(const JobFacts& facts, const std::vector<int>& indices) {
+  std::vector<int> ranks;
+  for (const int index : indices) ranks.push_back(facts.ranks[index].rank);
+  return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ", FoldNumbers(ranks));
 }
 
-std::string Ranks(const std::vector<int>& ranks) {
-  return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ", FoldNumbers(ranks));
+// Indices of the ranks that count for the job's end, by rank.
+std::vector<int> InOrder(const JobFacts& facts) {
+  std::vector<int> order;
+  for (int index = 0; index < static_cast<int>(facts.ranks.size()); ++index) {
+    if (!facts.ranks[index].past && facts.ranks[index].rank >= 0) order.push_back(index);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&facts](int a, int b) { return facts.ranks[a].rank < facts.ranks[b].rank; });
+  return order;
 }
 
 // What became of ranks that are not the culprit, behind their numbers: "were stopped", "has
@@ -39,16 +50,17 @@ std::string Fate(const JobFacts& facts, int rank, const Verdict& verdict, bool s
     case RankFact::kRunning:
       return several ? "are not known to have ended" : "is not known to have ended";
     case RankFact::kLost:
-      return absl::StrCat(was, "lost with host ", HostName(facts, facts.topology.place(rank).host));
+      return absl::StrCat(was, "lost with host ", HostName(facts, fact.host));
     case RankFact::kExited:
       break;
   }
   const v1::RankExited& exit = fact.exit;
   if (EndedByStop(fact)) {
-    return absl::StrCat(was, "stopped",
-                        verdict.kind == Verdict::kRank
-                            ? absl::StrCat(" because rank ", verdict.index, " failed")
-                            : "");
+    return absl::StrCat(
+        was, "stopped",
+        verdict.kind == Verdict::kRank
+            ? absl::StrCat(" because rank ", facts.ranks[verdict.index].rank, " failed")
+            : "");
   }
   std::string text = DescribeExit(exit);
   if (absl::StartsWith(text, "was ")) text = absl::StrCat(was, text.substr(4));
@@ -59,7 +71,7 @@ std::string Fate(const JobFacts& facts, int rank, const Verdict& verdict, bool s
 std::string Others(const JobFacts& facts, const Verdict& verdict) {
   std::map<std::string, std::vector<int>> fates;  // in words of one rank
   std::map<std::string, std::vector<int>> waits;
-  for (int rank = 0; rank < static_cast<int>(facts.ranks.size()); ++rank) {
+  for (const int rank : InOrder(facts)) {
     if (verdict.kind == Verdict::kRank && rank == verdict.index) continue;
     // The host's own text has said it.
     const std::string& exec_error = facts.ranks[rank].exit.exec_error();
@@ -72,10 +84,10 @@ std::string Others(const JobFacts& facts, const Verdict& verdict) {
   }
   std::string text;
   for (const auto& [activity, ranks] : waits) {
-    absl::StrAppend(&text, "  meanwhile ", Ranks(ranks), ": ", activity, "\n");
+    absl::StrAppend(&text, "  meanwhile ", Ranks(facts, ranks), ": ", activity, "\n");
   }
   for (const auto& [fate, ranks] : fates) {
-    absl::StrAppend(&text, "  ", Ranks(ranks), " ",
+    absl::StrAppend(&text, "  ", Ranks(facts, ranks), " ",
                     Fate(facts, ranks.front(), verdict, ranks.size() > 1), "\n");
   }
   return text;
@@ -95,6 +107,12 @@ std::string WhatItWas(const RankFact& fact) {
   if (fact.pid == 0 && activity.empty()) return "";
   return absl::StrCat("  it was ", fact.pid != 0 ? absl::StrCat("pid ", fact.pid, " there") : "",
                       fact.pid != 0 && !activity.empty() ? ", " : "", activity, "\n");
+}
+
+std::string LastLines(const v1::RankExited& exit) {
+  if (exit.last_lines_size() == 0) return "";
+  return absl::StrCat("  its last lines:\n",
+                      QuoteLines(absl::StrJoin(exit.last_lines(), "\n"), 20));
 }
 
 // Seconds after the start.
@@ -132,11 +150,12 @@ std::string RankText(const JobFacts& facts, const Verdict& verdict) {
     absl::StrAppend(&text, "  its worker (pid ", fact.worker.pid(), ") ",
                     DescribeWorkerEnd(fact.worker), " before\n");
   }
-  if (exit.last_lines_size() > 0) {
-    absl::StrAppend(&text, "  its last lines:\n",
-                    QuoteLines(absl::StrJoin(exit.last_lines(), "\n"), 20));
-  }
-  return text;
+  return text + LastLines(exit);
+}
+
+// Of the rank that an ending was seen by.
+std::string LastWords(const JobFacts& facts) {
+  return facts.ending_rank < 0 ? "" : LastLines(facts.ranks[facts.ending_rank].exit);
 }
 
 // Hosts with the same fault and cause are one entry.
@@ -145,7 +164,7 @@ std::string HostText(const JobFacts& facts, const Verdict& verdict) {
   std::vector<std::string> names;
   for (size_t i = 0; i < facts.hosts.size(); ++i) {
     const HostFact& fact = facts.hosts[i];
-    if (fact.fault == culprit.fault && fact.cause == culprit.cause) {
+    if (fact.fault == culprit.fault && fact.cause == culprit.cause && !fact.past) {
       names.push_back(HostName(facts, i));
     }
   }
@@ -160,7 +179,7 @@ std::string HostText(const JobFacts& facts, const Verdict& verdict) {
   for (size_t i = 0; i < facts.hosts.size(); ++i) {
     const HostFact& fact = facts.hosts[i];
     const bool other = fact.fault != culprit.fault || fact.cause != culprit.cause;
-    if (fact.fault == HostFact::kNone || !other) continue;
+    if (fact.fault == HostFact::kNone || fact.past || !other) continue;
     absl::StrAppend(&text, "  also ", HostName(facts, i), ": ", fact.cause, "\n");
     if (!fact.remedy.empty()) absl::StrAppend(&text, "    next: ", fact.remedy, "\n");
   }
@@ -198,8 +217,11 @@ const char* StateName(const RankFact& fact) {
 
 }  // namespace
 
-std::string NameRank(const JobFacts& facts, int rank) {
-  return absl::StrCat("rank ", rank, " on ", HostName(facts, facts.topology.place(rank).host));
+std::string NameRank(const JobFacts& facts, int index) {
+  const RankFact& fact = facts.ranks[index];
+  const std::string& host = HostName(facts, fact.host);
+  if (fact.rank < 0) return absl::StrCat("member ", index + 1, " on ", host);
+  return absl::StrCat("rank ", fact.rank, " on ", host);
 }
 
 std::string RenderVerdict(const JobFacts& facts, const Verdict& verdict) {
@@ -215,7 +237,7 @@ std::string RenderVerdict(const JobFacts& facts, const Verdict& verdict) {
       break;
     case Verdict::kEnding:
       if (facts.ending == Ending::kOutputGone) return "";
-      text = absl::StrCat("hvdrun: ", facts.ending_text, "\n");
+      text = absl::StrCat("hvdrun: ", facts.ending_text, "\n", LastWords(facts));
       break;
     case Verdict::kLostOutput:
       break;
@@ -236,13 +258,13 @@ std::string RenderVerdict(const JobFacts& facts, const Verdict& verdict) {
 
 std::string RenderStates(const JobFacts& facts) {
   size_t width = 4;
-  for (const HostShape& host : facts.topology.hosts()) width = std::max(width, host.name.size());
+  for (const HostFact& host : facts.hosts) width = std::max(width, host.name.size());
   std::string text = absl::StrFormat("%5s  %-*s  state\n", "rank", width, "host");
-  for (int rank = 0; rank < static_cast<int>(facts.ranks.size()); ++rank) {
-    const RankFact& fact = facts.ranks[rank];
+  for (const int index : InOrder(facts)) {
+    const RankFact& fact = facts.ranks[index];
     if (text.size() > kMaxVerdictBytes) return text + "…\n";
-    absl::StrAppendFormat(&text, "%5d  %-*s  %s", rank, width,
-                          HostName(facts, facts.topology.place(rank).host), StateName(fact));
+    absl::StrAppendFormat(&text, "%5d  %-*s  %s", fact.rank, width, HostName(facts, fact.host),
+                          StateName(fact));
     if (fact.phase == RankFact::kRunning) absl::StrAppend(&text, ", pid ", fact.pid);
     if (fact.phase == RankFact::kExited) absl::StrAppend(&text, ", ", DescribeExit(fact.exit));
     text += "\n";

@@ -13,7 +13,7 @@ std::string RenderVerdict(const JobFacts& facts, const Verdict& verdict);
 // Who is where and in which state: shown at the first Ctrl-C.
 std::string RenderStates(const JobFacts& facts);
 
-// "rank 3 on host1"
-std::string NameRank(const JobFacts& facts, int rank);
+// "rank 3 on host1", of the fact with this index.
+std::string NameRank(const JobFacts& facts, int index);
 
 }  // namespace hvd

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -35,10 +36,39 @@ const std::string& NameOf(TraceActivity activity) {
 }  // namespace
 
 TimelineBook::TimelineBook(const Topology& topology)
-    : topology_(topology),
-      decoders_(topology.hosts().size()),
-      garbled_(topology.hosts().size()),
-      ranks_(topology.size()) {}
+    : topology_(topology), ranks_(topology.size()) {
+  MakeHosts(topology.hosts().size());
+  std::iota(places_.begin(), places_.end(), 0);
+}
+
+void TimelineBook::MakeHosts(size_t hosts) {
+  if (hosts <= places_.size()) return;
+  places_.resize(hosts, -1);
+  decoders_.resize(hosts);
+  garbled_.resize(hosts);
+}
+
+// A rank may be another process now; that one tells its names itself.
+void TimelineBook::BeginEpoch(const TimelineEpoch& epoch, std::string* out) {
+  topology_ = epoch.topology;
+  places_.assign(places_.size(), -1);
+  for (size_t place = 0; place < epoch.hosts.size(); ++place) {
+    MakeHosts(epoch.hosts[place] + 1);
+    places_[epoch.hosts[place]] = static_cast<int>(place);
+  }
+  if (ranks_.size() < static_cast<size_t>(topology_.size())) ranks_.resize(topology_.size());
+  for (Rank& rank : ranks_) rank.rank_named = false;
+  if (format_ == nullptr || topology_.size() == 0) return;
+  NameIfNew(0, 0, out);
+  *out += format_->Epoch(epoch.number, epoch.at_ns);
+}
+
+// -1: nobody, in the newest epoch.
+int TimelineBook::RankOf(int host, uint32_t local_rank) const {
+  const int place = places_[host];
+  if (place < 0 || local_rank >= static_cast<uint32_t>(topology_.hosts()[place].ranks)) return -1;
+  return topology_.first_rank(place) + static_cast<int>(local_rank);
+}
 
 std::string TimelineBook::BeginFile(TimelineFormat* format, int64_t start_ns, int64_t epoch_us) {
   format_ = format;
@@ -52,14 +82,16 @@ std::string TimelineBook::BeginFile(TimelineFormat* format, int64_t start_ns, in
 
 void TimelineBook::Take(int host, std::string_view bytes, int64_t offset_ns, std::string* out) {
   records_.clear();
+  MakeHosts(host + 1);
   if (!garbled_[host] && !decoders_[host].Take(bytes, &records_)) {
     garbled_[host] = true;
-    GiveUp(absl::StrCat("host ", topology_.hosts()[host].name), "its events make no sense");
+    const std::string name =
+        places_[host] >= 0 ? topology_.hosts()[places_[host]].name : absl::StrCat(host);
+    GiveUp(absl::StrCat("host ", name), "its events make no sense");
   }
   for (TraceRecord& record : records_) {
-    if (record.local_rank >= static_cast<uint32_t>(topology_.hosts()[host].ranks)) continue;
-    const int rank = topology_.first_rank(host) + static_cast<int>(record.local_rank);
-    if (ranks_[rank].given_up) continue;
+    const int rank = RankOf(host, record.local_rank);
+    if (rank < 0 || ranks_[rank].given_up) continue;
     if (record.lost != 0) {
       WriteLost(rank, record.lost, out);
     } else if (record.span.activity == TraceActivity::kNameEnd) {

@@ -14,6 +14,14 @@
 
 namespace hvd {
 
+// An epoch of a job whose members come and go.
+struct TimelineEpoch {
+  uint64_t number = 0;
+  Topology topology;
+  std::vector<int> hosts;  // the driver's numbers of the topology's hosts
+  int64_t at_ns = 0;       // hvdrun's clock
+};
+
 class TimelineBook {
  public:
   explicit TimelineBook(const Topology& topology);
@@ -22,6 +30,8 @@ class TimelineBook {
   std::string BeginFile(TimelineFormat* format, int64_t start_ns, int64_t epoch_us);
   void EndFile() { format_ = nullptr; }
 
+  // Who is which rank from now on. Appends the mark that the file gets.
+  void BeginEpoch(const TimelineEpoch& epoch, std::string* out);
   // A piece of a host's stream; `offset_ns` turns its clock into ours. Appends what the file gets.
   void Take(int host, std::string_view bytes, int64_t offset_ns, std::string* out);
 
@@ -49,7 +59,11 @@ class TimelineBook {
   void WriteLost(int rank, uint64_t count, std::string* out);
   void NameIfNew(int rank, int row, std::string* out);
 
-  const Topology topology_;
+  int RankOf(int host, uint32_t local_rank) const;
+  void MakeHosts(size_t hosts);
+
+  Topology topology_;                 // of the newest epoch
+  std::vector<int> places_;           // by host: its place in the topology; -1: it has none
   TimelineFormat* format_ = nullptr;  // null: no file is open
   std::vector<TraceDecoder> decoders_;
   std::vector<bool> garbled_;  // by host

@@ -70,6 +70,13 @@ class Chrome final : public TimelineFormat {
     return json + "}";
   }
 
+  std::string Epoch(uint64_t number, int64_t at_ns) override {
+    std::string json = absl::StrCat(",\n{\"name\":\"epoch ", number,
+                                    "\",\"ph\":\"i\",\"s\":\"g\",\"pid\":0,\"tid\":0,\"ts\":");
+    AppendMicroseconds(at_ns - start_ns_, &json);
+    return json + "}";
+  }
+
   std::string End() override { return "\n]\n"; }
 
  private:

@@ -114,6 +114,11 @@ void TimelineFile::Inside::Do(Work* work) {
       return Take(*work);
     case Work::kEnd:
       return End(*work);
+    case Work::kEpoch:
+      text.clear();
+      book.BeginEpoch(work->epoch, &text);
+      if (!text.empty()) Write(&text);
+      return;
     case Work::kFinish:
       book.EndFile();
       file.Reset();
@@ -247,6 +252,12 @@ std::optional<absl::Status> TimelineFile::TakeEnded() {
 
 void TimelineFile::Take(int host, std::string bytes, int64_t offset_ns) {
   Put({Work::kTake, host, std::move(bytes), offset_ns});
+}
+
+void TimelineFile::BeginEpoch(TimelineEpoch epoch) {
+  Work work = {Work::kEpoch};
+  work.epoch = std::move(epoch);
+  Put(std::move(work));
 }
 
 std::string TimelineFile::Finish(double seconds) {

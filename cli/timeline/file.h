@@ -39,17 +39,20 @@ class TimelineFile {
   // A piece of a host's stream. When too much waits to be written, the timeline
   // ends here.
   void Take(int host, std::string bytes, int64_t offset_ns);
+  // Who is which rank from now on.
+  void BeginEpoch(TimelineEpoch epoch);
   // Ends the file; waits until everything is written, at most `seconds`. Says what went wrong, or
   // nothing.
   std::string Finish(double seconds);
 
  private:
   struct Work {
-    enum Kind { kBegin, kEnd, kTake, kFinish } kind;
+    enum Kind { kBegin, kEnd, kTake, kEpoch, kFinish } kind;
     int host = 0;
     std::string bytes = {};  // kTake: frames; kBegin: the path
     int64_t offset_ns = 0;
-    uint64_t number = 0;  // kBegin, kEnd: which of them it is
+    uint64_t number = 0;       // kBegin, kEnd: which of them it is
+    TimelineEpoch epoch = {};  // kEpoch
   };
   // The thread's own; it outlives this object when a write hangs.
   struct Inside;

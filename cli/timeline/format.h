@@ -35,6 +35,8 @@ class TimelineFormat {
   virtual void Event(const TimelineEvent& event, std::string* out) = 0;
   // `count` events of the rank are missing before this instant.
   virtual std::string Lost(int rank, uint64_t count, int64_t at_ns) = 0;
+  // An epoch of a job whose members come and go has begun.
+  virtual std::string Epoch(uint64_t number, int64_t at_ns) = 0;
   // What makes the file whole whenever nothing follows; the next bytes overwrite it.
   virtual std::string End() = 0;
 };

@@ -91,6 +91,13 @@ class Perfetto final : public TimelineFormat {
                    .Bytes(kEventName, absl::StrCat(count, " events are missing before here")));
   }
 
+  std::string Epoch(uint64_t number, int64_t at_ns) override {
+    return EventPacket(at_ns, WireWriter()
+                                  .Number(kEventType, kInstant)
+                                  .Number(kEventTrack, RankTrack(0))
+                                  .Bytes(kEventName, absl::StrCat("epoch ", number)));
+  }
+
   std::string End() override { return ""; }
 };
 

@@ -15,7 +15,10 @@ constexpr double kPatienceS = 10;       // for the file system, until a file is 
 }  // namespace
 
 void DriverTimeline::Begin(const std::string& path, double now) {
-  if (!file_) file_.emplace(topology_);
+  if (!file_) {
+    file_.emplace(topology_);
+    if (epoch_.number != 0) file_->BeginEpoch(epoch_);
+  }
   file_->Begin(path);
   beginning_ = path;
   begin_until_ = now + kPatienceS;
@@ -62,6 +65,11 @@ std::optional<absl::Status> DriverTimeline::TakeEnded(double now) {
   return absl::DeadlineExceededError(
       absl::StrCat("the timeline ", Printable(path_),
                    " is not complete: its file system has not answered for ", kPatienceS, " s"));
+}
+
+void DriverTimeline::BeginEpoch(TimelineEpoch epoch) {
+  epoch_ = std::move(epoch);
+  if (file_) file_->BeginEpoch(epoch_);
 }
 
 void DriverTimeline::Heard(int host, const BeatRoundTrip& trip) {

@@ -31,6 +31,8 @@ class DriverTimeline {
   // When all that is in the file, TakeEnded has the outcome, as TakeBegun has.
   void BeginEnd();
   std::optional<absl::Status> TakeEnded(double now);
+  // Who is which rank from now on.
+  void BeginEpoch(TimelineEpoch epoch);
   void Heard(int host, const BeatRoundTrip& trip);
   // A chunk of a host's timeline stream.
   void Take(int host, v1::OutputChunk* chunk);
@@ -53,7 +55,8 @@ class DriverTimeline {
   void Pass(int host, std::string bytes);
   void EndIfAllMarked();
 
-  const Topology topology_;
+  const Topology topology_;           // at the job's start
+  TimelineEpoch epoch_;               // the newest; number 0: members stay
   std::optional<TimelineFile> file_;  // none until it is asked for: it has a thread
   std::vector<Host> hosts_;
   std::string path_;

@@ -68,6 +68,9 @@ void Daemon::Handle(const v1::Command& command) {
       return Spawn(command.spawn_slots());
     case v1::Command::kRetireSlot:
       return Retire(command.retire_slot());
+    case v1::Command::kEpochChange:
+      if (links_ != nullptr) links_->Change(command.epoch_change());
+      return;
     case v1::Command::kEpochTable:
       if (links_ != nullptr) links_->TableCame(command.epoch_table());
       return;
@@ -80,7 +83,7 @@ void Daemon::Handle(const v1::Command& command) {
     case v1::Command::kSignal:
       if (!prepared_.has_value() || supervisor_ == nullptr) return;
       for (int slot = 0; slot < slots_; ++slot) {
-        supervisor_->Signal(slot, command.signal().signal());
+        if (!vacant(slot)) supervisor_->Signal(slot, command.signal().signal());
       }
       return;
     case v1::Command::kStop:
@@ -107,9 +110,13 @@ void Daemon::OnReport(const ShimReport& report) {
       return OnStarted(report.slot, report.pid);
     case ShimTell::kSpawnFailed: {
       const std::string text = absl::StrCat(prepared_->name(), ": ", report.text);
-      if (!std::exchange(launch_failed_, true)) FailLaunch(report.status, text);
+      // In an elastic job it is that member's end, unless the host has never started any.
+      if (!(elastic() && any_started_) && !std::exchange(launch_failed_, true)) {
+        FailLaunch(report.status, text);
+      }
       table_->NeverStarted(report.slot, report.status, text);
-      return OnEnded({.slot = report.slot, .never_started = true});
+      return OnEnded(
+          {.slot = report.slot, .status = W_EXITCODE(report.status, 0), .never_started = true});
     }
     case ShimTell::kExited: {
       const bool killed = WIFSIGNALED(report.status) && WTERMSIG(report.status) == SIGKILL;
@@ -130,6 +137,7 @@ void Daemon::OnReport(const ShimReport& report) {
 }
 
 void Daemon::OnStarted(int slot, int pid) {
+  any_started_ = true;
   table_->Started(slot, pid);
   links_->MemberStarted(slot, pid);
   v1::Event event;
@@ -145,8 +153,10 @@ void Daemon::OnEnded(const ProcessEnd& end) {
   const std::string how = end.never_started ? "never started"
                           : end.with_shim   ? "ended with its shim"
                                             : DescribeEnd(end.status);
-  links_->MemberEnded(end.slot, how, [this, end](const LinkFacts& facts) {
-    if (!end.never_started) TellDied(end, facts);
+  const bool told = !end.never_started || elastic();
+  const bool well = !end.never_started && !end.with_shim && end.status == 0;
+  links_->MemberEnded({end.slot, how, well}, [this, end, told](const LinkFacts& facts) {
+    if (told) TellDied(end, facts);
     loop_.Post([this, slot = end.slot, facts] {
       table_->LinkSpoke(slot, facts);
       TellEnd(slot);
@@ -173,6 +183,7 @@ void Daemon::TellDied(const ProcessEnd& end, const LinkFacts& facts) {
   died.set_aborted(facts.aborted.cause);
   died.set_cause(facts.cause);
   died.set_spoken_for(facts.spoken_for);
+  died.set_commit(facts.commit);
   Emit(std::move(event));
 }
 

@@ -55,11 +55,11 @@ class Daemon {
   // A signal to hvdd itself asks it to end: the driver is told that this host is lost, and why. A
   // second one does not wait for the driver to hear it.
   void Leave(std::string why);
+  // TERM: in an elastic job the first one asks that the others go on without this host.
+  void Terminate(std::string why);
   OutputQueue* output() { return &output_; }
   StoreRelay* store() { return &store_; }
   int slots() const { return slots_.load(); }
-  // Whose worker has been started in a slot; 0: none.
-  uint64_t MemberOf(int slot) const { return members_[slot].load(); }
 
   // Until the job on this host is over and nobody is left to tell.
   void Run();
@@ -73,7 +73,13 @@ class Daemon {
   void Prepare(const v1::PrepareHost& prepare);
   void Propose(const v1::EpochPropose& propose);
   void Spawn(const v1::SpawnSlots& spawn);
-  void NeverStart(const v1::SpawnSlots& spawn, int first, const std::string& why);
+  void NeverStart(const v1::Seat& seat, const std::string& why);
+  void NeverStartFrom(const v1::SpawnSlots& spawn, int first, const std::string& why);
+  bool MayTake(const v1::Seat& seat) const;
+  v1::SpawnSlots Seatable(const v1::SpawnSlots& spawn, const absl::Status& placed);
+  void RefuseSeat(const v1::Seat& seat, const absl::Status& placed);
+  void TakeSlot(const v1::Seat& seat);
+  absl::Status PlaceNewMembers(const v1::SpawnSlots& spawn);
   absl::Status StartRank(const v1::Seat& seat);
   void StartLinks();
   void StartRelay();
@@ -93,7 +99,9 @@ class Daemon {
   void LoseDriver(const std::string& why);
   void OnShimLost(const std::string& how);
   void Retire(const v1::RetireSlot& retire);
-  void KillRetired(int slot);
+  void Remove(int slot, const std::string& cause);
+  void TermRetired(int slot, uint64_t member);
+  void KillRetired(int slot, uint64_t member);
   void BeginStop(bool kill, const std::string& cause);
   void Do(StopPlan::Do what);
   void ArmStop();
@@ -105,6 +113,9 @@ class Daemon {
   void Notify(std::string text);
   void Emit(v1::Event event);
   std::string mark() const;
+  bool elastic() const { return prepared_.has_value() && prepared_->elastic(); }
+  // Nobody runs in that slot.
+  bool vacant(int slot) const { return members_[slot] == 0 || table_->ended(slot); }
 
   Loop loop_;
   const std::function<void(v1::Event)> emit_;
@@ -120,8 +131,9 @@ class Daemon {
   std::optional<v1::PrepareHost> prepared_;
   HostFacts facts_;  // at PrepareHost: what a slot gets does not change with its workers
   HostPlan shares_;
-  std::optional<EpochPlan> plan_;  // the newest that has been proposed
-  int spawned_ = 0;                // slots that have got a member
+  // The newest that has been proposed; elastic: the world by which the newest workers were placed.
+  std::optional<EpochPlan> plan_;
+  int spawned_ = 0;  // slots that have got a member
   std::atomic<int> slots_{0};
   std::array<std::atomic<uint64_t>, kMaxLocalRanks> members_{};  // by slot
   std::optional<RankTable> table_;
@@ -129,7 +141,10 @@ class Daemon {
   std::unique_ptr<LinkServer> links_;
   std::unique_ptr<Relay> relay_;
   std::optional<OomWatch> oom_;
+  bool launched_told_ = false;
+  bool any_started_ = false;
   bool launch_failed_ = false;
+  bool drain_asked_ = false;
   int ends_told_ = 0;
   bool empty_ = true;  // nothing lives in the containment
 

@@ -5,10 +5,12 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -121,7 +123,7 @@ void Daemon::Prepare(const v1::PrepareHost& prepare) {
   if (!shares.ok()) return FailLaunch(kExitLauncher, std::string(shares.status().message()));
   shares_ = *std::move(shares);
   prepared_ = prepare;
-  slots_ = static_cast<int>(prepare.slots());
+  slots_ = prepare.elastic() ? kMaxLocalRanks : static_cast<int>(prepare.slots());
   table_.emplace(slots_);
   ended_.assign(slots_, TimePoint());
   oom_.emplace();
@@ -137,50 +139,133 @@ void Daemon::Propose(const v1::EpochPropose& propose) {
   absl::StatusOr<EpochPlan> plan = PlanEpoch(propose, *prepared_);
   if (!plan.ok()) return FailLaunch(kExitLauncher, std::string(plan.status().message()));
   if (plan->host < 0) return;
+  if (elastic()) return links_->Propose(*std::move(plan));
   plan_ = *std::move(plan);
   links_->Propose(*plan_);
 }
 
-// All in one turn of the loop: nobody's end is heard before all have been started.
-void Daemon::Spawn(const v1::SpawnSlots& spawn) {
-  if (!prepared_.has_value()) return;
+bool Daemon::MayTake(const v1::Seat& seat) const {
+  if (seat.slot() >= static_cast<uint32_t>(slots_.load())) return false;
+  const int slot = static_cast<int>(seat.slot());
+  const bool free = members_[slot] == 0 || (elastic() && table_->told(slot));
+  return free && plan_.has_value() && plan_->LocalRankOf(slot) >= 0 &&
+         (!elastic() || seat.share() < shares_.slots.size());
+}
+
+// Elastic: those that can have the slot and the share that they are to have. The others end here:
+// no table holds them.
+v1::SpawnSlots Daemon::Seatable(const v1::SpawnSlots& spawn, const absl::Status& placed) {
+  v1::SpawnSlots seatable = spawn;
+  seatable.clear_seats();
+  std::set<uint32_t> taken;
   for (const v1::Seat& seat : spawn.seats()) {
-    const bool fits = seat.slot() < prepared_->slots() && members_[seat.slot()] == 0 &&
-                      plan_.has_value() && plan_->LocalRankOf(static_cast<int>(seat.slot())) >= 0;
-    if (fits) continue;
+    if (MayTake(seat) && taken.insert(seat.slot()).second) {
+      *seatable.add_seats() = seat;
+    } else {
+      RefuseSeat(seat, placed);
+    }
+  }
+  return seatable;
+}
+
+void Daemon::RefuseSeat(const v1::Seat& seat, const absl::Status& placed) {
+  v1::Event died;
+  died.mutable_member_died()->set_member(seat.member());
+  died.mutable_member_died()->set_exit_code(kExitLauncher);
+  Emit(std::move(died));
+  v1::Event exited;
+  v1::RankExited& end = *exited.mutable_rank_exited();
+  end.set_member(seat.member());
+  end.set_exit_code(kExitLauncher);
+  end.set_exec_error(absl::StrCat(prepared_->name(), ": slot ", seat.slot(), " and share ",
+                                  seat.share(), " are no free place for member ", seat.member(),
+                                  placed.ok() ? "" : ": ", placed.message()));
+  Emit(std::move(exited));
+}
+
+// Elastic: the world with these, and into how many shares the host is divided from now on. Those
+// that run keep what they have.
+absl::Status Daemon::PlaceNewMembers(const v1::SpawnSlots& spawn) {
+  absl::StatusOr<EpochPlan> plan = PlanEpoch(spawn.expected(), *prepared_);
+  if (!plan.ok()) return plan.status();
+  if (plan->host < 0) return absl::InvalidArgumentError("the world that is told is without it");
+  plan_ = *std::move(plan);
+  if (spawn.shares() == 0 || spawn.shares() == shares_.slots.size()) return absl::OkStatus();
+  v1::PrepareHost divided = *prepared_;
+  divided.set_slots(spawn.shares());
+  absl::Status fine = CheckPrepare(divided);
+  if (!fine.ok()) return fine;
+  absl::StatusOr<HostPlan> shares = PlanShares(divided, facts_.devices);
+  if (!shares.ok()) return shares.status();
+  shares_ = *std::move(shares);
+  prepared_->set_slots(spawn.shares());
+  return absl::OkStatus();
+}
+
+// In an elastic job it may have been another's.
+void Daemon::TakeSlot(const v1::Seat& seat) {
+  const int slot = static_cast<int>(seat.slot());
+  if (members_[slot] != 0) {
+    table_->Reset(slot);
+    ended_[slot] = TimePoint();
+  }
+  members_[slot] = seat.member();
+  relay_->Begin(slot, seat.member());
+}
+
+// All in one turn of the loop: nobody's end is heard before all have been started.
+void Daemon::Spawn(const v1::SpawnSlots& asked) {
+  if (!prepared_.has_value()) return;
+  const absl::Status placed = elastic() ? PlaceNewMembers(asked) : absl::OkStatus();
+  const v1::SpawnSlots spawn = elastic() ? Seatable(asked, placed) : asked;
+  for (const v1::Seat& seat : spawn.seats()) {
+    if (MayTake(seat)) continue;
     return FailLaunch(kExitLauncher, absl::StrCat(prepared_->name(), ": slot ", seat.slot(),
                                                   " is no free place for member ", seat.member(),
                                                   " of an epoch that has been proposed"));
   }
-  for (const v1::Seat& seat : spawn.seats()) members_[seat.slot()] = seat.member();
+  for (const v1::Seat& seat : spawn.seats()) TakeSlot(seat);
   links_->Expect(spawn);
   spawned_ += spawn.seats_size();
-  if (shim_lost_ || stop_.has_value()) return NeverStart(spawn, 0, "the job is being stopped");
-  TellLaunched();
-  WarnOfLimits();
-  if (!shares_.note.empty()) Notify(shares_.note);
+  if (!placed.ok()) return NeverStartFrom(spawn, 0, std::string(placed.message()));
+  if (shim_lost_ || stop_.has_value()) {
+    return NeverStartFrom(spawn, 0, "the job is being stopped");
+  }
+  if (!std::exchange(launched_told_, true)) {
+    TellLaunched();
+    WarnOfLimits();
+    if (!shares_.note.empty()) Notify(shares_.note);
+  }
   for (int i = 0; i < spawn.seats_size(); ++i) {
     absl::Status started = StartRank(spawn.seats(i));
     if (started.ok()) continue;
-    NeverStart(spawn, i, std::string(started.message()));
-    FailLaunch(kExitLauncher, absl::StrCat(prepared_->name(), ": ", started.message()));
-    return BeginStop(true, std::string(started.message()));
+    const std::string why(started.message());
+    if (elastic()) {
+      NeverStart(spawn.seats(i), why);
+      continue;
+    }
+    NeverStartFrom(spawn, i, why);
+    FailLaunch(kExitLauncher, absl::StrCat(prepared_->name(), ": ", why));
+    return BeginStop(true, why);
   }
 }
 
+void Daemon::NeverStart(const v1::Seat& seat, const std::string& why) {
+  const int slot = static_cast<int>(seat.slot());
+  table_->NeverStarted(slot, kExitLauncher, why);
+  OnEnded({.slot = slot, .status = W_EXITCODE(kExitLauncher, 0), .never_started = true});
+}
+
 // The table must close: those that were never asked for end here.
-void Daemon::NeverStart(const v1::SpawnSlots& spawn, int first, const std::string& why) {
-  for (int i = first; i < spawn.seats_size(); ++i) {
-    const int slot = static_cast<int>(spawn.seats(i).slot());
-    table_->NeverStarted(slot, kExitLauncher, why);
-    OnEnded({.slot = slot, .never_started = true});
-  }
+void Daemon::NeverStartFrom(const v1::SpawnSlots& spawn, int first, const std::string& why) {
+  for (int i = first; i < spawn.seats_size(); ++i) NeverStart(spawn.seats(i), why);
 }
 
 void Daemon::StartLinks() {
   LinkServerOptions options;
   options.host_name = prepared_->name();
   options.slots = slots_;
+  options.elastic = prepared_->elastic();
   options.job = prepared_->job();
   options.epoch_secret = prepared_->epoch_secret();
   const int listener = supervisor_->shim().listener.get();
@@ -202,6 +287,7 @@ void Daemon::StartLinks() {
 void Daemon::StartRelay() {
   RelayOptions options;
   options.slots = slots_;
+  options.elastic = prepared_->elastic();
   options.to_console = prepared_->output_to_console();
   options.directory = prepared_->output_directory();
   options.on_drained = [this](int slot, std::vector<std::string> lines) {
@@ -232,12 +318,19 @@ absl::Status Daemon::StartRank(const v1::Seat& seat) {
   name.inode = InodeOf(pipes.door_there.get());
   name.token = *token;
   name.path = supervisor_->shim().way_back;
-  const Descriptor order = OrderToFd(
-      OrderFor({slot, FormatLinkName(name), kDoorFd}, {*prepared_, *plan_, facts_, shares_}));
+  SlotLink place;
+  place.slot = slot;
+  place.share = elastic() ? static_cast<int>(seat.share()) : slot;
+  if (elastic()) place.member = seat.member();
+  place.link = FormatLinkName(name);
+  place.door_fd = kDoorFd;
+  const Descriptor order = OrderToFd(OrderFor(place, {*prepared_, *plan_, facts_, shares_}));
   if (!order.valid()) return Failed("a memfd for a rank's environment");
   links_->AddDoor(slot, std::move(pipes.door_here), *std::move(token));
-  relay_->Adopt(slot, {plan_->RankOf(plan_->LocalRankOf(slot)), std::move(pipes.in.write_end),
-                       std::move(pipes.out.read_end), std::move(pipes.err.read_end)});
+  // Who comes after the first epoch may follow one of its rank that was on another host.
+  relay_->Adopt(slot,
+                {plan_->RankOf(plan_->LocalRankOf(slot)), std::move(pipes.in.write_end),
+                 std::move(pipes.out.read_end), std::move(pipes.err.read_end), plan_->epoch > 1});
   empty_ = false;
   supervisor_->Spawn(slot, {order.get(), pipes.in.read_end.get(), pipes.out.write_end.get(),
                             pipes.err.write_end.get(), pipes.door_there.get()});

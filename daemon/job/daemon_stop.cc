@@ -24,6 +24,17 @@ void Daemon::Leave(std::string why) {
   });
 }
 
+void Daemon::Terminate(std::string why) {
+  loop_.Post([this, why = std::move(why)] {
+    if (!elastic() || stop_.has_value() || std::exchange(drain_asked_, true)) return Leave(why);
+    Notify(
+        absl::StrCat(why, ": its ranks are to leave at the next commit; a second one ends them"));
+    v1::Event event;
+    event.mutable_drain_asked()->set_cause(why);
+    Emit(std::move(event));
+  });
+}
+
 void Daemon::BeginLease(std::chrono::duration<double> length) {
   lease_->Begin(Lease(Clock::now(), length));
   supervisor_->LeaseChanged();
@@ -44,7 +55,8 @@ void Daemon::WatchLease() {
 
 void Daemon::LoseDriver(const std::string& why) {
   if (std::exchange(driver_gone_, true)) return;
-  if (prepared_.has_value() && !stopped_told_) BeginStop(false, why);
+  // In an elastic job the others go on without this host, so nobody here may.
+  if (prepared_.has_value() && !stopped_told_) BeginStop(elastic(), why);
   MaybeExit();
 }
 
@@ -58,7 +70,7 @@ void Daemon::OnShimLost(const std::string& how) {
   FailLaunch(kExitLauncher, cause);
   const int left = supervisor_->Sweep(mark());
   for (int slot = 0; slot < slots_; ++slot) {
-    if (table_->ended(slot)) continue;
+    if (vacant(slot)) continue;
     table_->Exited(slot, SIGKILL, false);  // by the kernel or by the sweep
     OnEnded({.slot = slot, .status = SIGKILL, .with_shim = true});
   }
@@ -72,17 +84,36 @@ void Daemon::OnShimLost(const std::string& how) {
 
 // Those that wait for it are told first: it may use all of its grace.
 void Daemon::Retire(const v1::RetireSlot& retire) {
-  const bool known = prepared_.has_value() && retire.slot() < prepared_->slots();
+  const bool known = prepared_.has_value() && retire.slot() < static_cast<uint32_t>(slots_.load());
   const int slot = static_cast<int>(retire.slot());
-  if (!known || members_[slot] == 0 || table_->ended(slot) || stop_.has_value()) return;
+  if (!known || vacant(slot) || stop_.has_value()) return;
+  if (elastic() && retire.removed()) return Remove(slot, retire.cause());
   links_->Retire(slot, retire.cause());
-  supervisor_->Term(slot);
-  loop_.At(Clock::now() + std::chrono::duration_cast<Clock::duration>(grace_),
-           [this, slot] { KillRetired(slot); });
+  TermRetired(slot, members_[slot]);
 }
 
-void Daemon::KillRetired(int slot) {
-  if (!table_->ended(slot) && !shim_lost_) supervisor_->Signal(slot, SIGKILL);
+// It hears of it when it asks for the next epoch, and may end by itself first.
+void Daemon::Remove(int slot, const std::string& cause) {
+  links_->Remove(slot, cause);
+  loop_.At(Clock::now() + std::chrono::duration_cast<Clock::duration>(grace_),
+           [this, slot, member = members_[slot].load()] { TermRetired(slot, member); });
+}
+
+// The slot may be another's by now.
+void Daemon::TermRetired(int slot, uint64_t member) {
+  if (members_[slot] != member || vacant(slot) || shim_lost_) return;
+  if (elastic()) {  // what others have left is not to be asked to end
+    supervisor_->Signal(slot, SIGCONT);
+    supervisor_->Signal(slot, SIGTERM);
+  } else {
+    supervisor_->Term(slot);
+  }
+  loop_.At(Clock::now() + std::chrono::duration_cast<Clock::duration>(grace_),
+           [this, slot, member] { KillRetired(slot, member); });
+}
+
+void Daemon::KillRetired(int slot, uint64_t member) {
+  if (members_[slot] == member && !vacant(slot) && !shim_lost_) supervisor_->Signal(slot, SIGKILL);
 }
 
 // ---- how ----
@@ -93,7 +124,8 @@ void Daemon::BeginStop(bool kill, const std::string& cause) {
   Do(stop_->Begin(Clock::now(), kill));
   if (supervisor_ != nullptr && !shim_lost_) {
     // Awake and stopping: the shim leaves the grace to this process.
-    const auto grace = std::chrono::duration_cast<Clock::duration>(grace_);
+    const auto grace = kill && elastic() ? Clock::duration::zero()
+                                         : std::chrono::duration_cast<Clock::duration>(grace_);
     lease_->FixForShim(Clock::now() + grace + kShimMargin);
     supervisor_->LeaseChanged();
   }
@@ -106,7 +138,7 @@ void Daemon::Do(StopPlan::Do what) {
       return;
     case StopPlan::Do::kTermAll:
       for (int slot = 0; prepared_.has_value() && slot < slots_; ++slot) {
-        if (!table_->ended(slot)) supervisor_->Term(slot);
+        if (!vacant(slot)) supervisor_->Term(slot);
       }
       if (supervisor_ != nullptr) supervisor_->TermLeftovers();
       return ArmStop();
@@ -130,7 +162,7 @@ void Daemon::ArmStop() {
 // crossed a spawn.
 void Daemon::NoteEmpty() {
   for (int slot = 0; prepared_.has_value() && slot < slots_; ++slot) {
-    if (!table_->ended(slot)) return;
+    if (!vacant(slot)) return;
   }
   empty_ = true;
   if (stop_.has_value()) Do(stop_->Emptied());

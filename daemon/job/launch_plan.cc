@@ -31,15 +31,17 @@ absl::StatusOr<EpochPlan> PlanEpoch(const v1::EpochPropose& propose,
   std::vector<HostShape> hosts;
   EpochPlan plan;
   plan.epoch = propose.epoch();
+  const uint32_t slots = prepare.elastic() ? kMaxLocalRanks : prepare.slots();
   for (const v1::EpochHost& host : propose.hosts()) {
     if (host.members().empty()) return absl::InvalidArgumentError("a host of an epoch has no rank");
     if (host.host() == prepare.host()) {
+      plan.state.is_void = host.void_state();
       plan.host = static_cast<int>(hosts.size());
       for (const v1::Seat& seat : host.members()) {
-        if (seat.slot() >= prepare.slots()) {
+        if (seat.slot() >= slots) {
           return absl::InvalidArgumentError(absl::StrCat("an epoch has a member in slot ",
                                                          seat.slot(), " of ", prepare.name(),
-                                                         ", which has ", prepare.slots()));
+                                                         ", which has ", slots));
         }
         plan.slots.push_back(static_cast<int>(seat.slot()));
       }
@@ -47,6 +49,11 @@ absl::StatusOr<EpochPlan> PlanEpoch(const v1::EpochPropose& propose,
     hosts.push_back({host.name(), host.members_size()});
   }
   plan.topology = Topology(std::move(hosts));
+  plan.state.resume_commit = propose.resume_commit();
+  plan.state.root = propose.root();
+  plan.state.needy.assign(propose.needy().begin(), propose.needy().end());
+  plan.state.rolls_back = propose.rolls_back();
+  plan.state.survivors = static_cast<int>(propose.survivors());
   return plan;
 }
 
@@ -82,12 +89,13 @@ SpawnOrder OrderFor(const SlotLink& link, const SpawnContext& context) {
   environment.launcher = {program.environment().begin(), program.environment().end()};
   environment.host = context.facts.environment;
   environment.own = {prepare.own_environment().begin(), prepare.own_environment().end()};
-  environment.gpu_uuids = context.shares.slots[link.slot].visible;
+  environment.gpu_uuids = context.shares.slots[link.share].visible;
   environment.host_name = prepare.name();
   environment.first_host = plan.topology.hosts().front().name;
   environment.hosts = static_cast<int>(plan.topology.hosts().size());
   environment.link = link.link;
   environment.job = prepare.job();
+  environment.member = link.member;
   environment.host_cores = static_cast<int>(context.facts.devices.cores.size());
   environment.place = plan.topology.place(plan.RankOf(plan.LocalRankOf(link.slot)));
   environment.size = plan.topology.size();
@@ -101,7 +109,7 @@ SpawnOrder OrderFor(const SlotLink& link, const SpawnContext& context) {
   for (const v1::Limit& limit : program.limits()) {
     order.limits.push_back({limit.resource(), limit.soft()});
   }
-  order.cores = context.shares.slots[link.slot].cores;
+  order.cores = context.shares.slots[link.share].cores;
   return order;
 }
 

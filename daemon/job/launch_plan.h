@@ -34,11 +34,13 @@ struct SlotLink {
   int slot = 0;
   std::string link;  // HVD_LINK
   int door_fd = -1;
+  int share = 0;        // of the host
+  uint64_t member = 0;  // elastic; 0: the job's members stay
 };
 
 struct SpawnContext {
   const v1::PrepareHost& prepare;
-  const EpochPlan& plan;  // the newest
+  const EpochPlan& plan;  // the newest; elastic: as it would be with the worker
   const HostFacts& facts;
   const HostPlan& shares;
 };

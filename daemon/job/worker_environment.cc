@@ -19,9 +19,9 @@ constexpr std::array<std::string_view, 9> kHostNames = {
 
 // An inner hvdrun must not take the outer job's identity for its own.
 bool IsIdentity(std::string_view name) {
-  static constexpr std::array<std::string_view, 9> kNames = {
-      "RANK",       "SIZE",     "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK",
-      "CROSS_SIZE", "HOSTNAME", "LINK",       "JOB_MARK"};
+  static constexpr std::array<std::string_view, 11> kNames = {
+      "RANK",     "SIZE", "LOCAL_RANK", "LOCAL_SIZE",  "CROSS_RANK", "CROSS_SIZE",
+      "HOSTNAME", "LINK", "JOB_MARK",   "MEMBER_MARK", "ELASTIC"};
   for (const std::string_view prefix : {"HVD_", "HOROVOD_"}) {
     if (name.substr(0, prefix.size()) != prefix) continue;
     return std::find(kNames.begin(), kNames.end(), name.substr(prefix.size())) != kNames.end();
@@ -73,6 +73,10 @@ void AddIdentity(const WorkerEnvironment& in, Values* values) {
   AddTorchIdentity(in, values);
   (*values)["HVD_LINK"] = in.link;
   (*values)["HVD_JOB_MARK"] = in.job;
+  if (in.member != 0) {
+    (*values)["HVD_ELASTIC"] = (*values)["HOROVOD_ELASTIC"] = "1";
+    (*values)["HVD_MEMBER_MARK"] = absl::StrCat(in.job, ".", in.member);
+  }
   if (in.host_cores > 0) (*values)["HVD_HOST_CORES"] = absl::StrCat(in.host_cores);
 }
 

@@ -1,6 +1,7 @@
 // What a worker finds in its environment. Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,8 @@ struct WorkerEnvironment {
   int hosts = 1;
   std::string link;  // value of HVD_LINK
   std::string job;
-  int host_cores = 0;  // what the host's ranks share; decides how they wait for one another
+  uint64_t member = 0;  // elastic: who it is; 0: the job's members stay
+  int host_cores = 0;   // what the host's ranks share; decides how they wait for one another
   RankPlace place;
   int size = 0;
 };

@@ -99,7 +99,7 @@ class LinkA::Inside {
       v1::OutputChunk chunk;
       const bool is_timeline = piece.stream == OutputQueue::TimelineStream(daemon_->slots());
       chunk.set_is_timeline(is_timeline);
-      chunk.set_member(is_timeline ? 0 : daemon_->MemberOf(piece.stream / 2));
+      chunk.set_member(piece.member);
       chunk.set_is_stderr(!is_timeline && piece.stream % 2 == 1);
       chunk.set_data(std::move(piece.data));
       chunk.set_skipped_lines(piece.skipped_lines);

@@ -31,6 +31,13 @@ void Connections::Listen(Descriptor listener) {
   loop_->Watch(listener_.get(), EPOLLIN, [this](uint32_t) { OnListener(); });
 }
 
+void Connections::Reset(int slot) {
+  if (SpeakerOf(slot) != nullptr) Close(speakers_[slot]);
+  if (!doors_[slot].valid()) return;
+  loop_->Forget(doors_[slot].get());
+  doors_[slot].Reset();
+}
+
 void Connections::AddDoor(int slot, Descriptor door) {
   doors_[slot] = std::move(door);
   loop_->Watch(doors_[slot].get(), EPOLLIN, [this, slot](uint32_t) { OnDoor(slot); });

@@ -43,6 +43,8 @@ class Connections {
 
   // The way back for those who have no door; may be invalid.
   void Listen(Descriptor listener);
+  // Nobody speaks for `slot` any more, and its door is shut: another worker is to come there.
+  void Reset(int slot);
   // Over which the worker of `slot` sends one end of a socket pair of its own.
   void AddDoor(int slot, Descriptor door);
 

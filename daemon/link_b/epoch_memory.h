@@ -18,9 +18,10 @@ namespace hvd {
 
 struct EpochShape {
   uint64_t epoch = 0;
-  std::vector<int> slots;      // of its ranks, in the order of their local ranks
-  int first_rank = 0;          // of this host in the epoch
-  bool several_hosts = false;  // then each local rank sleeps on an event fd
+  std::vector<int> slots;              // of its ranks, in the order of their local ranks
+  std::vector<uint64_t> members = {};  // in these slots; their next ones are none of it
+  int first_rank = 0;                  // of this host in the epoch
+  bool several_hosts = false;          // then each local rank sleeps on an event fd
 };
 
 class EpochMemory {
@@ -38,6 +39,7 @@ class EpochMemory {
   bool several_hosts() const { return shape_.several_hosts; }
   const std::vector<int>& slots() const { return shape_.slots; }
   int slot_of(int local_rank) const { return shape_.slots[local_rank]; }
+  bool IsOf(uint64_t member, int local_rank) const { return shape_.members[local_rank] == member; }
   // -1: that slot's member is not in the epoch.
   int LocalRankOf(int slot) const;
 
@@ -50,6 +52,8 @@ class EpochMemory {
   void SetTracing(bool on);
   // Appends what a rank has added to its timeline: at most `room` bytes.
   void TakeTrace(int local_rank, size_t room, std::string* out);
+  // The epoch's members are to change: the next commit or check says so.
+  void SetChange() { page_->change.store(1, std::memory_order_release); }
   // Asks the ranks what they have pending; they answer within some milliseconds unless they are
   // busy or have nothing.
   uint32_t Ask();

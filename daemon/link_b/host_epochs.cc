@@ -10,9 +10,22 @@ namespace hvd {
 using Kind = EpochAction::Kind;
 
 HostEpochs::HostEpochs(HostEpochsOptions options, WorkerSlots* workers)
-    : options_(std::move(options)), workers_(workers), book_(options_.slots) {}
+    : options_(std::move(options)), workers_(workers), book_(options_.slots, options_.elastic) {}
 
 // ---- what happens ----
+
+// Who enters it finds no commit that the driver does not mean.
+void HostEpochs::Propose(EpochPlan plan) {
+  if (options_.elastic) box_.VoidBeyond(plan.state.is_void ? 0 : plan.state.resume_commit);
+  Carry(book_.Propose(std::move(plan)));
+}
+
+void HostEpochs::Change(uint64_t epoch) {
+  const auto found = memories_.find(epoch);
+  if (found != memories_.end()) return found->second->SetChange();
+  const EpochPlan* const plan = book_.plan(epoch);
+  if (plan != nullptr) changing_.insert(epoch);
+}
 
 // Ranks abort an epoch in its page, of which the rendezvous is not told: who asks for the next one
 // has seen it there.
@@ -82,6 +95,10 @@ void HostEpochs::CarryOne(const EpochAction& action) {
       return SendRefusal(action);
     case Kind::kDispose:
       return Forget(action.epoch);
+    case Kind::kQuiet:
+      return TellQuiet(action.epoch);
+    case Kind::kRemove:
+      return SendRefusal(action);
   }
 }
 
@@ -90,11 +107,13 @@ void HostEpochs::Create(const EpochAction& action) {
   EpochShape shape;
   shape.epoch = action.epoch;
   shape.slots = plan.slots;
+  for (const int slot : plan.slots) shape.members.push_back(MemberOf(slot));
   shape.first_rank = plan.RankOf(0);
   shape.several_hosts = plan.topology.hosts().size() > 1;
   absl::StatusOr<std::shared_ptr<EpochMemory>> memory = EpochMemory::Create(shape);
   if (!memory.ok()) return Abort(action.epoch, std::string(memory.status().message()));
   options_.on_create(memory->get());
+  if (changing_.erase(action.epoch) != 0) (*memory)->SetChange();
   memories_[action.epoch] = *std::move(memory);
 }
 
@@ -120,8 +139,27 @@ void HostEpochs::SendStart(const EpochAction& action) {
     shape.set_name(host.name);
     shape.set_ranks(host.ranks);
   }
-  options_.send(action.slot,
-                {message.SerializeAsString(), found->second->Descriptors(), found->second});
+  std::vector<int> fds = found->second->Descriptors();
+  if (options_.elastic) {
+    const absl::Status added = AddState(action, &start, &fds);
+    if (!added.ok()) return Abort(action.epoch, std::string(added.message()));
+  }
+  options_.send(action.slot, {message.SerializeAsString(), std::move(fds), found->second});
+}
+
+absl::Status HostEpochs::AddState(const EpochAction& action, v1::EpochStart* start,
+                                  std::vector<int>* fds) {
+  const EpochState& state = book_.plan(action.epoch)->state;
+  start->set_resume_commit(state.resume_commit);
+  start->set_root(state.root);
+  for (const int rank : state.needy) start->add_needy(rank);
+  start->set_rolls_back(state.rolls_back);
+  start->set_survivors(state.survivors);
+  const auto files = box_.FilesOf((*workers_)[action.slot].share);
+  if (!files.ok()) return files.status();
+  start->set_state_files(files->size());
+  fds->insert(fds->end(), files->begin(), files->end());
+  return absl::OkStatus();
 }
 
 void HostEpochs::TellStands(const EpochAction& action) {
@@ -210,7 +248,18 @@ void HostEpochs::SendRefusal(const EpochAction& action) {
   v1::ToWorker message;
   message.mutable_refused()->set_message(action.text);
   message.mutable_refused()->set_epoch(action.epoch);
+  message.mutable_refused()->set_removed(action.kind == Kind::kRemove);
   Send(action.slot, message);
+}
+
+void HostEpochs::TellQuiet(uint64_t epoch) {
+  changing_.erase(epoch);
+  v1::Event event;
+  event.mutable_host_quiet()->set_epoch(epoch);
+  const KeptCommits kept = box_.Kept();
+  event.mutable_host_quiet()->set_commit(kept.newest);
+  event.mutable_host_quiet()->set_before(kept.before);
+  options_.on_event(std::move(event));
 }
 
 // The epoch's memory goes; what it said stays.
@@ -220,7 +269,8 @@ void HostEpochs::Forget(uint64_t epoch) {
   options_.on_forget();
   const EpochMemory& memory = *found->second;
   for (int local_rank = 0; local_rank < memory.local_size(); ++local_rank) {
-    (*workers_)[memory.slot_of(local_rank)].counts.Add(memory.Counts(local_rank));
+    WorkerSlot& worker = (*workers_)[memory.slot_of(local_rank)];
+    if (memory.IsOf(worker.member, local_rank)) worker.counts.Add(memory.Counts(local_rank));
   }
   memories_.erase(found);
   arenas_.erase(epoch);
@@ -235,6 +285,9 @@ int HostEpochs::RankOf(int slot) const {
 }
 
 std::string HostEpochs::Name(int slot) const {
+  if (options_.elastic && book_.newest_plan(slot) == nullptr) {
+    return absl::StrCat("a new member on ", options_.host_name);
+  }
   return absl::StrCat("rank ", RankOf(slot), " on ", options_.host_name);
 }
 
@@ -248,7 +301,8 @@ RankTotals HostEpochs::CountsOf(int slot) const {
   RankTotals totals = (*workers_)[slot].counts;
   for (const auto& [epoch, memory] : memories_) {
     const int local_rank = memory->LocalRankOf(slot);
-    if (local_rank >= 0) totals.Add(memory->Counts(local_rank));
+    const bool its = local_rank >= 0 && memory->IsOf(MemberOf(slot), local_rank);
+    if (its) totals.Add(memory->Counts(local_rank));
   }
   return totals;
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "daemon/link_b/connections.h"
 #include "daemon/link_b/epoch_memory.h"
 #include "daemon/link_b/host_rendezvous.h"
+#include "daemon/link_b/state_box.h"
 #include "daemon/link_b/worker_slot.h"
 #include "hvd/v1/link_a.pb.h"
 #include "hvd/v1/link_b.pb.h"
@@ -22,6 +24,7 @@ namespace hvd {
 
 struct HostEpochsOptions {
   int slots = 0;
+  bool elastic = false;
   std::string host_name;  // as the job calls this host
   std::string epoch_secret;
   std::function<void(v1::Event)> on_event;
@@ -37,16 +40,25 @@ class HostEpochs {
   HostEpochs(HostEpochsOptions options, WorkerSlots* workers);
 
   // What happens; each is decided by the rendezvous and carried out before the call returns.
-  void Propose(EpochPlan plan) { Carry(book_.Propose(std::move(plan))); }
+  void Propose(EpochPlan plan);
   void Join(int slot);
   void Withdraw(int slot, uint64_t epoch) { Carry(book_.Withdraw(slot, epoch)); }
   // `arena` is invalid where the address brings none.
   void TakeAddress(int slot, const v1::Address& address, Descriptor arena);
   void Ready(int slot, uint64_t epoch) { Carry(book_.Ready(slot, epoch)); }
   void Leave(int slot, uint64_t epoch);
-  void Gone(int slot, const std::string& cause) { Carry(book_.Gone(slot, cause)); }
+  // `lives`: its process has not ended.
+  void Gone(int slot, const std::string& cause, bool lives = false) {
+    Carry(book_.Gone(slot, cause, lives));
+  }
+  void Remove(int slot, const std::string& cause) { Carry(book_.Remove(slot, cause)); }
+  // Another member is to come to `slot`.
+  void Reset(int slot) { book_.Reset(slot); }
+  // The members of the epoch are to change.
+  void Change(uint64_t epoch);
   void Abandon(int slot) { Carry(book_.Abandon(slot)); }
   void Back(int slot) { book_.Back(slot); }
+  void StandsNoMore(int slot) { book_.StandsNoMore(slot); }
   void TableCame(v1::EpochTable table);
   void GoCame(uint64_t epoch) { Carry(book_.GoCame(epoch)); }
   void Abort(uint64_t epoch, const std::string& cause) { Carry(book_.Abort(epoch, cause)); }
@@ -64,6 +76,8 @@ class HostEpochs {
   // What the page says: ranks abort an epoch themselves, and those of another host are heard there
   // sooner than hvdrun by hvdd. Whoever has left knows what was known then.
   AbortWord AbortHeardBy(int slot) const;
+  // Elastic: the newest commit that this host has complete.
+  uint64_t NewestCommit() { return box_.Kept().newest; }
   // Before its memory may go.
   void KeepActivity(int slot) { (*workers_)[slot].activity = ActivityOf(slot); }
 
@@ -83,6 +97,8 @@ class HostEpochs {
   void TellLeft(const EpochAction& action);
   void MarkAborted(const EpochAction& action);
   void SendRefusal(const EpochAction& action);
+  void TellQuiet(uint64_t epoch);
+  absl::Status AddState(const EpochAction& action, v1::EpochStart* start, std::vector<int>* fds);
   void Forget(uint64_t epoch);
   void Send(int slot, const v1::ToWorker& message) {
     options_.send(slot, {message.SerializeAsString()});
@@ -92,6 +108,8 @@ class HostEpochs {
   const HostEpochsOptions options_;
   WorkerSlots* const workers_;
   HostRendezvous book_;
+  StateBox box_;
+  std::set<uint64_t> changing_;  // epochs that were to change before they had a memory
   std::map<uint64_t, std::shared_ptr<EpochMemory>> memories_;
   std::map<uint64_t, v1::EpochTable> tables_;
   std::map<uint64_t, std::shared_ptr<ArenaBox>> arenas_;  // of epochs whose table has not come

@@ -16,15 +16,17 @@ int EpochPlan::LocalRankOf(int slot) const {
   return found == slots.end() ? -1 : static_cast<int>(found - slots.begin());
 }
 
-HostRendezvous::HostRendezvous(int slots)
+HostRendezvous::HostRendezvous(int slots, bool elastic)
     : slots_(slots),
+      elastic_(elastic),
       standing_(slots),
       last_epoch_(slots),
       epoch_before_(slots),
       refusing_(slots),
       gone_(slots),
       broke_(slots),
-      refused_(slots) {}
+      refused_(slots),
+      removed_(slots) {}
 
 HostRendezvous::Epoch& HostRendezvous::At(uint64_t number) {
   Epoch& epoch = epochs_[number];
@@ -57,12 +59,21 @@ EpochActions HostRendezvous::Propose(EpochPlan plan) {
   epoch.plan = proposed;
   for (const int slot : proposed->slots) newest_plans_[slot] = proposed;
   EpochActions actions;
+  if (elastic_) AbortIfLacking(number, &actions);
   for (const int slot : proposed->slots) {
     if (!standing_[slot] || NextFor(slot) != number) continue;
     const EpochActions entered = Enter(slot, number);
     actions.insert(actions.end(), entered.begin(), entered.end());
   }
   return actions;
+}
+
+// Elastic: the death of a member that stood may have crossed the proposal that lists it. It never
+// comes, so nobody is to enter.
+void HostRendezvous::AbortIfLacking(uint64_t number, EpochActions* actions) {
+  for (const int slot : epochs_[number].plan->slots) {
+    if (!gone_[slot].empty()) return AbortOne(number, gone_[slot], actions);
+  }
 }
 
 bool HostRendezvous::All(const Epoch& epoch, Stage stage) const {
@@ -116,6 +127,11 @@ EpochActions HostRendezvous::Join(int slot) {
     actions.push_back({Kind::kRefuse, 0, slot, 0, stopped_});
     return actions;
   }
+  if (!removed_[slot].empty()) {
+    actions.push_back({Kind::kRemove, 0, slot, 0, removed_[slot]});
+    return actions;
+  }
+  if (elastic_) gone_[slot].clear();  // it is there, whatever it failed at before
   const uint64_t number = NextFor(slot);
   standing_[slot] = number == 0;
   const EpochActions next =
@@ -231,18 +247,37 @@ EpochActions HostRendezvous::Abandon(int slot) {
   return actions;
 }
 
-EpochActions HostRendezvous::Gone(int slot, const std::string& cause) {
+EpochActions HostRendezvous::Remove(int slot, const std::string& cause) {
+  removed_[slot] = cause;
+  if (!standing_[slot]) return {};
+  standing_[slot] = false;
+  return {{Kind::kRemove, 0, slot, 0, cause}};
+}
+
+// Epochs that list the slot mean the member before.
+void HostRendezvous::Reset(int slot) {
+  for (auto& [number, epoch] : epochs_) epoch.stages[slot] = Stage::kAbsent;
+  newest_plans_.erase(slot);
+  standing_[slot] = broke_[slot] = refused_[slot] = false;
+  last_epoch_[slot] = epoch_before_[slot] = refusing_[slot] = 0;
+  gone_[slot].clear();
+  removed_[slot].clear();
+}
+
+EpochActions HostRendezvous::Gone(int slot, const std::string& cause, bool lives) {
   EpochActions actions;
   gone_[slot] = cause;
+  if (elastic_) standing_[slot] = false;
   std::vector<uint64_t> numbers;
   for (const auto& [number, epoch] : epochs_) numbers.push_back(number);
   for (const uint64_t number : numbers) {
     Epoch& epoch = epochs_[number];
     Stage& stage = epoch.stages[slot];
     const bool begun = epoch.created || !epoch.aborted.empty();
-    if (!IsInside(stage) && (stage != Stage::kOutside || !begun)) continue;
+    const bool lost = stage == Stage::kLost;
+    if (!IsInside(stage) && !lost && (stage != Stage::kOutside || !begun)) continue;
     if (IsInside(stage)) broke_[slot] = true;
-    stage = Stage::kGone;
+    stage = elastic_ && lives && stage != Stage::kOutside ? Stage::kLost : Stage::kGone;
     AbortOne(number, cause, &actions);
     DisposeIfUnused(number, &actions);
   }
@@ -278,7 +313,11 @@ void HostRendezvous::AbortOne(uint64_t number, const std::string& cause, EpochAc
   Epoch& epoch = At(number);
   if (!epoch.aborted.empty()) return;
   epoch.aborted = cause.empty() ? "the job was stopped" : cause;
-  if (epoch.created) actions->push_back({Kind::kAbort, number, -1, 0, epoch.aborted});
+  if (epoch.created) {
+    actions->push_back({Kind::kAbort, number, -1, 0, epoch.aborted});
+  } else {
+    TellQuiet(number, actions);  // nobody enters it any more
+  }
   for (int slot = 0; slot < slots_; ++slot) {
     const Stage stage = epoch.stages[slot];
     if (stage == Stage::kJoined || stage == Stage::kAddressed || stage == Stage::kReady) {
@@ -331,13 +370,21 @@ void HostRendezvous::DisposeIfUnused(uint64_t number, EpochActions* actions) {
   const Epoch& epoch = epochs_[number];
   if (!Unused(epoch)) return;
   if (epoch.created) actions->push_back({Kind::kDispose, number});
+  TellQuiet(number, actions);
   if (epoch.aborted.empty()) epochs_.erase(number);  // an aborted one still refuses latecomers
+}
+
+void HostRendezvous::TellQuiet(uint64_t number, EpochActions* actions) {
+  Epoch& epoch = epochs_[number];
+  if (!elastic_ || epoch.plan == nullptr || std::exchange(epoch.quiet, true)) return;
+  actions->push_back({Kind::kQuiet, number});
 }
 
 // Epochs that have refused, or held, every member.
 void HostRendezvous::ForgetRefusing() {
   uint64_t all_beyond = std::numeric_limits<uint64_t>::max();
   for (const auto& [slot, plan] : newest_plans_) {
+    if (elastic_ && !(gone_[slot].empty() && removed_[slot].empty())) continue;  // never asks again
     all_beyond = std::min(all_beyond, NewestOf(slot));
   }
   for (auto each = epochs_.begin(); each != epochs_.end() && each->first < all_beyond;) {

@@ -14,12 +14,23 @@
 
 namespace hvd {
 
+// Elastic: the driver's word on the state of an epoch's members (link A's EpochPropose).
+struct EpochState {
+  uint64_t resume_commit = 0;
+  int root = -1;
+  std::vector<int> needy;  // ranks
+  bool rolls_back = false;
+  int survivors = 0;
+  bool is_void = false;  // of this host: what it has kept is of no use
+};
+
 // An epoch as its driver has proposed it, seen from one host.
 struct EpochPlan {
   uint64_t epoch = 0;
   Topology topology;
   int host = -1;           // this one's place in the topology; -1: it has none
   std::vector<int> slots;  // its members' slots, in the order of their local ranks
+  EpochState state = {};
 
   // -1: the member of that slot is not in it.
   int LocalRankOf(int slot) const;
@@ -41,6 +52,8 @@ struct EpochAction {
     kAbort,      // mark the memory aborted with `text`
     kRefuse,     // tell `slot`, which waits for an answer, `text`
     kDispose,    // nobody uses the memory any more
+    kQuiet,      // up, elastic: no member of this host is in the epoch any more, nor will be
+    kRemove,     // tell `slot`, which waits for an answer, that it is in no later epoch: `text`
   };
   Kind kind;
   uint64_t epoch = 0;
@@ -52,7 +65,8 @@ using EpochActions = std::vector<EpochAction>;
 
 class HostRendezvous {
  public:
-  explicit HostRendezvous(int slots);
+  // `elastic`: members come and go, and slots are used again.
+  explicit HostRendezvous(int slots, bool elastic = false);
 
   // The driver's proposals come in the order of their numbers.
   EpochActions Propose(EpochPlan plan);
@@ -63,10 +77,17 @@ class HostRendezvous {
   EpochActions Address(int slot, uint64_t epoch, std::string address, uint64_t bytes);
   EpochActions Ready(int slot, uint64_t epoch);
   EpochActions Leave(int slot, uint64_t epoch);
-  // `slot` will take no further part in any epoch that it has not left.
-  EpochActions Gone(int slot, const std::string& cause);
+  // `slot` will take no further part in any epoch that it has not left. Elastic, `lives`: its
+  // process has not ended, and may write into what it has mapped: its epochs are not quiet yet.
+  EpochActions Gone(int slot, const std::string& cause, bool lives = false);
   // `slot` has left its aborted epoch without a word; it may come to the next.
   EpochActions Abandon(int slot);
+  // Elastic: the member in `slot` is in no later epoch.
+  EpochActions Remove(int slot, const std::string& cause);
+  // Elastic: another member is to come to `slot`. REQUIRES: the one before is gone.
+  void Reset(int slot);
+  // Nobody speaks for `slot`, which waits for no epoch any more.
+  void StandsNoMore(int slot) { standing_[slot] = false; }
   // A new process speaks for `slot`.
   void Back(int slot) { gone_[slot].clear(); }
 
@@ -96,16 +117,29 @@ class HostRendezvous {
   // An abort or a stop had reached `slot`: of its newest epoch, or by a refused join. Of an epoch
   // that it never asked for it knows nothing.
   bool after_abort(int slot) const;
+  bool removed(int slot) const { return !removed_[slot].empty(); }
   // It asked for an epoch, or waited for its start, and was told that there will be none.
   bool refused(int slot) const { return refused_[slot]; }
 
  private:
-  enum class Stage { kAbsent, kOutside, kJoined, kAddressed, kReady, kRunning, kLeft, kGone };
+  // kLost: gone, but its process lives.
+  enum class Stage {
+    kAbsent,
+    kOutside,
+    kJoined,
+    kAddressed,
+    kReady,
+    kRunning,
+    kLeft,
+    kLost,
+    kGone
+  };
   struct Epoch {
     std::shared_ptr<const EpochPlan> plan;  // null: not proposed yet
     bool created = false;
     uint64_t bytes = 0;  // that the ranks take at first
     int first_to_say = -1;
+    bool quiet = false;                  // as told
     std::string aborted;                 // cause; empty: lives
     std::vector<Stage> stages;           // by slot
     std::vector<std::string> addresses;  // by local rank
@@ -114,6 +148,7 @@ class HostRendezvous {
   Epoch& At(uint64_t epoch);
   uint64_t NextFor(int slot) const;
   EpochActions Enter(int slot, uint64_t number);
+  void AbortIfLacking(uint64_t number, EpochActions* actions);
   static std::string NameIn(const Epoch& epoch, int slot);  // "rank 3"
   static bool IsInside(Stage stage);
   bool All(const Epoch& epoch, Stage stage) const;
@@ -121,10 +156,12 @@ class HostRendezvous {
   void AbortOne(uint64_t number, const std::string& cause, EpochActions* actions);
   bool Unused(const Epoch& epoch) const;
   void DisposeIfUnused(uint64_t number, EpochActions* actions);
+  void TellQuiet(uint64_t number, EpochActions* actions);
   uint64_t NewestOf(int slot) const { return std::max(last_epoch_[slot], refusing_[slot]); }
   void ForgetRefusing();
 
   const int slots_;
+  const bool elastic_;
   std::map<uint64_t, Epoch> epochs_;
   std::map<int, std::shared_ptr<const EpochPlan>> newest_plans_;  // by slot
   std::vector<bool> standing_;                                    // by slot: waits for a proposal
@@ -134,6 +171,7 @@ class HostRendezvous {
   std::vector<std::string> gone_;       // by slot: why; empty: it is there
   std::vector<bool> broke_;             // by slot: went away inside an epoch
   std::vector<bool> refused_;           // by slot: of the newest epoch that it asked for
+  std::vector<std::string> removed_;    // by slot: why; empty: it is not
   std::string stopped_;
 };
 

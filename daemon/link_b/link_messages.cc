@@ -97,6 +97,8 @@ void LinkServer::Claim(LinkPeer* peer, const v1::Claim& claim) {
   v1::ToWorker message;
   message.mutable_welcome()->set_member(workers_[slot].member);
   message.mutable_welcome()->set_job(options_.job);
+  message.mutable_welcome()->set_elastic(options_.elastic);
+  message.mutable_welcome()->set_share(workers_[slot].share);
   connections_.Send(slot, {message.SerializeAsString()});
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/descriptor.h"
 #include "daemon/link_b/frames.h"
-#include "daemon/link_b/process_end.h"
+#include "daemon/watch/process_end.h"
 
 namespace hvd {
 

@@ -62,6 +62,7 @@ ConnectionHandlers LinkServer::Handlers() {
 HostEpochsOptions LinkServer::EpochOptions() {
   HostEpochsOptions epochs;
   epochs.slots = options_.slots;
+  epochs.elastic = options_.elastic;
   epochs.host_name = options_.host_name;
   epochs.epoch_secret = options_.epoch_secret;
   epochs.on_event = options_.on_event;
@@ -91,8 +92,29 @@ int LinkServer::PidOf(int slot) const {
 
 void LinkServer::Expect(const v1::SpawnSlots& spawn) {
   loop_.Post([this, spawn] {
-    for (const v1::Seat& seat : spawn.seats()) workers_[seat.slot()].member = seat.member();
+    for (const v1::Seat& seat : spawn.seats()) ExpectOne(seat);
   });
+}
+
+// In an elastic job the slot may have been another's, whose end has been told.
+void LinkServer::ExpectOne(const v1::Seat& seat) {
+  const int slot = static_cast<int>(seat.slot());
+  WorkerSlot& worker = workers_[slot];
+  if (options_.elastic && worker.member != 0) {
+    connections_.Reset(slot);
+    epochs_.Reset(slot);
+    worker = WorkerSlot();
+  }
+  worker.member = seat.member();
+  worker.share = options_.elastic ? static_cast<int>(seat.share()) : slot;
+}
+
+void LinkServer::Remove(int slot, std::string cause) {
+  loop_.Post([this, slot, cause = std::move(cause)] { epochs_.Remove(slot, cause); });
+}
+
+void LinkServer::Change(const v1::EpochChange& change) {
+  loop_.Post([this, epoch = change.epoch()] { epochs_.Change(epoch); });
 }
 
 void LinkServer::Propose(EpochPlan plan) {
@@ -100,7 +122,7 @@ void LinkServer::Propose(EpochPlan plan) {
 }
 
 void LinkServer::Retire(int slot, std::string cause) {
-  loop_.Post([this, slot, cause = std::move(cause)] { epochs_.Gone(slot, cause); });
+  loop_.Post([this, slot, cause = std::move(cause)] { epochs_.Gone(slot, cause, true); });
 }
 
 void LinkServer::AddDoor(int slot, Descriptor door, std::string token) {
@@ -114,9 +136,8 @@ void LinkServer::MemberStarted(int slot, int pid) {
   loop_.Post([this, slot, pid] { workers_[slot].pid = pid; });
 }
 
-void LinkServer::MemberEnded(int slot, std::string how, std::function<void(LinkFacts)> reply) {
-  loop_.Post(
-      [this, slot, how = std::move(how), reply = std::move(reply)] { End(slot, how, reply); });
+void LinkServer::MemberEnded(MemberEnd end, std::function<void(LinkFacts)> reply) {
+  loop_.Post([this, end = std::move(end), reply = std::move(reply)] { End(end, reply); });
 }
 
 void LinkServer::TableCame(v1::EpochTable table) {
@@ -135,6 +156,8 @@ void LinkServer::Stop(std::string cause) {
   loop_.Post([this, cause = std::move(cause)] {
     epochs_.Stop(cause);
     options_.store->Stop(cause);
+    closing_ = true;
+    if (options_.elastic) LookAtEnd();
   });
 }
 
@@ -155,25 +178,31 @@ void LinkServer::AskPending() {
 
 // ---- the end of a member ----
 
-void LinkServer::End(int slot, const std::string& how,
-                     const std::function<void(LinkFacts)>& reply) {
+void LinkServer::End(const MemberEnd& end, const std::function<void(LinkFacts)>& reply) {
+  const int slot = end.slot;
   connections_.HearOut(slot);
   LinkFacts facts = FactsOf(slot);
   workers_[slot].pid = -1;
   absl::string_view when = "";
   if (!facts.joined) when = " before hvd's init";
   if (facts.joined && !facts.left) when = " without hvd's shutdown";
-  facts.cause = absl::StrCat(epochs_.Name(slot), " ", how, when);
+  facts.cause = absl::StrCat(epochs_.Name(slot), " ", end.how, when);
   if (!facts.spoken_for) epochs_.Gone(slot, facts.cause);
   workers_[slot].ended = true;
-  const bool all = std::all_of(workers_.begin(), workers_.end(), [](const WorkerSlot& each) {
-    return each.ended || each.member == 0;
-  });
-  if (all) traces_.End();
+  if (end.well && !epochs_.book().removed(slot)) closing_ = true;
+  if (closing_ || !options_.elastic) LookAtEnd();
   reply(facts);
 }
 
-LinkFacts LinkServer::FactsOf(int slot) const {
+// The recording ends with the last worker; in an elastic job others may come after it.
+void LinkServer::LookAtEnd() {
+  const bool all = std::all_of(workers_.begin(), workers_.end(), [](const WorkerSlot& each) {
+    return each.ended || each.member == 0;
+  });
+  if (all && !std::exchange(traces_ended_, true)) traces_.End();
+}
+
+LinkFacts LinkServer::FactsOf(int slot) {
   const HostRendezvous& book = epochs_.book();
   const WorkerSlot& worker = workers_[slot];
   LinkFacts facts;
@@ -187,6 +216,7 @@ LinkFacts LinkServer::FactsOf(int slot) const {
   facts.refused = book.refused(slot);
   facts.activity = epochs_.ActivityOf(slot);
   facts.counts = epochs_.CountsOf(slot);
+  if (options_.elastic) facts.commit = epochs_.NewestCommit();
   // A wrapper may end before the process that speaks for its rank.
   const LinkPeer* speaker = connections_.SpeakerOf(slot);
   facts.spoken_for = speaker != nullptr && speaker->pid() != worker.pid && !speaker->Ended(0);
@@ -197,11 +227,31 @@ LinkFacts LinkServer::FactsOf(int slot) const {
 
 void LinkServer::OnLost(const LinkPeer& peer, const char* how) {
   const HostRendezvous& book = epochs_.book();
-  if (!book.in_epoch(peer.slot)) return;
+  if (!book.in_epoch(peer.slot)) return LostOutside(peer);
   if (book.in_live_epoch(peer.slot)) return Lost(peer, how);
   // An aborted epoch may be left without a word: by a process that will try again, or by its end.
+  if (options_.elastic) return LostAfterAbort(peer, how);
   if (!peer.Ended(0)) return epochs_.Abandon(peer.slot);
   epochs_.Gone(peer.slot, absl::StrCat(epochs_.Name(peer.slot), " has left the job"));
+}
+
+// Elastic: nobody hears of a proposal there. Of a member whose own process, a wrapper, has ended
+// before, this was the last.
+void LinkServer::LostOutside(const LinkPeer& peer) {
+  if (!options_.elastic) return;
+  epochs_.StandsNoMore(peer.slot);
+  if (!workers_[peer.slot].ended) return;
+  epochs_.Gone(peer.slot, absl::StrCat(epochs_.Name(peer.slot), " has ended"));
+}
+
+// Elastic: the others' next epoch waits for it, as it may write into what it has mapped. A process
+// that is on its way out closes its link first; its end is told by the shim.
+void LinkServer::LostAfterAbort(const LinkPeer& peer, const char* how) {
+  std::optional<int> status = peer.end_status();
+  if (!StateOf(peer.pid()).exiting && !peer.Ended(0)) return Broke(peer.slot, how);
+  if (peer.pid() == workers_[peer.slot].pid) return;
+  if (!status.has_value()) status = peer.end_status();
+  LostWorker(peer, status);
 }
 
 void LinkServer::Lost(const LinkPeer& peer, const char* how) {
@@ -215,13 +265,20 @@ void LinkServer::Lost(const LinkPeer& peer, const char* how) {
   }
   // How it ended comes from the shim at once; without that word this is all there is to say.
   loop_.At(Clock::now() + kWordOfShim, [this, slot = peer.slot] {
-    if (epochs_.book().in_live_epoch(slot)) Broke(slot, "died");
+    if (epochs_.book().in_live_epoch(slot)) DiedSomehow(slot);
   });
 }
 
 void LinkServer::Broke(int slot, const std::string& how) {
   v1::RankBroke broke;
   broke.set_message(absl::StrCat(epochs_.Name(slot), " ", how));
+  TellBroke(slot, std::move(broke));
+}
+
+void LinkServer::DiedSomehow(int slot) {
+  v1::RankBroke broke;
+  broke.mutable_worker();
+  broke.set_message(absl::StrCat(epochs_.Name(slot), " died"));
   TellBroke(slot, std::move(broke));
 }
 
@@ -243,7 +300,7 @@ void LinkServer::LostWorker(const LinkPeer& peer, std::optional<int> status) {
 void LinkServer::TellBroke(int slot, v1::RankBroke broke) {
   workers_[slot].broke = true;
   epochs_.KeepActivity(slot);
-  epochs_.Gone(slot, broke.message());
+  epochs_.Gone(slot, broke.message(), broke.worker().pid() == 0);
   broke.set_member(workers_[slot].member);
   v1::Event event;
   *event.mutable_rank_broke() = std::move(broke);

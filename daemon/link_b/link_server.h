@@ -20,9 +20,17 @@
 
 namespace hvd {
 
+// How a member's own process has ended.
+struct MemberEnd {
+  int slot = 0;
+  std::string how;    // "was killed by signal 9 (Killed)"
+  bool well = false;  // with code 0
+};
+
 struct LinkServerOptions {
   std::string host_name;  // as the job calls this host
   int slots = 0;
+  bool elastic = false;  // members come and go, and slots are used again
   std::string job;
   std::string epoch_secret;
   Descriptor listener;                      // the way back; may be invalid
@@ -44,11 +52,14 @@ class LinkServer {
   void Propose(EpochPlan plan);
   void AddDoor(int slot, Descriptor door, std::string token);
   void MemberStarted(int slot, int pid);
-  // The member's own process has ended as `how` says ("was killed by signal 9 (Killed)"). `reply`
-  // is called on the links thread, after the abort that this may cause.
-  void MemberEnded(int slot, std::string how, std::function<void(LinkFacts)> reply);
+  // `reply` is called on the links thread, after the abort that this may cause.
+  void MemberEnded(MemberEnd end, std::function<void(LinkFacts)> reply);
   // The worker of this slot is being ended; whoever waits for it is told `cause`.
   void Retire(int slot, std::string cause);
+  // Elastic: it is in no later epoch, and is told so in these words when it asks for one.
+  void Remove(int slot, std::string cause);
+  // Elastic: an epoch's members are to change.
+  void Change(const v1::EpochChange& change);
   void TableCame(v1::EpochTable table);
   void GoCame(uint64_t epoch);
   void Abort(uint64_t epoch, std::string cause);
@@ -65,12 +76,17 @@ class LinkServer {
   int PidOf(int slot) const;
 
   // What the end of a process or of its link means (link_server.cc).
-  LinkFacts FactsOf(int slot) const;
-  void End(int slot, const std::string& how, const std::function<void(LinkFacts)>& reply);
+  LinkFacts FactsOf(int slot);
+  void ExpectOne(const v1::Seat& seat);
+  void LookAtEnd();
+  void End(const MemberEnd& end, const std::function<void(LinkFacts)>& reply);
   void OnLost(const LinkPeer& peer, const char* how);
   void Lost(const LinkPeer& peer, const char* how);
+  void LostOutside(const LinkPeer& peer);
+  void LostAfterAbort(const LinkPeer& peer, const char* how);
   void Broke(int slot, const std::string& how);
   void LostWorker(const LinkPeer& peer, std::optional<int> status);
+  void DiedSomehow(int slot);
   void TellBroke(int slot, v1::RankBroke broke);
 
   // What workers say (link_messages.cc).
@@ -91,6 +107,8 @@ class LinkServer {
   HostEpochs epochs_;
   TraceWatch traces_;
   PendingWatch pending_;
+  bool traces_ended_ = false;
+  bool closing_ = false;  // no member is to come any more: by a stop, or by one that has ended well
   std::thread thread_;
 };
 

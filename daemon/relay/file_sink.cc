@@ -112,7 +112,10 @@ absl::StatusOr<int> FileSink::Open() const {
   if (!directory.ok()) return directory.status();
   const Descriptor directory_held(*directory);
   absl::StatusOr<int> file = OpenOwnFile(*directory, options_.name);
-  if (file.ok() && ftruncate(*file, 0) != 0) {
+  const bool at_end = options_.appends || options_.shared;
+  const bool fine = !file.ok() || ((options_.appends || ftruncate(*file, 0) == 0) &&
+                                   (!at_end || fcntl(*file, F_SETFL, O_APPEND) == 0));
+  if (!fine) {
     const Descriptor held(*file);
     return absl::UnavailableError(strerrordesc_np(errno));
   }

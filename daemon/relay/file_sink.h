@@ -22,6 +22,8 @@ struct FileSinkOptions {
   std::function<void(std::string)> on_fail;  // writer thread, once: the file is given up, and why
   // Writer thread, once, after Close or Finish: all is written, or given up. May be empty.
   std::function<void()> on_finished = {};
+  bool appends = false;  // to what the file holds
+  bool shared = false;   // others write to its end meanwhile
 };
 
 // Thread-safe.

@@ -10,6 +10,14 @@ void OutputQueue::Begin(int streams, std::function<void(int)> on_room) {
   on_room_ = std::move(on_room);
 }
 
+void OutputQueue::Reopen(int stream, uint64_t member) {
+  const MutexLock lock(&mutex_);
+  Stream& begun = streams_[stream];
+  if (begun.has_work()) former_.push_back({stream, std::move(begun)});
+  begun = {};
+  begun.member = member;
+}
+
 size_t OutputQueue::Room(int stream) const {
   const MutexLock lock(&mutex_);
   Stream& asked = streams_[stream];
@@ -49,10 +57,17 @@ bool OutputQueue::Take(OutputPiece* piece) {
   std::function<void(int)> on_room;
   {
     MutexLock lock(&mutex_);
-    int next = NextToSend();
-    for (; !closed_ && next < 0; next = NextToSend()) changed_.Wait(&mutex_);
+    while (!closed_) {
+      if (CutFormer(piece)) return true;
+      const int next = NextToSend();
+      if (next >= 0) {
+        if (Cut(next, &streams_[next], piece)) with_room = next;
+        turn_ = next + 1;
+        break;
+      }
+      changed_.Wait(&mutex_);
+    }
     if (closed_) return false;
-    if (Cut(next, piece)) with_room = next;
     on_room = on_room_;
   }
   if (with_room >= 0) on_room(with_room);
@@ -69,16 +84,27 @@ int OutputQueue::NextWithWork() const {
 
 int OutputQueue::NextToSend() const {
   const int next = NextWithWork();
-  return next >= 0 && (streams_[next].data.empty() || window_.Piece() > 0) ? next : -1;
+  return next >= 0 && MaySend(streams_[next]) ? next : -1;
+}
+
+bool OutputQueue::MaySend(const Stream& stream) const {
+  return stream.data.empty() || window_.Piece() > 0;
+}
+
+bool OutputQueue::CutFormer(OutputPiece* piece) {
+  if (former_.empty() || !MaySend(former_.front().stream)) return false;
+  Former& first = former_.front();
+  Cut(first.index, &first.stream, piece);
+  if (!first.stream.has_work()) former_.pop_front();
+  return true;
 }
 
 // Returns whether the reader of this stream waits for the room that this made.
-bool OutputQueue::Cut(int index, OutputPiece* piece) {
-  Stream& stream = streams_[index];
-  turn_ = index + 1;
+bool OutputQueue::Cut(int index, Stream* from, OutputPiece* piece) {
+  Stream& stream = *from;
   const size_t whole = stream.marked() ? stream.marked_at : stream.data.size();
   const size_t size = std::min(whole, static_cast<size_t>(window_.Piece()));
-  *piece = {index, stream.data.substr(0, size)};
+  *piece = {index, stream.member, stream.data.substr(0, size)};
   stream.data.erase(0, size);
   window_.Sent(size, CreditWindow::Clock::now());
   stream.marked_at -= std::min(size, stream.marked_at);

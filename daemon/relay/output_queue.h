@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -15,7 +16,8 @@
 namespace hvd {
 
 struct OutputPiece {
-  int stream = 0;  // index: 2 * slot, + 1 for stderr; or TimelineStream
+  int stream = 0;       // index: 2 * slot, + 1 for stderr; or TimelineStream
+  uint64_t member = 0;  // whose it was when it was pushed; 0 of the timeline
   std::string data;
   uint64_t skipped_lines = 0;    // left out behind `data`
   bool recording_ended = false;  // behind `data`
@@ -31,6 +33,9 @@ class OutputQueue {
   // Before anything is pushed; link A may be waiting already. `on_room` is called, from the taker's
   // thread, when a full stream has room again.
   void Begin(int streams, std::function<void(int stream)> on_room);
+
+  // From now on the stream is this member's. What is left of the one before is sent as its own.
+  void Reopen(int stream, uint64_t member);
 
   size_t Room(int stream) const;
   // Takes all of `data`, also beyond the room: the caller bounds what it reads.
@@ -49,6 +54,7 @@ class OutputQueue {
 
  private:
   struct Stream {
+    uint64_t member = 0;
     std::string data;
     uint64_t skipped_lines = 0;
     bool recording_ended = false;
@@ -60,15 +66,24 @@ class OutputQueue {
     bool has_work() const { return !data.empty() || marked() || (ended && !end_sent); }
   };
 
+  struct Former {
+    int index = 0;
+    Stream stream;
+  };
+
   int NextWithWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The stream to send from, for which there is credit; -1: none.
   int NextToSend() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool Cut(int index, OutputPiece* piece) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MaySend(const Stream& stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // From a stream whose member has gone, if there is one, and credit.
+  bool CutFormer(OutputPiece* piece) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Cut(int index, Stream* from, OutputPiece* piece) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   Condition changed_;
   std::function<void(int)> on_room_ ABSL_GUARDED_BY(mutex_);
   mutable std::vector<Stream> streams_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Former> former_ ABSL_GUARDED_BY(mutex_);  // sent before the others
   CreditWindow window_ ABSL_GUARDED_BY(mutex_);
   size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;  // streams take turns
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

@@ -55,11 +55,29 @@ void Relay::StopReading() {
   if (thread_.joinable()) thread_.join();
 }
 
+void Relay::Begin(int slot, uint64_t member) {
+  loop_.Post([this, slot, member] {
+    ranks_[slot] = {};
+    for (const int index : {2 * slot, 2 * slot + 1}) {
+      if (streams_[index].given_up) {
+        former_sinks_.push_back(std::move(streams_[index].sink));
+      }
+      streams_[index] = {};
+      streams_[index].member = member;
+      queue_->Reopen(index, member);
+    }
+  });
+}
+
 void Relay::Adopt(int slot, WorkerPipes pipes) {
   // std::function wants copies, descriptors have one owner: they cross as numbers.
   loop_.Post([this, slot, rank = pipes.rank, in = pipes.in.Release(), out = pipes.out.Release(),
-              err = pipes.err.Release()] {
-    streams_[2 * slot].rank = streams_[2 * slot + 1].rank = rank;
+              err = pipes.err.Release(), keeps = pipes.keeps_files] {
+    const bool again = !begun_files_.insert(rank).second;
+    for (const int index : {2 * slot, 2 * slot + 1}) {
+      streams_[index].rank = rank;
+      streams_[index].keeps_file = options_.elastic && (keeps || again);
+    }
     Open(2 * slot, Descriptor(out));
     Open(2 * slot + 1, Descriptor(err));
     if (in >= 0) stdin_.Add(slot, Descriptor(in));
@@ -71,6 +89,7 @@ void Relay::Open(int index, Descriptor pipe) {
   fcntl(pipe.get(), F_SETPIPE_SZ, kPipeBytes);  // best effort: an ordinary user has a budget
   fcntl(pipe.get(), F_SETFL, O_NONBLOCK);
   stream.pipe = std::move(pipe);
+  stream.opened = true;
   if (!options_.directory.empty()) {
     ++open_files_;
     stream.file_open = true;
@@ -84,9 +103,13 @@ FileSinkOptions Relay::SinkOptions(int index) {
   sink.base = options_.directory;
   sink.directory = RankDirectory(streams_[index].rank);
   sink.name = index % 2 == 0 ? "stdout" : "stderr";
+  sink.shared = options_.elastic;
+  sink.appends = streams_[index].keeps_file;
   sink.on_room = [this, index] { loop_.Post([this, index] { Resume(index); }); };
   sink.on_fail = [this](std::string why) { options_.on_notice(std::move(why)); };
-  sink.on_finished = [this, index] { loop_.Post([this, index] { FileEnded(index); }); };
+  sink.on_finished = [this, index, member = streams_[index].member] {
+    loop_.Post([this, index, member] { FileEnded(index, member); });
+  };
   return sink;
 }
 
@@ -179,11 +202,12 @@ void Relay::End(int index) {
   if (stream.skipping) queue_->Skip(index, stream.skipped + (stream.at_line_start ? 0 : 1));
   if (stream.file_open) {
     stream.sink->Close();
-    loop_.At(Clock::now() + kFilePatience, [this, index] {
-      if (!streams_[index].file_open) return;
+    loop_.At(Clock::now() + kFilePatience, [this, index, member = stream.member] {
+      if (streams_[index].member != member || !streams_[index].file_open) return;
       options_.on_notice(Printable(streams_[index].sink->path()) +
                          ": its file system does not answer; the end of this file is missing");
-      FileEnded(index);
+      streams_[index].given_up = true;
+      FileEnded(index, member);
     });
   } else {
     queue_->PushEnd(index);
@@ -192,10 +216,12 @@ void Relay::End(int index) {
 }
 
 // The stream's end is told when its file has everything, or is given up.
-void Relay::FileEnded(int index) {
+void Relay::FileEnded(int index, uint64_t member) {
+  if (streams_[index].member != member) return;  // it has been given up
   if (!std::exchange(streams_[index].file_open, false)) return;
   queue_->PushEnd(index);
   if (--open_files_ == 0) options_.on_files_ended();
+  if (options_.elastic) CheckDrained(index / 2);
 }
 
 void Relay::RankGone(int slot) {
@@ -222,12 +248,29 @@ void Relay::CheckDrained(int slot) {
     loop_.At(now + kLook, [this, slot] { CheckDrained(slot); });
     return;
   }
+  if (!options_.elastic) {
+    TellDrained(slot);
+    return EndBoth(slot);
+  }
+  // Whoever gets the slot next must find nothing under way.
+  if (!std::exchange(rank.ended, true)) EndBoth(slot);
+  if (!rank.drained && !streams_[out].file_open && !streams_[out + 1].file_open) TellDrained(slot);
+}
+
+// In an elastic job also of a worker that never had pipes: each member's streams end.
+void Relay::EndBoth(int slot) {
+  for (const int index : {2 * slot, 2 * slot + 1}) {
+    if (options_.elastic && !streams_[index].opened) queue_->PushEnd(index);
+    End(index);
+  }
+}
+
+void Relay::TellDrained(int slot) {
+  Rank& rank = ranks_[slot];
   rank.drained = true;
   std::vector<std::string> lines = rank.err_tail.Lines();
   if (lines.empty()) lines = rank.out_tail.Lines();
   options_.on_drained(slot, std::move(lines));
-  End(2 * slot);
-  End(2 * slot + 1);
 }
 
 void Relay::FeedStdin(std::string data, bool end) {
@@ -239,6 +282,7 @@ void Relay::FinishFiles(TimePoint deadline) {
   for (Stream& stream : streams_) {
     if (stream.sink != nullptr) stream.sink->Finish(deadline);  // what is late has been told
   }
+  for (const std::unique_ptr<FileSink>& sink : former_sinks_) sink->Finish(deadline);
 }
 
 }  // namespace hvd

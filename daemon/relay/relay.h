@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,6 +21,8 @@ namespace hvd {
 
 struct RelayOptions {
   int slots = 0;  // places for workers on this host
+  // Slots are used again. A worker's drained output then means that its files are written, too.
+  bool elastic = false;
   bool to_console = true;
   std::string directory;  // of per-rank files; empty: none
   // Relay thread.
@@ -34,6 +37,7 @@ struct WorkerPipes {
   int rank = 0;   // at its start, for the names of its files
   Descriptor in;  // invalid where stdin is /dev/null
   Descriptor out, err;
+  bool keeps_files = false;  // of the rank: another worker has written to them
 };
 
 class Relay {
@@ -42,12 +46,14 @@ class Relay {
   Relay(RelayOptions options, OutputQueue* queue);
   ~Relay();
 
-  // Takes over the pipes of the worker in `slot`. Any thread.
+  // The slot is this member's now; the one before it has drained. Any thread, as all below.
+  void Begin(int slot, uint64_t member);
+  // Takes over the pipes of the worker in `slot`.
   void Adopt(int slot, WorkerPipes pipes);
   // The worker's process is gone: what its pipes still hold is read, then on_drained is called.
   void RankGone(int slot);
   void FeedStdin(std::string data, bool end);
-  // Any thread. Once every rank's end has been told, it only falls.
+  // Once every rank's end has been told, it only falls.
   int open_files() const { return open_files_; }
   // Stops reading and writes out the files, at most until `deadline`. The last call.
   void FinishFiles(TimePoint deadline);
@@ -55,7 +61,11 @@ class Relay {
  private:
   struct Stream {
     Descriptor pipe;
+    uint64_t member = 0;
     int rank = 0;  // of its worker, at its start
+    bool keeps_file = false;
+    bool opened = false;    // it had a pipe
+    bool given_up = false;  // the file system does not answer
     std::unique_ptr<FileSink> sink;
     bool file_open = false;  // not all of it is known to be written
     bool reading = true;     // watched for input
@@ -66,7 +76,8 @@ class Relay {
   struct Rank {
     LineTail out_tail, err_tail;
     bool gone = false;
-    bool drained = false;
+    bool ended = false;    // no more is read
+    bool drained = false;  // told
     size_t allowance = 0;  // bytes that may still go beyond the room once the rank is gone
     TimePoint last_data, give_up;
   };
@@ -80,15 +91,20 @@ class Relay {
   void Resume(int index);
   void Pause(int index);
   void End(int index);
-  void FileEnded(int index);
+  void FileEnded(int index, uint64_t member);
   void CheckDrained(int slot);
+  void EndBoth(int slot);
+  void TellDrained(int slot);
   FileSinkOptions SinkOptions(int index);
 
   const RelayOptions options_;
   Loop loop_;
   OutputQueue* const queue_;
-  std::vector<Stream> streams_;     // 2 * slot, + 1 for stderr
-  std::vector<Rank> ranks_;         // by slot
+  std::vector<Stream> streams_;  // 2 * slot, + 1 for stderr
+  std::vector<Rank> ranks_;      // by slot
+  std::set<int> begun_files_;    // ranks whose files a worker has begun here
+  // Given up, of workers whose slots others have now: a hung file system holds their threads.
+  std::vector<std::unique_ptr<FileSink>> former_sinks_;
   std::atomic<int> open_files_{0};  // of streams
   StdinFeed stdin_;
   std::thread thread_;

@@ -36,6 +36,14 @@ bool HasMark(int pid, const std::string& mark) {
   return environment.find('\0' + mark + '\0') != std::string::npos;
 }
 
+// The entry that begins with `name` ("HVD_MEMBER_MARK="); empty: none.
+std::string MarkOf(int pid, const std::string& name) {
+  const std::string environment = '\0' + ReadWhole(ProcPath(pid, "environ"));
+  const size_t at = environment.find('\0' + name);
+  if (at == std::string::npos) return "";
+  return environment.c_str() + at + 1;
+}
+
 // What belongs to the containment of `root`: descendants and the marked, with the marked's own
 // descendants.
 std::vector<ProcessFact> Members(int root, const std::string& mark) {
@@ -56,6 +64,25 @@ std::vector<ProcessFact> Members(int root, const std::string& mark) {
     if (fact.state != 'Z' && fact.state != 'X') living.push_back(fact);
   }
   return living;
+}
+
+// Stops what `find` shows until it shows nothing new, then kills it: a stopped process cannot fork,
+// so the tree stops growing after a few rounds.
+int FreezeAndKill(const std::function<std::vector<ProcessFact>()>& find) {
+  std::map<int, Descriptor> frozen;
+  for (int round = 0; round < 100; ++round) {
+    bool grew = false;
+    for (const ProcessFact& fact : find()) {
+      if (frozen.count(fact.pid) != 0) continue;
+      Descriptor pidfd = OpenProcess(fact);
+      if (!pidfd.valid() || !SendSignal(pidfd.get(), SIGSTOP)) continue;
+      frozen[fact.pid] = std::move(pidfd);
+      grew = true;
+    }
+    if (!grew) break;
+  }
+  for (const auto& [pid, pidfd] : frozen) SendSignal(pidfd.get(), SIGKILL);
+  return static_cast<int>(frozen.size());
 }
 
 }  // namespace
@@ -135,21 +162,37 @@ bool SendSignal(int pidfd, int signal) {
 }
 
 int FreezeAndKill(int root, const std::string& mark) {
-  std::map<int, Descriptor> frozen;
-  // A stopped process cannot fork, so the tree stops growing after a few rounds.
-  for (int round = 0; round < 100; ++round) {
-    bool grew = false;
-    for (const ProcessFact& fact : Members(root, mark)) {
-      if (frozen.count(fact.pid) != 0) continue;
-      Descriptor pidfd = OpenProcess(fact);
-      if (!pidfd.valid() || !SendSignal(pidfd.get(), SIGSTOP)) continue;
-      frozen[fact.pid] = std::move(pidfd);
-      grew = true;
-    }
-    if (!grew) break;
+  return FreezeAndKill([&] { return Members(root, mark); });
+}
+
+std::vector<ProcessFact> LeftBy(const DeadMember& dead, absl::Span<const ProcessFact> all, int root,
+                                const std::set<int>& living,
+                                const std::function<std::string(int)>& mark_of) {
+  std::vector<ProcessFact> nobodys;
+  std::vector<int> its;
+  for (const ProcessFact& fact : Leftovers(all, root, living)) {
+    if (fact.state == 'Z' || fact.state == 'X') continue;
+    const std::string mark = mark_of(fact.pid);
+    if (!mark.empty() && mark != dead.mark) continue;
+    nobodys.push_back(fact);
+    if (mark == dead.mark || fact.group == dead.group) its.push_back(fact.pid);
   }
-  for (const auto& [pid, pidfd] : frozen) SendSignal(pidfd.get(), SIGKILL);
-  return static_cast<int>(frozen.size());
+  std::set<int> found(its.begin(), its.end());
+  for (const int pid : its) {
+    for (const ProcessFact& below : Descendants(nobodys, pid)) found.insert(below.pid);
+  }
+  nobodys.erase(std::remove_if(nobodys.begin(), nobodys.end(),
+                               [&](const ProcessFact& fact) { return found.count(fact.pid) == 0; }),
+                nobodys.end());
+  return nobodys;
+}
+
+int KillLeftBy(const DeadMember& dead, int root, const std::set<int>& living) {
+  const std::string name = dead.mark.substr(0, dead.mark.find('=') + 1);
+  return FreezeAndKill([&] {
+    return LeftBy(dead, ReadProcesses(), root, living,
+                  [&name](int pid) { return MarkOf(pid, name); });
+  });
 }
 
 int CountLiving(int root, const std::string& mark) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -42,6 +43,20 @@ bool SendSignal(int pidfd, int signal);
 // Stops every descendant of `root` until no new one shows, then kills them all. With `mark`, also
 // processes of this user whose environment holds it ("HVD_JOB_MARK=…"). Returns how many were hit.
 int FreezeAndKill(int root, const std::string& mark);
+
+// A member whose own process has ended.
+struct DeadMember {
+  int group = 0;     // its process group
+  std::string mark;  // in its environment: "HVD_MEMBER_MARK=…"
+};
+// What it has left below `root`: what carries its mark, its process group, and all below these.
+// What belongs to a rank in `living` (pids) or carries another member's mark is spared. Pure but
+// for `mark_of`, which gives a process's mark; empty: none.
+std::vector<ProcessFact> LeftBy(const DeadMember& dead, absl::Span<const ProcessFact> all, int root,
+                                const std::set<int>& living,
+                                const std::function<std::string(int pid)>& mark_of);
+// Stops it until nothing new shows, then kills it. Returns how many were hit.
+int KillLeftBy(const DeadMember& dead, int root, const std::set<int>& living);
 
 // Living (not zombie) descendants of `root` and processes with `mark` (empty: none).
 int CountLiving(int root, const std::string& mark);

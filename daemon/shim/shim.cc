@@ -21,9 +21,18 @@ namespace hvd {
 namespace {
 
 constexpr auto kKillAgain = std::chrono::milliseconds(10);
+constexpr auto kSweepAgain = std::chrono::milliseconds(20);
 
 void SetText(ShimReport* report, const std::string& text) {
   snprintf(report->text, sizeof(report->text), "%s", text.c_str());
+}
+
+// "HVD_MEMBER_MARK=…" of a job whose members come and go: what one leaves is not for the next.
+std::string MemberMark(const SpawnOrder& order) {
+  const auto found = std::find_if(
+      order.environment.begin(), order.environment.end(),
+      [](const std::string& entry) { return entry.rfind("HVD_MEMBER_MARK=", 0) == 0; });
+  return found == order.environment.end() ? "" : *found;
 }
 
 Descriptor OpenChildSignal() {
@@ -180,10 +189,23 @@ void Shim::SignalWorker(const ShimRequest& request) {
   SendSignal(found->second.pidfd.get(), request.signal);
 }
 
-void Shim::TermLeftovers() {
+std::set<int> Shim::Living() const {
   std::set<int> living;
   for (const auto& [slot, worker] : workers_) living.insert(worker.pid);
-  for (const ProcessFact& fact : Leftovers(ReadProcesses(), getpid(), living)) {
+  return living;
+}
+
+// A look may miss a process in the midst of an exec, which has no environment then. A stop asks
+// leftovers before it kills them, so it is left to that.
+void Shim::Sweep(const DeadMember& dead, bool again) {
+  if (stopping_) return;
+  const bool found = KillLeftBy(dead, getpid(), Living()) != 0;
+  if (!found && again) return;
+  loop_.At(Clock::now() + kSweepAgain, [this, dead, found] { Sweep(dead, !found); });
+}
+
+void Shim::TermLeftovers() {
+  for (const ProcessFact& fact : Leftovers(ReadProcesses(), getpid(), Living())) {
     if (fact.state == 'Z') continue;
     const Descriptor pidfd = OpenProcess(fact);
     if (!pidfd.valid()) continue;
@@ -231,7 +253,9 @@ void Shim::OnExit(int pid, int status) {
     channel_.Tell(report);
     UpdateWatch();
   }
+  const std::string mark = MemberMark(worker.order);
   workers_.erase(found);
+  if (!mark.empty()) Sweep({pid, mark}, false);
   leftovers_due_ = leftovers_due_ || stopping_;
 }
 

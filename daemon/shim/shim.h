@@ -4,12 +4,14 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/loop.h"
 #include "daemon/shim/containment.h"
 #include "daemon/shim/lease_word.h"
+#include "daemon/shim/process_tree.h"
 #include "daemon/shim/shim_channel.h"
 #include "daemon/shim/spawn.h"
 
@@ -42,6 +44,9 @@ class Shim {
   bool FinishExec(int slot, Worker* worker);
   void SignalWorker(const ShimRequest& request);
   void TermLeftovers();
+  // Kills what a dead member has left, until two looks in a row find nothing.
+  void Sweep(const DeadMember& dead, bool again);
+  std::set<int> Living() const;  // workers' pids
   void KillAll();
   void Reap();
   void OnExit(int pid, int status);

@@ -28,6 +28,7 @@ struct LinkFacts {
   bool spoken_for = false;  // a process behind it lives on and speaks for the rank
   std::string activity;
   RankTotals counts = {};  // of all its epochs
+  uint64_t commit = 0;     // elastic: the newest that this host has complete
 };
 
 struct RankEnd {
@@ -46,6 +47,8 @@ class RankTable {
  public:
   explicit RankTable(int local_size) : ranks_(local_size) {}
 
+  // Another worker comes to the slot.
+  void Reset(int slot) { ranks_[slot] = Rank(); }
   void Started(int slot, int pid) { ranks_[slot].end.pid = pid; }
   // `status` as wait4 gives it.
   void Exited(int slot, int status, bool out_of_memory);
@@ -54,6 +57,7 @@ class RankTable {
   void LinkSpoke(int slot, LinkFacts facts);
 
   bool ended(int slot) const { return ranks_[slot].process_ended; }
+  bool told(int slot) const { return ranks_[slot].taken; }  // its whole end
   // The rank's whole end, once, as soon as nothing is missing.
   std::optional<RankEnd> TakeEnd(int slot);
 

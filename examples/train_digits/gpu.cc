@@ -64,6 +64,7 @@ Gpu::Gpu() try : driver_(std::make_unique<Driver>()) {
 }
 
 void Gpu::Open(int local_rank) {
+  if (stream_ != nullptr) return;
   constexpr unsigned kNonBlocking = 1;  // does not wait for the default stream
   Driver& driver = *driver_;
   index_ = local_rank % driver.devices;

@@ -38,6 +38,11 @@ void Declare(CLI::App* app, Options* options) {
   app->add_option("--device", options->device,
                   "where the ranks' gradients are summed; cuda: on GPUs, where they are copied")
       ->check(CLI::IsMember({"cpu", "cuda"}));
+  app->add_flag("--elastic", training.elastic,
+                "commit the state, and go on when members of the job have died or come");
+  app->add_option("--commit-every", training.commit_every, "batches between two commits")
+      ->check(CLI::Range(1, 1000000))
+      ->needs("--elastic");
   app->add_flag("--json", options->json, "end with one line of JSON");
 }
 
@@ -47,13 +52,13 @@ void PrintProgress(const digits::EpochReport& report, int epochs) {
   std::fflush(stdout);
 }
 
-void PrintJson(const Options& options, const std::vector<digits::EpochReport>& reports) {
+void PrintJson(const Options& options, const digits::TrainingResult& result) {
   std::printf("{\"np\":%d,\"batch\":%zu,\"seed\":%llu,\"losses\":[", hvd::size(),
               options.training.batch, static_cast<unsigned long long>(options.training.seed));
-  for (const digits::EpochReport& report : reports) {
-    std::printf("%s%.9f", report.epoch == 1 ? "" : ",", report.loss);
+  for (size_t i = 0; i < result.losses.size(); ++i) {
+    std::printf("%s%.9f", i == 0 ? "" : ",", result.losses[i]);
   }
-  std::printf("],\"test_accuracy\":%.4f}\n", reports.back().test_accuracy);
+  std::printf("],\"test_accuracy\":%.4f}\n", result.test_accuracy);
 }
 
 // `gpu`: null for sums in host memory.
@@ -73,13 +78,12 @@ void Run(const Options& options) {
   std::unique_ptr<digits::Gpu> gpu;
   if (options.device == "cuda") gpu = std::make_unique<digits::Gpu>();
   hvd::Session session;
-  const std::unique_ptr<digits::Sums> sums = MakeSums(gpu.get());
-  std::vector<digits::EpochReport> reports;
-  digits::Train(data, options.training, sums.get(), [&](const digits::EpochReport& report) {
-    reports.push_back(report);
-    if (hvd::rank() == 0) PrintProgress(report, options.training.epochs);
-  });
-  if (options.json && hvd::rank() == 0) PrintJson(options, reports);
+  const digits::TrainingResult result = digits::Train(
+      data, options.training, [&] { return MakeSums(gpu.get()); },
+      [&](const digits::EpochReport& report) {
+        if (hvd::rank() == 0) PrintProgress(report, options.training.epochs);
+      });
+  if (options.json && result.finished && hvd::rank() == 0) PrintJson(options, result);
 }
 
 }  // namespace

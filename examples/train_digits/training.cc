@@ -47,19 +47,48 @@ double Step(const std::vector<const Image*>& mine, size_t batch, float learning_
   return loss;
 }
 
-// Goes once through the training images in this epoch's order; returns the mean loss of all ranks.
-double TrainEpoch(const std::vector<Image>& images, const std::vector<uint32_t>& order,
-                  const TrainingOptions& options, Model* model) {
+// Where the training stands: what is committed of it beside the network. The same on all ranks.
+struct Progress {
+  int64_t epoch = 1;
+  int64_t at = 0;              // images of this epoch that are done
+  double loss = 0;             // of these
+  std::vector<double> losses;  // of each epoch
+};
+
+struct Course {
+  const Digits& digits;
+  const TrainingOptions& options;
+  const std::function<void(const EpochReport&)>& report;
+  std::function<void()> commit;  // null: nobody does
+};
+
+// The losses of this rank since the last time are added up over all ranks.
+void AddLosses(double* mine, Progress* progress) {
+  hvd::allreduce(mine, 1, hvd::Op::kSum, "epoch.loss");
+  progress->loss += *mine;
+  *mine = 0;
+}
+
+// Goes through the rest of the training images in this epoch's order.
+void TrainEpoch(const Course& course, Progress* progress, Model* model) {
+  const std::vector<Image>& images = course.digits.train;
+  const TrainingOptions& options = course.options;
+  const std::vector<uint32_t> order =
+      Shuffled(images.size(), options.seed + static_cast<uint64_t>(progress->epoch));
   double loss = 0;
-  for (size_t at = 0; at < order.size(); at += options.batch) {
+  for (int batches = 1; static_cast<size_t>(progress->at) < order.size(); ++batches) {
+    const auto at = static_cast<size_t>(progress->at);
     const size_t batch = std::min(options.batch, order.size() - at);
     const Share share(batch);
     std::vector<const Image*> mine;
     for (size_t i = share.begin; i < share.end; ++i) mine.push_back(&images[order[at + i]]);
     loss += Step(mine, batch, options.learning_rate, model);
+    progress->at += static_cast<int64_t>(batch);
+    if (course.commit == nullptr || batches % options.commit_every != 0) continue;
+    AddLosses(&loss, progress);
+    course.commit();
   }
-  hvd::allreduce(&loss, 1, hvd::Op::kSum, "epoch.loss");
-  return loss / static_cast<double>(images.size());
+  AddLosses(&loss, progress);
 }
 
 double Accuracy(const Network& network, const std::vector<Image>& images) {
@@ -72,25 +101,68 @@ double Accuracy(const Network& network, const std::vector<Image>& images) {
   return static_cast<double>(right) / static_cast<double>(images.size());
 }
 
+// From where `progress` stands to the end.
+void TrainOn(const Course& course, Progress* progress, Model* model) {
+  const size_t images = course.digits.train.size();
+  while (progress->epoch <= course.options.epochs) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto from = static_cast<size_t>(progress->at);
+    TrainEpoch(course, progress, model);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    EpochReport done;
+    done.epoch = static_cast<int>(progress->epoch);
+    done.loss = progress->loss / static_cast<double>(images);
+    done.samples_per_second = static_cast<double>(images - from) / took.count();
+    done.test_accuracy = Accuracy(model->network, course.digits.test);
+    course.report(done);
+    progress->losses[static_cast<size_t>(done.epoch - 1)] = done.loss;
+    ++progress->epoch;
+    progress->at = 0;
+    progress->loss = 0;
+    if (course.commit != nullptr) course.commit();
+  }
+}
+
+// What a rank that comes later, or goes back, needs to go on.
+void AddTo(hvd::State* state, Network* network, Progress* progress) {
+  state->add("hidden.weight", network->hidden.weight);
+  state->add("hidden.bias", network->hidden.bias);
+  state->add("output.weight", network->output.weight);
+  state->add("output.bias", network->output.bias);
+  state->add("epoch", &progress->epoch, 1);
+  state->add("at", &progress->at, 1);
+  state->add("loss", &progress->loss, 1);
+  state->add("losses", progress->losses);
+}
+
 }  // namespace
 
-void Train(const Digits& digits, const TrainingOptions& options, Sums* sums,
-           const std::function<void(const EpochReport&)>& report) {
-  Model model{Network(options.hidden_units), Network(options.hidden_units), sums};
+TrainingResult Train(const Digits& digits, const TrainingOptions& options,
+                     const SumsFactory& make_sums,
+                     const std::function<void(const EpochReport&)>& report) {
+  Model model{Network(options.hidden_units), Network(options.hidden_units), nullptr};
+  Progress progress;
+  progress.losses.resize(static_cast<size_t>(options.epochs));
+  Course course{digits, options, report, nullptr};
+  TrainingResult result;
   if (hvd::rank() == 0) FillRandomly(&model.network, options.seed);
-  BroadcastParameters(&model.network);
-  for (int epoch = 1; epoch <= options.epochs; ++epoch) {
-    const auto begin = std::chrono::steady_clock::now();
-    const std::vector<uint32_t> order =
-        Shuffled(digits.train.size(), options.seed + static_cast<uint64_t>(epoch));
-    EpochReport done;
-    done.epoch = epoch;
-    done.loss = TrainEpoch(digits.train, order, options, &model);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    done.samples_per_second = static_cast<double>(order.size()) / took.count();
-    done.test_accuracy = Accuracy(model.network, digits.test);
-    report(done);
+  const auto train = [&] {
+    const std::unique_ptr<Sums> sums = make_sums();
+    model.sums = sums.get();
+    TrainOn(course, &progress, &model);
+    result.test_accuracy = Accuracy(model.network, digits.test);
+  };
+  if (options.elastic) {
+    hvd::State state;
+    AddTo(&state, &model.network, &progress);
+    course.commit = [&state] { state.commit(); };
+    result.finished = hvd::elastic::run(state, train);
+  } else {
+    BroadcastParameters(&model.network);
+    train();
   }
+  result.losses = progress.losses;
+  return result;
 }
 
 }  // namespace digits

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "examples/train_digits/digits.h"
@@ -19,6 +20,8 @@ struct TrainingOptions {
   float learning_rate = 0.3f;
   size_t hidden_units = 64;
   uint64_t seed = 1;
+  bool elastic = false;   // members may come and go: their state is committed
+  int commit_every = 10;  // batches
 };
 
 struct EpochReport {
@@ -28,10 +31,20 @@ struct EpochReport {
   double samples_per_second = 0;
 };
 
-// Trains; all ranks of the hvd session call it together with the same options and data, and `sums`
-// that the gradients go through. `report` is called on every rank after each epoch with the same
-// figures (the speed is the rank's own).
-void Train(const Digits& digits, const TrainingOptions& options, Sums* sums,
-           const std::function<void(const EpochReport&)>& report);
+struct TrainingResult {
+  bool finished = true;  // false: this rank was removed from the job before the end
+  std::vector<double> losses;
+  double test_accuracy = 0;
+};
+
+// Makes what the gradients go through, once this rank is in an epoch of the job.
+using SumsFactory = std::function<std::unique_ptr<Sums>()>;
+
+// Trains; all ranks of the hvd session call it together with the same options and data. `report` is
+// called on every rank after each epoch with the same figures (the speed is the rank's own); in an
+// elastic job again for an epoch whose end was not committed when a member died.
+TrainingResult Train(const Digits& digits, const TrainingOptions& options,
+                     const SumsFactory& make_sums,
+                     const std::function<void(const EpochReport&)>& report);
 
 }  // namespace digits

@@ -98,6 +98,9 @@ struct HostPage {
   // Grows when the daemon wants to know what the ranks have pending (pending_list.h); then it
   // rings. Never 0 again; it may wrap: an answer is to the newest question, or to none.
   std::atomic<uint32_t> question{0};
+  // Not 0 once the epoch's members are to change: the next commit or check says so. Set by the
+  // daemon.
+  std::atomic<uint32_t> change{0};
   AbortNote abort_notes[kAbortNotes];  // the first is the daemon's
   Doorbell bell;
   RankActivity activity[kMaxLocalRanks];

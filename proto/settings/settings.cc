@@ -100,7 +100,6 @@ constexpr const char* kAlwaysHierarchical =
 constexpr const char* kNoController = "there is one engine, no choice of controllers";
 constexpr const char* kOtherSearch = "the search needs no model of the noise";
 constexpr const char* kNoGpu = "hvd chooses streams and completion itself";
-constexpr const char* kNotElastic = "jobs have a fixed size";
 constexpr const char* kNoServer = "ranks meet through hvdd, there is no rendezvous server";
 
 constexpr std::array kForeign = {
@@ -123,8 +122,7 @@ constexpr std::array kForeign = {
     ForeignSetting{"HOROVOD_ENABLE_XLA_OPS", "there are no XLA operations"},
     ForeignSetting{"HOROVOD_DISABLE_NVTX_RANGES", "no NVTX ranges are made"},
     ForeignSetting{"HOROVOD_CCL_CACHE", "oneCCL is not used"},
-    ForeignSetting{"HOROVOD_ELASTIC", kNotElastic},
-    ForeignSetting{"HOROVOD_ELASTIC_TIMEOUT", kNotElastic},
+    ForeignSetting{"HOROVOD_ELASTIC", "hvdrun says which jobs are elastic (--min-np)"},
     ForeignSetting{"HOROVOD_GLOO_RENDEZVOUS_ADDR", kNoServer},
     ForeignSetting{"HOROVOD_GLOO_RENDEZVOUS_PORT", kNoServer},
     ForeignSetting{"HOROVOD_ADASUM_MPI_CHUNK_SIZE", "messages are cut by HVD_SEGMENT_BYTES"},

@@ -8,6 +8,7 @@
 
 Start it with `hvdrun -np 4 python train.py`. PyTorch: `import hvd.torch as hvd`, as Horovod's.
 """
+from . import elastic
 from ._run import run
 from .basics import (
     add_process_set,
@@ -46,6 +47,7 @@ from .errors import (
     DuplicateError,
     Error,
     HorovodInternalError,
+    HostsUpdatedInterrupt,
     InternalError,
     InvalidError,
     JobError,
@@ -53,6 +55,7 @@ from .errors import (
     MismatchError,
     NotInitializedError,
     RankError,
+    RemovedError,
     TimedOutError,
     UnsupportedError,
 )
@@ -110,14 +113,14 @@ __version__ = "0.1.0"
 __all__ = [
     "AbortedError", "Adasum", "Average", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Bucket",
     "DuplicateError", "Error",
-    "HorovodInternalError", "InternalError", "InvalidError", "JobError", "LaunchError", "Max",
-    "Min", "MismatchError", "NotInitializedError", "ProcessSet", "Product", "RankError", "Store",
-    "Sum", "TimedOutError", "UnsupportedError",
+    "HorovodInternalError", "HostsUpdatedInterrupt", "InternalError", "InvalidError", "JobError",
+    "LaunchError", "Max", "Min", "MismatchError", "NotInitializedError", "ProcessSet", "Product",
+    "RankError", "RemovedError", "Store", "Sum", "TimedOutError", "UnsupportedError",
     "add_process_set", "allgather", "allgather_async", "allgather_object", "alloc", "allreduce",
     "allreduce_", "allreduce_async", "allreduce_async_", "alltoall", "alltoall_async",
     "barrier", "broadcast", "broadcast_", "broadcast_async", "broadcast_async_",
     "broadcast_object", "build_info", "ccl_built", "cross_rank", "cross_size", "cuda_built",
-    "ddl_built", "get_process_set_ids_and_ranks", "global_process_set", "gloo_built",
+    "ddl_built", "elastic", "get_process_set_ids_and_ranks", "global_process_set", "gloo_built",
     "gloo_enabled", "grouped_allgather", "grouped_allgather_async", "grouped_allreduce",
     "grouped_allreduce_", "grouped_allreduce_async", "grouped_allreduce_async_",
     "grouped_reducescatter", "grouped_reducescatter_async", "init", "is_homogeneous",

@@ -34,6 +34,7 @@ from .errors import (
     DuplicateError,
     Error,
     HorovodInternalError,
+    HostsUpdatedInterrupt,
     InvalidError,
     MismatchError,
     NotInitializedError,
@@ -43,10 +44,11 @@ from .process_sets import ProcessSet
 
 __all__ = [
     "AbortedError", "Adasum", "Average", "DuplicateError", "Error", "HorovodInternalError",
-    "InvalidError", "Max", "Min", "MismatchError", "NotInitializedError", "ProcessSet", "Product",
-    "Sum", "add_process_set", "ccl_built", "cross_rank", "cross_size", "cuda_built", "ddl_built",
-    "error_of", "global_process_set", "gloo_built", "gloo_enabled", "init", "is_homogeneous",
-    "is_initialized", "local_rank", "local_size", "metrics", "mpi_built", "mpi_enabled",
-    "mpi_threads_supported", "nccl_built", "rank", "remove_process_set", "rocm_built", "shutdown",
-    "size", "start_timeline", "stop_timeline",
+    "HostsUpdatedInterrupt", "InvalidError", "Max", "Min", "MismatchError",
+    "NotInitializedError", "ProcessSet", "Product", "Sum", "add_process_set", "ccl_built",
+    "cross_rank", "cross_size", "cuda_built", "ddl_built", "error_of", "global_process_set",
+    "gloo_built", "gloo_enabled", "init", "is_homogeneous", "is_initialized", "local_rank",
+    "local_size", "metrics", "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built",
+    "rank", "remove_process_set", "rocm_built", "shutdown", "size", "start_timeline",
+    "stop_timeline",
 ]

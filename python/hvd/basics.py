@@ -26,9 +26,13 @@ def init(comm: object = None,
     `process_sets` are made at once, the same on all ranks, and get the numbers 1, 2, …; "dynamic"
     (Horovod's word) says that there will be more, which needs no saying here. `comm` may be what
     Horovod takes, as long as it means all ranks. LaunchError when the ranks differ in what they
-    must have alike.
+    must have alike. In an elastic job a process that came too late, or is no longer needed, ends
+    here in good order (SystemExit, code 0).
     """
-    RUNTIME.init(comm, process_sets)
+    try:
+        RUNTIME.init(comm, process_sets)
+    except errors.RemovedError:
+        raise SystemExit(0) from None
 
 
 def shutdown() -> None:

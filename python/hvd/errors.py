@@ -9,6 +9,8 @@
     ├── LaunchError                           the launcher's link is missing, refused or broken
     ├── JobError                              hvd.run: the job failed
     │   └── RankError                         a rank raised; the text is its traceback
+    ├── HostsUpdatedInterrupt                 an elastic job's members are to change
+    ├── RemovedError                          an elastic job goes on without this process
     └── HorovodInternalError                  the collective failed; its name is Horovod's
         ├── MismatchError                     ranks asked for different things; hvd goes on
         ├── AbortedError                      a rank died or left; the text names it
@@ -21,6 +23,7 @@ from ._core.errors import (
     DuplicateError,
     Error,
     HorovodInternalError,
+    HostsUpdatedInterrupt,
     InternalError,
     InvalidError,
     JobError,
@@ -28,6 +31,7 @@ from ._core.errors import (
     MismatchError,
     NotInitializedError,
     RankError,
+    RemovedError,
     TimedOutError,
     UnsupportedError,
 )
@@ -37,6 +41,7 @@ __all__ = [
     "DuplicateError",
     "Error",
     "HorovodInternalError",
+    "HostsUpdatedInterrupt",
     "InternalError",
     "InvalidError",
     "JobError",
@@ -44,6 +49,7 @@ __all__ = [
     "MismatchError",
     "NotInitializedError",
     "RankError",
+    "RemovedError",
     "TimedOutError",
     "UnsupportedError",
 ]

@@ -1,6 +1,7 @@
 """hvd.run without a job: its frames, its words, its errors."""
 import random
 import runpy
+import secrets
 import sys
 
 import pytest
@@ -8,9 +9,9 @@ import pytest
 import hvd
 import hvd.compat
 from hvd._core import errors
-from hvd._run import launch
+from hvd._run import launch, orders
 from hvd._run.frames import FrameReader, frames
-from hvd._run.job import Lines
+from hvd._run.job import Job, Lines
 
 WORD = "0123456789abcdef"
 
@@ -85,12 +86,38 @@ def test_keywords_become_options():
             "--network-interface", "eth0", "--network-interface", "eth1", "--verbose"]
 
 
+def test_keywords_of_an_elastic_job():
+    options = {"min_num_proc": 2, "max_np": 4, "slots": 2, "reset_limit": 3,
+               "cooldown_range": (10, 100), "host_discovery_script": "./hosts.sh"}
+    assert launch.is_elastic(options) and not launch.is_elastic({"min_np": None, "slots": 2})
+    assert launch.option_words(None, options) == [
+        "--min-np", "2", "--max-np", "4", "--slots-per-host", "2", "--reset-limit", "3",
+        "--blacklist-cooldown-range", "10", "100", "--host-discovery-script", "./hosts.sh"]
+    assert launch.count_of(None, None, options) is None
+    assert launch.count_of(3, None, options) == 3
+    assert launch.count_of(None, None, {"max_np": 4}) == 1
+
+
+def test_an_order_in_the_environment():
+    assert orders.unpacked(orders.packed(b"x" * 1_000_000)) == b"x" * 1_000_000
+
+
+def test_a_member_that_was_replaced_is_no_failure():
+    job = Job(["hvdrun"], {})
+    job.said[1] = {"rank": 1, "host": "box", "text": "no", "consequence": False, "error": "OSError"}
+    assert job.failure() is None
+    job.code = 1
+    assert isinstance(job.failure(), hvd.RankError)
+
+
 def test_what_cannot_be_is_said():
     with pytest.raises(TypeError, match="num_procs"):
         hvd.run(print, num_procs=2)
-    for name in ("min_num_proc", "max_np", "slots", "cooldown_range", "host_discovery_script"):
-        with pytest.raises(hvd.UnsupportedError, match=name):
-            hvd.run(print, **{name: 1})
+    for wrong in (10, "10", (1, 2, 3)):
+        with pytest.raises(ValueError, match="cooldown_range is two times"):
+            launch.option_words(2, {"cooldown_range": wrong})
+    with pytest.raises(hvd.UnsupportedError, match="let the function read its data itself"):
+        hvd.run(print, (secrets.token_bytes(200_000),), min_num_proc=1)
     with pytest.raises(ValueError, match="num_proc is 2 and np"):
         hvd.run(print, num_proc=2, np=3)
 

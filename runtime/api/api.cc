@@ -42,20 +42,34 @@ int32_t Ask(Get get) {
   return answer;
 }
 
+// `join`: Process::Init or Reset.
+hvd_status_t JoinAs(absl::Status (Process::*join)(const StaticSets&),
+                    const hvd_init_options_t* options) {
+  StaticSets sets;
+  if (const hvd_status_t code = ReadInitOptions(options, &sets); code != HVD_OK) return code;
+  Process& process = Process::Get();
+  const absl::Status status = (process.*join)(sets);
+  if (status.ok()) return Return(process.AddStaticSets(sets));
+  const bool own_code = absl::IsAborted(status) || absl::IsCancelled(status);
+  return own_code ? Return(status) : Fail(HVD_ERR_LAUNCH, std::string(status.message()));
+}
+
 }  // namespace
 }  // namespace hvd
 
 extern "C" {
 
 hvd_status_t hvd_init(const hvd_init_options_t* options) {
+  return hvd::Guarded([&] { return hvd::JoinAs(&hvd::Process::Init, options); });
+}
+
+hvd_status_t hvd_reset(const hvd_init_options_t* options, hvd_epoch_t* epoch) {
   return hvd::Guarded([&]() -> hvd_status_t {
-    hvd::StaticSets sets;
-    if (const hvd_status_t code = hvd::ReadInitOptions(options, &sets); code != HVD_OK) return code;
-    const absl::Status status = hvd::Process::Get().Init(sets);
-    if (!status.ok() && !absl::IsAborted(status)) {
-      return hvd::Fail(HVD_ERR_LAUNCH, std::string(status.message()));
+    if (epoch != nullptr) {
+      if (absl::Status fits = hvd::CheckSize("epoch", *epoch); !fits.ok()) return hvd::Return(fits);
     }
-    return hvd::Return(status.ok() ? hvd::Process::Get().AddStaticSets(sets) : status);
+    const hvd_status_t code = hvd::JoinAs(&hvd::Process::Reset, options);
+    return code == HVD_OK && epoch != nullptr ? hvd_epoch(epoch) : code;
   });
 }
 

@@ -43,6 +43,8 @@ hvd_status_t Code(const absl::Status& status) {
       return HVD_ERR_UNSUPPORTED;
     case absl::StatusCode::kDeadlineExceeded:
       return HVD_ERR_TIMEOUT;
+    case absl::StatusCode::kCancelled:
+      return HVD_ERR_REMOVED;
     default:
       return HVD_ERR_INTERNAL;
   }
@@ -119,6 +121,10 @@ extern "C" const char* hvd_status_name(hvd_status_t status) {
       return "HVD_ERR_LAUNCH";
     case HVD_ERR_INTERNAL:
       return "HVD_ERR_INTERNAL";
+    case HVD_ERR_HOSTS_UPDATED:
+      return "HVD_ERR_HOSTS_UPDATED";
+    case HVD_ERR_REMOVED:
+      return "HVD_ERR_REMOVED";
   }
   return "unknown hvd_status_t";
 }

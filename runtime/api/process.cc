@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -24,6 +25,8 @@ namespace {
 // A forked child (a data loader's worker) has the parent's memory but none of its threads: it must
 // not use the engine. A flag instead of getpid on each call.
 std::atomic<bool> forked_child{false};
+constexpr char kForked[] =
+    "this process was forked from one that has used hvd; start it with exec instead";
 Process* the_process = nullptr;  // for the child of a fork, where Get's static may be locked
 
 absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(const EngineConfig& config,
@@ -117,14 +120,31 @@ HostWay& Process::host_way() {
 
 absl::Status Process::Init(const StaticSets& sets) {
   if (forked_child.load()) {
-    return absl::FailedPreconditionError(
-        "this process was forked from one that has used hvd; start it with exec instead");
+    return absl::FailedPreconditionError(kForked);
   }
   const MutexLock lock(&life_mutex_);
-  if (engine() != nullptr) return absl::OkStatus();
-  const absl::Status status = InitLocked(sets);
-  // What others have broken they know.
-  if (!status.ok() && !absl::IsAborted(status)) TellInitFailed(std::string(status.message()));
+  return engine() != nullptr ? absl::OkStatus() : JoinNext(sets);
+}
+
+absl::Status Process::Reset(const StaticSets& sets) {
+  if (forked_child.load()) return absl::FailedPreconditionError(kForked);
+  const MutexLock lock(&life_mutex_);
+  ShutdownLocked();
+  return JoinNext(sets);
+}
+
+// In an elastic job an epoch that is over before it has begun is followed by another: hvdrun bounds
+// how many, and for how long, and then refuses.
+absl::Status Process::JoinNext(const StaticSets& sets) {
+  absl::Status status = InitLocked(sets);
+  while (!status.ok() && joining_ && session_ != nullptr && session_->may_follow() &&
+         session_->LeaveUnbegun().ok()) {
+    joining_ = false;
+    status = InitLocked(sets);
+  }
+  // What others have broken they know; and that this member is removed.
+  const bool known = absl::IsAborted(status) || absl::IsCancelled(status);
+  if (!status.ok() && !known) TellInitFailed(std::string(status.message()));
   // A refusal is an answer; a link that is broken, or a member that has given its epoch up by
   // itself, is of no use for another try.
   const bool refused = session_ != nullptr && session_->refused();
@@ -145,8 +165,10 @@ void Process::TellInitFailed(const std::string& why) {
 absl::Status Process::OpenSession(const LinkName& link) {
   if (session_ != nullptr) return absl::OkStatus();
   auto session = Session::Open(link);
-  if (session.ok()) session_ = std::move(*session);
-  return session.status();
+  if (!session.ok()) return session.status();
+  session_ = std::move(*session);
+  is_elastic_.store(session_->is_elastic() ? 1 : 0);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<EpochWorld>> Process::JoinEpoch(const EngineConfig& config,
@@ -187,17 +209,92 @@ absl::Status Process::InitLocked(const StaticSets& sets) {
   if (!world.ok()) return world.status();
   if ((*world)->rank() == 0) SaySettings(*config);
   nccl_.Begin({{config->nccl_library, NcclBeside(OwnPath())}, config->nccl_shares_gpus});
-  const auto make_device = [this, config = *config](EpochWorld* set) {
-    return MakeDevice(config, set);
-  };
-  EngineHelpers helpers = {.tuner = std::move(tuner), .device = make_device(world->get())};
-  auto engine = std::make_shared<Engine>(std::move(*world), *config, std::move(helpers));
+  EpochState state = DescribeEpoch(world->get());
+  const hvd_epoch_t epoch = state.epoch;
+  state_home_.BeginEpoch(std::move(state));
+  auto engine = MakeEngine(*std::move(world), *config, std::move(tuner));
   BeginTimelineOf(*config, engine->world());
-  sets_.Start(engine, *config, make_device);
+  sets_.Start(engine, *config,
+              [this, config = *config](EpochWorld* set) { return MakeDevice(config, set); });
   static_sets_added_ = false;
+  ++epochs_;
+  has_broken_ = false;
+  share_.store(session_ != nullptr ? session_->share() : 0);
   const MutexLock lock(&engine_mutex_);
   engine_ = std::move(engine);
+  epoch_ = epoch;
   return absl::OkStatus();
+}
+
+// Calls of other threads may hold it for a moment after it has been left: its end is told.
+std::shared_ptr<Engine> Process::MakeEngine(std::unique_ptr<EpochWorld> world,
+                                            const EngineConfig& config,
+                                            std::unique_ptr<Tuner> tuner) {
+  EngineHelpers helpers = {.tuner = std::move(tuner), .device = MakeDevice(config, world.get())};
+  auto engine = std::make_unique<Engine>(std::move(world), config, std::move(helpers));
+  const MutexLock lock(&engine_mutex_);
+  ++engines_;
+  return {engine.release(), [this](Engine* ended) {
+            delete ended;
+            const MutexLock told(&engine_mutex_);
+            --engines_;
+            engine_ended_.NotifyAll();
+          }};
+}
+
+void Process::AwaitEnginesEnd() {
+  const MutexLock lock(&engine_mutex_);
+  while (engines_ > 0) engine_ended_.Wait(&engine_mutex_);
+}
+
+// Where no launcher says otherwise, rank 0's state is everybody's.
+EpochState Process::DescribeEpoch(EpochWorld* world) {
+  EpochState state;
+  state.is_elastic = session_ != nullptr && session_->is_elastic();
+  StateWords words;
+  if (state.is_elastic) {
+    words = world->state_words();
+    state.files = world->TakeStateFiles();
+  } else {
+    const int size = world->topology().size();
+    words.root = 0;
+    words.rolls_back = has_broken_;
+    words.survivors = epochs_ > 0 ? size : 0;
+    for (int rank = 1; rank < size; ++rank) words.needy.push_back(rank);
+  }
+  hvd_epoch_t& epoch = state.epoch;
+  epoch.number = session_ != nullptr ? world->epoch() : epochs_ + 1;
+  epoch.commit = words.resume_commit;
+  epoch.rank = world->rank();
+  epoch.size = world->topology().size();
+  epoch.survivors = words.survivors;
+  epoch.is_new = epochs_ == 0 ? 1 : 0;
+  epoch.sync = words.needy.empty() ? 0 : 1;
+  epoch.root = words.root;
+  epoch.rolls_back = words.rolls_back ? 1 : 0;
+  epoch.needs_state =
+      std::binary_search(words.needy.begin(), words.needy.end(), world->rank()) ? 1 : 0;
+  state.needy = std::move(words.needy);
+  return state;
+}
+
+hvd_epoch_t Process::epoch() const {
+  const MutexLock lock(&engine_mutex_);
+  return engine_ != nullptr ? epoch_ : hvd_epoch_t(HVD_EPOCH_INIT);
+}
+
+absl::StatusOr<bool> Process::IsElastic() {
+  if (is_elastic_.load() < 0 && !forked_child.load()) {
+    const MutexLock lock(&life_mutex_);
+    const auto link = ReadLink();
+    if (!link.ok()) return link.status();
+    if (!link->has_value()) {
+      is_elastic_.store(0);
+    } else if (absl::Status opened = OpenSession(**link); !opened.ok()) {
+      return opened;
+    }
+  }
+  return is_elastic_.load() == 1;
 }
 
 std::unique_ptr<DeviceWork> Process::MakeDevice(const EngineConfig& config, EpochWorld* world) {
@@ -254,6 +351,7 @@ absl::Status Process::Shutdown() {
 void Process::ShutdownLocked() {
   std::shared_ptr<Engine> engine = this->engine();
   if (engine == nullptr) return;
+  has_broken_ = engine->world().page()->aborted.load() != 0;
   // Other threads still see the engine until all their requests are done.
   sets_.Stop();
   if (HostWay* const way = used_host_way(); way != nullptr) way->EndEpoch();
@@ -266,6 +364,9 @@ void Process::ShutdownLocked() {
   engine.reset();
   nccl_.EndEpoch();
   gpus_.Close();
+  // Once others hear that this rank has left, nothing here may write into what all of them see.
+  state_home_.EndEpoch();
+  if (session_ != nullptr && session_->is_elastic()) AwaitEnginesEnd();
   // The daemon's death is no failure of a shutdown.
   if (session_ != nullptr && !session_->Leave(epoch).ok()) session_ = nullptr;
 }

@@ -13,6 +13,7 @@
 #include "runtime/api/nccl/nccl_process.h"
 #include "runtime/api/sets/process_sets.h"
 #include "runtime/api/staged/host_way.h"
+#include "runtime/api/state/state_home.h"
 #include "runtime/engine/engine.h"
 #include "runtime/session/arena.h"
 #include "runtime/session/store.h"
@@ -32,6 +33,16 @@ class Process {
   // After an error this rank has left the epoch.
   absl::Status AddStaticSets(const StaticSets& sets);
   absl::Status Shutdown();
+  // Leaves the epoch, broken or not, and joins the next; AddStaticSets follows.
+  absl::Status Reset(const StaticSets& sets);
+  // The one that this process has joined; number 0: it is in none.
+  hvd_epoch_t epoch() const;
+  // Of the host: the same for the process's life; -1: it has not joined yet.
+  int share() const { return share_.load(); }
+  // Asks the launcher's daemon, once.
+  absl::StatusOr<bool> IsElastic();
+  // What is kept of the program's state.
+  StateHome& state_home() { return state_home_; }
   // Has hvdrun write the timeline of all ranks to `path`, or end it (empty). Waits until it is so.
   absl::Status AskTimeline(const std::string& path);
   // The global set's. Null when not initialised.
@@ -57,7 +68,12 @@ class Process {
   Process();
   absl::Status OpenSession(const LinkName& link) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   void TellInitFailed(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
+  absl::Status JoinNext(const StaticSets& sets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   absl::Status InitLocked(const StaticSets& sets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
+  std::shared_ptr<Engine> MakeEngine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
+                                     std::unique_ptr<Tuner> tuner);
+  EpochState DescribeEpoch(EpochWorld* world) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
+  void AwaitEnginesEnd();
   absl::StatusOr<std::unique_ptr<EpochWorld>> JoinEpoch(const EngineConfig& config,
                                                         const StaticSets& sets,
                                                         std::unique_ptr<Tuner>* tuner)
@@ -72,7 +88,15 @@ class Process {
   std::unique_ptr<Session> session_ ABSL_GUARDED_BY(life_mutex_);  // outlives epochs
   bool static_sets_added_ ABSL_GUARDED_BY(life_mutex_) = false;    // in this epoch
   mutable Mutex engine_mutex_;
+  Condition engine_ended_;
+  int engines_ ABSL_GUARDED_BY(engine_mutex_) = 0;  // global sets' that calls may still hold
   std::shared_ptr<Engine> engine_ ABSL_GUARDED_BY(engine_mutex_);
+  hvd_epoch_t epoch_ ABSL_GUARDED_BY(engine_mutex_) = HVD_EPOCH_INIT;
+  uint64_t epochs_ ABSL_GUARDED_BY(life_mutex_) = 0;      // that this process has been in
+  bool has_broken_ ABSL_GUARDED_BY(life_mutex_) = false;  // the one before
+  std::atomic<int> share_{-1};
+  std::atomic<int> is_elastic_{-1};  // -1: not known yet
+  StateHome state_home_;
   ProcessSets sets_;
   HandleTable handles_;
   Arena arena_;

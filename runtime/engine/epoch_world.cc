@@ -16,6 +16,15 @@ constexpr uint16_t kCollectiveChannel = kAgreementChannel + 1;
 constexpr uint16_t kPairChannel = kCollectiveChannel + 1;
 constexpr int kChannelsPerSet = 3;
 
+// How long a member's death takes to be told; a host that is lost takes the lease.
+constexpr std::chrono::seconds kMostUntilTold{5};
+
+// A connection that fails because the peer has died, and the like.
+bool MayBeAnothers(const absl::Status& status) {
+  return absl::IsAborted(status) || absl::IsUnavailable(status) || absl::IsInternal(status) ||
+         absl::IsUnknown(status);
+}
+
 size_t Aligned(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
 // What a process set has of the host memory: a board, the collectives' region, where its pairs of
@@ -69,7 +78,14 @@ absl::StatusOr<std::unique_ptr<EpochWorld>> EpochWorld::Join(Session* session,
       return fine;
     }
   }
-  if (absl::Status met = world->Meet(session, options); !met.ok()) return met;
+  absl::Status met = world->Meet(session, options);
+  // However the end of the epoch was met first, the link is good for the next.
+  if (MayBeAnothers(met) && session->is_elastic() && !session->refused()) {
+    const absl::Status ended =
+        session->AwaitEnd(world->grant_, std::chrono::steady_clock::now() + kMostUntilTold);
+    if (absl::IsAborted(ended)) met = ended;
+  }
+  if (!met.ok()) return met;
   return world;
 }
 

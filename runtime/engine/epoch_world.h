@@ -81,6 +81,9 @@ class EpochWorld {
   const RankPlace& place() const { return topology_.place(rank_); }
   int rank() const { return rank_; }
   uint64_t epoch() const { return job().grant_.epoch; }
+  // Of an elastic job's epoch; the files go to the caller.
+  const StateWords& state_words() const { return job().grant_.state; }
+  std::vector<Descriptor> TakeStateFiles() { return std::move(grant_.state_files); }
   HostPage* page() const { return job().grant_.memory->page(); }  // all sets' of the host
   const int* event_fds() const { return job().grant_.memory->event_fds(); }
   Board& board() { return *board_; }

@@ -39,11 +39,34 @@ bool DecodeWelcome(std::string_view bytes, ToWorkerMessage* message) {
   while (reader.Next()) {
     if (reader.field() == 1) message->member = reader.number();
     if (reader.field() == 2) message->job = std::string(reader.bytes());
+    if (reader.field() == 3) message->is_elastic = reader.number() != 0;
+    if (reader.field() == 4) message->share = static_cast<int>(reader.number());
   }
   return reader.ok();
 }
 
+// Of a sint32: zigzag.
+int Signed(uint64_t number) {
+  return static_cast<int>(static_cast<int64_t>(number >> 1) ^ -static_cast<int64_t>(number & 1));
+}
+
+// False: they do not parse.
+bool DecodeStateField(const WireReader& reader, ToWorkerMessage* message) {
+  StateWords& state = message->state;
+  if (reader.field() == 5) state.resume_commit = reader.number();
+  if (reader.field() == 6) state.root = Signed(reader.number());
+  if (reader.field() == 8) state.rolls_back = reader.number() != 0;
+  if (reader.field() == 9) state.survivors = static_cast<int>(reader.number());
+  if (reader.field() == 10) message->state_files = static_cast<int>(reader.number());
+  if (reader.field() != 7) return true;
+  std::vector<int64_t> ranks;
+  if (!reader.Packed(&ranks)) return false;
+  for (const int64_t rank : ranks) state.needy.push_back(static_cast<int>(rank));
+  return true;
+}
+
 bool DecodeEpochStart(std::string_view bytes, ToWorkerMessage* message) {
+  message->state.root = 0;  // what is 0 is not sent
   WireReader reader(bytes);
   while (reader.Next()) {
     if (reader.field() == 1) message->epoch = reader.number();
@@ -54,6 +77,7 @@ bool DecodeEpochStart(std::string_view bytes, ToWorkerMessage* message) {
       if (!DecodeHost(reader.bytes(), &host)) return false;
       message->hosts.push_back(std::move(host));
     }
+    if (reader.field() > 4 && !DecodeStateField(reader, message)) return false;
   }
   return reader.ok();
 }
@@ -70,8 +94,8 @@ bool DecodeTable(std::string_view bytes, ToWorkerMessage* message) {
   return reader.ok();
 }
 
-// Go: an epoch in field 1. Refused and the answer about a timeline: a text there, and an epoch in
-// field 2.
+// Go: an epoch in field 1. Refused and the answer about a timeline: a text there, an epoch in field
+// 2, and in field 3 whether it is for good.
 bool DecodeRest(std::string_view bytes, ToWorkerMessage* message) {
   WireReader reader(bytes);
   const int epoch_field = message->kind == ToWorkerKind::kGo ? 1 : 2;
@@ -80,6 +104,8 @@ bool DecodeRest(std::string_view bytes, ToWorkerMessage* message) {
       message->epoch = reader.number();
     } else if (reader.field() == 1) {
       message->text = std::string(reader.bytes());
+    } else if (reader.field() == 3) {
+      message->is_removed = reader.number() != 0;
     }
   }
   return reader.ok();

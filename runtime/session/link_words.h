@@ -37,16 +37,30 @@ enum class ToWorkerKind {
   kTimelineAnswer = 14
 };
 
+// Of an elastic job's epoch: what is to become of the members' state, as the driver says it to all.
+struct StateWords {
+  uint64_t resume_commit = 0;  // 0: nothing has been committed
+  int root = -1;               // the rank whose state the needy get; -1: nobody has any
+  std::vector<int> needy;      // ascending
+  bool rolls_back = false;
+  int survivors = 0;
+};
+
 // Any of the daemon's messages; the fields of its kind are filled.
 struct ToWorkerMessage {
   ToWorkerKind kind = ToWorkerKind::kNone;
   uint64_t member = 0;                 // welcome
   std::string job;                     // welcome
   std::string text;                    // refused; timeline answer: what went wrong
+  bool is_elastic = false;             // welcome
+  int share = 0;                       // welcome
+  bool is_removed = false;             // refused: this member is in no later epoch
   uint64_t epoch = 0;                  // refused and the other kinds
   std::string token;                   // epoch start
   int rank = 0;                        // epoch start
   std::vector<HostShape> hosts;        // epoch start
+  StateWords state;                    // epoch start
+  int state_files = 0;                 // epoch start: so many descriptors of them come last
   std::vector<std::string> addresses;  // table
   std::vector<uint64_t> arena_bytes;   // table: by local rank
 };

@@ -28,7 +28,34 @@ std::vector<ArenaFile> PairArenas(const std::vector<uint64_t>& bytes, const std:
   return arenas;
 }
 
+// They are the last of what came. False: there are fewer; all are closed.
+bool SplitStateFiles(int count, std::vector<int>* fds, std::vector<Descriptor>* files) {
+  const bool all = count >= 0 && fds->size() > static_cast<size_t>(count);
+  for (size_t i = all ? fds->size() - static_cast<size_t>(count) : 0; i < fds->size(); ++i) {
+    files->emplace_back((*fds)[i]);
+  }
+  fds->resize(fds->size() - files->size());
+  if (!all) files->clear();
+  return all;
+}
+
 }  // namespace
+
+absl::Status Session::LeaveUnbegun() { return begun_ == 0 ? absl::OkStatus() : Leave(begun_); }
+
+absl::Status Session::AwaitEnd(const EpochGrant& grant,
+                               std::chrono::steady_clock::time_point until) {
+  const HostPage* const page = grant.memory->page();
+  const auto message = AwaitUnless(
+      [page, until]() -> absl::Status {
+        if (absl::Status ended = Ended(page); !ended.ok()) return ended;
+        if (std::chrono::steady_clock::now() < until) return absl::OkStatus();
+        return absl::DeadlineExceededError("the epoch goes on");
+      },
+      ToWorkerKind::kNone, nullptr);
+  over_ = grant.epoch;
+  return may_follow_ ? absl::AbortedError(message.status().message()) : message.status();
+}
 
 bool Session::Stale(const ToWorkerMessage& message) const {
   const bool of_epoch = message.kind == ToWorkerKind::kRefused ||
@@ -36,13 +63,28 @@ bool Session::Stale(const ToWorkerMessage& message) const {
   return of_epoch && message.epoch != 0 && message.epoch <= over_;
 }
 
-// Waits for a message of the wanted kind; a refusal is an error with its text.
 absl::StatusOr<ToWorkerMessage> Session::Await(ToWorkerKind wanted, const HostPage* page,
                                                std::vector<int>* fds) {
+  return AwaitUnless([page] { return Ended(page); }, wanted, fds);
+}
+
+// An epoch that is over is followed by another. What is refused without one, or because this member
+// is removed, is refused for good.
+absl::Status Session::TakeRefusal(const ToWorkerMessage& message) {
+  refused_ = true;
+  over_ = std::max(over_, message.epoch);
+  may_follow_ = message.epoch != 0 && !message.is_removed;
+  return message.is_removed ? absl::CancelledError(message.text)
+                            : absl::FailedPreconditionError(message.text);
+}
+
+// Waits for a message of the wanted kind; a refusal is an error with its text.
+absl::StatusOr<ToWorkerMessage> Session::AwaitUnless(absl::FunctionRef<absl::Status()> broken,
+                                                     ToWorkerKind wanted, std::vector<int>* fds) {
   for (;;) {
-    auto frame = socket_.Receive([page] { return Ended(page); });
+    auto frame = socket_.Receive(broken);
     if (!frame.ok()) {
-      refused_ = absl::IsAborted(frame.status());
+      refused_ = may_follow_ = absl::IsAborted(frame.status());
       return frame.status();
     }
     ToWorkerMessage message;
@@ -56,9 +98,7 @@ absl::StatusOr<ToWorkerMessage> Session::Await(ToWorkerKind wanted, const HostPa
     if (stale) continue;
     if (parsed && message.kind == wanted) return message;
     if (parsed && message.kind == ToWorkerKind::kRefused) {
-      refused_ = true;
-      over_ = std::max(over_, message.epoch);
-      return absl::FailedPreconditionError(message.text);
+      return TakeRefusal(message);
     }
     return absl::InternalError("hvdd sent something else than was asked for");
   }
@@ -81,11 +121,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const LinkName& link) {
   if (!welcome.ok()) return welcome.status();
   session->member_ = welcome->member;
   session->job_ = welcome->job;
+  session->is_elastic_ = welcome->is_elastic;
+  session->share_ = welcome->share;
   return session;
 }
 
 absl::StatusOr<EpochGrant> Session::Join(const MemoryNeed& need) {
-  refused_ = false;
+  refused_ = may_follow_ = false;
   const absl::Status sent = socket_.Send(EncodeJoin());
   return sent.ok() ? TakeStart(need) : sent;
 }
@@ -95,7 +137,13 @@ absl::StatusOr<EpochGrant> Session::TakeStart(const MemoryNeed& need) {
   auto start = Await(ToWorkerKind::kEpochStart, nullptr, &fds);
   if (!start.ok()) return start.status();
   EpochGrant grant;
-  grant.epoch = start->epoch;
+  grant.epoch = begun_ = start->epoch;
+  grant.state = std::move(start->state);
+  if (!SplitStateFiles(start->state_files, &fds, &grant.state_files)) {
+    return absl::ResourceExhaustedError(
+        "hvdd's files for commits have not come: this process may open too few files; raise that "
+        "limit (ulimit -n)");
+  }
   grant.token = std::move(start->token);
   grant.topology = Topology(std::move(start->hosts));
   grant.rank = start->rank;
@@ -156,6 +204,7 @@ absl::Status Session::TellInitFailed(const std::string& why) {
 
 absl::Status Session::Leave(uint64_t epoch) {
   over_ = epoch;
+  begun_ = 0;
   return socket_.Send(EncodeLeave(epoch));
 }
 

@@ -17,6 +17,7 @@
 
 #include "hvd/v1/link_a.grpc.pb.h"
 #include "proto/hello.h"
+#include "tests/cli/fake_elastic.h"
 
 namespace {
 
@@ -63,8 +64,14 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
                        grpc::ServerReaderWriter<Event, Command>* stream) override {
     stream_ = stream;
     Command command;
+    hvd::FakeElastic elastic({[stream](const Event& event) { stream->Write(event); },
+                              [this](const OutputChunk& chunk) { Put(chunk); }});
     while (stream->Read(&command)) {
       if (command.has_prepare_host()) prepare_ = command.prepare_host();
+      if (prepare_.elastic()) {
+        elastic.Take(command);
+        continue;
+      }
       if (command.has_epoch_propose()) Propose(command.epoch_propose());
       if (command.has_spawn_slots()) Spawn(command.spawn_slots());
       if (command.has_epoch_table()) {

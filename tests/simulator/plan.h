@@ -6,27 +6,9 @@
 
 #include "hostfile/topology.h"
 #include "runtime/engine/request/request.h"
+#include "tests/simulator/random.h"
 
 namespace hvd::simulator {
-
-// Small and the same everywhere, unlike the standard library's distributions.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 1) {}
-  uint64_t Next() {
-    state_ += 0x9e3779b97f4a7c15ull;
-    uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-  }
-  // 0 .. n-1
-  uint32_t Below(uint64_t n) { return static_cast<uint32_t>((Next() >> 32) * n >> 32); }
-  bool OneIn(uint32_t n) { return Below(n) == 0; }
-
- private:
-  uint64_t state_;
-};
 
 struct Size {
   int hosts = 1;

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "hvd/v1/link_b.pb.h"
+#include "tests/support/link_frames.h"
 
 namespace hvd {
 namespace {
@@ -19,60 +19,6 @@ std::string Token(int rank) {
   char token[33];
   snprintf(token, sizeof(token), "%032d", rank);
   return token;
-}
-
-// The descriptor that comes with the bytes, if any, goes to *descriptor, which is the caller's.
-bool ReadAll(int fd, void* data, size_t bytes, int* descriptor) {
-  struct iovec payload = {data, bytes};
-  alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-  struct msghdr message {};
-  message.msg_iov = &payload;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  const ssize_t got = recvmsg(fd, &message, MSG_WAITALL | MSG_CMSG_CLOEXEC);
-  struct cmsghdr* c = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
-  if (c != nullptr) std::memcpy(descriptor, CMSG_DATA(c), sizeof(int));
-  if (got <= 0 || got == static_cast<ssize_t>(bytes)) return got > 0 || bytes == 0;
-  // The kernel ends a read behind a descriptor.
-  return ReadAll(fd, static_cast<char*>(data) + got, bytes - got, descriptor);
-}
-
-// As above: the descriptor is the caller's.
-bool ReadWithDescriptor(int fd, v1::ToDaemon* message, int* descriptor) {
-  uint32_t length = 0;
-  if (!ReadAll(fd, &length, sizeof(length), descriptor)) return false;
-  std::string bytes(length, 0);
-  return ReadAll(fd, bytes.data(), length, descriptor) && message->ParseFromString(bytes);
-}
-
-bool Read(int fd, v1::ToDaemon* message) {
-  int unwanted = -1;
-  const bool fine = ReadWithDescriptor(fd, message, &unwanted);
-  if (unwanted >= 0) close(unwanted);
-  return fine;
-}
-
-void Write(int fd, const v1::ToWorker& message, const std::vector<int>& fds = {}) {
-  const std::string bytes = message.SerializeAsString();
-  const auto length = static_cast<uint32_t>(bytes.size());
-  std::string frame(reinterpret_cast<const char*>(&length), sizeof(length));
-  frame += bytes;
-  struct iovec payload = {frame.data(), frame.size()};
-  struct msghdr header {};
-  header.msg_iov = &payload;
-  header.msg_iovlen = 1;
-  std::vector<char> control(CMSG_SPACE(sizeof(int) * fds.size()));
-  if (!fds.empty()) {
-    header.msg_control = control.data();
-    header.msg_controllen = control.size();
-    struct cmsghdr* c = CMSG_FIRSTHDR(&header);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int) * fds.size());
-    std::memcpy(CMSG_DATA(c), fds.data(), sizeof(int) * fds.size());
-  }
-  [[maybe_unused]] const ssize_t sent = sendmsg(fd, &header, MSG_NOSIGNAL);
 }
 
 }  // namespace
@@ -113,12 +59,12 @@ void FakeDaemon::Serve() {
   for (int r = 0; r < topology_.size(); ++r) {
     const int fd = accept(listener_, nullptr, nullptr);
     v1::ToDaemon claim;
-    if (!Read(fd, &claim)) abort();
+    if (!ReadFrame(fd, &claim)) abort();
     const int rank = atoi(claim.claim().token().c_str());
     connections_[rank] = fd;
     v1::ToWorker welcome;
     welcome.mutable_welcome()->set_member(rank + 1);
-    Write(fd, welcome);
+    WriteFrame(fd, welcome);
   }
   for (uint64_t epoch = 1; ServeEpoch(epoch); ++epoch) CloseEpoch();
   CloseEpoch();
@@ -160,7 +106,7 @@ bool FakeDaemon::ServeTable(uint64_t epoch) {
   for (int r = 0; all && r < topology_.size(); ++r) {
     const int host = topology_.place(r).host;
     int arena = -1;
-    all = ReadWithDescriptor(connections_[r], &message, &arena);
+    all = ReadFrame(connections_[r], &message, &arena);
     pages_[host]->taken.store((message.address().memory_bytes() + 4095) / 4096 * 4096);
     table.mutable_table()->add_addresses(message.address().address());
     arena_bytes[host].mutable_table()->add_arena_bytes(message.address().arena_bytes());
@@ -170,7 +116,7 @@ bool FakeDaemon::ServeTable(uint64_t epoch) {
     const int host = topology_.place(r).host;
     v1::ToWorker mine = table;
     mine.MergeFrom(arena_bytes[host]);
-    Write(connections_[r], mine, arenas[host]);
+    WriteFrame(connections_[r], mine, arenas[host]);
   }
   for (const std::vector<int>& fds : arenas) {
     for (const int fd : fds) close(fd);
@@ -181,7 +127,7 @@ bool FakeDaemon::ServeTable(uint64_t epoch) {
 bool FakeDaemon::ServeEpoch(uint64_t epoch) {
   v1::ToDaemon message;
   for (int r = 0; r < topology_.size(); ++r) {
-    if (!Read(connections_[r], &message) || !message.has_join()) return false;
+    if (!ReadFrame(connections_[r], &message) || !message.has_join()) return false;
     if (r == 0) StartEpoch(epoch);
     v1::ToWorker start;
     start.mutable_epoch_start()->set_epoch(epoch);
@@ -195,17 +141,17 @@ bool FakeDaemon::ServeEpoch(uint64_t epoch) {
     const int host = topology_.place(r).host;
     std::vector<int> fds = {memories_[host]};
     fds.insert(fds.end(), event_fds_[host].begin(), event_fds_[host].end());
-    Write(connections_[r], start, fds);
+    WriteFrame(connections_[r], start, fds);
   }
   if (!ServeTable(epoch)) return false;
   for (const int fd : connections_) {
-    if (!Read(fd, &message)) return false;
+    if (!ReadFrame(fd, &message)) return false;
   }
   v1::ToWorker go;
   go.mutable_go()->set_epoch(epoch);
-  for (const int fd : connections_) Write(fd, go);
+  for (const int fd : connections_) WriteFrame(fd, go);
   for (const int fd : connections_) {
-    if (!Read(fd, &message)) return false;  // leave, or gone
+    if (!ReadFrame(fd, &message)) return false;  // leave, or gone
   }
   return true;
 }

@@ -23,11 +23,11 @@ def test_a_command_line_of_horovodrun():
         here.must_be_clean()
 
 
-def test_what_is_not_there_is_refused_before_anything_starts():
+def test_what_cannot_be_is_refused_before_anything_starts():
     with world.hosts() as here:
-        for words in (("--min-np", 1), ("--max-np", 4), ("--host-discovery-script", "./find.sh"), ("--slots", 2), ("--reset-limit", 1),
-                      ("--blacklist-cooldown-range", 1, 2), ("--elastic-timeout", 60)):
-            horovodrun(here, "-np", 2, *words, HELLO).must(2, "(elastic) are not there yet")
+        for words in (("--slots", 2), ("--reset-limit", 1), ("--blacklist-cooldown-range", 1, 2), ("--elastic-timeout", 60)):
+            horovodrun(here, "-np", 2, *words, HELLO).must(2, "is for jobs whose members come and go; --min-np, --max-np or")
+        horovodrun(here, "-np", 2, "--min-np", 3, HELLO).must(2, "--min-np is more than -np 2")
         horovodrun(here, "-np", 2, "--cycle-time", 3, HELLO).must(2, 'unknown option "--cycle-time"; did you mean --cycle-time-ms?')
         horovodrun(here, "-np", 2, "--cycle-time-ms", "fast", HELLO).must(2, "--cycle-time-ms fast\n                  ^\n")
         here.must_be_clean()

@@ -58,9 +58,6 @@ absl::string_view Meant(absl::Span<const OptionSpelling> spellings, const std::s
 }
 
 absl::Status OfHorovod(const std::string& name, const HorovodFlag& flag) {
-  if (flag.fate == HorovodFate::kRefused) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": ", WordsOf(flag)));
-  }
   return absl::InvalidArgumentError(absl::StrCat(
       name, " is Horovod's; hvdrun takes it with --compat horovod",
       flag.fate == HorovodFate::kNote ? absl::StrCat(", to no effect: ", WordsOf(flag)) : ""));
@@ -83,6 +80,30 @@ absl::Status UnknownOption(absl::Span<const OptionSpelling> spellings, const std
                                                      : "hvdrun --help lists them"));
 }
 
+// Where an option's value is looked for.
+struct ValueSource {
+  absl::Span<const std::string> args;
+  absl::Span<const OptionSpelling> spellings;
+};
+
+absl::Status EmptyValue(const OptionSpelling& option) {
+  return absl::InvalidArgumentError(absl::StrCat("the value of ", option.typed, " is empty"));
+}
+
+// The word after the one at `at`, which moves on.
+absl::Status TakeValue(const ValueSource& source, const OptionSpelling& option, size_t* at,
+                       std::string* value) {
+  const size_t next = *at + 1;
+  if (next == source.args.size() || Find(source.spellings, source.args[next]) != nullptr ||
+      source.args[next] == "--") {
+    return absl::InvalidArgumentError(
+        option.takes_pair ? absl::StrCat(option.typed, " takes two values, and one is missing")
+                          : absl::StrCat("the value of ", option.typed, " is missing"));
+  }
+  *value = source.args[*at = next];
+  return value->empty() ? EmptyValue(option) : absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<NormalisedArgs> NormaliseArgs(absl::Span<const std::string> args,
@@ -102,18 +123,17 @@ absl::StatusOr<NormalisedArgs> NormaliseArgs(absl::Span<const std::string> args,
     }
     result.options.push_back(option.canonical);
     if (!option.takes_value) continue;
-    if (!word.has_value) {
-      if (at + 1 == args.size() || Find(spellings, args[at + 1]) != nullptr ||
-          args[at + 1] == "--") {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the value of ", option.typed, " is missing"));
-      }
-      word.value = args[++at];
-    }
+    const ValueSource source{args, spellings};
+    absl::Status status;
+    if (!word.has_value) status = TakeValue(source, option, &at, &word.value);
     // No option has a use for an empty value, and an empty variable in a script is easily typed.
-    if (word.value.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("the value of ", option.typed, " is empty"));
+    if (status.ok() && word.value.empty()) status = EmptyValue(option);
+    if (status.ok() && option.takes_pair) {
+      std::string second;
+      status = TakeValue(source, option, &at, &second);
+      absl::StrAppend(&word.value, " ", second);
     }
+    if (!status.ok()) return status;
     result.options.push_back(std::move(word.value));
   }
   result.command.assign(args.begin() + at, args.end());

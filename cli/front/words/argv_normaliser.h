@@ -15,7 +15,8 @@ struct OptionSpelling {
   std::string typed;      // "-np"
   std::string canonical;  // "--num-proc"
   bool takes_value = false;
-  bool is_number = false;  // then "-n4" means "-n 4"
+  bool is_number = false;   // then "-n4" means "-n 4"
+  bool takes_pair = false;  // its value is two words, which become one: "10 600"
 };
 
 struct NormalisedArgs {

@@ -15,9 +15,6 @@ namespace {
 
 using Fate = HorovodFate;
 
-constexpr const char* kNotElastic =
-    "jobs that change their size while they run (elastic) are not there yet; give -np and hosts "
-    "that stay";
 constexpr const char* kNoMpi = "no mpirun or jsrun is started, hvdd starts the ranks";
 constexpr const char* kHierarchical = "HOROVOD_HIERARCHICAL_ALLREDUCE";
 constexpr const char* kNoTorus = "HOROVOD_TORUS_ALLREDUCE";
@@ -63,13 +60,16 @@ constexpr std::array kFlags = {
                 "autotune.bayes_opt_max_samples"},
     HorovodFlag{"--autotune-gaussian-process-noise", 1, Fate::kNote,
                 "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE", "autotune.gaussian_process_noise"},
-    HorovodFlag{"--min-np,--min-num-proc", 1, Fate::kRefused, kNotElastic},
-    HorovodFlag{"--max-np,--max-num-proc", 1, Fate::kRefused, kNotElastic},
-    HorovodFlag{"--slots-per-host,--slots", 1, Fate::kRefused, kNotElastic},
-    HorovodFlag{"--elastic-timeout", 1, Fate::kRefused, kNotElastic},
-    HorovodFlag{"--reset-limit", 1, Fate::kRefused, kNotElastic},
-    HorovodFlag{"--blacklist-cooldown-range", 2, Fate::kRefused, kNotElastic},
-    HorovodFlag{"--host-discovery-script", 1, Fate::kRefused, kNotElastic},
+    HorovodFlag{"--min-np,--min-num-proc", 1, Fate::kOurs,
+                "-np may be left out; one host is enough"},
+    HorovodFlag{"--max-np,--max-num-proc", 1, Fate::kOurs, "makes a job elastic by itself, too"},
+    HorovodFlag{"--slots-per-host,--slots", 1, Fate::kOurs, "also for -H and --hostfile"},
+    HorovodFlag{"--elastic-timeout", 1, Fate::kOurs, "HOROVOD_ELASTIC_TIMEOUT says the same"},
+    HorovodFlag{"--reset-limit", 1, Fate::kOurs, ""},
+    HorovodFlag{"--blacklist-cooldown-range", 2, Fate::kOurs,
+                "without it a host is left alone for 10 s, then twice as long, at most 600 s"},
+    HorovodFlag{"--host-discovery-script", 1, Fate::kOurs,
+                "may print what a hostfile may have; see --discovery-interval"},
     HorovodFlag{"--timeline-filename", 1, Fate::kOurs, "all ranks in one file",
                 "timeline.filename"},
     HorovodFlag{"--timeline-mark-cycles", 0, Fate::kNote, "HOROVOD_TIMELINE_MARK_CYCLES",
@@ -122,8 +122,6 @@ std::string HereOf(const HorovodFlag& flag) {
       return absl::StrCat("sets ", words);
     case Fate::kNote:
       return absl::StrCat("taken, and told: ", words);
-    case Fate::kRefused:
-      return absl::StrCat("refused: ", words);
   }
   return "";
 }

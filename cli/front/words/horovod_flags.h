@@ -15,7 +15,6 @@ enum class HorovodFate {
   kConfig,   // the config file: read where horovodrun's words are
   kSetting,  // gives the workers what `words` says: "HVD_TRANSPORT=tcp"
   kNote,     // taken, and told that it has nothing to set; `words` say why
-  kRefused,  // what it asks for is not there; `words` say so
 };
 
 struct HorovodFlag {

@@ -86,8 +86,6 @@ absl::StatusOr<HorovodWords> TakeHorovod(absl::Span<const std::string> options,
       case HorovodFate::kNote:
         notes.Add(mention.name, WordsOf(*flag));
         break;
-      case HorovodFate::kRefused:
-        return absl::InvalidArgumentError(absl::StrCat(mention.name, ": ", WordsOf(*flag)));
     }
   }
   if (!interfaces.empty()) {

@@ -21,6 +21,8 @@ constexpr const char* kFooter =
     "or\n"
     "lost host, 126 not executable, 127 not found, 130 Ctrl-C.";
 
+constexpr const char* kPairType = "LOW HIGH";
+
 // Names with one dash and more than one letter, which CLI11 cannot have.
 struct Alias {
   const char* typed;
@@ -95,6 +97,7 @@ struct OptionTable::Parser {
 
   Parser();
   void DeclareHosts();
+  void DeclareElastic();
   void DeclareTimes();
   void DeclareWorkers();
   void DeclareSettings();
@@ -120,13 +123,45 @@ void OptionTable::Parser::DeclareHosts() {
       ->group(group);
 }
 
+void OptionTable::Parser::DeclareElastic() {
+  const char* group = "Jobs whose members come and go (made by any of the first three)";
+  ElasticTexts* elastic = &texts.elastic;
+  Text("--min-np,--min-num-proc", &elastic->min_np, "N", "go on with so few ranks (-np)")
+      ->group(group);
+  Text("--max-np,--max-num-proc", &elastic->max_np, "N",
+       "have no more ranks than this (as many as there are slots)")
+      ->group(group);
+  Text("--host-discovery-script", &elastic->discovery_script, "CMD",
+       "prints the hosts now, one a line: host1, host2:4; for the shell, run again and again")
+      ->group(group);
+  Text("--slots-per-host,--slots", &elastic->slots_per_host, "N",
+       "slots of a host for which none are stated (1)")
+      ->group(group);
+  Text("--discovery-interval", &elastic->discovery_interval, "TIME",
+       "how often the script is run, or the hostfile read (1s)")
+      ->group(group);
+  Text("--elastic-timeout", &elastic->timeout, "TIME",
+       "how long too few ranks are waited for; HOROVOD_ELASTIC_TIMEOUT says the same (600s)")
+      ->group(group);
+  Text("--reset-limit", &elastic->reset_limit, "N",
+       "how often the members may change before the job ends (no limit)")
+      ->group(group);
+  Text("--blacklist-cooldown-range", &elastic->cooldown_range, kPairType,
+       "how long a host that failed is left alone: twice as long each time (10s 600s)")
+      ->group(group);
+  Text("--membership-change", &elastic->change, "drain|now",
+       "at a change ranks go on until their next commit, or go back to the last (drain)")
+      ->group(group);
+}
+
 void OptionTable::Parser::DeclareTimes() {
   const char* group = "Times (30, 30s, 2m, 1.5h, 500ms)";
   Text("--start-timeout", &texts.start_timeout, "TIME", "until all hosts have started (30s)")
       ->group(group);
   Text("--timeout", &texts.timeout, "TIME", "end the job after this time, exit code 124 (none)")
       ->group(group);
-  Text("--lease", &texts.lease, "TIME", "how long a silent host is believed alive (10s)")
+  Text("--lease", &texts.lease, "TIME",
+       "how long a silent host is believed alive (10s; 3s where members come and go)")
       ->group(group);
   Text("--grace", &texts.grace, "TIME", "between TERM and KILL (5s)")->group(group);
 }
@@ -198,6 +233,7 @@ OptionTable::Parser::Parser() {
   app.formatter(std::make_shared<HelpFormatter>());
   app.footer(kFooter);
   DeclareHosts();
+  DeclareElastic();
   DeclareTimes();
   DeclareWorkers();
   DeclareSettings();
@@ -213,7 +249,7 @@ std::vector<OptionSpelling> OptionTable::Spellings() const {
     for (const std::string& typed : SpellingsOf(*option)) {
       const std::string type = option->get_type_name();
       spellings.push_back({typed, CanonicalName(*option), option->get_items_expected_max() > 0,
-                           type == "N" || type == "PORT"});
+                           type == "N" || type == "PORT", type == kPairType});
     }
   }
   return spellings;

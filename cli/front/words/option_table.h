@@ -17,6 +17,12 @@ struct SettingText {
   std::string typed;
 };
 
+// Of those for jobs whose members come and go.
+struct ElasticTexts {
+  std::string min_np, max_np, slots_per_host, discovery_script, discovery_interval;
+  std::string timeout, reset_limit, cooldown_range, change;
+};
+
 // The texts of the options as typed; checking them is the next step.
 struct OptionTexts {
   std::string np;
@@ -26,6 +32,7 @@ struct OptionTexts {
   std::string containment, bind, gpus_per_rank, stdin_target, output, compat;
   std::vector<std::string> forwarded;
   std::vector<SettingText> settings;
+  ElasticTexts elastic;
   int verbose = 0;  // mentions
   bool timestamps = false, report_bindings = false;
   bool dry_run = false, help = false, version = false, check_build = false;

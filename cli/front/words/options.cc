@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <array>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/printable.h"
 #include "base/source_error.h"
-#include "cli/front/words/duration.h"
+#include "cli/front/words/elastic_options.h"
 #include "cli/front/words/horovod_flags.h"
 #include "cli/front/words/horovod_words.h"
 #include "cli/front/words/option_table.h"
+#include "cli/front/words/option_values.h"
 #include "hostfile/host_item.h"
 #include "proto/settings/setting_text.h"
 
@@ -22,53 +22,6 @@ constexpr int kMaxPort = 65535;
 constexpr int kMaxGpusPerRank = 64;
 // Beats go out every quarter of a second at the quickest; a shorter lease would end healthy hosts.
 constexpr double kShortestLease = 1;
-
-struct NumberRange {
-  int least;
-  int most;
-  int example;
-};
-
-// An option as it was given.
-struct Given {
-  absl::string_view name;
-  const std::string& value;
-};
-
-// "--lease WHY", the option with a caret under its value, and how to write one.
-absl::Status WrongValue(const Given& given, absl::string_view why, absl::string_view hint) {
-  const std::string line = absl::StrCat(given.name, " ", given.value);
-  return absl::InvalidArgumentError(absl::StrCat(
-      given.name, why, "\n", ShowWithCaret(line, given.name.size() + 1), "\n  ", hint));
-}
-
-absl::Status ReadNumber(const Given& given, NumberRange range, int* field) {
-  if (given.value.empty()) return absl::OkStatus();
-  if (absl::SimpleAtoi(given.value, field) && *field >= range.least && *field <= range.most) {
-    return absl::OkStatus();
-  }
-  return WrongValue(given,
-                    absl::StrCat(" must be a number from ", range.least, " to ", range.most,
-                                 ", not ", Quoted(given.value)),
-                    absl::StrCat("for example ", given.name, " ", range.example));
-}
-
-absl::Status ReadTime(const Given& given, double least, double* field) {
-  if (given.value.empty()) return absl::OkStatus();
-  const absl::StatusOr<double> seconds = ParseDuration(given.value);
-  const std::string example = absl::StrCat("for example ", given.name, " ");
-  if (!seconds.ok()) {
-    return WrongValue(given, absl::StrCat(": ", seconds.status().message()),
-                      absl::StrCat(example, "30s"));
-  }
-  if (*seconds < least) {
-    return WrongValue(given,
-                      absl::StrCat(" must be at least ", least, "s, not ", Printable(given.value)),
-                      absl::StrCat(example, *field, "s"));
-  }
-  *field = *seconds;
-  return absl::OkStatus();
-}
 
 absl::Status ReadContainment(const std::string& text, int* field) {
   static constexpr std::array kLevels = {"auto", "namespace", "cgroup", "subreaper"};
@@ -257,6 +210,8 @@ absl::StatusOr<TypedOptions> ParseOptions(absl::Span<const std::string> args,
   typed.forwarded.insert(typed.forwarded.end(), texts->forwarded.begin(), texts->forwarded.end());
   absl::Status status = ReadHosts(*texts, &typed);
   status.Update(ReadRun(*texts, &typed.run));
+  status.Update(ReadElastic(texts->elastic, &typed));
+  if (typed.run.elastic.has_value() && texts->lease.empty()) typed.run.lease_s = kElasticLeaseS;
   typed.run.compat_horovod |= dialect.horovod;
   status.Update(ReadSettings(*texts, &typed.forwarded));
   if (!status.ok()) return status;

@@ -14,7 +14,7 @@ enum class Ask { kRun, kDryRun, kHelp, kVersion, kCheckBuild };
 
 struct TypedOptions {
   Ask ask = Ask::kRun;
-  int np = 0;  // 0: not given
+  int np = 0;  // 0: not given; run.elastic->min_np is 0, too, where neither is
   bool has_hosts = false;
   std::string hosts;  // -H
   bool has_hostfile = false;

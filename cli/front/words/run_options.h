@@ -2,6 +2,7 @@
 // (console, driver, spawner). Pure data.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,16 +14,45 @@
 
 namespace hvd {
 
+// What becomes of ranks when members come or go while all others are well.
+enum class MembershipChange {
+  kDrain,  // they go on until their next commit or check, and lose nothing
+  kNow,    // their epoch ends at once, and they go back to the last commit
+};
+
+// A job whose members come and go.
+struct ElasticOptions {
+  int min_np = 1;
+  int max_np = 0;          // 0: as many as there are slots
+  int slots_per_host = 0;  // of a host for which none are stated; 0: 1
+  std::string discovery_script =
+      {};                     // a command line for the shell, which prints the hosts; empty: none
+  std::string hostfile = {};  // absolute; looked at again and again; empty: none
+  double discovery_interval_s = 1;
+  double elastic_timeout_s =
+      600;               // how long too few ranks, or one that does not come, are waited for
+  int reset_limit = -1;  // epochs after the first; -1: any number
+  // A host that has failed is left alone for the first of these, twice as long the next time, and
+  // never longer than the second.
+  double cooldown_least_s = 10;
+  double cooldown_most_s = 600;
+  MembershipChange change = MembershipChange::kDrain;
+};
+
 struct RunOptions {
   // Where to run.
   int np = 0;
-  std::vector<HostSlots> hosts;  // of the chosen source, merged
-  std::string hosts_source;      // "-H", a hostfile's path, or "localhost"
-  Topology topology;  // np ranks placed on `hosts`; its hosts are a prefix-ordered subset of them
+  std::optional<ElasticOptions> elastic;  // absent: the members stay as they are at the start
+  std::vector<HostSlots> hosts;           // of the chosen source, merged
+  std::string hosts_source;               // "-H", a hostfile's path, or "localhost"
+  Topology topology;  // np ranks placed on `hosts`; its hosts are a prefix-ordered subset of them.
+                      // An elastic job has none while it runs: the lists of hosts say where
   std::vector<std::string> notes;  // what became of the hosts as written, a line each
   // For each topology host: its HostSlots (user, port) and whether it is this machine (plain fork).
   std::vector<HostSlots> host_of;
   std::vector<bool> is_local;
+  // The same of any host, for those that are found later. May ask the resolver.
+  std::function<bool(const HostSlots&)> is_local_host;
 
   // How to get there.
   int ssh_port = 0;

@@ -18,6 +18,8 @@ ERR_UNSUPPORTED = 6
 ERR_TIMEOUT = 7
 ERR_LAUNCH = 8
 ERR_INTERNAL = 9
+ERR_HOSTS_UPDATED = 10
+ERR_REMOVED = 11
 
 UINT8 = 0
 INT8 = 1
@@ -59,6 +61,9 @@ COMPRESSION_BF16 = 2
 AVERAGE_OVER_CONTRIBUTORS = 1
 REFUSE_JOINED = 2
 WAIT_ON_HOST = 4
+STATE_REPLICATED = 0
+STATE_FIRST = 1
+STATE_PRIVATE = 2
 CPU = 0
 CUDA = 1
 
@@ -157,6 +162,36 @@ class StoreValueStruct(ctypes.Structure):
     """hvd_store_value_t."""
 
     _fields_ = [("data", c_void_p), ("bytes", c_size_t)]
+
+
+class EpochStruct(ctypes.Structure):
+    """hvd_epoch_t."""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("number", c_uint64),
+        ("commit", c_uint64),
+        ("rank", c_int32),
+        ("size", c_int32),
+        ("survivors", c_int32),
+        ("is_new", c_int32),
+        ("sync", c_int32),
+        ("root", c_int32),
+        ("rolls_back", c_int32),
+        ("needs_state", c_int32),
+    ]
+
+
+class StateEntryStruct(ctypes.Structure):
+    """hvd_state_entry_t."""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("tensor", TensorStruct),
+        ("kind", c_int32),
+        ("held", c_int32),
+    ]
 
 
 class DevicePlace(NamedTuple):

@@ -77,6 +77,23 @@ class InternalError(HorovodInternalError):
     """Out of memory, or a fault of hvd's."""
 
 
+class HostsUpdatedInterrupt(Error):
+    """The job's members are to change, on all ranks at the same point; nothing was lost. Its name,
+    and `skip_sync`, are Horovod's: whether states are synced afterwards the epoch says."""
+
+    def __init__(self, skip_sync: bool = False) -> None:
+        super().__init__("the job's members are to change", abi.ERR_HOSTS_UPDATED,
+                         "HVD_ERR_HOSTS_UPDATED")
+        self.skip_sync = skip_sync
+
+    def __reduce__(self) -> tuple[type[HostsUpdatedInterrupt], tuple[bool]]:  # type: ignore[override]
+        return type(self), (self.skip_sync,)
+
+
+class RemovedError(Error):
+    """This process is in no later epoch of the elastic job: it is to end, with code 0."""
+
+
 CLASSES: dict[int, type[Error]] = {
     abi.ERR_INVALID: InvalidError,
     abi.ERR_NOT_INITIALIZED: NotInitializedError,
@@ -87,11 +104,14 @@ CLASSES: dict[int, type[Error]] = {
     abi.ERR_TIMEOUT: TimedOutError,
     abi.ERR_LAUNCH: LaunchError,
     abi.ERR_INTERNAL: InternalError,
+    abi.ERR_REMOVED: RemovedError,
 }
 
 
 def make(code: int, status: str, message: str) -> Error:
     """The exception for a status and its text."""
+    if code == abi.ERR_HOSTS_UPDATED:
+        return HostsUpdatedInterrupt()
     return CLASSES.get(code, Error)(message or status, code, status)
 
 

@@ -34,8 +34,10 @@ class Runtime:
         self.buckets: list[int] = []  # that were dropped in the middle of a step
         self.epoch = 0  # how often this process has joined
         self.before_leaving: list[Callable[[], object]] = []  # called then, by whoever leaves
+        self.after_joining: list[Callable[[], object]] = []  # called then, by whoever joins
         self._owner = os.getpid()
         self._at_exit = False
+        self._first_sets: list[ProcessSet] = []  # that init() was given
         self._options: dict[tuple[object, ...], object] = {}
         self._buckets_made: Counter[tuple[int, ...]] = Counter()
 
@@ -60,8 +62,39 @@ class Runtime:
         except errors.Error:
             LIBRARY.released.hvd_shutdown()
             raise
+        self._joined(sets)
+
+    def _joined(self, sets: list[ProcessSet]) -> None:
         self.epoch += 1
+        self._first_sets = sets
         self.sets.entered(sets)
+        if self.is_elastic():
+            self._buckets_made.clear()  # members that are new have made none
+        for tell in self.after_joining:
+            tell()
+
+    def reset(self) -> None:
+        """Leaves the epoch, broken or not, and joins the next with the sets that init() was given.
+        RemovedError: there is none for this process."""
+        self._prepare_to_leave()
+        options, kept = _init_options(self._first_sets)
+        sets = self._first_sets
+        try:
+            patience.call(lambda: LIBRARY.released.hvd_reset(ctypes.byref(options), None))
+        finally:
+            self._left()
+        del kept
+        self._joined(sets)
+
+    def epoch_now(self) -> abi.EpochStruct:
+        """The epoch that this process has joined."""
+        made = abi.EpochStruct(ctypes.sizeof(abi.EpochStruct))
+        LIBRARY.check(LIBRARY.held.hvd_epoch(ctypes.byref(made)))
+        return made
+
+    def is_elastic(self) -> bool:
+        """Whether members may come and go."""
+        return bool(LIBRARY.held.hvd_is_elastic())
 
     def shutdown(self) -> None:
         """See hvd.shutdown."""
@@ -70,10 +103,13 @@ class Runtime:
             patience.call(LIBRARY.released.hvd_shutdown)
         finally:
             if not LIBRARY.held.hvd_is_initialized():  # a handler of a signal may have raised
-                self.sets.left()
-                self.orphans.clear()  # nothing is in flight any more
-                while self.buckets:
-                    LIBRARY.released.hvd_bucket_destroy(self.buckets.pop())
+                self._left()
+
+    def _left(self) -> None:
+        self.sets.left()
+        self.orphans.clear()  # nothing is in flight any more
+        while self.buckets:
+            LIBRARY.released.hvd_bucket_destroy(self.buckets.pop())
 
     def rank(self) -> int:
         """This rank; NotInitializedError outside a job."""
@@ -145,7 +181,9 @@ class Runtime:
         them on other sets, and must agree all the same."""
         ranks = tuple(process_set.ranks)
         self._buckets_made[ranks] += 1
-        return f"bucket.{process_set.process_set_id}.{self._buckets_made[ranks]}"
+        name = f"bucket.{process_set.process_set_id}.{self._buckets_made[ranks]}"
+        # Those of the epochs before may be there still.
+        return f"{name}.{self.epoch_now().number}" if self.is_elastic() else name
 
 
 def _init_options(sets: Sequence[ProcessSet]) -> tuple[abi.InitOptionsStruct, object]:

@@ -33,12 +33,12 @@ def broadcast(variables: Sequence[Any], root_rank: int, name: str | None = None,
               process_set: ProcessSet = global_process_set) -> None:
     """The variables get the values that they have on `root_rank`, a global rank. Their order is the
     same on all ranks."""
-    values = _values(variables)
+    values = values_of(variables)
     handles = [_ops.broadcast_async_(value, root_rank, None if name is None else f"{name}.{i}",
                                      process_set) for i, value in enumerate(values)]
     for handle in handles:
         handle.wait()
-    _assign(variables, values)
+    assign(variables, values)
 
 
 def get(value: Any) -> float:
@@ -51,10 +51,10 @@ def get(value: Any) -> float:
 
 def scale(variables: Sequence[Any], factor: float) -> None:
     """Multiplies each."""
-    _assign(variables, [(value * factor).astype(value.dtype) for value in _values(variables)])
+    assign(variables, [(value * factor).astype(value.dtype) for value in values_of(variables)])
 
 
-def _values(variables: Sequence[Any]) -> list[Any]:
+def values_of(variables: Sequence[Any]) -> list[Any]:
     """Copies, contiguous: what comes from the others is written into them."""
     legacy = sys.modules.get("tf_keras")
     if legacy is not None and not _are_keras_3(variables):
@@ -64,7 +64,7 @@ def _values(variables: Sequence[Any]) -> list[Any]:
     return [np.array(each, order="C", copy=True) for each in found]
 
 
-def _assign(variables: Sequence[Any], values: Sequence[Any]) -> None:
+def assign(variables: Sequence[Any], values: Sequence[Any]) -> None:
     legacy = sys.modules.get("tf_keras")
     if legacy is not None and not _are_keras_3(variables):
         legacy.backend.batch_set_value(list(zip(variables, values, strict=True)))

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import errors
+from . import orders
 from .frames import FrameReader
 
 _OF_A_RANK = re.compile(r"\[(\d+)\]<stdout>:(.*)", re.DOTALL)
@@ -43,11 +44,19 @@ class Lines:
 class Job:
     """`order` is for the ranks; `command` is hvdrun's, up to the ranks' command."""
 
-    def __init__(self, command: Sequence[str], order: dict[str, Any]) -> None:
+    def __init__(self, command: Sequence[str], order: dict[str, Any], *,
+                 by_environment: bool = False) -> None:
+        """The order goes by stdin, which only those read whole who are there at the start; by
+        environment it reaches those who come later, too, and stdin is no more than a sign of
+        life."""
         self._command = list(command)
         self._word = secrets.token_hex(16)
         body = pickle.dumps({**order, "word": self._word})
+        self._environment: dict[str, str] | None = None
         self._to_send = memoryview(struct.pack("<Q", len(body)) + body)
+        if by_environment:
+            self._environment = {**os.environ, orders.VARIABLE: orders.packed(body)}
+            self._to_send = memoryview(b"")
         self._readers: dict[int, FrameReader] = {}
         self._last_rank = 0
         self.said: dict[int, dict[str, Any]] = {}  # by rank, as they came
@@ -58,7 +67,8 @@ class Job:
         """Until it has ended. An interrupt, or any error, ends it."""
         # A session of its own: Ctrl-C comes to us alone, and from us to it, once.
         with subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, start_new_session=True) as process:
+                              stderr=subprocess.PIPE, env=self._environment,
+                              start_new_session=True) as process:
             try:
                 self._pump(process)
             except BaseException:
@@ -128,11 +138,12 @@ class Job:
         sys.stderr.flush()
 
     def failure(self) -> errors.JobError | None:
-        """What the caller is to be told; None: all went well."""
+        """What the caller is to be told; None: all went well, as hvdrun sees it: one that failed in
+        an elastic job may have been replaced."""
+        if self.code == 0:
+            return None
         for said in self.said.values():
             # One that another rank's end has brought about says less than hvdrun's verdict.
             if "error" in said and not said["consequence"]:
                 return errors.rank_failed(said["rank"], said["host"], said["text"])
-        if self.code != 0:
-            return errors.job_failed(self.code, "".join(self.words).strip())
-        return None
+        return errors.job_failed(self.code, "".join(self.words).strip())

@@ -14,13 +14,15 @@ from typing import Any
 from .._core import errors
 from .job import Job
 
-# Keywords of Horovod's for jobs that change their size.
-_ELASTIC = ("min_num_proc", "max_num_proc", "min_np", "max_np", "slots", "reset_limit",
-            "cooldown_range", "host_discovery_script")
+# Keywords that make a job elastic.
+_ELASTIC = {"min_num_proc": "--min-np", "max_num_proc": "--max-np", "min_np": "--min-np",
+            "max_np": "--max-np", "host_discovery_script": "--host-discovery-script"}
 _FLAGS = {"hosts": "-H", "hostfile": "--hostfile", "start_timeout": "--start-timeout",
           "ssh_port": "--ssh-port", "ssh_identity_file": "--ssh-identity-file",
           "output_filename": "--output-filename", "mpi_args": "--mpi-args",
-          "network_interfaces": "--network-interfaces", "network_interface": "--network-interface"}
+          "network_interfaces": "--network-interfaces", "network_interface": "--network-interface",
+          "slots": "--slots-per-host", "reset_limit": "--reset-limit",
+          "elastic_timeout": "--elastic-timeout", **_ELASTIC}
 _SWITCHES = {"disable_cache": "--disable-cache", "use_gloo": "--gloo", "use_mpi": "--mpi"}
 
 
@@ -45,16 +47,13 @@ def find_hvdrun() -> str:
                         "Looked at:\n  " + "\n  ".join(looked))
 
 
-def option_words(num_proc: int, options: Mapping[str, Any]) -> list[str]:
-    """hvdrun's options for hvd.run's keywords. TypeError for an unknown one, UnsupportedError for
-    what hvdrun cannot do."""
-    words = ["-np", str(num_proc)]
+def option_words(num_proc: int | None, options: Mapping[str, Any]) -> list[str]:
+    """hvdrun's options for hvd.run's keywords. TypeError for an unknown one."""
+    words = [] if num_proc is None else ["-np", str(num_proc)]
     for name, value in options.items():
-        if name in _ELASTIC:
+        if name == "cooldown_range":
             if value is not None:
-                raise errors.unsupported(
-                    f"hvd.run: {name}: jobs that change their size while they run (elastic) are "
-                    "not there yet; give num_proc, and hosts that stay")
+                words += ["--blacklist-cooldown-range", *(str(end) for end in _pair(value))]
         elif name in _FLAGS:
             many = [] if value is None else value
             for each in [many] if isinstance(many, (str, int, float)) else many:
@@ -68,10 +67,23 @@ def option_words(num_proc: int, options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _count(num_proc: int | None, np: int | None) -> int:
+def _pair(value: Sequence[Any]) -> Sequence[Any]:
+    if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
+        raise ValueError(f"cooldown_range is two times, the shorter one first, not {value!r}")
+    return value
+
+
+def is_elastic(options: Mapping[str, Any]) -> bool:
+    """Whether members of the job may come and go."""
+    return any(options.get(name) is not None for name in _ELASTIC)
+
+
+def count_of(num_proc: int | None, np: int | None, options: Mapping[str, Any]) -> int | None:
+    """How many ranks it begins with; None: as many as min_num_proc says."""
     if num_proc is not None and np is not None and num_proc != np:
         raise ValueError(f"num_proc is {num_proc} and np, its old name, {np}; give one of them")
-    return num_proc or np or 1
+    has_least = options.get("min_num_proc") is not None or options.get("min_np") is not None
+    return num_proc or np or (None if has_least else 1)
 
 
 def _pickler() -> Any:
@@ -112,22 +124,32 @@ def run(func: Callable[..., Any], args: Sequence[Any] = (),
     The other keywords are Horovod's: hosts ("host1:4,host2:4"), hostfile, start_timeout, ssh_port,
     ssh_identity_file, output_filename, verbose, network_interfaces, executable (the ranks' Python;
     else this one), and use_gloo, use_mpi, mpi_args and disable_cache, of which hvdrun says that
-    they have no effect. `import horovod` gives hvd in the ranks, as with hvdrun --compat horovod.
+    they have no effect.
+
+    min_num_proc, max_num_proc and host_discovery_script make the job elastic, for which slots,
+    reset_limit, cooldown_range (two times) and elastic_timeout count, too. Then what those returned
+    who were there at the end comes back, by the ranks that they had last: those of the last epoch,
+    if func leaves hvd initialised, else those that they began with. The function and its arguments
+    are then kept small (96 KiB, packed): members that come later find them in their environment.
+
+    `import horovod` gives hvd in the ranks, as with hvdrun --compat horovod.
 
     RankError has the traceback of the rank that failed; JobError is raised when a job ended
     otherwise. A module that func needs is looked for in this process's sys.path, on every host."""
     call = _pickled((func, tuple(args), dict(kwargs or {})))
-    count = _count(num_proc, np)
+    count, elastic = count_of(num_proc, np, options), is_elastic(options)
     words = [find_hvdrun(), "--compat", "horovod", "--stdin", "all", *option_words(count, options),
              options.get("executable") or sys.executable, "-m", "hvd._run.worker"]
     path = [os.path.abspath(place) for place in sys.path]
-    job = Job(words, {"call": call, "path": path})
+    job = Job(words, {"call": call, "path": path}, by_environment=elastic)
     job.run()
     failure = job.failure()
     if failure is not None:
         raise failure
-    lacking = [rank for rank in range(count) if rank not in job.said]
+    results = {rank: said["result"] for rank, said in job.said.items() if "result" in said}
+    expected = sorted(results) or [0] if count is None or elastic else range(count)
+    lacking = [rank for rank in expected if rank not in results]
     if lacking:
         raise errors.job_failed(0, f"rank {lacking[0]} ended without returning from "
                                    f"{getattr(func, '__name__', 'the function')}")
-    return [pickle.loads(job.said[rank]["result"]) for rank in range(count)]
+    return [pickle.loads(results[rank]) for rank in expected]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import stat
 import struct
 import sys
 import threading
@@ -12,6 +13,7 @@ import traceback
 from typing import Any
 
 from .._core import errors
+from . import orders
 from .frames import send
 
 
@@ -37,6 +39,23 @@ def end_with(descriptor: int) -> None:
             pass
         os.kill(os.getpid(), signal.SIGTERM)
         return
+
+
+def take_order(own_in: int) -> dict[str, Any]:
+    """From the environment, else from stdin."""
+    text = os.environ.pop(orders.VARIABLE, None)
+    if text is not None:
+        return pickle.loads(orders.unpacked(text))
+    size = struct.unpack("<Q", read_exactly(own_in, 8))[0]
+    return pickle.loads(read_exactly(own_in, size))
+
+
+def last_rank() -> int:
+    """In an elastic job it may be another than at the start, as long as hvd is initialised."""
+    hvd = sys.modules.get("hvd")
+    if hvd is not None and hvd.is_initialized():
+        return int(hvd.rank())
+    return int(os.environ["HVD_RANK"])
 
 
 def call(order: dict[str, Any]) -> Any:
@@ -67,11 +86,11 @@ def main() -> int:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
-    size = struct.unpack("<Q", read_exactly(own_in, 8))[0]
-    order = pickle.loads(read_exactly(own_in, size))
-    threading.Thread(target=end_with, args=(own_in,), daemon=True, name="hvd-caller").start()
-    said: dict[str, Any] = {"rank": int(os.environ["HVD_RANK"]),
-                            "host": os.environ.get("HVD_HOSTNAME", "")}
+    order = take_order(own_in)
+    # A member that came late may have no stdin.
+    if stat.S_ISFIFO(os.fstat(own_in).st_mode):
+        threading.Thread(target=end_with, args=(own_in,), daemon=True, name="hvd-caller").start()
+    said: dict[str, Any] = {"host": os.environ.get("HVD_HOSTNAME", "")}
     code = 0
     try:
         said["result"] = packed(call(order))
@@ -80,6 +99,7 @@ def main() -> int:
                     consequence=isinstance(error, errors.AbortedError))
         sys.stderr.write(said["text"])
         code = 1
+    said["rank"] = last_rank()
     sys.stdout.flush()
     send(own_out, order["word"], pickle.dumps(said))
     return code

@@ -17,8 +17,8 @@ import torch.distributed as dist
 from .._core import abi, errors
 from .._core.handles import Handle
 from .._core.runtime import RUNTIME
+from .._torch.operators import collectives
 from ..process_sets import ProcessSet
-from ..torch.operators import collectives
 from . import members, monitored
 from .forms import ALONE, NO_TIMEOUT, check_width, elements, listed, reduce_op, root_of
 from .reductions import reduction

@@ -8,6 +8,8 @@ from urllib.parse import parse_qs, urlparse
 
 import torch.distributed as dist
 
+from .._core.library import LIBRARY
+from .._core.runtime import RUNTIME
 from ..store import Store as JobStore
 
 _DEFAULT = timedelta(seconds=300)
@@ -74,6 +76,17 @@ class _Rendezvous:
     def __init__(self) -> None:
         self.store: Store | None = None
         self.meetings = 0
+        self._epoch = 0
+
+    def next(self) -> str:
+        """Members of an elastic job that are new have been at no meeting of earlier epochs."""
+        if not RUNTIME.is_elastic():
+            self.meetings += 1
+            return str(self.meetings)
+        epoch = RUNTIME.epoch_now().number
+        self.meetings = self.meetings + 1 if epoch == self._epoch else 1
+        self._epoch = epoch
+        return f"epoch.{epoch}.{self.meetings}"
 
 
 _RENDEZVOUS = _Rendezvous()
@@ -84,11 +97,14 @@ def at_rendezvous(url: str, timeout: timedelta) -> tuple[dist.Store, int, int]:
     query = parse_qs(urlparse(url).query)
     rank, size = (int(_said(query, word, variable))
                   for word, variable in (("rank", "RANK"), ("world_size", "WORLD_SIZE")))
+    if RUNTIME.is_elastic():
+        # What the launcher said when it started this process may be of another epoch.
+        RUNTIME.init(None, None)
+        rank, size = RUNTIME.rank(), int(LIBRARY.held.hvd_size())
     if _RENDEZVOUS.store is None:
         _RENDEZVOUS.store = Store()
     _RENDEZVOUS.store.set_timeout(timeout)
-    _RENDEZVOUS.meetings += 1
-    return dist.PrefixStore(f"torch/{_RENDEZVOUS.meetings}", _RENDEZVOUS.store), rank, size
+    return dist.PrefixStore(f"torch/{_RENDEZVOUS.next()}", _RENDEZVOUS.store), rank, size
 
 
 def _said(query: dict[str, list[str]], word: str, variable: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 
 from .._core import errors
-from ..torch import operators
+from .._torch import operators
 
 DEVICES = ("cpu", "cuda")
 

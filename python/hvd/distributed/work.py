@@ -22,7 +22,7 @@ import torch.distributed as dist
 from .._core import abi
 from .._core.handles import Handle
 from .._core.library import LIBRARY
-from ..torch.cuda import DeviceCall, new_future, on_stream_of
+from .._torch.cuda import DeviceCall, new_future, on_stream_of
 from .tensors import Landings
 
 _AT_ONCE = 64

@@ -40,6 +40,7 @@ broadcast = _functions.broadcast
 reducescatter = _functions.reducescatter
 
 from . import callbacks as callbacks  # noqa: E402
+from . import elastic as elastic  # noqa: E402
 
 
 def broadcast_variables(variables: Sequence[Any], root_rank: int,
@@ -80,5 +81,5 @@ __all__ = [
     "SyncBatchNormalization",  # noqa: F405  (made when it is asked for)
     "allgather", "allgather_object", "allreduce", "barrier",
     "broadcast", "broadcast_global_variables", "broadcast_object", "broadcast_variables",
-    "callbacks", "load_model", "reducescatter",
+    "callbacks", "elastic", "load_model", "reducescatter",
 ]

@@ -53,6 +53,8 @@ from .._tensorflow.tape import DistributedGradientTape, PartialDistributedGradie
 from ..ops import barrier
 from .optimizer import DistributedOptimizer
 
+from . import elastic as elastic  # isort: skip
+
 
 def __getattr__(name: str) -> Any:
     # Not before it is asked for: it loads Keras.
@@ -66,7 +68,8 @@ __all__ = [
     "BroadcastGlobalVariablesHook", "Compression", "DistributedGradientTape",
     "DistributedOptimizer", "PartialDistributedGradientTape", "allgather", "allgather_object",
     "allreduce", "alltoall", "barrier", "broadcast", "broadcast_", "broadcast_global_variables",
-    "broadcast_object", "broadcast_object_fn", "broadcast_variables", "grouped_allgather",
+    "broadcast_object", "broadcast_object_fn", "broadcast_variables", "elastic",
+    "grouped_allgather",
     "grouped_allreduce", "grouped_reducescatter", "join", "local_rank_op", "local_size_op",
     "process_set_included_op", "rank_op", "reducescatter", "size_op",
 ]

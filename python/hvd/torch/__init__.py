@@ -8,6 +8,7 @@
 """
 from .._face import *  # noqa: F403
 from .._face import __all__ as _common
+from . import elastic
 from .autograd import (
     allgather,
     allreduce,
@@ -59,7 +60,7 @@ __all__ = [
     "SyncBatchNorm", "allgather", "allgather_async", "allgather_object", "allreduce",
     "allreduce_", "allreduce_async", "allreduce_async_", "alltoall", "alltoall_async",
     "barrier", "broadcast", "broadcast_", "broadcast_async", "broadcast_async_",
-    "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters",
+    "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "elastic",
     "grouped_allgather", "grouped_allgather_async", "grouped_allreduce", "grouped_allreduce_",
     "grouped_allreduce_async", "grouped_allreduce_async_", "grouped_reducescatter",
     "grouped_reducescatter_async", "join", "operators_built", "poll", "reducescatter",

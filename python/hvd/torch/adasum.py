@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
+from .._torch.operators import collectives
 from .gradients import Reduction
 from .mpi_ops import Adasum
-from .operators import collectives
 from .parameters import Passes, watch
 
 

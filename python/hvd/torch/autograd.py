@@ -18,6 +18,9 @@ from torch.autograd import Function
 
 from .._core import abi
 from .._core.compression import wire_of
+from .._torch.operators import collectives as _collectives
+from .._torch.operators import dense as _dense
+from .._torch.operators import options as _options
 from ..basics import global_process_set
 from ..basics import rank as _rank
 from ..process_sets import ProcessSet
@@ -25,9 +28,6 @@ from . import compiled, mpi_ops
 from .compiled import is_compiling
 from .compression import Compression
 from .mpi_ops import Adasum, Average, Max, Min, Product, Sum
-from .operators import collectives as _collectives
-from .operators import dense as _dense
-from .operators import options as _options
 
 _Grads = tuple[torch.Tensor | None, ...]
 

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from .._core import errors
+from .._torch.operators import _CODES, dense
 from ..basics import rank
 from ..objects import allgather_object, broadcast_bytes, broadcast_object
 from .mpi_ops import broadcast_async_
-from .operators import _CODES, dense
 
 __all__ = ["allgather_object", "broadcast_object", "broadcast_optimizer_state",
            "broadcast_parameters"]

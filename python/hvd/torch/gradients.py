@@ -18,11 +18,11 @@ import torch
 
 from .._core import abi
 from .._core.compression import wire_of
+from .._torch.operators import _CODES, collectives, dense, options, tensor_over
 from ..buckets import Bucket
 from ..process_sets import ProcessSet
 from . import mpi_ops
 from .mpi_ops import Average
-from .operators import _CODES, collectives, dense, options, tensor_over
 
 
 class Reduction:

@@ -21,6 +21,8 @@ import torch
 from .. import ops as _ops
 from .._core import abi, errors
 from .._core.handles import Handle
+from .._torch.operators import collectives as _collectives
+from .._torch.operators import options as _options
 from ..basics import (  # noqa: F401  (Horovod's programs find them here)
     ccl_built,
     cross_rank,
@@ -50,8 +52,6 @@ from ..ops import barrier  # noqa: F401
 from ..process_sets import ProcessSet
 from . import compiled
 from .compiled import is_compiling
-from .operators import collectives as _collectives
-from .operators import options as _options
 
 Average = _ops.Average
 Sum = _ops.Sum

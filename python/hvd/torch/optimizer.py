@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 
+from .._core.runtime import RUNTIME
 from ..basics import global_process_set, rocm_built, size
 from ..process_sets import ProcessSet
 from .adasum import AdasumOptimizer
@@ -15,6 +17,22 @@ from .compression import Compression
 from .gradients import Gradients, Reduction
 from .mpi_ops import Adasum, Average
 from .parameters import Passes, as_groups, named_list, take_over, watch
+
+
+def _several() -> bool:
+    """Whether there are other ranks, or may be."""
+    return size() > 1 or RUNTIME.is_elastic()
+
+
+_ALIVE: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def _begin_epoch() -> None:
+    for optimizer in list(_ALIVE):
+        optimizer._begin_epoch()
+
+
+RUNTIME.after_joining.append(_begin_epoch)
 
 
 class DistributedMixin:
@@ -38,8 +56,17 @@ class DistributedMixin:
         self._synchronized = False
         self._should_synchronize = True
         self._watched: list[torch.Tensor] = []
-        if self.process_set.included() and size() > 1:
+        if self.process_set.included() and _several():
             self._watch(names)
+        _ALIVE.add(self)
+
+    def _begin_epoch(self) -> None:
+        """This process has joined the job anew: what was under way has ended, and no rank has
+        buckets."""
+        self._gradients.abandon()
+        self._started.clear()
+        self._passes.restart()
+        self._synchronized, self._should_synchronize = False, True
 
     def _watch(self, params: Iterable[torch.Tensor]) -> None:
         for p in params:
@@ -142,7 +169,7 @@ class DistributedMixin:
         number = len(self.param_groups) - 1
         fresh = {p: f"noname.{number}.{i}" for i, p in enumerate(self.param_groups[-1]["params"])}
         self._parameter_names.update(fresh)
-        if self.process_set.included() and size() > 1:
+        if self.process_set.included() and _several():
             self._watch(fresh)
 
     def load_state_dict(self, *args: Any, **kwargs: Any) -> None:
@@ -199,7 +226,7 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
         raise ValueError("backward_passes_per_step must be > 0")
     if process_set.process_set_id is None:
         raise ValueError(f"{process_set} is not registered: see hvd.add_process_set")
-    alone = size() == 1  # NotInitializedError, a ValueError, before init()
+    alone = not _several()  # NotInitializedError, a ValueError, before init()
     names = named_list(optimizer, named_parameters)
     reduction = Reduction(op, gradient_predivide_factor, compression, sparse_as_dense, process_set)
     if op == Adasum and not alone:

@@ -135,7 +135,7 @@ class Adopted:
 
 def installed(monkeypatch):
     """hvd.torch meets these instead of torch's. Returns the torch.cuda of it."""
-    from hvd.torch import cuda, operators
+    from hvd._torch import cuda, operators
 
     fake = Cuda()
 

@@ -80,9 +80,9 @@ def test_futures(cuda, rank, size, monkeypatch):
 
 def test_copies_land_on_the_calls_stream(cuda, other_stream):
     """Where a tensor is not contiguous: hvd's copy is copied back."""
+    from hvd._torch.cuda import DeviceCall
     from hvd.distributed.tensors import Landings
     from hvd.distributed.work import Work
-    from hvd.torch.cuda import DeviceCall
 
     seen = []
 

@@ -44,7 +44,9 @@ typedef enum hvd_status_t {
   HVD_ERR_UNSUPPORTED = 6, /* this build or this version cannot do it */
   HVD_ERR_TIMEOUT = 7,     /* the time that the caller gave is over (hvd_store_*) */
   HVD_ERR_LAUNCH = 8,      /* the launcher's link is missing, refused or broken */
-  HVD_ERR_INTERNAL = 9     /* out of memory before the other ranks were told; or a fault of hvd's */
+  HVD_ERR_INTERNAL = 9,    /* out of memory before the other ranks were told; or a fault of hvd's */
+  HVD_ERR_HOSTS_UPDATED = 10, /* the job's members are to change: hvd_reset, without going back */
+  HVD_ERR_REMOVED = 11        /* this process is in no later epoch of the job: end it */
 } hvd_status_t;
 
 typedef enum hvd_dtype_t {
@@ -551,6 +553,131 @@ HVD_EXPORT hvd_status_t hvd_bucket_wait_on(hvd_bucket_t* bucket, void* stream);
 HVD_EXPORT hvd_status_t hvd_bucket_reset(hvd_bucket_t* bucket);
 /* NULL does nothing. Waits for chunks under way. */
 HVD_EXPORT void hvd_bucket_destroy(hvd_bucket_t* bucket);
+
+/* ---- elastic jobs: members come and go, and what was committed stays ----
+ *
+ * In an elastic job (hvdrun's --min-np and its kin) a member that dies does not end the others:
+ * their calls end with HVD_ERR_ABORTED, they call hvd_reset, and go on in the next epoch with who
+ * is left or has come. Members that are to come or go in order are announced: the next
+ * hvd_state_commit or hvd_check_hosts is HVD_ERR_HOSTS_UPDATED on all ranks alike.
+ *
+ * A state is what the program goes on with: its tensors and some bytes of its own. A commit keeps a
+ * copy of it on each host, in memory that outlives the ranks. A program's loop:
+ *
+ *   hvd_init; hvd_state_create; hvd_state_add ...
+ *   for (;;) {
+ *     status = hvd_state_sync(state);             everybody has the same state
+ *     while (status == HVD_OK && there is work)   train; now and then hvd_state_commit
+ *     if (status is HVD_ERR_ABORTED or HVD_ERR_HOSTS_UPDATED) status = hvd_reset(NULL, NULL);
+ *     if (status is HVD_ERR_REMOVED) end, with code 0
+ *   }
+ *
+ * All of it works in a job that is not elastic, and without a launcher, too: each process then
+ * keeps its commits in memory of its own, which ends with it, and nobody comes or goes. */
+
+/* The epoch that this process has joined, and what hvd_state_sync does in it. The same on all ranks
+ * but for `rank`, `is_new` and `needs_state`. */
+typedef struct hvd_epoch_t {
+  size_t struct_size;
+  uint64_t number;     /* grows from epoch to epoch; numbers may be left out */
+  uint64_t commit;     /* with which it begins; 0: there is none. Not elastic: this rank's newest */
+  int32_t rank;        /* hvd_rank() */
+  int32_t size;        /* hvd_size() */
+  int32_t survivors;   /* ranks that were in the epoch before */
+  int32_t is_new;      /* 1: this process has been in no epoch before */
+  int32_t sync;        /* 1: ranks need the root's state */
+  int32_t root;        /* whose state they get; -1: nobody has any */
+  int32_t rolls_back;  /* 1: the epoch before has broken: who has `commit` goes back to it */
+  int32_t needs_state; /* 1: this rank gets the root's */
+} hvd_epoch_t;
+#define HVD_EPOCH_INIT \
+  { sizeof(hvd_epoch_t), 0, 0, -1, 0, 0, 0, 0, -1, 0, 0 }
+/* HVD_ERR_NOT_INITIALIZED outside an epoch. Does not wait. */
+HVD_EXPORT hvd_status_t hvd_epoch(hvd_epoch_t* epoch);
+/* Leaves the epoch, broken or not, and joins the next, as hvd_shutdown and hvd_init do. Calls under
+ * way on other threads end with their errors; process sets end with the epoch; handles, queues,
+ * buckets and memory of hvd_alloc stay. Rank and size may be others afterwards. In an elastic job
+ * an epoch that breaks before it has begun is waited out, and the next one joined; so it is by
+ * hvd_init. `options` as of hvd_init; both may be NULL. *epoch (struct_size set) gets the new
+ * epoch. HVD_ERR_REMOVED: this process is in no later epoch. HVD_ERR_LAUNCH: the job is over. */
+HVD_EXPORT hvd_status_t hvd_reset(const hvd_init_options_t* options, hvd_epoch_t* epoch);
+/* All ranks call it: HVD_OK, or HVD_ERR_HOSTS_UPDATED on all of them. Costs a small allreduce. */
+HVD_EXPORT hvd_status_t hvd_check_hosts(void);
+/* Which share of its host this process has (cores, GPUs): the same for the process's life, whatever
+ * its rank; a member that replaces another has its share. -1 before hvd_init; 0 without a
+ * launcher. */
+HVD_EXPORT int32_t hvd_slot(void);
+/* 1 in an elastic job, else 0. Before hvd_init it asks the launcher's daemon, for which this
+ * process is the rank from then on. */
+HVD_EXPORT int32_t hvd_is_elastic(void);
+
+typedef struct hvd_state_t hvd_state_t;
+typedef enum hvd_state_kind_t {
+  HVD_STATE_REPLICATED = 0, /* the same bits on all ranks; each rank of a host copies a part */
+  HVD_STATE_FIRST = 1,      /* that of the host's first rank is kept, and counts */
+  HVD_STATE_PRIVATE = 2     /* each rank's own, by its share of the host; never sent to others */
+} hvd_state_kind_t;
+
+/* Threads: any, one call at a time: others wait. At most one state in a process
+ * (HVD_ERR_UNSUPPORTED). It may be made before hvd_init, and lives until hvd_state_destroy, also
+ * across hvd_reset. */
+HVD_EXPORT hvd_status_t hvd_state_create(hvd_state_t** state);
+/* The memory stays the caller's, and must be there until it is removed, or replaced by adding the
+ * name again. Names have 1 to 4095 bytes; a name that hvd_state_put has is HVD_ERR_INVALID. `kind`
+ * is a hvd_state_kind_t. Replicated tensors are the same on all ranks: names, shapes and dtypes
+ * (see hvd_state_commit). Adding copies nothing: a tensor that is held under this name
+ * (hvd_state_entry) is freed, so copy it first. On a GPU a commit comes after what is on the
+ * tensor's stream, and what is written into a tensor is there when the call returns. */
+HVD_EXPORT hvd_status_t hvd_state_add(hvd_state_t* state, const char* name,
+                                      const hvd_tensor_t* tensor, int32_t kind);
+/* Of a tensor, held or not, or of bytes. HVD_ERR_INVALID: there is none of this name. */
+HVD_EXPORT hvd_status_t hvd_state_remove(hvd_state_t* state, const char* name);
+/* Bytes under a name, copied; they replace those before. Those of a host's first rank are kept by a
+ * commit, those of the root are sent by a sync. */
+HVD_EXPORT hvd_status_t hvd_state_put(hvd_state_t* state, const char* name, const void* data,
+                                      size_t bytes);
+/* *data is NULL and *bytes 0 when there are none; else valid until the name is put or removed, or
+ * the next hvd_state_restore or hvd_state_sync. */
+HVD_EXPORT hvd_status_t hvd_state_get(const hvd_state_t* state, const char* name, const void** data,
+                                      size_t* bytes);
+/* All ranks call it at the same point. HVD_OK: commit *number (may be NULL) is complete on every
+ * host. HVD_ERR_HOSTS_UPDATED: so it is, and the members are to change. HVD_ERR_ABORTED: the epoch
+ * has broken; this commit may or may not count, the one before stays. HVD_ERR_MISMATCH, on all
+ * ranks: replicated tensors differ, or some ranks do something else; this commit does not count.
+ * HVD_ERR_UNSUPPORTED, on the ranks that it concerns, HVD_ERR_MISMATCH on the others: there is no
+ * memory for it. Memory for two commits is taken at first, and kept. */
+HVD_EXPORT hvd_status_t hvd_state_commit(hvd_state_t* state, uint64_t* number);
+/* This rank alone: the newest commit of its host that is complete everywhere, into the tensors.
+ * HVD_ERR_INVALID when there is none, or when it has other shapes or dtypes than what was added:
+ * nothing has changed then. HVD_ERR_NOT_INITIALIZED outside an epoch of an elastic job. Tensors
+ * that it has and that nobody has added are held. *number may be NULL. */
+HVD_EXPORT hvd_status_t hvd_state_restore(hvd_state_t* state, uint64_t* number);
+/* All ranks call it, after hvd_init and after every hvd_reset: whatever the epoch wants (see
+ * hvd_epoch_t). Those who have the commit go back to it if the epoch before broke; ranks that need
+ * the root's state get it; then, if there were any, all commit. In a job that is not elastic all
+ * ranks get rank 0's. Errors as of hvd_state_commit, and HVD_ERR_MISMATCH where the root's tensors
+ * are not as what was added here. After an error what the tensors hold is undefined until a sync
+ * succeeds: after HVD_ERR_ABORTED and hvd_reset it brings the right state to all. */
+HVD_EXPORT hvd_status_t hvd_state_sync(hvd_state_t* state);
+/* How many tensors there are, added or held. */
+HVD_EXPORT hvd_status_t hvd_state_count(const hvd_state_t* state, int32_t* count);
+typedef struct hvd_state_entry_t {
+  size_t struct_size;
+  const char* name;
+  hvd_tensor_t tensor;
+  int32_t kind; /* hvd_state_kind_t */
+  /* 1: restored or synced, and not added (yet): hvd owns tensor.data, until the name is added or
+   * removed, or the next hvd_state_restore or hvd_state_sync. */
+  int32_t held;
+} hvd_state_entry_t;
+#define HVD_STATE_ENTRY_INIT \
+  { sizeof(hvd_state_entry_t), NULL, HVD_TENSOR_INIT, HVD_STATE_REPLICATED, 0 }
+/* `index` counts from 0, by name. The strings, shapes and data are valid as long as the entry is.
+ */
+HVD_EXPORT hvd_status_t hvd_state_entry(const hvd_state_t* state, int32_t index,
+                                        hvd_state_entry_t* entry);
+/* NULL does nothing. Waits for a call of another thread. The commits that hosts keep stay. */
+HVD_EXPORT void hvd_state_destroy(hvd_state_t* state);
 
 /* ---- the job's key-value store: for small agreements of a program's own ----
  *

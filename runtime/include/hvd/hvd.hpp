@@ -21,6 +21,7 @@
 #include <string>
 
 #include "hvd/allreduce.hpp"
+#include "hvd/elastic.hpp"
 #include "hvd/exchange.hpp"
 #include "hvd/groups.hpp"
 #include "hvd/handle.hpp"

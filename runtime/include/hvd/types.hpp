@@ -27,6 +27,17 @@ class Error : public std::runtime_error {
   hvd_status_t code_;
 };
 
+// Of an elastic job (elastic.hpp). The members are to change: reset, and go on without going back.
+class HostsUpdated : public Error {
+ public:
+  explicit HostsUpdated(const std::string& message) : Error(HVD_ERR_HOSTS_UPDATED, message) {}
+};
+// This process is in no later epoch of the job: end it, with code 0.
+class Removed : public Error {
+ public:
+  explicit Removed(const std::string& message) : Error(HVD_ERR_REMOVED, message) {}
+};
+
 enum class Op : int32_t {
   kAverage = HVD_AVERAGE,
   kSum = HVD_SUM,
@@ -189,6 +200,8 @@ const T* DataOf(const std::vector<T>& data) {
 }
 
 inline void ThrowIfError(hvd_status_t status) {
+  if (status == HVD_ERR_HOSTS_UPDATED) throw HostsUpdated(hvd_last_error());
+  if (status == HVD_ERR_REMOVED) throw Removed(hvd_last_error());
   if (status != HVD_OK) throw Error(status, hvd_last_error());
 }
 

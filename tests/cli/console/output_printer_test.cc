@@ -19,6 +19,17 @@ TEST_CASE("on a pipe the prefix is Horovod's") {
   CHECK(Pending(printer) == "[1]<stdout>:a\n[0]<stderr>:c\n[1]<stdout>:b\n");
 }
 
+TEST_CASE("a member's output is that of the rank which it was told to be") {
+  const Topology none;
+  OutputPrinter printer(&none, {.terminal = true});
+  printer.Print(7, false, "nobody knows\n", false);
+  printer.Name(7, 3, "beta");
+  printer.Print(7, false, "a\n", false);
+  printer.Name(7, 2, "beta");
+  printer.Print(7, false, "b\n", false);
+  CHECK(Pending(printer) == "beta:3| a\nbeta:2| b\n");
+}
+
 TEST_CASE("on a terminal it is host and rank") {
   OutputPrinter plain(&kTopology, {.terminal = true});
   plain.Print(1, false, "a\n", false);

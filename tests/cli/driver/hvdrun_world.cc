@@ -79,7 +79,8 @@ FakeJob::FakeJob(RunOptions options, std::vector<std::string> environment)
   plan.patience_s = options_.grace_s + 0.5;
   const int hosts = static_cast<int>(options_.topology.hosts().size());
   for (int host = 0; host < std::min(hosts, kStartsAtOnce); ++host) {
-    plan.argv.push_back(*DaemonArgv(options_, setup.start, host));
+    if (!options_.elastic.has_value())
+      plan.argv.push_back(*DaemonArgv(options_, setup.start, TargetOf(options_, host)));
   }
   Descriptor driver_console, driver_spawner, spawner_driver;
   if (!MakeFramePair(&console_, &driver_console)) abort();

@@ -33,6 +33,20 @@ TEST_CASE("the plan is a table of ranks; what is not known of other hosts is a d
         "command: ./train 'two words' 'it'\\''s'\n");
 }
 
+TEST_CASE("a plan tells the bounds of an elastic job, and where its hosts come from") {
+  CHECK(Table({"-np", "1", "--min-np", "1", "--gpus-per-rank", "0"}) ==
+        "1 rank on 1 host (localhost: 1 host, 1 slot)\n"
+        "members come and go: 1 rank at least, as many as there are slots at most; the hosts stay "
+        "these\n"
+        "rank  host       slot  local_rank  cores  GPU\n"
+        "   0  localhost     0           0  0-3    -\n");
+  CHECK(Table({"--min-np", "2", "--max-np", "8", "--host-discovery-script", "./h\n", "a"}) ==
+        "2 ranks on hosts that are not known yet (--host-discovery-script)\n"
+        "members come and go: 2 ranks at least, 8 at most; each 1s the hosts are those in the "
+        "output of ./h\\n\n"
+        "command: a\n");
+}
+
 TEST_CASE("a plan needs no command") {
   CHECK(Table({"-np", "1"}) ==
         "1 rank on 1 host (localhost: 1 host, 1 slot)\n"

@@ -21,6 +21,15 @@ TEST_CASE("a good command line is run") {
   CHECK_FALSE(outcome.options.verbose);
 }
 
+TEST_CASE("an elastic job is run without places, which its lists of hosts will give") {
+  const RunOptions run = Decide({"--min-np", "2", "-H", "localhost:2,a:2", "./train"}).options;
+  CHECK(run.np == 2);
+  CHECK(run.hosts.size() == 2);
+  CHECK(run.topology.size() == 0);
+  CHECK(run.is_local.empty());
+  CHECK(run.is_local_host(run.hosts[0]));
+}
+
 TEST_CASE("questions are answered with exit code 0") {
   CHECK_THAT(Decide({"--help"}).out, Contains("Usage: hvdrun -np N"));
   CHECK(Decide({"--help"}).exit_code == 0);

@@ -42,6 +42,70 @@ TEST_CASE("-np is exact and defaults to all slots of the hosts") {
              StartsWith("the hosts have 131072 slots; give -np N"));
 }
 
+TEST_CASE("an elastic job starts with as many ranks as fit, if the least fits") {
+  const auto fewer = Plan({"-np", "8", "--min-np", "2", "-H", "localhost:4,a:2"});
+  REQUIRE(fewer.ok());
+  CHECK(fewer->np == 6);
+  CHECK(fewer->topology.size() == 6);
+  CHECK(fewer->notes == Words{"the hosts have 6 slots for -np 8; the start needs 6 ranks"});
+  CHECK(Plan({"-np", "3", "--min-np", "2", "-H", "a:4"})->topology.size() == 3);
+  CHECK_THAT(Refusal({"-np", "8", "--min-np", "5", "-H", "a:4"}),
+             StartsWith("--min-np 5 needs 5 slots, but 1 host has 4"));
+}
+
+TEST_CASE("where -np is missing, an elastic job starts with its least, else with all slots") {
+  const auto least = Plan({"--min-np", "2", "-H", "a:4"});
+  CHECK(least->np == 2);
+  CHECK(least->elastic->min_np == 2);
+  CHECK(Plan({"--min-np", "3"})->topology.hosts() == std::vector<HostShape>{{"localhost", 3}});
+  const auto all = Plan({"--max-np", "5", "-H", "a:4,b:4"});
+  CHECK(all->np == 5);
+  CHECK(all->elastic->min_np == 5);
+  CHECK_THAT(Refusal({"--max-np", "4"}), StartsWith("how many ranks? Give -np N"));
+}
+
+TEST_CASE("a script of hosts leaves the places open") {
+  FrontWorld world = BoxWorld({{"hosts", "a:4\n"}});
+  world.environment.push_back("HVD_HOSTFILE=hosts");  // what is typed counts
+  const auto run = Plan({"-np", "3", "--min-np", "2", "--host-discovery-script", "./hosts"}, world);
+  REQUIRE(run.ok());
+  CHECK(run->np == 3);
+  CHECK(run->hosts.empty());
+  CHECK(run->topology.size() == 0);
+  CHECK(run->hosts_source == "--host-discovery-script");
+  CHECK(run->elastic->hostfile.empty());
+  CHECK(Refusal({"--host-discovery-script", "./hosts"}) ==
+        "how many ranks? Give -np N, or --min-np N for the least that the job can go on with");
+  CHECK_THAT(Refusal({"--min-np", "2", "--stdin", "2", "--host-discovery-script", "./hosts"}),
+             StartsWith("--stdin 2: the last rank"));
+}
+
+TEST_CASE("an elastic job knows its hostfile's place and what a host without slots has") {
+  const FrontWorld world = BoxWorld({{"../hosts", "a\nb max_slots=2\nc slots=1\n"}});
+  const auto run = Plan({"--min-np", "1", "--slots", "3", "--hostfile", "../hosts"}, world);
+  REQUIRE(run.ok());
+  CHECK(run->elastic->hostfile == "/home/me/hosts");
+  REQUIRE(run->hosts.size() == 3);
+  CHECK(run->hosts[0].slots == 3);
+  CHECK(run->hosts[1].slots == 2);
+  CHECK(run->hosts[2].slots == 1);
+  CHECK(Plan({"--min-np", "1", "--slots", "3", "-H", "a,b:2"})->hosts[0].slots == 3);
+}
+
+TEST_CASE("a host that is found later is judged as those of the list are") {
+  const auto run = Plan({"--min-np", "1", "--host-discovery-script", "./hosts"});
+  HostSlots host;
+  host.name = "10.0.0.5";
+  CHECK(run->is_local_host(host));
+  host.port = 22;
+  CHECK_FALSE(run->is_local_host(host));
+}
+
+TEST_CASE("more slots than one host can have ranks are left free in an elastic job") {
+  CHECK(Plan({"-np", "200", "--min-np", "2", "-H", "a:200,b:200"})->topology.hosts() ==
+        std::vector<HostShape>{{"a", 128}, {"b", 72}});
+}
+
 TEST_CASE("a host has at most 128 ranks of a job") {
   CHECK(Plan({"-np", "128"}).ok());
   CHECK(Plan({"-np", "200", "-H", "a:128,b:128"}).ok());

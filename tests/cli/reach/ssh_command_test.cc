@@ -45,7 +45,7 @@ TEST_CASE("ssh gets the options that keep it out of our way, over the user's con
   options.ssh_port = 22;
   options.ssh_identity = "/k";
   options.start_timeout_s = 10;
-  const auto argv = *DaemonArgv(options, kStart, 0);
+  const auto argv = *DaemonArgv(options, kStart, TargetOf(options, 0));
   CHECK(argv[0] == "ssh");
   for (const char* option :
        {"BatchMode=yes", "ControlMaster=no", "ControlPath=none", "RemoteCommand=none",
@@ -62,21 +62,21 @@ TEST_CASE("ssh gets the options that keep it out of our way, over the user's con
 TEST_CASE("the user's own remote shell gets its words, the host and the command") {
   RunOptions options = OneHost(Host("n1", "ann"), false);
   options.rsh_agent = "srun --jobid '4 2' -w";
-  const auto argv = *DaemonArgv(options, kStart, 0);
+  const auto argv = *DaemonArgv(options, kStart, TargetOf(options, 0));
   REQUIRE(argv.size() == 6);
   CHECK(argv[2] == "4 2");
   CHECK(argv[4] == "ann@n1");
   options.rsh_agent = "bad 'quote";
-  CHECK(DaemonArgv(options, kStart, 0).status().message() ==
+  CHECK(DaemonArgv(options, kStart, TargetOf(options, 0)).status().message() ==
         "--rsh-agent: this quote is never closed\n  bad 'quote\n      ^");
 }
 
 TEST_CASE("a local host starts hvdd itself, with the containment when one is asked for") {
   RunOptions options = OneHost(Host("localhost"), true);
-  CHECK(*DaemonArgv(options, kStart, 0) ==
+  CHECK(*DaemonArgv(options, kStart, TargetOf(options, 0)) ==
         std::vector<std::string>{"/opt/hvd/bin/hvdd", "--marker", "abcd"});
   options.containment = 3;
-  CHECK(HasPair(*DaemonArgv(options, kStart, 0), "--containment", "subreaper"));
+  CHECK(HasPair(*DaemonArgv(options, kStart, TargetOf(options, 0)), "--containment", "subreaper"));
 }
 
 // A directory with an hvdd that says who it is.

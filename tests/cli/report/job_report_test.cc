@@ -12,11 +12,8 @@ namespace hvd {
 namespace {
 
 JobFacts Facts() {
-  JobFacts facts;
+  JobFacts facts = FactsOf(Topology({{"al\"pha", 2}}));
   facts.job = "00ff";
-  facts.topology = Topology({{"al\"pha", 2}});
-  facts.ranks.resize(2);
-  facts.hosts.resize(1);
   facts.hosts[0].containment = v1::CONTAINMENT_NAMESPACE;
   facts.ranks[1].phase = RankFact::kExited;
   facts.ranks[1].exit.set_exit_code(7);
@@ -41,6 +38,25 @@ TEST_CASE("a parser reads the report") {
   const std::string report = RenderJobReport(facts, Judge(facts));
   fwrite(report.data(), 1, report.size(), python);
   CHECK(WEXITSTATUS(pclose(python)) == 0);
+}
+
+TEST_CASE("an elastic job's report has its epochs, and all members that it had") {
+  JobFacts facts = Facts();
+  facts.elastic = true;
+  facts.epochs = {{1, 2, 1, "", 0, false, 0}, {2, 1, 1, "h lost", 41, true, 0.25}};
+  facts.ranks[1].past = true;
+  const std::string report = RenderJobReport(facts, Judge(facts));
+  const auto has = [&report](const std::string& part) {
+    INFO(report);
+    CHECK(report.find(part) != std::string::npos);
+  };
+  has(R"("epochs":[)");
+  has(R"({"number":2,"ranks":1,"hosts":1,"cause":"h lost","commit":41,"rolled_back":true,)"
+      R"("seconds":0.25})");
+  has(R"("member":2)");
+  // The rank that was replaced is no culprit.
+  has(R"("exit_code":0)");
+  has(R"("culprit":null)");
 }
 
 TEST_CASE("the file appears whole, in a directory made for it") {

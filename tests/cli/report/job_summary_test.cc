@@ -6,10 +6,7 @@ namespace hvd {
 namespace {
 
 JobFacts Facts(std::vector<double> waits_s) {
-  JobFacts facts;
-  facts.topology = Topology({{"alpha", static_cast<int>(waits_s.size())}});
-  facts.hosts.resize(1);
-  facts.ranks.resize(waits_s.size());
+  JobFacts facts = FactsOf(Topology({{"alpha", static_cast<int>(waits_s.size())}}));
   for (size_t rank = 0; rank < waits_s.size(); ++rank) {
     v1::RankCounts& counts = *facts.ranks[rank].exit.mutable_counts();
     counts.set_calls(10);
@@ -40,10 +37,7 @@ TEST_CASE("differences by chance name nobody") {
 }
 
 TEST_CASE("a job without collectives has no summary") {
-  JobFacts facts;
-  facts.topology = Topology({{"alpha", 1}});
-  facts.hosts.resize(1);
-  facts.ranks.resize(1);
+  const JobFacts facts = FactsOf(Topology({{"alpha", 1}}));
   CHECK(RenderSummary(facts).empty());
 }
 

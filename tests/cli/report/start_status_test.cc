@@ -6,13 +6,10 @@ namespace hvd {
 namespace {
 
 JobFacts Hosts(std::vector<HostFact::Phase> phases) {
-  JobFacts facts;
   std::vector<HostShape> shapes;
-  for (size_t i = 0; i < phases.size(); ++i) {
-    shapes.push_back({"host" + std::to_string(i), 1});
-    facts.hosts.emplace_back().phase = phases[i];
-  }
-  facts.topology = Topology(shapes);
+  for (size_t i = 0; i < phases.size(); ++i) shapes.push_back({"host" + std::to_string(i), 1});
+  JobFacts facts = FactsOf(Topology(shapes));
+  for (size_t i = 0; i < phases.size(); ++i) facts.hosts[i].phase = phases[i];
   return facts;
 }
 

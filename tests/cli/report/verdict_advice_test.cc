@@ -10,10 +10,7 @@ namespace {
 using Catch::Matchers::Contains;
 
 JobFacts TwoRanks() {
-  JobFacts facts;
-  facts.topology = Topology({{"alpha", 1}, {"beta", 1}});
-  facts.ranks.resize(2);
-  facts.hosts.resize(2);
+  JobFacts facts = FactsOf(Topology({{"alpha", 1}, {"beta", 1}}));
   for (RankFact& rank : facts.ranks) rank.phase = RankFact::kExited;
   return facts;
 }

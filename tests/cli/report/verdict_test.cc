@@ -11,10 +11,7 @@ namespace hvd {
 namespace {
 
 JobFacts Facts() {
-  JobFacts facts;
-  facts.topology = Topology({{"alpha", 3}, {"beta", 3}});
-  facts.ranks.resize(6);
-  facts.hosts.resize(2);
+  JobFacts facts = FactsOf(Topology({{"alpha", 3}, {"beta", 3}}));
   for (int rank = 0; rank < 6; ++rank) {
     facts.ranks[rank].phase = RankFact::kExited;
     facts.ranks[rank].exit.set_member(rank + 1);
@@ -248,10 +245,7 @@ TEST_CASE("what became of others reads well of one and of several") {
 }
 
 TEST_CASE("equal faults of hosts are one entry, others follow") {
-  JobFacts facts = Facts();
-  facts.topology = Topology({{"a", 1}, {"b", 1}, {"c", 1}});
-  facts.ranks.assign(3, RankFact());
-  facts.hosts.assign(3, HostFact());
+  JobFacts facts = FactsOf(Topology({{"a", 1}, {"b", 1}, {"c", 1}}));
   for (const int host : {0, 1, 2}) {
     facts.hosts[host].fault = HostFact::kNotStarted;
     facts.hosts[host].fault_code = 125;

@@ -251,6 +251,29 @@ TEST_CASE("Perfetto: a track a rank and a track a tensor, slices by begin and en
   CHECK(decoded.names == "rank 1 (alpha);grad;ALLREDUCE;ALLREDUCE;");
 }
 
+TEST_CASE("rows belong to the ranks of the newest epoch, and each epoch is marked") {
+  TimelineBook book{Topology()};
+  const auto format = ChromeTimeline();
+  std::string file = book.BeginFile(format.get(), 0, 0);
+  Ranks lost(1), late(1);
+  std::string text;
+  book.BeginEpoch({1, Topology({{"alpha", 1}, {"beta", 1}}), {0, 1}, 1'000}, &text);
+  CHECK(text.find(R"({"name":"epoch 1","ph":"i","s":"g","pid":0,"tid":0,"ts":1.000})") !=
+        text.npos);
+  lost.Put(0, 1, "x", 2'000, 3'000);
+  CHECK(Taken(&book, 1, lost.Drain(), 0).find(R"json("args":{"name":"rank 1 (beta)"})json") !=
+        std::string::npos);
+  // A host of a new number has the place of the one that is lost.
+  text.clear();
+  book.BeginEpoch({2, Topology({{"alpha", 1}, {"beta", 1}}), {0, 7}, 4'000}, &text);
+  CHECK(text.find("\"epoch 2\"") != text.npos);
+  lost.Put(0, 1, "", 5'000, 6'000);
+  CHECK(Taken(&book, 1, lost.Drain(), 0).empty());
+  late.Put(0, 1, "y", 7'000, 8'000);
+  const std::string events = Taken(&book, 7, late.Drain(), 0);
+  CHECK(events.find(R"("name":"ALLREDUCE","ph":"X","pid":1)") != events.npos);
+}
+
 TEST_CASE("the format follows from the name's end") {
   CHECK(TimelineFormatFor("a.json")->Begin(0, 0).substr(0, 1) == "[");
   CHECK(TimelineFormatFor("a.perfetto-trace")->End().empty());

@@ -40,7 +40,7 @@ EpochPlan PlanOf(const v1::EpochPropose& propose) { return *PlanEpoch(propose, S
 
 SpawnOrder Order(int slot, const v1::PrepareHost& prepare, const HostFacts& facts) {
   const HostPlan shares = *PlanShares(prepare, facts.devices);
-  return OrderFor({slot, "link", 197}, {prepare, PlanOf(BothHosts()), facts, shares});
+  return OrderFor({slot, "link", 197, slot}, {prepare, PlanOf(BothHosts()), facts, shares});
 }
 
 std::string ErrorOf(const v1::PrepareHost& prepare) {
@@ -95,6 +95,38 @@ TEST_CASE("an order carries identity, door and an even share of the cores") {
   CHECK(order.cores == std::vector<int>{2, 3});
   CHECK(std::count(order.environment.begin(), order.environment.end(), "HVD_RANK=3") == 1);
   CHECK(std::count(order.environment.begin(), order.environment.end(), "HVD_LINK=link") == 1);
+}
+
+TEST_CASE(
+    "in an elastic job slots go beyond the shares, and a worker has the share that it is told") {
+  v1::PrepareHost prepare = SecondHost();
+  prepare.set_elastic(true);
+  v1::EpochPropose propose = BothHosts();
+  propose.mutable_hosts(1)->mutable_members(0)->set_slot(77);
+  propose.set_resume_commit(41);
+  propose.set_root(2);
+  propose.add_needy(1);
+  propose.set_rolls_back(true);
+  propose.mutable_hosts(1)->set_void_state(true);
+  const EpochPlan plan = *PlanEpoch(propose, prepare);
+  CHECK(plan.LocalRankOf(77) == 0);
+  CHECK(plan.state.resume_commit == 41);
+  CHECK(plan.state.root == 2);
+  CHECK(plan.state.needy == std::vector<int>{1});
+  CHECK(plan.state.rolls_back);
+  CHECK(plan.state.is_void);
+  HostFacts facts;
+  facts.devices.cores = {0, 1, 2, 3};
+  const HostPlan shares = *PlanShares(prepare, facts.devices);
+  const SpawnOrder order = OrderFor({77, "link", 197, 1, 9}, {prepare, plan, facts, shares});
+  CHECK(order.cores == std::vector<int>{2, 3});
+  const auto holds = [&order](const std::string& entry) {
+    return std::count(order.environment.begin(), order.environment.end(), entry) == 1;
+  };
+  CHECK(holds("HVD_RANK=2"));
+  CHECK(holds("HVD_ELASTIC=1"));
+  CHECK(holds("HOROVOD_ELASTIC=1"));
+  CHECK(holds("HVD_MEMBER_MARK=" + prepare.job() + ".9"));
 }
 
 TEST_CASE("more ranks than cores are pinned to as many each; none when the user says so") {

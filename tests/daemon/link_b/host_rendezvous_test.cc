@@ -10,9 +10,9 @@ using Kind = EpochAction::Kind;
 
 // "create start:0 refuse:1(text)": short enough to compare.
 std::string Words(const EpochActions& actions) {
-  static const char* const kNames[] = {"create",    "start",  "stands", "withdrawn", "take",
-                                       "addresses", "table",  "ready",  "go",        "left",
-                                       "abort",     "refuse", "dispose"};
+  static const char* const kNames[] = {"create",    "start",  "stands",  "withdrawn", "take",
+                                       "addresses", "table",  "ready",   "go",        "left",
+                                       "abort",     "refuse", "dispose", "quiet",     "remove"};
   std::string words;
   for (const EpochAction& action : actions) {
     if (!words.empty()) words += " ";

@@ -124,6 +124,20 @@ class Worker {
   FrameCutter cutter_;
 };
 
+// Through /proc/PID/fd of the shim, as seen from here.
+inline Worker ConnectBack(const Hvdd& hvdd, const LinkName& link) {
+  const std::string path =
+      "/proc/" + std::to_string(hvdd.shim_pid()) + link.path.substr(link.path.find("/fd/"));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, path.data(), path.size());
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+    socket.Reset();
+  }
+  return Worker(std::move(socket));
+}
+
 // A job whose workers print their HVD_LINK and sleep; this test speaks for them.
 class Job {
  public:
@@ -151,18 +165,7 @@ class Job {
     }
   }
 
-  // Through /proc/PID/fd of the shim, as seen from here.
-  Worker ComeBack() {
-    const std::string& path = WayBack();
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    memcpy(address.sun_path, path.data(), path.size());
-    Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
-      socket.Reset();
-    }
-    return Worker(std::move(socket));
-  }
+  Worker ComeBack() { return ConnectBack(hvdd, links[0]); }
 
   // Through the door of a sleeping worker, which is taken out of it.
   Worker Enter(int rank) {
@@ -217,17 +220,6 @@ class Job {
   v1::EpochPropose first;  // epoch
   std::vector<LinkName> links;
   std::vector<int> pids;
-
- private:
-  const std::string& WayBack() {
-    if (way_back_.empty()) {
-      const std::string& path = links[0].path;
-      way_back_ = "/proc/" + std::to_string(hvdd.shim_pid()) + path.substr(path.find("/fd/"));
-    }
-    return way_back_;
-  }
-
-  std::string way_back_;
 };
 
 }  // namespace hvd

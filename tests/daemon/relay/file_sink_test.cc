@@ -1,5 +1,6 @@
 #include "daemon/relay/file_sink.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -58,6 +59,41 @@ TEST_CASE("a sink makes its directories for the user alone and writes everything
   CHECK((about.st_mode & 0777) == 0700);
   stat((base.path() + "/out/rank.0003/stdout").c_str(), &about);
   CHECK((about.st_mode & 0777) == 0600);
+}
+
+TEST_CASE("a rank's later worker appends to its file, a first one begins it anew") {
+  const TemporaryDirectory base;
+  const auto write = [&base](const std::string& text, bool appends) {
+    FileSinkOptions options{base.path(), "rank.0000", "stdout", [] {}, [](const std::string&) {}};
+    options.appends = appends;
+    FileSink sink(options);
+    sink.Append(text);
+    REQUIRE(sink.Finish(Soon()));
+  };
+  write("of a job before\n", false);
+  write("first\n", false);
+  write("second\n", true);
+  CHECK(Read(base.path() + "/rank.0000/stdout") == "first\nsecond\n");
+}
+
+TEST_CASE("two workers of a rank, one of whom still ends, lose nothing of each other's") {
+  const TemporaryDirectory base;
+  FileSinkOptions options{base.path(), "rank.0000", "stdout", [] {}, [](const std::string&) {}};
+  options.shared = true;
+  FileSink old(options);
+  old.Append("first\n");
+  const std::string path = base.path() + "/rank.0000/stdout";
+  for (const TimePoint end = Soon(); Read(path) != "first\n" && Clock::now() < end;) {
+    poll(nullptr, 0, 2);
+  }
+  REQUIRE(Read(path) == "first\n");
+  options.appends = true;
+  FileSink next(options);
+  next.Append("second\n");
+  REQUIRE(next.Finish(Soon()));
+  old.Append("last of the first\n");
+  REQUIRE(old.Finish(Soon()));
+  CHECK(Read(base.path() + "/rank.0000/stdout") == "first\nsecond\nlast of the first\n");
 }
 
 TEST_CASE("a full disk disables the sink with one word, and its reader goes on") {

@@ -60,6 +60,34 @@ TEST_CASE("left-out lines are told where they were") {
   CHECK(TakeAll(&queue, &skipped) == "a\n<7>b\n");
 }
 
+TEST_CASE(
+    "what a slot's worker has left goes out as its own, with its end, before the next one's") {
+  OutputQueue queue;
+  queue.Begin(2, [](int) {});
+  queue.Reopen(0, 7);
+  const bool taken = GENERATE(true, false);
+  uint64_t skipped = 0;
+  queue.Push(0, "first\n");
+  queue.Skip(0, 3);
+  queue.PushEnd(0);
+  if (taken) CHECK(TakeAll(&queue, &skipped) == "first\n<3>");
+  queue.Reopen(0, 8);
+  queue.Push(0, "second\n");
+  queue.PushEnd(0);
+  OutputPiece piece;
+  if (!taken) {
+    REQUIRE(queue.Take(&piece));
+    CHECK(piece.member == 7);
+    CHECK(piece.data == "first\n");
+    CHECK(piece.skipped_lines == 3);
+    CHECK(piece.end);
+  }
+  REQUIRE(queue.Take(&piece));
+  CHECK(piece.member == 8);
+  CHECK(piece.data == "second\n");
+  CHECK(piece.end);
+}
+
 TEST_CASE("without acknowledgements the taker waits, and closing ends the wait") {
   OutputQueue queue;
   queue.Begin(2, [](int) {});

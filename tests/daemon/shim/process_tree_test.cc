@@ -1,9 +1,12 @@
 #include "daemon/shim/process_tree.h"
 
+#include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <csignal>
 
 namespace hvd {
 namespace {
@@ -42,6 +45,82 @@ TEST_CASE("what belongs to no living rank is left over") {
   for (const ProcessFact& fact : Leftovers(all, kShim, {kRank})) pids.insert(fact.pid);
   CHECK(pids == std::set<int>{14, 15});
   CHECK(Leftovers(all, kShim, {}).size() == 6);
+}
+
+// A process that waits for a signal, with this mark in its environment.
+class Marked {
+ public:
+  explicit Marked(const std::string& mark, bool own_group) {
+    int ready[2];
+    REQUIRE(pipe2(ready, O_CLOEXEC) == 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      if (own_group) setpgid(0, 0);
+      char* const environment[] = {const_cast<char*>(mark.c_str()), nullptr};
+      char* const words[] = {const_cast<char*>("sleep"), const_cast<char*>("1000"), nullptr};
+      execve("/bin/sleep", words, environment);
+      _exit(127);
+    }
+    close(ready[1]);
+    char none;
+    CHECK(read(ready[0], &none, 1) == 0);  // the exec has closed the other end
+    close(ready[0]);
+  }
+  ~Marked() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  Marked(const Marked&) = delete;
+  Marked& operator=(const Marked&) = delete;
+  int pid() const { return pid_; }
+  bool killed() const {
+    siginfo_t info = {};
+    return waitid(P_PID, pid_, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+  }
+  void AwaitEnd() const {
+    siginfo_t info = {};
+    waitid(P_PID, pid_, &info, WEXITED | WNOWAIT);
+  }
+
+ private:
+  int pid_ = -1;
+};
+
+TEST_CASE("what a member has left is killed, and nothing of another's") {
+  const std::string mine = "HVD_MEMBER_MARK=job.7", others = "HVD_MEMBER_MARK=job.71";
+  const Marked leader("A=1", true);
+  const Marked child(mine, false), other(others, false), stranger("HVD_MEMBER_MARKS=job.7", false);
+  KillLeftBy({leader.pid(), mine}, getpid(), {});
+  leader.AwaitEnd();
+  child.AwaitEnd();
+  CHECK(!other.killed());
+  CHECK(!stranger.killed());
+}
+
+TEST_CASE("one of another member is spared in a dead member's group, too") {
+  const Marked other("HVD_MEMBER_MARK=job.8", true);
+  KillLeftBy({other.pid(), "HVD_MEMBER_MARK=job.7"}, getpid(), {});
+  CHECK(!other.killed());
+}
+
+TEST_CASE("a dead member's is what has its mark, its group and what is below, but nobody else's") {
+  constexpr int kShim = 1, kRank = 10, kDead = 20;
+  const std::vector<ProcessFact> all = {
+      {kRank, kShim, kRank, 'S'}, {11, kRank, 11, 'S'},
+      {12, kShim, kRank, 'S'},                        // the living one's
+      {21, kShim, kDead, 'S'},    {22, 21, 22, 'S'},  // of its group, and below
+      {23, kShim, 23, 'S'},       {24, 23, 24, 'S'},  // marked, and below
+      {25, kShim, kDead, 'S'},    {26, kShim, 26, 'S'},
+      {27, kShim, kDead, 'Z'}};
+  const auto mark_of = [](int pid) {
+    if (pid == 11 || pid == 23) return "M=7";  // 11 copies its environment, but is another's child
+    return pid == 25 ? "M=8" : "";
+  };
+  std::set<int> pids;
+  for (const ProcessFact& fact : LeftBy({kDead, "M=7"}, all, kShim, {kRank}, mark_of)) {
+    pids.insert(fact.pid);
+  }
+  CHECK(pids == std::set<int>{21, 22, 23, 24});
 }
 
 TEST_CASE("this process is found in /proc") {

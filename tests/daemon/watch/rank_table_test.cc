@@ -30,5 +30,26 @@ TEST_CASE("a rank's end is told once, when process, output and link have spoken"
   CHECK(!table.ended(0));
 }
 
+TEST_CASE("another worker's end is told after a reset, with nothing of the one before") {
+  RankTable table(1);
+  table.Exited(0, SIGKILL, true);
+  table.Drained(0, {"its last words"});
+  table.LinkSpoke(0, LinkFacts());
+  CHECK(!table.told(0));
+  REQUIRE(table.TakeEnd(0).has_value());
+  CHECK(table.told(0));
+  table.Reset(0);
+  CHECK(!table.ended(0));
+  CHECK(!table.told(0));
+  table.Exited(0, 0, false);
+  table.Drained(0, {});
+  table.LinkSpoke(0, LinkFacts());
+  const auto end = table.TakeEnd(0);
+  REQUIRE(end.has_value());
+  CHECK(end->signal == 0);
+  CHECK(!end->out_of_memory);
+  CHECK(end->last_lines.empty());
+}
+
 }  // namespace
 }  // namespace hvd

@@ -271,5 +271,32 @@ TEST_CASE("device memory is given, and taken back once") {
   CHECK(findings.Since() == std::vector<std::string>());
 }
 
+TEST_CASE("a state's tensor on a GPU is committed behind its stream, and restored") {
+  const CudaDriver driver = Driver();
+  REQUIRE(hvd_init(nullptr) == HVD_OK);
+  {
+    OnGpu weights(&driver);
+    hvd_state_t* state = nullptr;
+    REQUIRE(hvd_state_create(&state) == HVD_OK);
+    REQUIRE(hvd_state_add(state, "weights", &weights.tensor, HVD_STATE_REPLICATED) == HVD_OK);
+    weights.Write(3);
+    REQUIRE(hvd_state_commit(state, nullptr) == HVD_OK);
+    weights.Write(4);
+    REQUIRE(hvd_state_restore(state, nullptr) == HVD_OK);
+    CHECK(weights.Read() == 3);
+    hvd_tensor_t elsewhere = weights.tensor;
+    elsewhere.device_id = 99;
+    REQUIRE(hvd_state_add(state, "weights", &elsewhere, HVD_STATE_REPLICATED) == HVD_OK);
+    CHECK(hvd_state_commit(state, nullptr) == HVD_ERR_UNSUPPORTED);
+    // Nothing of that counts: the commit before is still the newest.
+    REQUIRE(hvd_state_add(state, "weights", &weights.tensor, HVD_STATE_REPLICATED) == HVD_OK);
+    weights.Write(5);
+    REQUIRE(hvd_state_restore(state, nullptr) == HVD_OK);
+    CHECK(weights.Read() == 3);
+    hvd_state_destroy(state);
+  }
+  REQUIRE(hvd_shutdown() == HVD_OK);
+}
+
 }  // namespace
 }  // namespace hvd

@@ -233,4 +233,50 @@ TEST_CASE("metrics are JSON, and a timeline needs hvdrun") {
   CHECK_THROWS_WITH(hvd::stop_timeline(), Contains("hvdrun"));
 }
 
+TEST_CASE("an elastic program's loop, alone: it goes back to what was committed") {
+  hvd::Session session;
+  CHECK(!hvd::is_elastic());
+  CHECK(hvd::slot() == 0);
+  std::vector<float> weights = {1, 2};
+  int64_t step = 0;
+  hvd::State state;
+  state.add("weights", weights);
+  state.add("step", &step, 1);
+  int calls = 0, resets = 0;
+  const bool finished = hvd::elastic::run(
+      state,
+      [&] {
+        if (++calls == 2) {
+          CHECK(step == 3);  // without going back
+          state.restore();
+          CHECK(step == 1);
+          CHECK(weights[1] == 5);
+          CHECK(state.get("note") == "one");
+          return;
+        }
+        step = 1;
+        weights[1] = 5;
+        state.put("note", "one");
+        state.commit();
+        step = 3;
+        weights[1] = 6;
+        state.put("note", "");
+        hvd::check_hosts();
+        throw hvd::HostsUpdated("as a commit would");
+      },
+      [&](const hvd::Epoch& epoch) {
+        ++resets;
+        CHECK(epoch.size == 1);
+        CHECK(!epoch.is_new);
+        CHECK(epoch.number == hvd::epoch().number);
+      });
+  CHECK(finished);
+  CHECK(calls == 2);
+  CHECK(resets == 1);
+  CHECK(!hvd::elastic::run(state, [] { throw hvd::Removed("so"); }));
+  CHECK_THROWS_WITH(hvd::elastic::run(state, [] { throw hvd::Error(HVD_ERR_ABORTED, "gone"); }),
+                    Contains("gone"));
+  CHECK_THROWS_AS(hvd::State(), hvd::Error);
+}
+
 }  // namespace

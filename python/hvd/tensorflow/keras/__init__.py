@@ -29,6 +29,7 @@ from ..._tensorflow.compression import Compression
 from ..._tensorflow.functions import allgather_object, broadcast_object, broadcast_variables
 from ...ops import barrier
 from . import callbacks as callbacks
+from . import elastic as elastic  # noqa: E402
 
 _functions = _Functions(_backend)
 allreduce = _functions.allreduce
@@ -66,5 +67,5 @@ __all__ = [
     "SyncBatchNormalization",  # noqa: F405  (made when it is asked for)
     "allgather", "allgather_object", "allreduce", "barrier",
     "broadcast", "broadcast_global_variables", "broadcast_object", "broadcast_variables",
-    "callbacks", "load_model", "reducescatter",
+    "callbacks", "elastic", "load_model", "reducescatter",
 ]

@@ -70,7 +70,6 @@ TEST_CASE("Horovod's options are known by name") {
         "jsrun is started, hvdd starts the ranks");
   CHECK(Normalised("--config-file=f prog") ==
         "--config-file is Horovod's; hvdrun takes it with --compat horovod");
-  CHECK(Normalised("--reset-limit 3 prog").find("--reset-limit: jobs that change their size") == 0);
 }
 
 TEST_CASE("who comes from another launcher is told how it is said here") {

@@ -109,6 +109,21 @@ TEST_CASE("HOROVOD_START_TIMEOUT counts where no option does") {
   CHECK(Decide({"--help"}, world).exit_code == 0);
 }
 
+TEST_CASE("HOROVOD_ELASTIC_TIMEOUT counts in an elastic job, where no option does") {
+  FrontWorld world = World();
+  world.environment.push_back("HOROVOD_ELASTIC_TIMEOUT=77");
+  CHECK(Run({}, world).exit_code == -1);
+  CHECK(Run({"--min-np", "1"}, world).options.elastic->elastic_timeout_s == 77);
+  CHECK(
+      Run({"--max-np", "9", "--elastic-timeout", "5"}, world).options.elastic->elastic_timeout_s ==
+      5);
+  world.environment.back() = "HOROVOD_ELASTIC_TIMEOUT=soon";
+  CHECK(Run({}, world).exit_code == -1);
+  const FrontOutcome wrong = Run({"--min-np", "1"}, world);
+  CHECK(wrong.exit_code == 2);
+  CHECK_THAT(wrong.err, StartsWith("hvdrun: HOROVOD_ELASTIC_TIMEOUT: --elastic-timeout: \"soon"));
+}
+
 TEST_CASE("the config file counts where the command line says nothing, in any order") {
   const FrontWorld world =
       World("params:\n  fusion_threshold_mb: 3\nstall_check:\n  enabled: false\n");

@@ -2,25 +2,12 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/cli/front/words/typed_words.h"
+
 namespace hvd {
 namespace {
 
 using Catch::Matchers::Contains;
-using Words = std::vector<std::string>;
-
-TypedOptions Parse(Words words) {
-  words.push_back("prog");
-  const auto typed = ParseOptions(words);
-  INFO(typed.status().message());
-  REQUIRE(typed.ok());
-  CHECK(typed->run.command == Words{"prog"});
-  return *typed;
-}
-
-std::string Refusal(Words words) {
-  words.push_back("prog");
-  return std::string(ParseOptions(words).status().message());
-}
 
 TEST_CASE("every spelling of a number of ranks counts") {
   for (const char* spelling : {"-np", "-n", "--np", "--num-proc"}) {

@@ -2,15 +2,7 @@
 from __future__ import annotations
 
 from hvd.errors import HorovodInternalError as HorovodInternalError
-
-
-class HostsUpdatedInterrupt(RuntimeError):
-    """The job's hosts have changed; `skip_sync`: no rank has lost its state. Programs name it; hvd
-    has no elastic jobs yet, and raises it never."""
-
-    def __init__(self, skip_sync: bool = False) -> None:
-        super().__init__()
-        self.skip_sync = skip_sync
+from hvd.errors import HostsUpdatedInterrupt as HostsUpdatedInterrupt
 
 
 def get_version_mismatch_message(name: str, version: str, installed_version: str) -> str:

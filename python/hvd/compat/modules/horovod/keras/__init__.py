@@ -3,3 +3,4 @@ from hvd.keras import *  # noqa: F403
 from hvd.keras import __all__ as __all__
 
 from . import callbacks as callbacks  # type: ignore[no-redef]
+from . import elastic as elastic  # type: ignore[no-redef]

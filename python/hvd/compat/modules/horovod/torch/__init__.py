@@ -2,3 +2,5 @@
 from horovod.common.util import check_extension as check_extension
 from hvd.torch import *  # noqa: F403
 from hvd.torch import __all__ as __all__
+
+from . import elastic as elastic  # type: ignore[no-redef]

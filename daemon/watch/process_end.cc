@@ -1,4 +1,4 @@
-#include "daemon/link_b/process_end.h"
+#include "daemon/watch/process_end.h"
 
 #include <sys/ioctl.h>
 #include <sys/syscall.h>

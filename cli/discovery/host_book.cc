@@ -1,0 +1,100 @@
+#include "cli/discovery/host_book.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "cli/front/own_names.h"
+#include "proto/page/host_page.h"
+
+namespace hvd {
+namespace {
+
+// So many good looks in a row, and a fault is news again.
+constexpr int kQuietLooks = 60;
+
+bool SameHost(const HostSlots& one, const HostSlots& other) {
+  return one.name == other.name && one.user == other.user && one.port == other.port &&
+         one.slots == other.slots;
+}
+
+}  // namespace
+
+HostBook::HostBook(HostBookRules rules, std::vector<HostSlots> known)
+    : rules_(std::move(rules)),
+      hosts_(std::move(known)),
+      has_list_(!hosts_.empty()),
+      good_looks_(kQuietLooks) {
+  PutInOrder(&hosts_);
+}
+
+HostNews HostBook::Take(std::string_view text) {
+  if (has_taken_ && text == taken_) {
+    seen_ = taken_;
+    bad_looks_ = 0;
+    ++good_looks_;
+    return {};
+  }
+  const bool again = seen_any_ && text == seen_;
+  seen_ = std::string(text);
+  seen_any_ = true;
+  if (rules_.is_file && !again) return {};
+  absl::StatusOr<std::vector<HostSlots>> read = Read(text);
+  if (!read.ok()) return Complain(std::string(read.status().message()));
+  bad_looks_ = 0;
+  ++good_looks_;
+  taken_ = seen_;
+  has_taken_ = true;
+  PutInOrder(&*read);
+  HostNews news;
+  news.changed =
+      !has_list_ || !std::equal(hosts_.begin(), hosts_.end(), read->begin(), read->end(), SameHost);
+  has_list_ = true;
+  hosts_ = *std::move(read);
+  return news;
+}
+
+HostNews HostBook::Fail(const std::string& why) {
+  seen_any_ = false;
+  ++bad_looks_;
+  // A file that is replaced is away for a moment.
+  if (rules_.is_file && has_list_ && bad_looks_ == 1) return {};
+  return Complain(why);
+}
+
+absl::StatusOr<std::vector<HostSlots>> HostBook::Read(std::string_view text) const {
+  auto hosts = ParseHostfile(text, rules_.source, rules_.unstated_slots);
+  if (absl::IsNotFound(hosts.status()) && !rules_.is_file) return std::vector<HostSlots>();
+  if (!hosts.ok()) return hosts.status();
+  const auto merged = MergeOwnNames(rules_.is_local_host, &*hosts);
+  if (!merged.ok()) return merged.status();
+  return hosts;
+}
+
+HostNews HostBook::Complain(const std::string& why) {
+  HostNews news;
+  if (!has_list_) {
+    news.fatal = why;
+    return news;
+  }
+  if (good_looks_ >= kQuietLooks) news.said = absl::StrCat(why, "\n  the hosts stay as they were");
+  good_looks_ = 0;
+  return news;
+}
+
+void HostBook::PutInOrder(std::vector<HostSlots>* hosts) {
+  std::vector<std::pair<uint64_t, HostSlots>> ordered;
+  for (HostSlots& host : *hosts) {
+    host.slots = std::min(host.slots, kMaxLocalRanks);
+    const auto [entry, is_new] =
+        appeared_.emplace(absl::AsciiStrToLower(host.name), appeared_.size());
+    ordered.emplace_back(entry->second, std::move(host));
+  }
+  std::sort(ordered.begin(), ordered.end(),
+            [](const auto& one, const auto& other) { return one.first < other.first; });
+  hosts->clear();
+  for (auto& entry : ordered) hosts->push_back(std::move(entry.second));
+}
+
+}  // namespace hvd

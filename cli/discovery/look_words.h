@@ -1,0 +1,22 @@
+// Why a look for the hosts has failed, in words. Pure.
+#pragma once
+
+#include <string>
+
+#include "cli/link/frame.h"
+
+namespace hvd {
+
+struct FailedLook {
+  LookEnd end = LookEnd::kEnded;
+  int wait_status = 0;
+  std::string last_words;  // of its stderr
+  double bound_s = 0;      // how long it had
+};
+
+// Of a script, which is a command line for the shell.
+std::string ExplainScript(const std::string& script, const FailedLook& look);
+// Of a hostfile, at this path.
+std::string ExplainHostfile(const std::string& path, const FailedLook& look);
+
+}  // namespace hvd

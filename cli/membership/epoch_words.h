@@ -1,0 +1,20 @@
+// An epoch in words for people. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/membership/actions.h"
+
+namespace hvd {
+
+// "epoch 3: 6 ranks on 2 hosts; host2 lost; resumed at commit 41 after 0.3 s"
+std::string SayEpoch(const EpochRecord& record);
+
+// "2 ranks joined"
+std::string SayRanks(int count, const char* did);
+
+// The first few.
+std::string JoinCauses(const std::vector<std::string>& causes);
+
+}  // namespace hvd

@@ -1,0 +1,24 @@
+// The last steps of a child between fork and exec.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <string>
+#include <vector>
+
+namespace hvd {
+
+struct Execution {
+  const std::vector<std::string>& argv;
+  int input = 0;  // its descriptors, ours
+  int output = 1;
+  int errors = 2;
+  rlimit files = {};  // how many it may have open
+};
+
+// Nothing of ours but these descriptors reaches the program: neither others nor ignored or blocked
+// signals. Ends with 127, and a line that begins "hvdrun-cannot-execute:", when there is none. The
+// caller is single-threaded.
+[[noreturn]] void Execute(const Execution& execution);
+
+}  // namespace hvd

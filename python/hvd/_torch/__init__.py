@@ -1,0 +1,8 @@
+"""What hvd.torch, hvd.torch.elastic and backend "hvd" of torch.distributed are made of.
+
+    state ──> handlers ──> sampler, memory ──> operators ──> cuda
+
+operators, cuda: torch's tensors as libhvd takes them, and their streams.  memory: tensors of an
+elastic state.  sampler: ElasticSampler.  handlers: what is kept of a model, an optimizer, …
+state: TorchState.  groups: torch.distributed's default group across a reset.
+"""

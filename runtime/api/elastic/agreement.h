@@ -1,0 +1,16 @@
+// The ranks' agreement on a commit, or on nothing but whether the members are to change: one small
+// allreduce on the global set, under a name of hvd's own.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "runtime/api/state/commit_book.h"
+
+namespace hvd {
+
+// Collective. Puts this host's word on a change into `side`. Aborted: the epoch is broken.
+// FailedPrecondition: this rank is in none, or one has joined.
+absl::StatusOr<Agreement> Agree(AgreementSide side);
+// What HVD_ERR_HOSTS_UPDATED says.
+extern const char kHostsUpdated[];
+
+}  // namespace hvd

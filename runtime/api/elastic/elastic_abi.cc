@@ -1,0 +1,51 @@
+// The C ABI of elastic jobs but for the state (state_abi.cc) and hvd_reset (api.cc).
+#include "runtime/api/check/struct_sizes.h"
+#include "runtime/api/elastic/agreement.h"
+#include "runtime/api/errors.h"
+#include "runtime/api/process.h"
+
+extern "C" {
+
+hvd_status_t hvd_epoch(hvd_epoch_t* epoch) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    if (epoch == nullptr) return hvd::Fail(HVD_ERR_INVALID, "epoch is NULL");
+    if (absl::Status fits = hvd::CheckSize("epoch", *epoch); !fits.ok()) return hvd::Return(fits);
+    hvd::Process& process = hvd::Process::Get();
+    const hvd_epoch_t current = hvd::Process::forked() ? hvd_epoch_t() : process.epoch();
+    if (current.number == 0) return hvd::NotInitialized();
+    *epoch = current;
+    if (hvd_is_elastic() == 0) epoch->commit = process.state_home().newest();
+    return HVD_OK;
+  });
+}
+
+// Under the state's mutex: a commit on another thread is an agreement of the same name.
+hvd_status_t hvd_check_hosts(void) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    if (hvd::Process::Get().engine() == nullptr) return hvd::NotInitialized();
+    const hvd::MutexLock lock(&hvd::Process::Get().state_home().mutex());
+    const auto agreed = hvd::Agree({hvd::kChecks});
+    if (!agreed.ok()) return hvd::Return(agreed.status());
+    if (agreed->verdict == hvd::AgreementVerdict::kDiffers) {
+      return hvd::Fail(HVD_ERR_MISMATCH, agreed->why);
+    }
+    return agreed->verdict == hvd::AgreementVerdict::kChange
+               ? hvd::Fail(HVD_ERR_HOSTS_UPDATED, hvd::kHostsUpdated)
+               : HVD_OK;
+  });
+}
+
+int32_t hvd_slot(void) { return hvd::Process::Get().share(); }
+
+// Where the daemon does not answer, hvd_init says so.
+int32_t hvd_is_elastic(void) {
+  int32_t is_elastic = 0;
+  (void)hvd::Guarded([&]() -> hvd_status_t {
+    const auto answer = hvd::Process::Get().IsElastic();
+    is_elastic = answer.ok() && *answer ? 1 : 0;
+    return HVD_OK;
+  });
+  return is_elastic;
+}
+
+}  // extern "C"

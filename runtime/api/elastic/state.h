@@ -1,0 +1,56 @@
+// What is behind hvd_state_*: a program's entries, and what commits, restores and syncs do with
+// them.
+//
+// Threads: any, one at a time (StateHome's mutex, which its functions take).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hvd/hvd.h"
+#include "runtime/api/elastic/image.h"
+#include "runtime/api/state/entries.h"
+#include "runtime/api/state/state_home.h"
+
+namespace hvd {
+
+class State {
+ public:
+  explicit State(StateHome* home) : home_(home) {}
+
+  // Under the home's mutex.
+  StateEntries& entries() { return entries_; }
+  const StateEntries& entries() const { return entries_; }
+
+  // The C ABI's codes; the message is the thread's last error.
+  hvd_status_t Commit(uint64_t* number);
+  hvd_status_t Restore(uint64_t* number);
+  hvd_status_t Sync();
+
+ private:
+  // `before`: what has gone wrong already; then this rank only says that it cannot commit.
+  hvd_status_t CommitLocked(const absl::Status& before)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(home_->mutex());
+  struct Written {
+    uint64_t layout = 0;
+    int cell = -1;  // of the host's file; below 0: nothing was begun
+  };
+  absl::Status Write(uint64_t number, Written* written)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(home_->mutex());
+  void TakeBack(uint64_t number, const Written& written)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(home_->mutex());
+  absl::Status RestoreLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(home_->mutex());
+
+  StateHome* const home_;
+  StateEntries entries_;
+};
+
+// The root's state to the needy: this rank is one of them, or the root. Collective among these.
+// `before`: what has gone wrong on this rank already; then nothing is brought, to nobody.
+// *number: this rank's newest commit; becomes the root's. InvalidArgument and FailedPrecondition:
+// what was added does not fit. After an error the entries' contents are undefined.
+absl::Status BringState(const EpochState& epoch, const absl::Status& before, StateEntries* entries,
+                        uint64_t* number);
+
+}  // namespace hvd

@@ -1,0 +1,20 @@
+// The bytes of a caller's tensor, on the CPU or on a GPU, from and into the host's memory.
+#pragma once
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "hvd/hvd.h"
+
+namespace hvd {
+
+// A part of the tensor's bytes.
+struct TensorPart {
+  size_t from = 0, bytes = 0;
+};
+// On a GPU: behind what is on the tensor's stream; returns when the bytes are there. Unimplemented:
+// no such GPU, or the stream is being captured into a graph.
+absl::Status CopyOut(const hvd_tensor_t& tensor, const TensorPart& part, void* to);
+absl::Status CopyIn(const hvd_tensor_t& tensor, const TensorPart& part, const void* from);
+
+}  // namespace hvd

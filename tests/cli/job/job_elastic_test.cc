@@ -1,0 +1,209 @@
+#include <signal.h>
+
+#include <catch2/catch.hpp>
+
+#include "cli/report/verdict_text.h"
+#include "tests/cli/job/elastic_table.h"
+
+namespace hvd {
+namespace {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("an elastic job goes on without a rank that died, and ends well") {
+  ElasticTable table(4, {.min_np = 2});
+  table.Start();
+  CHECK(table.said.back() == "epoch 1: 4 ranks on 2 hosts");
+  table.now = 10;
+  table.Died(2, SIGKILL, 1, 5);
+  CHECK(table.Wants() == "abort1@1 spawn@0");
+  table.Exited(2, 0, SIGKILL);
+  CHECK(table.Wants().empty());
+  for (const uint64_t member : {1, 3, 4}) table.Stand(member, 1);
+  table.Quiet(0, 1, 5);
+  table.now = 10.3;
+  table.Quiet(1, 1, 5);
+  CHECK(table.Wants() == "propose2@0 propose2@1");
+  CHECK(NameRank(table.state.facts(), 2) == "rank 1 on b");
+  table.Meet();
+  CHECK(table.Wants() == "table@0 table@1 go2@0 go2@1");
+  CHECK(table.said.back() ==
+        "epoch 2: 3 ranks on 2 hosts; rank 1 on a was killed by signal 9 (Killed); resumed at "
+        "commit 5 after 0.3 s");
+  SECTION("the replacement joins") {
+    table.Stand(5, 0);
+    CHECK(table.Wants() == "change2@0 change2@1");
+    for (const uint64_t member : {1, 3, 4}) table.Stand(member, 2);
+    table.Quiet(0, 2, 9);
+    table.Quiet(1, 2, 9);
+    CHECK(table.Wants() == "propose3@0 propose3@1");
+    table.Meet();
+    table.Wants();
+    for (const uint64_t member : {1, 3, 4, 5}) table.Exited(member, 0);
+  }
+  SECTION("the job ends before it joins") {
+    table.Exited(1, 0);
+    CHECK(table.Wants() == "remove2@0");
+    for (const uint64_t member : {3, 4}) table.Exited(member, 0);
+    CHECK(!table.state.finished());
+    table.Exited(5, 1);  // whatever it makes of that
+  }
+  CHECK(table.Wants().empty());
+  CHECK(table.state.finished());
+  CHECK(Judge(table.state.facts()).exit_code == 0);
+  CHECK(table.state.facts().epochs.size() >= 2);
+}
+
+TEST_CASE("an elastic job loses a host, whose ranks are no failure of the job's") {
+  ElasticTable table(4, {.min_np = 2, .cooldown_least_s = 10});
+  table.Start();
+  table.state.HostLost(1, "the connection to its hvdd closed", table.now);
+  CHECK(table.Wants() == "drop1 abort1@0");
+  for (const uint64_t member : {1, 2}) table.Stand(member, 1);
+  table.Quiet(0, 1, 41);
+  CHECK(table.Wants() == "propose2@0");
+  table.Meet();
+  CHECK(table.Wants() == "table@0 go2@0");
+  CHECK_THAT(table.said.back(), Contains("; b lost; resumed at commit 41 after"));
+  SECTION("it ends well") {
+    for (const uint64_t member : {1, 2}) table.Exited(member, 0);
+    CHECK(table.state.finished());
+    CHECK(Judge(table.state.facts()).exit_code == 0);
+  }
+  SECTION("the host comes back under another number") {
+    CHECK(table.state.deadline() == Approx(11));
+    table.now = 11;
+    table.state.Tick(11);
+    CHECK(table.Wants() == "reach2");
+    table.Ready(2);
+    CHECK(table.Wants() == "prepare2 spawn@2");
+    CHECK(table.state.facts().hosts[2].name == "b");
+    // What is still said of the old number concerns nobody.
+    table.state.HostLost(1, "again", 11);
+    table.state.HostDetail(1, {"hvdd was killed", ""}, 11);
+    CHECK(table.Wants().empty());
+  }
+}
+
+TEST_CASE("once a rank has ended in good order, the others' failures are the job's") {
+  ElasticTable table(4, {.min_np = 1});
+  table.Start();
+  table.Exited(1, 0);
+  CHECK(table.Wants().empty());
+  table.Exited(3, 7);
+  // By all hosts; no one is replaced.
+  CHECK(table.Wants() == "abort1@0 abort0@-1 stop@-1");
+  const Verdict verdict = Judge(table.state.facts());
+  CHECK(verdict.kind == Verdict::kRank);
+  CHECK(verdict.exit_code == 7);
+  CHECK_THAT(RenderVerdict(table.state.facts(), verdict),
+             Contains("rank 2 on b exited with code 7"));
+}
+
+TEST_CASE("a program that fails by itself ends the elastic job with its code and last words") {
+  ElasticTable table(4, {.min_np = 1});
+  table.Start();
+  table.Exited(1, 7);
+  table.Wants();
+  table.Exited(3, 7);
+  CHECK_THAT(table.Wants(), Contains("stop@-1"));
+  const Verdict verdict = Judge(table.state.facts());
+  CHECK(verdict.kind == Verdict::kEnding);
+  CHECK(verdict.exit_code == 7);
+  const std::string text = RenderVerdict(table.state.facts(), verdict);
+  CHECK_THAT(text, Contains("the program fails by itself: rank 2 on b exited with code 7"));
+  CHECK_THAT(text, Contains("next: mend the program"));
+}
+
+v1::WorkerEnd WorkerOf(int code) {
+  v1::WorkerEnd worker;
+  worker.set_pid(7);
+  worker.set_known(true);
+  worker.set_exit_code(code);
+  return worker;
+}
+
+TEST_CASE("a program that fails by itself behind wrappers ends the job with its own code") {
+  ElasticTable table(4, {.min_np = 1});
+  table.Start();
+  table.Broke(1, WorkerOf(7));
+  CHECK_THAT(table.Wants(), Contains("retire0@0"));
+  table.Broke(3, WorkerOf(7));
+  CHECK_THAT(table.Wants(), Contains("stop@-1"));
+  table.Exited(3, 0, SIGTERM);  // as it was asked to
+  CHECK(Judge(table.state.facts()).exit_code == 7);
+}
+
+TEST_CASE("ranks of which nobody knows how they died are no fault of the program's") {
+  ElasticTable table(4, {.min_np = 1});
+  table.Start();
+  SECTION("workers behind wrappers") {
+    v1::WorkerEnd worker;
+    worker.set_pid(7);
+    table.Broke(1, worker);
+    table.Broke(3, worker);
+  }
+  SECTION("the shim is late") {
+    table.Broke(1, {});
+    table.Broke(3, {});
+  }
+  CHECK_THAT(table.Wants(), !Contains("stop"));
+}
+
+TEST_CASE("hosts that are not reached are tried again, and too few ranks end the job") {
+  ElasticTable table(2, {.min_np = 2, .elastic_timeout_s = 60, .cooldown_least_s = 100});
+  table.state.Discovered({ElasticTable::Slots("a", 2)}, 0);
+  CHECK(table.Wants() == "reach0");
+  CHECK(table.state.deadline() == Approx(30));  // the start's
+  HostFact fault;
+  fault.cause = "no route to host";
+  table.state.HostNotStarted(0, fault, 5);
+  CHECK(table.Wants() == "drop0");
+  CHECK(table.said.back() == "host a: no route to host; it is left alone for 100 s");
+  CHECK(table.state.deadline() == Approx(60));
+  table.state.Tick(60);
+  CHECK(table.state.finished());
+  const Verdict verdict = Judge(table.state.facts());
+  CHECK(verdict.exit_code == 125);
+  CHECK_THAT(RenderVerdict(table.state.facts(), verdict), Contains("host a: no route to host"));
+}
+
+TEST_CASE(
+    "a rank that broke its epoch by leaving is told to the other hosts, and the job goes on") {
+  ElasticTable table(4, {.min_np = 1});
+  table.Start();
+  v1::Event event;
+  event.mutable_rank_left()->set_member(3);
+  event.mutable_rank_left()->set_epoch(1);
+  event.mutable_rank_left()->set_aborted("rank 2 left");
+  event.mutable_rank_left()->set_abort_rank(2);
+  table.state.Heard(1, event, table.now);
+  CHECK(table.Wants() == "abort1@0");
+  CHECK(table.state.facts().ranks[2].cause);
+  for (uint64_t member = 1; member <= 4; ++member) table.Stand(member, 1);
+  for (const int host : {0, 1}) table.Quiet(host, 1, 2);
+  CHECK(table.Wants() == "propose2@0 propose2@1");
+}
+
+TEST_CASE("a host that is still being reached is let go before anything runs there") {
+  ElasticTable table(2, {.min_np = 1, .max_np = 2});
+  table.state.Discovered({ElasticTable::Slots("a", 1), ElasticTable::Slots("b", 2)}, 0);
+  CHECK(table.Wants() == "reach0 reach1");
+  table.Ready(0);
+  CHECK(table.Wants() == "prepare0 spawn@0");
+  table.state.Discovered({ElasticTable::Slots("a", 2)}, 1);
+  CHECK(table.Wants() == "spawn@0 drop1");
+  CHECK(table.state.facts().ranks.size() == 2);
+  table.state.HostGreeted(1, 2);  // what was under way
+  CHECK(table.Wants().empty());
+}
+
+TEST_CASE("no list of hosts ever comes") {
+  ElasticTable table(2);
+  table.state.DiscoveryFailed("the script is not there", 1);
+  CHECK(table.state.finished());
+  CHECK(Judge(table.state.facts()).exit_code == 125);
+}
+
+}  // namespace
+}  // namespace hvd

@@ -1,0 +1,125 @@
+// What must hold in every run. The simulation tells what happens; the first violation is kept.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hvd/v1/link_a.pb.h"
+#include "tests/simulator/elastic/model.h"
+#include "tests/simulator/elastic/scenario.h"
+#include "tests/simulator/elastic/violation.h"
+
+namespace hvd::elastic_simulator {
+
+// A worker in an epoch, as the checker knows it.
+struct Part {
+  uint64_t member = 0;
+  uint64_t epoch = 0;
+  int host = 0;            // its number
+  bool host_lost = false;  // hvdrun has given it up
+};
+
+// What a host holds of commits, as it is in its files.
+struct HeldCommit {
+  int host = 0;
+  uint64_t newest = 0;  // complete
+};
+
+class Checker {
+ public:
+  explicit Checker(const Scenario& scenario) : scenario_(scenario) {}
+
+  Violation violation() const { return violation_; }
+  const std::string& text() const { return text_; }
+  void Fail(Violation violation, const std::string& text);
+
+  // What hvdrun's driver does and hears.
+  void Reaches(const std::string& host, double now);
+  void HostFailed(const std::string& host, double now);
+  // No member is started there any more on a share; it may have been the host's last.
+  void ShareOut(const std::string& host, double now) { out_[host] = now; }
+  void Spawns(int host, const v1::SpawnSlots& spawn);
+  void Proposes(const v1::EpochPropose& propose, const std::vector<HeldCommit>& held);
+  // True: the share's budget is used up.
+  bool HearsOfDeath(uint64_t member, bool counts, uint64_t commit);
+  void HearsOfCommit(uint64_t commit);
+  void Starts(uint64_t epoch) { epochs_[epoch].started = true; }
+  void Announces(uint64_t epoch) { epochs_[epoch].announced = true; }
+
+  // What comes to pass on hosts.
+  void EpochCame(int host, uint64_t epoch);
+  void Broke(uint64_t epoch);
+
+  // What workers are told, and do.
+  void Told(const Part& part, const std::string& words);
+  void Begins(const Part& part);
+  void Writes(const Part& part);
+  void WritesCommit(const Part& part, uint64_t number, const Model& model);
+  void Completes(const Part& part);
+  void Agreed(const Part& part, int index, bool change);
+  void Returned(const Part& part, uint64_t number, const Model& model);
+  void Updated(const Part& part, const Model& model);
+  void Synced(const Part& part, const Model& model);
+  // The state that an epoch that goes back resumes with; null: none was written.
+  const Model* Resumes(uint64_t epoch) const;
+  void EndsWell(const Model& model);
+  void EndsWithoutState(const std::vector<HeldCommit>& held);
+
+  uint64_t newest_begun() const { return newest_begun_; }
+  int recoveries_without_survivors() const { return without_survivors_; }
+  int lost_states() const { return lost_states_; }
+  int rollbacks() const { return rollbacks_; }
+  int planned() const { return planned_; }
+
+ private:
+  struct Seat {
+    int host = 0;
+    int slot = 0;
+    int share = 0;
+  };
+  struct Epoch {
+    v1::EpochPropose propose;
+    std::string words;
+    bool started = false;  // Go was sent
+    bool begun = false;    // Go came to a worker
+    bool broke = false;
+    bool announced = false;       // that its members are to change
+    std::map<int, bool> changes;  // by agreement
+    bool has_synced = false;
+    Model synced;
+    bool has_updated = false;
+    Model updated;
+  };
+
+  void CheckPlaces(const v1::EpochPropose& propose, const Epoch& before);
+  void CheckState(const v1::EpochPropose& propose);
+  void CheckKeeps(const v1::EpochPropose& propose, const Epoch& before,
+                  const std::vector<HeldCommit>& held);
+  bool Holds(const HeldCommit& host, const Epoch& before) const;
+  void CheckResumed(uint64_t number, const Epoch& epoch);
+  const Epoch* LastStartedBefore(uint64_t epoch) const;
+  std::vector<uint64_t> MembersOf(const v1::EpochPropose& propose) const;
+
+  const Scenario scenario_;
+  Violation violation_ = Violation::kNone;
+  std::string text_;
+  std::map<uint64_t, Seat> members_;
+  std::map<uint64_t, Epoch> epochs_;
+  std::map<int, uint64_t> came_;  // by host: the newest epoch that was proposed to it
+  uint64_t newest_begun_ = 0;
+  int begun_ = 0;
+  std::map<uint64_t, std::map<uint64_t, Model>> written_;  // by commit, by epoch
+  uint64_t returned_ =
+      0;  // the newest commit that has returned anywhere and was not lost with its hosts
+  Model returned_model_;
+  std::map<std::string, double> failed_, out_;  // by host's name
+  std::map<std::pair<int, int>, int> deaths_;   // by host and share, since the newest commit
+  uint64_t heard_commit_ = 0;
+  int without_survivors_ = 0, lost_states_ = 0, rollbacks_ = 0, planned_ = 0;
+};
+
+}  // namespace hvd::elastic_simulator

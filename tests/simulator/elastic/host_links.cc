@@ -1,0 +1,180 @@
+// Host's part for hvdd's links thread: what LinkServer does with workers' words and ends.
+#include <csignal>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/descriptor.h"
+#include "tests/simulator/elastic/world.h"
+
+namespace hvd::elastic_simulator {
+
+HostEpochsOptions Host::EpochOptions() {
+  HostEpochsOptions options;
+  options.slots = static_cast<int>(slots_.size());
+  options.elastic = true;
+  options.host_name = name_;
+  options.epoch_secret = std::string(32, 's');
+  options.on_event = [this](v1::Event event) {
+    if (event.has_host_quiet() && world_->mutant == Mutant::kBegunCounts) {
+      v1::HostQuiet& quiet = *event.mutable_host_quiet();
+      quiet.set_commit(std::max(quiet.commit(), written_));
+    }
+    Emit(std::move(event));
+  };
+  options.send = [this](int slot, SlotMessage message) { SendToWorker(slot, std::move(message)); };
+  options.on_create = [](EpochMemory*) {};
+  options.on_forget = [] {};
+  options.on_abort = [](const std::string&) {};
+  return options;
+}
+
+bool Host::LinksReady() const {
+  if (!links_.empty()) return true;
+  for (const Slot& slot : slots_) {
+    const Worker* const worker = slot.worker;
+    if (worker != nullptr && (!worker->outbox.empty() || worker->eof_sent)) return true;
+  }
+  return false;
+}
+
+// A word of another thread's, or of some worker: in any order.
+void Host::StepLinks() {
+  std::vector<Worker*> heard;
+  for (const Slot& slot : slots_) {
+    Worker* const worker = slot.worker;
+    if (worker != nullptr && (!worker->outbox.empty() || worker->eof_sent)) heard.push_back(worker);
+  }
+  const uint32_t choices = static_cast<uint32_t>(heard.size()) + (links_.empty() ? 0 : 1);
+  const uint32_t chosen = world_->scheduler.random().Below(choices);
+  if (chosen < heard.size()) return Hear(heard[chosen]);
+  const auto next = std::move(links_.front());
+  links_.pop_front();
+  next();
+}
+
+void Host::Hear(Worker* worker) {
+  if (worker->outbox.empty()) {
+    worker->eof_sent = false;
+    return OnLost(worker);
+  }
+  const v1::ToDaemon message = std::move(worker->outbox.front());
+  worker->outbox.pop_front();
+  const int slot = worker->seat().slot;
+  switch (message.kind_case()) {
+    case v1::ToDaemon::kJoin:
+      return epochs_->Join(slot);
+    case v1::ToDaemon::kAddress:
+      return epochs_->TakeAddress(slot, message.address(), Descriptor());
+    case v1::ToDaemon::kReady:
+      return epochs_->Ready(slot, message.ready().epoch());
+    case v1::ToDaemon::kLeave:
+      return epochs_->Leave(slot, message.leave().epoch());
+    default:
+      return;
+  }
+}
+
+void Host::HearOut(Worker* worker) {
+  while (worker != nullptr && !worker->outbox.empty()) Hear(worker);
+}
+
+// As LinkServer::OnLost. A process that has ended is spoken of by the shim at once.
+void Host::OnLost(Worker* worker) {
+  const int slot = worker->seat().slot;
+  if (!epochs_->book().in_epoch(slot)) return epochs_->StandsNoMore(slot);
+  if (!worker->lives()) return;
+  workers_[slot].broke = true;
+  v1::Event event;
+  v1::RankBroke& broke = *event.mutable_rank_broke();
+  broke.set_message(absl::StrCat(epochs_->Name(slot), " broke its link"));
+  broke.set_member(workers_[slot].member);
+  epochs_->Gone(slot, broke.message(), world_->mutant != Mutant::kLostIsGone);
+  Emit(std::move(event));
+}
+
+void Host::Expect(const v1::SpawnSlots& spawn) {
+  for (const v1::Seat& seat : spawn.seats()) {
+    const int slot = static_cast<int>(seat.slot());
+    WorkerSlot& worker = workers_[slot];
+    if (worker.member != 0) {
+      epochs_->Reset(slot);
+      worker = WorkerSlot();
+    }
+    worker.member = seat.member();
+    worker.share = static_cast<int>(seat.share());
+  }
+}
+
+LinkFacts Host::EndOf(int slot, const std::string& how) {
+  HearOut(slots_[slot].worker);
+  LinkFacts facts = FactsOf(slot);
+  facts.cause = absl::StrCat(epochs_->Name(slot), " ", how);
+  epochs_->Gone(slot, facts.cause);
+  workers_[slot].ended = true;
+  return facts;
+}
+
+LinkFacts Host::FactsOf(int slot) {
+  const HostRendezvous& book = epochs_->book();
+  LinkFacts facts;
+  facts.aborted = epochs_->AbortHeardBy(slot);
+  const bool by_another =
+      !facts.aborted.cause.empty() && facts.aborted.rank != epochs_->RankOf(slot);
+  facts.after_abort = (book.after_abort(slot) || by_another) && !workers_[slot].broke;
+  facts.epoch = book.last_epoch(slot);
+  facts.joined = book.joined_ever(slot);
+  facts.left = book.left(slot);
+  facts.refused = book.refused(slot);
+  facts.commit = epochs_->NewestCommit();
+  return facts;
+}
+
+void Host::TellDied(int slot, const LinkFacts& facts, int status) {
+  v1::Event event;
+  v1::MemberDied& died = *event.mutable_member_died();
+  died.set_member(workers_[slot].member);
+  died.set_exit_code(WIFEXITED(status) ? WEXITSTATUS(status) : 0);
+  died.set_signal(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+  died.set_epoch(facts.epoch);
+  died.set_left(facts.left);
+  died.set_after_abort(facts.after_abort);
+  died.set_aborted(facts.aborted.cause);
+  died.set_cause(facts.cause);
+  died.set_commit(facts.commit);
+  Emit(std::move(event));
+}
+
+void Host::SendToWorker(int slot, SlotMessage message) {
+  Worker* const worker = slots_[slot].worker;
+  if (worker == nullptr || !worker->lives() || worker->link_broken) return;
+  FromDaemon received;
+  received.message.ParseFromString(message.bytes);
+  received.raw = std::move(message);
+  if (world_->mutant == Mutant::kBeyondForgotten && received.message.has_epoch_start()) {
+    received.message.mutable_epoch_start()->set_resume_commit(resumes_at_);
+  }
+  worker->Receive(std::move(received));
+}
+
+// ---- mutants ----
+
+uint64_t Host::LocalEpoch(uint64_t epoch) {
+  return world_->mutant == Mutant::kLocalEpochs ? counted_ : epoch;
+}
+
+void Host::SayQuietEarly(uint64_t epoch) {
+  const EpochPlan* const plan = epochs_->book().plan(epoch);
+  if (plan == nullptr) return;
+  v1::Event quiet;
+  quiet.mutable_host_quiet()->set_epoch(epoch);
+  quiet.mutable_host_quiet()->set_commit(epochs_->NewestCommit());
+  Emit(std::move(quiet));
+  for (const int slot : plan->slots) {
+    v1::Event stands;
+    stands.mutable_member_stands()->set_member(workers_[slot].member);
+    stands.mutable_member_stands()->set_after_epoch(epoch);
+    Emit(std::move(stands));
+  }
+}
+
+}  // namespace hvd::elastic_simulator

@@ -1,0 +1,212 @@
+// Worker's part for its state: what State does on a commit and a sync, in its order.
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "tests/simulator/elastic/world.h"
+
+namespace hvd::elastic_simulator {
+namespace {
+
+StateLayout ModelLayout() {
+  StateItem item;
+  item.name = "model";
+  item.shape = {static_cast<int64_t>(sizeof(ModelBytes))};
+  item.bytes = sizeof(ModelBytes);
+  return PlanState({item});
+}
+
+const StateLayout& Layout() {
+  static const StateLayout layout = ModelLayout();
+  return layout;
+}
+
+}  // namespace
+
+StateHead* Worker::HeadOf(uint64_t number) {
+  return static_cast<StateHead*>(epoch_->files[CommitBook::FileOf(number)].at());
+}
+
+// ---- sync ----
+
+Course<Worker::Code> Worker::Sync() {
+  const v1::EpochStart& told = epoch_->start;
+  const Mutant mutant = world_->mutant;
+  const uint64_t newest = book_.complete();
+  const bool is_root = epoch_->rank == told.root();
+  bool failed = false;
+  const bool stays = mutant == Mutant::kNoWayBack && model_.steps > 0;
+  const bool has = !epoch_->needs_state || mutant == Mutant::kReadsAnyway;
+  if (told.rolls_back() && has && newest > 0 && !epoch_->has_gone_back && !stays) {
+    co_await At(Place::kRestores);
+    failed = !Restore(newest);
+    epoch_->has_gone_back = !failed;
+  }
+  const bool takes_part = epoch_->needs_state || is_root || mutant != Mutant::kOwnSync;
+  Code code = failed ? Code::kDiffers : Code::kOk;
+  if (!told.needy().empty() && takes_part) {
+    code = Code::kOk;
+    if (epoch_->needs_state || is_root) code = co_await Bring(failed);
+    if (code == Code::kOk) code = co_await Commit(failed);
+  }
+  if (code == Code::kOk) world_->checker.Synced(PartNow(), model_);
+  co_return code;
+}
+
+bool Worker::Restore(uint64_t number) {
+  StateHead* const head = HeadOf(number);
+  if (CompleteState(*head).number != number) {
+    world_->checker.Fail(Violation::kNoState,
+                         absl::StrCat("rank ", epoch_->rank, " of epoch ", epoch_->start.epoch(),
+                                      " (", Describe(), ") goes back to commit ", number,
+                                      ", which host ", host_->name(), " does not have"));
+    return false;
+  }
+  ModelBytes bytes;
+  std::memcpy(bytes.data(), reinterpret_cast<char*>(head) + Layout().items[0].offset,
+              sizeof(bytes));
+  if (!model_.Read(bytes)) {
+    world_->checker.Fail(Violation::kContent, absl::StrCat("commit ", number, " on host ",
+                                                           host_->name(), " is of several states"));
+  }
+  world_->counts.Count("restored");
+  return true;
+}
+
+// The root's state to the needy, in a set of these alone.
+Course<Worker::Code> Worker::Bring(bool failed) {
+  Collective bring;
+  bring.set = 1;
+  bring.name = "bring";
+  bring.ranks.assign(epoch_->start.needy().begin(), epoch_->start.needy().end());
+  bring.ranks.push_back(epoch_->start.root());
+  if (!epoch_->needs_state) {
+    bring.words = {static_cast<int64_t>(book_.complete()), static_cast<int64_t>(model_.steps),
+                   static_cast<int64_t>(model_.lineage), failed ? 1 : 0};
+  }
+  place_ = Place::kBrings;
+  const int root = epoch_->start.root();
+  const std::optional<Gifts> all = co_await Together(std::move(bring));
+  if (!all.has_value()) co_return Code::kAborted;
+  const Words& words = all->at(root).words;
+  if (words.size() != 4 || words[3] != 0) co_return Code::kDiffers;
+  book_.GoOnFrom(static_cast<uint64_t>(words[0]));
+  model_.steps = static_cast<uint64_t>(words[1]);
+  model_.lineage = static_cast<uint64_t>(words[2]);
+  if (epoch_->needs_state) world_->counts.Count("brought");
+  co_return Code::kOk;
+}
+
+// ---- commit ----
+
+Course<Worker::Code> Worker::Commit(bool failed) {
+  const uint64_t number = book_.next();
+  AgreementSide side;
+  if (!failed) {
+    const Code written = co_await Write(number);
+    if (written == Code::kAborted) co_return written;
+    side.layout = Layout().hash;
+  }
+  side.number = failed ? kFailed : static_cast<int64_t>(number);
+  co_return co_await Agree(side, number);
+}
+
+Course<Worker::Code> Worker::Write(uint64_t number) {
+  if (Aborted()) co_return Code::kAborted;
+  StateHead* const head = HeadOf(number);
+  world_->checker.WritesCommit(PartNow(), number, model_);
+  BeginState(&head->cells[epoch_->local_rank]);
+  co_await At(Place::kBeginsState);
+  const bool header_first = world_->mutant == Mutant::kHeaderFirst;
+  if (header_first) EndCell(number);
+  const ByteRange share = ShareOf(Layout(), epoch_->local_rank, epoch_->local_size);
+  const ModelBytes bytes = model_.Bytes();
+  const uint64_t from = Layout().items[0].offset;
+  for (uint64_t at = share.begin; at < share.end;) {
+    const uint64_t end = std::min(share.end, at + 2 * kStateLine);
+    world_->checker.Writes(PartNow());
+    std::memcpy(reinterpret_cast<char*>(head) + at,
+                reinterpret_cast<const char*>(bytes.data()) + (at - from), end - at);
+    at = end;
+    co_await At(Place::kWritesState);
+  }
+  co_await At(Place::kEndsState);
+  world_->checker.Writes(PartNow());
+  if (!header_first) EndCell(number);
+  host_->NoteWritten(number);
+  co_return Code::kOk;
+}
+
+void Worker::EndCell(uint64_t number) {
+  StateWord word;
+  word.number = number;
+  word.epoch = epoch_->start.epoch();
+  word.layout = Layout().hash;
+  word.local_size = static_cast<uint32_t>(epoch_->local_size);
+  EndState(&HeadOf(number)->cells[epoch_->local_rank], word);
+}
+
+void Worker::TakeBack(uint64_t number) {
+  if (!Aborted()) BeginState(&HeadOf(number)->cells[epoch_->local_rank]);
+}
+
+// Of a commit, or a check: `number` 0.
+Course<Worker::Code> Worker::Agree(AgreementSide side, uint64_t number) {
+  const Mutant mutant = world_->mutant;
+  side.is_change = epoch_->page->change.load() != 0;
+  if (mutant == Mutant::kStaleChange) side.is_change |= epoch_->stale_change;
+  was_changed_ |= side.is_change;
+  const bool own_change = side.is_change;
+  if (mutant == Mutant::kNoAgreement && number != 0) {
+    book_.Hear({AgreementVerdict::kAgreed, ""});
+    world_->checker.Returned(PartNow(), number, model_);
+    co_return Code::kOk;
+  }
+  Collective agree;
+  agree.name = "state";
+  const AgreementWords words = WordsOf(side);
+  agree.words.assign(words.begin(), words.end());
+  place_ = Place::kAgrees;
+  const std::optional<Gifts> all = co_await Together(std::move(agree));
+  if (!all.has_value()) co_return Code::kAborted;
+  AgreementWords most = words;
+  for (const auto& [rank, given] : *all) {
+    for (size_t i = 0; i < most.size() && i < given.words.size(); ++i) {
+      most[i] = std::max(most[i], given.words[i]);
+    }
+  }
+  Agreement agreement = ReadAgreement(most);
+  if (mutant == Mutant::kOwnChange && agreement.verdict != AgreementVerdict::kDiffers) {
+    agreement.verdict = own_change ? AgreementVerdict::kChange : AgreementVerdict::kAgreed;
+  }
+  const Code code = Hear(agreement, number);
+  if (number != 0) co_await At(Place::kCommitted);
+  co_return code;
+}
+
+Worker::Code Worker::Hear(const Agreement& agreement, uint64_t number) {
+  if (agreement.verdict == AgreementVerdict::kDiffers) {
+    world_->checker.Fail(
+        Violation::kContent,
+        absl::StrCat("no agreement in epoch ", epoch_->start.epoch(), ": ", agreement.why));
+    if (number != 0) TakeBack(number);
+    return Code::kDiffers;
+  }
+  const bool change = agreement.verdict == AgreementVerdict::kChange;
+  world_->checker.Agreed(PartNow(), epoch_->agreements++, change);
+  if (number != 0) {
+    book_.Hear(agreement);
+    world_->checker.Returned(PartNow(), number, model_);
+    world_->counts.Count("commit returned");
+    if (world_->tells) {
+      world_->Tell(absl::StrCat("commit ", number, " returns to member ", seat_.member,
+                                " of epoch ", epoch_->start.epoch(),
+                                change ? ", members change" : ""));
+    }
+    world_->Progress();
+  }
+  if (change) world_->checker.Updated(PartNow(), model_);
+  return change ? Code::kUpdated : Code::kOk;
+}
+
+}  // namespace hvd::elastic_simulator
