@@ -75,10 +75,15 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
                                 int report) {
   char go;
   if (read(gate, &go, 1) != 1) _exit(127);
-  // A group of its own, but the shim's session: a session each would be an autogroup each, and the
-  // kernel does not let a task of one group yield to another's: ranks that share a core wait
-  // longer.
-  setpgid(0, 0);
+  // A process group of its own in any case. A session is a scheduling group too (autogroup), and
+  // Linux (seen on 6.18) lets one that has tasks on several cores, each of which often sleeps and
+  // wakes, starve all others there for seconds: hvdd and hvdrun among them. Bound ranks in sessions
+  // of their own do not. Unbound ones do not either, and share cores better in one session.
+  if (order.cores.empty()) {
+    setpgid(0, 0);
+  } else {
+    setsid();
+  }
   ResetSignals();
   prctl(PR_SET_PDEATHSIG, 0);
   if (!ArrangeDescriptors(order, fds, &report)) Fail(report, Step::kDescriptors);

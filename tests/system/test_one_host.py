@@ -182,15 +182,18 @@ def test_workers_find_what_they_were_promised():
         assert f"[1]<stdout>:{world.REPOSITORY}\n" in outcome.out, outcome
 
 
-def test_ranks_that_share_cores_can_yield_to_one_another():
-    """One scheduling group for all, else the kernel lets none of them pass; and a process group each, for signals."""
+def test_ranks_are_process_groups_and_bound_ones_are_scheduling_groups():
+    """What shares all cores shares one scheduling group, else none lets another pass; what is bound has its own, else the kernel starves others."""
+    command = "cut -d' ' -f5,6 /proc/self/stat; cat /proc/self/autogroup 2>/dev/null || true"
     with world.hosts() as here:
-        command = "cut -d' ' -f5,6 /proc/self/stat; cat /proc/self/autogroup 2>/dev/null || true"
-        lines = here.hvdrun("-np", 3, "sh", "-c", command).must(0).out.splitlines()
-        words = [line.partition("<stdout>:")[2].split() for line in lines]
-        groups, sessions = zip(*(pair for pair in words if pair[0].isdigit()))
-        assert len(set(groups)) == 3 and len(set(sessions)) == 1, lines
-        assert len({pair[0] for pair in words if not pair[0].isdigit()}) <= 1, lines
+        for bind, sessions_wanted in (("none", 1), ("cores", 2)):
+            lines = here.hvdrun("-np", 2, "--bind", bind, "sh", "-c", command).must(0).out.splitlines()
+            words = [line.partition("<stdout>:")[2].split() for line in lines]
+            groups, sessions = zip(*(pair for pair in words if pair[0].isdigit()))
+            autogroups = {pair[0] for pair in words if not pair[0].isdigit()}
+            assert len(set(groups)) == 2 and len(set(sessions)) == sessions_wanted, (bind, lines)
+            assert len(autogroups) in (0, sessions_wanted), (bind, lines)
+        here.must_be_clean()
 
 
 def test_output_files():
