@@ -14,6 +14,16 @@
 #include "proto/deadlines.h"
 
 namespace hvd {
+namespace {
+
+// While hvdd lives, a shim ends by itself for one reason.
+std::string DescribeShimEnd(int status) {
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return DescribeEnd(status);
+  return "had not heard its hvdd for the length of the lease: hvdd was paused (stopped, or given "
+         "no time by this machine)";
+}
+
+}  // namespace
 
 Supervisor::Supervisor(ShimProcess shim, Loop* loop, Handlers handlers)
     : shim_(std::move(shim)),
@@ -38,7 +48,7 @@ void Supervisor::OnReadable() {
         channel_.reset();
         int status = 0;
         waitpid(shim_.pid, &status, 0);
-        return handlers_.on_lost(DescribeEnd(status));
+        return handlers_.on_lost(DescribeShimEnd(status));
       }
     }
   }

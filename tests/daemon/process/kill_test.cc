@@ -225,6 +225,9 @@ TEST_CASE("a paused hvdd cannot keep workers beyond the lease") {
     kill(hvdd.pid(), SIGSTOP);
     CHECK(hvdd.AwaitNothingLeft(2));
     kill(hvdd.pid(), SIGCONT);
+    const auto failed = hvdd.Await(Kind::kLaunchFailed);
+    REQUIRE(failed.has_value());
+    CHECK(failed->launch_failed().message().find("hvdd was paused") != std::string::npos);
   }
 }
 
