@@ -42,10 +42,19 @@ std::string LastWords(const std::string& words) {
   return text;
 }
 
-std::string NextStep(const FailedLook& look) {
+// What the script's line begins with has a slash: a file, not a program that PATH leads to.
+bool IsPath(const std::string& script) {
+  const size_t begin = script.find_first_not_of(" \t");
+  if (begin == std::string::npos) return false;
+  return script.substr(begin, script.find_first_of(" \t", begin) - begin).find('/') !=
+         std::string::npos;
+}
+
+std::string NextStep(const std::string& script, const FailedLook& look) {
   const bool exited = look.end == LookEnd::kEnded && WIFEXITED(look.wait_status);
   const int code = exited ? WEXITSTATUS(look.wait_status) : 0;
   if (code == kNotExecutable) return "\n  may it be executed (chmod +x)?";
+  if (code == kNotFound && IsPath(script)) return "\n  is it on the host that hvdrun runs on?";
   if (code == kNotFound) return "\n  a script in this directory is called ./NAME";
   return "";
 }
@@ -54,7 +63,7 @@ std::string NextStep(const FailedLook& look) {
 
 std::string ExplainScript(const std::string& script, const FailedLook& look) {
   return absl::StrCat("the --host-discovery-script ", Quoted(script), " ", EndOf(look),
-                      LastWords(look.last_words), NextStep(look));
+                      LastWords(look.last_words), NextStep(script, look));
 }
 
 std::string ExplainHostfile(const std::string& path, const FailedLook& look) {

@@ -17,6 +17,8 @@ TEST_CASE("it is said how a script ended, with its last words and the next step"
   CHECK_THAT(ExplainScript("./h", {LookEnd::kEnded, SIGSEGV, ""}), Contains("signal 11"));
   CHECK_THAT(ExplainScript("./h", {LookEnd::kEnded, Exited(126), ""}), Contains("chmod +x"));
   CHECK_THAT(ExplainScript("h", {LookEnd::kEnded, Exited(127), ""}), Contains("./NAME"));
+  CHECK_THAT(ExplainScript(" /gone h", {LookEnd::kEnded, Exited(127), ""}),
+             !Contains("./NAME") && Contains("on the host that hvdrun runs on"));
   CHECK(ExplainScript("h", {LookEnd::kTooLong, 9, "", 10}) ==
         "the --host-discovery-script \"h\" did not end within 10 s");
   CHECK_THAT(ExplainScript("h", {LookEnd::kTooMuch, 9, ""}), Contains("more than 1 MiB"));
