@@ -157,6 +157,7 @@ def error_of(raised: BaseException) -> Error | None:
     own and its text. None when it is nothing of hvd's."""
     if isinstance(raised, Error):
         return raised
-    found = re.search(r"\bHVD_(ERR_[A-Z_]+): (.*)", str(raised), re.DOTALL)
+    # PyTorch adds where in Python it was raised.
+    found = re.search(r"\bHVD_(ERR_[A-Z_]+): (.*?)(?:\n\nAt:\n|\Z)", str(raised), re.DOTALL)
     code = getattr(abi, found[1], None) if found else None
     return make(code, f"HVD_{found[1]}", found[2]) if found and code is not None else None

@@ -20,6 +20,7 @@ import torch
 import torch.distributed as dist
 
 from .._core import abi
+from .._core.errors import Error
 from .._core.handles import Handle
 from .._core.library import LIBRARY
 from .._torch.cuda import DeviceCall, new_future, on_stream_of
@@ -42,7 +43,8 @@ class Work(dist.Work):
         self._landings = landings
         self._handle: Handle | None = None
         self._device: DeviceCall | None = None  # of tensors on a GPU
-        self._future: torch.futures.Future[list[torch.Tensor]] | None = None
+        self._ended: Any = None  # a future that is completed here, whether it went well or not
+        self._future: Any = None  # what is shown of it, with the error
         self.queued = False  # whether the queue will tell
         self._told = False  # by the queue
         self._claimed = False  # by the thread that completes the future
@@ -99,17 +101,29 @@ class Work(dist.Work):
         return self._value
 
     def get_future(self) -> Any:
-        """Completed with the outputs, or the error, in a thread of hvd's."""
+        """Completed with the outputs, or the error, in a thread of hvd's. Whoever waits for it gets
+        the error as a RuntimeError (hvd.torch.error_of)."""
         with self._lock:
             if self._future is None:
-                self._future = new_future(self._device)
+                self._ended = new_future(self._device)
+                # What a future is given by set_exception is an error for Python alone. C++ takes it
+                # for a value, as DDP's reducer does, and ends by SIGSEGV. What a callback raises is
+                # an error for both.
+                self._future = self._ended.then(self._value_or_error)
                 if not self.queued:  # rare: of a send or recv
                     threading.Thread(target=self._wait_and_tell, daemon=True).start()
-            future = self._future
+            future, ended = self._future, self._ended
             told = self._told
         if told:
-            self._tell(future)
+            self._tell(ended)
         return future
+
+    def _value_or_error(self, _: Any) -> list[torch.Tensor]:
+        if isinstance(self._error, Error):  # only a text gets through C++
+            raise RuntimeError(f"{self._error.status}: {self._error}")
+        if self._error is not None:
+            raise self._error
+        return self._value
 
     def _wait_and_tell(self) -> None:
         with contextlib.suppress(Exception):  # the future tells it
@@ -120,21 +134,18 @@ class Work(dist.Work):
         """The queue says that the call is done."""
         with self._lock:  # start() has it until the handle is known
             self._told = True
-            future = self._future
-        if future is not None:
-            self._tell(future)
+            ended = self._ended
+        if ended is not None:
+            self._tell(ended)
 
-    def _tell(self, future: Any) -> None:
+    def _tell(self, ended: Any) -> None:
         self._finish()
         with self._lock:
             if self._claimed:
                 return
             self._claimed = True
-        if self._error is not None:
-            future.set_exception(self._error)
-        else:
-            with on_stream_of(self._device):  # where who waits for the future finds the results
-                future.set_result(self._value)
+        with on_stream_of(self._device):  # where who waits for the future finds the results
+            ended.set_result([] if self._error is not None else self._value)
 
     def _finish(self) -> None:
         """Takes what is done; never waits for other ranks."""

@@ -10,6 +10,7 @@ from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 import hvd as plain  # noqa: E402
 import hvd.distributed  # noqa: E402, F401
+from hvd.torch import error_of  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning",
                                         "ignore::DeprecationWarning")
@@ -91,6 +92,21 @@ def test_ddp_without_sync_and_with_uneven_inputs(rank, size):
     with model.join():
         for _ in range(rank + 1):
             model(part).sum().backward()
+
+
+def test_an_error_of_a_gradient_comes_out_of_backward(rank, several):
+    """DDP waits in C++, where an exception of Python's is a value."""
+    model = DistributedDataParallel(small_model())
+    gradients = sum(parameter.numel() for parameter in model.parameters())
+    if rank == 0:
+        with pytest.raises(RuntimeError) as seen:
+            model(torch.ones(2, 8)).sum().backward()
+        assert isinstance(error_of(seen.value), plain.MismatchError)
+        dist.all_reduce(torch.zeros(gradients))
+    else:
+        with pytest.raises(RuntimeError):
+            dist.all_reduce(torch.ones(3))
+        model(torch.ones(2, 8)).sum().backward()
 
 
 @pytest.mark.parametrize("hook", ["fp16", "powersgd", "allreduce"])
