@@ -5,6 +5,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "cli/front/own_names.h"
 #include "proto/page/host_page.h"
 
@@ -17,6 +20,18 @@ constexpr int kQuietLooks = 60;
 bool SameHost(const HostSlots& one, const HostSlots& other) {
   return one.name == other.name && one.user == other.user && one.port == other.port &&
          one.slots == other.slots;
+}
+
+// "host:0": schedulers print hosts that have nothing free. An empty line in its place leaves the
+// others' numbers.
+std::string WithoutFullHosts(std::string_view text) {
+  std::vector<std::string> lines = absl::StrSplit(std::string(text), '\n');
+  for (std::string& line : lines) {
+    absl::string_view words = absl::StripAsciiWhitespace(line);
+    const bool is_full = absl::ConsumeSuffix(&words, ":0");
+    if (is_full && !words.empty() && words.find_first_of(" \t#,:") == words.npos) line.clear();
+  }
+  return absl::StrJoin(lines, "\n");
 }
 
 }  // namespace
@@ -64,7 +79,8 @@ HostNews HostBook::Fail(const std::string& why) {
 }
 
 absl::StatusOr<std::vector<HostSlots>> HostBook::Read(std::string_view text) const {
-  auto hosts = ParseHostfile(text, rules_.source, rules_.unstated_slots);
+  auto hosts = ParseHostfile(rules_.is_file ? std::string(text) : WithoutFullHosts(text),
+                             rules_.source, rules_.unstated_slots);
   if (absl::IsNotFound(hosts.status()) && !rules_.is_file) return std::vector<HostSlots>();
   if (!hosts.ok()) return hosts.status();
   const auto merged = MergeOwnNames(rules_.is_local_host, &*hosts);

@@ -43,6 +43,18 @@ TEST_CASE("a script's list is a hostfile's text") {
   CHECK_FALSE(Took(&book, "a\nb:4\nc:1\nd:1\n", "a:2 b:4 c:1 d:1").changed);
 }
 
+TEST_CASE("a script may name hosts that have nothing free, a hostfile not") {
+  HostBook book = BookOf(false);
+  CHECK(Took(&book, "a:2\n b:0 \nc:1\n", "a:2 c:1").changed);
+  CHECK(Took(&book, "a:0\nb:0\n", "").changed);
+  Took(&book, "a:2\n", "a:2");
+  CHECK_THAT(book.Take("b:0\n:0\n").said, Contains("hosts:2:"));
+  CHECK(Shown(book) == "a:2");
+  HostBook file = BookOf(true);
+  file.Take("a:0\n");
+  CHECK_THAT(file.Take("a:0\n").fatal, Contains("hosts:1:"));
+}
+
 TEST_CASE("hosts stand in the order of their first appearance, though they were away") {
   HostBook book = BookOf(false);
   Took(&book, "b\na\n", "b:2 a:2");
