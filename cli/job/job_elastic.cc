@@ -1,5 +1,6 @@
 // JobState's part for jobs whose members come and go: what happens is told to the membership, and
 // what that wants becomes commands and facts.
+#include <csignal>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -209,10 +210,19 @@ void JobState::TellDeath(int index, const v1::MemberDied& died, double now) {
   if (end.epoch == 0) end.epoch = fact.epoch;
   v1::RankExited exit = fact.phase == RankFact::kExited ? fact.exit : ExitOf(died);
   end.what = absl::StrCat(NameRank(facts_, index), " ", DescribeExit(exit));
+  if (EndsByQuit(end, now)) return;
   const bool first = !again && death_.empty() && !changes();
   if (first && !end.clean() && !died.after_abort()) death_ = end.what;
   membership_->Died(died.member(), end, now);
   CarryOut(now);
+}
+
+// Whoever presses Ctrl-\ wants the job to end, where its ranks do not take the signal for something
+// else: nobody is to be replaced.
+bool JobState::EndsByQuit(const MemberEnd& end, double now) {
+  if (!quit_ || end.signal != SIGQUIT) return false;
+  End(Ending::kQuit, absl::StrCat("ended by SIGQUIT: ", end.what), now);
+  return true;
 }
 
 // A worker that has died behind its wrapper, or whose process lives on without a link, is no rank
@@ -230,6 +240,7 @@ void JobState::ReplaceBroken(int index, const v1::RankBroke& broke, double now) 
   end.epoch = fact.epoch;
   end.lives = broke.worker().pid() == 0;
   end.what = Printable(broke.message());
+  if (EndsByQuit(end, now)) return;
   v1::Command command;
   command.mutable_retire_slot()->set_slot(fact.slot);
   command.mutable_retire_slot()->set_cause(broke.message());

@@ -26,6 +26,7 @@ constexpr double kDrainStoppedS = 0.3;  // output after a stop
 
 void JobState::Signalled(int signal, double now) {
   if (signal != SIGINT && signal != SIGTERM) {
+    quit_ = quit_ || signal == SIGQUIT;
     v1::Command command;
     command.mutable_signal()->set_signal(signal);
     return outbox_.Send(kAllHosts, std::move(command));

@@ -92,6 +92,8 @@ int EndingCode(const JobFacts& facts) {
       return 128 + SIGINT;
     case Ending::kTerminated:
       return 128 + SIGTERM;
+    case Ending::kQuit:
+      return 128 + SIGQUIT;
     case Ending::kHungUp:
       return 128 + SIGHUP;
     case Ending::kOutputGone:

@@ -76,6 +76,7 @@ enum class Ending {
   kResetLimit,  // one more epoch than the person allows
   kProgramBug,  // the program fails by itself, wherever it runs
   kNoHosts,     // nobody says which hosts there are
+  kQuit,        // ranks have died of the SIGQUIT that hvdrun has passed on
 };
 
 struct JobFacts {

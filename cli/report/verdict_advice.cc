@@ -128,6 +128,7 @@ std::string AfterEnding(Ending ending) {
     case Ending::kNone:
     case Ending::kInterrupted:
     case Ending::kTerminated:
+    case Ending::kQuit:
     case Ending::kOutputGone:
       return "";
   }

@@ -115,6 +115,24 @@ TEST_CASE("a program that fails by itself ends the elastic job with its code and
   CHECK_THAT(text, Contains("next: mend the program"));
 }
 
+TEST_CASE("ranks that die of the SIGQUIT passed on to them end the job, others are replaced") {
+  for (const bool passed_on : {false, true}) {
+    CAPTURE(passed_on);
+    ElasticTable table(4, {.min_np = 1});
+    table.Start();
+    if (passed_on) table.state.Signalled(SIGQUIT, table.now);
+    table.Wants();
+    table.Died(3, SIGQUIT, 1, 0);
+    const std::string wants = table.Wants();
+    CHECK((wants.find("stop@-1") != std::string::npos) == passed_on);
+    const Verdict verdict = Judge(table.state.facts());
+    CHECK(verdict.exit_code == (passed_on ? 131 : 0));
+    if (!passed_on) continue;
+    CHECK_THAT(RenderVerdict(table.state.facts(), verdict),
+               Contains("ended by SIGQUIT: rank 2 on b was killed by signal 3 (Quit)"));
+  }
+}
+
 v1::WorkerEnd WorkerOf(int code) {
   v1::WorkerEnd worker;
   worker.set_pid(7);
