@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
-#include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -72,15 +71,6 @@ int SpawnHvdd(const HvddOptions& options, int in, int out) {
 }
 
 }  // namespace
-
-bool Eventually(double seconds, const std::function<bool()>& holds) {
-  const auto end = std::chrono::steady_clock::now() + Seconds(Patient(seconds));
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    poll(nullptr, 0, 2);
-  }
-  return true;
-}
 
 struct Hvdd::Inside {
   int connection = -1;  // gRPC's

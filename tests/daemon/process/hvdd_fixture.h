@@ -1,7 +1,6 @@
 // A real hvdd on a socket pair and a link A client that remembers all it hears.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "hvd/v1/link_a.pb.h"
+#include "tests/support/eventually.h"
 
 namespace hvd {
 
@@ -75,9 +75,6 @@ class Hvdd {
   int pid_ = -1;
   std::string job_, hello_;
 };
-
-// Polls until `holds` or Patient(`seconds`) are over.
-bool Eventually(double seconds, const std::function<bool()>& holds);
 
 // Containment levels that work here for this kind of user.
 std::vector<std::string> WorkingLevels(bool ordinary_user);

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "tests/runtime/api/elastic/member.h"
-#include "tests/support/patience.h"
+#include "tests/support/eventually.h"
 
 namespace hvd {
 namespace {
@@ -100,8 +100,7 @@ TEST_CASE("a rank dies while a commit is written: all go on from the one before"
   // The first has written its part of number 4 once its cell says so.
   const StateHead* const head = daemon.state(0, 4);
   REQUIRE(head != nullptr);
-  for (int tries = 0; head->cells[0].number.load() != 4 && tries < 6000; ++tries) usleep(10000);
-  REQUIRE(head->cells[0].number.load() == 4);
+  REQUIRE(Eventually(60, [&] { return head->cells[0].number.load() == 4; }));
   CHECK(CompleteState(*head).number == 0);
   daemon.Kill(second);
   daemon.Abort("rank 1 has died");
@@ -218,7 +217,7 @@ int Destroying() {
     hvd_state_destroy(member.state);
     is_destroyed = true;
   });
-  usleep(100000);
+  usleep(100000);  // orders nothing: time for a destroy that does not wait to be caught
   MUST(!is_destroyed);
   MemberTell();
   commits.join();
@@ -235,7 +234,7 @@ TEST_CASE("a state is destroyed when the commit under way has ended") {
   daemon.Run({.epoch = 1, .hosts = {{0, members}}, .needy = {1}});
   daemon.AwaitTold(members[0]);
   const RankActivity& activity = daemon.page(0)->activity[0];
-  for (int tries = 0; activity.callers.load() < 1 && tries < 6000; ++tries) usleep(10000);
+  REQUIRE(Eventually(60, [&] { return activity.callers.load() >= 1; }));
   daemon.Open(members[0]);
   daemon.AwaitTold(members[0]);
   daemon.Open(members[1]);

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "tests/runtime/api/elastic/member.h"
+#include "tests/support/eventually.h"
 
 namespace hvd {
 namespace {
@@ -191,8 +192,7 @@ TEST_CASE("a reset ends what is pending, leaves nothing mapped, and keeps what i
   CHECK(!Mapped(daemon.pid(first)).empty());
   // Its threads are inside their calls: two, and the pending allreduce, chunk and layout.
   const RankActivity& activity = daemon.page(0)->activity[0];
-  for (int tries = 0; activity.callers.load() < 2 && tries < 6000; ++tries) usleep(10000);
-  REQUIRE(activity.callers.load() == 2);
+  REQUIRE(Eventually(60, [&] { return activity.callers.load() == 2; }));
   daemon.Open(first);
   for (const uint64_t member : {first, second}) {
     daemon.AwaitLeave(member);
