@@ -161,12 +161,11 @@ class Membership {
   std::set<uint64_t> staying_;   // living members that the next epoch is to have
   std::set<uint64_t> kept_;      // of them those that are to go as soon as others have the state
   Epoch current_;
-  std::vector<uint64_t> last_started_;   // members of the last epoch that started, by rank
-  std::vector<std::string> last_hosts_;  // its hosts' names
-  std::vector<int> last_host_numbers_;   // and their numbers
-  bool last_broke_ = false;              // it broke: the next one rolls back
-  std::vector<std::string> causes_;      // since it started
-  std::vector<std::string> failures_;    // the last ones, for the verdict
+  std::vector<uint64_t> last_started_;  // members of the last epoch that started, by rank
+  std::vector<int> last_hosts_;         // that had it
+  bool last_broke_ = false;             // it broke: the next one rolls back
+  std::vector<std::string> causes_;     // since it started
+  std::vector<std::string> failures_;   // the last ones, for the verdict
   std::vector<EpochRecord> history_;
   std::vector<MembershipAction> actions_;
   Cooldown cooldown_;

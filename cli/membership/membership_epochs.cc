@@ -84,12 +84,10 @@ void Membership::Started(uint64_t epoch, double now) {
     Of(current_.members[rank]).last_rank = static_cast<int>(rank);
   }
   last_started_ = current_.members;
-  last_hosts_.clear();
-  last_host_numbers_ = current_.hosts;
+  last_hosts_ = current_.hosts;
   for (size_t host = 0; host < hosts_.size(); ++host) {
     const bool in_it = std::find(current_.hosts.begin(), current_.hosts.end(),
                                  static_cast<int>(host)) != current_.hosts.end();
-    if (in_it) last_hosts_.push_back(hosts_[host].name);
     if (!in_it) hosts_[host].kept = {};
   }
   last_broke_ = false;
@@ -229,7 +227,7 @@ bool Membership::AwaitsState() const {
 // One host of the last epoch would know of every commit that has returned there.
 bool Membership::MayBeCommitted() const {
   return newest_commit_ > 0 ||
-         std::all_of(last_host_numbers_.begin(), last_host_numbers_.end(),
+         std::all_of(last_hosts_.begin(), last_hosts_.end(),
                      [this](int host) { return hosts_[host].phase == Host::kGone; });
 }
 
@@ -349,7 +347,8 @@ std::string Membership::WhoChanges() const {
     joined += comes && Of(number).last_rank < 0;
   }
   for (const uint64_t number : last_started_) left += Of(number).alive && !Stays(number);
-  const std::set<std::string> before(last_hosts_.begin(), last_hosts_.end());
+  std::set<std::string> before;
+  for (const int host : last_hosts_) before.insert(hosts_[host].name);
   std::vector<std::string> words;
   for (const std::string& name : names) {
     if (before.count(name) == 0) words.push_back(absl::StrCat(name, " joined"));
