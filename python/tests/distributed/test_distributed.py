@@ -8,7 +8,6 @@ import torch.distributed as dist  # noqa: E402
 
 import hvd as plain  # noqa: E402
 import hvd.distributed  # noqa: E402, F401
-from hvd.torch import error_of  # noqa: E402
 
 MOVED = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,
          torch.bfloat16, torch.float32, torch.float64, torch.bool, torch.complex64, torch.uint16,
@@ -244,10 +243,8 @@ def test_an_error_reaches_all_and_the_group_lives_on(rank, several):
     with pytest.raises(RuntimeError, match="shape|size|elements"):
         work.wait()
     assert not work.is_success() and isinstance(work.exception(), RuntimeError)
-    with pytest.raises(RuntimeError) as seen:
+    with pytest.raises(RuntimeError, match="HVD_ERR_MISMATCH"):
         future.wait()
-    assert isinstance(error_of(seen.value), plain.MismatchError)
-    assert "work.py" not in str(error_of(seen.value))
     dist.all_reduce(torch.ones(2))
 
 
