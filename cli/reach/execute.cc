@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +30,17 @@ void Execute(const Execution& execution) {
       absl::StrCat("hvdrun-cannot-execute: ", execution.argv[0], ": ", strerror(errno), "\n");
   if (write(STDERR_FILENO, failure.data(), failure.size()) < 0) _exit(126);
   _exit(127);
+}
+
+Descriptor HoldChild(int pid) {
+  Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd.valid()) {
+    const int error = errno;
+    kill(pid, SIGKILL);  // our own child, not reaped yet: the number is still its
+    waitpid(pid, nullptr, 0);
+    errno = error;
+  }
+  return pidfd;
 }
 
 }  // namespace hvd

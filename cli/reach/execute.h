@@ -1,10 +1,12 @@
-// The last steps of a child between fork and exec.
+// What a parent has of the child that it has forked, and the child's last steps before exec.
 #pragma once
 
 #include <sys/resource.h>
 
 #include <string>
 #include <vector>
+
+#include "base/descriptor.h"
 
 namespace hvd {
 
@@ -20,5 +22,9 @@ struct Execution {
 // signals. Ends with 127, and a line that begins "hvdrun-cannot-execute:", when there is none. The
 // caller is single-threaded.
 [[noreturn]] void Execute(const Execution& execution);
+
+// The pidfd of a child that was just forked. Where there can be none the child is ended and reaped,
+// and errno says why.
+Descriptor HoldChild(int pid);
 
 }  // namespace hvd

@@ -11,6 +11,7 @@
 #include <array>
 
 #include "base/clock.h"
+#include "cli/reach/execute.h"
 #include "cli/reach/look_keeper.h"
 
 namespace hvd {
@@ -63,14 +64,8 @@ absl::string_view LookProcess::Start(Execution command, double bound_s) {
   const pid_t keeper = fork();
   if (keeper < 0) return "fork";
   if (keeper == 0) KeepLook(command, own);
-  pidfd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, keeper, 0)));
-  if (!pidfd_.valid()) {
-    const int error = errno;
-    kill(keeper, SIGKILL);  // our own child, not reaped yet: the number is still its
-    waitpid(keeper, nullptr, 0);
-    errno = error;
-    return "pidfd_open";
-  }
+  pidfd_ = HoldChild(keeper);
+  if (!pidfd_.valid()) return "pidfd_open";
   keeper_ = keeper;
   end_ = LookEnd::kEnded;
   due_ = MonotonicSeconds() + bound_s;

@@ -175,14 +175,8 @@ absl::string_view Spawner::Make(int host, Frame* started) {
   const pid_t pid = fork();
   if (pid < 0) return "fork";
   if (pid == 0) BecomeChild(child, own);
-  Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  if (!pidfd.valid()) {
-    const int error = errno;
-    kill(pid, SIGKILL);  // our own child, not reaped yet: the number is still its
-    waitpid(pid, nullptr, 0);
-    errno = error;
-    return "pidfd_open";
-  }
+  Descriptor pidfd = HoldChild(pid);
+  if (!pidfd.valid()) return "pidfd_open";
   children_[host] = {pid, std::move(pidfd)};
   started->fds.push_back(std::move(ours));
   started->fds.push_back(std::move(errors_read));
