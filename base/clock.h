@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's monotonic clock. All processes of a host see the same one, so its times may travel
 // between them; those of two hosts have nothing in common. Any thread.
 #pragma once

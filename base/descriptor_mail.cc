@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/descriptor_mail.h"
 
 #include <sys/socket.h>

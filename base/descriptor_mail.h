@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes with descriptors over a unix socket.
 #pragma once
 

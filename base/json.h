@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON as the programs write it: nlohmann's values, whose members keep their order, rendered so
 // that what others wrote in them steers no terminal. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One thread's waiting point: descriptors, deadlines and calls posted by other threads. Whatever is
 // bound to a loop is touched by its thread alone, so it needs no lock.
 #pragma once

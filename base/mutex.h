@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Locks that clang checks (-Wthread-safety): the standard library's, with annotations. A member
 // says which lock it needs (ABSL_GUARDED_BY), a function which its caller holds
 // (ABSL_EXCLUSIVE_LOCKS_REQUIRED). No cost at run time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that hvd writes under names which another user may have prepared: in /tmp, in a directory
 // that many share. Nobody's link leads them elsewhere. Thread-safe; errors are for the user,
 // without the path.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a program runs with rights that who started it does not have.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What others wrote (names, paths, commands, last lines), made fit for a terminal: none of it moves
 // the cursor, colours what follows, turns its direction or begins a line that looks like ours.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a process ended, in words that follow its name: "rank 3 was killed by signal 9 (Killed)".
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors that point: source:line:column, the line itself, a caret and the next step.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hash that is the same in every process, on every host and in every run (std::hash promises
 // none of that): ranks compare it instead of what it stands for. FNV-1a, of bytes or of numbers.
 // Not for what somebody may forge.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvdrun: decides what to run, then becomes three processes. gRPC and fork do not mix, so both
 // forks come before the driver's first gRPC call.
 #include <errno.h>

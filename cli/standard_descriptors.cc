@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A closed stdin, stdout or stderr is /dev/null, before anything of ours gets its number: gRPC
 // opens descriptors of its own already in its static initialisers, and a rank would wait for ever
 // for the end of such a "stdin". Therefore this runs before all initialisers, those of shared

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvdd: the daemon of one host of a job. hvdrun starts it, by a remote shell or a fork, and speaks
 // to it over its stdin and stdout.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Comments of a hostfile: "#" and "//" to the line's end, "/* */" over any number of lines.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hostfile/foreign_forms.h"
 
 #include <array>

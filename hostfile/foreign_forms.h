@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What other launchers' host lists allow and this grammar does not, and what is often taken for it:
 // each is told by its name, with what to write instead.
 #pragma once

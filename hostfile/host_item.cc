@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "hostfile/host_item.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One mention of a host, or of a nodeset of hosts, as it stands in a list or a hostfile.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hostfile's line: the item and its key=value pairs.
 #include <algorithm>
 #include <array>

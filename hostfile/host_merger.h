@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collects the mentions of hosts: a host that is mentioned again gets more slots, not a twin.
 #pragma once
 

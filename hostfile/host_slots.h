@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host grammar: -H lists and hostfiles as Open MPI, MPICH, Horovod, DeepSpeed and ClusterShell
 // write them. Pure: text in, values out. See README.md for the grammar.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodesets: "node[01-04,7]", "dc[1-2]n[1-9/2]" → the host names that they stand for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bounded whole numbers of the host grammar, with errors that point at them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who sits where: the one answer, computed once from hosts and np and carried as host shapes.
 #pragma once
 

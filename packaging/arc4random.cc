@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For programs that hold the C++ library inside (HVD_STATIC_RUNTIME) and are to run with C
 // libraries before 2.36: Debian 12's libstdc++ takes its random numbers from arc4random, which came
 // with that one.

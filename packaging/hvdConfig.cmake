@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # find_package(hvd) gives hvd::hvd: the library and its headers, for C and for C++17.
 if(NOT TARGET hvd::hvd)
   get_filename_component(hvd_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which cores a rank gets: the one rule that hvdrun shows (--dry-run) and hvdd applies. Pure.
 #pragma once
 

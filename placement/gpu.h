@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The GPUs of a host, and which of them an inherited CUDA_VISIBLE_DEVICES leaves. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of its host each slot gets, cores and GPUs: the one rule that hvdrun shows (--dry-run) and
 // hvdd applies. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's GPUs, asked of NVIDIA's management library if it is there.
 #pragma once
 

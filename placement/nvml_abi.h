@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of NVML's stable ABI that is used here, declared by hand: its header is not needed to
 // build. A test compares it with the real header, where there is one.
 #pragma once

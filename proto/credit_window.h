@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much may be under way on link A unacknowledged: what the link drains in about 100 ms,
 // measured by the delay of the acknowledgements. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long the programs wait for one another when a job ends. Each of them stands in for the one
 // below it, should that be stuck: so each waits longer than the one below it needs. These times lie
 // together because a change of one is a change of the order.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvdrun's exit codes besides the culprit's own (or 128 + its signal).
 #pragma once
 

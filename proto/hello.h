@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words around the links: protocol numbers, the hello line, and the name of the worker's way
 // back.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HMAC-SHA256 (RFC 2104 over FIPS 180-4), by which the ranks of an epoch know one another. Our own:
 // libhvd may bring no library into the user's process, and the kernel's (AF_ALG) is missing in many
 // containers. Pure.

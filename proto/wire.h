@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The protobuf wire format without protobuf: libhvd's side of link B and the agreement between
 // hosts. Debian's libprotobuf-lite.a is not position-independent, so it cannot be inside a shared
 // library, and the shared libprotobuf must not be in the user's process. Only what our messages

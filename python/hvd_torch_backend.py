@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What torch knows of hvd before anybody asks for it: backend "hvd", and `env://` without a port.
 
 The package's entry point `torch.backends` has torch call `register()` in every process that

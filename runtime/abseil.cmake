@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # abseil for libhvd: static and hidden, since the user's process may have an abseil of its own. Debian's archives
 # are made for programs (their thread-locals and references to the C library cannot be moved into a shared
 # library), so the sources that Debian's libabsl-dev was built from are compiled again, against Debian's headers.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Installs what is missing, builds what it runs, and trains the same model on 1, 2 and 4 ranks: the same losses, each time.
 Where there is a Python with torch it trains by that as well.
 

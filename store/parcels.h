@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link A's store stream: parcels (a call's number and its message) as bytes in frames, cut into
 // pieces that a sender may have under way. A large value so holds back neither beats nor a later
 // abort. The same at both ends; pure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The job's key-value store: its values, who waits for which key and until when, and what is
 // answered to whom. Pure: requests and the time in, answers out. One thread.
 #pragma once

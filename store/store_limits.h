@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much the job's key-value store takes, and what is wrong with a request by itself. Pure.
 #pragma once
 

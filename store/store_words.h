@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is asked of the job's key-value store and what it answers, as values and as bytes
 // (proto/hvd/v1/link_b.proto says what the numbers mean). Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a small call on CPU tensors takes while a GPU's allreduce is under way, beside what it takes
 // alone: by turns, in one run. Prints a line of JSON a size on rank 0.
 // Usage: hvdrun -np 2 beside_gpu_bench [ROUNDS]   The GPU's work must outlast the calls beside it:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL as a program without hvd would call it: the yardstick for hvd's own tensors on GPUs. What
 // goes wrong is thrown, on all ranks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor of elements of a type known at run time: in the program's own memory, in hvd's arena, or
 // on this rank's GPU.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One collective under measurement: its tensors, how they are filled, what must come out.
 #pragma once
 

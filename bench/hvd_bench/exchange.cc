@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduce-scatter, alltoall and barrier.
 #include <algorithm>
 #include <stdexcept>

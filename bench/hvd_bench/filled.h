@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the collectives under measurement have in common: two ways to fill, two ways to call.
 #pragma once
 

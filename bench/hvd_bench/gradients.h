@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training step's gradients: 161 tensors of ResNet-50's shapes, submitted in an order that is
 // random and another on each rank, against one contiguous call of the same size.
 #pragma once

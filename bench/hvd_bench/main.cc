@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures hvd's collectives.
 //   hvdrun -np 2 build/bin/hvd-bench allreduce --sizes 4,65536,16777216
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times calls the way the peers are timed: buffers rewritten and a barrier before each call, both
 // untimed; a call's time is the slowest rank's.
 #pragma once

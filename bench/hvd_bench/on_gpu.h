@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives of tensors on GPUs: how long a call takes until its bytes are there, how long each of
 // many takes that follow one another on a stream, and how long NCCL's own calls take there.
 #pragma once

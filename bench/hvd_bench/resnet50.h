@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradients of ResNet-50: what one step of training it makes the ranks average.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times the collectives of one host alone, without engine or launcher: a JSON line a size and way.
 // Ranks are forked and pinned; the whole buffer is rewritten before each call. The ways of an
 // allreduce take turns, some calls each, so that all see the machine in the same state: "limit" is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times an allreduce over a transport alone, one process a host, without engine or launcher; tells
 // the processor time too. Usage: message_bench RANK SIZE FOLDER [KEY=VALUE ...] FOLDER: fresh, seen
 // by all ranks; they meet there. Keys: bytes, iters, segment, window, ring, chunk, deterministic,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ResNet-50's gradients as torch and Horovod average them; a JSON line with the keys of hvd-bench.
 
 Usage: torchrun --nproc-per-node N frameworks.py torch       in DDP's buckets of 25 MiB, over gloo

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shapes that the frameworks' sides of a comparison have in common."""
 
 

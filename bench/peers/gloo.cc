@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gloo's ring allreduce over TCP. Usage, once a rank: gloo RANK NP DIRECTORY INTERFACE OPERATION
 // SIZES OPERATION: allreduce, or gradients (ResNet-50's in buckets of 25 MiB, as torch's DDP sends
 // them).

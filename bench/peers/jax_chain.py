@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums within compiled JAX programs, by hvd and by jaxlib's gloo, in turns in the same processes.
 
 Started by scripts/bench jax: hvdrun -np 2 python jax_chain.py ROUNDS. A program is a chain of sums, each of the one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives of whichever MPI compiled this. Usage: mpirun -np N mpi NAME OPERATION SIZES
 // Bytes are of the buffer; for allgather of the whole result, for reducescatter of the whole input.
 #include <mpi.h>

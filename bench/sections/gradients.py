@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ResNet-50's gradients: hvd in random orders against one call of their size and against what the peers make of them."""
 import os
 import shutil

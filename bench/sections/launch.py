@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starting `true` on two ranks."""
 import statistics
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sections on this host alone."""
 from sections import sides
 from sections.report import words

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python: what a call costs beside the C ABI's, a training step beside DDP and FSDP2 over gloo, and JAX's compiled sums."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is promised, what was measured, and whether the one keeps to the other."""
 import json
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sections on simulated hosts (scripts/sim-hosts; needs root)."""
 import concurrent.futures
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sides of a comparison: hvd, its peers and the limit, each started, pinned and read the same way."""
 import concurrent.futures
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TensorFlow: what an op costs in a graph, and a step's gradients beside hvd-bench's."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ranks cost that have nothing to do, or wait for one another."""
 import pathlib
 import subprocess

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The console: the process that the shell sees. It owns the terminal, the signals, stdin and our
 // output, and nothing of the job: Ctrl-Z stops it alone.
 #pragma once

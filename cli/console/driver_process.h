@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The console's child, the driver: what is to be sent to it, and whether it runs, is stopped or is
 // gone. Used by the console's one thread.
 #pragma once

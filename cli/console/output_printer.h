@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Worker output for the person: prefixes, colours, and which of our two streams it goes to. Used by
 // the console's one thread; writes nothing itself.
 #pragma once

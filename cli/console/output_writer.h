@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One of hvdrun's own outputs and the thread that writes it: a reader that does not read, a
 // terminal that is held (Ctrl-S) or a file system that hangs holds that thread alone.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the console must know of its stdout and stderr before it writes.
 #pragma once
 

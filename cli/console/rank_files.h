@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks' output in files on this host, as horovodrun has it: DIR/rank.N/stdout and stderr, N
 // with as many digits as the last rank. A thread of its own writes them: a file system that hangs
 // holds nobody else.

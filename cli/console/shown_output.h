@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All that the console writes: stdout, stderr and, where it keeps them, the ranks' files. What came
 // of the job waits here for their readers; this knows how much does, and what was lost. Used by the
 // console's one thread.

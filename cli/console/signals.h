@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The signals that hvdrun answers, as a descriptor.
 #pragma once
 

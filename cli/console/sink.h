@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One of the console's two outputs: lines on their way to it, and what becomes of them when its
 // reader takes nothing or cannot be written to. Used by the console's one thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvdrun's stdin, read only as far as the ranks' hosts have room for it. Used by the console's one
 // thread.
 #pragma once

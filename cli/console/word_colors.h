@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvdrun's own words in colour, for a terminal: whose they are, what is wrong, what to do next.
 #pragma once
 

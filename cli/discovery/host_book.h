@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The hosts of a job that come and go: from the texts of looks at a script or a hostfile to the
 // list that holds. Pure, the driver's thread.
 #pragma once

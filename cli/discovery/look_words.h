@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a look for the hosts has failed, in words. Pure.
 #pragma once
 

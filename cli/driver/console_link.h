@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's side of the console: two queues before its socket, so that a console that is stopped
 // (Ctrl-Z) or has a slow reader delays nothing but output.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the hosts of an elastic job again and again, by the person's script or in the hostfile. The
 // spawner runs the looks, so that neither a script nor a file system that hangs holds the driver
 // up.

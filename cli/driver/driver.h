@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver: gRPC, epochs and the verdict, in a session of its own so that the terminal does not
 // own the job. Its one loop carries out what driver_state decides.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The PrepareHost command for one host, from what the user asked for. Pure but for
 // ReadLauncherLimits.
 #pragma once

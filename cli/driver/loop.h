@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver itself: what RunDriver runs. One thread; epoll over the console, the spawner, the
 // hosts that are being reached and the bell of the links. driver.cc has the loop, start.cc
 // the hosts until their link is open, talk.cc the console and the open links.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's hosts, until their links are open.
 #include <string.h>
 #include <sys/epoll.h>

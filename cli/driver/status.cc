@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's part for the line that a terminal shows while hosts start.
 #include "cli/driver/loop.h"
 #include "cli/report/start_status.h"

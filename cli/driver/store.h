@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's side of the job's key-value store: what the hosts' ranks ask goes to the StoreBook,
 // its answers go back, both on credit. One thread; no sockets, no clock (`now` is seconds of the
 // monotonic clock).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's talk with the console and, over open links, with the daemons.
 #include <sys/epoll.h>
 

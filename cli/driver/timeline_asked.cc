@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timeline in the driver's loop: begun by hvdrun's option or by a rank's hvd_start_timeline.
 #include <sys/epoll.h>
 

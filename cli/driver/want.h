@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads or memory that this machine does not give end the driver in words, and not as a crash.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options that are given elsewhere than in the command line, which beats them: in horovodrun's
 // config file, and in HOROVOD_START_TIMEOUT.
 #pragma once

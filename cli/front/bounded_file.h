@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads what a user names as a hostfile or a config file, whatever it turns out to be.
 #pragma once
 

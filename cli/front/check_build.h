@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --check-build: what this installation can do, in Horovod's layout.
 #pragma once
 

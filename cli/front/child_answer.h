@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a process of its own answers: what is asked there may crash, hang or never stop talking.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --dry-run: the plan as a table.
 #pragma once
 

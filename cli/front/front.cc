@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/front/front.h"
 
 #include "absl/strings/match.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The front of hvdrun: from a command line to "print this and exit" or "run that". Pure, given a
 // FrontWorld.
 #pragma once

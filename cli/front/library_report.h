@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What libhvd can do on this machine, as --check-build learns it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Is this host of the job the machine that hvdrun runs on? Then it needs no remote shell.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host list that names this machine more than once names one host: its ranks share its cores, and
 // their local ranks go on counting.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From what was typed to a whole RunOptions: which hosts, who sits where, what is local.
 #pragma once
 

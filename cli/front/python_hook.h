@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --compat horovod: every Python that a rank starts finds hvd where it asks for horovod, with no
 // change to the program or its command.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which frameworks the Python has that a program would get, as --check-build learns it.
 #pragma once
 

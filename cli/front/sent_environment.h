@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What of hvdrun's environment the workers get, wherever they are.
 #pragma once
 

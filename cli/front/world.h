@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the front learns from outside of its own command line, as values and functions, so that
 // every decision can be tested without the machine that it runs on.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JobState's part for jobs whose members come and go: what happens is told to the membership, and
 // what that wants becomes commands and facts.
 #include <csignal>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JobState's part for the end: what stops a job, how long others are waited for then, and when it
 // is over. The clock comes in here, as most of what it brings about is an end.
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The job's epochs as the driver sees them: who is in which, how they are met, and who is told when
 // one cannot be. Pure. Once the job is being stopped nothing happens here any more, which is its
 // caller's to know.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JobState's part for hosts: from the first word to the last, and what is wrong with one.
 #include <limits>
 #include <utility>

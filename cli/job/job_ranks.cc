@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JobState's part for ranks: their starts, their deaths and their ends. When one dies, or leaves,
 // while others wait for it, the other hosts are told at once; who is to blame is judged later, from
 // the ranks' whole ends (RankExited).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's half of an epoch's rendezvous: addresses of all hosts in, the table out; ready hosts
 // in, the start out. Pure. Epochs follow one another as ranks call hvd_init and hvd_shutdown; a
 // later one may begin while some ranks are still in the one before.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The job's state table: what the hosts, the person and the clock say goes in, what to do comes
 // out. Pure: no sockets, no clock (`now` is seconds of any monotonic clock), one thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who works for the job, and as which rank. A member is one worker from its start to its end, at a
 // (host, slot); its number is never used again, and 0 is nobody's. Its rank belongs to the epoch.
 // Pure. Only the driver numbers members and epochs.

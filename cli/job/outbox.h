@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the job's state table wants done. It is gathered here and carried out by the driver.
 #pragma once
 

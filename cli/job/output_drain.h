@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the ranks' output has come to its end. Pure. A stream ends once; a rank has two.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who waits for whom, out of the hosts' answers. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stall as the driver tells it: a host says that it is time, all are asked what they wait for,
 // and their answers make one text. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives that have come to a stop although nobody is missing in them, and why. Pure: out of
 // what the hosts' daemons see, whatever the ranks are able to say.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lease on one host: which beats were sent and when, and which came back. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far a host's monotonic clock is from ours, from the heartbeats' round trips. Pure.
 #pragma once
 

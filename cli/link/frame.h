@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words between hvdrun's own processes: one frame a packet over a SOCK_SEQPACKET pair, so that
 // a frame arrives whole or not at all, and the other side's death reads as the end.
 #pragma once

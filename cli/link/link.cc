@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/link/link.h"
 
 #include <grpcpp/create_channel_posix.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's end of link A: gRPC over the sockets that the spawner made. One thread of its own
 // ("hvdrun-grpc") sends the beats, hears their echoes and turns all other completions into a queue
 // of arrivals; everything else is the driver's thread.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One bidirectional stream of link A on the driver's side, over gRPC's completion queue.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Membership is told, and what it wants done. Pure data.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long a host that has failed is left alone: a least time, twice as long the next time, never
 // longer than a bound. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An epoch in words for people. Pure.
 #pragma once
 

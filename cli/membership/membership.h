@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who works for an elastic job: it is told of hosts, members and the time, and answers with what is
 // to be done. Pure: no clock (`now` is seconds of any monotonic clock), one thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Membership's part for epochs: what breaks or changes one, and when the next is proposed.
 #include <algorithm>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Membership's part for hosts: which are reached, where members are started, which are let go.
 #include <algorithm>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/membership/next_epoch.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The next epoch as it is proposed: its order of ranks, where it resumes, and who lacks the state.
 // Pure.
 #pragma once

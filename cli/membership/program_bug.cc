@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/membership/program_bug.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether deaths are the program's own doing and not a host's: the same end without a new commit in
 // between, where nothing but the program is the same. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many deaths a share of a host has between two new commits, before nobody is started there any
 // more. Pure.
 #pragma once

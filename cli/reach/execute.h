@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a parent has of the child that it has forked, and the child's last steps before exec.
 #pragma once
 

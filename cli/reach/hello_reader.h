@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host's first words: login noise, the hello line, then gRPC. Pure; the reader peeks, so that not
 // one byte of gRPC is taken.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host while it is being reached: the socket before the hello, the remote shell's words,
 // attempts. Passive: the driver's loop calls it when something is readable.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A command of the person's that prints the hosts of the job, while it runs. A keeper stands
 // between it and the spawner, so that nothing of it outlives the look: see look_keeper.h.
 #pragma once

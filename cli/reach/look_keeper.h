@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process between the spawner and a command that prints the hosts. It is the reaper of whatever
 // the command starts, in whichever session, and ends all of it: when the command has ended, when
 // the spawner asks (SIGTERM) and when the spawner dies.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The spawner: the only process of hvdrun that starts others. It has no threads and never touches
 // gRPC, so it may fork at any time. Each child is a session of its own that dies with it.
 #pragma once

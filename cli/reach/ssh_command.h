@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a daemon is started on a host: argv of the remote shell, or of hvdd itself. Pure.
 #pragma once
 

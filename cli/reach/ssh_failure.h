@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why a daemon could not be started: exit status and words of the remote shell in, cause and remedy
 // out. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // job.json: the verdict's facts for programs. Pure but for the writing.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the ranks counted, summed at the job's end. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The line that a person sees while hosts start: who is waited for, and since when. Pure; the
 // driver knows the words, the console draws them and counts the seconds.
 #pragma once

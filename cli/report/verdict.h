@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happened, and who is to blame. The facts are gathered by driver_state; judging and wording
 // them is pure. Times are seconds since the job began.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The next step of a person who reads a verdict.
 #pragma once
 

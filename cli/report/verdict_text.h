@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verdict in words: one screen. Pure.
 #pragma once
 

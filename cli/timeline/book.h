@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the hosts' streams of frames become: named ranks and rows, events in order. Pure; one per
 // job, since names are told once; a file begins anew with BeginFile.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The timeline's file, opened and written on a thread of its own ("hvdrun-timeline"), so that a
 // slow or hung file system holds up neither beats nor output.
 #pragma once

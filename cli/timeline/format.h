@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two spellings of a timeline file. Pure: events in, bytes out.
 #pragma once
 

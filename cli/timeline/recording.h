@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver's part of the timeline: the hosts' clocks, their streams, and who asked for what.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The owner of a job on this host: carries the driver's commands to the shim, the relay and link B,
 // gathers what they report, and ends the job when the driver, the lease or the shim is lost. Its
 // state belongs to one thread, the one that calls Run (the one that forked the shim).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of Daemon that prepares the host for a job, hears of its epochs and spawns its slots.
 #include <fcntl.h>
 #include <sched.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of Daemon that ends the job here: when the driver asks, when the driver, its lease or
 // the shim is lost, or by a signal; and what is waited for until nobody is left to tell.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "daemon/job/host_identity.h"
 
 #include <sys/stat.h>

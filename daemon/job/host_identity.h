@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which host is this? For the hello: two daemons of one job with the same answer share its cores.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the driver says of a host and of its epochs, turned into what each worker is started with.
 // Pure.
 #pragma once

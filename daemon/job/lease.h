@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The daemon's right to keep workers alive: it runs from the send time of the newest beat of its
 // own that the driver has echoed. Bytes that were long under way prove nothing.
 #pragma once

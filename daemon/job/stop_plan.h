@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stop sequence as a plan: when to ask, when to kill, when to give up. Pure: events and the
 // time in, what to do out.
 #pragma once

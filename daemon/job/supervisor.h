@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvdd's side of the shim: asks it, hears it, and sweeps when it has died. Loop thread only.
 #pragma once
 

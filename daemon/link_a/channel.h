@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The connection of link A out of hvdd's own stdin and stdout.
 #pragma once
 

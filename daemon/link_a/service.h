@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link A's server: gRPC to the Daemon and back. The only place of this room that sees gRPC.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arenas that the ranks of this host bring to an epoch: descriptors that pass through on their
 // way to the other ranks. They are looked at, never mapped.
 #pragma once

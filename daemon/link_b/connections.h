@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The connections of this host's links: who has come, which connection speaks for which slot, and
 // who is turned away. It knows nothing of epochs; what is said goes to its handlers. Belongs to one
 // loop, whose thread alone calls it.

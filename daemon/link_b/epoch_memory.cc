@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "daemon/link_b/epoch_memory.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An epoch's host memory: a sparse memfd with the HostPage at its front, in which the ranks take
 // what they need, and the event fds of the doorbell. Made here, mapped by the workers; it ends with
 // its last descriptor, so nothing can be left behind.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The secret of an epoch's data plane: ranks that know it belong together. Every host derives the
 // same one from the job's secret; it travels over links A and B alone, and no word of it over the
 // data plane.

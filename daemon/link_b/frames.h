@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link B's frames: uint32 little-endian length, then one message. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The epochs of this host: carries out what the HostRendezvous decides. Owns what an epoch has
 // here: its memory, its arenas until everyone has them, its table on the way. Belongs to the links
 // thread.

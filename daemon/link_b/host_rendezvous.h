@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rendezvous of one host's members, epoch by epoch: who has joined, given an address, is ready,
 // has left or is gone. The driver proposes the epochs; a member gets the next that it is in. A
 // member is known by its slot. Pure: what happened in, what to do out.

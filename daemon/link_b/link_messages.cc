@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of LinkServer that hears what workers say: who may speak for a rank, and where each
 // message goes.
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One connection of a worker: its socket, who is behind it, and what waits to be sent. Thin.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link B's server: who may speak for a member, what its words are, and what its end means. The
 // connections, the epochs and what is watched in their memories are classes of their own; all run
 // on a thread of the server's ("hvdd-links"), so that an abort waits for nobody.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds out who waits for whom on this host, while something is pending; an idle job is left alone.
 // The ranks are asked through the host page what they have submitted. How they get on with it the
 // page shows by itself, also of a rank that can say nothing. Belongs to the links thread.

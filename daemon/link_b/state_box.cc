@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "daemon/link_b/state_box.h"
 
 #include <fcntl.h>

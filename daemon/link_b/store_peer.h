@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One connection of the store's: its socket, the call that is under way on it, and what waits to be
 // sent. Thin.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries the calls of this host's ranks to the job's key-value store, which the driver holds, and
 // its answers back. It reads neither. On a thread of its own ("hvdd-store"), so that a large value
 // holds back nothing of link B's.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes the timelines of this host's ranks out of the epochs' memories, while they record. It costs
 // the ranks nothing. Belongs to the links thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One output file with a writer thread of its own, so that a hung file system blocks nobody else.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Between the relay, which reads the ranks' pipes, and link A, which sends what it read: one
 // bounded buffer a stream and the credit of the link. A monitor: any thread may call any method.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The workers' stdin, stdout and stderr. Reads their pipes on its own thread ("hvdd-relay"): to the
 // per-rank file first, then to the OutputQueue; keeps the last lines for the verdict.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "daemon/relay/stdin_feed.h"
 
 #include <sys/epoll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvdrun's stdin on its way into the chosen ranks' pipes: a bounded queue, credit when all of them
 // have taken a piece. Loop thread only.
 #pragma once

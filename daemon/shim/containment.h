@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The three ways in which a job's processes on a host are held together, strongest first:
 //   namespace: the shim is init of a PID namespace; the kernel kills all with it
 //   cgroup: a cgroup v2 of the job's own with cgroup.kill

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "daemon/shim/exec_failure.h"
 
 #include <fcntl.h>

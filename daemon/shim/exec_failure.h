@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why this host refused to start a process, in words for people, and what to do about it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When the shim must end everything: one word of memory that hvdd and its shim share, so that hvdd
 // extends the shim's lease without waking it.
 #pragma once

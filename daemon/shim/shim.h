@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shim: a small process with one thread and no gRPC that alone spawns, signals and reaps the
 // ranks. hvdd tells it what to do over a ShimChannel; when hvdd is gone, or its lease runs out, it
 // kills everything and ends.

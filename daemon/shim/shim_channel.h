@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What hvdd and its shim say to each other: fixed records over a SOCK_SEQPACKET pair, descriptors
 // beside them. Both ends are the same binary, so the records are plain structs.
 #pragma once

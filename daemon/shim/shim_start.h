@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forks the shim, from hvdd's main before it has any thread, and waits until its containment
 // stands.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts one rank's process: clone with a pidfd, hold it at a gate, then exec.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one rank's process is started with, and its spelling in the memfd that carries it to the
 // shim (an environment may be larger than any socket message).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way back: a listening socket that no path leads to any more. Whoever may look at the
 // descriptors of its holder connects through /proc/PID/fd/N, so nothing is left on disk whatever
 // dies.

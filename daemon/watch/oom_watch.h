@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether the kernel's out-of-memory killer has struck lately: the counter of the own memory cgroup
 // where it can be read, else of the whole host. Best effort: it counts kills, it does not name
 // them.

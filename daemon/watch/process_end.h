@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a process ended that is no child of ours: its parent alone is told, and may keep it to
 // itself.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the kernel says that a process is doing. Thin.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which ranks of this host have come to a stop in a process set, and for how long. Pure. Out of
 // what the host page shows now and then; nothing of it needs a rank's help, so that one which is
 // stopped is found too.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is known of each local rank, gathered from three sides: the shim (its process), the relay
 // (its output) and link B (its epoch). A rank's end is told when all three have spoken. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which tensors wait on this host, since when, and whether it is time to say so. Pure. The ranks'
 // answers come every now and then; what is in one answer and in the next has waited in between.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The smallest program: every rank says who it is, and all agree on a sum.
 //   hvdrun -np 4 build/bin/hello
 #include <cstdio>

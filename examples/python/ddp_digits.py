@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same digits as a plain torch.distributed program: nothing in it is hvd's but a word.
 
     hvdrun -np 2 python examples/python/ddp_digits.py                       # DDP on backend "hvd"

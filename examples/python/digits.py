@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The handwritten digits and the small network that the examples train."""
 import gzip
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small GPT learns to write like hvd's own documentation, letter by letter, in bfloat16.
 
     hvdrun -np 2 python examples/python/gpt.py --steps 200

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains a small network on handwritten digits with MXNet's gluon, on any number of ranks.
 
     hvdrun -np 2 python examples/python/mxnet_digits.py

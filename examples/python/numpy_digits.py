@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The handwritten digits as NumPy's arrays, which the examples of several frameworks train on."""
 import gzip
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ResNet-50 (He et al., 2015, with the stride in the 3×3 convolution, as is usual), written out."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many images a second ResNet-50 trains on, with made-up images.
 
     hvdrun -np 2 python examples/python/synthetic_benchmark.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains a small network on handwritten digits, on any number of ranks: Horovod's flow with hvd.
 
     hvdrun -np 2 python examples/python/torch_digits.py               # on GPUs where there are any

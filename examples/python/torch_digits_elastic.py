@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains a small network on handwritten digits while ranks come and go, as Horovod's elastic
 programs do.
 

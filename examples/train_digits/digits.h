@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The handwritten digits, read into memory and cut into a part to train on and a part to test on.
 #pragma once
 

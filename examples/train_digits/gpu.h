@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // As much of a GPU as this example needs: a stream, and copies. It asks NVIDIA's driver, which it
 // looks for when it runs; a program that is built with CUDA would call cudaStreamCreate,
 // cudaMemcpyAsync and the like instead.

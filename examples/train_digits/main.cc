@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trains a small network on handwritten digits, data-parallel.
 //   hvdrun -np 2 build/bin/train_digits
 #include <CLI/CLI.hpp>

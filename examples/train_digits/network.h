@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network written out plainly: 64 pixels → hidden (ReLU) → 10 classes (softmax, cross-entropy).
 #pragma once
 

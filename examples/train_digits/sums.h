@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients on their way to becoming sums over all ranks: in host memory, or on GPUs.
 #pragma once
 

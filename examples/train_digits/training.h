@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data-parallel training: every rank has the whole network and works on its share of each batch.
 #pragma once
 

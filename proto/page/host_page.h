@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The first page of an epoch's host memory: the words that the daemon and the workers of one host
 // share. It is link B's message in memory: made by the daemon, mapped by all; everything after it
 // belongs to libhvd.

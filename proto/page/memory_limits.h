@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why the system refuses memory, in words: which limit of this process or host it is, how much it
 // allows and what to do. Deciding is pure; ReadMemoryLimits looks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which messages a rank has sent to the ranks of other hosts, and which it has asked for and got:
 // for hvdd, which finds out between which hosts nothing passes any more although both ends live.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a rank has submitted and not yet got back, told to hvdd when it asks: who waits for whom.
 #pragma once
 

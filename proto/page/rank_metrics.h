@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a rank counts about itself: in the epoch's shared memory, so that hvdd reads it without
 // asking, also when the rank is dead.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The beginning of a state file: who of a host has written which commit into it. Two such files
 // take a host's commits by turns, so the one before lies untouched while the next is written. The
 // ranks write, hvdd reads: a commit outlives the ranks that have written it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rank's timeline on its way to hvdd: a ring of events in the epoch's shared memory. The rank
 // writes without a system call or a thread of its own; hvdd reads, so what a killed rank had
 // written is still read.

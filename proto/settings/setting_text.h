@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One setting's value: text → number, with an error that says what is allowed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All settings of one environment: the values, where each came from, and what is wrong.
 #pragma once
 

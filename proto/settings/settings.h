@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The settings that workers read from their environment: names, Horovod's names for the same, what
 // a value may be. hvdrun checks and shows them, libhvd obeys them; both from this one table.
 #pragma once

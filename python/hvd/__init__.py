@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd: data-parallel training on many hosts.
 
     import numpy as np

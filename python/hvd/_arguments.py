@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Horovod's older arguments mean beside the newer ones."""
 from __future__ import annotations
 

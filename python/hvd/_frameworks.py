@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The frameworks that hvd has a face for: from which version on, and which of them a Python has.
 
 The faces ask `require`. `hvdrun --check-build` runs this file by itself, in the Python that a

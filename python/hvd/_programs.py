@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs of the wheel, under the names that pip gives them."""
 from __future__ import annotations
 

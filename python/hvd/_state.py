@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """States of elastic jobs: what a program goes on with when the job's members change."""
 from __future__ import annotations
 

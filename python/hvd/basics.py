@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joining a job, who is in it, what this build can do, timelines and metrics.
 
 Any thread may call any of these.

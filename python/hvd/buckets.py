@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors that are reduced together as they become ready."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic jobs: members come and go, and training goes on from what was committed.
 
     state = hvd.elastic.ObjectState(weights=weights, batch=0)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What hvd's calls raise. Every error is a RuntimeError and has the C ABI's code.
 
     Error

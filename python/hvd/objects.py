@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python objects that travel between ranks: pickled, by cloudpickle where that is installed.
 
 Only ranks of the same job are heard, and what they send is run as code is: trust the job's ranks.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives on NumPy arrays and on anything with DLPack, the buffer protocol or
 `__cuda_array_interface__`: in host memory, or on a GPU.
 

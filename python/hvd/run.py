@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m hvd.run -np 4 python train.py: hvdrun, the one that fits this package. The function
 hvd.run is another thing; this module, once imported, stands in for it."""
 from __future__ import annotations

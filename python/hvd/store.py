@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The job's key-value store, for small agreements of a program's own.
 
     store = hvd.Store()

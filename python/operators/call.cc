@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "python/operators/call.h"
 
 #include <torch/csrc/stable/ops.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every operator does: reads its arguments, shows its tensors to libhvd, tells what went
 // wrong.
 #pragma once

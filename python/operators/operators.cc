@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operators torch.ops.hvd.*: one call of libhvd each. What they take and give is in the schemas
 // at the end; shapes for the compiler and gradients are in hvd/torch/operator_rules.py.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """These tests run on all ranks of a job at once: hvdrun -np 3 python -m pytest -x python/tests.
 
 Each rank runs the same tests in the same order. With -x a rank whose test fails leaves, and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd/_core/abi.py says what hvd.h says."""
 import ctypes
 import pathlib

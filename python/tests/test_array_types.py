@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Types and operations on arrays that are used more seldom: bits, complex numbers, DLPack's."""
 import numpy as np
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives on NumPy arrays, DLPack and buffers."""
 import array
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joining, leaving, who is there, process sets, timelines; errors outside a job."""
 import json
 import os

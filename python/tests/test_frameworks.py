@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd._frameworks: what hvdrun --check-build is told of the frameworks of a Python."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sends and receives between two ranks, and process sets that only their members make."""
 import numpy as np
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.run without a job: its frames, its words, its errors."""
 import random
 import runpy

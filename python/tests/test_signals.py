@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The handlers of signals run while the main thread waits for other ranks.
 
 On rank 0 a signal comes again and again; its handler lets the others begin, but only when it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The job's key-value store, seen from Python on all ranks."""
 import os
 import signal

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C ABI's life: joining and leaving the job, what it looks like, and the process's memory,
 // which is there before hvd_init and after hvd_shutdown, too.
 #include <cstddef>

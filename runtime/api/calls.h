@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a call of the C ABI to the engine and back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands behind hvd_queue_t: ends of asynchronous calls, and a descriptor that is readable
 // while there are any. Thread-safe. Needs no memory when something comes.
 #pragma once

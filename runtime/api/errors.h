@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors as the C ABI says them: a code, and the calling thread's last message. No exception
 // crosses.
 #pragma once

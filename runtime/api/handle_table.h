@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handles of asynchronous calls: number → what was submitted. Thread-safe.
 #pragma once
 

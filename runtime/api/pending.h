@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An asynchronous call in flight, and how its end is told.
 #pragma once
 

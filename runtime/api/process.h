@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one global: this process's link and engines. Initialising and shutting down are serialised;
 // calls keep the engine (CallTarget), so that a shutdown on one thread cannot take it away
 // under another.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process sets of the C ABI, and joins, which concern all of them.
 #include <algorithm>
 

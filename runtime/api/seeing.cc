@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a program sees its job through the C ABI: this rank's counters, as JSON, and the timeline,
 // which hvdrun writes into one file for all ranks, whoever asks for it.
 #include <array>

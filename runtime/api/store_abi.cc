@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C ABI of the job's key-value store.
 #include <cmath>
 #include <cstdlib>

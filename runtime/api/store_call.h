@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One call of the C ABI's to the key-value store: its request, sent, and the answer as a status.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting for the handles of asynchronous calls.
 #include <string>
 

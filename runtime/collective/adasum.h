@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adasum: adds gradients that point in different directions and averages those that point in the
 // same one. Two are combined as (1 - ab/2aa) a + (1 - ab/2bb) b, and all along a binary tree over
 // the ranks: 0 with 1, 2 with 3, ..., then the pairs' results, and so on; an odd one waits for the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The collectives of a fixed group of ranks, on plain buffers. Implementations: one host through
 // shared memory (host_collectives), several ranks over a message transport (message_collectives),
 // and the two together (hierarchical_collectives). One suite (tests/runtime/collective) runs on all

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which reductions there are of which elements, and what messages call both.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/tensor_view.h"
 
 #include "runtime/collective/kernels/copy.h"

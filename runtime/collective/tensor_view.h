@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tensors of one reduction as if they lay one after the other: a range of elements of the whole
 // is so many pieces of single tensors.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // float16 sums between hosts: they travel as float16, whose largest number is 65504.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wakes the engine thread a while after the first of some requests, so that those who submit a few
 // and wait at once never pay for its wake-up: arming is one short system call, and nothing while it
 // is armed already. Disarmed it costs nothing.

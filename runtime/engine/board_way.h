@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How requests go by the board: what this rank has marked there under which number, and the batches
 // that come back. Everything that does not go directly goes this way.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends requests: wakes who waits for them, tells their observers, and marks what waited for its
 // turn.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a rank joins and leaves: what it may still submit, what it owes the others, and what it tells
 // them of that.
 //

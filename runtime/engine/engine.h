@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine of one process set: takes requests, marks them, executes what the ranks have agreed
 // on, completes requests.
 //

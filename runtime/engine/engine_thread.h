@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine's own thread ("hvd-engine"): it executes what nobody waits for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that an epoch brings and that is thrown away with it: memory, board, transport,
 // collectives. One for all ranks of the job, and one for each process set, which borrows the first
 // one's memory and transport and has a region and channels of its own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The executor's work: looks for something that can be done now, does it, has what is over
 // completed, and waits for the others when there is nothing.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who executes. One thread at a time has the executor's role: one that waits (caller-runs), or the
 // engine's own, which looks a while after a submission whether requests are pending and nobody
 // waits. Whoever leaves the role with work pending offers it on (Engine::OfferRole).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a request comes in, directly or on the board, alone or as a group; and what follows when one
 // is over. Under the engine's lock.
 #pragma once

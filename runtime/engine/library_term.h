@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every rank must have alike of the library itself.
 #pragma once
 

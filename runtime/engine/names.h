@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names that this rank has used. Not thread-safe: under the engine's lock.
 #pragma once
 

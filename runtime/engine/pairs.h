@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sends and receives of one process set, from their submission to their end.
 //
 // Each side tells the other of every send and receive once, in order (PairNotice); so both know

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What this rank has submitted and has not seen done: names, those whose turn is taken, who waits
 // for how many, whose observers are still to be told, and the error that ended all of it. Of those
 // that are done, but that a device has not finished, it has the count: whoever drains waits for

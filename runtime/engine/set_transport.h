@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The job's transport as a process set sees it: ranks are numbered within the set, and the channels
 // are its own.
 #pragma once

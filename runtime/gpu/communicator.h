@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks of a process set as NCCL sees them, in one epoch. It is made without blocking: whoever
 // makes it may see the epoch's end meanwhile, and so may whoever launches.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVIDIA's driver library, libcuda: the part of its stable ABI that is used here, declared by hand,
 // so that no header of CUDA's is needed to build. A test compares it with the real header.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of NVIDIA's driver, GPUs and NCCL this machine has, for hvd_build_info and --check-build.
 // It makes no context and begins no driver: a process may ask and fork afterwards.
 #pragma once

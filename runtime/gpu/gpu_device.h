@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A GPU as this process uses it: its primary context (which CUDA's own libraries and frameworks use
 // too), streams of hvd's own, and events that are used again.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVIDIA's collectives between GPUs, libnccl: the part of its ABI that is used here, declared by
 // hand, so that no header of NCCL's is needed to build. A test compares it with the real header.
 // From NCCL 2.18 on; what came later is null where it is missing.

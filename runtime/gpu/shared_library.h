@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A library that is looked for at run time: hvd runs without it, and says so. Any thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where shared memory is mapped, so that the same place of several ranks' arenas can be in a
 // first-level cache at once.
 //

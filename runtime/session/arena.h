@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // This process's arena: the memory behind hvd_alloc. One sparse memfd, mapped once, that the other
 // ranks of the host map too (host_arenas), so that tensors in it are reduced where they lie. It
 // lives as long as its owner (the process), through any number of epochs, and ends with the last

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which bytes of an arena are taken. Pure: offsets in, offsets out; it never looks at the memory.
 #pragma once
 

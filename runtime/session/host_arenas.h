@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arenas of all ranks of this host, as this process sees them in one epoch.
 //
 // Threads: any, once made. The mappings end with it.

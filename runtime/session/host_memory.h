@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's shared memory of one epoch, as this process has mapped it; and the bells of a job of
 // several hosts. It is a sparse file: the host page and what the ranks need at first lie at its
 // beginning, what they take later lies behind.

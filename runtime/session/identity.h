@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who this process is, from its environment. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The socket to the daemon: frames with descriptors, and waits that an abort can end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/link_words.h"
 
 #include "proto/hello.h"

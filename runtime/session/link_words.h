@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libhvd's side of link B's messages (proto/hvd/v1/link_b.proto says what the numbers mean). Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The store of the job, over connections to hvdd of its own: each carries one call at a time, and
 // is kept for the next one. They need no rank to be claimed and no epoch, and take nothing from the
 // Session's link, so a call may come before, beside and after those.

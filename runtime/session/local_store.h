@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The store of a process that no launcher has started: its threads alone meet there.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // This process as a member of the job: claims its membership from the daemon, then joins epochs one
 // after the other; which rank it is, each epoch says anew. Threads: one caller at a time (hvd_init
 // and hvd_shutdown are serialised by the API).

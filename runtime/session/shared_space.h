@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where an epoch's shared memory grows: pieces of the host's file, which a rank takes and all ranks
 // that need one map. Ranks tell one another of a piece by its place in the file.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The job's key-value store as this process asks it; without a launcher the process has one of its
 // own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a rank's address begins with, whatever carries it: what kind it is, whose, of which epoch.
 // Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notes for hvdd which messages this rank sends, asks for and gets (proto/page/message_counts.h).
 // Whoever uses a Transport says so to its notes.
 #pragma once

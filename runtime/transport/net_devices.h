@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which network interfaces carry traffic between hosts. Nobody asks whether the peers are behind
 // one (docker0, virbr0: refused or hung), so it is decided here.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How soon a woken thread runs beside one that computes.
 #pragma once
 

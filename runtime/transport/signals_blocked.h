@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Around the start of a thread of hvd's, which inherits the mask: the program's signals are for its
 // own threads.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The threads of one process that share a transport, while they sleep: an engine thread a process
 // set. One of them, the watcher, polls the descriptors for all; the others wait for its word.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages between the ranks of a group. Implementations: tcp/ and ucx/ (between hosts),
 // loopback/ (ranks as threads, for tests). A transport belongs to one epoch and is thrown away with
 // it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What carries tensors between hosts. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many cores the ranks of this host may really use.
 #pragma once
 

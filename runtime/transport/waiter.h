@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a rank waits for its peers: spin where a core is free, yield while yields stay short, then
 // sleep on the host's doorbell. Every wait ends when its condition holds or the epoch is aborted.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/cli/fake_elastic.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the fake daemon does in an elastic job. Its members do at once what is asked of them; the
 // command `elastic HOST WHAT SIZE` says that on HOST, with the start of epoch 1, a rank dies (WHAT
 // is "rank") or the daemon (WHAT is "host"), and that all end well in a later epoch of SIZE ranks.

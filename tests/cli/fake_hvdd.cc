@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A daemon that starts no process: it speaks link A and plays the scenes that the command names, so
 // that hvdrun's processes are tested without hvdd. FAKE_HVDD in the environment chooses what goes
 // wrong before gRPC.

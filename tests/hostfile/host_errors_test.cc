@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a user sees who wrote a host wrongly: place, line, caret, next step.
 #include <time.h>
 

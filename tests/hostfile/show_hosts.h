@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hosts as one readable line, so that a test says what it expects on one line too.
 #pragma once
 

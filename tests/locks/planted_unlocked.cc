@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two members are read without what guards them. scripts/check-locks must find both; nothing else
 // compiles this file.
 #include "base/mutex.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled where NVML's header is: what placement/nvml_abi.h declares by hand is what NVML has.
 #include "placement/nvml_abi.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loses a block of memory: the leak check that scripts/sanitize relies on must find it.
 #include <cstdlib>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds past the end of int: the check for undefined behaviour must end this program.
 #include <climits>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two threads count in one plain word: the race check that scripts/sanitize relies on must find it.
 #include <cstdlib>
 #include <thread>

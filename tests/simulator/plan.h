@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the ranks of a simulated job do: drawn from a seed, the same for all ranks that take part.
 #pragma once
 

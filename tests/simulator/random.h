@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers that a simulation draws from its seed: small, and the same everywhere, unlike the
 // standard library's distributions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs simulated jobs: simulate SEEDS [HOSTS RANKS_PER_HOST [FIRST_SEED]]
 #include <chrono>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A whole job in one thread: every rank's board and every host's leader, the real ones, with a
 // random choice of who does what next. Says what went wrong.
 #pragma once

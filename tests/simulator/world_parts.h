@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a simulated world is made of. Only its own files include this.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A daemon of link B for an elastic job, driven word by word by the test: its members are processes
 // that the test has forked, on one or several hosts. It has no thread, so what happens first is
 // what the test does first.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits for what another process or thread brings about and tells nobody.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A daemon of link B in a thread, for ranks that are threads of a test: one or several hosts, epoch
 // after epoch.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link B's frames as a daemon of a test reads and writes them.
 #pragma once
 

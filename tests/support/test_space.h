@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host's growing memory, of this process.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A system of another release, as small as one can be: glibc, busybox and the names of folders, from packages that scripts/setup --bare
 fetches. It shares this machine's kernel and nothing else: programs that run in it see no other file.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic jobs under the eyes of a test: who is a member where, who dies, how long the others take to go on."""
 import contextlib
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic jobs with faults at random moments, drawn from a seed; see scripts/elastic-faults."""
 import contextlib
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors in memory that all ranks of a host see: right everywhere, and gone with the job."""
 import os
 

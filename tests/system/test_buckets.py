@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps of a bucket: given up, waited for a tensor at a time, filled with copies."""
 import world
 from world import PROGRAMS

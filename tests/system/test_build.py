@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was built: what it needs, what it exports, that the public headers stand alone."""
 import os
 import re

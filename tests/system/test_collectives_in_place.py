@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where results go: allgathers and reduce-scatters in place, and into memory that the caller gives when the rows are known."""
 import world
 from world import PROGRAMS

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvdrun --compat horovod: programs written for Horovod, byte for byte, and whatever Python they start."""
 import json
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the ends of asynchronous calls are told: callbacks, queues, waits with a time limit, handles that are given up."""
 import world
 from world import PROGRAMS

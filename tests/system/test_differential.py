@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random operations, the same on every rank, against results computed one element at a time."""
 import world
 from world import PROGRAMS

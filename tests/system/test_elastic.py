@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic jobs: survivors live on, nothing committed is lost, hosts come and go."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can be asked wrongly: the same message on every rank, and a job that goes on."""
 import world
 from world import PROGRAMS

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that hvdrun and hvdd write, and what others may have put in their place; programs with rights of another's."""
 import os
 

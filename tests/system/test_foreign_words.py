@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names, files, commands and other programs' words that would forge hvdrun's lines or steer the terminal."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors on GPUs, over stand-ins for NVIDIA's libraries: what is on a device is late there, and what nothing orders is found."""
 import json
 import re

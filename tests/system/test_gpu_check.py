@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """scripts/gpu-check over stand-ins for NVIDIA's libraries: its table, what is planted to fail, and a machine without a GPU."""
 import os
 import re

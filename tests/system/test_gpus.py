@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which GPUs and which cores each rank gets. The GPUs are those of a stand-in for NVIDIA's management library (tests/support/nvml)."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvdrun under the name horovodrun, with horovodrun's flags, config file and files of output."""
 import world
 from world import BIN

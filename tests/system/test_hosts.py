@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs over several simulated hosts, reached by ssh."""
 import json
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The installed tree: moved elsewhere it still works, and programs build against it."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that join: with something pending, which is done while nobody waits for it; and without a thread that waits."""
 import world
 from world import PROGRAMS

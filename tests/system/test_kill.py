@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kill -9 of each kind of process, many times: nothing is left, the exit code and the culprit are right."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls that begin, change or end a rank's part in the job, beside one another: each ends, and the next job begins anew."""
 import world
 from world import PROGRAMS

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks that stand still inside a collective, data that does not come through, inits that fail: found, named, ended."""
 import contextlib
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Process sets that only their members make."""
 import world
 from world import PROGRAMS

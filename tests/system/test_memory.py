@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a job's shared memory takes: of core files, of address space, and what is told where there is none."""
 import pathlib
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs on one host: what the user sees, and the exit codes."""
 import json
 import os

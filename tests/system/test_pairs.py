@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sends and receives between two ranks: of one host through its memory, of two over each transport."""
 import world
 from world import PROGRAMS

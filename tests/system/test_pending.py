@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """As many tensors pending at once as a program likes: the ranks' orders, the memory for it, and the limit."""
 import re
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python package: its tests on jobs of several sizes, and its life in programs of its own."""
 import functools
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.torch.elastic in jobs whose ranks come and go; without changes it is tested with the others of python/tests."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples in Python, as a newcomer runs them; those of digits are in test_python and test_torch_distributed."""
 import world
 from test_python import ENV, must_be_clean, python

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python package on tensors on GPUs, over a stand-in for NVIDIA's driver: what is late, dropped early or out of order is found."""
 import test_gpu
 import test_python

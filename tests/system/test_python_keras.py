@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.keras on its three backends, and hvd.tensorflow.keras with tf_keras: their tests on jobs of several sizes."""
 import functools
 import subprocess

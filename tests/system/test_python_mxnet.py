@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.mxnet: its tests on jobs of several sizes, how its programs end, Horovod's program and the example."""
 import functools
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.run: functions on all ranks, from a Python program; python -m hvd.run."""
 import os
 import signal

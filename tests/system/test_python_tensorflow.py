@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.tensorflow: its tests on jobs of several sizes, and how its programs end."""
 import functools
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What cannot be done: words that mean nothing, commands that cannot run, and limits of files, processes and memory."""
 import world
 from world import BIN, PROGRAMS

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scripts: what the demo builds, and that none leaves anything that git would see."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings on their way from the command line and the environment to the ranks, and the search for better ones."""
 import world
 from world import BIN, PROGRAMS

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The job's key-value store: one for all hosts, without a port, before hvd_init and after hvd_shutdown."""
 import os
 import subprocess

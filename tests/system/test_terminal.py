@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvdrun as a shell and a terminal have it: stdin, stdout, signals."""
 import os
 import pathlib

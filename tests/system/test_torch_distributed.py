@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs of torch.distributed under hvdrun: on backend "hvd" and on gloo, with no port of a rendezvous."""
 import pathlib
 

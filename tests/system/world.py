@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Worlds to run hvdrun in: simulated hosts made for one test and taken away after it, and what may be asked of them.
 
 Every test has hosts of its own, also for jobs of one host: so a host's processes, /tmp, /dev/shm, sockets and mounts are the

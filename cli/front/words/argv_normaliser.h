@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line as people type it → one spelling an option. CLI11 by itself refuses -np and
 // takes -hostfile for -h; and only who knows which options take a value can tell where the program
 // begins.

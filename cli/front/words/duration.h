@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times as people type them: "30", "30s", "2m", "1.5h", "500ms", "1h30m".
 #pragma once
 

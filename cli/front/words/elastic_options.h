@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of jobs whose members come and go, checked.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // horovodrun's config file (YAML) → options. The only place that sees yaml-cpp.
 #pragma once
 

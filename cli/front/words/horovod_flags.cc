@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/front/words/horovod_flags.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every flag of horovodrun and what becomes of it here. Data, and how it is told.
 #pragma once
 

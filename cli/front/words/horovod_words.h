@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // horovodrun's own words in a command line: what they become, and what is said of them. Pure.
 #pragma once
 

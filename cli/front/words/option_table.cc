@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/front/words/option_table.h"
 
 #include <CLI/CLI.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one place where hvdrun's options are declared: their names, help and where their text goes.
 #pragma once
 

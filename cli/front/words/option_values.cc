@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/front/words/option_values.h"
 
 #include "absl/status/statusor.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How an option's text becomes a value, and what is said when it cannot.
 #pragma once
 

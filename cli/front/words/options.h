@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of hvdrun: what was typed, checked as far as that needs no look at the world.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the user asked for, validated: the value that the front (options) gives to the back
 // (console, driver, spawner). Pure data.
 #pragma once

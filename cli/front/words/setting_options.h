@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of hvdrun that are spellings of workers' settings. Data only; proto/settings/settings.h
 // says what a value may be.
 #pragma once

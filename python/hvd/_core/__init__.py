@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The room that meets libhvd: everything that hvd's faces share, and nothing that users import.
 
     collectives ──> handles ──> runtime ──> process_sets ──> library ──> errors ──> abi

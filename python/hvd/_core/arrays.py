@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays of any kind as tensors of the C ABI: NumPy's, and what NumPy, DLPack or
 `__cuda_array_interface__` can look into. Nothing is copied.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives for any kind of tensor: an adapter says where a tensor lies and makes new ones.
 
 All submit while holding the interpreter's lock, and return a Handle; `allreduce_now` blocks.

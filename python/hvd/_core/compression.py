@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the frameworks' classes of compression are to libhvd."""
 from __future__ import annotations
 

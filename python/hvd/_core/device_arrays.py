@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays on GPUs: those of others, by `__cuda_array_interface__` or DLPack, as tensors of the C
 ABI, and hvd's own for results. No framework is imported, and no byte of a GPU is touched here.
 

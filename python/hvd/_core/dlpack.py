@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DLPack capsules: reads where another library's tensor lies, and shows where one of hvd's does.
 Nothing is copied.
 """

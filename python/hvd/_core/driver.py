@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NVIDIA's driver, for the little that arrays on GPUs need of it beside libhvd: events, and where
 an address lies. Loaded at the first use; a process without a GPU never does.
 

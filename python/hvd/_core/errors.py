@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exceptions that `hvd.errors` shows to programs, and what makes one of a status."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds and loads libhvd, twice: once to call while holding the interpreter's lock, once without.
 
 Submitting is short and holds it: giving the lock away and taking it back costs two switches of

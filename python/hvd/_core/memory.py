@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory that libhvd allocated, as Python sees it: a ctypes buffer that gives it back when the last
 tensor in it is gone."""
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocking calls of libhvd during which the handlers of signals run.
 
 Python runs them in the main thread, between two of its instructions: a C function that waits for

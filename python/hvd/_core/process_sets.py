@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sets of ranks that run collectives among themselves, and which of them this process has."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """This process's part in a job: joining and leaving, process sets, and what dropped handles keep.
 
 One object, RUNTIME: Horovod's interface is functions without a subject.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which CUDA stream a call belongs to, and what is kept until the device is through with it.
 
 A call begins behind what is on its stream, and once it has been waited for, the stream goes on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """libhvd's state of this process: tensors and bytes by name, which a commit keeps on each host."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The epoch that this process is in, and whether the job's members are to change."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The room of hvd.keras and hvd.tensorflow.keras: what is the same for both generations of Keras,
 and what is not.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batch normalisation by the statistics of all ranks' batches, which may differ in length."""
 from __future__ import annotations
 

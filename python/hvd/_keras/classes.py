@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subclasses of a user's own optimizer class, made while the program runs."""
 from __future__ import annotations
 

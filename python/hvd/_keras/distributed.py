@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DistributedOptimizer for whichever Keras an optimizer is of."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic states of Keras' models, and their callbacks without the base class."""
 from __future__ import annotations
 

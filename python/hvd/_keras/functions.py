@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives on values, for either Keras."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two places where Keras 3 itself is changed, once, when the first optimizer is made: Keras
 asks nobody there.
 

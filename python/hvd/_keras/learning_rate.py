@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The callbacks that change the learning rate, without their base class, which is Keras' Callback:
 of either Keras."""
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras 3's LossScaleOptimizer around an optimizer of ours, whoever made it.
 
 It looks for infinities in the gradients, and where there are any it takes no step. What one rank

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that are loaded to go on training."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras 3's optimizers, with gradients reduced over the ranks.
 
 Where: before `apply`, so that clipping and weight decay see what all ranks have together; with

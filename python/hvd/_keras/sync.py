@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What SyncBatchNormalization of both Keras asks first."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batch normalisation by the statistics of all ranks' batches, for tf_keras."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tf_keras' optimizers, of both kinds, with gradients reduced over the ranks.
 
 Both have a method that brings the gradients of several replicas together, which their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading and writing the variables of models and optimizers, of either Keras."""
 from __future__ import annotations
 

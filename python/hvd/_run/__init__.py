@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The room of hvd.run(function): an hvdrun of its own that calls the function on every rank.
 
     launch ──> job ──> frames <── worker

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a rank of hvd.run hands its result up: inside its own stdout, in frames that nothing which
 the rank prints can break or forge. So results travel where output does, inside hvdrun's links.
 

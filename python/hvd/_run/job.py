@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One hvdrun of hvd.run: gives it the call, shows what it says, and gathers what the ranks return.
 No thread: all of it happens in the caller's."""
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.run(function): calls it on every rank of a job of its own, and returns what each returned."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An order for the ranks of hvd.run in their environment, where late ones find it, too."""
 from __future__ import annotations
 

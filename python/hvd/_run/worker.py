@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m hvd._run.worker: a rank of hvd.run. Its stdin has the call, as long as the caller
 lives; its result goes up in frames of its stdout."""
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The room of TensorFlow: hvd's collectives as ops of its graphs, and what training with it needs.
 
     optimizer ──> aggregation ──> gradients ──> collectives ──> calls ──> operator_library

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adding up the gradients of several backward passes before they are reduced, within a graph or
 eagerly.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One collective on a list of tensors, as an op of libhvd_tensorflow's; and the ops' gradients.
 
 Eager calls without a name have an order of their own. Within a graph each gets a name of its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives with Horovod's names, arguments and defaults, on tf.Tensor, tf.Variable and,
 where it says so, tf.IndexedSlices: eager or within tf.function and graphs.
 

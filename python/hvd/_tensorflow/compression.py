@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How gradients may be made smaller for their journey.
 
 `Compression.fp16` and `.bf16` make float32 and float64 tensors travel in 16 bits; hvd sums in

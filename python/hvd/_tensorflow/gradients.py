@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How gradients are reduced over the ranks: for tapes, for optimizers, and for Keras.
 
 Within a graph each gradient travels by itself as soon as it is there, and libhvd fuses those that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """libhvd_tensorflow's ops, which TensorFlow has once this is imported."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tf.compat.v1.train.Optimizer with gradients reduced over the ranks, for sessions and eagerly."""
 from __future__ import annotations
 

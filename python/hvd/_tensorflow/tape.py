@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tf.GradientTape whose gradients are those of all ranks."""
 from __future__ import annotations
 

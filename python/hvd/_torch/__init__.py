@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What hvd.torch, hvd.torch.elastic and backend "hvd" of torch.distributed are made of.
 
     state ──> handlers ──> sampler, memory ──> operators ──> cuda

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CUDA as hvd.torch meets it: which stream a call belongs to, who goes on behind its result, and
 memory that torch's allocator must not give away too early.
 

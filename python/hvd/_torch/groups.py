@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch.distributed's default group across a reset: one on backend "hvd" ends with the epoch and is
 made anew in the next. Other backends' are the program's."""
 from __future__ import annotations

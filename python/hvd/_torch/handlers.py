@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an elastic state keeps of a model, an optimizer, a sampler; and how programs add their own
 types. Each is a part of the state (hvd._state.Part)."""
 from __future__ import annotations

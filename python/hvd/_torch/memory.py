@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors of an elastic state: their memory as the box takes it, and how a new process makes those
 that it lacks."""
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators on torch tensors: the one place where hvd.torch meets libhvd.
 
 Written over the C ABI by ctypes; a compiled module that offers the same names can take its place.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sampler that knows which samples of an epoch are done, over all ranks and all members that come
 and go."""
 from __future__ import annotations

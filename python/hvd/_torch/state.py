@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TorchState: models, optimizers, samplers and anything else that training goes on with."""
 from __future__ import annotations
 

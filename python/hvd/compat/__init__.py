@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horovod's names for hvd: programs written for Horovod run unchanged.
 
     hvdrun -np 4 --compat horovod python train.py --epochs 3

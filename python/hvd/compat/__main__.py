@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m hvd.compat SCRIPT [ARGUMENT…]: runs a program written for Horovod."""
 from __future__ import annotations
 

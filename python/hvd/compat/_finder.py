@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds Horovod's modules, and hvd itself, in this package. Loaded by every Python of a job under
 `hvdrun --compat horovod` as it starts, so it needs little, and not hvd."""
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch.distributed over hvd: `init_process_group("hvd")`.
 
 With hvd's package installed torch finds the backend by itself; from a checkout: `import

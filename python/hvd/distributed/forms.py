@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forms in which c10d gives its arguments, read."""
 from __future__ import annotations
 

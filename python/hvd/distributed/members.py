@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who belongs to a c10d group, and how its process set comes and goes."""
 from __future__ import annotations
 

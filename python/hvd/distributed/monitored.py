@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """monitored_barrier: rank 0 waits for each rank, and says which have not come.
 
 Each barrier has a tag of its own, so that what a failed one leaves behind meets nobody later.

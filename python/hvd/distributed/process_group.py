@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch.distributed's backend "hvd": c10d's process group over hvd's collectives.
 
 Every call is asynchronous and returns a Work. Members must make the calls of one group in the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """c10d's reductions in hvd's words."""
 from __future__ import annotations
 

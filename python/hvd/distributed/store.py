@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The job's key-value store as torch.distributed's Store: `env://` without a port."""
 from __future__ import annotations
 

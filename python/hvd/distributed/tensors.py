@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors as c10d gives them, as hvd wants them: flat, contiguous, of a type that hvd has."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a collective of backend "hvd" returns, and who completes its future.
 
 A future is completed by threads of its own (hvd_queue_* tells them which calls are done): the

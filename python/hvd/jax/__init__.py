@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd for JAX: collectives on pytrees, also within compiled programs.
 
     import hvd.jax as hvd

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One collective on a list of arrays: within what JAX traces as a call of libhvd_jax's, else at
 once. Names tell which calls of different ranks belong together."""
 from __future__ import annotations

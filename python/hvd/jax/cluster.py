@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What jax.distributed.initialize() finds out by itself under hvdrun: where the ranks meet, how
 many they are and which this is.
 

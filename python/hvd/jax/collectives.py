@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collectives on pytrees of arrays, eager or within jit, grad, scan, cond and vmap.
 
 The leaves of a tree travel together. Within what JAX traces, ranks have equally many rows, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """libhvd_jax's handlers, by which XLA calls hvd: registered when this is imported."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd for Keras 3, on TensorFlow, JAX and torch: `import hvd.keras as hvd`.
 
     hvd.init()

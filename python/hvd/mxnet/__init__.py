@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd for MXNet, as Horovod's: `import hvd.mxnet as hvd`.
 
     hvd.init()

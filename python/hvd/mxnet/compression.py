@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How gradients may be made smaller for their journey.
 
 `Compression.fp16` given to DistributedTrainer makes float32 and float64 gradients travel in 16

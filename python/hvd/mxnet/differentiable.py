@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives that make new arrays, with gradients while MXNet's autograd records.
 
 Gradients are as in hvd.torch: that of an allreduce is the same allreduce, that of an allgather the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pushes calls to MXNet's engine, by libhvd_mxnet, which is loaded when this is imported.
 
 A call returns at once. The engine begins it when all that was pushed before and changes its arrays

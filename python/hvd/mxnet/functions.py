@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Making all ranks begin alike: parameters and objects."""
 from __future__ import annotations
 

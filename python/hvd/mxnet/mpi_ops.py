@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives on NDArrays with Horovod's names, arguments and defaults.
 
 They are pushed to MXNet's engine, as its own operators are: a call returns at once, and what reads

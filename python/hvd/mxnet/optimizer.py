@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DistributedOptimizer: an optimizer of MXNet's that updates by the gradients of all ranks."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How gradients are reduced: what DistributedOptimizer and DistributedTrainer have in common."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DistributedTrainer: gluon's Trainer, whose steps are by the gradients of all ranks."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd for TensorFlow, as Horovod's: `import hvd.tensorflow as hvd`.
 
     hvd.init()

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic training with TensorFlow, as Horovod's."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DistributedOptimizer, for TensorFlow's own optimizers and for those of Keras."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd for PyTorch, as Horovod's: `import hvd.torch as hvd`.
 
     hvd.init()

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The optimizer with op=Adasum: each rank takes its own step, and the steps are combined.
 
 Adasum combines what the steps change (start − end), not gradients: so it sees what the optimizer

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The blocking collectives, which make new tensors and can be differentiated.
 
 What backward gives (g is the gradient of the output; all are Horovod's rules):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives in a program that torch compiles: by torch.ops.hvd.*, which stay in its graphs.
 
 These functions are not called as they stand: torch.compile reads them. What they ask of the job

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How gradients may be made smaller for their journey.
 
 `Compression.fp16` and `.bf16` given to a collective or to DistributedOptimizer make float32 and

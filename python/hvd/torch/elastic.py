@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic training with PyTorch, as Horovod's: `hvd.elastic` of `import hvd.torch as hvd`.
 
     state = hvd.elastic.TorchState(model, optimizer, sampler=sampler, epoch=0)

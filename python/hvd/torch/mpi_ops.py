@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collectives on torch tensors with Horovod's names, arguments and defaults.
 
 `*_async` return a Handle for poll() and synchronize(); `*_` work in place; the others return new

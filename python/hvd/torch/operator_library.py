@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds and loads libhvd_torch: torch.ops.hvd.*, for programs that torch compiles.
 
 hvd.torch works without it. `PROBLEM` then says why it is not there; nobody is told before

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What torch's compiler must know of torch.ops.hvd.*: shapes, gradients, and that each is an event.
 
 Nothing here may depend on the rank or the job: torch keeps what it has compiled on disk, for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DistributedOptimizer: any torch optimizer, whose gradients are reduced over the ranks."""
 from __future__ import annotations
 

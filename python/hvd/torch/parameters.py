@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What DistributedOptimizer is told of its parameters: names, groups, passes, hooks."""
 from __future__ import annotations
 

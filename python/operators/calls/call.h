@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A collective that a framework asks for: from its words to a call of libhvd's, whose end it is
 // told.
 #pragma once

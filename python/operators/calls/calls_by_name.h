@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The calls of this process that are under way, by name and process set. A program may be started
 // again before its last run has ended: then its calls meet under the same names, which libhvd
 // refuses. Here those of one name follow one another.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Goes on with programs whose calls have ended.
 //
 // At the end of a future XLA runs what waited for it, on the thread that ends it: that computes,

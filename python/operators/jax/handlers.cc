@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The handlers that hvd.jax registers, one an operation: hvd_jax_allreduce and its like. XLA calls
 // them from any of its threads; none waits for long.
 #include <exception>

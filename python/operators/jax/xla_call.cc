@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "python/operators/jax/xla_call.h"
 
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A collective that a compiled JAX program asks for: from XLA's call frame to XLA's future.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XLA's foreign function interface, version 0.3: the part of its stable C ABI that is used here,
 // declared by hand under hvd's own names, so that no header of jaxlib's is needed to build. A test
 // compares it with the real header.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MXNet's C API and what its engine hands out: the part that is used here, declared by hand, so
 // that no header of MXNet's is needed to build. A test compares it with the real headers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An NDArray of MXNet's, as an operation of its engine holds and reads it.
 #pragma once
 

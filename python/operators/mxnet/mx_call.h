@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A collective that MXNet's engine runs: from the arrays that an operation of the engine's has to
 // the end that the engine is told.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "python/operators/mxnet/mx_epoch.h"
 
 #include "python/operators/calls/calls_by_name.h"

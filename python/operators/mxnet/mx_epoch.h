@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // This process's part in a job, from its calls' side: what was pushed in one job begins in that one
 // or never.
 //

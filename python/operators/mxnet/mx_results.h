@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The results of a call whose shapes only the exchange tells: Python waits for them, the engine's
 // operation gives them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Python calls of this library (hvd/mxnet/engine.py).
 #include <exception>
 #include <memory>

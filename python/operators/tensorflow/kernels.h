@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels of hvd's ops, on the CPU: for the threads of TensorFlow, which none of them holds up.
 #pragma once
 

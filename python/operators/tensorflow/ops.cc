@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ops, as TensorFlow's graphs have them. They are registered while tf.load_op_library loads
 // this library, which makes Python's functions of what is registered then.
 #include <hvd/hvd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "python/operators/tensorflow/tf_api.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TensorFlow's C API: the part that is used here, declared by hand, so that no header of
 // TensorFlow's is needed to build, and found in the TensorFlow of the process. A test compares it
 // with the real headers.

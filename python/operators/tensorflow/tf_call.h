@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A collective that a TensorFlow kernel asks for: from the kernel's context to the end that
 // TensorFlow is told.
 #pragma once

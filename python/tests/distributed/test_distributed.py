@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backend "hvd" of torch.distributed: the collectives, futures and errors of a group."""
 import datetime
 

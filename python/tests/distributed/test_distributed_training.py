@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands on torch.distributed, over backend "hvd": each gives what one process gives."""
 import warnings
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.elastic where nobody comes or goes: commit, going back, and what ranks make alike."""
 import pytest
 

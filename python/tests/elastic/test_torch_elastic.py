@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.torch.elastic where nobody comes or goes: what is kept of models, optimizers and samplers."""
 from typing import NamedTuple
 

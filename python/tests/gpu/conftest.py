@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of tensors on GPU 0, which the ranks of a host may share. Without one they are skipped;
 tests/system/test_python_gpu.py runs them over a stand-in for the driver."""
 import gc

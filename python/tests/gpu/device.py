@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A GPU as a framework has it, by the driver alone: memory, streams, and arrays that show
 themselves in one of the ways in which frameworks do.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.torch on tensors of a GPU without a torch that has CUDA: streams, waits and kept memory."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backend "hvd" on tensors of a GPU without a torch that has CUDA: whose stream waits for what."""
 import contextlib
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every operation of `import hvd` on arrays on a GPU, against NumPy."""
 import ctypes
 import gc

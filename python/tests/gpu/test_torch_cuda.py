@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.torch and backend "hvd" on tensors that torch has on a GPU, which the ranks may share. For a
 machine with a GPU, and a torch with CUDA."""
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horovod's PyTorch example in its usual form, on made-up digits instead of a download; no word of
 hvd. For tests/system/test_compat.py."""
 import argparse

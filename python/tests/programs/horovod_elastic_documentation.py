@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horovod's elastic PyTorch example in its usual form, on made-up digits instead of a download; no
 word of hvd but its name there. For tests/system/test_python_elastic.py."""
 import torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horovod's Keras example (docs/keras.rst) in its usual form, with TensorFlow 2's way to pin a GPU,
 which TensorFlow 1's sessions have no more, and on made-up digits; no word of hvd. Any backend of
 Keras 3's. For tests/system/test_compat.py."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horovod's TensorFlow 2 Keras example in its usual form, on made-up digits instead of a download;
 no word of hvd. For tests/system/test_compat.py, with TF_USE_LEGACY_KERAS=1, since Keras 3 has no
 experimental_run_tf_function."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program as Horovod's documentation has it: the lines that any Horovod program has, and no word
 of hvd. python horovod_script.py CHECKPOINT"""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JAX's own processes under hvdrun: jax.distributed.initialize() needs no argument.
 jax_distributed.py [WITHOUT]: as a program does that does not import hvd.jax."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How programs of hvd.jax end and begin again: jax_ends.py MODE [SESSIONS]."""
 import os
 import signal

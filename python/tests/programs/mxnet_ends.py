@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How programs of hvd.mxnet end and begin again: mxnet_ends.py MODE [COUNT]."""
 import contextlib
 import os

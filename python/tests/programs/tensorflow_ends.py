@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How programs of hvd.tensorflow end and begin again: tensorflow_ends.py MODE [ROUNDS]."""
 import os
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torchrun_script BACKEND [--port | --die]: a program as torchrun's users write them.
 
 --port: its ranks agree on a port of their own for MASTER_PORT. --die: rank 1 kills itself while

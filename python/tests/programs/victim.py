@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker that behaves in a chosen way: python victim.py MODE. For tests/system/test_python.py."""
 import contextlib
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients through collectives, against differences: the loss is a function of all ranks' inputs.
 
 `scale` says how Horovod's rules differ from the gradient of the sum of all ranks' losses.

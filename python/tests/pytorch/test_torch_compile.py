@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.torch in programs that torch compiles: what they compute, also beside ranks that compile
 nothing, and what happens without the operators."""
 import os

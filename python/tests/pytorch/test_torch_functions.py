@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Beginning alike: parameters, optimizer states, objects; batch normalisation over all ranks."""
 import pytest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch.ops.hvd.*, called as they stand: results and gradients as hvd.torch's, torch's own checks,
 errors, and how the library is found."""
 import os

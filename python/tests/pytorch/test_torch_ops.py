@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.torch's collectives: types, forms, errors."""
 import pytest
 

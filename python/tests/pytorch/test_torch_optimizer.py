@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DistributedOptimizer against one process that trains on all ranks' batches together."""
 import copy
 

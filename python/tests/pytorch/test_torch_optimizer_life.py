@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A DistributedOptimizer from its making to its end: what it is, what it refuses, and what it
 survives."""
 import warnings

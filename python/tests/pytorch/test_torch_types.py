@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.torch's collectives on types that are used more seldom, and on bits."""
 import functools
 import math

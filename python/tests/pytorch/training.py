@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of DistributedOptimizer train: a net on all ranks, and the same in one process
 that has all ranks' batches."""
 import torch

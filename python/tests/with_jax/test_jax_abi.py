@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """XLA's ABI as libhvd_jax declares it, against the header of the jaxlib that is installed."""
 import pathlib
 import shutil

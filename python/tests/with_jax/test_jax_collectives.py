@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.jax: collectives on pytrees, eager and in compiled programs. Each result is known from the
 ranks' inputs."""
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.jax: what compiled programs do with calls, and training with optax."""
 import os
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras 3: batch normalisation by the statistics of all ranks' batches."""
 import pytest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.keras.elastic where nobody comes or goes."""
 import numpy as np
 import pytest

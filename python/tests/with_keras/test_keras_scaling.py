@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras 3: one rank's overflow skips the step on all ranks, whoever made the LossScaleOptimizer."""
 import subprocess
 import sys

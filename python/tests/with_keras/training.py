@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small training that is the same on any number of ranks: the first has all data."""
 import keras
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MXNet's ABI as libhvd_mxnet declares it, against the headers of the MXNet that is installed."""
 import ctypes
 import pathlib

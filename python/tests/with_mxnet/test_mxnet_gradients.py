@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients of hvd.mxnet's collectives, through MXNet's autograd. Each rank's loss is its results
 by weights that tell ranks apart."""
 import numpy as np

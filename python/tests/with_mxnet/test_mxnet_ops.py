@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.mxnet's collectives. Each result is known from the ranks' inputs."""
 import contextlib
 import pickle

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.mxnet's trainer and optimizer: training on all ranks is training on one with all their
 batches."""
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TensorFlow's C API as libhvd_tensorflow declares it, against the headers of the TensorFlow that
 is installed."""
 import pathlib

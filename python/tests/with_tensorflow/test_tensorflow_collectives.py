@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.tensorflow: collectives, eager and in graphs. Each result is known from the ranks' inputs."""
 import numpy as np
 import pytest

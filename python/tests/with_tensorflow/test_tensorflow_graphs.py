@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.tensorflow: what TensorFlow's graphs do with calls."""
 import threading
 

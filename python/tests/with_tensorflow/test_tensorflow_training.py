@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.tensorflow: tapes, optimizers, aggregation, sessions. Training on several ranks is that of
 one with all data."""
 import numpy as np

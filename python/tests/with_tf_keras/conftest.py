@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tf.keras is tf_keras in these tests: TensorFlow looks when it is first asked for it."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tf_keras: what the callbacks and SyncBatchNormalization do."""
 import pytest
 

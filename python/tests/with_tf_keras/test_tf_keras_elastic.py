@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd.elastic of tf_keras where nobody comes or goes."""
 import pytest
 

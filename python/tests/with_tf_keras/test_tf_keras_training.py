@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tf_keras: a training on all ranks is that of one rank with all data."""
 import subprocess
 import sys

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether all ranks have made the same bucket: asked beside the chunks of the first step, of which
 // nothing waits for the answer; hvd_bucket_wait does. Once an epoch, over the public calls.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A bucket of tensors that are reduced together, chunk by chunk, as they become ready: what is
 // behind hvd_bucket_*. Built over the public asynchronous calls.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvd_bucket_*: checks, and a Bucket behind the pointer.
 #include <algorithm>
 #include <atomic>

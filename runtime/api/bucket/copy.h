@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor of the caller's into memory of another float type. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Do all ranks' buckets have the same layout, and if not, what differs. Each tells the others about
 // its own in a row of numbers. Pure.
 #pragma once

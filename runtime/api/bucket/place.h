@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a bucket's tensors lie, and what that asks of the calls on them: on a GPU, the order of
 // streams.
 //

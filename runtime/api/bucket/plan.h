@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the tensors of a bucket lie in one piece of memory, and which of them travel together. Pure.
 #pragma once
 

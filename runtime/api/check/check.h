@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments of the C ABI → Requests, or what is wrong with them. Pure.
 #pragma once
 

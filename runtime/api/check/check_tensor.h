@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every call checks of its tensors and options. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one table of the sizes that a caller's structs may have. Programs that were built with an
 // older hvd.h bring shorter ones: what they lack has its default. A longer one is from a newer
 // header, whose further fields this library does not know: they might ask for something, so it is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What comes before a call on device tensors, and what comes after it: events on the caller's
 // streams.
 //

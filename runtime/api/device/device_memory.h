@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether a call's tensors lie where they are said to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The GPUs of this process: found at the first use, opened at the first use of each. And the device
 // memory that hvd has given.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks' agreement on a commit, or on nothing but whether the members are to change: one small
 // allreduce on the global set, under a name of hvd's own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a state comes to those who have none: the root's directory first, then each item's bytes, by
 // broadcasts in a process set of the root and the needy.
 #include <algorithm>

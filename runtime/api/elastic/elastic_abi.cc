@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The C ABI of elastic jobs but for the state (state_abi.cc) and hvd_reset (api.cc).
 #include "runtime/api/check/struct_sizes.h"
 #include "runtime/api/elastic/agreement.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A commit in a file: written from a program's entries, and read back into them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is behind hvd_state_*: a program's entries, and what commits, restores and syncs do with
 // them.
 //

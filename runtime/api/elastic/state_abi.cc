@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvd_state_*: checks, and a State behind the pointer.
 #include <atomic>
 #include <cstring>

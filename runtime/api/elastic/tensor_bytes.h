@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of a caller's tensor, on the CPU or on a GPU, from and into the host's memory.
 #pragma once
 

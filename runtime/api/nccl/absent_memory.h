@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device memory of a rank that has joined: what it brings to the others' calls, and where it drops
 // what it gets.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a process set has launched on its device, until its end has been told.
 //
 // Threads: any. An end is told by whoever looks, with no lock of this held.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A call on tensors of a GPU whose process set goes by NCCL: straight to the engine, which launches
 // it when all ranks have asked for it.
 //

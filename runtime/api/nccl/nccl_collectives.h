@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL as collectives (runtime/collective/collectives.h), but that the tensors lie on a device, and
 // a call returns when it is on the device's stream, in order. Each is one NCCL group.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts an agreed run on a communicator: by kind as on the host (runtime/engine/execution), and what
 // a rank that has joined does for the others.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the process sets of a process share of NCCL: the library, the order of launches, and a
 // thread that looks after what has been launched.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What NCCL does as hvd means it, and how it is asked. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way of a process set's GPU tensors by NCCL, in one epoch: the device's library, as the engine
 // sees it (runtime/engine/execution/device_work.h).
 //

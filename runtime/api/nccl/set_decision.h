@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides, at the first call on a GPU that all ranks of a process set have agreed on, which way the
 // set's GPU tensors go in this epoch, and makes its communicator.
 //

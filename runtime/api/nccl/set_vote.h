@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which way a process set's GPU tensors go in an epoch: by NCCL, or by way of the host. Every rank
 // says what it has, and all come to the same. Pure.
 #pragma once

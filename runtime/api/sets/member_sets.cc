@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Process sets that only their members know. They agree by sends and receives on the global set:
 // the first of them asks all the others for what none of them uses yet.
 #include <algorithm>

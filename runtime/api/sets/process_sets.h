@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process sets of an epoch: which there are, and an engine for each that this rank is a member
 // of.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The requests of one call, and the engines that have them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way of device tensors by the host's memory: it needs no library but the driver, goes for
 // every operation and type, and lets ranks share a GPU. A client of the engine, as buckets are.
 //

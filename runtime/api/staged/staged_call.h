@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A call on tensors of a device on its way by the host: it is announced under its name, so that the
 // ranks agree on it at once; its bytes are copied to host memory behind the caller's stream; the
 // engine reduces them there, under names of hvd's own; what comes of it is copied back.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A staged call's course on the thread "hvd-gpu".
 #include <algorithm>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens to calls on their way by the host, in the order in which it happened: told by the
 // driver's threads, the engine's and the submitters', taken by the thread "hvd-gpu". Needs no
 // memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a call on tensors of a device goes by way of the host: which bytes are copied to host memory,
 // what the engine is asked for there, and which bytes are copied back. Pure.
 #pragma once

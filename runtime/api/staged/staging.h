@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host memory that devices copy to and from, kept for its next use: pieces of the process's arena,
 // so that the ranks of a host reduce in it where it lies, pinned for the driver.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which commit comes next, into which file, and what the ranks' agreement on one means. Pure: a
 // value, driven by State and by the simulator.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a commit's file says of its contents: which items it holds, and where. Other processes have
 // written it, so nothing of it is believed before it is checked. Pure.
 #pragma once

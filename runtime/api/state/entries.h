@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program has added to its state: tensors in its memory, or held for it in hvd's, and bytes.
 // A value without threads.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files that take commits: two of the host, which all its ranks write, and two of this rank's
 // share. They are hvdd's and outlive this process; where there are none they are this process's
 // own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What outlives a program's State object: where its commits are kept, which is the newest, and what
 // the epoch wants of it. One in a process.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lies where in the files of a state's commits, and which rank of a host writes which bytes.
 // Pure.
 //

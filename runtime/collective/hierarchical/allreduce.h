@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An allreduce over several hosts: a reduce-scatter inside each host (over the rails' ranks), an
 // allreduce of each slice along its rail, and an allgather inside each host, so every host sends
 // and receives 2(h-1)/h of the buffer whatever its number of ranks.

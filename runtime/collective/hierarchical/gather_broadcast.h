@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What moves bytes over several hosts and reduces nothing: allgather, broadcast and alltoall. A
 // block is what one host's ranks bring to an allgather. What crosses is divided among the rails,
 // and joined again inside each host.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives of ranks on several hosts: what can be done inside a host is, and only slices cross,
 // on rails (rails.h). In a job of one host it passes everything on to that host.
 #pragma once

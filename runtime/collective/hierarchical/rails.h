@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an operation over several hosts works with: the ranks of this host, the rails, and which
 // part of a buffer goes on which.
 //

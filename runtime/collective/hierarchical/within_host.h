@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A reduction in two halves: what the ranks of a host do, and what is left for after.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives of the ranks of one host through shared memory, whether processes or threads.
 //
 // Within a host sums are in rank order, so results depend neither on timing nor on the path.

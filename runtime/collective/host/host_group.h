@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks of one host over their shared region: who has published what, and waiting for it. The
 // ways through it (the room's README) are functions over this.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A reduction on one host whose slices belong to the ranks, as the ways through the host's memory
 // are told of it. Which way is right depends on the size and on where the tensors lie:
 // HostCollectives chooses, the same on every rank.

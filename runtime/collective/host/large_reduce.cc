@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/host/large_reduce.h"
 
 #include <sys/random.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allreduces of tensors in private memory on one host: staged, or, when large, read by the system
 // from the peers' memory, where it lets them and where that proves faster.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One shot: everyone shows its whole tensor on its shelf, and everyone reads all; one wait. For
 // small tensors: up to Arrival::kPayloadBytes travel in the arrival's own cache line.
 //

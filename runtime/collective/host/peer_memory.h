@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Private memory of the host's other ranks, read by the system (process_vm_readv): no copy by its
 // owner, but a system call a piece and a look at every page. The system may refuse: other users,
 // Yama's ptrace_scope, a container's filter, memory that belongs to a device.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/host/peer_reads.h"
 
 #include <algorithm>

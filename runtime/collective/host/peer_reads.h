@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A reduction by peer reads: each rank reads, through the system, the others' parts of its slice
 // from their private memory, and later the sums from their owners' outputs. Nothing is staged.
 //

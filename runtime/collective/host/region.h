@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where things lie in the memory that the ranks of one host share for collectives. Everything is
 // zero at first, written by one rank alone (but for the stages), and only ever grows: no flag is
 // reset, so none can be seen too late.

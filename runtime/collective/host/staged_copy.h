@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Staged copies, of what fits no shelf: in rounds through stages that stay in the second-level
 // cache. In a round a rank shows a piece of its own data and copies out what the others show;
 // rounds overlap.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A staged reduction, of tensors in private memory: in rounds through stages that stay in the
 // second-level cache. In a round a rank shows each other rank the piece of its input that is that
 // rank's to sum, sums its own piece out of its input and what the others show, and writes the sum

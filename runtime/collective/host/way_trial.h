@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of two ways is the faster on this machine: found by trying both in the first calls.
 //
 // Pure. All ranks feed it the same times, so all come to the same choice.

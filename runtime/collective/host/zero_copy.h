@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A zero-copy reduction: the tensors lie in shared memory themselves. Each rank sums its slice out
 // of all inputs and writes it into all outputs; nothing is staged.
 //

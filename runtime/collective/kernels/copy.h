@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies between buffers, at the best instruction level this processor has, and what else a copy
 // can say to the caches. In processor_*.cc.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The floats of 8 bits and float64. Encode rounds to nearest even; REQUIRES: FloatRules.
 #pragma once
 

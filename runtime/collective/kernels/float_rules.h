@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules of float arithmetic that results depend on.
 #pragma once
 

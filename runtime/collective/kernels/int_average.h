@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scaled integers and averages of integers, as the kernels compute them and whoever sums integers
 // in another way.
 #pragma once

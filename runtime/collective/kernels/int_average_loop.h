@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loop behind integer averages, which are summed in a wider type. Included by reduce_loop.h
 // alone, whose rules hold here too: the compiler makes vectors of it by each level's flags.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/kernels/levels.h"
 #include "runtime/collective/kernels/reduce_loop.h"
 

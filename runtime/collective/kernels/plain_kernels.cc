@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is used too seldom to be compiled once more for every instruction level: unsigned integers
 // of more than 8 bits, float8, complex numbers, and the bitwise operations of all types.
 #include <algorithm>

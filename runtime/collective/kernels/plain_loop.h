@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loop behind the kernels of plain_kernels.cc: block by block, each source as a whole, so that
 // the compiler makes vectors of what it can.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // For processors that have no file of their own: one level, and the language's own copies and rules
 // of arithmetic.
 #include <cfenv>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What x86-64 has for itself: which of the levels there is, copies past the caches, and the
 // register with the rules of float arithmetic.
 #include <cpuid.h>

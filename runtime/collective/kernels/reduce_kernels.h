@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise reductions of several buffers into one or more, for every type and operation, at the
 // best instruction level this processor has. (Rarer types and the bitwise operations are the same
 // at all levels: plain_kernels.cc.)

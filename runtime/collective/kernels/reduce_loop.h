@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one loop behind all reduce kernels, as a template over the instruction level, the element and
 // the operation. Included by one .cc a level, each compiled with that level's flags. `Level` is a
 // type of that .cc's unnamed namespace, so every instance has internal linkage and the linker can

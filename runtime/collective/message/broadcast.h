@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank's bytes to all, in segments that follow one another: down a binomial tree when there are
 // few bytes (few hops), along a chain when there are many (every link carries them once).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recursive doubling: log2 n exchanges of everything, the lower group's sum first on both sides, so
 // that both get the same bits.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everyone sends something of its own to everyone: an alltoall. Some pairs in flight at a time, in
 // an order in which no rank is talked to by all at once.
 #pragma once

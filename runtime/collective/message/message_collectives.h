@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives of any ranks of a job over a message transport.
 //
 // Allreduce: one exchange among few ranks for a few bytes, recursive doubling for more, and a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Some ranks of a job over a message transport: sends and receives by index in the group, waiting,
 // and what happens when the transport breaks (the epoch ends). The algorithms over it:
 // message_collectives.cc, ring.cc, message_*.cc.

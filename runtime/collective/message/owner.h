@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions whose order of summation is the ranks' own, wherever an element lies: every rank sends
 // each slice to its owner, who sums in rank order and, in an allreduce, sends the result to all.
 // The same bytes on the wire as a ring, but everyone talks to everyone.

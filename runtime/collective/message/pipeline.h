@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A large operation in chunks: while one is on its way across, the next is made ready in the host
 // and an earlier one is passed on there.
 #pragma once

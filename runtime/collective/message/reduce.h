@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A reduction across ranks as the message algorithms see it: one buffer, the kernel, and what
 // happens once, with the last sum.
 #pragma once

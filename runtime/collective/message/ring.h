@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ring in a pipeline: in every step a rank passes a slice on to its right neighbour and takes one
 // from its left. Slices are cut in segments; segment s of step t+1 needs only segment s of step t,
 // so with two or more segments there is always one on the wire while another is worked on.

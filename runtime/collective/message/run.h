@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An operation of a MessageGroup in steps that never wait: a rank moves it along while it waits for
 // something else (BackgroundWork), so that several overlap one another and the work in the host.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/message/wide_reduction.h"
 
 #include <algorithm>

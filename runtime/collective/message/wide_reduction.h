@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reductions over ranks whose sums travel in a wider type: averages of integers, so that nothing
 // wraps before it is divided; and float8, whose sums would lose too much on every way. (Where one
 // kernel combines everyone's, it does so by itself.) Minima and maxima of float8 are float8 anyway.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The agreement's messages between hosts. Leaders stand in a tree: reports go up and are merged on
 // the way, decisions come down. They travel over the data plane's transport, in the protobuf wire
 // format. Pure.

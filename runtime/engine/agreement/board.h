@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The readiness board and the schedule log of one host, in the epoch's shared memory. Every local
 // rank marks what it has submitted; whoever completes an entry reports it, and agreed entries are
 // appended to the log, a sequence of batches that every rank executes in order. In a job of one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of any length to one peer over a Transport, whose receives need a known length: a frame
 // of one size, and what does not fit into it in parts, each a send of its own. Keeps one receive
 // posted, and sends in flight as long as they need.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one rank of a host that speaks for it in a job of several hosts (local rank 0): carries
 // LeaderCore's messages between its host and its parent and children in the tree.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a host's leader decides: merges what its host and the hosts below it in the tree ask for,
 // passes it up, and takes the root's batches into its board and down. Messages in, messages out: it
 // sends nothing itself and waits for nothing, so that a simulator runs the same code.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ranks that have left, as a host's leader knows them: they answer what they had asked for
 // before, and nothing else. Pure.
 #pragma once

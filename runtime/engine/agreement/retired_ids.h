@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which tensors' ids are given up when there are too many of them. The root picks; every leader
 // understands a retired id until all below it have said that they do not use it any more. Pure.
 #pragma once

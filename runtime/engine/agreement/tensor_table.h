@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a leader knows of tensors: their ids, what was agreed for them, who has reported them. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The short way on one host, without the board and its log.
 //
 // Small tensors: every rank writes its tensor beside its mark and reads the others' when all have

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a request brings beside its direct mark, and what a rank makes of everyone's.
 #pragma once
 

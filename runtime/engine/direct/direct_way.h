@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How requests go directly: who has a number, what is marked and watched, and what the executor
 // does when all have marked (direct.h says what a mark is).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests on one host whose marks say where the tensors lie: in the arenas, or, for a tensor in
 // private memory, in its rank's stage. Each rank does its part out of everyone's. Nothing here
 // waits.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs agreed batches, fused, on the collectives or on the rank's device; owns what that needs: the
 // memory of a joined rank, the settings that a search may change, and the search.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who executes what lies on a device: the seam between the engine and a device's library.
 //
 // Such work ends twice. It is *done* when it is on the device's stream: its waiters go on, since

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/execution/execute.h"
 
 #include "runtime/engine/execution/reduction.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one agreed request on the collectives: one function a kind, in execute_*.cc.
 //
 // A rank whose own output does not fit still takes part: the others are in the exchange already.

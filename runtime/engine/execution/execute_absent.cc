@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a rank that has joined does for the others' collectives: it brings nothing, and drops what
 // it gets.
 #include <numeric>

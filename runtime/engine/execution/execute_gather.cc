@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allgather, one tensor or a group.
 #include <numeric>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduce-scatter, one tensor or a group, and alltoall.
 #include <numeric>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of a batch's entries run as one collective. Pure: every rank computes the same plan from
 // the same batch.
 #pragma once

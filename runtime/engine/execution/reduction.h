@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a signature says about how to reduce, as calls of the collectives.
 #pragma once
 

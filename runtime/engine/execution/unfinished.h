@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What this rank has launched on its device in one process set, and what has not finished there.
 // The requests of it are done, and may be gone: it lives here until its end is told.
 //

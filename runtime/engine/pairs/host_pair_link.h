@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two ranks of one host: a piece of the host's memory that they share, with a lane in each
 // direction. The first of the two that needs it takes it (PairPlaces).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two ranks of different hosts: notices and parcels are messages of the set's transport.
 #pragma once
 

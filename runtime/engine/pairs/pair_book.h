@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which of this rank's sends and receives meet which of one peer's: the first of a key that nobody
 // has met yet, on both sides, so that both find the same pairs without asking. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The way between this rank and one other for sends and receives: notices in their order, and
 // parcels, which both sides know when they begin. Nothing in it waits.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a rank tells another of a send to it, or of a receive from it, and the sides' names. Plain
 // bytes: it travels through shared memory and over the transport.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What this rank knows of a name that it has used: what is pending under it, and what makes marking
 // it again cheap. Each part belongs to the class that it is named for, and nobody else writes it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Do two ranks ask for the same thing, and if not, how to say so. Pure.
 #pragma once
 

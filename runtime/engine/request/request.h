@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a rank wants done: the value that travels from the C ABI through agreement to execution.
 #pragma once
 

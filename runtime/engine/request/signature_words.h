@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A signature in the protobuf wire format. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes of what a signature describes, in bytes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where tensors lie in the arenas that a host's ranks share: a request's own, for its mark, and the
 // others', as this process sees them.
 #pragma once

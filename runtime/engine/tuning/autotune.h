@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search for better settings while a program runs: scores in, the next candidate out. Pure; one
 // caller at a time.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Points of the search as settings, as a file and as CSV.
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All that libhvd reads from the environment, read once at hvd_init. The only getenv of the
 // runtime. Names, units and ranges are in proto/settings/settings.cc; the defaults must be the same
 // there.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What all ranks of a job must have alike, and the comparison when they meet. Pure.
 //
 // Each rank's card goes to all others with the table of addresses: where its transport is reached,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search at work in one rank's engine: counts the batches of a sample, scores it, and has every
 // rank change its settings after the same batch.
 //

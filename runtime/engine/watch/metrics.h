@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a rank counts about one process set, in the host's shared memory. Plain loads and stores:
 // the writer is whoever executes the set's requests, one thread at a time.
 #pragma once

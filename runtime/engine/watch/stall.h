@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers hvdd's question what this rank has pending in one process set. hvdd decides, without any
 // thread or clock of the rank's, whether somebody waits for too long.
 #pragma once

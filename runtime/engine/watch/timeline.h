@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The engine's pen for the timeline: spans of time into this rank's ring, which hvdd reads. One a
 // process set, used by whoever executes that set's requests.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is told about an engine's work: to hvdd through the host's page (what this rank does, what
 // it has pending), to the metrics and to the timeline.
 //

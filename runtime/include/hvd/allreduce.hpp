@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Allreduces of plain memory and vectors, for hvd.hpp, which includes it.
 //
 // The tensor has one dimension. What is asked for most comes after it: the op (an average without

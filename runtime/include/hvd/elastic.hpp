@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elastic jobs for hvd.hpp, which includes it: members come and go, and what was committed stays.
 //
 //   hvd::Session session;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups, for hvd.hpp, which includes it: tensors that are one call.
 //
 // The tensors agree, travel and fail together, under one name. All ranks give as many tensors, of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives in flight, for hvd.hpp, which includes it: what the asynchronous calls return.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hvd: data-parallel collectives. The C ABI, and the only symbols that libhvd exports.
  *
  * Made to last: tensors and options are structs that begin with their own size (set `struct_size`

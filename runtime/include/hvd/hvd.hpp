@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvd for C++17: headers over the C ABI (hvd.h), nothing to link but libhvd. This one includes the
 // others.
 //

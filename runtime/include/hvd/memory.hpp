@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that all ranks of a host see, for hvd.hpp, which includes it: tensors in it are reduced
 // where they lie, and fetched from there, without copies in between.
 #pragma once

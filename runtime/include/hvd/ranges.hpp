@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same calls for whatever has data() and size(), for hvd.hpp, which includes it: an
 // hvd::Buffer, a std::array, a span, a std::string. Vectors have calls of their own.
 //

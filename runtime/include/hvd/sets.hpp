@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Process sets, for hvd.hpp, which includes it: groups of ranks with collectives of their own. A
 // set is its number, for Options::process_set.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The job's key-value store, for hvd.hpp, which includes it: for small agreements of a program's
 // own. It needs no init(); limits, threads and errors are as hvd.h says.
 #pragma once

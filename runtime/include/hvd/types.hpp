@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the calls of hvd.hpp, which includes it, are told and what they throw.
 #pragma once
 

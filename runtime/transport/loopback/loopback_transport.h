@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks as threads of one process, for tests: messages are copied through mailboxes. Sends never
 // wait for their receiver.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a rank can be reached, as it travels between ranks: the host's name, then its addresses.
 // Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes a connection to a peer and proves it: tries the peer's addresses in turn, again and again
 // for a while. Guarded by the transport's mutex.
 #pragma once

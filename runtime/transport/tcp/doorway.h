@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where peers come in: listens at this rank's addresses, and lets in who proves that it belongs to
 // the epoch. Others get the same challenge whoever they are, and are dropped without a word: at the
 // first wrong proof, when they take too long, or when too many are waiting, strangers' addresses

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How two ranks prove to one another that they know the epoch's secret, before a byte of anything
 // else is read. Three words of fixed size: who was called challenges, the caller answers, who was
 // called confirms. Each proof is an HMAC of everything said so far and of who says it, so that none

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/transport/tcp/lane.h"
 
 #include <sys/epoll.h>

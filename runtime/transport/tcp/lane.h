@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One proven connection to a peer: frames and what follows them, out and in. Guarded by the
 // transport's mutex.
 #pragma once

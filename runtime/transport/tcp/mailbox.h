@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What this rank and one peer have for one another: matches what comes with what is waited for, and
 // decides what may be sent. Knows no sockets. Guarded by the transport's mutex.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A message under way, on either side. Shared by its request and by whatever moves it; all but the
 // outcome is guarded by the transport's mutex.
 #pragma once

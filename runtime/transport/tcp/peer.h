@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Another rank as this one sees it: the lanes between them and what they have for one another.
 // Guarded by the transport's mutex.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sockets and their addresses. All are non-blocking and close on exec; none ever raises SIGPIPE.
 #pragma once
 

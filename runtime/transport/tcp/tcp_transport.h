@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages between hosts over TCP, for hosts without RDMA: several connections a pair of ranks,
 // each proven by the epoch's secret on both sides before anything else is read (handshake.h). What
 // travels is not encrypted, and not sealed: who can change what is on the wire can change tensors.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps strangers' hosts from UCX's listening sockets. UCX trusts whoever connects: 16 bytes from
 // anybody end the process. So the system drops what does not come from the job's hosts, before UCX
 // sees it. Other users of these hosts still get through: there is no proof, as TCP of our own has.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libucp, found at run time, so that jobs of one host need no UCX.
 #pragma once
 

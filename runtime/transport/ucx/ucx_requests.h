@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends and receives under way over UCX, and what UCX's errors are to us.
 //
 // UCX is called by one thread at a time: every call that touches a worker, its requests included,

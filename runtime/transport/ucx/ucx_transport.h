@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages between hosts over UCX (TCP, RDMA where there is some). One UCX worker a rank and epoch;
 // tag matching; endpoints without error handling, since that would cost UCX 1.13 its fast paths:
 // the daemons detect failures, and an epoch that ends throws the worker away.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The console as a real process, with the test as its driver.
 #include "cli/console/console.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An elastic job's driver and spawner for real, with daemons that play along.
 #include <catch2/catch.hpp>
 

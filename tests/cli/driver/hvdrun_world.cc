@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/cli/driver/hvdrun_world.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvdrun's driver and spawner as real processes around a fake daemon, the test in the console's
 // place.
 #pragma once

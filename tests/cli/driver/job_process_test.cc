@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The driver and the spawner for real, with a daemon that plays scenes.
 #include <signal.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job's state table for tests. Member n is rank n - 1, as in every job whose members stay.
 #pragma once
 

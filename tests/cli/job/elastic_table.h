@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An elastic job's state table for tests, and what it wants done, as words.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the job's state table makes of ranks that leave or abort an epoch while others are in it.
 #include <signal.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the job's state table makes of ranks that fail in hvd_init, or end while others are there.
 #include <signal.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/job/stuck_work.h"
 
 #include <catch2/catch.hpp>

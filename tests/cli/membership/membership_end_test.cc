@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ends an elastic job, or leaves a share or a host out of it.
 #include <signal.h>
 

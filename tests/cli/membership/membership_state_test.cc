@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the state is: which hosts have it, who waits for it, who stays with it, when it is lost.
 #include <signal.h>
 

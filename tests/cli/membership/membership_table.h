@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Membership for tests, with daemons that do at once what they are told: members stand when the
 // test says so, and a host is quiet when all its members of the epoch have left or died.
 #pragma once

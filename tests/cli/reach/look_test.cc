@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The spawner's looks for hosts, with real commands.
 #include "cli/reach/look.h"
 

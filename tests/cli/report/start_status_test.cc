@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/report/start_status.h"
 
 #include <catch2/catch.hpp>

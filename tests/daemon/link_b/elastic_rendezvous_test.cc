@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HostRendezvous in an elastic job: quiet epochs, members that come to used slots, removed ones.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "daemon/link_b/host_rendezvous.h"
 
 #include <catch2/catch.hpp>

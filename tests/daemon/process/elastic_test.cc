@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Members of an elastic job come and go on one host, whose hvdd is a real one. Workers know their
 // member number by HVD_MEMBER_MARK.
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real hvdd on a socket pair and a link A client that remembers all it hears.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A real hvdd, launched and talked to as hvdrun's driver does.
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever dies, nothing is left: at every containment level that works here, also for an ordinary
 // user. A tree of every kind that gets away from simpler means runs in each rank.
 #include <signal.h>

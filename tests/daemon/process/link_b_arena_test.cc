@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arenas by link B: each rank's file goes to all ranks of its host, and hvdd keeps none.
 #include <dirent.h>
 #include <fcntl.h>

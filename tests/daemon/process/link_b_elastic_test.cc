@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link B of an elastic job against a real hvdd: epochs that break, what is kept of commits, members
 // that come and go. The test is the driver, and speaks for workers that only sleep.
 #include <fcntl.h>

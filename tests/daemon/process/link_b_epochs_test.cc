@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link B against a real hvdd: how epochs end, and how the next one is had.
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link B against a real hvdd: the ranks are threads of a test that come by the way back and by
 // the door of workers that only sleep.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link B against a real hvdd: whoever comes to it and is no rank.
 #include <sys/resource.h>
 

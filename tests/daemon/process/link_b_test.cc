@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Link B against a real hvdd: who may speak for a rank, and what is sent.
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "daemon/relay/file_sink.h"
 
 #include <poll.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "daemon/relay/output_queue.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "daemon/watch/progress_watch.h"
 
 #include <catch2/catch.hpp>

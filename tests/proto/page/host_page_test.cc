@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "proto/page/host_page.h"
 
 #include <linux/futex.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libhvd without a launcher: a job of one rank, through the C ABI only.
 #include <atomic>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous calls and their handles, in a job of one rank.
 #include <sys/wait.h>
 #include <unistd.h>

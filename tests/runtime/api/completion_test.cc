@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the C ABI refuses about the ends of calls, and what it says of them, in a job of one rank.
 #include <atomic>
 #include <catch2/catch.hpp>

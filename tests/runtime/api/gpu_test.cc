@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls on tensors of a GPU in a job of one rank, over the stand-ins for the driver and NCCL, from
 // several threads at once: for what the sanitizers see of it; and what a call by NCCL costs,
 // counted.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvd.hpp in a job of one rank: every call in each of its forms, and what the types come to. What
 // must not compile is in tests/system/test_build.py.
 #include <array>

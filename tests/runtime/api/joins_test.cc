@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a join in flight gives and refuses, in a job of one rank.
 #include <atomic>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvd_alloc and hvd::Buffer in a job of one rank.
 #include <sys/wait.h>
 #include <unistd.h>

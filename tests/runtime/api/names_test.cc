@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What calls are called: names of users, of hvd itself, and none. In a job of one rank.
 #include <array>
 #include <catch2/catch.hpp>

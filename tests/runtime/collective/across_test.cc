@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Over several hosts: operations whose ranks give and get parts of different sizes.
 #include <catch2/catch.hpp>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Complex numbers that are not real, on every way.
 #include <catch2/catch.hpp>
 #include <complex>

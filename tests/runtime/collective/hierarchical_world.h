@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several hosts as threads: a region and event fds for each host, a loopback between all ranks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks as threads over a message transport. Each has its own event fd, as if on one host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference's view of every element type: encode and decode by arithmetic on doubles, apart
 // from the kernels' ways.
 #pragma once

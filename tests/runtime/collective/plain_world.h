@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives as anyone would write them: threads, a barrier, and loops over double. For tests of
 // what is built on the interface.
 #pragma once

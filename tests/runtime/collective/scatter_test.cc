@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduce-scatter and alltoall.
 #include <catch2/catch.hpp>
 #include <numeric>

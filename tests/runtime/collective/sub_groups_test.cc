@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Overlapping groups of ranks of one job, each with collectives of its own, at the same time: every
 // rank has a thread a group, and they share the rank's transport and event fd.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/runtime/collective/worlds.h"
 
 #include "tests/runtime/collective/hierarchical_world.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Worlds: ranks as threads of the test over one implementation of Collectives each, so that one
 // suite runs on all of them.
 #pragma once

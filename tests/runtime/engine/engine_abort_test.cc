@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a call that ends with its epoch leaves of the caller's memory.
 #include <atomic>
 #include <barrier>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is seen of work that a device finishes after its waiters have gone on.
 #include <atomic>
 #include <catch2/catch.hpp>

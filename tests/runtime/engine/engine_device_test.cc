@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that a device finishes after its waiters have gone on: who waits for its end, and who does
 // not.
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ways past the board (direct marks, stages), and the way back to it where ranks' calls differ.
 #include <algorithm>
 #include <atomic>

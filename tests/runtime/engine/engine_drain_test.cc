@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waiting for all that a rank has submitted before.
 #include <atomic>
 #include <catch2/catch.hpp>

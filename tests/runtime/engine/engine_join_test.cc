@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that join while they have something pending: that goes on, and nobody waits for it.
 #include <atomic>
 #include <catch2/catch.hpp>

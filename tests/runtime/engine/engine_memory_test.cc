@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that runs out while a request is submitted.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // More names than there are direct numbers.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends and receives between two ranks, inside a host and between hosts, beside everything else.
 #include <catch2/catch.hpp>
 #include <deque>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // As many tensors pending as there is room for.
 #include <atomic>
 #include <catch2/catch.hpp>

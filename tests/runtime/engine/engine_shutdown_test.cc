@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rank that calls hvd_shutdown on one thread while others of its threads are inside a call.
 #include <atomic>
 #include <catch2/catch.hpp>

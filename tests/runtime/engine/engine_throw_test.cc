@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that runs out while the executor works: what is thrown must not get out of it.
 #include <atomic>
 #include <catch2/catch.hpp>

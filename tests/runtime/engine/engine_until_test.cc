@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits with an end.
 #include <atomic>
 #include <catch2/catch.hpp>

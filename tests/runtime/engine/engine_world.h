@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Engines of whole jobs, each rank a thread of this process: hosts' memory by a fake daemon, the
 // network by loopback.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device whose work ends when the test says so.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In a file of its own: where the compiler sees both, it takes free for a mismatch of new.
 #include "tests/runtime/engine/scarce_memory.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // On the stand-ins for the driver and for NCCL. Ranks are communicators of one process here.
 #include "runtime/gpu/communicator.h"
 

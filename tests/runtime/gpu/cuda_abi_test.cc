@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled where CUDA's header is: what runtime/gpu/cuda_driver.h declares by hand is what the
 // driver has.
 #include <cuda.h>

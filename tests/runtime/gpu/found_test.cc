@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/gpu/found.h"
 
 #include <catch2/catch.hpp>

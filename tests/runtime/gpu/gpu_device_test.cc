@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // On the stand-in for the driver.
 #include "runtime/gpu/gpu_device.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looking for the libraries, where they are and where they are not.
 #include <catch2/catch.hpp>
 #include <string>

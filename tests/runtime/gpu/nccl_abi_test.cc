@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compiled where NCCL's header is: what runtime/gpu/nccl_library.h declares by hand is what NCCL
 // has.
 #include <nccl.h>

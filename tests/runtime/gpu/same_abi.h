@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares functions that are declared by hand with those of a real header: the names of types
 // differ, what a caller puts into registers must not.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/local_store.h"
 
 #include <catch2/catch.hpp>

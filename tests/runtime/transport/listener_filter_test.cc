@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/transport/ucx/listener_filter.h"
 
 #include <netinet/in.h>

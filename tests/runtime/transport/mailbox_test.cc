@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two mailboxes and a wire between them that delivers when the test says so.
 #include "runtime/transport/tcp/mailbox.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The TCP transport among strangers, and with a peer that knows the secret and behaves badly.
 #include <fcntl.h>
 #include <poll.h>

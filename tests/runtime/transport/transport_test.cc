@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One suite for every implementation of Transport; ranks are threads.
 #include "runtime/transport/transport.h"
 

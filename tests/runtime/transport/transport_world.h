@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transports of a few ranks as threads, connected to one another; whichever implementation.
 #pragma once
 

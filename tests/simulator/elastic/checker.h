@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What must hold in every run. The simulation tells what happens; the first violation is kept.
 #pragma once
 

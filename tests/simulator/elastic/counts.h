@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often what happened, over all runs: by it is seen that every fault really comes to pass.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a simulated process does, as a coroutine: it stops wherever the scheduler may go on with
 // somebody else, and ends for good wherever its process dies.
 #pragma once

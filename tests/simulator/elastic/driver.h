@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvdrun's driver: production decisions (JobState with its membership, epochs and rendezvous;
 // HostBook), with what reaches hosts and brings words to them simulated.
 #pragma once

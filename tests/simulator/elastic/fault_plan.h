@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run's faults, and when each of them strikes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A host as hvdrun reaches it: hvdd with its two threads that matter here, its shim, its workers.
 // hvdd's decisions are production code (HostEpochs with its rendezvous and its files of state,
 // PlanEpoch); what daemon/job and LinkServer do around them with processes and sockets is done here

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host's part for hvdd's links thread: what LinkServer does with workers' words and ends.
 #include <csignal>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host's part for hvdd's main thread: what daemon/job does with commands and with the shim's words.
 #include <algorithm>
 #include <csignal>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One run of a simulated elastic job, from its first host to its end.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The beginning of a file of hvdd's, mapped as a worker maps it.
 #pragma once
 

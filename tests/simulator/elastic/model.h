@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a simulated program trains: a value that says from which steps, of which ranks, it has come.
 // So two states after the same number of steps are told apart. As bytes, it is as long as the ranks
 // of a host need for a share each.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is planted in the protocol, at the seams of the simulation, so that a test can see that it
 // is found. Production code knows nothing of it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one run is: its hosts, its program, its limits and its faults, drawn from a seed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who does what next, and what time it is: drawn from the seed. One thread.
 #pragma once
 

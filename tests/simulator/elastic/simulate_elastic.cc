@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs simulated elastic jobs: simulate_elastic FIRST LAST [MUTANT|none [commits]]. Says what was
 // violated, then how often what happened, as a line of JSON. Of a single seed, all that happens.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a run has found wrong. The first counts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The data plane: what a rank gives to a collective is seen by its own host's ranks at once, and by
 // another host's when the link between the two has brought it. Links are first-in-first-out each.
 #pragma once

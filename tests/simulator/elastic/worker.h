@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker: the user's program and the libhvd in its process. What libhvd decides is production
 // code where that is pure (CommitBook, the agreement's words, StateLayout, the cells of a state
 // file); Process, Session and State are followed step by step, since they wait in sockets and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Worker's part for epochs: what Process::JoinNext and Session do, in their order.
 #include <algorithm>
 

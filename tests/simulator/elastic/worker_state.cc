@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Worker's part for its state: what State does on a commit and a sync, in its order.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A whole elastic job: what its parts share, and who they are.
 #pragma once
 

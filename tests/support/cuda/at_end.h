@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a stand-in does when its process ends.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory as a device has it, for a stand-in of the driver: its addresses are real ones that the
 // host may not touch (it gets SIGSEGV), and the bytes lie elsewhere. Also what the host has pinned.
 // Its owner locks.

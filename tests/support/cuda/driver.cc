@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libcuda.so.1 as the tests build it: the driver's names over the stand-in (stand_in.h). Its
 // functions have the types that runtime/gpu/cuda_driver.h declares, which a test compares with the
 // real header.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stand-in as hvd meets it: a library that CudaDriver loads.
 #include <dlfcn.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the stand-in for NCCL asks of the stand-in for the driver: both are libraries of a process.
 #pragma once
 

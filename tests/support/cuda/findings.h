@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the stand-in for the driver has found: a process has one, and tests look at theirs alone.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libnccl.so.2 as the tests build it: NCCL's names over meetings of ranks (nccl_meeting.h) and the
 // streams of the stand-in's driver. Functions have the types that runtime/gpu/nccl_library.h
 // declares, which a test compares with the real header.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the stand-in for NCCL computes: an element at a time, as slowly as it likes.
 #pragma once
 

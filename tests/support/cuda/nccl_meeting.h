@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the ranks of a stand-in's communicator meet: memory that their processes share, found by
 // the communicator's id. Everything is buffered, so a rank waits for what it needs and for nothing
 // else. One thread of each rank at a time; Leave from any.

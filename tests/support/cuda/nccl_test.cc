@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stand-in for NCCL as hvd meets it: ranks are threads here, each with its communicator and its
 // stream.
 #include <dlfcn.h>

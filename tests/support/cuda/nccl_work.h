@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the stand-in for NCCL does on a stream: the collectives over a meeting of ranks. Each comes
 // in pieces, of which every rank gives its own before it takes the others', so that nobody waits
 // for memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/support/cuda/stand_in.h"
 
 #include <unistd.h>

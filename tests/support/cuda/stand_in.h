@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of a stand-in for the driver: one a process, behind libcuda.so.1 as the tests build it
 // (driver.cc). It keeps the driver's promises and no more: streams run late, and memory is apart.
 // What a program does wrong is a finding, which a test reads. Never shipped.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which work of a device is ordered after which: vector clocks over streams, in the manner of race
 // detectors (Lamport's happened-before; one component a stream). It follows from what the host asks
 // for alone, not from when the device gets to it, so a missing event is found however lucky the

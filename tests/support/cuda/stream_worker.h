@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stream of a stand-in's device: what is pushed runs in order, on a thread of its own, and later
 // than it was asked for.
 #pragma once

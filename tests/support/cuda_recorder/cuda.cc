@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libcuda.so.1 that records. What it does not know (NCCL's CUDA runtime asks for hundreds of
 // functions) the loader finds in the real library, to which this one is linked.
 #include "tests/support/cuda_recorder/recorder.h"

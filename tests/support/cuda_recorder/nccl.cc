@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libnccl.so.2 that records. What only younger ones have the loader finds in the real library, or
 // does not.
 #include "tests/support/cuda_recorder/recorder.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records the calls of a library: stands in its place, passes every call on to the real one, and
 // writes a line for it. Any thread.
 //

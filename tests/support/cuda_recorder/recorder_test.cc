@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recorders before the stand-ins, as they stand before NVIDIA's libraries elsewhere.
 #include <dlfcn.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // See README.md. NVML's own names over what HVD_STAND_IN_NVML describes.
 #include "placement/nvml_abi.h"
 

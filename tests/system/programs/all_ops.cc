@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // all_ops [arena|mixed]: checks every operation, reduction and type against its closed form, on
 // every rank, with all tensors or some in memory of hvd_alloc; prints "all ops right" on each when
 // they are.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of all_ops: each checks its operations on every rank, and ends the program when
 // something is wrong.
 #pragma once

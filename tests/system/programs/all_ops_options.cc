@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups, names, scales, compression and Adasum.
 #include <fenv.h>
 

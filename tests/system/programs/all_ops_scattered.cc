@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduce-scatter with uneven rows, and alltoall with splits and without.
 #include <algorithm>
 

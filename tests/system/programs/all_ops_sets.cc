@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Process sets: made, used beside one another, and removed.
 #include "tests/system/programs/all_ops.h"
 

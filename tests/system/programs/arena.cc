@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // arena check: tensors in memory of hvd_alloc, on some ranks or on all, from session to session;
 // prints "arena right" on each rank when every sum is. arena loop: reduces for ever, for tests that
 // kill it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Broadcasts, allgathers, reduce-scatters and alltoalls of tensors in memory of hvd_alloc, many at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Buckets that one rank has made otherwise than the rest, with each rank in turn as that one: what
 // every rank is told, and that hvd goes on working. With ranks that have joined, too. Prints
 // "all buckets right" on each rank.

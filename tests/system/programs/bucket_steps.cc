@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bucket_steps MODE: the steps of a bucket, on all ranks.
 //   given-up    some ranks give a step up in the middle; the next is whole
 //   single      single tensors are waited for before others are ready, in opposite orders

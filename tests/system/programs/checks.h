@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the whole-program tests' programs share: tensors of any type, values in them, and what
 // reductions make of those.
 #pragma once

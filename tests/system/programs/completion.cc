@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // completion MODE: ends of asynchronous calls, as they are told.
 //   callbacks   of calls in opposite orders: each once, not inside the submitting call, with its
 //               result in memory; from within one the next is submitted

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // differential FIRST LAST [gpu]: for each seed, operations drawn from it, with all that they can be
 // asked for, in every kind of memory (gpu: on GPU 0 too), submitted in a random order; every
 // element of every result is compared. Prints "all as planned" on each rank.

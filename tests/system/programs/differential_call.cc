@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/system/programs/differential_call.h"
 
 #include <cstring>

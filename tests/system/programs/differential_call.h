@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One operation as this rank does it: in memory of any kind, in place or not, blocking or by a
 // handle.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the ranks of `differential` do, drawn from a seed: the same on every rank. And what comes of
 // it, computed one element at a time. Pure.
 #pragma once

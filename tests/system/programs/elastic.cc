@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // elastic: a training run whose members come and go. Its state is known in closed form: after step
 // s every weight is s, whoever took part. So what is lost, mixed or counted twice is seen at once.
 //

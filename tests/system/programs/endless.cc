@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // endless KIND: does one kind of collective for ever, so that whoever is stopped or killed is
 // inside it, or between two of them. Says "joined" after the first.
 //   tiny      8 bytes, marked directly

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Provokes everything that can be asked wrongly, with each rank in turn as the one that differs,
 // and checks the code, the message (the same on every rank, with what both asked for and who they
 // are) and that hvd goes on working. Prints "all errors right" on each rank.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of errors: each provokes what may be asked wrongly, and ends the program when hvd's
 // answer is not the right one.
 #pragma once

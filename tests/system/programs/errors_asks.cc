@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the parts of errors ask hvd for, and what they want of its answers.
 #include <deque>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens while a rank has joined: what needs everyone fails on the others, the rest goes on.
 #include "tests/system/programs/errors.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ranks ask for differently, with each of them in turn as the one that differs: the same error
 // everywhere, which says what both asked for and who they are.
 #include "tests/system/programs/errors.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/system/programs/gpu_buckets.h"
 
 #include <memory>

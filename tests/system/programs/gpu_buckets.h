@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What buckets on a GPU promise.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gpu_calls MODE: what calls on tensors of a GPU promise besides their results (differential has
 // those). Modes: "orders", "errors", "pairs", "large", "released", "fails" (a GPU that fails on
 // order), "buckets", "refused" (what was ordered cannot be had), "joined" (rank 0 has), "idle" (for

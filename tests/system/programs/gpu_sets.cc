@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // gpu_sets MODE: GPU tensors of several process sets, on three ranks. Modes: "crossed" (every rank
 // submits to its sets in another order), "late" (a set that is made when NCCL is at work already),
 // "loop" (of two sets, until it is ended from outside; prints "looping").

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor on GPU 0, and calls on it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hostile MODE NAME: ranks that use NAME, whatever its bytes, for a tensor. "stall": rank 0 waits
 // in it for the others. "mismatch": the ranks ask for different shapes. "last-words": rank 1 writes
 // NAME to stderr and kills itself while the others wait for it in NAME. "throw": so does what rank

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """hung_fs.py DIRECTORY: mounts a file system there that never answers, says "hung", and ends with its stdin; then the calls that
 wait for it fail."""
 import ctypes

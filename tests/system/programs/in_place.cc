@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // in_place: allgathers whose input is this rank's rows of the output, and reduce-scatters whose
 // output is this rank's rows of the input: of all sizes, in ordinary memory and in hvd's, with even
 // and uneven rows, alone and in groups. Then one that lies wrong.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // joins: ranks that join with something pending, each something else; prints "joins right" on each
 // rank when all that was pending is done, and every sum is right.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // joins_async MODE: joins without a thread that waits.
 //   together    the last rank works on while the others have joined, each in another way of
 //   waiting;

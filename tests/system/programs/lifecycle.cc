@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every pair of calls that begin, change or end a rank's part in the job, beside one another: on
 // two threads of each rank (`threads`), or one on rank 0 and the other on the rest (`ranks`), while
 // each rank's main thread shuts down. Whatever comes of a call, it must end, with HVD_OK or with an

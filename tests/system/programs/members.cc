@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // members MODE: process sets that only their members make.
 //   pairs    each rank makes sets with both its neighbours, on two threads, in opposite orders
 //   keys     many sets of the same ranks, told apart by their keys; all in use at once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // memory MODE [arguments]: what a job's shared memory takes, and what becomes of a job where there
 // is none.
 //   abort              rank 1 ends by abort(); the others say how long they did not know, in ms

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A step that computes while it reduces: times the computation, the allreduce, and both at once,
 // and prints the last beside the longer of the first two as a JSON line on rank 0.
 // Usage: overlap [MEGABYTES [STEPS]]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // pairs MODE: sends and receives between two ranks.
 //   ring      each sends to its right neighbour before it receives from its left, sizes up to 80 MB
 //   storm     all to all, many at once, tags and sizes in an order that each rank draws for itself,

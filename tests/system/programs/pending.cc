@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // pending MODE TENSORS [SET]: many tensors pending at once, asynchronously, in opposite orders on
 // even and odd ranks.
 //   all    all results must be right, twice; says how much memory the process had at most, in MB

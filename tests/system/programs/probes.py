@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What strangers say to the ports of a job: probes.py COUNT HOST:PORT... Prints how many of the probes were connected.
 
 Each probe is another of: nothing, one byte, rubbish, framed rubbish (also of the right length for the handshake), what UCX takes for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // results: the caller's own memory for results whose rows only the exchange tells (result_fn):
 // small ones and large ones, alone and in groups, blocking and not. Then a rank that gives none: it
 // is told, the others have their results. And the library's own results: whole cache lines, which

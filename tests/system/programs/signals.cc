@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // signals: takes signals with sigwait, on a thread of its own choice, after hvd has started its
 // threads; prints "signals taken" on each rank when none went to another thread.
 #include <unistd.h>

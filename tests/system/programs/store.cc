@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // store MODE: what the job's key-value store promises, seen from every rank at once. No rank joins
 // the job unless the mode is about that. Prints "store right" on each rank that finds it so.
 #include <csignal>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ends a call to the store, and who may not make one.
 #include <sys/wait.h>
 #include <unistd.h>

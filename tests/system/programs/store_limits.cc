@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much the store takes, and what it says then.
 #include <vector>
 

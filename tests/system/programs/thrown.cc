@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thrown WHAT: rank 1 throws while WHAT of it is in flight (handle, gather, gradients), where its
 // other ranks never bring their part; they wait for rank 1 elsewhere. "caught": what it throws is
 // caught inside the session, when all that is in flight has been done.

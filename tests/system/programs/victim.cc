@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // victim MODE [arguments]: a worker that behaves in the way of its mode (see victim_modes.h).
 #include <cstdio>
 

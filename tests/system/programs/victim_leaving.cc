@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The modes in which a rank leaves the job: by its exit, a signal, an exception or a shutdown,
 // while others wait for it.
 #include <signal.h>

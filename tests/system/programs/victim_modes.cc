@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/system/programs/victim_modes.h"
 
 #include <poll.h>

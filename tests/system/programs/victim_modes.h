@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ways for a worker to behave, for tests of what becomes of its job.
 #pragma once
 

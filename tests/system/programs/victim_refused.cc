@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The modes in which a call fails, and the rank decides how to go on.
 #include <sys/resource.h>
 #include <unistd.h>

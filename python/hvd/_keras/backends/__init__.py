@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What differs by Keras 3's backend. `settings` are what they are asked for; each other module has
 
     Compression     how gradients may be made smaller

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How an optimizer's gradients are reduced: what DistributedOptimizer's arguments say."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras on JAX: by hvd.jax, within the compiled step. All gradients travel in one group."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras on TensorFlow, also tf_keras: by hvd.tensorflow's ops."""
 from __future__ import annotations
 

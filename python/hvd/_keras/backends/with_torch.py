@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keras on torch: by hvd.torch. All gradients travel in one group."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvdrun --compat horovod puts this folder first in PYTHONPATH: each Python of the job, also one
 that a rank starts, reads this file before its program. It makes `import horovod` give hvd, then
 takes itself out of the way of a sitecustomize of the user's.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hvd for tf.keras, as Horovod's: `import hvd.tensorflow.keras as hvd`.
 
     hvd.init()

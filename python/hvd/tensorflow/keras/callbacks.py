@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Callbacks for tf.keras, whichever Keras it is."""
 import tensorflow as tf
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elastic training with Keras, as Horovod's: run, KerasState and the callbacks that keep it."""
 import tensorflow as tf
 

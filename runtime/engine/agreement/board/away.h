@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who of a host's ranks is away: has joined, and is ready for whatever the others ask for with
 // neutral values, or has left, and asks for nothing more. What this rank had submitted before, and
 // may still have to mark, it owes.

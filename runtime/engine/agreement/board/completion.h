@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What becomes of an entry that the last rank of this host has marked: in a job of one host it is
 // decided and appended to the log here, by whoever completed it; with several hosts it goes to the
 // outbox, and comes into the log when the root has decided.

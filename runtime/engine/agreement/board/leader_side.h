@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A board as its host's leader uses it, in a job of several hosts: what has completed on this host
 // goes out, and what the root has decided comes into the log.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A board's log: the agreed sequence of batches, which every rank executes in order. Whoever has
 // claimed a completion appends it; a batch closes over all that lies in the log without a gap.
 #pragma once

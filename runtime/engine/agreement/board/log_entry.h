@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a rank says when it submits a tensor, and what it reads when all have agreed on it. Plain
 // values: execution and fusion need nothing else of the agreement.
 #pragma once

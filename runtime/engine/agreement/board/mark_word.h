@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The word of one entry of the readiness board: everything that marking reads and changes at once.
 // Pure.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // This rank's marks on the board: one compare-and-swap on the entry's word (MarkWord) for a name
 // that it has marked before and asks the same of, and else one under the board's lock.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a board lies in the epoch's shared memory. Zeroed memory is an empty board. Pages that nobody
 // uses are never touched: the memory is sparse.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A board's names: which number each has. A name gets a number when a rank marks it first, and may
 // lose it when nobody wants it any more and another needs one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a host's ranks have completed and its leader has not taken yet, in a job of several hosts.
 // Anybody pushes, without the lock; the leader takes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What ranks ask for, on its way to a decision, and the decision. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a board lies and who looks at it, for all of its parts: its memory as far as this process
 // has mapped it, its lock, its growth, and the end of the epoch when something of it is broken.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lock in a host's shared memory, for some hundred nanoseconds at a time. A holder that is killed
 // leaves it taken: whoever spins then finds the epoch aborted and goes without.
 #pragma once

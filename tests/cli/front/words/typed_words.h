@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Command lines for tests of the options, each with a program behind them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvd_bucket_* and hvd::Gradients in a job of one rank: the order of calls, and what is refused.
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvd_state_* and its kin without a launcher: commits are kept in this process's own memory.
 #include <array>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Commits in an elastic job: what the hosts' files keep when members die, and when members are to
 // change.
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Floats as a tensor of one dimension, and as a state's.
 #pragma once
 

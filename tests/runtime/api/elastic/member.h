@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What members of an elastic job do in these tests.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvd_reset: what it ends, what it leaves alone, and which epochs it waits out.
 #include <catch2/catch.hpp>
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // hvd::elastic::run: a program's whole loop, through a death and a removal.
 #include <catch2/catch.hpp>
 

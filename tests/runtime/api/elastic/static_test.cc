@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job that is not elastic: each rank keeps its commits itself, and rank 0's state is everybody's.
 #include <catch2/catch.hpp>
 

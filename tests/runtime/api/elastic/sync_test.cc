@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the root's state comes to ranks that have none.
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Process sets of whole jobs, each rank a thread of this process.
 #include "runtime/api/sets/process_sets.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the ranks' words mean together; and, over all orders of deaths, that a complete commit
 // stays.
 #include "runtime/api/state/commit_book.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Directories are other processes' words: whatever the bytes, what is read lies within the file.
 #include "runtime/api/state/directory.h"
 

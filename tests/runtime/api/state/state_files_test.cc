@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that grow under several ranks, and never shrink.
 #include "runtime/api/state/state_files.h"
 

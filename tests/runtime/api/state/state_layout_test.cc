@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What lies where, and who writes which bytes.
 #include "runtime/api/state/state_layout.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several tensors as one reduction, scales, and tensors that all ranks reach.
 #include <catch2/catch.hpp>
 #include <random>

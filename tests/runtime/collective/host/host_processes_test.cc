@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's collectives between real processes: private memory, sleeping by futex.
 #include <catch2/catch.hpp>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reading other processes' memory: real processes, and a system that refuses.
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Results at the ends of the types' ranges, and under rules of arithmetic that programs have set:
 // on every way, whatever the tensors' size and place.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The floats of 8 bits: every pattern, every rounding, and sums that are exact on every way.
 #include "runtime/collective/kernels/float8.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a program may have done to its threads' float arithmetic.
 #pragma once
 

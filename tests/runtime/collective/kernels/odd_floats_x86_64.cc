@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <xmmintrin.h>
 
 #include "tests/runtime/collective/kernels/odd_floats.h"

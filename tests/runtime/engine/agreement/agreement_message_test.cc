@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/agreement/agreement_message.h"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that have joined, on the board.
 #include <catch2/catch.hpp>
 

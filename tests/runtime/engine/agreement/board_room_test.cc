@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // As many names as a board is given: it grows, up to its limit.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/agreement/left_ranks.h"
 
 #include <algorithm>

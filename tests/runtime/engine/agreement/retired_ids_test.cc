@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/agreement/retired_ids.h"
 
 #include <catch2/catch.hpp>

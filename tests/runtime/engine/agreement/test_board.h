@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The board of a host, in this process's memory.
 #pragma once
 

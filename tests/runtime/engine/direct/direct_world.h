@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The direct marks of some ranks, in this process's memory.
 #pragma once
 

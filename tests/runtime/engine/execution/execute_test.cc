@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Execution on plain collectives: what requests and log entries become, with and without ranks that
 // have joined.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which sends and receives meet, and what is said when they do not fit.
 #include "runtime/engine/pairs/pair_book.h"
 

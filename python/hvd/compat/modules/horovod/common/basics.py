@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.common.basics, answered by hvd."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.common.process_sets, answered by hvd."""
 from hvd.basics import (  # noqa: F401
     add_process_set,

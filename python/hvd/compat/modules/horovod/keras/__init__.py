@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.keras, answered by hvd.keras."""
 from hvd.keras import *  # noqa: F403
 from hvd.keras import __all__ as __all__

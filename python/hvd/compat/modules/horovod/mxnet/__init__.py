@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.mxnet, answered by hvd.mxnet."""
 from horovod.common.util import check_extension as check_extension
 from horovod.common.util import split_list as split_list

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.mxnet.mpi_ops, answered by hvd.mxnet."""
 from horovod.common.basics import HorovodBasics as _HorovodBasics
 from hvd.mxnet import *  # noqa: F403

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.tensorflow, answered by hvd.tensorflow."""
 from horovod.common.util import check_extension as check_extension
 from hvd.tensorflow import *  # noqa: F403

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.tensorflow.functions, answered by hvd.tensorflow."""
 from hvd.tensorflow import (  # noqa: F401
     allgather_object,

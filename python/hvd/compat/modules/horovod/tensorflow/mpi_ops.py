@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.tensorflow.mpi_ops, answered by hvd.tensorflow."""
 from horovod.common.basics import HorovodBasics as _HorovodBasics
 from hvd.tensorflow import *  # noqa: F403

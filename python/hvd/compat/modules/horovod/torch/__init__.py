@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.torch, answered by hvd.torch."""
 from horovod.common.util import check_extension as check_extension
 from hvd.torch import *  # noqa: F403

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.torch.functions, answered by hvd.torch."""
 from hvd.torch.functions import (  # noqa: F401
     allgather_object,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.torch.mpi_ops, answered by hvd.torch."""
 from horovod.common.basics import HorovodBasics as _HorovodBasics
 from hvd.basics import (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.runner.util.threads, answered by hvd: what other packages use of it."""
 from __future__ import annotations
 

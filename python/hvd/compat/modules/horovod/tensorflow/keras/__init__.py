@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.tensorflow.keras, answered by hvd.tensorflow.keras."""
 from hvd.tensorflow.keras import *  # noqa: F403
 from hvd.tensorflow.keras import __all__ as __all__

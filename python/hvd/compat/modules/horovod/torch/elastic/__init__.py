@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.torch.elastic, answered by hvd.torch.elastic."""
 from hvd.torch.elastic import ElasticSampler, TorchState, run  # noqa: F401
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """horovod.torch.elastic.state, answered by hvd.torch.elastic."""
 from hvd.torch.elastic import (  # noqa: F401
     ElasticSampler,
