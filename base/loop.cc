@@ -59,6 +59,12 @@ Loop::TimerId Loop::At(TimePoint when, Call call) {
   return id;
 }
 
+void Loop::ContinueWhenDue(Clock::duration overdue) {
+  thread_.AssertHeld();
+  continue_timer_.emplace();
+  overdue_ = overdue;
+}
+
 void Loop::Post(Call call) {
   {
     const MutexLock lock(&mutex_);
@@ -80,6 +86,7 @@ void Loop::Run() {
   std::array<epoll_event, 64> events;
   quit_ = false;
   while (!quit_) {
+    SetContinueTimer();
     const int n = epoll_wait(epoll_.get(), events.data(), events.size(), MillisecondsToNext());
     for (int i = 0; i < n && !quit_; ++i) {
       const uint64_t key = events[i].data.u64;
@@ -109,6 +116,12 @@ void Loop::RunTimers() {
     timers_.erase(timers_.begin());
     call();
   }
+}
+
+void Loop::SetContinueTimer() {
+  if (!continue_timer_.has_value()) return;
+  const TimePoint next = timers_.empty() ? TimePoint::max() : timers_.begin()->first.first;
+  continue_timer_->Set(next < TimePoint::max() - overdue_ ? next + overdue_ : TimePoint::max());
 }
 
 int Loop::MillisecondsToNext() const {

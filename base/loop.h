@@ -8,11 +8,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/continue_timer.h"
 #include "base/descriptor.h"
 #include "base/mutex.h"
 
@@ -39,6 +41,10 @@ class Loop {
     timers_.erase(id);
   }
 
+  // From now on, if this process is stopped (SIGSTOP) and a deadline has been due for `overdue`,
+  // the kernel continues it.
+  void ContinueWhenDue(Clock::duration overdue);
+
   // Any thread.
   void Post(Call call);
   void Quit();
@@ -55,6 +61,7 @@ class Loop {
   void RunPosted();
   void RunTimers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
   int MillisecondsToNext() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
+  void SetContinueTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(thread_);
 
   Descriptor epoll_;
   Descriptor wake_;
@@ -65,6 +72,8 @@ class Loop {
   uint32_t generation_ ABSL_GUARDED_BY(thread_) = 0;
   std::map<TimerId, Call> timers_ ABSL_GUARDED_BY(thread_);
   uint64_t timer_number_ ABSL_GUARDED_BY(thread_) = 0;
+  std::optional<ContinueTimer> continue_timer_ ABSL_GUARDED_BY(thread_);
+  Clock::duration overdue_ ABSL_GUARDED_BY(thread_){};
   bool quit_ ABSL_GUARDED_BY(thread_) = false;
 
   Mutex mutex_;

@@ -5,7 +5,8 @@
 namespace hvd {
 
 inline constexpr int kExitOk = 0;
-// --check-build: the installation lacks its library. A job: its output could not all be written.
+// --check-build: the installation lacks its library. A job: its output, or a file that was asked
+// for, could not all be written.
 inline constexpr int kExitBroken = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitTimeout = 124;        // a time limit ran out, as timeout(1) says it

@@ -11,7 +11,7 @@ namespace hvd {
 
 // Raised when the two sides of a link can no longer understand each other.
 inline constexpr uint32_t kLinkAProtocol = 7;
-inline constexpr uint32_t kLinkBProtocol = 6;
+inline constexpr uint32_t kLinkBProtocol = 7;
 
 // The daemon's first line on stdout, before gRPC: "<marker> <protocol> <version>[ <host>]\n". The
 // marker is a random word given on its command line, so that a login shell's noise cannot contain

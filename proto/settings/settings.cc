@@ -63,6 +63,9 @@ constexpr std::array kSettings = {
     Setting{Id::kStallAbort, "HVD_STALL_SHUTDOWN_TIME_SECONDS",
             "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS", Kind::kSeconds, "0",
             "end the epoch when a tensor has waited this long; 0: never", 0, kYear},
+    Setting{Id::kGrace, "HVD_GRACE", nullptr, Kind::kSeconds, "5",
+            "hvdrun: how long ranks may take to end after TERM, for a last checkpoint; then KILL",
+            0, kYear},
     Setting{Id::kTimeline, "HVD_TIMELINE", "HOROVOD_TIMELINE", Kind::kText, "",
             "file for what every rank did when, or DYNAMIC: started by the program"},
     Setting{Id::kAutotune, "HVD_AUTOTUNE", "HOROVOD_AUTOTUNE", Kind::kFlag, "0",
@@ -171,6 +174,7 @@ SettingScope ScopeOf(SettingId id) {
     case Id::kStallCheckDisable:
     case Id::kStallWarn:
     case Id::kStallAbort:
+    case Id::kGrace:
       return SettingScope::kLauncher;
   }
   return SettingScope::kJob;

@@ -26,6 +26,7 @@ enum class SettingId {
   kStallCheckDisable,
   kStallWarn,
   kStallAbort,
+  kGrace,
   kTimeline,
   kAutotune,
   kAutotuneLog,

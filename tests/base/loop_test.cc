@@ -3,8 +3,10 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <thread>
 
 namespace hvd {
@@ -23,6 +25,27 @@ TEST_CASE("deadlines come in order, cancelled ones never") {
   loop.Cancel(never);
   loop.Run();
   CHECK(order == "ab");
+}
+
+TEST_CASE("a process that is stopped is continued when its loop has something due") {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    Loop loop;
+    loop.ContinueWhenDue(milliseconds(20));
+    loop.At(Clock::now() + milliseconds(50), [] { raise(SIGSTOP); });
+    loop.At(Clock::now() + milliseconds(100), [] { raise(SIGSTOP); });
+    loop.At(Clock::now() + milliseconds(150), [] { _exit(7); });
+    loop.Run();
+    _exit(1);
+  }
+  int status = 0;
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(waitpid(child, &status, WUNTRACED) == child);
+    CHECK(WIFSTOPPED(status));
+  }
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 7));
 }
 
 TEST_CASE("calls posted by other threads run in the loop's") {
