@@ -17,6 +17,7 @@ enum {
   kInitFailed = 6,
   kWithdraw = 7,
   kAskTimeline = 14,
+  kAskGrace = 16,
   kStoreClaim = 15
 };
 
@@ -140,6 +141,10 @@ std::string EncodeReady(uint64_t epoch) { return Wrap(kReady, WireWriter().Numbe
 
 std::string EncodeAskTimeline(std::string_view path) {
   return Wrap(kAskTimeline, WireWriter().Bytes(1, path));
+}
+
+std::string EncodeAskGrace(uint64_t milliseconds) {
+  return Wrap(kAskGrace, WireWriter().Number(1, milliseconds));
 }
 
 std::string EncodeLeave(uint64_t epoch) { return Wrap(kLeave, WireWriter().Number(1, epoch)); }

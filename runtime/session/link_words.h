@@ -26,6 +26,7 @@ std::string EncodeAddress(const AddressWords& words);
 std::string EncodeReady(uint64_t epoch);
 std::string EncodeLeave(uint64_t epoch);
 std::string EncodeAskTimeline(std::string_view path);
+std::string EncodeAskGrace(uint64_t milliseconds);
 std::string EncodeInitFailed(std::string_view message);
 
 enum class ToWorkerKind {

@@ -199,6 +199,10 @@ absl::Status Session::AskTimeline(const std::string& path) {
   return answer->text.empty() ? absl::OkStatus() : absl::InvalidArgumentError(answer->text);
 }
 
+absl::Status Session::AskGrace(uint64_t milliseconds) {
+  return socket_.Send(EncodeAskGrace(milliseconds));
+}
+
 absl::Status Session::TellInitFailed(const std::string& why) {
   return socket_.Send(EncodeInitFailed(why));
 }

@@ -80,6 +80,8 @@ class Session {
   // Has the timeline of all ranks written to `path` on hvdrun's host, or ended (empty). Waits until
   // it is so; the error is hvdrun's.
   absl::Status AskTimeline(const std::string& path);
+  // This process needs so long between TERM and its end. Waits for nothing.
+  absl::Status AskGrace(uint64_t milliseconds);
 
  private:
   explicit Session(int fd) : socket_(fd) {}

@@ -6,6 +6,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -20,6 +21,9 @@
 
 namespace hvd {
 namespace {
+
+// Each costs a peer that does not get through by it a try, and every rank a listening socket.
+constexpr size_t kMostOffered = 32;
 
 std::set<std::string> DefaultRoutes() {
   std::set<std::string> names;
@@ -67,6 +71,59 @@ std::vector<std::string> Names(absl::Span<const NetInterface> interfaces, const 
   return names;
 }
 
+// The lower, the likelier that other hosts are behind it.
+int Unlikeliness(const NetInterface& one) {
+  if (one.is_loopback) return 4;
+  if (!one.has_carrier) return 3;
+  if (IsVirtual(one.name)) return 2;
+  return one.has_default_route ? 0 : 1;
+}
+
+std::vector<NetAddress> LikeliestFirst(std::vector<NetInterface> interfaces,
+                                       const std::string& reached_at) {
+  std::stable_sort(interfaces.begin(), interfaces.end(),
+                   [](const NetInterface& a, const NetInterface& b) {
+                     return Unlikeliness(a) < Unlikeliness(b);
+                   });
+  std::vector<NetAddress> addresses;
+  for (const NetInterface& one : interfaces) {
+    // Under the address of loopback each host finds itself.
+    if (one.is_loopback && !addresses.empty()) break;
+    for (const std::string& host : one.addresses) {
+      const bool first = host == reached_at && !one.is_loopback;
+      addresses.insert(first ? addresses.begin() : addresses.end(), {host, one.name});
+    }
+  }
+  if (addresses.size() > kMostOffered) addresses.resize(kMostOffered);
+  return addresses;
+}
+
+// Names in the user's order. "^eth0,eth1" is all but these, as UCX has it.
+std::vector<NetAddress> ChosenAddresses(std::vector<std::string> names,
+                                        absl::Span<const NetInterface> interfaces) {
+  const bool all_but = absl::StartsWith(names[0], "^");
+  if (all_but) names[0].erase(0, 1);
+  const bool by_name = !all_but && names[0] != "all";
+  const auto place = [&](const NetInterface& one) {
+    return std::find(names.begin(), names.end(), one.name) - names.begin();
+  };
+  std::vector<NetInterface> wanted;
+  for (const NetInterface& one : interfaces) {
+    const bool named = place(one) < static_cast<ptrdiff_t>(names.size());
+    if (by_name ? named : !(all_but && named)) wanted.push_back(one);
+  }
+  if (by_name) {
+    std::stable_sort(
+        wanted.begin(), wanted.end(),
+        [&](const NetInterface& a, const NetInterface& b) { return place(a) < place(b); });
+  }
+  std::vector<NetAddress> addresses;
+  for (const NetInterface& one : wanted) {
+    for (const std::string& host : one.addresses) addresses.push_back({host, one.name});
+  }
+  return addresses;
+}
+
 }  // namespace
 
 std::vector<NetInterface> ListNetInterfaces() {
@@ -84,6 +141,7 @@ std::vector<NetInterface> ListNetInterfaces() {
       found.push_back(
           {at->ifa_name, (at->ifa_flags & IFF_LOOPBACK) != 0, routes.count(at->ifa_name) != 0});
       known = found.end() - 1;
+      known->has_carrier = (at->ifa_flags & IFF_RUNNING) != 0;
     }
     AddAddress(*at->ifa_addr, &known->addresses);
   }
@@ -141,25 +199,31 @@ absl::Status CheckChosenDevices(const std::vector<std::string>& chosen, const Ne
                    here.empty() ? "no device at all" : absl::StrJoin(here, ", ")));
 }
 
-absl::StatusOr<std::vector<NetInterface>> InterfacesFor(const std::string& chosen,
-                                                        const NetDevices& has) {
-  std::vector<std::string> names = DeviceNames(chosen);
-  if (names.empty()) names = ChooseInterfaces(has.interfaces);
-  if (absl::Status known = CheckChosenDevices(names, has); !known.ok()) return known;
-  // "^eth0,eth1" is all but these, as UCX has it.
-  const bool all_but = absl::StartsWith(names[0], "^");
-  if (all_but) names[0].erase(0, 1);
-  std::vector<NetInterface> wanted;
-  for (const NetInterface& one : has.interfaces) {
-    const bool named =
-        names[0] == "all" || std::find(names.begin(), names.end(), one.name) != names.end();
-    if (named != all_but && !one.addresses.empty()) wanted.push_back(one);
+absl::StatusOr<std::vector<NetAddress>> AddressesFor(const std::string& chosen,
+                                                     const std::string& reached_at,
+                                                     const NetDevices& has) {
+  const std::vector<std::string> names = DeviceNames(chosen);
+  std::vector<NetAddress> addresses;
+  if (names.empty()) {
+    addresses = LikeliestFirst(has.interfaces, reached_at);
+  } else if (absl::Status known = CheckChosenDevices(names, has); !known.ok()) {
+    return known;
+  } else {
+    addresses = ChosenAddresses(names, has.interfaces);
   }
-  if (!wanted.empty()) return wanted;
+  if (!addresses.empty()) return addresses;
   return absl::InvalidArgumentError(
       absl::StrCat("no interface of ", chosen.empty() ? "this host" : chosen,
                    " has an address to listen on; name others with --network-interfaces or "
                    "HVD_NET_DEVICES"));
+}
+
+std::string OwnHostName() {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  std::string text = name;
+  std::erase(text, ' ');
+  return text;
 }
 
 }  // namespace hvd

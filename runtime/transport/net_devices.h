@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which network interfaces carry traffic between hosts. Nobody asks whether the peers are behind
-// one (docker0, virbr0: refused or hung), so it is decided here.
+// Which network interfaces carry traffic between hosts. Which of them leads to a peer nobody knows
+// before it is tried: TCP offers all of them and tries them in an order that is decided here. UCX
+// tries nothing, and gets those that are likely.
 #pragma once
 
 #include <string>
@@ -17,6 +18,13 @@ struct NetInterface {
   bool has_default_route = false;
   // As text, IPv4 first; without those of IPv6 that hold on one link only.
   std::vector<std::string> addresses = {};
+  bool has_carrier = true;  // something is at the other end of its cable
+};
+
+// An address of this host, in figures, and the interface that has it.
+struct NetAddress {
+  std::string host;
+  std::string device;
 };
 
 // What this host has.
@@ -29,8 +37,8 @@ struct NetDevices {
 std::vector<NetInterface> ListNetInterfaces();
 std::vector<std::string> ListRdmaPorts(const std::string& sys_folder = "/sys/class/infiniband");
 
-// The interfaces for traffic between hosts: those with the default route, else all that are not a
-// container's or a virtual machine's, else any, loopback last.
+// The interfaces for UCX: those with the default route, else all that are not a container's or a
+// virtual machine's, else any, loopback last.
 std::vector<std::string> ChooseInterfaces(absl::Span<const NetInterface> interfaces);
 
 // The names in a list as users write it, "eth0,mlx5_0:1".
@@ -40,8 +48,14 @@ std::vector<std::string> DeviceNames(const std::string& list);
 // enough. UCX's own words, "all" and "^eth0", are here everywhere.
 absl::Status CheckChosenDevices(const std::vector<std::string>& chosen, const NetDevices& has);
 
-// The interfaces that carry TCP: the user's choice (the names; all; all but ^those), else chosen.
-absl::StatusOr<std::vector<NetInterface>> InterfacesFor(const std::string& chosen,
-                                                        const NetDevices& has);
+// As this host calls itself, for messages; without spaces.
+std::string OwnHostName();
+
+// Where TCP listens, and what is offered to peers, the likeliest first: the user's choice (the
+// names; all; all but ^those), else every address of this host but loopback's. `reached_at`: the
+// one by which the remote shell has come; empty: none has.
+absl::StatusOr<std::vector<NetAddress>> AddressesFor(const std::string& chosen,
+                                                     const std::string& reached_at,
+                                                     const NetDevices& has);
 
 }  // namespace hvd

@@ -28,6 +28,52 @@ constexpr timespec kBlindSleep = {0, 10'000'000};
 // A wait inside a collective goes on when the time has come, and must not turn round and round.
 constexpr auto kLookAgain = std::chrono::milliseconds(10);
 
+// Counts this thread among those that a bell's futex wakes, for a scope: what is asked inside may
+// throw.
+class AsleepOnFutex {
+ public:
+  explicit AsleepOnFutex(Doorbell* bell) : sleepers_(bell->futex_sleepers) {
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  ~AsleepOnFutex() { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
+  AsleepOnFutex(const AsleepOnFutex&) = delete;
+  AsleepOnFutex& operator=(const AsleepOnFutex&) = delete;
+
+ private:
+  std::atomic<uint32_t>& sleepers_;
+};
+
+// Likewise among those that share a transport.
+class AmongSleepers {
+ public:
+  struct Bell {
+    std::atomic<uint64_t>* bits;
+    uint64_t bit;
+  };
+  AmongSleepers(Sleepers* sleepers, const Bell& bell) : sleepers_(*sleepers), bell_(bell) {
+    sleepers_.Enter(bell_.bits, bell_.bit);
+  }
+  ~AmongSleepers() { sleepers_.Leave(bell_.bits, bell_.bit); }
+  AmongSleepers(const AmongSleepers&) = delete;
+  AmongSleepers& operator=(const AmongSleepers&) = delete;
+
+ private:
+  Sleepers& sleepers_;
+  const Bell bell_;
+};
+
+// The watcher's office, which TryWatch has given.
+class Watching {
+ public:
+  explicit Watching(Sleepers* sleepers) : sleepers_(*sleepers) {}
+  ~Watching() { sleepers_.StopWatching(); }
+  Watching(const Watching&) = delete;
+  Watching& operator=(const Watching&) = delete;
+
+ private:
+  Sleepers& sleepers_;
+};
+
 // For the system's waits: null, without end.
 const timespec* LeftUntil(std::chrono::steady_clock::time_point time, timespec* left) {
   using Clock = std::chrono::steady_clock;
@@ -107,18 +153,17 @@ void Waiter::AnswerIfAsked() {
 
 void Waiter::SleepOnFutex(absl::FunctionRef<bool()> done) {
   Doorbell& bell = page_->bell;
-  bell.futex_sleepers.fetch_add(1, std::memory_order_seq_cst);
+  const AsleepOnFutex asleep(&bell);
   const uint32_t word = bell.word.load(std::memory_order_seq_cst);
   if (!done() && !IsAborted() && !IsAsked()) {
     timespec left;
     syscall(SYS_futex, &bell.word, FUTEX_WAIT, word, LeftUntil(wake_at_, &left), nullptr, 0);
   }
-  bell.futex_sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
-absl::Status Waiter::EndEpoch(const std::string& symptom) {
+absl::Status Waiter::EndEpoch(const std::string& symptom, int unreached) {
   AwaitAbort(kCauseTime);
-  AbortEpoch(page_, symptom.c_str(), event_fds_);
+  AbortEpoch(page_, AbortCause{symptom.c_str(), -1, unreached}, event_fds_);
   const absl::Status ended = Check();
   return ended.ok() ? absl::AbortedError(symptom) : ended;
 }
@@ -128,7 +173,7 @@ void Waiter::AwaitAbort(std::chrono::milliseconds at_most) {
   using Clock = std::chrono::steady_clock;
   Doorbell& bell = page_->bell;
   const Clock::time_point end = Clock::now() + at_most;
-  bell.futex_sleepers.fetch_add(1, std::memory_order_seq_cst);
+  const AsleepOnFutex asleep(&bell);
   while (!IsAborted()) {
     const uint32_t word = bell.word.load(std::memory_order_seq_cst);
     const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(end - Clock::now());
@@ -137,7 +182,6 @@ void Waiter::AwaitAbort(std::chrono::milliseconds at_most) {
                               static_cast<long>(left.count() % 1000000000)};
     syscall(SYS_futex, &bell.word, FUTEX_WAIT, word, &timeout, nullptr, 0);
   }
-  bell.futex_sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool Waiter::MoveOn(int inside) {
@@ -150,7 +194,7 @@ void Waiter::SleepOnEvents(absl::FunctionRef<bool()> done) {
   std::atomic<uint64_t>& bell_bits = page_->bell.fd_sleepers[local_rank_ / 64];
   const uint64_t bit = uint64_t{1} << (local_rank_ % 64);
   Sleepers& sleepers = transport_->sleepers();
-  sleepers.Enter(&bell_bits, bit);
+  const AmongSleepers among(&sleepers, {&bell_bits, bit});
   const uint32_t word = sleepers.word();
   // Arming says nothing about work that is queued inside the transport: first until there is none.
   bool moved = false;
@@ -164,12 +208,12 @@ void Waiter::SleepOnEvents(absl::FunctionRef<bool()> done) {
       sleepers.AwaitWord(word, LeftUntil(wake_at_, &left));
     }
   }
-  sleepers.Leave(&bell_bits, bit);
 }
 
 // Sleeps for all of this process's threads.
 void Waiter::Watch(uint32_t word) {
   Sleepers& sleepers = transport_->sleepers();
+  const Watching watching(&sleepers);
   if (sleepers.word() == word) {
     const int bell_fd = event_fds_ == nullptr ? -1 : event_fds_[local_rank_];
     pollfd fds[3] = {
@@ -184,7 +228,6 @@ void Waiter::Watch(uint32_t word) {
     }
     if ((fds[2].revents & POLLIN) != 0) sleepers.DrainWakeFd();
   }
-  sleepers.StopWatching();
 }
 
 }  // namespace hvd

@@ -85,8 +85,8 @@ class Waiter {
 
   // This rank has lost a peer: `symptom` says how it noticed. What broke is a consequence, and the
   // daemons know of what: waits some seconds for them to abort the epoch with the cause; else the
-  // symptom becomes the cause. Returns Aborted with it.
-  absl::Status EndEpoch(const std::string& symptom);
+  // symptom becomes the cause. Returns Aborted with it. `unreached`: as of AbortCause.
+  absl::Status EndEpoch(const std::string& symptom, int unreached = -1);
 
   // OK, or Aborted with the cause.
   absl::Status Check() const;

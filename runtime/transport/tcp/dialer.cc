@@ -1,106 +1,179 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/transport/tcp/dialer.h"
 
-#include <sys/epoll.h>
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 namespace hvd {
+namespace {
+
+using Phase = Attempt::Phase;
+
+constexpr auto kLongestPause = std::chrono::seconds(1);
+
+}  // namespace
+
+Dialer::Dialer(DialPlan plan, Poller* poller, DialerOwner* owner)
+    : plan_(std::move(plan)), poller_(poller), owner_(owner), lines_(plan_.addresses.size()) {
+  AttemptOwner* const self = this;
+  for (size_t i = 0; i < lines_.size(); ++i) {
+    lines_[i].attempt = std::make_unique<Attempt>(
+        AttemptPlan{plan_.secret, plan_.name, plan_.addresses[i]}, poller_, self);
+  }
+  if (!lines_.empty()) lines_[0].due = Clock::time_point::min();
+}
+
+// One of them may be what the poller calls at the moment, others may be next.
+Dialer::~Dialer() {
+  for (Line& line : lines_) {
+    line.attempt->Rest();
+    poller_->Bury(std::move(line.attempt));
+  }
+}
+
+size_t Dialer::LineOf(const Attempt* attempt) const {
+  const auto found = std::find_if(lines_.begin(), lines_.end(), [attempt](const Line& line) {
+    return line.attempt.get() == attempt;
+  });
+  return static_cast<size_t>(found - lines_.begin());
+}
+
+Clock::time_point Dialer::due() const {
+  Clock::time_point due = Clock::time_point::max();
+  for (const Line& line : lines_) due = std::min(due, line.due);
+  return due;
+}
 
 void Dialer::OnTime(Clock::time_point now) {
-  if (phase_ == Phase::kNothing || now < due_) return;
-  if (phase_ == Phase::kNextTry) return Try(now);
-  if (phase_ == Phase::kChallenge) {  // reached, so it is only busy, as far as we can tell
-    failing_since_ = Clock::time_point::max();
-    tried_at_ = now;
+  bool any = false;
+  for (size_t i = 0; i < lines_.size(); ++i) {
+    if (now < lines_[i].due) continue;
+    any = true;
+    Due(i, now);
   }
-  TryFailed(absl::DeadlineExceededError("no answer"));
+  if (any) MaybeGiveUp(now);
 }
 
-// An address that never answers must not keep the next one waiting. A peer that has been reached
-// may take its time: it looks at its door when it waits for something itself.
-void Dialer::Try(Clock::time_point now) {
-  tried_at_ = now;
-  absl::StatusOr<Socket> socket = BeginConnect(address());
-  if (!socket.ok()) return TryFailed(socket.status());
-  socket_ = *std::move(socket);
-  words_.clear();
-  phase_ = Phase::kConnection;
-  due_ = now + (plan_.addresses.size() > 1 ? plan_.each : plan_.limit);
-  if (absl::Status watched = poller_->Watch(socket_, EPOLLOUT, this); !watched.ok()) {
-    TryFailed(watched);
+void Dialer::Due(size_t i, Clock::time_point now) {
+  switch (lines_[i].attempt->phase()) {
+    case Phase::kRest:
+      return Call(i, now);
+    case Phase::kConnection:
+      return NoteFailure(i, absl::DeadlineExceededError("no answer"), now);
+    case Phase::kMayAnswer:
+      return AnswerOrWait(i, now);
+    case Phase::kChallenge:  // reached: the peer looks at its door when it waits for something
+    case Phase::kConfirmation:
+      lines_[i].due = Clock::time_point::max();
+      return;
   }
 }
 
-void Dialer::OnReady(uint32_t) {
-  if (phase_ == Phase::kNothing || phase_ == Phase::kNextTry) return;
-  if (absl::Status stepped = Step(); !stepped.ok()) TryFailed(stepped);
+void Dialer::Call(size_t i, Clock::time_point now) {
+  Line& line = lines_[i];
+  line.since = now;
+  const absl::Status begun = line.attempt->Begin();
+  if (!begun.ok()) return NoteFailure(i, begun, now);
+  line.due = now + plan_.patience;
+  LetNextCall(i, now + plan_.head_start);
+  line.called = true;
 }
 
-absl::Status Dialer::Step() {
-  if (phase_ == Phase::kConnection) {
-    if (absl::Status connected = ConnectResult(socket_); !connected.ok()) return connected;
-    phase_ = Phase::kChallenge;
-    if (plan_.addresses.size() == 1) due_ = Clock::time_point::max();
-    return poller_->Watch(socket_, EPOLLIN, this);
-  }
-  const bool challenged = phase_ == Phase::kConfirmation;
-  const absl::StatusOr<bool> all = Read(challenged ? kConfirmationBytes : kChallengeBytes);
-  if (!all.ok() || !*all) return all.status();
-  if (!challenged) return Answer();
-  if (!CheckConfirmation(plan_.secret, challenge_, answer_, words_)) {
-    return absl::UnavailableError("who listens there does not know the epoch's secret");
-  }
-  phase_ = Phase::kNothing;
-  due_ = Clock::time_point::max();
-  owner_->OnDialed(this, std::move(socket_), address().Text());
-  return absl::OkStatus();
+// Each lets the next one begin, when it has become less likely itself.
+void Dialer::LetNextCall(size_t i, Clock::time_point when) {
+  if (i + 1 < lines_.size() && !lines_[i + 1].called) lines_[i + 1].due = when;
 }
 
-absl::Status Dialer::Answer() {
-  if (!IsChallenge(words_)) {
-    return absl::UnavailableError("who listens there is not a rank of hvd, or of another version");
-  }
-  const absl::StatusOr<std::string> nonce = MakeNonce();
-  if (!nonce.ok()) return nonce.status();
-  challenge_ = std::exchange(words_, {});
-  tried_at_ = Clock::now();  // what fails from here on did not fail while the peer was busy
-  answer_ = MakeAnswer(plan_.secret, challenge_, plan_.name, *nonce);
-  phase_ = Phase::kConfirmation;
-  due_ = Clock::time_point::max();
-  const absl::StatusOr<size_t> sent = SendSome(socket_, answer_.data(), answer_.size());
-  if (!sent.ok()) return sent.status();
-  return *sent == answer_.size() ? absl::OkStatus() : absl::UnavailableError("it takes no words");
+void Dialer::OnConnected(Attempt* attempt) {
+  const size_t i = LineOf(attempt);
+  lines_[i].since = Clock::now();
+  lines_[i].due = Clock::time_point::max();
+  LetNextCall(i, lines_[i].since + plan_.patience);
 }
 
-absl::StatusOr<bool> Dialer::Read(size_t bytes) {
-  const size_t had = words_.size();
-  words_.resize(bytes);
-  const absl::StatusOr<size_t> n = ReceiveSome(socket_, words_.data() + had, bytes - had);
-  words_.resize(had + (n.ok() ? *n : 0));
-  if (!n.ok()) return n.status();
-  return words_.size() == bytes;
-}
-
-void Dialer::TryFailed(const absl::Status& why) {
+void Dialer::OnChallenged(Attempt* attempt) {
   const Clock::time_point now = Clock::now();
-  poller_->Close(&socket_);
-  said_.resize(plan_.addresses.size());
-  said_[at_ % said_.size()] = absl::StrCat(address().Text(), ": ", why.message());
-  ++at_;
-  failing_since_ = std::min(failing_since_, tried_at_);
-  const bool round_done = at_ % plan_.addresses.size() == 0;
-  if (round_done && now - failing_since_ >= plan_.limit) {
-    phase_ = Phase::kNothing;
-    due_ = Clock::time_point::max();
-    return owner_->OnDialFailed(this, absl::StrJoin(said_, "; "));
+  const size_t i = LineOf(attempt);
+  lines_[i].due = now + plan_.head_start;
+  if (!MustWait(i)) AnswerOrWait(i, now);
+  MaybeGiveUp(now);
+}
+
+// A peer that was busy speaks on all its connections at once: a likelier address goes first. Two
+// answers at once would be one too many: the peer takes the first and drops the second.
+bool Dialer::MustWait(size_t i) const {
+  for (size_t other = 0; other < lines_.size(); ++other) {
+    const Phase phase = lines_[other].attempt->phase();
+    if (other != i && phase == Phase::kConfirmation) return true;
+    if (other < i && (phase == Phase::kChallenge || phase == Phase::kMayAnswer)) return true;
   }
-  phase_ = Phase::kNextTry;
-  due_ = round_done ? now + pause_ : now;
-  if (round_done) pause_ = std::min<Clock::duration>(2 * pause_, std::chrono::seconds(1));
+  return false;
+}
+
+// It has waited for the likelier ones, if there are any.
+void Dialer::AnswerOrWait(size_t i, Clock::time_point now) {
+  const bool answered = std::any_of(lines_.begin(), lines_.end(), [](const Line& line) {
+    return line.attempt->phase() == Phase::kConfirmation;
+  });
+  Line& line = lines_[i];
+  line.due = answered ? now + plan_.head_start : Clock::time_point::max();
+  if (answered) return;
+  line.since = now;  // what fails from here on did not fail while the peer was busy
+  if (absl::Status said = line.attempt->Answer(); !said.ok()) NoteFailure(i, said, now);
+}
+
+void Dialer::OnProven(Attempt* attempt, Socket socket) {
+  owner_->OnDialed(this, std::move(socket), attempt->address().at.Text());
+}
+
+void Dialer::OnAttemptFailed(Attempt* attempt, const absl::Status& why) {
+  const Clock::time_point now = Clock::now();
+  NoteFailure(LineOf(attempt), why, now);
+  MaybeGiveUp(now);
+}
+
+void Dialer::NoteFailure(size_t i, const absl::Status& why, Clock::time_point now) {
+  Line& line = lines_[i];
+  // A peer that has been reached and was busy has not failed all the while.
+  const bool was_busy =
+      line.attempt->phase() == Phase::kChallenge && now - line.since >= kLongestPause;
+  line.failing_since = was_busy ? now : std::min(line.failing_since, line.since);
+  line.said = Describe(line, why);
+  line.attempt->Rest();
+  line.due = now + line.pause;
+  line.pause = std::min<Clock::duration>(2 * line.pause, kLongestPause);
+  LetNextCall(i, now);
+  line.called = true;
+}
+
+// "10.0.0.1:4711 (its eth0; from eth1 here): connecting: Connection refused"
+std::string Dialer::Describe(const Line& line, const absl::Status& why) const {
+  const PeerAddress& to = line.attempt->address();
+  const std::string& from = line.attempt->from();
+  std::string way = to.device.empty() ? "" : absl::StrCat("its ", to.device);
+  const auto own = plan_.devices.find(from);
+  if (own != plan_.devices.end()) {
+    absl::StrAppend(&way, way.empty() ? "" : "; ", "from ", own->second, " here");
+  }
+  return absl::StrCat(to.at.Text(), way.empty() ? "" : absl::StrCat(" (", way, ")"), ": ",
+                      why.message());
+}
+
+bool Dialer::HasFailed(const Line& line, Clock::time_point now) const {
+  const Phase phase = line.attempt->phase();
+  if (phase != Phase::kRest && phase != Phase::kConnection) return false;
+  return line.failing_since != Clock::time_point::max() && now - line.failing_since >= plan_.limit;
+}
+
+void Dialer::MaybeGiveUp(Clock::time_point now) {
+  const bool all = std::all_of(lines_.begin(), lines_.end(),
+                               [&](const Line& line) { return HasFailed(line, now); });
+  if (!all) return;
+  std::vector<std::string> said;
+  for (const Line& line : lines_) said.push_back(line.said);
+  owner_->OnDialFailed(this, absl::StrJoin(said, "; "));
 }
 
 }  // namespace hvd

@@ -77,17 +77,17 @@ Doorway::Doorway(std::string secret, const DoorwayLimits& limits, Poller* poller
     : secret_(std::move(secret)), limits_(limits), poller_(poller), owner_(owner) {}
 Doorway::~Doorway() = default;
 
-absl::Status Doorway::Listen(const std::vector<std::string>& hosts, int backlog) {
+absl::Status Doorway::Listen(const std::vector<NetAddress>& places, int backlog) {
   absl::Status problem = absl::InvalidArgumentError("this host has no address to listen at");
-  for (const std::string& host : hosts) {
-    absl::StatusOr<SocketAddress> address = MakeSocketAddress(host, 0);
+  for (const NetAddress& place : places) {
+    absl::StatusOr<SocketAddress> address = MakeSocketAddress(place.host, 0);
     absl::StatusOr<Socket> socket =
         address.ok() ? ListenAt(&*address, backlog) : absl::StatusOr<Socket>(address.status());
     if (socket.ok()) {
       auto door = std::make_unique<Door>(this, *std::move(socket));
       problem = door->Watch(EPOLLIN);
       if (!problem.ok()) continue;
-      addresses_.push_back(*address);
+      addresses_.push_back({*address, place.device});
       doors_.push_back(std::move(door));
     } else {
       problem = socket.status();

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/transport/net_devices.h"
+#include "runtime/transport/tcp/address_list.h"
 #include "runtime/transport/tcp/handshake.h"
 #include "runtime/transport/tcp/poller.h"
 
@@ -34,8 +36,8 @@ class Doorway {
   ~Doorway();
 
   // At a free port of each address; those that cannot be used are left out, unless all are.
-  absl::Status Listen(const std::vector<std::string>& hosts, int backlog);
-  const std::vector<SocketAddress>& addresses() const { return addresses_; }
+  absl::Status Listen(const std::vector<NetAddress>& places, int backlog);
+  const std::vector<PeerAddress>& addresses() const { return addresses_; }
   // Addresses that peers are likely to come from.
   void Know(const std::string& host) { known_.insert(host); }
   // Nobody else is expected.
@@ -61,7 +63,7 @@ class Doorway {
   Poller* const poller_;
   DoorwayOwner* const owner_;
   std::set<std::string> known_;
-  std::vector<SocketAddress> addresses_;
+  std::vector<PeerAddress> addresses_;
   std::vector<std::unique_ptr<Door>> doors_;
   std::vector<std::unique_ptr<Guest>> guests_;               // oldest first
   Clock::time_point open_again_ = Clock::time_point::max();  // no descriptor was left

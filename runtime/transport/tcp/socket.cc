@@ -101,6 +101,13 @@ absl::Status ConnectResult(const Socket& socket) {
   return error == 0 ? absl::OkStatus() : SocketError(error, "connecting");
 }
 
+std::string LocalHost(const Socket& socket) {
+  SocketAddress local;
+  local.length = sizeof(local.storage);
+  if (getsockname(socket.fd(), local.get(), &local.length) != 0) return "";
+  return local.Host();
+}
+
 void SendSmallOnesAtOnce(const Socket& socket) {
   const int one = 1;
   setsockopt(socket.fd(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));

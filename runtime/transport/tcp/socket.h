@@ -55,6 +55,8 @@ absl::StatusOr<Socket> ListenAt(SocketAddress* address, int backlog);
 absl::StatusOr<Socket> BeginConnect(const SocketAddress& to);
 // How it went, once the socket can be written to.
 absl::Status ConnectResult(const Socket& socket);
+// Which address of this host a socket has, in figures, once it connects; empty: none.
+std::string LocalHost(const Socket& socket);
 // What every connection of the transport has: segments go out at once.
 void SendSmallOnesAtOnce(const Socket& socket);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -19,17 +20,10 @@
 #include "runtime/transport/tcp/dialer.h"
 #include "runtime/transport/tcp/doorway.h"
 #include "runtime/transport/tcp/peer.h"
+#include "runtime/transport/unreached.h"
 
 namespace hvd {
 namespace {
-
-std::string HostName() {
-  char name[256] = "";
-  gethostname(name, sizeof(name) - 1);
-  std::string text = name;
-  std::erase(text, ' ');
-  return text;
-}
 
 class TcpTransport : public Transport, private DoorwayOwner, private DialerOwner {
  public:
@@ -75,12 +69,15 @@ class TcpTransport : public Transport, private DoorwayOwner, private DialerOwner
   void OnDialFailed(Dialer* dialer, const std::string& why) override;
 
   const TcpOptions options_;
+  // There may be no memory for it when it is needed.
+  const absl::Status stopped_status_ = HasStopped();
   const MailboxLimits limits_;
   int event_fd_ = -1;  // the poller's; written by Open, before others know of the transport
   Mutex mutex_;        // also of what these own: peers, lanes, mailboxes
   Poller poller_ ABSL_GUARDED_BY(mutex_);
   Doorway doorway_ ABSL_GUARDED_BY(mutex_);
-  std::vector<AddressList> table_ ABSL_GUARDED_BY(mutex_);  // by rank
+  std::map<std::string, std::string> devices_ ABSL_GUARDED_BY(mutex_);  // by address of this host
+  std::vector<AddressList> table_ ABSL_GUARDED_BY(mutex_);              // by rank
   std::map<int, std::unique_ptr<Peer>> peers_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Dialer>> dialers_ ABSL_GUARDED_BY(mutex_);
   std::vector<Peer*> unflushed_ ABSL_GUARDED_BY(mutex_);
@@ -95,7 +92,10 @@ class TcpRequest : public TransportRequest {
   ~TcpRequest() override {
     if (message_->outcome.pending()) transport_->Withdraw(peer_, message_);
   }
-  absl::StatusOr<bool> Test() override { return message_->outcome.Test(); }
+  absl::StatusOr<bool> Test() override {
+    absl::StatusOr<bool> done = message_->outcome.Test();
+    return absl::IsUnavailable(done.status()) ? Unreached(done.status(), peer_) : done;
+  }
 
  private:
   TcpTransport* const transport_;
@@ -116,17 +116,17 @@ absl::Status TcpTransport::Open() {
                         options_.secret.size(), kSecretBytes));
   }
   const MutexLock lock(&mutex_);
-  const auto interfaces = InterfacesFor(options_.net_devices, {ListNetInterfaces(), {}});
-  if (!interfaces.ok()) return interfaces.status();
+  const NetDevices devices = {ListNetInterfaces(), {}};
+  const auto places = AddressesFor(options_.net_devices, options_.reached_at, devices);
+  if (!places.ok()) return places.status();
+  for (const NetInterface& one : devices.interfaces) {
+    for (const std::string& host : one.addresses) devices_[host] = one.name;
+  }
   if (absl::Status opened = poller_.Open(); !opened.ok()) return opened;
   event_fd_ = poller_.fd();
   if (options_.rank == options_.size - 1) return absl::OkStatus();
-  std::vector<std::string> hosts;
-  for (const NetInterface& one : *interfaces) {
-    hosts.insert(hosts.end(), one.addresses.begin(), one.addresses.end());
-  }
   constexpr int kLeastBacklog = 128;
-  return doorway_.Listen(hosts, std::max(kLeastBacklog, kLanes * options_.size));
+  return doorway_.Listen(*places, std::max(kLeastBacklog, kLanes * options_.size));
 }
 
 AddressHead TcpTransport::Head() const {
@@ -138,7 +138,7 @@ AddressHead TcpTransport::Head() const {
 
 absl::StatusOr<std::string> TcpTransport::Address() {
   const MutexLock lock(&mutex_);
-  return PutAddressHead(Head(), EncodeAddressList({HostName(), doorway_.addresses()}));
+  return PutAddressHead(Head(), EncodeAddressList({OwnHostName(), doorway_.addresses()}));
 }
 
 absl::Status TcpTransport::Connect(const std::vector<std::string>& addresses) {
@@ -156,7 +156,7 @@ absl::Status TcpTransport::Connect(const std::vector<std::string>& addresses) {
     if (list->addresses.empty() && rank < options_.size - 1) {
       return absl::InvalidArgumentError(absl::StrFormat("rank %d has sent no address", rank));
     }
-    for (const SocketAddress& one : list->addresses) doorway_.Know(one.Host());
+    for (const PeerAddress& one : list->addresses) doorway_.Know(one.at.Host());
     table_.push_back(*std::move(list));
   }
   return absl::OkStatus();
@@ -176,11 +176,18 @@ absl::StatusOr<Peer*> TcpTransport::PeerOf(int rank) {
 
 void TcpTransport::Dial(int rank) {
   DialerOwner* const owner = this;
+  std::vector<std::string> own;
+  for (const auto& [host, device] : devices_) own.push_back(host);
+  // The user's order, where there is one, is better than our guess.
+  const std::string likely = options_.net_devices.empty() ? options_.reached_from : "";
+  DialPlan plan{.secret = options_.secret,
+                .name = {},
+                .addresses = InCallingOrder(table_[rank].addresses, likely, own),
+                .limit = options_.connect_limit,
+                .devices = devices_};
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
-    const LaneName name{static_cast<uint32_t>(options_.rank), static_cast<uint32_t>(rank), lane};
-    dialers_.push_back(std::make_unique<Dialer>(
-        DialPlan{options_.secret, name, table_[rank].addresses, options_.connect_limit}, &poller_,
-        owner));
+    plan.name = {static_cast<uint32_t>(options_.rank), static_cast<uint32_t>(rank), lane};
+    dialers_.push_back(std::make_unique<Dialer>(plan, &poller_, owner));
   }
   KeepTime();
 }
@@ -230,8 +237,11 @@ bool TcpTransport::Progress() {
 // ended they hear from those whose words it is.
 void TcpTransport::BreakAll() {
   for (const auto& [rank, peer] : peers_) {
-    peer->SayGoodbye();
-    peer->Break(HasStopped());
+    try {
+      peer->SayGoodbye();
+    } catch (const std::bad_alloc&) {  // then it finds the connection closed
+    }
+    peer->Break(stopped_status_);
   }
 }
 
@@ -300,13 +310,18 @@ void TcpTransport::OnDialFailed(Dialer* dialer, const std::string& why) {
   const auto& peer = peers_.at(static_cast<int>(dialer->name().called));
   Retire(dialer);
   peer->Break(absl::UnavailableError(
-      absl::StrCat("cannot connect from ", HostName(), " to ", peer->name(), " at ", why)));
+      absl::StrCat("cannot connect from ", OwnHostName(), " to ", peer->name(), " at ", why,
+                   options_.net_devices.empty()
+                       ? "; have the hosts a network in common, without a firewall in it? "
+                         "--network-interfaces names the interfaces to use"
+                       : absl::StrCat("; other interfaces than ", options_.net_devices,
+                                      " may do: --network-interfaces names them, and without it "
+                                      "all are tried"))));
 }
 
 void TcpTransport::Retire(Dialer* dialer) {
   const auto at = std::find_if(dialers_.begin(), dialers_.end(),
                                [dialer](const auto& one) { return one.get() == dialer; });
-  poller_.Bury(std::move(*at));
   dialers_.erase(at);
 }
 

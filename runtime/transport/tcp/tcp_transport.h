@@ -19,8 +19,11 @@ struct TcpOptions {
   std::string secret;  // the epoch's, 32 bytes
   int rank = 0;        // of the job
   int size = 1;        // of the job
-  // "eth0,eth1": the user's choice; empty: chosen (net_devices.h).
+  // "eth0,eth1": the user's choice; empty: all are offered (net_devices.h).
   std::string net_devices = {};
+  // The ends of the remote shell's connection that brought this process, in figures: this host's
+  // and the other one's. Empty: there is none.
+  std::string reached_at = {}, reached_from = {};
   // How long no address of a peer may answer before it counts as unreachable.
   std::chrono::milliseconds connect_limit{30000};
 };

@@ -47,13 +47,13 @@ absl::StatusOr<bool> UcxSend::Test() {
   if (worker_->handle == nullptr) return Stopped();
   const ucs_status_t status = ucx_->request_check_status(request_);
   if (status == UCS_INPROGRESS) return false;
-  if (status != UCS_OK) return UcxError(*ucx_, status, "sending");
+  if (status != UCS_OK) return UcxError(*ucx_, status, doing_.text());
   Drop();
   return true;
 }
 
-UcxReceive::UcxReceive(UcxWorker* worker, void* request, size_t bytes)
-    : UcxRequest(worker, request), bytes_(bytes) {
+UcxReceive::UcxReceive(UcxWorker* worker, void* request, const UcxDoing& doing, size_t bytes)
+    : UcxRequest(worker, request, doing), bytes_(bytes) {
   cancels_ = true;
 }
 
@@ -64,7 +64,7 @@ absl::StatusOr<bool> UcxReceive::Test() {
   ucp_tag_recv_info_t info;
   const ucs_status_t status = ucx_->tag_recv_request_test(request_, &info);
   if (status == UCS_INPROGRESS) return false;
-  if (status != UCS_OK) return UcxError(*ucx_, status, "receiving");
+  if (status != UCS_OK) return UcxError(*ucx_, status, doing_.text());
   if (info.length != bytes_) {
     return absl::InternalError(
         absl::StrFormat("a message of %d bytes came where %d were expected", info.length, bytes_));

@@ -26,11 +26,18 @@ struct UcxWorker {
   ucp_worker_h handle ABSL_GUARDED_BY(mutex) = nullptr;
 };
 
+// What a request is for, in words when it fails.
+struct UcxDoing {
+  const char* what = "";
+  const std::string* peer = nullptr;  // outlives the request; null: none
+  std::string text() const { return peer != nullptr ? what + *peer : what; }
+};
+
 // Owns a UCX request that was not done at once.
 class UcxRequest : public TransportRequest {
  public:
-  UcxRequest(UcxWorker* worker, void* request)
-      : ucx_(worker->ucx), worker_(worker), request_(request) {}
+  UcxRequest(UcxWorker* worker, void* request, const UcxDoing& doing)
+      : ucx_(worker->ucx), worker_(worker), doing_(doing), request_(request) {}
   ~UcxRequest() override;
 
  protected:
@@ -39,6 +46,7 @@ class UcxRequest : public TransportRequest {
 
   const UcxLibrary* const ucx_;
   UcxWorker* const worker_;
+  const UcxDoing doing_;
   void* request_;         // the owner's, who tests it and lets it go; null: it is done
   bool cancels_ = false;  // UCX can cancel receives only
 };
@@ -51,7 +59,7 @@ class UcxSend : public UcxRequest {
 
 class UcxReceive : public UcxRequest {
  public:
-  UcxReceive(UcxWorker* worker, void* request, size_t bytes);
+  UcxReceive(UcxWorker* worker, void* request, const UcxDoing& doing, size_t bytes);
   absl::StatusOr<bool> Test() override;
 
  private:

@@ -61,7 +61,7 @@ class UcxTransport : public Transport {
     void* request = ucx_->worker_flush_nbx(worker_.handle, &params);
     if (request == nullptr) return nullptr;
     if (UCS_PTR_IS_ERR(request)) return UcxError(*ucx_, UCS_PTR_STATUS(request), "connecting");
-    return std::make_unique<UcxSend>(&worker_, request);
+    return std::make_unique<UcxSend>(&worker_, request, UcxDoing{"connecting", nullptr});
   }
   bool Progress() override {
     const MutexLock lock(&worker_.mutex);
@@ -76,6 +76,10 @@ class UcxTransport : public Transport {
 
  private:
   absl::Status Configure(ucp_config_t* config);
+  // For messages; null before Connect.
+  const std::string* NameOf(int peer) const {
+    return static_cast<size_t>(peer) < names_.size() ? &names_[peer] : nullptr;
+  }
   absl::StatusOr<ucp_ep_h> EndpointOf(int peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.mutex);
   absl::Status OpenWorker() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.mutex);
   absl::StatusOr<std::string> WorkerAddress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(worker_.mutex);
@@ -99,6 +103,8 @@ class UcxTransport : public Transport {
   int event_fd_ = -1;           // an epoll over the worker's
   std::vector<int> listeners_;  // UCX's
   std::string devices_;         // and transports, for messages
+  // "rank 3 on host1", by rank. Stays from Connect on.
+  std::vector<std::string> names_;
   // UCX's bytes, by rank.
   std::vector<std::string> addresses_ ABSL_GUARDED_BY(worker_.mutex);
   // By rank; made at the first send.
@@ -189,7 +195,7 @@ absl::StatusOr<std::string> UcxTransport::WorkerAddress() {
   return text;
 }
 
-// From where this host may call, then UCX's own bytes.
+// What this host is called, from where it may call, then UCX's own bytes.
 absl::StatusOr<std::string> UcxTransport::Address() {
   const MutexLock lock(&worker_.mutex);
   const absl::StatusOr<std::string> worker = WorkerAddress();
@@ -199,7 +205,7 @@ absl::StatusOr<std::string> UcxTransport::Address() {
     hosts.insert(hosts.end(), one.addresses.begin(), one.addresses.end());
   }
   return PutAddressHead({"ucx", options_.rank, options_.token},
-                        absl::StrCat(absl::StrJoin(hosts, ","), " ", *worker));
+                        absl::StrCat(OwnHostName(), " ", absl::StrJoin(hosts, ","), " ", *worker));
 }
 
 absl::Status UcxTransport::Connect(const std::vector<std::string>& addresses) {
@@ -213,10 +219,13 @@ absl::Status UcxTransport::Connect(const std::vector<std::string>& addresses) {
     absl::StatusOr<std::string> address =
         TakeAddressHead({"ucx", options_.rank, options_.token}, rank, addresses[rank]);
     if (!address.ok()) return address.status();
-    const std::pair<std::string, std::string> parts =
-        absl::StrSplit(*address, absl::MaxSplits(' ', 1));
-    for (const absl::string_view host : absl::StrSplit(parts.first, ',')) hosts.emplace(host);
-    addresses_.push_back(parts.second);
+    std::vector<std::string> parts = absl::StrSplit(*address, absl::MaxSplits(' ', 2));
+    if (parts.size() != 3) {
+      return absl::InvalidArgumentError(absl::StrFormat("the address of rank %d is none", rank));
+    }
+    for (const absl::string_view host : absl::StrSplit(parts[1], ',')) hosts.emplace(host);
+    names_.push_back(absl::StrFormat("rank %d on %s", rank, parts[0]));
+    addresses_.push_back(std::move(parts[2]));
   }
   absl::Status admitted = AdmitOnly({hosts.begin(), hosts.end()});
   if (!admitted.ok()) return admitted;
@@ -236,7 +245,7 @@ absl::StatusOr<ucp_ep_h> UcxTransport::EndpointOf(int peer) {
   const ucs_status_t status = ucx_->ep_create(worker_.handle, &params, &endpoints_[peer]);
   if (status == UCS_OK) return endpoints_[peer];
   endpoints_[peer] = nullptr;
-  return UcxError(*ucx_, status, absl::StrFormat("connecting to rank %d %s", peer, devices_));
+  return UcxError(*ucx_, status, absl::StrCat("connecting to ", names_[peer], " ", devices_));
 }
 
 absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Send(int peer, MessageTag tag,
@@ -250,9 +259,9 @@ absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Send(int peer, M
   void* request =
       ucx_->tag_send_nbx(*endpoint, data, bytes, TagOf(tag_token_, options_.rank, tag), &params);
   if (UCS_PTR_IS_ERR(request)) {
-    return UcxError(*ucx_, UCS_PTR_STATUS(request), absl::StrFormat("sending to rank %d", peer));
+    return UcxError(*ucx_, UCS_PTR_STATUS(request), UcxDoing{"sending to ", NameOf(peer)}.text());
   }
-  return std::make_unique<UcxSend>(&worker_, request);
+  return std::make_unique<UcxSend>(&worker_, request, UcxDoing{"sending to ", NameOf(peer)});
 }
 
 absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Receive(int peer, MessageTag tag,
@@ -266,9 +275,10 @@ absl::StatusOr<std::unique_ptr<TransportRequest>> UcxTransport::Receive(int peer
                                      ~ucp_tag_t{0}, &params);
   if (UCS_PTR_IS_ERR(request)) {
     return UcxError(*ucx_, UCS_PTR_STATUS(request),
-                    absl::StrFormat("receiving from rank %d", peer));
+                    UcxDoing{"receiving from ", NameOf(peer)}.text());
   }
-  return std::make_unique<UcxReceive>(&worker_, request, bytes);
+  return std::make_unique<UcxReceive>(&worker_, request, UcxDoing{"receiving from ", NameOf(peer)},
+                                      bytes);
 }
 
 }  // namespace
