@@ -56,6 +56,7 @@ bool Publish(HostPage* page, uint32_t number, const AbortCause& cause, const int
   AbortNote& note = page->abort_notes[number];
   snprintf(note.text, sizeof(note.text), "%s", cause.text);
   note.rank.store(cause.rank, std::memory_order_relaxed);
+  note.unreached.store(cause.unreached, std::memory_order_relaxed);
   uint32_t alive = 0;
   if (!page->aborted.compare_exchange_strong(alive, number + 1)) return false;
   Ring(&page->bell, event_fds, static_cast<int>(page->local_size));
@@ -80,7 +81,8 @@ AbortCause CauseOf(const HostPage& page) {
   // Whoever scribbles over the page gets words, not a crash.
   const uint32_t aborted = page.aborted.load(std::memory_order_acquire);
   const AbortNote& note = page.abort_notes[aborted == 0 ? 0 : (aborted - 1) % kAbortNotes];
-  return {note.text, note.rank.load(std::memory_order_relaxed)};
+  return {note.text, note.rank.load(std::memory_order_relaxed),
+          note.unreached.load(std::memory_order_relaxed)};
 }
 
 void BeginWork(NotedWork* work, uint64_t number, const char* text) {

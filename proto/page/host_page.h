@@ -73,8 +73,9 @@ WorkSeen ReadWork(const NotedWork& work);
 
 // Why the epoch ends, in the words of one who ends it.
 struct AbortNote {
-  std::atomic<int32_t> rank{-1};  // AbortCause::rank
-  char text[1020] = {};
+  std::atomic<int32_t> rank{-1};       // AbortCause::rank
+  std::atomic<int32_t> unreached{-1};  // AbortCause::unreached
+  char text[1016] = {};
 };
 // The daemon's, and some for ranks, which take one each: one that dies or is stopped in the middle
 // of its words holds up nobody.
@@ -164,6 +165,9 @@ struct AbortCause {
   // The rank whose doing it is although it lives on: it has left in order, by hvd_shutdown, while
   // others need it, or cannot go on. -1: none that is known.
   int rank = -1;
+  // The rank of another host to which nothing passes any more, as the transport here says, though
+  // nobody has told of an end there. -1: none.
+  int unreached = -1;
 };
 
 // Marks the epoch aborted with `cause` (the first that is complete counts) and rings. False:

@@ -14,6 +14,7 @@ struct PendingTensor {
   std::string name;
   std::string what;                   // "allreduce float32 [64,10] sum"
   std::vector<int64_t> between = {};  // global ranks of a send or receive; empty: the set's members
+  bool moving = false;  // both sides have asked for it and it is on its way, which may take long
 };
 
 struct PendingList {
@@ -33,7 +34,8 @@ struct PendingArea {
 
 // By whoever executes the set's requests.
 void WritePending(const PendingList& list, uint32_t question, PendingArea* area);
-// False: this question has not been answered (yet), or what is there makes no sense.
+// Reads the answer to this question or to a later one, which says no less. False: neither has been
+// answered (yet), the answer changes at this moment, or what is there makes no sense.
 bool ReadPending(const PendingArea& area, uint32_t question, PendingList* list);
 
 }  // namespace hvd

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "proto/page/state_box.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace hvd {
 namespace {
@@ -12,6 +12,8 @@ StateWord WordOf(const StateCell& cell) {
   word.epoch = cell.epoch.load(std::memory_order_relaxed);
   word.layout = cell.layout.load(std::memory_order_relaxed);
   word.local_size = cell.local_size.load(std::memory_order_relaxed);
+  word.steps = cell.steps.load(std::memory_order_relaxed);
+  word.place = cell.place.load(std::memory_order_relaxed);
   return word;
 }
 
@@ -31,6 +33,8 @@ void EndState(StateCell* cell, const StateWord& word) {
   cell->epoch.store(word.epoch, std::memory_order_relaxed);
   cell->layout.store(word.layout, std::memory_order_relaxed);
   cell->local_size.store(word.local_size, std::memory_order_relaxed);
+  cell->steps.store(word.steps, std::memory_order_relaxed);
+  cell->place.store(word.place, std::memory_order_relaxed);
   cell->number.store(word.number, std::memory_order_release);
 }
 
@@ -44,9 +48,10 @@ StateWord CompleteState(const StateHead& head) {
 }
 
 KeptCommits KeptIn(const StateHead* one, const StateHead* other) {
-  const uint64_t first = one == nullptr ? 0 : CompleteState(*one).number;
-  const uint64_t second = other == nullptr ? 0 : CompleteState(*other).number;
-  return {std::max(first, second), std::min(first, second)};
+  StateWord first = one == nullptr ? StateWord() : CompleteState(*one);
+  StateWord second = other == nullptr ? StateWord() : CompleteState(*other);
+  if (first.number < second.number) std::swap(first, second);
+  return {first.number, second.number, first.steps, first.place};
 }
 
 void VoidStateBeyond(StateHead* head, uint64_t newest) {

@@ -20,6 +20,8 @@ struct StateCell {
   std::atomic<uint64_t> epoch{0};               // in which it was written
   std::atomic<uint64_t> layout{0};              // what lies where, as a hash: the same for all
   std::atomic<uint32_t> local_size{0};          // so many cells belong to it
+  std::atomic<uint64_t> steps{0};
+  std::atomic<uint64_t> place{0};
 };
 
 struct StateHead {
@@ -33,6 +35,10 @@ struct StateWord {
   uint64_t epoch = 0;
   uint64_t layout = 0;
   uint32_t local_size = 0;
+  // How far the program is: so many of its own commits led here, those that a sync makes apart, and
+  // what tells this place of its course from others (0: nothing does).
+  uint64_t steps = 0;
+  uint64_t place = 0;
 };
 
 // Before a local rank writes its bytes, and after it has.
@@ -45,6 +51,7 @@ StateWord CompleteState(const StateHead& head);
 struct KeptCommits {
   uint64_t newest = 0;
   uint64_t before = 0;
+  uint64_t steps = 0, place = 0;  // of the newest
   bool Has(uint64_t number) const { return number != 0 && (number == newest || number == before); }
 };
 KeptCommits KeptIn(const StateHead* one, const StateHead* other);  // null: nothing

@@ -46,6 +46,7 @@ int32_t Ask(Get get) {
 // `join`: Process::Init or Reset.
 hvd_status_t JoinAs(absl::Status (Process::*join)(const StaticSets&),
                     const hvd_init_options_t* options) {
+  if (Process::forked()) return NotInitialized();
   StaticSets sets;
   if (const hvd_status_t code = ReadInitOptions(options, &sets); code != HVD_OK) return code;
   Process& process = Process::Get();
@@ -111,11 +112,7 @@ hvd_status_t hvd_alloc_on(size_t bytes, int32_t device_type, int32_t device_id, 
   return hvd::Guarded([&]() -> hvd_status_t {
     if (memory == nullptr) return hvd::Fail(HVD_ERR_INVALID, "memory is NULL");
     *memory = nullptr;
-    if (hvd::Process::forked()) {
-      return hvd::Fail(HVD_ERR_UNSUPPORTED,
-                       "hvd_alloc: this process was forked from one that has used hvd; use other "
-                       "memory, or start it with exec");
-    }
+    if (hvd::Process::forked()) return hvd::NotInitialized();
     if (device_type != HVD_CPU && device_type != HVD_CUDA) {
       return hvd::Fail(HVD_ERR_INVALID,
                        "hvd_alloc_on: device_type is the unknown " + std::to_string(device_type));

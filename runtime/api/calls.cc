@@ -75,10 +75,17 @@ hvd_status_t CallOnGpu(const Call& call, const ProcessSet& set, const CallerResu
   return code;
 }
 
-// What was submitted before has finished, wherever it lies.
-void Drain(const ProcessSet& set) {
-  if (HostWay* const way = Process::Get().used_host_way(); way != nullptr) way->Drain(set.id);
-  set.engine->Drain();
+// The others hear of the barrier first: what this rank has submitted before may need what they do
+// behind theirs. Then that has finished, wherever it lies.
+absl::Status RunBarrier(const ProcessSet& set, Request* request) {
+  HostWay* const way = Process::Get().used_host_way();
+  const uint64_t last = way != nullptr ? way->last() : 0;
+  Engine::Earlier earlier(set.engine.get());
+  absl::Status status = set.engine->Run(request);
+  if (!status.ok()) return status;
+  if (way != nullptr) way->Drain(set.id, last);
+  earlier.Await();
+  return status;
 }
 
 hvd_status_t CallBlockingThrowing(Call* call, const hvd_options_t* given,
@@ -91,8 +98,9 @@ hvd_status_t CallBlockingThrowing(Call* call, const hvd_options_t* given,
   if (!checked.ok()) return NoteName(Return(checked), request.name);
   if (request.signature.device_type != HVD_CPU) return CallOnGpu(*call, *set, place);
   request.buffers.wants_received_splits = place.received_splits != nullptr;
-  if (call->kind == RequestKind::kBarrier) Drain(*set);
-  const hvd_status_t code = NoteName(ReturnExecuted(set->engine->Run(&request)), request.name);
+  const absl::Status status =
+      call->kind == RequestKind::kBarrier ? RunBarrier(*set, &request) : set->engine->Run(&request);
+  const hvd_status_t code = NoteName(ReturnExecuted(status), request.name);
   if (code == HVD_OK) GiveResults(&request, place);
   return code;
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/api/errors.h"
 
+#include <pthread.h>
+
+#include <memory>
+
 #include "base/printable.h"
 #include "runtime/api/process.h"
 
@@ -14,17 +18,61 @@ struct LastError {
   std::string host;
   std::string name;
 };
-thread_local LastError last_error;
+
+// A thread's last error. The compiler's own thread_local objects are registered at a thread's first
+// use of them, and the C library ends the process when it has no memory for that; this one then
+// does without words.
+class LastErrors {
+ public:
+  LastErrors() { has_key_ = pthread_key_create(&key_, &Delete) == 0; }
+  // A library that is unloaded leaves nothing behind that calls it.
+  ~LastErrors() {
+    if (has_key_) pthread_key_delete(key_);
+  }
+  LastErrors(const LastErrors&) = delete;
+  LastErrors& operator=(const LastErrors&) = delete;
+
+  // Empty; throws without memory.
+  LastError& Begin() {
+    if (mine_ == nullptr) {
+      auto made = std::make_unique<LastError>();
+      if (!has_key_ || pthread_setspecific(key_, made.get()) != 0) throw std::bad_alloc();
+      mine_ = made.release();
+    }
+    wordless_ = HVD_OK;
+    return *mine_ = LastError();
+  }
+  // The one that there is; null: none, or it has no words.
+  static LastError* Current() { return wordless_ == HVD_OK ? mine_ : nullptr; }
+  static void SetWordless(hvd_status_t code) { wordless_ = code; }
+  static hvd_status_t wordless() { return wordless_; }
+
+ private:
+  static void Delete(void* error) {
+    mine_ = nullptr;
+    delete static_cast<LastError*>(error);
+  }
+
+  static thread_local LastError* mine_;  // the key's
+  static thread_local hvd_status_t wordless_;
+  pthread_key_t key_ = 0;
+  bool has_key_ = false;
+};
+thread_local LastError* LastErrors::mine_ = nullptr;
+thread_local hvd_status_t LastErrors::wordless_ = HVD_OK;
+LastErrors last_errors;
+
+constexpr char kWordless[] = "out of memory";
 
 // Whose end, or whose doing, the abort is that this process has heard of.
-void NoteCulprit() {
+void NoteCulprit(LastError* error) {
   const std::shared_ptr<Engine> engine = Process::Get().engine();
   if (engine == nullptr) return;
   const int rank = CauseOf(*engine->world().page()).rank;
   const Topology& topology = engine->world().topology();
   if (rank < 0 || rank >= topology.size()) return;
-  last_error.rank = rank;
-  last_error.host = topology.hosts()[topology.place(rank).host].name;
+  error->rank = rank;
+  error->host = topology.hosts()[topology.place(rank).host].name;
 }
 
 hvd_status_t Code(const absl::Status& status) {
@@ -54,28 +102,55 @@ hvd_status_t Code(const absl::Status& status) {
 }  // namespace
 
 hvd_status_t Fail(hvd_status_t code, std::string message) {
-  last_error = LastError();
-  last_error.message = PrintableLines(message);  // whoever named what it speaks of
-  last_error.code = code;
+  std::string shown = PrintableLines(message);  // whoever named what it speaks of
+  LastError& error = last_errors.Begin();
+  error.message = std::move(shown);
+  error.code = code;
   return code;
 }
 
+hvd_status_t FailWordless(hvd_status_t code) noexcept {
+  LastErrors::SetWordless(code);
+  return code;
+}
+
+hvd_status_t FailThrown(const std::exception& error) noexcept {
+  try {
+    return Fail(HVD_ERR_INTERNAL, error.what());
+  } catch (const std::bad_alloc&) {
+    return FailWordless(HVD_ERR_INTERNAL);
+  }
+}
+
+// The code counts more than the words: whoever hears of an end must not lose it.
 hvd_status_t Return(const absl::Status& status) {
   if (status.ok()) return HVD_OK;
-  const hvd_status_t code = Fail(Code(status), std::string(status.message()));
-  if (code == HVD_ERR_ABORTED) NoteCulprit();
-  return code;
+  const hvd_status_t code = Code(status);
+  try {
+    Fail(code, std::string(status.message()));
+    if (code == HVD_ERR_ABORTED) NoteCulprit(LastErrors::Current());
+    return code;
+  } catch (const std::bad_alloc&) {
+    return FailWordless(code);
+  }
 }
 
 hvd_status_t NoteName(hvd_status_t code, std::string_view name) {
-  if (code != HVD_OK) last_error.name = IsReserved(name) ? "" : PrintableLines(name);
+  LastError* const error = LastErrors::Current();
+  if (code == HVD_OK || IsReserved(name) || error == nullptr) return code;
+  try {
+    error->name = PrintableLines(name);
+  } catch (const std::bad_alloc&) {  // then it has none
+  }
   return code;
 }
 
 hvd_status_t ReturnExecuted(const absl::Status& status) {
   const hvd_status_t code = Return(status);
   if (code != HVD_ERR_INVALID) return code;
-  return last_error.code = HVD_ERR_MISMATCH;
+  LastError* const error = LastErrors::Current();
+  if (error == nullptr) return FailWordless(HVD_ERR_MISMATCH);
+  return error->code = HVD_ERR_MISMATCH;
 }
 
 hvd_status_t NotInitialized() {
@@ -90,13 +165,21 @@ hvd_status_t NotInitialized() {
 
 }  // namespace hvd
 
-extern "C" const char* hvd_last_error(void) { return hvd::last_error.message.c_str(); }
+extern "C" const char* hvd_last_error(void) {
+  if (hvd::LastErrors::wordless() != HVD_OK) return hvd::kWordless;
+  const hvd::LastError* const last = hvd::LastErrors::Current();
+  return last != nullptr ? last->message.c_str() : "";
+}
 
 extern "C" hvd_status_t hvd_last_error_info(hvd_error_info_t* info) {
   if (info == nullptr || info->struct_size != sizeof(*info)) return HVD_ERR_INVALID;
-  const hvd::LastError& last = hvd::last_error;
-  *info = {sizeof(*info),     last.code,         last.rank,
-           last.host.c_str(), last.name.c_str(), last.message.c_str()};
+  const hvd::LastError* const last = hvd::LastErrors::Current();
+  if (last == nullptr) {
+    *info = {sizeof(*info), hvd::LastErrors::wordless(), -1, "", "", hvd_last_error()};
+    return HVD_OK;
+  }
+  *info = {sizeof(*info),      last->code,         last->rank,
+           last->host.c_str(), last->name.c_str(), last->message.c_str()};
   return HVD_OK;
 }
 

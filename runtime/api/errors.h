@@ -15,10 +15,14 @@ namespace hvd {
 
 // Keeps the message and returns the code.
 hvd_status_t Fail(hvd_status_t code, std::string message);
+// Neither this nor what follows throws: where there is no memory for words, the code says it.
 hvd_status_t Return(const absl::Status& status);
 // What the engine itself says is wrong with the arguments was agreed among ranks: a mismatch.
 hvd_status_t ReturnExecuted(const absl::Status& status);
 hvd_status_t NotInitialized();
+// There is no memory for words.
+hvd_status_t FailWordless(hvd_status_t code) noexcept;
+hvd_status_t FailThrown(const std::exception& error) noexcept;
 // What failed, if it did: the collective of this name. Returns `code`.
 hvd_status_t NoteName(hvd_status_t code, std::string_view name);
 
@@ -28,9 +32,9 @@ hvd_status_t Guarded(Body body) noexcept {
   try {
     return body();
   } catch (const std::bad_alloc&) {
-    return Fail(HVD_ERR_INTERNAL, "out of memory");
+    return FailWordless(HVD_ERR_INTERNAL);
   } catch (const std::exception& error) {
-    return Fail(HVD_ERR_INTERNAL, error.what());
+    return FailThrown(error);
   }
 }
 

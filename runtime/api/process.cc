@@ -45,7 +45,9 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(const EngineConfig& con
     return MakeTcpTransport({.secret = place.token,
                              .rank = place.rank,
                              .size = place.size,
-                             .net_devices = config.net_devices});
+                             .net_devices = config.net_devices,
+                             .reached_at = config.reached_at,
+                             .reached_from = config.reached_from});
   }
   UcxOptions options;
   // UCX sends it in the clear, so it must not be the secret.
@@ -124,7 +126,10 @@ absl::Status Process::Init(const StaticSets& sets) {
     return absl::FailedPreconditionError(kForked);
   }
   const MutexLock lock(&life_mutex_);
-  return engine() != nullptr ? absl::OkStatus() : JoinNext(sets);
+  const bool is_in = engine() != nullptr;
+  if (is_in && epoch().is_over == 0) return absl::OkStatus();
+  if (is_in) ShutdownLocked();
+  return JoinNext(sets);
 }
 
 absl::Status Process::Reset(const StaticSets& sets) {
@@ -137,11 +142,11 @@ absl::Status Process::Reset(const StaticSets& sets) {
 // In an elastic job an epoch that is over before it has begun is followed by another: hvdrun bounds
 // how many, and for how long, and then refuses.
 absl::Status Process::JoinNext(const StaticSets& sets) {
-  absl::Status status = InitLocked(sets);
+  absl::Status status = InitCaught(sets);
   while (!status.ok() && joining_ && session_ != nullptr && session_->may_follow() &&
          session_->LeaveUnbegun().ok()) {
     joining_ = false;
-    status = InitLocked(sets);
+    status = InitCaught(sets);
   }
   // What others have broken they know; and that this member is removed.
   const bool known = absl::IsAborted(status) || absl::IsCancelled(status);
@@ -188,6 +193,17 @@ absl::StatusOr<std::unique_ptr<EpochWorld>> Process::JoinEpoch(const EngineConfi
   options.max_pending = config.max_pending;
   options.terms.push_back(ProcessSetsTerm(sets));
   return EpochWorld::Join(session_.get(), options);
+}
+
+// The others wait in the epoch that was joined: they must hear of what is thrown, too.
+absl::Status Process::InitCaught(const StaticSets& sets) {
+  try {
+    return InitLocked(sets);
+  } catch (const std::bad_alloc&) {
+    return absl::InternalError("out of memory");
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
 }
 
 // What can be wrong about this rank alone is looked at before it joins: it would leave the others
@@ -281,7 +297,10 @@ EpochState Process::DescribeEpoch(EpochWorld* world) {
 
 hvd_epoch_t Process::epoch() const {
   const MutexLock lock(&engine_mutex_);
-  return engine_ != nullptr ? epoch_ : hvd_epoch_t(HVD_EPOCH_INIT);
+  if (engine_ == nullptr) return hvd_epoch_t(HVD_EPOCH_INIT);
+  hvd_epoch_t epoch = epoch_;
+  epoch.is_over = engine_->world().page()->aborted.load() != 0 ? 1 : 0;
+  return epoch;
 }
 
 absl::StatusOr<bool> Process::IsElastic() {
@@ -326,6 +345,12 @@ absl::Status Process::AskTimeline(const std::string& path) {
         "hvdrun writes the timeline; start this program with hvdrun to get one");
   }
   return session_->AskTimeline(path);
+}
+
+// Without hvdrun nobody ends the process after TERM.
+absl::Status Process::AskGrace(uint64_t milliseconds) {
+  const MutexLock lock(&life_mutex_);
+  return session_ == nullptr ? absl::OkStatus() : session_->AskGrace(milliseconds);
 }
 
 absl::Status Process::AddStaticSets(const StaticSets& sets) {

@@ -46,6 +46,7 @@ class Process {
   StateHome& state_home() { return state_home_; }
   // Has hvdrun write the timeline of all ranks to `path`, or end it (empty). Waits until it is so.
   absl::Status AskTimeline(const std::string& path);
+  absl::Status AskGrace(uint64_t milliseconds);
   // The global set's. Null when not initialised.
   std::shared_ptr<Engine> engine() const;
   ProcessSets& sets() { return sets_; }
@@ -71,6 +72,7 @@ class Process {
   void TellInitFailed(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   absl::Status JoinNext(const StaticSets& sets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   absl::Status InitLocked(const StaticSets& sets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
+  absl::Status InitCaught(const StaticSets& sets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   std::shared_ptr<Engine> MakeEngine(std::unique_ptr<EpochWorld> world, const EngineConfig& config,
                                      std::unique_ptr<Tuner> tuner);
   EpochState DescribeEpoch(EpochWorld* world) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);

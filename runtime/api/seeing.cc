@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program sees its job through the C ABI: this rank's counters, as JSON, and the timeline,
-// which hvdrun writes into one file for all ranks, whoever asks for it.
+// What a program sees of its job, and asks of hvdrun, through the C ABI: this rank's counters, as
+// JSON; the timeline, which hvdrun writes into one file for all ranks, whoever asks for it; time
+// for a last checkpoint.
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <string>
 
 #include "base/json.h"
 #include "runtime/api/errors.h"
@@ -80,5 +83,18 @@ hvd_status_t hvd_start_timeline(const char* path) {
 }
 
 hvd_status_t hvd_stop_timeline(void) { return hvd::AskTimeline(""); }
+
+hvd_status_t hvd_set_grace(double seconds) {
+  return hvd::Guarded([seconds]() -> hvd_status_t {
+    constexpr double kYear = 366.0 * 24 * 3600;
+    if (!(seconds >= 0 && seconds <= kYear)) {
+      return hvd::Fail(HVD_ERR_INVALID, "the grace must be from 0 to " + std::to_string(kYear) +
+                                            " seconds, not " + std::to_string(seconds));
+    }
+    if (hvd::Process::Get().engine() == nullptr) return hvd::NotInitialized();
+    const auto milliseconds = static_cast<uint64_t>(std::ceil(seconds * 1000));
+    return hvd::Return(hvd::Process::Get().AskGrace(milliseconds));
+  });
+}
 
 }  // extern "C"

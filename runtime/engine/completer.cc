@@ -56,7 +56,11 @@ void Completer::TellEnded() {
 void Completer::CompleteAll(const absl::Status& status) {
   {
     ExecutorRole::Lock lock(parts_.role);
-    parts_.pending->EndAll(status, parts_.pairs->TakeAll());
+    parts_.pending->EndAll(status);
+    parts_.pairs->TakeAll([this](Request* request) {
+      kEngineLock.AssertHeld();
+      parts_.pending->EndBroken(request);
+    });
     parts_.direct->ForgetMarked();
   }
   parts_.role->NotifyAll();

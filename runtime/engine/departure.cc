@@ -41,7 +41,7 @@ absl::Status Departure::Join(LocalName* name) {
 }
 
 void Departure::EndedAway(const Request& request) {
-  const LocalName* name = request.course.local;
+  const LocalName* name = request.course.is_other ? nullptr : request.course.local;
   if (name != nullptr && name->direct.marked) parts_.board->GiveUp(*name->name);
   if (&request != joining_) return;
   joining_ = nullptr;

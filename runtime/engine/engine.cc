@@ -59,6 +59,7 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config, En
 EngineThreadParts Engine::BeginWork() {
   kExecutor.AssertHeld();
   (void)OutOfMemory();  // while there is some
+  (void)EndedWordless();
   world_->SetThresholds(batches_.thresholds());
   direct_.set_stream_bytes(batches_.thresholds().host.stream_bytes);
   world_->waiter().set_on_question([this] { AnswerHvdd(); });
@@ -187,8 +188,9 @@ DirectWay::Outcome Engine::LookAtOnce(Request* request) {
 }
 
 absl::Status Engine::Wait(Request* request) {
-  notes_.SetCallers(role_.AddWaiter());
+  role_.AddWaiter();
   ExecutorRole::Lock lock(&role_);
+  notes_.SetCallers(role_.callers());
   return WaitLocked(request, &lock);
 }
 
@@ -199,8 +201,9 @@ absl::Status Engine::WaitLocked(Request* request, ExecutorRole::Lock* lock) {
 }
 
 bool Engine::WaitUntil(Request* request, Clock::time_point end) {
-  notes_.SetCallers(role_.AddWaiter());
+  role_.AddWaiter();
   ExecutorRole::Lock lock(&role_);
+  notes_.SetCallers(role_.callers());
   const bool done = WaitUntilLocked(request, end, &lock);
   HandOver(&lock);
   return done;
@@ -238,7 +241,7 @@ void Engine::ExecuteOrWait(absl::FunctionRef<bool()> done, ExecutorRole::Lock* l
 void Engine::HandOver(ExecutorRole::Lock* lock) {
   const int others = role_.RemoveWaiter();
   // Else it stays to be read what this rank was in.
-  if (pending_.broken().ok()) notes_.SetCallers(others);
+  if (pending_.broken().ok()) notes_.SetCallers(role_.callers());
   const bool free = !role_.taken();
   lock->Unlock();
   OfferRole(others, free);
@@ -267,20 +270,34 @@ bool Engine::Poll(Request* request) {
   return request->done.load(std::memory_order_acquire);
 }
 
-void Engine::Drain() {
-  if (pending_.open() == 0) return;
+Engine::Earlier::Earlier(Engine* engine) : engine_(*engine) {
+  if (engine_.pending_.open() == 0) return;
+  const ExecutorRole::Lock lock(&engine_.role_);
+  engine_.pending_.BeginDrain(&drain_);
+  begun_ = true;
+}
+
+Engine::Earlier::~Earlier() {
+  if (!begun_) return;
+  const ExecutorRole::Lock lock(&engine_.role_);
+  engine_.pending_.EndDrain(&drain_);
+}
+
+void Engine::Earlier::Await() {
+  if (begun_ && !drain_.over()) engine_.AwaitDrain(drain_);
+}
+
+void Engine::AwaitDrain(const PendingRequests::Drain& drain) {
   ExecutorRole::Lock lock(&role_);
-  PendingRequests::Drain earlier;
-  pending_.BeginDrain(&earlier);
-  notes_.SetCallers(role_.AddWaiter());
+  role_.AddWaiter();
+  notes_.SetCallers(role_.callers());
   if (role_.taken() && unfinished_.count() > 0) {
     // So that an executor of ours which sleeps gives the role up, and the device is hurried.
     lock.Unlock();
     world_->waiter().Ring();
     lock.Relock();
   }
-  ExecuteOrWait([&] { return earlier.over(); }, &lock);
-  pending_.EndDrain(&earlier);
+  ExecuteOrWait([&] { return drain.over(); }, &lock);
   HandOver(&lock);
 }
 
@@ -346,16 +363,20 @@ void Engine::WakeForDevice() {
 }
 
 // Without memory there is no answer, and nothing is lost by it.
+// What the others have done their part of waits for this rank alone, wherever that is held up: it
+// is no stall.
 void Engine::AnswerHvdd() try {
+  if (pairs_.active()) (void)pairs_.Step().ok();  // what peers have said; an error comes again
   ExecutorRole::Lock lock(&role_);
   std::vector<PendingRequest> pending;
   for (const LocalName* name : pending_.Named()) {
-    if (!board_.IsAgreed(*name)) pending.push_back({name->name, name->pending});
+    const bool agreed = board_.IsAgreed(*name) || direct_.IsAgreed(*name);
+    if (!agreed) pending.push_back({name->name, name->pending});
   }
   for (const Request* request : pending_.deferred()) {
     pending.push_back({&AgreedName(*request), request});
   }
-  for (const Request* request : pairs_.Pending()) pending.push_back({nullptr, request});
+  for (const PendingRequest& pair : pairs_.Pending()) pending.push_back(pair);
   notes_.Answer(std::move(pending));
 } catch (const std::bad_alloc&) {
 }

@@ -9,7 +9,7 @@
 //
 // A request is *done* when its waiters may go on, and has *finished* when the bytes are there. On
 // the CPU that is one moment. What a device executes (execution/device_work.h) is done when it is
-// on the device's stream; it finishes later, which Drain, a join and Shutdown wait for.
+// on the device's stream; it finishes later, which Earlier, a join and Shutdown wait for.
 //
 // This is the facade. Behind it: how requests come in (intake.h), how they go (direct/direct_way.h,
 // board_way.h, pairs.h), who executes (executor_role.h) and what that is (executor.h), how a rank
@@ -45,9 +45,9 @@ class Engine {
   // Borrows `request` until it is done. An error means it was not submitted: AlreadyExists for a
   // name that is pending, OutOfMemory, Aborted when the epoch is broken.
   absl::Status Submit(Request* request);
-  // The requests of one call, all or none; those after the first get names of its (NamePart). Where
-  // one of these cannot be submitted, though others know of the first, the epoch ends and says so:
-  // then that request is done, with why.
+  // The requests of one call, a type each. The ranks agree on the first, for all: they run together
+  // or fail together. The others get names of its (NamePart). `requests` stays as it is until all
+  // are done.
   absl::Status SubmitGroup(absl::Span<const std::unique_ptr<Request>> requests);
   // Submits nothing; returns when `request` is done, with its status.
   absl::Status Wait(Request* request);
@@ -59,8 +59,21 @@ class Engine {
   absl::Status RunUntil(Request* request, Clock::time_point end, bool* done);
   // Whether it is done; helps it along if nobody else does. Never blocks.
   bool Poll(Request* request);
-  // Waits until all that has been submitted before has finished, whatever its status.
-  void Drain();
+  // All that has been submitted until now, to be waited for later.
+  class Earlier {
+   public:
+    explicit Earlier(Engine* engine);
+    ~Earlier();
+    Earlier(const Earlier&) = delete;
+    Earlier& operator=(const Earlier&) = delete;
+    // Returns when all of it has finished, whatever its status.
+    void Await();
+
+   private:
+    Engine& engine_;
+    PendingRequests::Drain drain_;
+    bool begun_ = false;  // there was something
+  };
   // Leaves the epoch with all other ranks. Afterwards every request has finished, or the device
   // touches its memory no more. OK also when the epoch is broken.
   void Shutdown();
@@ -97,6 +110,7 @@ class Engine {
   // Waits for the role to be free. Whoever has it gives it up for one that waits, or when its work
   // ends; all work ends.
   void AwaitRole(ExecutorRole::Lock* lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  void AwaitDrain(const PendingRequests::Drain& drain);
   void AnswerHvdd();
   // Any thread: the end of a launched run has been told.
   void WakeForDevice();

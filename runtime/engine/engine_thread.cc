@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/engine_thread.h"
 
-#include <pthread.h>
-
 #include <chrono>
 #include <utility>
 
 #include "runtime/collective/kernels/float_rules.h"
+#include "runtime/transport/own_thread.h"
 #include "runtime/transport/short_slices.h"
-#include "runtime/transport/signals_blocked.h"
 
 namespace hvd {
 namespace {
@@ -21,10 +19,8 @@ constexpr int kMostWindows = 2;
 }  // namespace
 
 EngineThread::EngineThread(const EngineThreadParts& parts) : parts_(parts) {
-  const SignalsBlocked inherited;
-  const FloatRules inherited_too;  // not what the program traps
-  thread_ = std::thread([this] { Body(); });
-  pthread_setname_np(thread_.native_handle(), "hvd-engine");
+  const FloatRules inherited;  // not what the program traps
+  thread_ = StartThread("hvd-engine", [this] { Body(); });
 }
 
 void EngineThread::Stop() {

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/engine/execution/reduction.h"
+#include "runtime/transport/unreached.h"
 
 namespace hvd {
 namespace {
@@ -46,8 +48,14 @@ void Executor::BreakThrown(const std::exception& error) {
   const std::string* at_work = parts_.notes->at_work();
   parts_.world->board().AbortThrown(error, at_work != nullptr ? *at_work : std::string_view());
   parts_.notes->set_at_work(nullptr);
-  // Another's abort may be half written: its words are the cause.
-  Break(parts_.world->waiter().EndEpoch(kNoMemory));
+  absl::Status cause;
+  try {
+    // Another's abort may be half written: its words are the cause.
+    cause = parts_.world->waiter().EndEpoch(kNoMemory);
+  } catch (const std::bad_alloc&) {
+    cause = EndedWordless();
+  }
+  Break(cause);
 }
 
 void Executor::Execute(absl::FunctionRef<bool()> stop) {
@@ -164,7 +172,7 @@ bool Executor::MovePairs() {
   const absl::StatusOr<bool> moved = parts_.pairs->Step();
   if (moved.ok()) return *moved;
   (void)parts_.world->waiter()
-      .EndEpoch(std::string(moved.status().message()))
+      .EndEpoch(std::string(moved.status().message()), UnreachedBy(moved.status()))
       .ok();  // the epoch is aborted now: the caller's wait says so
   return false;
 }
@@ -193,7 +201,7 @@ bool Executor::StepAgreement() {
   const absl::StatusOr<bool> moved = parts_.world->leader()->Step();
   if (!moved.ok()) {
     (void)parts_.world->waiter()
-        .EndEpoch(std::string(moved.status().message()))
+        .EndEpoch(std::string(moved.status().message()), UnreachedBy(moved.status()))
         .ok();  // the epoch is aborted now: the caller's wait says so
     return false;
   }
@@ -231,7 +239,7 @@ bool Executor::StepBoard() {
         "the schedule names a tensor that this rank has not submitted"));
     return true;
   }
-  ExecuteBatch(batch);
+  ExecuteBatch(std::move(batch));
   return true;
 }
 
@@ -250,14 +258,18 @@ bool Executor::FindRequests(AgreedBatch* batch) {
   return true;
 }
 
-void Executor::ExecuteBatch(const AgreedBatch& batch) {
+void Executor::ExecuteBatch(AgreedBatch batch) {
   ExecutedBatch executed;
-  const absl::Status status = parts_.batches->Execute(batch, &executed);
+  const absl::Status status = parts_.batches->Execute(&batch, &executed);
   if (!status.ok()) return EndEpoch(status);
+  const int size = parts_.world->topology().size();
+  const auto by_all = [size](const LogEntry& entry) { return AllContribute(entry, size); };
+  if (std::any_of(batch.entries.begin(), batch.entries.end(), by_all)) parts_.pairs->AllAreBack();
   parts_.board->Advance();
   rest_.tunes = parts_.batches->EndsSample(batch);
+  // A leave beside ranks that have joined ends nothing in order: who left has told the others.
   rest_.is_end = std::any_of(batch.entries.begin(), batch.entries.end(), [](const LogEntry& entry) {
-    return entry.signature.kind == RequestKind::kLeave;
+    return entry.signature.kind == RequestKind::kLeave && entry.error.empty();
   });
   if (!executed.launched.empty()) {
     parts_.completer->Complete(executed.launched, Completer::Over::kLaunched);
@@ -305,13 +317,18 @@ void Executor::EndAll() {
 }
 
 void Executor::EndEverything() {
-  const absl::Status broken = parts_.world->waiter().Check();
-  if (broken.ok()) EndAll();
-  if (!broken.ok()) Break(broken);  // a leader's peers on other hosts may not know yet
+  try {
+    const absl::Status broken = parts_.world->waiter().Check();
+    if (broken.ok()) EndAll();
+    if (!broken.ok()) Break(broken);  // a leader's peers on other hosts may not know yet
+  } catch (const std::exception& error) {
+    BreakThrown(error);
+  }
 }
 
 void Executor::EndEpoch(const absl::Status& why) {
-  Break(absl::IsAborted(why) ? why : parts_.world->waiter().EndEpoch(std::string(why.message())));
+  Waiter& waiter = parts_.world->waiter();
+  Break(absl::IsAborted(why) ? why : waiter.EndEpoch(std::string(why.message()), UnreachedBy(why)));
 }
 
 // The executor found the epoch broken: a leader tells the other hosts, and everything pending ends.
@@ -322,7 +339,10 @@ void Executor::Break(const absl::Status& status) {
   EpochWorld& world = *parts_.world;
   const HostPage& page = *world.page();
   const bool aborted = page.aborted.load(std::memory_order_acquire) != 0;
-  if (aborted && world.leader() != nullptr) world.leader()->SpreadAbort(CauseOf(page));
+  try {
+    if (aborted && world.leader() != nullptr) world.leader()->SpreadAbort(CauseOf(page));
+  } catch (const std::bad_alloc&) {  // at the leave once more; and hvdd tells them when this ends
+  }
   if (aborted) world.LetGo();
   AbortDevice(status);
   parts_.completer->CompleteAll(status);
@@ -331,12 +351,24 @@ void Executor::Break(const absl::Status& status) {
 void Executor::AbortDevice(const absl::Status& status) {
   rest_ = {};  // what it has of requests is pending still
   if (parts_.device == nullptr || std::exchange(device_aborted_, true)) return;
-  const absl::Status cause = parts_.world->waiter().Check();
-  parts_.device->Abort(cause.ok() ? status : cause);
+  try {
+    const absl::Status cause = parts_.world->waiter().Check();
+    parts_.device->Abort(cause.ok() ? status : cause);
+  } catch (const std::bad_alloc&) {
+    parts_.device->Abort(EndedWordless());
+  }
   parts_.unfinished->Clear();
 }
 
 void Executor::SayBye() {
+  try {
+    AwaitByes();
+  } catch (const std::exception& error) {
+    BreakThrown(error);
+  }
+}
+
+void Executor::AwaitByes() {
   Leader& leader = *parts_.world->leader();
   const auto end = std::chrono::steady_clock::now() + kByeTime;
   leader.SayBye();

@@ -79,7 +79,7 @@ class Executor {
   bool StepBoard() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   bool StepDevice() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   bool FindRequests(AgreedBatch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  void ExecuteBatch(const AgreedBatch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  void ExecuteBatch(AgreedBatch batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   // What a batch leaves to be done when all that this rank has launched until now has finished.
   // The next batch comes after it.
   struct Rest {
@@ -99,6 +99,7 @@ class Executor {
   void FinishParcels() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void FallBack(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void EndAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  void AwaitByes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void Break(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 
   void HurryDevice() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);

@@ -52,6 +52,7 @@ class ExecutorRole {
                                                                                runner_(runner) {
       role_.taken_ = true;
       role_.runner_ = runner;
+      role_.caller_runs_ = runner != nullptr;
       lock_.Unlock();
     }
     ~Term() ABSL_UNLOCK_FUNCTION()
@@ -60,6 +61,7 @@ class ExecutorRole {
       lock_.Relock();
       role_.taken_ = false;
       role_.runner_ = nullptr;
+      role_.caller_runs_ = false;
     }
     Term(const Term&) = delete;
     Term& operator=(const Term&) = delete;
@@ -78,6 +80,7 @@ class ExecutorRole {
   void EndWith(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
     if (request != runner_) return;
     runner_ = nullptr;
+    caller_runs_ = false;
     taken_ = false;
     request->course.ended_role = true;
   }
@@ -86,6 +89,11 @@ class ExecutorRole {
 
   // Any thread: those who would like the role.
   int waiting() const { return waiting_.load(std::memory_order_relaxed); }
+  // The program's threads that are inside a call which waits: those, and the one that executes in
+  // Engine::Run.
+  int callers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    return waiting() + (caller_runs_ ? 1 : 0);
+  }
   int AddWaiter() { return waiting_.fetch_add(1) + 1; }
   int RemoveWaiter() { return waiting_.fetch_sub(1) - 1; }
 
@@ -108,6 +116,7 @@ class ExecutorRole {
   BatchTimer timer_;
   bool taken_ ABSL_GUARDED_BY(kEngineLock) = false;
   Request* runner_ ABSL_GUARDED_BY(kEngineLock) = nullptr;
+  bool caller_runs_ ABSL_GUARDED_BY(kEngineLock) = false;
   std::atomic<int> waiting_{0};
   std::atomic<bool> stopping_{false};
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/intake.h"
 
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
@@ -9,22 +8,6 @@
 #include "base/printable.h"
 
 namespace hvd {
-namespace {
-
-// Needs no memory.
-class PartRefused : public std::exception {
- public:
-  explicit PartRefused(absl::string_view why) {
-    snprintf(text_, sizeof(text_), "only a part of the group could be submitted: %.*s",
-             static_cast<int>(why.size()), why.data());
-  }
-  const char* what() const noexcept override { return text_; }
-
- private:
-  char text_[400];
-};
-
-}  // namespace
 
 absl::Status StillPending(const Request& request) {
   return absl::AlreadyExistsError("tensor " + ShownName(request.name) +
@@ -35,6 +18,12 @@ absl::Status StillPending(const Request& request) {
 const absl::Status& OutOfMemory() {
   static const auto* const status =
       new absl::Status(absl::InternalError("out of memory; nothing was submitted"));
+  return *status;
+}
+
+const absl::Status& EndedWordless() {
+  static const auto* const status =
+      new absl::Status(absl::AbortedError("the epoch has ended, and this rank is out of memory"));
   return *status;
 }
 
@@ -52,7 +41,7 @@ absl::Status Intake::Submit(Request* request, bool caller_waits) {
 absl::Status Intake::Withdraw(Request* request, const std::exception& error) {
   LocalName* name = request->course.local;
   if (name == nullptr) return OutOfMemory();
-  if (request->takes_turn()) parts_.pending->names().GiveTurnBack();
+  if (request->unnamed) parts_.pending->names().GiveTurnBack();
   if (name->pending != request) return OutOfMemory();
   name->pending = nullptr;
   UndoComes();
@@ -69,7 +58,7 @@ absl::Status Intake::Withdraw(Request* request, const std::exception& error) {
 
 void Intake::UndoComes() {
   parts_.notes->SetPending(parts_.pending->count());
-  parts_.notes->SetCallers(parts_.role->waiting());
+  parts_.notes->SetCallers(parts_.role->callers());
 }
 
 absl::Status Intake::Enter(Request* request, bool caller_waits) {
@@ -78,9 +67,10 @@ absl::Status Intake::Enter(Request* request, bool caller_waits) {
   if (IsPair(request->signature.kind)) return EnterPair(request);
   LocalName* name = pending.names().FindFor(*request);
   request->course.local = name;
+  NameOthers(*request);
   if (!name->prepared) {
     if (absl::Status prepared = Prepare(name, *request); !prepared.ok()) {
-      if (request->takes_turn()) pending.names().GiveTurnBack();
+      if (request->unnamed) pending.names().GiveTurnBack();
       return prepared;
     }
   }
@@ -96,7 +86,7 @@ absl::Status Intake::Enter(Request* request, bool caller_waits) {
   parts_.direct->MakeRoom();
   name->pending = request;
   parts_.notes->Comes(*request, pending.count());
-  if (caller_waits) parts_.notes->SetCallers(parts_.role->waiting() + 1);
+  if (caller_waits) parts_.notes->SetCallers(parts_.role->callers() + 1);
   if (absl::Status marked = Mark(name); !marked.ok()) {
     name->pending = nullptr;
     UndoComes();
@@ -104,6 +94,14 @@ absl::Status Intake::Enter(Request* request, bool caller_waits) {
   }
   pending.Add();
   return absl::OkStatus();
+}
+
+// Before anybody can see the first.
+void Intake::NameOthers(const Request& first) {
+  for (const auto& other : first.course.others) {
+    other->unnamed = false;
+    other->name = NamePart(*first.course.local->name, other->signature.dtype);
+  }
 }
 
 absl::Status Intake::EnterPair(Request* request) {
@@ -116,49 +114,21 @@ absl::Status Intake::EnterPair(Request* request) {
   return absl::OkStatus();
 }
 
-// Nothing that can be known before keeps a later one out. What still does, the others must hear of:
-// they wait for it.
 absl::Status Intake::SubmitGroup(absl::Span<const std::unique_ptr<Request>> requests) {
   Request& first = *requests.front();
-  try {
-    for (const auto& request : requests.subspan(1)) {
-      request->unnamed = first.unnamed;
-      if (first.unnamed) continue;  // these wait in order for as long as they must
-      request->name = NamePart(first.name, request->signature.dtype);
-      if (parts_.pending->names().Find(request->name)->pending != nullptr) {
-        return StillPending(*request);
-      }
-    }
-  } catch (const std::bad_alloc&) {
-    return OutOfMemory();
+  first.course.others = requests.subspan(1);
+  absl::Status status = Submit(&first, false);
+  if (!status.ok()) return status;
+  for (const auto& other : first.course.others) {
+    RequestCourse& course = other->course;
+    course.sequence = parts_.pending->NextSequence();
+    course.submitted_ns = first.course.submitted_ns;
+    course.local = first.course.local;
+    course.is_other = true;
+    parts_.pending->Add();
   }
-  if (absl::Status status = Submit(&first, false); !status.ok()) return status;
-  absl::Status refused;
-  for (const auto& request : requests.subspan(1)) {
-    if (refused.ok()) refused = SubmitPart(first, request.get());
-    if (refused.ok()) continue;
-    request->result.status = refused;
-    parts_.pending->End(request.get());  // its observer is told with all others: the epoch is over
-  }
+  parts_.notes->SetPending(parts_.pending->count());
   return absl::OkStatus();
-}
-
-absl::Status Intake::SubmitPart(const Request& first, Request* request) {
-  absl::Status refused;
-  try {
-    if (first.unnamed) request->name = NamePart(AgreedName(first), request->signature.dtype);
-    refused = Submit(request, false);
-    if (refused.ok() || absl::IsAborted(refused)) return refused;
-  } catch (const std::bad_alloc&) {
-    refused = OutOfMemory();
-  }
-  const PartRefused error(refused == OutOfMemory() ? kNoMemory : refused.message());
-  parts_.world->board().AbortThrown(error, AgreedName(first));
-  try {
-    return parts_.world->waiter().EndEpoch(kNoMemory);  // as Executor::BreakThrown
-  } catch (const std::bad_alloc&) {
-    return refused;
-  }
 }
 
 // Once a name, and again after its number was given up. What this rank has marked directly others
@@ -166,9 +136,7 @@ absl::Status Intake::SubmitPart(const Request& first, Request* request) {
 // there must be room.
 absl::Status Intake::Prepare(LocalName* name, const Request& request) {
   if (!IsUsers(request.signature.kind)) return absl::OkStatus();
-  // Groups never go directly; and where a name is only theirs, nobody else's call can meet it.
-  const bool only_groups = request.unnamed && !request.takes_turn();
-  if (parts_.direct->exists() && !only_groups) parts_.direct->FindNumber(name);
+  if (parts_.direct->exists()) parts_.direct->FindNumber(name);
   if (name->direct.ticket.number != 0 || request.unnamed) {
     if (absl::Status kept = parts_.board->Keep(*name); !kept.ok()) return kept;
   }
@@ -198,14 +166,14 @@ absl::Status Intake::FallBack(LocalName* name) {
 void Intake::Complete(Request* request) {
   parts_.departure->Ended(*request);
   parts_.pending->Remove(request);
-  parts_.notes->Ended(parts_.pending->count(), parts_.role->waiting());
+  parts_.notes->Ended(parts_.pending->count(), parts_.role->callers());
   parts_.pending->End(request);
 }
 
 void Intake::CompleteLaunched(Request* request) {
   parts_.departure->Ended(*request);
   parts_.pending->Launched(request);
-  parts_.notes->Done(parts_.pending->count(), parts_.role->waiting());
+  parts_.notes->Done(parts_.pending->count(), parts_.role->callers());
   parts_.pending->End(request);
 }
 

@@ -23,6 +23,8 @@ absl::Status StillPending(const Request& request);
 // There was no memory for a request: it was not submitted, and everything is as before. Internal;
 // copies need no memory.
 const absl::Status& OutOfMemory();
+// The epoch has ended, and there is no memory to say why: later calls do. Aborted; likewise.
+const absl::Status& EndedWordless();
 // The symptom of that: short enough to be a string without memory.
 inline constexpr char kNoMemory[] = "out of memory";
 
@@ -67,8 +69,7 @@ class Intake {
   absl::Status Enter(Request* request, bool caller_waits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   absl::Status EnterPair(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  absl::Status SubmitPart(const Request& first, Request* request)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  static void NameOthers(const Request& first) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   absl::Status Withdraw(Request* request, const std::exception& error)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   absl::Status Prepare(LocalName* name, const Request& request)

@@ -20,7 +20,7 @@ LocalName* Names::FindOther(std::string_view name) {
 }
 
 LocalName* Names::FindFor(const Request& request) {
-  return request.takes_turn() ? NextUnnamed() : Find(request.name);
+  return request.unnamed ? NextUnnamed() : Find(request.name);
 }
 
 LocalName* Names::NextUnnamed() {
@@ -47,9 +47,7 @@ void Names::ForgetIdle() {
 
 std::vector<LocalName*> Names::Pending() {
   std::vector<LocalName*> pending;
-  for (auto& [text, name] : names_) {
-    if (name.pending != nullptr) pending.push_back(&name);
-  }
+  ForEachPending([&](LocalName* name) { pending.push_back(name); });
   return pending;
 }
 

@@ -27,6 +27,13 @@ class Names {
   // After a join: ranks that were away have made fewer calls than others, so all begin anew.
   void RestartUnnamed() { unnamed_calls_ = 0; }
   std::vector<LocalName*> Pending();
+  // Without memory.
+  template <class Visit>
+  void ForEachPending(Visit visit) {
+    for (auto& [text, name] : names_) {
+      if (name.pending != nullptr) visit(&name);
+    }
+  }
   uint32_t turns() const { return static_cast<uint32_t>(unnamed_.size()); }  // ever taken
 
  private:

@@ -26,9 +26,10 @@ void Pairs::TakeNews() {
   const std::lock_guard<std::mutex> lock(news_mutex_);
   begun_.insert(begun_.end(), news_.begin(), news_.end());
   news_.clear();
+  if (round_ != news_round_) owes_ = true;
   away_ = news_away_;
   round_ = news_round_;
-  bool idle = begun_.empty() && ended_.empty() && away_ == PairWord::kAsks;
+  bool idle = begun_.empty() && ended_.empty() && !listens();
   for (const auto& [rank, peer] : peers_) idle = idle && peer.idle();
   if (idle) active_.store(false, std::memory_order_release);
 }
@@ -39,11 +40,11 @@ absl::StatusOr<bool> Pairs::Step() {
   while (!begun_.empty()) {
     if (absl::Status begun = Begin(begun_.front()); !begun.ok()) return begun;
   }
-  if (away_ != PairWord::kAsks) {
+  if (listens()) {
     if (absl::Status listens = Listen(); !listens.ok()) return listens;
   }
   for (auto& [rank, peer] : peers_) {
-    if (peer.idle() && away_ == PairWord::kAsks) continue;
+    if (peer.idle() && !listens()) continue;
     const absl::StatusOr<bool> stepped = StepPeer(rank, &peer);
     if (!stepped.ok()) return stepped;
     moved = moved || *stepped;
@@ -61,7 +62,7 @@ absl::StatusOr<Pairs::Peer*> Pairs::PeerAt(int rank) {
   return &peer;
 }
 
-// A rank that is away has nothing pending with most, and answers all.
+// A rank that is away, or was, has nothing pending with most, and answers all.
 absl::Status Pairs::Listen() {
   for (int rank = 0; rank < world_->topology().size(); ++rank) {
     if (rank == world_->rank() || !world_->MayHavePairLink(rank)) continue;
@@ -85,7 +86,7 @@ absl::Status Pairs::Begin(const News& news) {
   peer.tasks.emplace(task, std::move(owned));
   begun_.pop_front();
   task->notice = NoticeOf(*request, world_->watch().set);
-  task->notice.round = round;
+  task->notice.key.round = round;
   const bool sends = task->notice.key.side == PairSide::kSends;
   if (sends) task->notice.parcel = peer.parcels++;
   task->bytes = task->notice.bytes();
@@ -96,14 +97,17 @@ absl::Status Pairs::Begin(const News& news) {
   return theirs ? Meet(request->peer, &peer, task, *theirs) : absl::OkStatus();
 }
 
-// Whoever asks after a join that is over knows that this rank is about to come back from it.
+// Whoever asks after a join that is over knows that this rank is about to come back from it. A rank
+// that is back answers what was asked before.
 void Pairs::AnswerAway(Peer* peer) {
-  const uint32_t round = away_ == PairWord::kLeft ? UINT32_MAX : round_;
+  const bool back = away_ == PairWord::kAsks;
+  const uint32_t round = away_ == PairWord::kLeft ? UINT32_MAX : back ? round_ - 1 : round_;
   for (const PairNotice& theirs : peer->book.TakeUnanswered(round)) {
     PairNotice answer;
     answer.set = theirs.set;
-    answer.word = away_;
-    answer.key = {Opposite(theirs.key.side), theirs.key.tag, theirs.key.own};
+    answer.word = back ? PairWord::kJoined : away_;
+    answer.key = theirs.key;
+    answer.key.side = Opposite(theirs.key.side);
     peer->to_say.push_back({answer, nullptr});
   }
 }
@@ -196,32 +200,32 @@ bool Pairs::HasParcels() const {
   return false;
 }
 
-std::vector<const Request*> Pairs::Pending() {
-  std::vector<const Request*> waiting;
-  for (const News& news : begun_) waiting.push_back(news.request);
+std::vector<PendingRequest> Pairs::Pending() {
+  std::vector<PendingRequest> waiting;
+  for (const News& news : begun_) waiting.push_back({nullptr, news.request});
   for (const auto& [rank, peer] : peers_) {
     for (const auto& [task, owned] : peer.tasks) {
-      if (!task->begun && !task->settled) waiting.push_back(task->request);
+      if (!task->settled) waiting.push_back({nullptr, task->request, task->begun});
     }
   }
   const std::lock_guard<std::mutex> lock(news_mutex_);
-  for (const News& news : news_) waiting.push_back(news.request);
+  for (const News& news : news_) waiting.push_back({nullptr, news.request});
   return waiting;
 }
 
-std::vector<Request*> Pairs::TakeAll() {
-  std::vector<Request*> all = TakeEnded();
-  for (const News& news : begun_) all.push_back(news.request);
+void Pairs::TakeAll(absl::FunctionRef<void(Request*)> end) {
+  for (Request* request : ended_) end(request);
+  ended_.clear();
+  for (const News& news : begun_) end(news.request);
   begun_.clear();
   for (const auto& [rank, peer] : peers_) {
-    for (const auto& [task, owned] : peer.tasks) all.push_back(task->request);
+    for (const auto& [task, owned] : peer.tasks) end(task->request);
   }
   peers_.clear();
   const std::lock_guard<std::mutex> lock(news_mutex_);
-  for (const News& news : news_) all.push_back(news.request);
+  for (const News& news : news_) end(news.request);
   news_.clear();
   active_.store(false, std::memory_order_release);
-  return all;
 }
 
 }  // namespace hvd

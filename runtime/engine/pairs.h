@@ -13,11 +13,13 @@
 #include <mutex>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/engine/epoch_world.h"
 #include "runtime/engine/pairs/pair_book.h"
 #include "runtime/engine/pairs/pair_link.h"
+#include "runtime/engine/watch/stall.h"
 
 namespace hvd {
 
@@ -40,6 +42,8 @@ class Pairs {
   // This rank has joined or left (kAsks: all have joined, and it is back): what it has submitted
   // before goes on.
   void SetAway(PairWord word);
+  // All ranks of the set have submitted something since this one came back from a join.
+  void AllAreBack() { owes_ = false; }
   // Any thread: whether there may be anything to do.
   bool active() const { return active_.load(std::memory_order_acquire); }
 
@@ -50,10 +54,10 @@ class Pairs {
   bool has_ended() const { return !ended_.empty(); }
   // Tensors are on their way: both sides see to it that they arrive.
   bool HasParcels() const;
-  // Those that wait for the other side.
-  std::vector<const Request*> Pending();
-  // All that are pending, for whoever ends them otherwise.
-  std::vector<Request*> TakeAll();
+  // Those that are not over.
+  std::vector<PendingRequest> Pending();
+  // All that are pending, for whoever ends them otherwise. Needs no memory.
+  void TakeAll(absl::FunctionRef<void(Request*)> end);
 
  private:
   struct News {
@@ -77,6 +81,8 @@ class Pairs {
     bool idle() const { return tasks.empty() && to_say.empty() && said.empty(); }
   };
 
+  // Whether what others ask for is answered that this rank has not asked for.
+  bool listens() const { return away_ != PairWord::kAsks || owes_; }
   void TakeNews();
   absl::StatusOr<Peer*> PeerAt(int rank);
   absl::Status Listen();
@@ -98,6 +104,9 @@ class Pairs {
   std::deque<News> begun_;  // taken out of news_, not looked at yet
   PairWord away_ = PairWord::kAsks;
   uint32_t round_ = 0;
+  // This rank is back from a join, but somebody else's may still wait for what he has asked this
+  // rank for before: it came too late to be answered while this rank was away.
+  bool owes_ = false;
   std::map<int, Peer> peers_;  // by their rank in the set
   std::vector<Request*> ended_;
 };

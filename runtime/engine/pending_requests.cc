@@ -17,17 +17,21 @@ Request* PendingRequests::TakeDeferred() {
   return request->course.local->pending = request;
 }
 
-void PendingRequests::EndAll(const absl::Status& why, const std::vector<Request*>& others) {
+void PendingRequests::EndBroken(Request* request) {
+  // First: whoever waits for `request` may free all of them when it is done.
+  for (const auto& other : request->course.others) EndBroken(other.get());
+  request->result.status = broken_;
+  End(request);
+}
+
+void PendingRequests::EndAll(const absl::Status& why) {
   if (broken_.ok()) broken_ = why;
-  const auto end = [this](Request* request) {
+  names_.ForEachPending([this](LocalName* name) {
     kEngineLock.AssertHeld();
-    request->result.status = broken_;
-    End(request);
-  };
-  for (LocalName* name : names_.Pending()) end(std::exchange(name->pending, nullptr));
-  for (Request* request : deferred_) end(request);
+    EndBroken(std::exchange(name->pending, nullptr));
+  });
+  for (Request* request : deferred_) EndBroken(request);
   deferred_.clear();
-  for (Request* request : others) end(request);
   launched_.store(0, std::memory_order_relaxed);
   count_.store(0, std::memory_order_release);
   for (Drain* drain : drains_) drain->left_ = 0;

@@ -59,13 +59,13 @@ class PendingRequests {
 
   // It has finished: no more pending.
   void Remove(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
-    if (request->course.local != nullptr) request->course.local->pending = nullptr;
+    FreeName(*request);
     AddCount(-1);
     CountDown(request->course.sequence);
   }
   // A device has it: no more pending, but whoever drains waits on. Then Finished, once.
   void Launched(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
-    if (request->course.local != nullptr) request->course.local->pending = nullptr;
+    FreeName(*request);
     launched_.store(launched_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     AddCount(-1);  // the last: who sees it sees the other
   }
@@ -79,10 +79,10 @@ class PendingRequests {
     if (request->observer != nullptr) request->course.next_ended = std::exchange(ended_, request);
     request->done.store(true, std::memory_order_release);
   }
-  // All of them, and `others`, which only their own way knew. `why`: unless there was an error
-  // before.
-  void EndAll(const absl::Status& why, const std::vector<Request*>& others)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  // All of them that have names; then those which only their own way knew, one after the other.
+  // `why`: unless there was an error before. Neither needs memory: there may be none.
+  void EndAll(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  void EndBroken(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
   // Those whose observers are to be told: the oldest, and the next in next_ended. The caller tells
   // them without the lock, and then says so.
@@ -106,6 +106,11 @@ class PendingRequests {
   }
 
  private:
+  // A group's name is its first request's.
+  static void FreeName(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    if (request.course.is_other || request.course.local == nullptr) return;
+    request.course.local->pending = nullptr;
+  }
   void AddCount(int more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
     count_.store(count() + more, std::memory_order_release);
   }

@@ -2,6 +2,7 @@
 #include "runtime/api/bucket/bucket.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/printable.h"
@@ -52,7 +53,21 @@ absl::Status Bucket::Allocate() {
 
 // The child of a fork has a copy, of which nothing is under way.
 Bucket::~Bucket() {
-  if (place_ != nullptr && !Process::forked()) (void)Finish();
+  if (place_ == nullptr || Process::forked()) return;
+  try {
+    (void)Finish();
+  } catch (const std::bad_alloc&) {
+    AwaitAll();
+  }
+}
+
+// Where there is no memory for more: what is under way has ended, however.
+void Bucket::AwaitAll() {
+  const MutexLock lock(&mutex_);
+  if (agreement_.asked() != 0) (void)hvd_wait(agreement_.asked());
+  for (Chunk& chunk : chunks_) {
+    if (!chunk.ended && chunk.handle != 0) (void)hvd_wait(chunk.handle);
+  }
 }
 
 void* Bucket::View(int32_t index) const {
@@ -70,7 +85,9 @@ void Bucket::ResetLocked() {
 }
 
 hvd_status_t Bucket::SubmitLocked(size_t index) {
-  if (const hvd_status_t asked = agreement_.Ask(); asked != HVD_OK) return asked;
+  if (!options_.compared) {
+    if (const hvd_status_t asked = agreement_.Ask(); asked != HVD_OK) return asked;
+  }
   const int64_t shape[] = {static_cast<int64_t>(plan_.chunks[index].elements)};
   hvd_tensor_t tensor = HVD_TENSOR_INIT;
   tensor.data = place_->memory() + plan_.chunks[index].offset;
@@ -153,7 +170,8 @@ hvd_status_t Bucket::MissingLocked(const std::string& what, size_t begin, size_t
 hvd_status_t Bucket::BeginWaitLocked() {
   const hvd_status_t missing = MissingLocked("", 0, ready_.size());
   if (missing != HVD_OK) return missing;
-  return plan_.views.empty() ? agreement_.Ask() : HVD_OK;  // another rank's may have tensors
+  if (!plan_.views.empty() || options_.compared) return HVD_OK;
+  return agreement_.Ask();  // another rank's may have tensors
 }
 
 hvd_status_t Bucket::Wait() {

@@ -28,6 +28,7 @@ class Bucket {
     std::string name;                            // the chunks' begins with it
     hvd_device_type_t device_type = HVD_CPU;     // where the tensors lie
     int32_t device_id = 0;
+    bool compared = false;  // the caller knows that all ranks have made the same
   };
   // ResourceExhausted when the tensors have more bytes than this host or the GPU gives.
   static absl::StatusOr<std::unique_ptr<Bucket>> Create(BucketPlan plan, Options options);
@@ -76,6 +77,7 @@ class Bucket {
   hvd_status_t EndAgreement();
   hvd_status_t EndChunk(size_t chunk);
   hvd_status_t Finish();
+  void AwaitAll();
   void FillIn();
 
   const BucketPlan plan_;

@@ -43,6 +43,7 @@ absl::StatusOr<Bucket::Options> MakeOptions(const hvd_bucket_options_t& given) {
   made.dtype = static_cast<hvd_dtype_t>(given.dtype);
   made.device_type = static_cast<hvd_device_type_t>(given.device_type);
   made.device_id = given.device_id;
+  made.compared = (given.flags & HVD_BUCKET_COMPARED) != 0;
   absl::Status read =
       CopyKnown("hvd_bucket_create: options.reduction", given.reduction, &made.reduction);
   if (!read.ok()) return read;
@@ -101,7 +102,10 @@ hvd_status_t hvd_bucket_create(const int64_t* counts, int32_t count,
     hvd_bucket_options_t all = HVD_BUCKET_OPTIONS_INIT;
     const absl::Status read = hvd::CopyKnown("hvd_bucket_create: options", options, &all);
     if (!read.ok()) return hvd::Return(read);
-    if (all.reserved != 0) return hvd::Fail(HVD_ERR_INVALID, "options.reserved must be 0");
+    if ((all.flags & ~HVD_BUCKET_COMPARED) != 0) {
+      return hvd::Fail(HVD_ERR_INVALID, "options.flags must be 0 or HVD_BUCKET_COMPARED, not " +
+                                            std::to_string(all.flags));
+    }
     return hvd::Create({counts, static_cast<size_t>(count)}, all, bucket);
   });
 }

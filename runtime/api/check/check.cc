@@ -11,8 +11,13 @@
 namespace hvd {
 namespace {
 
-// An output of no rows is still an output: the empty one.
+// Where a tensor without elements lies that has no address: it is still a tensor, and this rank's
+// part of a call goes on with an address as everybody's.
 char nowhere;
+
+void* AddressOf(const hvd_tensor_t& tensor) {
+  return tensor.data != nullptr || tensor.device_type != HVD_CPU ? tensor.data : &nowhere;
+}
 
 absl::Status CheckScalar(RequestKind kind, int ndim) {
   const bool rows = kind == RequestKind::kAllgather || kind == RequestKind::kReduceScatter ||
@@ -45,7 +50,7 @@ absl::Status CheckPair(const Call& call, const Membership& set, Request* request
   request->peer = static_cast<int>(at - set.ranks.begin());
   request->tag = call.tag;
   request->unnamed = false;
-  request->buffers.output = sends ? nullptr : call.input->data;
+  request->buffers.output = sends ? nullptr : AddressOf(*call.input);
   if (request->peer != set.index) return absl::OkStatus();
   return absl::InvalidArgumentError(std::string(what) + ": rank " + std::to_string(call.peer) +
                                     " is this rank itself; copy the tensor instead");
@@ -205,7 +210,7 @@ absl::Status CheckCall(const Call& call, const Membership& set, Request* request
   signature.dtype = static_cast<uint32_t>(call.input->dtype);
   signature.ndim = call.input->ndim;
   std::copy_n(call.input->shape, signature.ndim, signature.shape.begin());
-  request->buffers.input = call.input->data;
+  request->buffers.input = AddressOf(*call.input);
   PutDevice(call, request);
   if (IsPair(call.kind)) return CheckPair(call, set, request);
 

@@ -45,8 +45,8 @@ struct GroupCall {
   int32_t count = 0;
   hvd_options_t options = HVD_OPTIONS_INIT;
 };
-// One request a dtype, in the order of their numbers. The first has the call's name (or is
-// unnamed); the others' names still lack it: see NamePart.
+// One request a dtype, in the order of their numbers. The first has the call's name, or is unnamed;
+// the others are named when they are submitted.
 absl::StatusOr<std::vector<std::unique_ptr<Request>>> CheckGroup(const GroupCall& call,
                                                                  const Membership& set);
 }  // namespace hvd

@@ -46,7 +46,7 @@ void AddPart(const Request& checked, int position, Request* request) {
   ++all.group_count;
 }
 
-// All tensors of the call, whatever their dtype: the requests of a group agree or fail together.
+// All tensors of the call, whatever their dtype: the ranks agree on the group as a whole.
 void MixPart(const Signature& one, StableHash* hash) {
   hash->Add(uint64_t{one.dtype}).Add(static_cast<uint64_t>(one.ndim));
   for (int d = one.kind == RequestKind::kAllgather ? 1 : 0; d < one.ndim; ++d) {
@@ -97,6 +97,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Request>>> CheckGroup(const GroupCall
   std::vector<std::unique_ptr<Request>> requests;
   for (auto& [dtype, request] : by_dtype) {
     request->signature.group_hash = hash.value();
+    request->signature.group_types = static_cast<uint8_t>(by_dtype.size());
     requests.push_back(std::move(request));
   }
   if (call.options.name != nullptr) requests[0]->name = call.options.name;

@@ -36,6 +36,10 @@ template <>
 inline constexpr auto kAcceptedSizes<hvd_bucket_options_t> =
     std::array{offsetof(hvd_bucket_options_t, device_type), sizeof(hvd_bucket_options_t)};
 
+template <>
+inline constexpr auto kAcceptedSizes<hvd_epoch_t> =
+    std::array{offsetof(hvd_epoch_t, is_over), sizeof(hvd_epoch_t)};
+
 // InvalidArgument names the struct (`what`) and both sizes.
 template <class Struct>
 absl::Status CheckSize(const char* what, const Struct& given) {

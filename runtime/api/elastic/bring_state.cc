@@ -112,15 +112,15 @@ class Travel {
 
 // What travels, in which order: the root's word.
 absl::StatusOr<std::string> ShareDirectory(const StateEntries& entries, Travel* travel,
-                                           uint64_t* number) {
+                                           GoesOnFrom* from) {
   std::string directory;
   if (travel->is_root()) directory = WriteDirectory(PlanState(entries.Items(false)).items);
-  uint64_t words[2] = {*number, directory.size()};
+  uint64_t words[3] = {from->commit, from->steps, directory.size()};
   absl::Status sent = travel->Send(words, sizeof(words));
   sent.Update(travel->Await());
   if (!sent.ok()) return sent;
-  *number = words[0];
-  directory.resize(words[1]);
+  *from = {words[0], words[1]};
+  directory.resize(words[2]);
   sent = travel->Send(directory.data(), directory.size());
   sent.Update(travel->Await());
   if (!sent.ok()) return sent;
@@ -176,10 +176,10 @@ absl::Status SendItems(const std::vector<StateItem>& items, StateEntries* entrie
 }  // namespace
 
 absl::Status BringState(const EpochState& epoch, const absl::Status& before, StateEntries* entries,
-                        uint64_t* number) {
+                        GoesOnFrom* from) {
   Travel travel(epoch);
   if (absl::Status begun = travel.Begin(); !begun.ok()) return begun;
-  const auto directory = ShareDirectory(*entries, &travel, number);
+  const auto directory = ShareDirectory(*entries, &travel, from);
   if (!directory.ok()) return directory.status();
   const auto items = ReadDirectory(*directory, kAnyBytes);
   absl::Status fits = before;

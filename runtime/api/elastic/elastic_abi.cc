@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C ABI of elastic jobs but for the state (state_abi.cc) and hvd_reset (api.cc).
+#include <cstring>
+
 #include "runtime/api/check/struct_sizes.h"
 #include "runtime/api/elastic/agreement.h"
 #include "runtime/api/errors.h"
@@ -12,9 +14,10 @@ hvd_status_t hvd_epoch(hvd_epoch_t* epoch) {
     if (epoch == nullptr) return hvd::Fail(HVD_ERR_INVALID, "epoch is NULL");
     if (absl::Status fits = hvd::CheckSize("epoch", *epoch); !fits.ok()) return hvd::Return(fits);
     hvd::Process& process = hvd::Process::Get();
-    const hvd_epoch_t current = hvd::Process::forked() ? hvd_epoch_t() : process.epoch();
+    hvd_epoch_t current = hvd::Process::forked() ? hvd_epoch_t() : process.epoch();
     if (current.number == 0) return hvd::NotInitialized();
-    *epoch = current;
+    current.struct_size = epoch->struct_size;
+    std::memcpy(epoch, &current, current.struct_size);
     if (hvd_is_elastic() == 0) epoch->commit = process.state_home().newest();
     return HVD_OK;
   });

@@ -27,20 +27,20 @@ absl::Status FindWriter(ImageWriter* writer, uint64_t* epoch) {
 
 }  // namespace
 
-hvd_status_t State::Commit(uint64_t* number) {
+hvd_status_t State::Commit(CommitBy by, uint64_t* number) {
   const MutexLock lock(&home_->mutex());
   if (!home_->in_epoch()) return NotInitialized();
-  const hvd_status_t code = CommitLocked(absl::OkStatus());
+  const hvd_status_t code = CommitLocked(by, absl::OkStatus());
   if (number != nullptr && (code == HVD_OK || code == HVD_ERR_HOSTS_UPDATED)) {
     *number = home_->book().complete();
   }
   return code;
 }
 
-hvd_status_t State::CommitLocked(const absl::Status& before) {
+hvd_status_t State::CommitLocked(CommitBy by, const absl::Status& before) {
   const uint64_t number = home_->book().next();
   Written mine;
-  const absl::Status written = before.ok() ? Write(number, &mine) : before;
+  const absl::Status written = before.ok() ? Write(by, &mine) : before;
   if (absl::IsAborted(written)) return Return(written);
   AgreementSide side;
   side.layout = mine.layout;
@@ -50,7 +50,7 @@ hvd_status_t State::CommitLocked(const absl::Status& before) {
     if (!absl::IsAborted(agreed.status())) TakeBack(number, mine);  // else others may have agreed
     return Return(agreed.status());
   }
-  home_->Hear(*agreed);
+  home_->Hear(*agreed, by);
   if (agreed->verdict == AgreementVerdict::kAgreed) return HVD_OK;
   if (agreed->verdict == AgreementVerdict::kChange)
     return Fail(HVD_ERR_HOSTS_UPDATED, kHostsUpdated);
@@ -58,7 +58,8 @@ hvd_status_t State::CommitLocked(const absl::Status& before) {
   return written.ok() ? Fail(HVD_ERR_MISMATCH, agreed->why) : Return(written);
 }
 
-absl::Status State::Write(uint64_t number, Written* written) {
+absl::Status State::Write(CommitBy by, Written* written) {
+  const uint64_t number = home_->book().next();
   ImageWriter writer;
   StateWord word;
   if (absl::Status found = FindWriter(&writer, &word.epoch); !found.ok()) return found;
@@ -66,6 +67,7 @@ absl::Status State::Write(uint64_t number, Written* written) {
   if (home_->keeps_own()) writer = ImageWriter();
   const absl::StatusOr<StateFiles*> files = home_->Files();
   if (!files.ok()) return files.status();
+  home_->LearnSteps(home_->Steps());
   const size_t turn = CommitBook::FileOf(number);
   StateFile* const host = (*files)->host[turn].get();
   const StateLayout shared = PlanState(entries_.Items(false));
@@ -75,6 +77,8 @@ absl::Status State::Write(uint64_t number, Written* written) {
   const StateLayout own = PlanState(entries_.Items(true));
   if (absl::Status done = WriteImage(entries_, own, {}, share); !done.ok()) return done;
   word.number = number;
+  word.steps = home_->book().NextSteps(by);
+  if (writer.local_rank == 0) word.place = PlaceOf(entries_, shared);
   word.layout = own.hash;
   word.local_size = 1;
   EndState(&share->head()->cells[0], word);
@@ -150,11 +154,12 @@ hvd_status_t State::Sync() {
   }
   if (wanted.needy.empty()) return Return(status);
   if (epoch.needs_state != 0 || epoch.rank == epoch.root) {
-    uint64_t number = newest;
-    status = BringState(wanted, status, &entries_, &number);
-    if (status.ok()) home_->GoOnFrom(number);
+    GoesOnFrom from = {newest, home_->Steps()};
+    status = BringState(wanted, status, &entries_, &from);
+    if (status.ok()) home_->GoOnFrom(from.commit);
+    if (status.ok()) home_->LearnSteps(from.steps);
   }
-  return CommitLocked(status);
+  return CommitLocked(CommitBy::kSync, status);
 }
 
 }  // namespace hvd

@@ -25,20 +25,19 @@ class State {
   const StateEntries& entries() const { return entries_; }
 
   // The C ABI's codes; the message is the thread's last error.
-  hvd_status_t Commit(uint64_t* number);
+  hvd_status_t Commit(CommitBy by, uint64_t* number);
   hvd_status_t Restore(uint64_t* number);
   hvd_status_t Sync();
 
  private:
   // `before`: what has gone wrong already; then this rank only says that it cannot commit.
-  hvd_status_t CommitLocked(const absl::Status& before)
+  hvd_status_t CommitLocked(CommitBy by, const absl::Status& before)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(home_->mutex());
   struct Written {
     uint64_t layout = 0;
     int cell = -1;  // of the host's file; below 0: nothing was begun
   };
-  absl::Status Write(uint64_t number, Written* written)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(home_->mutex());
+  absl::Status Write(CommitBy by, Written* written) ABSL_EXCLUSIVE_LOCKS_REQUIRED(home_->mutex());
   void TakeBack(uint64_t number, const Written& written)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(home_->mutex());
   absl::Status RestoreLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(home_->mutex());
@@ -49,9 +48,17 @@ class State {
 
 // The root's state to the needy: this rank is one of them, or the root. Collective among these.
 // `before`: what has gone wrong on this rank already; then nothing is brought, to nobody.
-// *number: this rank's newest commit; becomes the root's. InvalidArgument and FailedPrecondition:
+// *from: what this rank goes on from; becomes the root's. InvalidArgument and FailedPrecondition:
 // what was added does not fit. After an error the entries' contents are undefined.
+struct GoesOnFrom {
+  uint64_t commit = 0;
+  uint64_t steps = 0;  // CommitBook::steps
+};
 absl::Status BringState(const EpochState& epoch, const absl::Status& before, StateEntries* entries,
-                        uint64_t* number);
+                        GoesOnFrom* from);
+
+// What tells this place of a program's course from others: its integers and bytes that all ranks
+// have alike. 0: it has none. Floats are no help: they come out differently each time.
+uint64_t PlaceOf(const StateEntries& entries, const StateLayout& layout);
 
 }  // namespace hvd

@@ -122,7 +122,14 @@ hvd_status_t hvd_state_get(const hvd_state_t* state, const char* name, const voi
 hvd_status_t hvd_state_commit(hvd_state_t* state, uint64_t* number) {
   return hvd::Guarded([&]() -> hvd_status_t {
     const hvd_status_t code = hvd::CheckState(state);
-    return code == HVD_OK ? state->state.Commit(number) : code;
+    return code == HVD_OK ? state->state.Commit(hvd::CommitBy::kProgram, number) : code;
+  });
+}
+
+hvd_status_t hvd_state_keep(hvd_state_t* state, uint64_t* number) {
+  return hvd::Guarded([&]() -> hvd_status_t {
+    const hvd_status_t code = hvd::CheckState(state);
+    return code == HVD_OK ? state->state.Commit(hvd::CommitBy::kSync, number) : code;
   });
 }
 

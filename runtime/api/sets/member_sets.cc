@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/mutex.h"
+#include "base/printable.h"
 #include "base/stable_hash.h"
 #include "runtime/api/sets/process_sets.h"
 
@@ -58,8 +59,10 @@ class MemberAgreement {
     request.tag = tag_;
     request.own_pair = true;
     request.buffers.input = request.buffers.output = word;
-    return set_.global_engine->Run(&request);
+    absl::Status run = set_.global_engine->Run(&request);
+    return absl::IsAborted(run) ? AbortIfLeft(request.peer, run) : run;
   }
+  absl::Status AbortIfLeft(int rank, const absl::Status& why) const;
   absl::Status Tell(int member, MemberWord word) {
     return Exchange(RequestKind::kSend, member, &word);
   }
@@ -87,6 +90,20 @@ class MemberAgreement {
   const int64_t tag_;
   std::vector<bool> lost_;  // members that take no part any more
 };
+
+// The epoch lives, and so does this rank's place in it: the member has left while this rank waited
+// for it. Others wait for this rank by now, and would take it for the one who is missing.
+absl::Status MemberAgreement::AbortIfLeft(int rank, const absl::Status& why) const {
+  EpochWorld& job = set_.global_engine->world();
+  if (sets_.stopping_.load()) return why;
+  // Another member may have found it first: all say the same.
+  if (absl::Status ended = job.waiter().Check(); !ended.ok()) return ended;
+  const std::string text =
+      "rank " + std::to_string(rank) +
+      " has left the job (shutdown) while other ranks wait for it" +
+      (set_.key.empty() ? " to make or remove a process set" : " in " + ShownName(set_.key));
+  return job.board().Abort({text.c_str(), rank});
+}
 
 // Those that are lost have been told, or cannot be.
 absl::Status MemberAgreement::TellFailed(const absl::Status& why, const std::vector<bool>& lost) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/api/staged/host_way.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <utility>
@@ -12,7 +10,7 @@
 #include "runtime/api/device/device_memory.h"
 #include "runtime/api/nccl/nccl_call.h"
 #include "runtime/engine/intake.h"
-#include "runtime/transport/signals_blocked.h"
+#include "runtime/transport/own_thread.h"
 
 namespace hvd {
 namespace {
@@ -75,9 +73,7 @@ absl::StatusOr<uint64_t> HostWay::Enter(const std::shared_ptr<StagedCall>& call,
   }
   if (ending_) return absl::AbortedError(kHasLeft);
   if (!thread_.joinable()) {
-    const SignalsBlocked inherited;
-    thread_ = std::thread([this] { Body(); });
-    pthread_setname_np(thread_.native_handle(), "hvd-gpu");
+    thread_ = StartThread("hvd-gpu", [this] { Body(); });
   }
   open_[++last_].call = call;
   call->set_number(last_);
@@ -110,9 +106,13 @@ bool HostWay::HasOpen(int32_t set, uint64_t last) const {
   });
 }
 
-void HostWay::Drain(int32_t set) {
+uint64_t HostWay::last() {
   const MutexLock lock(&mutex_);
-  const uint64_t last = last_;
+  return last_;
+}
+
+void HostWay::Drain(int32_t set, uint64_t last) {
+  const MutexLock lock(&mutex_);
   while (HasOpen(set, last)) changed_.Wait(&mutex_);
 }
 

@@ -33,8 +33,10 @@ class HostWay {
   absl::Status Submit(absl::Span<const std::unique_ptr<Request>> requests, const ProcessSet& set,
                       std::shared_ptr<StagedCall>* call);
 
-  // Waits until all calls of the set that were submitted before have finished, however.
-  void Drain(int32_t set);
+  // The number of the last call that was submitted; 0: there was none.
+  uint64_t last();
+  // Waits until all calls of the set up to that one have finished, however.
+  void Drain(int32_t set, uint64_t last);
   // This rank is about to join (ProcessSets::is_joining): waits until the engine has all that it
   // has announced.
   void HandOver();

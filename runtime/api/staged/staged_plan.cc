@@ -91,6 +91,8 @@ void CopyAsked(const Request& asked, const StagedWhere& where, StagedRequest* ma
   Request& request = made->request;
   request.signature = asked.signature;
   request.signature.device_type = HVD_CPU;
+  // A group's types have been agreed on together; behind that each goes by itself.
+  request.signature.group_types = std::min<uint8_t>(request.signature.group_types, 1);
   if (!IsPair(asked.signature.kind)) request.name = kPartName + std::string(where.agreed_name);
   request.root_index = asked.root_index;
   request.peer = asked.peer;

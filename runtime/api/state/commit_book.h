@@ -39,20 +39,31 @@ struct Agreement {
 AgreementWords WordsOf(const AgreementSide& side);
 Agreement ReadAgreement(const AgreementWords& all);
 
+// Whose doing a commit is. The job gets on by the program's own only: each epoch has a sync.
+enum class CommitBy { kProgram, kSync };
+
 class CommitBook {
  public:
   // The commit that all ranks go on from; 0: there is none.
   void GoOnFrom(uint64_t number) { complete_ = number; }
   uint64_t complete() const { return complete_; }
   uint64_t next() const { return complete_ + 1; }
+  // So many commits of the program's own led to complete().
+  void Learn(uint64_t steps) { steps_ = steps; }
+  uint64_t steps() const { return steps_; }
+  // Likewise to next().
+  uint64_t NextSteps(CommitBy by) const { return steps_ + (by == CommitBy::kProgram ? 1 : 0); }
   // What all ranks have said of commit next().
-  void Hear(const Agreement& agreement) {
-    if (agreement.verdict != AgreementVerdict::kDiffers) ++complete_;
+  void Hear(const Agreement& agreement, CommitBy by) {
+    if (agreement.verdict == AgreementVerdict::kDiffers) return;
+    ++complete_;
+    steps_ = NextSteps(by);
   }
   static size_t FileOf(uint64_t number) { return static_cast<size_t>(number % 2); }
 
  private:
   uint64_t complete_ = 0;
+  uint64_t steps_ = 0;
 };
 
 }  // namespace hvd

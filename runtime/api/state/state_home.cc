@@ -32,9 +32,22 @@ absl::StatusOr<StateFiles*> StateHome::Files() {
   return &files;
 }
 
-void StateHome::Hear(const Agreement& agreement) {
-  book_.Hear(agreement);
+void StateHome::Hear(const Agreement& agreement, CommitBy by) {
+  book_.Hear(agreement, by);
   newest_.store(book_.complete());
+}
+
+// Survivors that have gone back remember what came later.
+uint64_t StateHome::Steps() {
+  const uint64_t newest = book_.complete();
+  const absl::StatusOr<StateFiles*> files = Files();
+  if (newest == 0 || !files.ok()) return newest == 0 ? 0 : book_.steps();
+  StateFile& file = *(*files)->host[CommitBook::FileOf(newest)];
+  const absl::StatusOr<uint64_t> bytes = file.MapFirst(kStateContentsAt);
+  if (!bytes.ok() || *bytes < kStateContentsAt) return book_.steps();
+  const StateWord word = CompleteState(*file.head());
+  if (word.number == newest) book_.Learn(word.steps);
+  return book_.steps();
 }
 
 void StateHome::GoOnFrom(uint64_t number) {

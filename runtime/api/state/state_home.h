@@ -40,8 +40,12 @@ class StateHome {
   // Of this process, as hvdd or the process itself keeps them.
   absl::StatusOr<StateFiles*> Files() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const CommitBook& book() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return book_; }
-  void Hear(const Agreement& agreement) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Hear(const Agreement& agreement, CommitBy by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GoOnFrom(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // How far the program was with the newest commit, where that is not in a file here.
+  void LearnSteps(uint64_t steps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { book_.Learn(steps); }
+  // How far it was, as the commit itself says where it is kept.
+  uint64_t Steps() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Commits are kept in this process's own memory: it is the only one that writes them.
   bool keeps_own() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return keeps_own_; }
   // This epoch's going back has been done.

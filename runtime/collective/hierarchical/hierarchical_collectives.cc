@@ -8,6 +8,7 @@
 #include "runtime/collective/hierarchical/gather_broadcast.h"
 #include "runtime/collective/hierarchical/reduce_scatter.h"
 #include "runtime/collective/message/wide_reduction.h"
+#include "runtime/transport/unreached.h"
 
 namespace hvd {
 
@@ -77,7 +78,10 @@ std::vector<int> WhomToMeet(const Rails& rails) {
 // Until the connections that peers asked for are made.
 absl::Status AwaitSettled(Waiter* waiter, Transport* transport) {
   const auto settling = transport->Settle();
-  if (!settling.ok()) return waiter->EndEpoch(std::string(settling.status().message()));
+  const auto ends = [waiter](const absl::Status& why) {
+    return waiter->EndEpoch(std::string(why.message()), UnreachedBy(why));
+  };
+  if (!settling.ok()) return ends(settling.status());
   if (*settling == nullptr) return absl::OkStatus();
   absl::Status settled;
   absl::Status waited = waiter->Until([&] {
@@ -86,7 +90,7 @@ absl::Status AwaitSettled(Waiter* waiter, Transport* transport) {
     return !done.ok() || *done;
   });
   if (!waited.ok() || settled.ok()) return waited;
-  return waiter->EndEpoch(std::string(settled.message()));
+  return ends(settled);
 }
 
 }  // namespace

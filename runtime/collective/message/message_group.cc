@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "runtime/transport/unreached.h"
 
 namespace hvd {
 
@@ -19,7 +20,7 @@ absl::Status MessageGroup::EndEpoch(const absl::Status& cause, int peer) {
       peer < 0 ? std::string(cause.message())
                : absl::StrFormat("between rank %d and rank %d: %s", options_.ranks[options_.index],
                                  options_.ranks[peer], cause.message());
-  return options_.waiter->EndEpoch(text);
+  return options_.waiter->EndEpoch(text, UnreachedBy(cause));
 }
 
 absl::Status MessageGroup::Send(Route route, const void* data, size_t bytes, Request* request) {

@@ -83,11 +83,11 @@ absl::StatusOr<bool> Leader::HasUnsent() {
 
 void Leader::SpreadAbort(const AbortCause& cause) {
   if (abort_spread_) return;
-  abort_spread_ = true;
   AgreementMessage message;
   message.aborted = *cause.text == 0 ? "the epoch was aborted" : cause.text;
   message.abort_rank = cause.rank;
   const FrameChannel::Message bytes = Shared(EncodeAgreement(message));
+  abort_spread_ = true;  // not without memory: then a later call does
   for (auto& neighbour : neighbours_) {
     if (!neighbour->channel.Send(bytes).ok()) return;
   }

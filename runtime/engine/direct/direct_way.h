@@ -52,6 +52,12 @@ class DirectWay {
   // Marks the pending request. False: it goes by the board, and the others can see that.
   bool Mark(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
+  // Whether what this rank has marked directly waits for nobody else: all have marked it and, where
+  // this rank has done its part, done theirs.
+  bool IsAgreed(const LocalName& name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    return name.direct.marked && LookAt(name) == Direct::Seen::kAllSame;
+  }
+
   // This rank joins: it marks nothing more until the round that comes. What it has marked stays.
   // `turns`: of the unnamed calls, that were ever taken.
   void BeginJoin(uint32_t turns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);

@@ -2,6 +2,8 @@
 #include "runtime/engine/execution/batch_executor.h"
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/engine/execution/execute.h"
@@ -53,6 +55,26 @@ void AppendAbsent(ReducePart part, int group_count, std::vector<ReducePart>* par
   for (int more = 1; more < group_count; ++more) parts->push_back(part);
 }
 
+// Whether this is a group whose other types run behind it.
+bool HasOtherTypes(const LogEntry& entry, const Request* request) {
+  return entry.signature.group_types > 1 || (request != nullptr && !request->course.others.empty());
+}
+
+bool HasSeveralTypes(const AgreedBatch& batch) {
+  for (size_t i = 0; i < batch.entries.size(); ++i) {
+    if (HasOtherTypes(batch.entries[i], batch.requests[i])) return true;
+  }
+  return false;
+}
+
+// What a rank that has joined tells of another type: nothing that is more than the others'.
+Signature NoSignature() {
+  static_assert(std::is_trivially_copyable_v<Signature>);
+  Signature none;
+  std::memset(static_cast<void*>(&none), 0, sizeof(none));
+  return none;
+}
+
 // This rank's.
 void AppendRequests(const AgreedBatch& batch, const std::vector<size_t>& run,
                     std::vector<Request*>* requests) {
@@ -77,8 +99,53 @@ BatchExecutor::BatchExecutor(const BatchParts& parts, const EngineConfig& config
       batch_wait_us_(config.batch_wait_us),
       fusion_threshold_(config.fusion_threshold) {}
 
-absl::Status BatchExecutor::Execute(const AgreedBatch& batch, ExecutedBatch* executed) {
+// What this rank asks for in the other types of a group; of a rank that has joined, nothing yet.
+absl::StatusOr<std::vector<Signature>> BatchExecutor::OtherTypes(const LogEntry& entry,
+                                                                 const Request* request) {
+  std::vector<Signature> types;
+  if (request != nullptr) {
+    for (const auto& other : request->course.others) types.push_back(other->signature);
+  }
+  // What was refused runs nowhere, and those who asked for it may have asked for different groups.
+  if (!entry.error.empty() || AllContribute(entry, parts_.collectives->size())) return types;
+  types.resize(static_cast<size_t>(entry.signature.group_types) - 1, NoSignature());
+  ReduceArgs most;
+  most.input = most.output = types.data();
+  most.count = types.size() * sizeof(Signature);
+  most.dtype = HVD_UINT8;
+  most.op = HVD_MAX;
+  if (absl::Status told = parts_.collectives->Allreduce(most); !told.ok()) return told;
+  return types;
+}
+
+// The ranks have agreed on the first type's request, for all of them: the others run behind it, or
+// fail like it.
+absl::Status BatchExecutor::SplitGroups(AgreedBatch* batch) {
+  AgreedBatch split;
+  for (size_t i = 0; i < batch->entries.size(); ++i) {
+    const LogEntry& entry = batch->entries[i];
+    Request* const request = batch->requests[i];
+    split.entries.push_back(entry);
+    split.requests.push_back(request);
+    if (!HasOtherTypes(entry, request)) continue;
+    const auto types = OtherTypes(entry, request);
+    if (!types.ok()) return types.status();
+    for (size_t type = 0; type < types->size(); ++type) {
+      split.entries.push_back(entry);
+      split.entries.back().signature = (*types)[type];
+      split.requests.push_back(request != nullptr ? request->course.others[type].get() : nullptr);
+    }
+  }
+  *batch = std::move(split);
+  return absl::OkStatus();
+}
+
+absl::Status BatchExecutor::Execute(AgreedBatch* agreed, ExecutedBatch* executed) {
   const int64_t batch_ns = Timeline::Now();
+  if (HasSeveralTypes(*agreed)) {
+    if (absl::Status split = SplitGroups(agreed); !split.ok()) return split;
+  }
+  const AgreedBatch& batch = *agreed;
   const FusionRules rules = {static_cast<size_t>(tuned_.fusion_threshold),
                              tuned_.disable_group_fusion, parts_.several_hosts};
   for (const Run& run : PlanFusion(batch.entries, rules)) {

@@ -50,8 +50,9 @@ class BatchExecutor {
   BatchExecutor(const BatchParts& parts, const EngineConfig& config, std::unique_ptr<Tuner> tuner);
 
   // Blocks until this rank has done its part of all, or has put it on the device's stream. An error
-  // ends the epoch: the ranks have lost one another.
-  absl::Status Execute(const AgreedBatch& batch, ExecutedBatch* executed)
+  // ends the epoch: the ranks have lost one another. Afterwards a group of several types has an
+  // entry a type in `batch`.
+  absl::Status Execute(AgreedBatch* batch, ExecutedBatch* executed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   // Behind each batch, on all ranks alike: whether a sample of the search ends with it.
   bool EndsSample(const AgreedBatch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
@@ -77,6 +78,9 @@ class BatchExecutor {
     const Run& run;
     WorkNotes::RunTimes times;
   };
+  absl::Status SplitGroups(AgreedBatch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  absl::StatusOr<std::vector<Signature>> OtherTypes(const LogEntry& entry, const Request* request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   absl::Status RunHere(const Turn& turn, ExecutedBatch* executed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   absl::Status RunOnDevice(const Turn& turn, ExecutedBatch* executed)

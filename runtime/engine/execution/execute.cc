@@ -9,7 +9,8 @@ namespace {
 // The short way of a single tensor matters: a call of a few bytes takes a microsecond.
 absl::Status Allreduce(const Execution& work) {
   const Request& request = *work.request;
-  if (!request.signature.is_group()) {
+  const bool scales_first = ScalesFirst(work.entry, work.sizes->size());
+  if (!request.signature.is_group() && !scales_first) {
     ReducePart part;
     part.input = request.buffers.input;
     part.output = request.buffers.output;
@@ -19,7 +20,9 @@ absl::Status Allreduce(const Execution& work) {
   std::vector<ReducePart> parts;
   AppendParts(request, &parts);
   absl::Status told = TellCounts(work, absl::MakeSpan(parts));
-  return told.ok() ? Reduce(work.entry, parts, work.collectives) : told;
+  if (!told.ok()) return told;
+  return scales_first ? ReduceScaledFirst(work.entry, parts, work.collectives)
+                      : Reduce(work.entry, parts, work.collectives);
 }
 
 absl::Status Broadcast(const Execution& work) {

@@ -28,7 +28,8 @@ absl::Status AbsentAllreduce(const LogEntry& entry, Collectives* collectives) {
     part.input = part.output = at;
     at += part.count * DtypeBytes(static_cast<hvd_dtype_t>(signature.dtype));
   }
-  return Reduce(entry, parts, collectives);
+  return Reduce(ScalesFirst(entry, collectives->size()) ? WithoutPrescale(entry) : entry, parts,
+                collectives);
 }
 
 absl::Status DropGathered(const std::vector<size_t>& bytes_by_rank, Collectives* collectives) {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "runtime/collective/adasum.h"
+#include "runtime/collective/kernels/reduce_kernels.h"
 #include "runtime/collective/narrow.h"
 
 namespace hvd {
@@ -191,16 +192,53 @@ void AppendParts(const Request& request, std::vector<ReducePart>* parts) {
 
 bool AllContribute(const LogEntry& entry, int size) { return entry.contributors >= size; }
 
-absl::Status CheckJoined(const LogEntry& entry, int size) {
-  if (AllContribute(entry, size)) return absl::OkStatus();
+bool ScalesFirst(const LogEntry& entry, int size) {
   const Signature& s = entry.signature;
   const bool ordered = s.op == HVD_MIN || s.op == HVD_MAX || s.op == HVD_PRODUCT;
-  if (s.kind != RequestKind::kAllreduce || !ordered || s.prescale == 1) return absl::OkStatus();
+  return !AllContribute(entry, size) && s.kind == RequestKind::kAllreduce && ordered &&
+         s.prescale != 1;
+}
+
+absl::Status CheckJoined(const LogEntry& entry, int size) {
+  if (!ScalesFirst(entry, size) || !entry.signature.is_on_device()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       std::to_string(size - entry.contributors) + " of " + std::to_string(size) +
       " ranks have joined, and what they would bring has no neutral value under a "
       "prescale: " +
-      Describe(s));
+      Describe(entry.signature));
+}
+
+LogEntry WithoutPrescale(const LogEntry& entry) {
+  LogEntry rest = entry;
+  rest.signature.prescale = 1;
+  return rest;
+}
+
+// Each scaled value is the type's own, as the reduction of one tensor makes it.
+absl::Status ReduceScaledFirst(const LogEntry& entry, absl::Span<const ReducePart> parts,
+                               Collectives* collectives) {
+  const Signature& s = entry.signature;
+  const ReduceKernel kernel =
+      FindReduceKernel(Dtype(s), static_cast<hvd_op_t>(s.op), BestKernelLevel());
+  if (kernel == nullptr) return absl::InternalError("no kernel for " + Describe(s));
+  const size_t width = DtypeBytes(Dtype(s));
+  std::vector<std::byte> room(s.elements() * width);
+  std::vector<ReducePart> scaled(parts.begin(), parts.end());
+  std::byte* at = room.data();
+  for (ReducePart& part : scaled) {
+    void* const to = at;
+    ReduceTask task;
+    task.sources = &part.input;
+    task.source_count = 1;
+    task.destinations = &to;
+    task.destination_count = 1;
+    task.count = part.count;
+    task.prescale = s.prescale;
+    kernel(task);
+    part.input = to;
+    at += part.count * width;
+  }
+  return Reduce(WithoutPrescale(entry), scaled, collectives);
 }
 
 ReduceArgs PlainArgs(const LogEntry& entry, absl::Span<const ReducePart> parts) {

@@ -23,7 +23,16 @@ void AppendParts(const Request& request, std::vector<ReducePart>* parts);
 
 // Whether all ranks of `size` brought something.
 bool AllContribute(const LogEntry& entry, int size);
-// An allreduce that cannot be done while a rank has joined; the same on all ranks.
+// An allreduce that cannot be done while a rank has joined, since its tensors lie on a device; the
+// same on all ranks.
 absl::Status CheckJoined(const LogEntry& entry, int size);
+// Whether each rank scales its own input first, for a rank has joined: what that one brings to MIN,
+// MAX and PRODUCT is neutral only if nobody scales it.
+bool ScalesFirst(const LogEntry& entry, int size);
+// As Reduce, of such an entry, on a rank that has not joined.
+absl::Status ReduceScaledFirst(const LogEntry& entry, absl::Span<const ReducePart> parts,
+                               Collectives* collectives);
+// What a rank that has joined takes part in then.
+LogEntry WithoutPrescale(const LogEntry& entry);
 
 }  // namespace hvd

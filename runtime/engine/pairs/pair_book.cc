@@ -17,7 +17,8 @@ std::optional<PairNotice> PairBook::Ask(const PairKey& key, PairTask* mine) {
 }
 
 PairTask* PairBook::Hear(const PairNotice& theirs) {
-  const PairKey key = {Opposite(theirs.key.side), theirs.key.tag, theirs.key.own};
+  PairKey key = theirs.key;
+  key.side = Opposite(key.side);
   const auto at = waiting_.try_emplace(key).first;
   std::deque<PairTask*>& mine = at->second.mine;
   if (mine.empty()) {
@@ -34,7 +35,7 @@ std::vector<PairNotice> PairBook::TakeUnanswered(uint32_t round) {
   std::vector<PairNotice> taken;
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     std::deque<PairNotice>& theirs = at->second.theirs;
-    for (; !theirs.empty() && theirs.front().round <= round; theirs.pop_front()) {
+    for (; !theirs.empty() && at->first.round <= round; theirs.pop_front()) {
       taken.push_back(theirs.front());
     }
     at = theirs.empty() && at->second.mine.empty() ? waiting_.erase(at) : std::next(at);

@@ -50,7 +50,7 @@ PairNotice NoticeOf(const Request& request, int32_t set) {
   notice.set = set;
   const bool sends = signature.kind == RequestKind::kSend;
   notice.key = {sends ? PairSide::kSends : PairSide::kReceives, request.tag,
-                request.own_pair ? 1u : 0u};
+                request.own_pair ? 1u : 0u, 0};
   notice.dtype = signature.dtype;
   notice.ndim = signature.ndim;
   std::copy_n(signature.shape.begin(), signature.ndim, notice.shape);

@@ -25,9 +25,11 @@ enum class PairWord : uint32_t { kAsks = 0, kJoined = 1, kLeft = 2 };
 struct PairKey {
   PairSide side = PairSide::kSends;  // of the rank that says it
   int64_t tag = 0;
-  uint32_t own = 0;  // 1: one of hvd's own, with tags of their own
+  uint32_t own = 0;    // 1: one of hvd's own, with tags of their own
+  uint32_t round = 0;  // how many joins of all ranks were over when it was submitted
   bool operator<(const PairKey& other) const {
-    return std::tie(tag, side, own) < std::tie(other.tag, other.side, other.own);
+    return std::tie(tag, side, own, round) <
+           std::tie(other.tag, other.side, other.own, other.round);
   }
 };
 
@@ -38,7 +40,6 @@ struct PairNotice {
   int32_t set = 0;  // the process set's number: what was said in one that is gone means nothing
   PairWord word = PairWord::kAsks;
   PairKey key;
-  uint32_t round = 0;   // how many joins of all ranks were over when it was submitted
   uint32_t parcel = 0;  // of a send: by which number the tensor comes
   uint32_t dtype = 0;
   int32_t ndim = 0;

@@ -55,7 +55,7 @@ struct LocalName {
 // What ranks call it among themselves: as it was given, else by its turn, once it is submitted. Any
 // thread.
 inline const std::string& AgreedName(const Request& request) {
-  const bool has_turn = request.takes_turn() && request.course.local != nullptr;
+  const bool has_turn = request.unnamed && request.course.local != nullptr;
   return has_turn ? *request.course.local->name : request.name;  // turns are never forgotten
 }
 

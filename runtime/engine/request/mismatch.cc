@@ -30,6 +30,7 @@ bool IsProcessSetChange(const Signature& signature) {
 const char* ShapeDifference(const Signature& a, const Signature& b) {
   if (IsProcessSetChange(a)) return "process sets";
   if (a.group_count != b.group_count) return "numbers of tensors";
+  if (a.group_types != b.group_types) return "numbers of types";
   if (a.is_group()) return "shapes or types of the group's tensors";
   if (a.ndim != b.ndim) return "numbers of dimensions";
   return RowsMayDiffer(a) ? "shapes beyond the first dimension" : "shapes";
@@ -40,7 +41,8 @@ const char* Difference(const Signature& a, const Signature& b) {
   if (a.kind != b.kind) return "operations";
   if (a.dtype != b.dtype) return "dtypes";
   if (a.device_type != b.device_type) return "devices";
-  if (!ShapesAgree(a, b) || a.group_count != b.group_count || a.group_hash != b.group_hash) {
+  if (!ShapesAgree(a, b) || a.group_count != b.group_count || a.group_types != b.group_types ||
+      a.group_hash != b.group_hash) {
     return ShapeDifference(a, b);
   }
   if (a.op != b.op) return "reduction ops";
@@ -56,9 +58,9 @@ const char* Difference(const Signature& a, const Signature& b) {
 bool Compatible(const Signature& a, const Signature& b) {
   return a.kind == b.kind && a.dtype == b.dtype && a.op == b.op && a.root == b.root &&
          a.device_type == b.device_type && a.group_count == b.group_count &&
-         a.group_hash == b.group_hash && a.prescale == b.prescale && a.postscale == b.postscale &&
-         a.compression == b.compression && a.refuses_joined == b.refuses_joined &&
-         ShapesAgree(a, b);
+         a.group_types == b.group_types && a.group_hash == b.group_hash &&
+         a.prescale == b.prescale && a.postscale == b.postscale && a.compression == b.compression &&
+         a.refuses_joined == b.refuses_joined && ShapesAgree(a, b);
 }
 
 std::string MismatchText(std::string_view name, const Asker& a, const Asker& b) {

@@ -78,10 +78,15 @@ std::string Shape(const Signature& signature) {
   if (!signature.is_group()) return Numbers(signature, signature.ndim);
   Signature shown = signature;
   if (signature.group_count > kMaxDimensions) --shown.ndim;  // the last is a sum
-  return std::to_string(signature.group_count) +
-         (signature.kind == RequestKind::kAllgather ? " tensors with rows of "
-                                                    : " tensors with elements ") +
-         Numbers(shown, signature.group_count);
+  std::string text = std::to_string(signature.group_count) +
+                     (signature.kind == RequestKind::kAllgather ? " tensors with rows of "
+                                                                : " tensors with elements ") +
+                     Numbers(shown, signature.group_count);
+  if (signature.group_types > 1) {
+    text += " and tensors of " + std::to_string(signature.group_types - 1) +
+            (signature.group_types > 2 ? " more types" : " more type");
+  }
+  return text;
 }
 
 std::string Short(double number) {

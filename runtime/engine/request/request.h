@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "hvd/hvd.h"
 #include "runtime/collective/reduction_rules.h"
 
@@ -51,7 +52,8 @@ inline constexpr char kPartName[] = "\x02";
 bool IsReserved(std::string_view name);
 // As messages say it: without those bytes.
 std::string_view PlainName(std::string_view name);
-// Of the request of a group that holds its tensors of `dtype`, if it is not the first.
+// Of the request of a group that holds its tensors of `dtype`, if it is not the first: for messages
+// and for what belongs to it. (The ranks agree under the first one's.)
 std::string NamePart(std::string_view group_name, uint32_t dtype);
 
 inline constexpr int kMaxDimensions = 16;
@@ -63,7 +65,8 @@ inline constexpr uint32_t kAverageOfContributors = 1000;
 //
 // A group of tensors enters as one request: `group_count` tensors of one type. `shape` then has
 // their element counts (of a row, for an allgather); when there are more than kMaxDimensions, the
-// last is the sum of the rest. All their shapes are in `group_hash`.
+// last is the sum of the rest. Where its types differ there is a request a type. Only the first is
+// agreed on, for all: the shapes and types of the whole group are in `group_hash`.
 //
 // Adding and removing process sets: `shape` begins with the ranks (the set's number), all of them
 // are in `group_hash`.
@@ -74,6 +77,7 @@ struct Signature {
   int32_t root = 0;
   uint16_t device_type = HVD_CPU;
   uint8_t refuses_joined = 0;  // 1: a mismatch when a rank has joined
+  uint8_t group_types = 0;     // of a group: the types of its tensors; 0: a single tensor
   int32_t ndim = 0;
   int32_t group_count = 0;   // 0: a single tensor
   uint32_t compression = 0;  // hvd_compression_t
@@ -186,10 +190,14 @@ struct RequestResult {
 // How it goes on its way through the engine, which alone writes this: under its lock. What was
 // written at the submission the executor reads without it.
 struct RequestCourse {
-  uint64_t sequence = 0;          // of this rank's submissions in its set
+  uint64_t sequence = 0;  // of this rank's submissions in its set
+  // Of the first request of a group: those of its other types, which go where it goes. Borrowed, as
+  // they are.
+  absl::Span<const std::unique_ptr<Request>> others;
+  bool is_other = false;          // it is one of these
   bool alone = false;             // its submitter waits for it, and for nothing else
   int64_t submitted_ns = 0;       // while the timeline is on: when (engine/timeline.h)
-  LocalName* local = nullptr;     // while pending; none of a send or receive
+  LocalName* local = nullptr;     // while pending; the first one's; none of a send or receive
   Request* next_ended = nullptr;  // of those whose observers are to be told
   bool ended_role = false;        // with it its submitter has left the executor's role
 };
@@ -199,12 +207,9 @@ struct RequestCourse {
 // until `done`, and until its observer, if it has one, is told.
 struct Request {
   // What is asked for: what all ranks must agree on. The submitter's, before the submission. (The
-  // engine names what belongs to an unnamed call.)
-  std::string name;  // as given; see AgreedName (local_name.h)
-  // Takes the next turn of the unnamed ones. With a name it belongs to one that has taken its turn:
-  // the name is made of that one's (NamePart).
-  bool unnamed = false;
-  bool takes_turn() const { return unnamed && name.empty(); }
+  // engine names a group's other requests.)
+  std::string name;      // as given; see AgreedName (local_name.h)
+  bool unnamed = false;  // takes the next turn of the unnamed ones
   Signature signature;
   int root_index = 0;     // of a broadcast: the root's index in the process set
   int peer = 0;           // of a send or receive: the other's index there

@@ -22,6 +22,7 @@ enum SignatureField {
   kPrescale = 10,  // the bits of a double
   kPostscale = 11,
   kRefusesJoined = 12,
+  kGroupTypes = 13,
 };
 
 }  // namespace
@@ -30,7 +31,8 @@ std::string EncodeSignature(const Signature& signature) {
   WireWriter words;
   if (signature.group_count != 0) {
     words.Number(kGroupCount, static_cast<uint32_t>(signature.group_count))
-        .Number(kGroupHash, signature.group_hash);
+        .Number(kGroupHash, signature.group_hash)
+        .Number(kGroupTypes, signature.group_types);
   }
   if (signature.compression != 0) words.Number(kCompression, signature.compression);
   if (signature.refuses_joined != 0) words.Number(kRefusesJoined, signature.refuses_joined);
@@ -63,6 +65,7 @@ bool DecodeSignature(std::string_view bytes, Signature* signature) {
     if (reader.field() == kShape) fine = reader.Packed(&shape);
     if (reader.field() == kGroupCount) signature->group_count = static_cast<int32_t>(number);
     if (reader.field() == kGroupHash) signature->group_hash = reader.number();
+    if (reader.field() == kGroupTypes) signature->group_types = static_cast<uint8_t>(number);
     if (reader.field() == kCompression) signature->compression = number;
     if (reader.field() == kRefusesJoined) signature->refuses_joined = number != 0 ? 1 : 0;
     if (reader.field() == kPrescale) signature->prescale = std::bit_cast<double>(reader.number());

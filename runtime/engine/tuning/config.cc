@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "base/source_error.h"
 #include "proto/settings/setting_values.h"
 #include "runtime/session/identity.h"
@@ -33,6 +34,15 @@ absl::Status ReadHostCores(const char* cores, int* field) {
   if (error == std::errc() && *end == 0 && *field >= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(std::string("HVD_HOST_CORES is ") + Quoted(cores) +
                                     "; it must be a number of cores, at least 1");
+}
+
+// "CLIENT PORT SERVER PORT", as sshd sets it; anything else counts as nothing.
+void TakeRemoteShell(const char* connection, EngineConfig* config) {
+  if (connection == nullptr) return;
+  const std::vector<std::string> words = absl::StrSplit(connection, ' ');
+  if (words.size() != 4) return;
+  config->reached_from = words[0];
+  config->reached_at = words[2];
 }
 
 int64_t Whole(const SettingValues& values, Id id) {
@@ -126,6 +136,7 @@ absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environmen
   };
   config.net_devices = values->Text(Id::kNetDevices);
   if (config.net_devices.empty()) config.net_devices = text("UCX_NET_DEVICES");
+  TakeRemoteShell(lookup("SSH_CONNECTION"), &config);
   if (Whole(*values, Id::kTransport) != 0) config.transport = values->Text(Id::kTransport);
   config.gpu_operations =
       static_cast<EngineConfig::GpuOperations>(Whole(*values, Id::kGpuOperations));

@@ -25,6 +25,8 @@ struct EngineConfig {
   std::string transport;         // "tcp", "ucx"; empty: chosen
   // HVD_NET_DEVICES, else UCX_NET_DEVICES; UCX_TLS; UCX_LOG_LEVEL. Empty: chosen.
   std::string net_devices, tls, ucx_log_level;
+  // SSH_CONNECTION's addresses: the other end's, and this host's. Empty: no ssh has come here.
+  std::string reached_from, reached_at;
 
   // Of tensors on GPUs.
   enum class GpuOperations { kAuto, kNccl, kHost };

@@ -18,6 +18,7 @@ namespace hvd {
 struct PendingRequest {
   const std::string* name = nullptr;  // null: of a send or receive, which is called by its ranks
   const Request* request = nullptr;
+  bool moving = false;  // as PendingTensor's
 };
 
 class StallAnswer {
@@ -37,7 +38,7 @@ class StallAnswer {
   HostPage* const page_;
   PendingArea* const area_;
   const int32_t set_;
-  PendingTensor DescribePair(const Request& request) const;
+  PendingTensor DescribePair(const PendingRequest& pending) const;
   int64_t GlobalRank(int rank) const { return members_.empty() ? rank : members_[rank]; }
 
   const std::vector<int64_t> members_;

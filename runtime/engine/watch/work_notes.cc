@@ -26,6 +26,8 @@ TraceActivity OnDevice(RequestKind kind) {
 // Of one that goes by the board: behind the few of those that go directly, which are counted by
 // themselves.
 TracedTensor TracedOf(const Request& request) {
+  // No name has the number 0: it is told anew what is called so.
+  if (request.course.is_other) return {0, PlainName(request.name), InputBytes(request)};
   return {DirectTicket::kMostNumber + request.course.local->board.number,
           PlainName(*request.course.local->name), InputBytes(request)};
 }

@@ -219,8 +219,9 @@ typedef struct hvd_init_options_t {
 /* Joins the job that started this process; without a launcher (no HVD_RANK, no HVD_LINK) gives
  * size 1. Returns when all ranks have joined. What they must have alike is compared first: the
  * library, most HVD_ variables, the process sets in `options`; HVD_ERR_LAUNCH on all ranks then
- * names what differs, where. Already initialized: HVD_OK, nothing happens. May be
- * called again after hvd_shutdown; that starts the job's next epoch. `options` may be NULL. */
+ * names what differs, where. Already initialized: HVD_OK, nothing happens, unless the epoch is over
+ * (a rank has left it, or died): then as hvd_reset. May be called again after hvd_shutdown; that
+ * starts the job's next epoch. `options` may be NULL. */
 HVD_EXPORT hvd_status_t hvd_init(const hvd_init_options_t* options);
 
 /* Leaves the epoch: waits until every rank leaves too (or the epoch is broken), then gives
@@ -259,7 +260,8 @@ HVD_EXPORT hvd_status_t hvd_add_process_set(const int32_t* ranks, int32_t n, int
  * different threads. *set gets a number of the job's, the same on all members, far beyond those of
  * hvd_add_process_set. HVD_ERR_DUPLICATE when there is one of these ranks and this key: *set is its
  * number; and while another thread of this rank makes it. HVD_ERR_INVALID: this rank is none of
- * `ranks`. HVD_ERR_UNSUPPORTED on all members: one of them is in 48 such sets already. A member
+ * `ranks`. HVD_ERR_UNSUPPORTED on all members: one of them is in 48 such sets already, the most
+ * that a rank can be in at one time beside those of hvd_add_process_set. A member
  * that joins or leaves meanwhile is named, as with hvd_recv. */
 HVD_EXPORT hvd_status_t hvd_add_process_set_members(const int32_t* ranks, int32_t n,
                                                     const char* key, int32_t* set);
@@ -387,7 +389,9 @@ HVD_EXPORT hvd_status_t hvd_recv(const hvd_tensor_t* tensor, int32_t source, int
 HVD_EXPORT hvd_status_t hvd_recv_async(const hvd_tensor_t* tensor, int32_t source, int64_t tag,
                                        const hvd_options_t* options, hvd_handle_t* handle);
 
-/* Returns when every rank has called it and everything that this rank submitted before is done. */
+/* Returns when every rank has called it and everything that this rank submitted before is done. The
+ * others hear of this rank's call at once: they may do behind theirs what this rank's earlier calls
+ * still need. */
 HVD_EXPORT hvd_status_t hvd_barrier(const hvd_options_t* options);
 /* Is done when every rank has called it; what was submitted before may still be under way. */
 HVD_EXPORT hvd_status_t hvd_barrier_async(const hvd_options_t* options, hvd_handle_t* handle);
@@ -395,10 +399,11 @@ HVD_EXPORT hvd_status_t hvd_barrier_async(const hvd_options_t* options, hvd_hand
 /* This rank has no more work: until every rank of the job has joined, it takes part, in all its
  * process sets, in the others' barriers, allreduces with neutral values (HVD_AVERAGE divides by all
  * ranks, unless HVD_AVERAGE_OVER_CONTRIBUTORS) and allgathers with no rows; their other collectives
- * are HVD_ERR_MISMATCH. What this rank has submitted before goes on and counts as any other's: it
- * is done when every other rank has submitted it or has joined. Until the join returns this rank's
- * other threads can submit nothing (HVD_ERR_MISMATCH). Returns when all ranks have joined, and all
- * that they had submitted is done; *last_rank (may be NULL) gets the rank that did last. */
+ * are HVD_ERR_MISMATCH, as are MIN, MAX and PRODUCT with a prescale of tensors on a GPU. What this
+ * rank has submitted before goes on and counts as any other's: it is done when every other rank has
+ * submitted it or has joined. Until the join returns this rank's other threads can submit nothing
+ * (HVD_ERR_MISMATCH). Returns when all ranks have joined, and all that they had submitted is done;
+ * *last_rank (may be NULL) gets the rank that did last. */
 HVD_EXPORT hvd_status_t hvd_join(int32_t* last_rank);
 /* The same without a thread that waits: takes effect at once, and is done when hvd_join would
  * return. Until then this rank can submit nothing, nor join again (HVD_ERR_MISMATCH); from `done`
@@ -468,6 +473,15 @@ HVD_EXPORT hvd_status_t hvd_alloc_on(size_t bytes, int32_t device_type, int32_t 
 /* Of both. NULL does nothing. No operation may be using the memory. */
 HVD_EXPORT hvd_status_t hvd_free(void* memory);
 
+/* ---- the end of the job ---- */
+
+/* When the job is to end (Ctrl-C, TERM to hvdrun), this rank needs so long between its TERM and its
+ * end, for a last checkpoint: hvdrun sends KILL after the longest that a rank has asked for,
+ * instead of its default of 5 s. What the person has said (--grace, HVD_GRACE) counts in any case.
+ * Until then, or until a rank is gone, collectives work: ranks may agree in them on what to save.
+ * HVD_ERR_INVALID: it is no number of seconds from 0 to a year. */
+HVD_EXPORT hvd_status_t hvd_set_grace(double seconds);
+
 /* ---- seeing inside ---- */
 
 /* hvdrun writes what every rank does from now on to `path` (on its host; relative to its
@@ -491,12 +505,17 @@ HVD_EXPORT hvd_status_t hvd_metrics(char* buffer, size_t* bytes);
  * become ready may differ. */
 typedef struct hvd_bucket_t hvd_bucket_t;
 
+enum {
+  /* The caller has seen to it that all ranks make the same bucket under this name: no step asks.
+   * So a rank may make its bucket anew, in other memory, while the others keep theirs. */
+  HVD_BUCKET_COMPARED = 1
+};
 typedef struct hvd_bucket_options_t {
   size_t struct_size;
   size_t chunk_bytes; /* of tensors that travel together; 0: chosen (HVD_BUCKET_BYTES) */
   const hvd_options_t* reduction; /* name, op, process set and scales; NULL: averages over all */
   int32_t dtype;                  /* hvd_dtype_t of all tensors; default HVD_FLOAT32 */
-  int32_t reserved;               /* must be 0 */
+  int32_t flags;                  /* 0, or HVD_BUCKET_COMPARED */
   /* Younger fields: a caller with a smaller struct_size has the defaults. */
   int32_t device_type; /* hvd_device_type_t: where the tensors lie; default HVD_CPU */
   int32_t device_id;   /* of HVD_CUDA: among the GPUs that this process sees */
@@ -577,7 +596,7 @@ HVD_EXPORT void hvd_bucket_destroy(hvd_bucket_t* bucket);
  * keeps its commits in memory of its own, which ends with it, and nobody comes or goes. */
 
 /* The epoch that this process has joined, and what hvd_state_sync does in it. The same on all ranks
- * but for `rank`, `is_new` and `needs_state`. */
+ * but for `rank`, `is_new`, `needs_state` and `is_over`. */
 typedef struct hvd_epoch_t {
   size_t struct_size;
   uint64_t number;     /* grows from epoch to epoch; numbers may be left out */
@@ -590,9 +609,11 @@ typedef struct hvd_epoch_t {
   int32_t root;        /* whose state they get; -1: nobody has any */
   int32_t rolls_back;  /* 1: the epoch before has broken: who has `commit` goes back to it */
   int32_t needs_state; /* 1: this rank gets the root's */
+  /* Younger field: 1: it is over by now, since a rank has left it or died: every call fails. */
+  int32_t is_over;
 } hvd_epoch_t;
 #define HVD_EPOCH_INIT \
-  { sizeof(hvd_epoch_t), 0, 0, -1, 0, 0, 0, 0, -1, 0, 0 }
+  { sizeof(hvd_epoch_t), 0, 0, -1, 0, 0, 0, 0, -1, 0, 0, 0 }
 /* HVD_ERR_NOT_INITIALIZED outside an epoch. Does not wait. */
 HVD_EXPORT hvd_status_t hvd_epoch(hvd_epoch_t* epoch);
 /* Leaves the epoch, broken or not, and joins the next, as hvd_shutdown and hvd_init do. Calls under
@@ -648,6 +669,10 @@ HVD_EXPORT hvd_status_t hvd_state_get(const hvd_state_t* state, const char* name
  * HVD_ERR_UNSUPPORTED, on the ranks that it concerns, HVD_ERR_MISMATCH on the others: there is no
  * memory for it. Memory for two commits is taken at first, and kept. */
 HVD_EXPORT hvd_status_t hvd_state_commit(hvd_state_t* state, uint64_t* number);
+/* As hvd_state_commit, of what a sync has made of the state: the program has got no further by it.
+ * hvdrun gives up a job whose ranks fail again and again while it does not get on; so whatever
+ * commits in every epoch, and not for a step that is done, calls this one. All ranks do. */
+HVD_EXPORT hvd_status_t hvd_state_keep(hvd_state_t* state, uint64_t* number);
 /* This rank alone: the newest commit of its host that is complete everywhere, into the tensors.
  * HVD_ERR_INVALID when there is none, or when it has other shapes or dtypes than what was added:
  * nothing has changed then. HVD_ERR_NOT_INITIALIZED outside an epoch of an elastic job. Tensors
@@ -686,9 +711,10 @@ HVD_EXPORT void hvd_state_destroy(hvd_state_t* state);
  * port, and ends with the job. Works before hvd_init, after hvd_shutdown and without either: who
  * asks takes part in nothing else. Without a launcher the process has a store of its own.
  *
- * Any thread may call, several at once (256 calls of a rank under way). A process that the rank
- * itself has started by exec with its environment may, too; the child of a fork of one that has
- * used hvd may not (HVD_ERR_NOT_INITIALIZED). The calls of one thread happen in its order; every
+ * Any thread may call, several at once: 256 calls of a rank under way, so as many threads that wait
+ * (HVD_ERR_UNSUPPORTED beyond). A process that the rank itself has started by exec with its
+ * environment may, too, and counts; the child of a fork of one that has used hvd may not
+ * (HVD_ERR_NOT_INITIALIZED). The calls of one thread happen in its order; every
  * change is one step for all.
  *
  * Keys are text of 1 to 4096 bytes, values any bytes up to 16 MiB (HVD_ERR_INVALID names the

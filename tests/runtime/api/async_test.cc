@@ -167,7 +167,9 @@ TEST_CASE("a forked child cannot wait for its parent's calls, nor do their work"
   CHECK(InChild([&] {
           int32_t done = -1;
           hvd_tensor_t result = HVD_TENSOR_INIT;
-          return hvd_poll(handle, &done) == HVD_ERR_NOT_INITIALIZED &&
+          return hvd_init(nullptr) == HVD_ERR_NOT_INITIALIZED &&
+                 hvd_reset(nullptr, nullptr) == HVD_ERR_NOT_INITIALIZED &&
+                 hvd_poll(handle, &done) == HVD_ERR_NOT_INITIALIZED &&
                  hvd_wait(handle) == HVD_ERR_NOT_INITIALIZED &&
                  hvd_wait_result(handle, &result) == HVD_ERR_NOT_INITIALIZED &&
                  hvd_wait_alltoall(handle, nullptr, nullptr) == HVD_ERR_NOT_INITIALIZED &&

@@ -45,7 +45,7 @@ TEST_CASE("what the device works on for the longest can be read, in whatever ord
           reads(3, "allreduce 'z'");
           const uint64_t calls = engine.world().activity().calls;
           stream.Finish(2);
-          engine.Drain();
+          Engine::Earlier(&engine).Await();
           reads(0, "");
           problems.Expect(engine.world().activity().calls == calls + 1, "not counted");
         }) == "");
@@ -72,7 +72,7 @@ TEST_CASE("a span of the timeline ends when the device has finished; one name's 
           stream.Finish(0);
           const int64_t first_ns = Timeline::Now();
           stream.Finish(1);
-          engine.Drain();
+          Engine::Earlier(&engine).Await();
           const std::vector<TraceRecord> records = Spans(engine, problems);
           std::vector<TraceSpan> runs, operations;
           for (const TraceRecord& one : records) {

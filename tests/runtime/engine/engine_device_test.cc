@@ -82,7 +82,7 @@ TEST_CASE("a drain waits until the device has finished what was submitted before
               problems.Expect(DeviceSum(engine, "x").ok() && DeviceSum(engine, "y").ok(), "sums");
               std::atomic<bool> may_end{false};
               Beside drain(engine, [&] {
-                engine.Drain();
+                Engine::Earlier(&engine).Await();
                 problems.Expect(may_end, "a drain that did not wait");
               });
               std::vector<float> data(4, 1.0f);
@@ -119,7 +119,7 @@ TEST_CASE("a drain that begins before the launch waits for the device too") {
               }
               std::atomic<bool> may_end{false};
               Beside drain(engine, [&] {
-                engine.Drain();
+                Engine::Earlier(&engine).Await();
                 problems.Expect(may_end, "a drain that did not wait");
               });
               drains = true;
@@ -193,7 +193,7 @@ TEST_CASE("the epoch's end ends every wait for a device that never finishes, wit
               Request join;
               FillJoin(&join);
               problems.Expect(engine.Submit(&join).ok(), "join");
-              Beside drain(engine, [&] { engine.Drain(); });
+              Beside drain(engine, [&] { Engine::Earlier(&engine).Await(); });
               ++waiting;
               if (engine.world().rank() == 0) {
                 while (waiting < 2) std::this_thread::yield();
@@ -206,7 +206,7 @@ TEST_CASE("the epoch's end ends every wait for a device that never finishes, wit
               engine.Shutdown();
               problems.Expect(stream.aborts() == "rank 1 has burnt", "aborts: " + stream.aborts());
               stream.Finish(0);  // nobody listens any more
-              engine.Drain();
+              Engine::Earlier(&engine).Await();
               const absl::Status after = DeviceSum(engine, "y");
               problems.Expect(absl::IsAborted(after), after.ToString());
             },
@@ -242,7 +242,7 @@ TEST_CASE("a failure that the device tells later ends the epoch for all") {
               if (engine.world().rank() == 0) {
                 while (!submitted) std::this_thread::yield();
                 stream.Finish(1, absl::UnavailableError("an uncorrectable error in its memory"));
-                engine.Drain();
+                Engine::Earlier(&engine).Await();
                 ended = DeviceSum(engine, "z");
               } else {
                 Request never;
@@ -268,11 +268,11 @@ TEST_CASE("a run that the device refuses fails alone; one that it cannot launch 
               stream.Refuse(absl::InvalidArgumentError("no such type on this device"));
               const absl::Status refused = DeviceSum(engine, "x");
               problems.Expect(absl::IsInvalidArgument(refused), refused.ToString());
-              engine.Drain();
+              Engine::Earlier(&engine).Await();
               stream.Refuse(absl::OkStatus());
               problems.Expect(DeviceSum(engine, "x").ok(), "a sum after it");
               stream.Finish(0);
-              engine.Drain();
+              Engine::Earlier(&engine).Await();
               stream.Refuse(absl::InternalError("it has fallen off the bus"));
               const absl::Status broken = DeviceSum(engine, "x");
               problems.Expect(
@@ -310,7 +310,7 @@ TEST_CASE("ends are told from another thread while the rank submits on two") {
                   std::vector<float> data(i % 2 == 0 ? 4 : 4000, 1.0f);
                   problems.Expect(Sum(engine, "on the CPU", &data).ok(), "sum");
                   problems.Expect(data.back() == 2.0f, "a wrong sum");
-                  if (i % 10 == 0) engine.Drain();
+                  if (i % 10 == 0) Engine::Earlier(&engine).Await();
                 }
               });
               std::vector<float> data(1000);
@@ -321,7 +321,7 @@ TEST_CASE("ends are told from another thread while the rank submits on two") {
               }
               finishes.join();
               beside.join();
-              engine.Drain();
+              Engine::Earlier(&engine).Await();
               problems.Expect(stream.launches() == kSums, "a launch is missing");
               problems.Expect(ReadWork(engine.world().activity().device).number == 0, "unfinished");
               problems.Expect(engine.world().activity().calls == 2 * kSums, "a call is missing");

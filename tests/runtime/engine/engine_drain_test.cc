@@ -34,7 +34,7 @@ TEST_CASE("unnamed calls that wait for their turn count, before a barrier") {
             problems.Expect(engine.Submit(&requests[i]).ok(), "submit");
           }
           drains.store(true);
-          engine.Drain();
+          Engine::Earlier(&engine).Await();
           int open = 0, failed = 0;
           for (const Request& request : requests) open += request.done.load() ? 0 : 1;
           problems.Expect(open == 0, std::to_string(open) + " are not done");
@@ -57,7 +57,7 @@ TEST_CASE("a shutdown on another thread ends it") {
     Request never;
     FillSum(&never, "never", &x);
     problems.Expect(engine.Submit(&never).ok(), "submit");
-    std::thread draining([&] { engine.Drain(); });
+    std::thread draining([&] { Engine::Earlier(&engine).Await(); });
     ++asked;
     engine.Shutdown();
     draining.join();

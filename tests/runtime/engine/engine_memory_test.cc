@@ -80,6 +80,7 @@ std::vector<std::unique_ptr<Request>> MakeGroup(const std::string& name, std::ve
     FillSum(group.back().get(), name, x);
     group.back()->signature.dtype = dtype;
     group.back()->signature.group_count = 1;
+    group.back()->signature.group_types = 3;
   }
   return group;
 }
@@ -129,6 +130,48 @@ TEST_CASE(
   CHECK(came.front() == 0);
   CHECK(std::count(came.begin(), came.end(), 2) > 0);
   CHECK(came.back() == 1);
+}
+
+// Rank 0 sends with so many allocations, and waits with them; what came of it: 0 it was not
+// submitted, 1 it was sent, 2 the end of the epoch.
+int SendWith(int allocations, size_t count) {
+  int came = -1;
+  CHECK(RunWorld({{"a", 2}}, [&](Engine& engine, Problems& problems) {
+          const bool sends = engine.world().rank() == 0;
+          std::vector<float> x(count, sends ? 7.0f : 0.0f);
+          Request request;
+          FillSum(&request, "", &x);
+          request.unnamed = false;
+          request.signature.kind = sends ? RequestKind::kSend : RequestKind::kReceive;
+          request.signature.op = 0;
+          request.peer = sends ? 1 : 0;
+          absl::Status status;
+          if (sends) {
+            const test::ScarceMemory scarce(allocations);
+            status = engine.Run(&request);
+          } else {
+            status = engine.Run(&request);
+          }
+          if (sends) came = status.ok() ? 1 : 0;
+          if (status == OutOfMemory()) status = engine.Run(&request);
+          problems.Expect(status.ok() || absl::IsAborted(status), status.ToString());
+          if (sends && !status.ok()) came = 2;
+          if (status.ok()) problems.Expect(x.back() == 7.0f, "what was received");
+        }) == "");
+  return came;
+}
+
+TEST_CASE("memory that runs out in a send is an error, whatever the rank was doing") {
+  for (const size_t count : {size_t{10}, size_t{100000}}) {
+    CAPTURE(count);
+    std::vector<int> came;
+    for (int allocations = 0; allocations < 40; ++allocations) {
+      came.push_back(SendWith(allocations, count));
+    }
+    CHECK(came.front() == 0);
+    CHECK(std::count(came.begin(), came.end(), 2) > 0);
+    CHECK(std::count(came.begin(), came.end(), -1) == 0);
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sends and receives between two ranks, inside a host and between hosts, beside everything else.
+#include <barrier>
 #include <catch2/catch.hpp>
 #include <deque>
 
@@ -10,6 +11,7 @@ namespace {
 
 using test::Problems;
 using test::RunWorld;
+using test::RunWorlds;
 using test::Sum;
 
 const std::vector<std::vector<HostShape>> kWorlds = {
@@ -221,6 +223,51 @@ TEST_CASE("pending ones end with an abort, and say why") {
   }
   for (std::thread& rank : ranks) rank.join();
   CHECK(problems.text() == "");
+}
+
+// How one that has been submitted ends.
+absl::Status EndOf(Pairs* pairs, Request* request, Problems* problems) {
+  for (;;) {
+    problems->Expect(pairs->Step().ok(), "step");
+    for (const Request* ended : pairs->TakeEnded()) {
+      if (ended == request) return request->result.status;
+    }
+  }
+}
+
+TEST_CASE(
+    "what a peer asked for before a join that is over is answered behind it, and meets nothing") {
+  std::barrier turn(2);
+  CHECK(RunWorlds({{"a", 2}}, [&](std::unique_ptr<EpochWorld> world, Problems& problems) {
+          const auto step = [&](Pairs* pairs) { problems.Expect(pairs->Step().ok(), "step"); };
+          Pairs pairs(world.get());
+          if (world->rank() == 0) {
+            pairs.SetAway(PairWord::kJoined);
+            step(&pairs);
+            pairs.SetAway(PairWord::kAsks);
+            step(&pairs);
+            turn.arrive_and_wait();  // now the other's word leaves it
+            turn.arrive_and_wait();
+            Task behind(RequestKind::kSend, 1, 7, 10, 2.0f);
+            pairs.Submit(&behind.request);
+            problems.Expect(EndOf(&pairs, &behind.request, &problems).ok(), "the send");
+          } else {
+            Task before(RequestKind::kReceive, 0, 7, 10, 0.0f);
+            pairs.Submit(&before.request);
+            turn.arrive_and_wait();
+            step(&pairs);
+            turn.arrive_and_wait();
+            const absl::Status refused = EndOf(&pairs, &before.request, &problems);
+            problems.Expect(absl::IsFailedPrecondition(refused), refused.ToString());
+            pairs.SetAway(PairWord::kJoined);
+            pairs.SetAway(PairWord::kAsks);
+            Task behind(RequestKind::kReceive, 0, 7, 10, 0.0f);
+            pairs.Submit(&behind.request);
+            problems.Expect(EndOf(&pairs, &behind.request, &problems).ok(), "the receive");
+            problems.Expect(behind.Holds(2.0f), "another tensor");
+          }
+          turn.arrive_and_wait();
+        }) == "");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ bool RunsWhileJoined(const Signature& signature) {
   const RequestKind kind = signature.kind;
   if (signature.refuses_joined != 0) return false;
   return kind == RequestKind::kAllreduce || kind == RequestKind::kAllgather ||
-         kind == RequestKind::kBarrier || kind == RequestKind::kJoin || kind == RequestKind::kLeave;
+         kind == RequestKind::kBarrier || kind == RequestKind::kJoin;
 }
 
 namespace {

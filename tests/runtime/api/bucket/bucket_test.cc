@@ -125,7 +125,7 @@ TEST_CASE("arguments that make no sense") {
   options.struct_size = 3;
   CHECK(hvd_bucket_create(counts, 1, &options, &bucket) == HVD_ERR_INVALID);
   options = HVD_BUCKET_OPTIONS_INIT;
-  options.reserved = 1;
+  options.flags = 2;
   CHECK(hvd_bucket_create(counts, 1, &options, &bucket) == HVD_ERR_INVALID);
   options = HVD_BUCKET_OPTIONS_INIT;
   hvd_options_t reduction = HVD_OPTIONS_INIT;

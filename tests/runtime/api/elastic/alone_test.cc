@@ -2,6 +2,7 @@
 // hvd_state_* and its kin without a launcher: commits are kept in this process's own memory.
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -178,6 +179,21 @@ TEST_CASE("a commit that was too large does not stand in the way of those that f
     REQUIRE(hvd_state_restore(alone.state, nullptr) == HVD_OK);
     CHECK(weights[1] == 3);
   }
+}
+
+TEST_CASE("an epoch is told to programs of an older header, too") {
+  const Alone alone;
+  hvd_epoch_t epoch = HVD_EPOCH_INIT;
+  REQUIRE(hvd_epoch(&epoch) == HVD_OK);
+  CHECK(epoch.is_over == 0);
+  epoch = HVD_EPOCH_INIT;
+  epoch.struct_size = offsetof(hvd_epoch_t, is_over);
+  epoch.is_over = 7;
+  REQUIRE(hvd_epoch(&epoch) == HVD_OK);
+  CHECK(epoch.size == 1);
+  CHECK(epoch.is_over == 7);
+  epoch.struct_size = 8;
+  CHECK(hvd_epoch(&epoch) == HVD_ERR_INVALID);
 }
 
 TEST_CASE("what is no state's is refused") {

@@ -121,6 +121,82 @@ TEST_CASE("a rank dies while a commit is written: all go on from the one before"
   CHECK(daemon.AwaitEnd(third) == 0);
 }
 
+// Of the three members, two survive.
+int Stepping() {
+  MUST(hvd_init(nullptr) == HVD_OK);
+  MemberState member;
+  member.Set(1);
+  MUST(hvd_state_sync(member.state) == HVD_OK);
+  member.Set(2);
+  member.MustCommit(2);
+  uint64_t number = 0;
+  MUST(hvd_state_keep(member.state, &number) == HVD_OK);
+  MUST(number == 3);
+  member.Set(4);
+  member.MustCommit(4);
+  MemberTell();
+  MemberAwait();
+  MUST(hvd_reset(nullptr, nullptr) == HVD_OK);
+  MUST(hvd_state_sync(member.state) == HVD_OK);
+  member.MustBe(2);
+  MemberTell();
+  MemberAwait();
+  member.MustCommit(5);
+  MUST(hvd_shutdown() == HVD_OK);
+  return 0;
+}
+
+int SteppingLater() {
+  MUST(hvd_init(nullptr) == HVD_OK);
+  MemberState member;
+  MUST(hvd_state_sync(member.state) == HVD_OK);
+  member.MustBe(2);
+  MemberTell();
+  MemberAwait();
+  member.MustCommit(5);
+  MUST(hvd_shutdown() == HVD_OK);
+  return 0;
+}
+
+TEST_CASE("commits say how many of the program's own led to them, and at which place they are") {
+  ElasticDaemon daemon;
+  std::vector<uint64_t> members = daemon.BringAll({0, 1}, Stepping);
+  daemon.Run({.epoch = 1, .hosts = {{0, members}}, .needy = {1}});
+  for (const uint64_t member : members) daemon.AwaitTold(member);
+  const auto word = [&daemon](int host, uint64_t number) {
+    const StateWord found = CompleteState(*daemon.state(host, number));
+    CHECK(found.number == number);
+    return found;
+  };
+  CHECK(word(0, 3).steps == 1);  // a sync's, one of the program's, and one that is kept
+  CHECK(word(0, 4).steps == 2);
+  CHECK(word(0, 4).place != 0);
+  const uint64_t place = word(0, 3).place;
+  CHECK(word(0, 4).place != place);
+  members.push_back(daemon.Bring(0, SteppingLater));
+  daemon.Abort("it is over");
+  for (const uint64_t member : {members[0], members[1]}) {
+    daemon.Open(member);
+    daemon.AwaitLeave(member);
+  }
+  daemon.VoidBeyond(0, 3);
+  daemon.Run({.epoch = 2,
+              .hosts = {{0, {members[0], members[1]}}, {1, {members[2]}}},
+              .resume_commit = 3,
+              .needy = {2},
+              .rolls_back = true,
+              .survivors = 2});
+  for (const uint64_t member : members) daemon.AwaitTold(member);
+  for (const int host : {0, 1}) {
+    CHECK(word(host, 4).steps == 1);
+    CHECK(word(host, 4).place == place);
+  }
+  for (const uint64_t member : members) daemon.Open(member);
+  for (const uint64_t member : members) daemon.AwaitLeave(member);
+  for (const int host : {0, 1}) CHECK(word(host, 5).steps == 2);
+  for (const uint64_t member : members) CHECK(daemon.AwaitEnd(member) == 0);
+}
+
 int Changing() {
   MUST(hvd_init(nullptr) == HVD_OK);
   MemberState member;

@@ -85,6 +85,56 @@ TEST_CASE("new members get the live state of the root, and hold what they have n
   for (const uint64_t member : members) CHECK(daemon.AwaitEnd(member) == 0);
 }
 
+// Two that have the state since epoch 1, and wait in the sync of epoch 2 for one that never comes.
+int LeftAlone() {
+  MUST(hvd_init(nullptr) == HVD_OK);
+  MemberState member;
+  MUST(hvd_state_sync(member.state) == HVD_OK);
+  member.MustCommit(2);
+  MUST(hvd_reset(nullptr, nullptr) == HVD_OK);
+  MemberTell();
+  MUST(hvd_state_sync(member.state) == HVD_ERR_ABORTED);
+  MUST(std::string(hvd_last_error()).find("rank 2 has left the job") == 0);
+  hvd_error_info_t info = HVD_ERROR_INFO_INIT;
+  MUST(hvd_last_error_info(&info) == HVD_OK);
+  MUST(info.rank == 2);
+  MUST(hvd_shutdown() == HVD_OK);
+  return 0;
+}
+
+int LeavesBeforeSync() {
+  MUST(hvd_init(nullptr) == HVD_OK);
+  MUST(CurrentEpoch().needs_state == 1);
+  MemberAwait();
+  MUST(hvd_shutdown() == HVD_OK);
+  return 3;
+}
+
+TEST_CASE("a new member that leaves before its sync is named, and not one that waits for it") {
+  for (const int other : {0, 1}) {
+    ElasticDaemon daemon;
+    std::vector<uint64_t> members = daemon.BringAll({0, 1}, LeftAlone);
+    daemon.Run({.epoch = 1, .hosts = {{0, members}}, .needy = {1}});
+    members.push_back(daemon.Bring(other == 0 ? 2 : 0, LeavesBeforeSync));
+    for (const uint64_t member : {members[0], members[1]}) daemon.AwaitLeave(member);
+    ElasticPlan plan = {.epoch = 2,
+                        .hosts = {{0, {members[0], members[1]}}},
+                        .resume_commit = 2,
+                        .needy = {2},
+                        .survivors = 2};
+    if (other == 0) plan.hosts[0].members.push_back(members[2]);
+    if (other != 0) plan.hosts.push_back({other, {members[2]}});
+    daemon.Run(plan);
+    // In the epoch all are: one that hears of its end before would wait for the next.
+    for (const uint64_t member : {members[0], members[1]}) daemon.AwaitTold(member);
+    daemon.Open(members[2]);
+    for (const uint64_t member : members) daemon.AwaitLeave(member);
+    CHECK(daemon.AwaitEnd(members[0]) == 0);
+    CHECK(daemon.AwaitEnd(members[1]) == 0);
+    CHECK(daemon.AwaitEnd(members[2]) == 3);
+  }
+}
+
 int Misfit() {
   MUST(hvd_init(nullptr) == HVD_OK);
   MemberState member;

@@ -47,11 +47,15 @@ TEST_CASE("ranks that differ are told how") {
 TEST_CASE("only what all agree on counts") {
   CommitBook book;
   CHECK(book.next() == 1);
-  book.Hear({AgreementVerdict::kAgreed, ""});
-  book.Hear({AgreementVerdict::kDiffers, "so"});
+  book.Hear({AgreementVerdict::kAgreed, ""}, CommitBy::kProgram);
+  book.Hear({AgreementVerdict::kDiffers, "so"}, CommitBy::kProgram);
   CHECK(book.complete() == 1);
-  book.Hear({AgreementVerdict::kChange, ""});
+  book.Hear({AgreementVerdict::kChange, ""}, CommitBy::kProgram);
   CHECK(book.complete() == 2);
+  CHECK(book.steps() == 2);
+  book.Hear({AgreementVerdict::kAgreed, ""}, CommitBy::kSync);
+  CHECK(book.complete() == 3);
+  CHECK(book.steps() == 2);
   book.GoOnFrom(9);
   CHECK(book.next() == 10);
   CHECK(CommitBook::FileOf(9) != CommitBook::FileOf(10));
@@ -77,7 +81,7 @@ TEST_CASE("whenever an epoch breaks, a commit that all have agreed on is found, 
       const bool both =
           books[other].complete() >= number || (books[other].next() == number && steps[other] == 2);
       if (steps[rank] == 2 && both && random() % 2 == 0) {
-        books[rank].Hear({AgreementVerdict::kAgreed, ""});
+        books[rank].Hear({AgreementVerdict::kAgreed, ""}, CommitBy::kProgram);
         steps[rank] = 0;
       }
     }

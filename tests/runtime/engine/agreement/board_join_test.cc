@@ -66,6 +66,17 @@ TEST_CASE("an allgather has no rows of a rank that has joined; a broadcast says 
   }
 }
 
+TEST_CASE("a leave does not go on beside a rank that has joined, which has not asked for it") {
+  TestBoard board(3);
+  REQUIRE(board.ranks[1]->Join().ok());
+  Signature leave;
+  leave.kind = RequestKind::kLeave;
+  for (const int r : {0, 2}) REQUIRE(board.ranks[r]->Mark("leave", {leave}).ok());
+  const LogEntry entry = ExecuteAll(&board).at(0);
+  CHECK(entry.contributors == 2);
+  CHECK(entry.error.find("rank 1 among them") != std::string::npos);
+}
+
 // Ranks 1 and 2 ask for it; what comes of that.
 std::vector<LogEntry> AskTheRest(TestBoard* board, const char* name) {
   for (const int r : {1, 2}) REQUIRE(board->ranks[r]->Mark(name, {Sum(4)}).ok());

@@ -3,6 +3,7 @@
 // have joined.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 
 #include "runtime/engine/engine.h"
 #include "runtime/engine/execution/execute.h"
@@ -110,18 +111,66 @@ TEST_CASE("neutral values of every type") {
   }
 }
 
-TEST_CASE("what has no neutral value fails for those who asked, with the reason") {
-  PlainWorld world(3);
-  CHECK(world.Run([&](Collectives& collectives) -> std::string {
-    Floats floats(RequestKind::kAllreduce, {3}, 1);
-    floats.request.signature.op = HVD_MIN;
-    floats.request.signature.prescale = -1;
-    const absl::Status status = floats.RunJoined(&collectives, 1);
-    if (collectives.rank() == 2) return status.ok() ? "" : status.ToString();
-    const bool told = absl::IsInvalidArgument(status) &&
-                      status.message().find("1 of 3 ranks have joined") != std::string::npos;
-    return told ? "" : "not told: " + status.ToString();
-  }) == "");
+TEST_CASE("MIN, MAX and PRODUCT with a prescale are right beside a rank that has joined") {
+  struct Case {
+    uint32_t op;
+    double prescale;
+    int wanted;  // of 2 and 3
+  };
+  for (const hvd_dtype_t dtype : {HVD_INT32, HVD_FLOAT32}) {
+    for (const Case& one : {Case{HVD_MIN, -1, -3},
+                            {HVD_MAX, -1, -2},
+                            {HVD_MIN, 4, 8},
+                            {HVD_MAX, 0.5, 1},
+                            {HVD_MIN, 0, 0},
+                            {HVD_PRODUCT, 2, 24}}) {
+      // 3 * 0.5 is 1 as an integer.
+      if (dtype == HVD_FLOAT32 && one.prescale == 0.5) continue;
+      for (const bool group : {false, true}) {
+        CAPTURE(dtype, one.op, one.prescale, group);
+        PlainWorld world(3);
+        CHECK(world.Run([&](Collectives& collectives) -> std::string {
+          Floats x(RequestKind::kAllreduce, {5}, 0);
+          const int mine = 2 + collectives.rank();
+          for (float& value : x.data) {
+            const auto as_float = static_cast<float>(mine);
+            memcpy(&value, dtype == HVD_INT32 ? static_cast<const void*>(&mine) : &as_float, 4);
+          }
+          Signature& s = x.request.signature;
+          s.dtype = dtype;
+          s.op = one.op;
+          s.prescale = one.prescale;
+          if (group) {
+            s.group_count = s.group_types = 1;
+            RequestPart& part = x.request.buffers.parts.emplace_back();
+            part.input = part.output = x.data.data();
+            part.shape = {5};
+          }
+          const absl::Status status = x.RunJoined(&collectives, 1);
+          if (!status.ok()) return status.ToString();
+          int as_int = 0;
+          memcpy(&as_int, &x.data[4], 4);
+          const double got = dtype == HVD_INT32 ? as_int : x.data[4];
+          if (collectives.rank() == 2 || got == one.wanted) return "";
+          return std::to_string(got);
+        }) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE("on a device what has no neutral value fails for those who asked, with the reason") {
+  LogEntry entry;
+  entry.contributors = 2;
+  entry.signature.kind = RequestKind::kAllreduce;
+  entry.signature.op = HVD_MIN;
+  entry.signature.prescale = -1;
+  CHECK(CheckJoined(entry, 3).ok());
+  entry.signature.device_type = HVD_CUDA;
+  CHECK(CheckJoined(entry, 2).ok());
+  const absl::Status refused = CheckJoined(entry, 3);
+  CHECK(absl::IsInvalidArgument(refused));
+  CHECK(refused.message().find("1 of 3 ranks have joined") != std::string::npos);
 }
 
 TEST_CASE("compressed: each input is scaled before it is rounded, a result when it is wide again") {

@@ -45,6 +45,19 @@ TEST_CASE("other tags, and the same side, do not meet") {
   CHECK(book.Hear(Said(kReceive7, 1)) == &mine);
 }
 
+TEST_CASE("what was asked before a join that is over does not meet what is asked behind it") {
+  PairBook book;
+  PairTask mine;
+  CHECK(book.Hear(Said(kReceive7, 1)) == nullptr);
+  PairKey behind = kSend7;
+  behind.round = 1;
+  CHECK_FALSE(book.Ask(behind, &mine));
+  CHECK(book.TakeUnanswered(0).size() == 1);
+  PairNotice later = Said(kReceive7, 2);
+  later.key.round = 1;
+  CHECK(book.Hear(later) == &mine);
+}
+
 TEST_CASE("who goes away answers what the peer alone has asked for, once") {
   PairBook book;
   PairTask mine;
@@ -52,7 +65,7 @@ TEST_CASE("who goes away answers what the peer alone has asked for, once") {
   CHECK(book.Hear(Said({PairSide::kSends, 8}, 1)) == nullptr);
   CHECK(book.Hear(Said({PairSide::kReceives, 9}, 1)) == nullptr);
   PairNotice later = Said({PairSide::kReceives, 9}, 1);
-  later.round = 4;
+  later.key.round = 4;
   CHECK(book.Hear(later) == nullptr);
   CHECK(book.TakeUnanswered(3).size() == 2);
   CHECK(book.TakeUnanswered(3).empty());
