@@ -29,12 +29,12 @@
 #include "daemon/shim/shim_start.h"
 #include "proto/exit_code.h"
 #include "proto/hello.h"
+#include "proto/open_files.h"
 
 namespace hvd {
 namespace {
 
 constexpr int kUsage = 2;
-constexpr rlim_t kLeastFiles = 64;  // its own; gRPC aborts where it gets none. A rank's come on top
 
 constexpr absl::string_view kHelp =
     "usage: hvdd --marker HEX [--containment auto|namespace|cgroup|subreaper]\n"
@@ -123,9 +123,9 @@ int Serve(const Arguments& arguments) {
   // Many ranks have many pipes, and their doors have a high number. The ranks get the limits that
   // the launch tells.
   const rlim_t files = RaiseFileLimit().rlim_max;
-  if (files < kLeastFiles) {
-    fprintf(stderr, "hvdd: this host lets it open only %llu files, and it needs %llu\n",
-            static_cast<unsigned long long>(files), static_cast<unsigned long long>(kLeastFiles));
+  if (files < kLeastFilesOfHost) {
+    fprintf(stderr, "hvdd: this host lets it open only %llu files, and it needs %d\n",
+            static_cast<unsigned long long>(files), kLeastFilesOfHost);
     return kExitLauncher;
   }
   syscall(SYS_close_range, 3, ~0U, 0);  // whatever the starter forgot

@@ -16,6 +16,7 @@ namespace hvd {
 Daemon::Daemon(absl::StatusOr<ShimProcess> shim, std::function<void(v1::Event)> emit,
                Clock::duration launch_patience)
     : emit_(std::move(emit)), launch_patience_(launch_patience) {
+  loop_.ContinueWhenDue(kStoppedDaemonMargin);
   if (shim.ok()) {
     lease_.emplace(shim->lease.get());
     supervisor_ = std::make_unique<Supervisor>(
@@ -88,13 +89,16 @@ void Daemon::Handle(const v1::Command& command) {
       }
       return;
     case v1::Command::kStop:
-      return BeginStop(command.stop().kill(), command.stop().cause());
+      return BeginStop(command.stop());
     case v1::Command::kStdinChunk:
       if (relay_ == nullptr) return;
       return relay_->FeedStdin(command.stdin_chunk().data(), command.stdin_chunk().end());
     case v1::Command::kSetTimeline:
       if (links_ != nullptr) links_->SetTimeline(command.set_timeline());
       return;
+    case v1::Command::kSkipOutput:
+      if (relay_ == nullptr) return;
+      return relay_->SetSkipping(command.skip_output().out(), command.skip_output().err());
     case v1::Command::kAskPending:
       if (links_ != nullptr) links_->AskPending();
       return;
@@ -184,7 +188,9 @@ void Daemon::TellDied(const ProcessEnd& end, const LinkFacts& facts) {
   died.set_aborted(facts.aborted.cause);
   died.set_cause(facts.cause);
   died.set_spoken_for(facts.spoken_for);
-  died.set_commit(facts.commit);
+  died.set_commit(facts.kept.newest);
+  died.set_steps(facts.kept.steps);
+  died.set_place(facts.kept.place);
   Emit(std::move(event));
 }
 
@@ -203,6 +209,7 @@ void Daemon::TellEnd(int slot) {
   exited.set_after_abort(end->link.after_abort || shim_lost_);
   exited.set_aborted(end->link.aborted.cause);
   if (end->link.aborted.rank >= 0) exited.set_abort_rank(end->link.aborted.rank);
+  if (end->link.aborted.unreached >= 0) exited.set_unreached(end->link.aborted.unreached);
   for (const std::string& line : end->last_lines) exited.add_last_lines(line);
   exited.set_activity(end->link.activity);
   exited.set_joined(end->link.joined);

@@ -103,7 +103,9 @@ class Daemon {
   void Remove(int slot, const std::string& cause);
   void TermRetired(int slot, uint64_t member);
   void KillRetired(int slot, uint64_t member);
+  void BeginStop(const v1::Stop& stop);
   void BeginStop(bool kill, const std::string& cause);
+  void TellLinksOfStop(const v1::Stop& stop);
   void Do(StopPlan::Do what);
   void ArmStop();
   void NoteEmpty();

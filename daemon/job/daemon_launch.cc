@@ -17,17 +17,17 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/file_limit.h"
 #include "daemon/job/daemon.h"
 #include "daemon/shim/exec_failure.h"
 #include "placement/nvml.h"
 #include "proto/exit_code.h"
 #include "proto/hello.h"
+#include "proto/open_files.h"
 
 namespace hvd {
 namespace {
 
-// Out of the way of what shells and make use.
-constexpr int kDoorFd = 197;
 constexpr double kDefaultLease = 10;
 
 HostFacts ReadHostFacts(bool with_gpus) {
@@ -53,9 +53,13 @@ HostFacts ReadHostFacts(bool with_gpus) {
   return facts;
 }
 
+// errno says why.
 absl::Status Failed(absl::string_view what) {
+  const int error = errno;
+  const std::string most =
+      error == EMFILE ? absl::StrCat(" (hvdd may have ", MostFiles(), ")") : "";
   return absl::ResourceExhaustedError(
-      absl::StrCat(what, ": ", strerrordesc_np(errno), RemedyFor(errno)));
+      absl::StrCat("hvdd cannot get ", what, ": ", strerrordesc_np(error), most, RemedyFor(error)));
 }
 
 struct Pipe {
@@ -88,7 +92,7 @@ absl::Status MakePipes(bool feeds, RankPipes* pipes) {
   }
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return Failed("the door of a rank");
+    return Failed("a rank's socket");
   }
   pipes->door_here.Reset(ends[0]);
   pipes->door_there.Reset(ends[1]);

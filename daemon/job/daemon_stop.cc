@@ -68,15 +68,19 @@ void Daemon::OnShimLost(const std::string& how) {
   const std::string cause =
       absl::StrCat(prepared_->name(), ": ", no_shim_.message(), "; its workers are ended");
   links_->Stop(cause);
-  FailLaunch(kExitLauncher, cause);
+  // A stop that was asked for has its cause already, and its shim is missed by nobody. One at the
+  // end of the lease has not: this process may have been paused, and the shim tells.
+  const bool asked = stop_.has_value() && stop_->begun() && !driver_gone_;
+  asked ? Notify(cause) : FailLaunch(kExitLauncher, cause);
   const int left = supervisor_->Sweep(mark());
   for (int slot = 0; slot < slots_; ++slot) {
     if (vacant(slot)) continue;
     table_->Exited(slot, SIGKILL, false);  // by the kernel or by the sweep
     OnEnded({.slot = slot, .status = SIGKILL, .with_shim = true});
   }
-  if (!stop_.has_value()) stop_.emplace(grace_);
-  stop_->Begin(Clock::now(), true);
+  relay_->Hurry();
+  if (!stop_.has_value()) stop_.emplace();
+  stop_->Begin(Clock::now(), true, grace_);
   stop_->Emptied();
   FinishStop(left);
 }
@@ -120,17 +124,34 @@ void Daemon::KillRetired(int slot, uint64_t member) {
 // ---- how ----
 
 void Daemon::BeginStop(bool kill, const std::string& cause) {
-  if (!stop_.has_value()) stop_.emplace(grace_);
-  if (links_ != nullptr) links_->Stop(cause);
-  Do(stop_->Begin(Clock::now(), kill));
+  v1::Stop stop;
+  stop.set_kill(kill);
+  stop.set_cause(cause);
+  BeginStop(stop);
+}
+
+void Daemon::BeginStop(const v1::Stop& stop) {
+  if (!stop_.has_value()) stop_.emplace();
+  TellLinksOfStop(stop);
+  if (relay_ != nullptr) relay_->Hurry();
+  const std::chrono::duration<double> grace(stop.has_grace_s() ? stop.grace_s() : grace_.count());
+  Do(stop_->Begin(Clock::now(), stop.kill(), grace));
+  ArmStop();  // the grace may be shorter now
   if (supervisor_ != nullptr && !shim_lost_) {
     // Awake and stopping: the shim leaves the grace to this process.
-    const auto grace = kill && elastic() ? Clock::duration::zero()
-                                         : std::chrono::duration_cast<Clock::duration>(grace_);
-    lease_->FixForShim(Clock::now() + grace + kShimMargin);
+    const TimePoint now = Clock::now();
+    const TimePoint until = stop.kill() && elastic() ? now : stop_->deadline().value_or(now);
+    lease_->FixForShim(until + kShimMargin);
     supervisor_->LeaseChanged();
   }
   if (empty_) Do(stop_->Emptied());
+}
+
+// Where something has failed, before TERM: what comes then is no rank's own fault. Else a program's
+// handler of TERM finds its collectives alive.
+void Daemon::TellLinksOfStop(const v1::Stop& stop) {
+  if (links_ == nullptr) return;
+  stop.may_agree() ? links_->Close(stop.cause()) : links_->Stop(stop.cause());
 }
 
 void Daemon::Do(StopPlan::Do what) {
@@ -147,7 +168,11 @@ void Daemon::Do(StopPlan::Do what) {
       if (supervisor_ != nullptr) supervisor_->KillAll();
       return ArmStop();
     case StopPlan::Do::kCount:
-      return supervisor_ != nullptr ? supervisor_->CountAll() : FinishStop(0);
+      if (supervisor_ == nullptr) return FinishStop(0);
+      supervisor_->CountAll();
+      return ArmStop();
+    case StopPlan::Do::kEndShim:
+      return supervisor_->KillShim();
     case StopPlan::Do::kDone:
       return FinishStop(0);
   }
@@ -171,6 +196,7 @@ void Daemon::NoteEmpty() {
 
 void Daemon::FinishStop(int survivors) {
   loop_.Cancel(stop_timer_);
+  stop_->Counted();
   if (!survivors_.has_value()) survivors_ = survivors;
   MaybeFinish();
 }

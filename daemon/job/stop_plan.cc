@@ -5,28 +5,39 @@
 
 namespace hvd {
 
-StopPlan::Do StopPlan::Begin(TimePoint now, bool kill) {
+StopPlan::Do StopPlan::Begin(TimePoint now, bool kill, std::chrono::duration<double> grace) {
   if (phase_ == Phase::kDone) return Do::kNothing;
-  if (kill) return phase_ == Phase::kKill ? Do::kNothing : Kill(now);
+  const bool killed = phase_ == Phase::kKill || phase_ == Phase::kCount;
+  if (kill) return killed ? Do::kNothing : Kill(now);
+  const TimePoint until = now + std::chrono::duration_cast<Clock::duration>(grace);
+  if (phase_ == Phase::kTerm && until < *deadline_) deadline_ = until;
   if (phase_ != Phase::kIdle) return Do::kNothing;
   phase_ = Phase::kTerm;
-  deadline_ = now + std::chrono::duration_cast<Clock::duration>(grace_);
+  deadline_ = until;
   return Do::kTermAll;
 }
 
 StopPlan::Do StopPlan::Emptied() {
-  if (phase_ != Phase::kTerm && phase_ != Phase::kKill) return Do::kNothing;
+  if (phase_ == Phase::kIdle || phase_ == Phase::kDone) return Do::kNothing;
+  Counted();
+  return Do::kDone;
+}
+
+void StopPlan::Counted() {
   phase_ = Phase::kDone;
   deadline_.reset();
-  return Do::kDone;
 }
 
 StopPlan::Do StopPlan::Due(TimePoint now) {
   if (!deadline_.has_value() || now < *deadline_) return Do::kNothing;
   if (phase_ == Phase::kTerm) return Kill(now);
-  phase_ = Phase::kDone;
-  deadline_.reset();
-  return Do::kCount;
+  if (phase_ == Phase::kKill) {
+    phase_ = Phase::kCount;
+    deadline_ = now + kCountPatience;
+    return Do::kCount;
+  }
+  Counted();
+  return Do::kEndShim;
 }
 
 StopPlan::Do StopPlan::Kill(TimePoint now) {

@@ -16,16 +16,17 @@ class StopPlan {
     kNothing,
     kTermAll,  // CONT and TERM to every living rank, and to what dead ones left
     kKillAll,  // CONT and KILL to the whole containment
-    kCount,    // count who is left: it could not be killed
+    kCount,    // have the shim count who is left: it could not be killed
+    kEndShim,  // it does not answer
     kDone,     // nothing is left
   };
 
-  explicit StopPlan(std::chrono::duration<double> grace) : grace_(grace) {}
-
-  // Asks for the stop; again with `kill` cuts the grace short.
-  Do Begin(TimePoint now, bool kill);
+  // Asks for the stop. Asked again it may cut the grace short, with `kill` to nothing.
+  Do Begin(TimePoint now, bool kill, std::chrono::duration<double> grace);
   // Nothing lives in the containment.
   Do Emptied();
+  // The shim has counted who is left.
+  void Counted();
   // The deadline has passed.
   Do Due(TimePoint now);
 
@@ -34,11 +35,10 @@ class StopPlan {
   std::optional<TimePoint> deadline() const { return deadline_; }
 
  private:
-  enum class Phase { kIdle, kTerm, kKill, kDone };
+  enum class Phase { kIdle, kTerm, kKill, kCount, kDone };
 
   Do Kill(TimePoint now);
 
-  const std::chrono::duration<double> grace_;
   Phase phase_ = Phase::kIdle;
   std::optional<TimePoint> deadline_;
 };

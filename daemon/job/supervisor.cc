@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <cerrno>
 #include <csignal>
 #include <utility>
 
@@ -16,6 +17,8 @@
 
 namespace hvd {
 namespace {
+
+constexpr char kUnanswered[] = "did not answer (stopped, or held by a debugger?) and was killed";
 
 // While hvdd lives, a shim ends by itself for one reason.
 std::string DescribeShimEnd(int status) {
@@ -31,6 +34,7 @@ Supervisor::Supervisor(ShimProcess shim, Loop* loop, Handlers handlers)
       channel_(std::move(shim_.channel)),
       loop_(loop),
       handlers_(std::move(handlers)) {
+  channel_->BoundAsks(kAskPatience);
   loop_->Watch(channel_->fd(), EPOLLIN, [this](uint32_t) { OnReadable(); });
 }
 
@@ -44,20 +48,45 @@ void Supervisor::OnReadable() {
         break;
       case ShimChannel::Got::kNothing:
         return;
-      case ShimChannel::Got::kEnd: {
-        loop_->Forget(channel_->fd());
-        channel_.reset();
-        int status = 0;
-        waitpid(shim_.pid, &status, 0);
-        return handlers_.on_lost(DescribeShimEnd(status));
-      }
+      case ShimChannel::Got::kEnd:
+        return Lose(kShimEndPatience);
     }
   }
 }
 
-// A failed send needs no word of its own: the shim's end of file follows.
+void Supervisor::Lose(std::chrono::milliseconds patience) {
+  loop_->Forget(channel_->fd());
+  channel_.reset();
+  int status = 0;
+  const bool ended = AwaitShim(patience, &status);
+  handlers_.on_lost(killed_ ? kUnanswered : ended ? DescribeShimEnd(status) : "is going");
+}
+
+// Not longer: what dies with it may be held by the kernel.
+bool Supervisor::AwaitShim(std::chrono::milliseconds patience, int* status) {
+  const Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, shim_.pid, 0)));
+  pollfd ended{pidfd.get(), POLLIN, 0};
+  // A debugger may have it yet, and the kernel then keeps its status for that one.
+  return pidfd.valid() && poll(&ended, 1, static_cast<int>(patience.count())) == 1 &&
+         waitpid(shim_.pid, status, WNOHANG) == shim_.pid;
+}
+
+// One that is stopped is continued, so that it hears what it is asked. Of those that
+// fail, the shim's end of file tells. Our own child, not reaped yet: the number is still its.
 void Supervisor::Ask(ShimRequest request, const std::vector<int>& fds) {
-  if (channel_.has_value()) channel_->Ask(request, fds);
+  if (!channel_.has_value() || killed_) return;
+  kill(shim_.pid, SIGCONT);
+  if (channel_->Ask(request, fds) || errno != EAGAIN) return;
+  killed_ = true;  // at once: more may be asked of it before the loop turns
+  kill(shim_.pid, SIGKILL);
+  loop_->Post([this] { KillShim(); });
+}
+
+void Supervisor::KillShim() {
+  if (!channel_.has_value()) return;
+  killed_ = true;
+  kill(shim_.pid, SIGKILL);
+  Lose(kKilledShimPatience);
 }
 
 void Supervisor::Spawn(int slot, const std::vector<int>& fds) {
@@ -85,10 +114,12 @@ void Supervisor::End() {
   if (!channel_.has_value()) return;
   loop_->Forget(channel_->fd());
   channel_.reset();  // its end of file
-  const Descriptor pidfd(static_cast<int>(syscall(SYS_pidfd_open, shim_.pid, 0)));
-  pollfd ended{pidfd.get(), POLLIN, 0};
-  if (pidfd.valid() && poll(&ended, 1, kShimEndPatience.count()) == 1)
-    waitpid(shim_.pid, nullptr, 0);
+  kill(shim_.pid, SIGCONT);
+  int status = 0;
+  if (AwaitShim(kShimEndPatience, &status)) return;
+  kill(shim_.pid, SIGKILL);
+  AwaitShim(kKilledShimPatience, &status);
+  if (!shim_.cgroup.empty()) EndCgroup(shim_.cgroup);
 }
 
 void Supervisor::TermLeftovers() { Ask({ShimAsk::kTermLeftovers}); }

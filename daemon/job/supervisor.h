@@ -2,6 +2,7 @@
 // hvdd's side of the shim: asks it, hears it, and sweeps when it has died. Loop thread only.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ class Supervisor {
   void TermLeftovers();
   void KillAll();
   void CountAll();
+  // It does not answer: kills it, and has it be lost.
+  void KillShim();
   // After shim().lease was set for the first time, or set back.
   void LeaseChanged();
   // Lets the shim go and waits until it is gone, with the last of the job.
@@ -43,11 +46,14 @@ class Supervisor {
  private:
   void OnReadable();
   void Ask(ShimRequest request, const std::vector<int>& fds = {});
+  void Lose(std::chrono::milliseconds patience);
+  bool AwaitShim(std::chrono::milliseconds patience, int* status);
 
   ShimProcess shim_;
   std::optional<ShimChannel> channel_;
   Loop* const loop_;
   const Handlers handlers_;
+  bool killed_ = false;  // by us, for it did not answer
 };
 
 }  // namespace hvd

@@ -106,6 +106,7 @@ class LinkA::Inside {
       chunk.set_skipped_lines(piece.skipped_lines);
       chunk.set_recording_ended(piece.recording_ended);
       chunk.set_end(piece.end);
+      chunk.set_file_lost(std::move(piece.file_lost));
       if (!output_.WriteThrough(chunk)) return;
     }
   }

@@ -143,7 +143,7 @@ AbortWord EpochMemory::aborted() const {
   const AbortCause told = CauseOf(*page_);
   std::string cause(told.text, strnlen(told.text, sizeof(AbortNote::text)));
   if (cause.empty()) cause = "the epoch was aborted";  // an empty one would mean that it was not
-  return {Printable(cause), told.rank};
+  return {Printable(cause), told.rank, told.unreached};
 }
 
 std::string EpochMemory::Activity(int local_rank) const {
@@ -206,10 +206,14 @@ uint32_t EpochMemory::Ask() {
   return question;
 }
 
+bool EpochMemory::HasPending(int local_rank, int region) const {
+  const RankActivity& activity = ActivityAt({page_, local_rank, region});
+  return activity.pending.load(std::memory_order_relaxed) != 0;
+}
+
 bool EpochMemory::HasPending(int local_rank) const {
   for (int region = 0; region < kWatchedSets; ++region) {
-    const RankActivity& activity = ActivityAt({page_, local_rank, region});
-    if (activity.pending.load(std::memory_order_relaxed) != 0) return true;
+    if (HasPending(local_rank, region)) return true;
   }
   return false;
 }
@@ -217,8 +221,8 @@ bool EpochMemory::HasPending(int local_rank) const {
 bool EpochMemory::AnyUnderWay() const {
   for (int rank = 0; rank < static_cast<int>(traces_.size()); ++rank) {
     for (int region = 0; region < kWatchedSets; ++region) {
+      if (HasPending(rank, region)) return true;
       const RankActivity& activity = ActivityAt({page_, rank, region});
-      if (activity.pending.load(std::memory_order_relaxed) != 0) return true;
       if (activity.device.number.load(std::memory_order_relaxed) != 0) return true;
     }
   }

@@ -60,8 +60,9 @@ class EpochMemory {
   uint32_t Ask();
   // Whether some rank, or its device, has something to do.
   bool AnyUnderWay() const;
-  // Whether the rank itself has.
+  // Whether the rank itself has, in any process set or in the one of a region.
   bool HasPending(int local_rank) const;
+  bool HasPending(int local_rank, int region) const;
   // Of all ranks that have something under way, in each process set.
   std::vector<RankProgress> Progress() const;
   struct SetMessages {

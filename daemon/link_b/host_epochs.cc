@@ -235,6 +235,7 @@ void HostEpochs::TellLeft(const EpochAction& action) {
   left.set_member(MemberOf(action.slot));
   left.set_aborted(aborted.cause);
   if (aborted.rank >= 0) left.set_abort_rank(aborted.rank);
+  if (aborted.unreached >= 0) left.set_unreached(aborted.unreached);
   options_.on_event(std::move(event));
 }
 
@@ -260,6 +261,8 @@ void HostEpochs::TellQuiet(uint64_t epoch) {
   const KeptCommits kept = box_.Kept();
   event.mutable_host_quiet()->set_commit(kept.newest);
   event.mutable_host_quiet()->set_before(kept.before);
+  event.mutable_host_quiet()->set_steps(kept.steps);
+  event.mutable_host_quiet()->set_place(kept.place);
   options_.on_event(std::move(event));
 }
 

@@ -64,6 +64,7 @@ class HostEpochs {
   void GoCame(uint64_t epoch) { Carry(book_.GoCame(epoch)); }
   void Abort(uint64_t epoch, const std::string& cause) { Carry(book_.Abort(epoch, cause)); }
   void Stop(const std::string& cause) { Carry(book_.Stop(cause)); }
+  void Close(const std::string& cause) { Carry(book_.Close(cause)); }
 
   const HostRendezvous& book() const { return book_; }
   const std::map<uint64_t, std::shared_ptr<EpochMemory>>& memories() const { return memories_; }
@@ -77,8 +78,8 @@ class HostEpochs {
   // What the page says: ranks abort an epoch themselves, and those of another host are heard there
   // sooner than hvdrun by hvdd. Whoever has left knows what was known then.
   AbortWord AbortHeardBy(int slot) const;
-  // Elastic: the newest commit that this host has complete.
-  uint64_t NewestCommit() { return box_.Kept().newest; }
+  // Elastic: the commits that this host has complete.
+  KeptCommits Kept() { return box_.Kept(); }
   // Before its memory may go.
   void KeepActivity(int slot) { (*workers_)[slot].activity = ActivityOf(slot); }
 

@@ -12,6 +12,12 @@ namespace hvd {
 
 using Kind = EpochAction::Kind;
 
+namespace {
+
+constexpr const char* kStopped = "the job was stopped";
+
+}  // namespace
+
 int EpochPlan::LocalRankOf(int slot) const {
   const auto found = std::find(slots.begin(), slots.end(), slot);
   return found == slots.end() ? -1 : static_cast<int>(found - slots.begin());
@@ -279,7 +285,7 @@ EpochActions HostRendezvous::Gone(int slot, const std::string& cause, bool lives
     if (!IsInside(stage) && !lost && (stage != Stage::kOutside || !begun)) continue;
     if (IsInside(stage)) broke_[slot] = true;
     stage = elastic_ && lives && stage != Stage::kOutside ? Stage::kLost : Stage::kGone;
-    AbortOne(number, cause, &actions);
+    AbortOne(number, BehindStop(cause), &actions);
     DisposeIfUnused(number, &actions);
   }
   return actions;
@@ -313,7 +319,7 @@ EpochActions HostRendezvous::GoCame(uint64_t number) {
 void HostRendezvous::AbortOne(uint64_t number, const std::string& cause, EpochActions* actions) {
   Epoch& epoch = At(number);
   if (!epoch.aborted.empty()) return;
-  epoch.aborted = cause.empty() ? "the job was stopped" : cause;
+  epoch.aborted = cause.empty() ? kStopped : cause;
   if (epoch.created) {
     actions->push_back({Kind::kAbort, number, -1, 0, epoch.aborted});
   } else {
@@ -350,14 +356,36 @@ EpochActions HostRendezvous::Abort(uint64_t number, const std::string& cause) {
 
 EpochActions HostRendezvous::Stop(const std::string& cause) {
   EpochActions actions = Abort(0, cause);
-  stopped_ = cause.empty() ? "the job was stopped" : cause;
+  stopped_ = cause.empty() ? kStopped : cause;
+  RefuseStanding(&actions);
+  return actions;
+}
+
+EpochActions HostRendezvous::Close(const std::string& cause) {
+  EpochActions actions;
+  stopped_ = cause.empty() ? kStopped : cause;
+  for (auto& [number, epoch] : epochs_) {
+    const bool begins = std::any_of(epoch.stages.begin(), epoch.stages.end(), [](Stage stage) {
+      return stage == Stage::kJoined || stage == Stage::kAddressed || stage == Stage::kReady;
+    });
+    if (begins) AbortOne(number, stopped_, &actions);
+  }
+  RefuseStanding(&actions);
+  return actions;
+}
+
+void HostRendezvous::RefuseStanding(EpochActions* actions) {
   for (int slot = 0; slot < slots_; ++slot) {
     if (!standing_[slot]) continue;
     standing_[slot] = false;
     refused_[slot] = true;
-    actions.push_back({Kind::kRefuse, 0, slot, 0, stopped_});
+    actions->push_back({Kind::kRefuse, 0, slot, 0, stopped_});
   }
-  return actions;
+}
+
+// A member that ends while the job stops does so for that.
+std::string HostRendezvous::BehindStop(const std::string& cause) const {
+  return stopped_.empty() ? cause : absl::StrCat(stopped_, "; ", cause);
 }
 
 bool HostRendezvous::Unused(const Epoch& epoch) const {

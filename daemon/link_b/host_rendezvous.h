@@ -98,6 +98,8 @@ class HostRendezvous {
   EpochActions Abort(uint64_t epoch, const std::string& cause);
   // Aborts all, and every epoch to come.
   EpochActions Stop(const std::string& cause);
+  // No epoch begins any more. One that all members of this host run goes on, until one is gone.
+  EpochActions Close(const std::string& cause);
 
   // By local rank.
   const std::vector<std::string>& addresses(uint64_t epoch) { return epochs_[epoch].addresses; }
@@ -155,6 +157,8 @@ class HostRendezvous {
   bool All(const Epoch& epoch, Stage stage) const;
   EpochActions Move(int slot, uint64_t epoch, Stage from, Stage to);
   void AbortOne(uint64_t number, const std::string& cause, EpochActions* actions);
+  void RefuseStanding(EpochActions* actions);
+  std::string BehindStop(const std::string& cause) const;
   bool Unused(const Epoch& epoch) const;
   void DisposeIfUnused(uint64_t number, EpochActions* actions);
   void TellQuiet(uint64_t number, EpochActions* actions);

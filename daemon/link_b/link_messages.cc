@@ -60,6 +60,8 @@ void LinkServer::Handle(LinkPeer* peer, const v1::ToDaemon& message) {
       return NoteInitFailed(peer->slot, message.init_failed().message());
     case v1::ToDaemon::kAskTimeline:
       return AskTimeline(peer->slot, message.ask_timeline().path());
+    case v1::ToDaemon::kAskGrace:
+      return AskGrace(peer->slot, message.ask_grace().milliseconds());
     case v1::ToDaemon::KIND_NOT_SET:
       return connections_.TurnAway(*peer, kSentNoMessage);
   }
@@ -166,6 +168,13 @@ void LinkServer::AskTimeline(int slot, const std::string& path) {
   v1::Event event;
   event.mutable_timeline_asked()->set_member(workers_[slot].member);
   event.mutable_timeline_asked()->set_path(path);
+  options_.on_event(std::move(event));
+}
+
+void LinkServer::AskGrace(int slot, uint64_t milliseconds) {
+  v1::Event event;
+  event.mutable_grace_asked()->set_member(workers_[slot].member);
+  event.mutable_grace_asked()->set_milliseconds(milliseconds);
   options_.on_event(std::move(event));
 }
 

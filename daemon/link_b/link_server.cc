@@ -162,6 +162,14 @@ void LinkServer::Stop(std::string cause) {
   });
 }
 
+void LinkServer::Close(std::string cause) {
+  loop_.Post([this, cause = std::move(cause)] {
+    epochs_.Close(cause);
+    closing_ = true;
+    if (options_.elastic) LookAtEnd();
+  });
+}
+
 void LinkServer::SetTimeline(v1::SetTimeline set) {
   loop_.Post([this, set = std::move(set)] {
     if (set.error().empty()) traces_.Switch(set.on());
@@ -217,7 +225,7 @@ LinkFacts LinkServer::FactsOf(int slot) {
   facts.refused = book.refused(slot);
   facts.activity = epochs_.ActivityOf(slot);
   facts.counts = epochs_.CountsOf(slot);
-  if (options_.elastic) facts.commit = epochs_.NewestCommit();
+  if (options_.elastic) facts.kept = epochs_.Kept();
   // A wrapper may end before the process that speaks for its rank.
   const LinkPeer* speaker = connections_.SpeakerOf(slot);
   facts.spoken_for = speaker != nullptr && speaker->pid() != worker.pid && !speaker->Ended(0);
@@ -259,7 +267,7 @@ void LinkServer::Lost(const LinkPeer& peer, const char* how) {
   // While it is on its way out, the kernel tells anybody how; its parent may take that away.
   std::optional<int> status = peer.end_status();
   // In this order: of one that is reaped in between nothing is left but its end.
-  if (!StateOf(peer.pid()).exiting && !peer.Ended(0)) return Broke(peer.slot, how);
+  if (!StateOf(peer.pid()).exiting && !peer.Ended(0)) return GaveUp(peer.slot, how);
   if (peer.pid() != workers_[peer.slot].pid) {
     if (!status.has_value()) status = peer.end_status();
     return LostWorker(peer, status);
@@ -268,6 +276,15 @@ void LinkServer::Lost(const LinkPeer& peer, const char* how) {
   loop_.At(Clock::now() + kWordOfShim, [this, slot = peer.slot] {
     if (epochs_.book().in_live_epoch(slot)) DiedSomehow(slot);
   });
+}
+
+// A process that lives has closed its link. One that has ended the epoch by itself may do so before
+// this process has heard of that.
+void LinkServer::GaveUp(int slot, const char* how) {
+  const AbortWord heard = epochs_.AbortHeardBy(slot);
+  if (options_.elastic || heard.cause.empty()) return Broke(slot, how);
+  epochs_.Abort(epochs_.book().last_epoch(slot), heard.cause);
+  epochs_.Abandon(slot);
 }
 
 void LinkServer::Broke(int slot, const std::string& how) {
@@ -303,6 +320,12 @@ void LinkServer::TellBroke(int slot, v1::RankBroke broke) {
   epochs_.KeepActivity(slot);
   epochs_.Gone(slot, broke.message(), broke.worker().pid() == 0);
   broke.set_member(workers_[slot].member);
+  if (options_.elastic) {
+    const KeptCommits kept = epochs_.Kept();
+    broke.set_commit(kept.newest);
+    broke.set_steps(kept.steps);
+    broke.set_place(kept.place);
+  }
   v1::Event event;
   *event.mutable_rank_broke() = std::move(broke);
   options_.on_event(std::move(event));

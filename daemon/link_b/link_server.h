@@ -65,6 +65,8 @@ class LinkServer {
   void GoCame(uint64_t epoch);
   void Abort(uint64_t epoch, std::string cause);
   void Stop(std::string cause);
+  // The job is to end, and nothing has failed: who is in a running epoch may finish there.
+  void Close(std::string cause);
   // Begins or ends the recording of the timeline; `answer` goes to the member that asked for it.
   void SetTimeline(v1::SetTimeline set);
   // Tells what the ranks wait for, as an event.
@@ -85,6 +87,7 @@ class LinkServer {
   void Lost(const LinkPeer& peer, const char* how);
   void LostOutside(const LinkPeer& peer);
   void LostAfterAbort(const LinkPeer& peer, const char* how);
+  void GaveUp(int slot, const char* how);
   void Broke(int slot, const std::string& how);
   void LostWorker(const LinkPeer& peer, std::optional<int> status);
   void DiedSomehow(int slot);
@@ -99,6 +102,7 @@ class LinkServer {
   void TakeAddress(LinkPeer* peer, const v1::Address& address);
   void NoteInitFailed(int slot, const std::string& why);
   void AskTimeline(int slot, const std::string& path);
+  void AskGrace(int slot, uint64_t milliseconds);
   void Refuse(LinkPeer* peer, const std::string& text);
 
   LinkServerOptions options_;

@@ -10,8 +10,10 @@
 namespace hvd {
 namespace {
 
-// A rank that waits answers when it is rung; one that has no core needs a while.
+// A rank that waits answers when it is rung; one that has no core needs a while. hvdrun waits a
+// second for a host.
 constexpr auto kAnswerTime = std::chrono::milliseconds(50);
+constexpr auto kPatience = std::chrono::milliseconds(400);
 constexpr int kMostTold = 200;
 constexpr int kMostMessages = 20000;  // some 400 KB; what is left out makes a cause less sure
 
@@ -38,7 +40,7 @@ void PendingWatch::Begin() {
 }
 
 void PendingWatch::Tell() {
-  Ask([this](const std::vector<RankPending>& answers) { TellPending(answers); });
+  Ask([this](const PendingAnswers& answers) { TellPending(answers); });
 }
 
 // ---- what is watched ----
@@ -77,10 +79,10 @@ void PendingWatch::LookForStalls() {
     progress_.Take({}, Clock::now());
     return;
   }
-  Ask([this](const std::vector<RankPending>& answers) { TellIfDue(answers); });
+  Ask([this](const PendingAnswers& answers) { TellIfDue(answers); });
 }
 
-void PendingWatch::TellIfDue(const std::vector<RankPending>& answers) {
+void PendingWatch::TellIfDue(const PendingAnswers& answers) {
   const std::vector<WaitingTensor> waiting = stalls_.Take(answers, Clock::now());
   std::vector<double> waits_s = StillBySet(Progress());
   for (const WaitingTensor& tensor : waiting) waits_s.push_back(tensor.waited_s);
@@ -95,37 +97,58 @@ void PendingWatch::TellIfDue(const std::vector<RankPending>& answers) {
 void PendingWatch::Ask(OnAnswers then) {
   if (Watched() == nullptr) return then({});
   const auto& [epoch, memory] = *epochs_->memories().rbegin();
-  loop_->At(Clock::now() + kAnswerTime,
-            [this, epoch = epoch, question = memory->Ask(), then = std::move(then)] {
-              then(Answers(epoch, question));
-            });
+  Await({epoch, memory->Ask(), Clock::now() + kPatience, std::move(then)});
 }
 
-std::vector<RankPending> PendingWatch::Answers(uint64_t epoch, uint32_t question) {
-  std::vector<RankPending> answers;
+void PendingWatch::Await(Question question) {
+  loop_->At(Clock::now() + kAnswerTime, [this, question = std::move(question)]() mutable {
+    const PendingAnswers answers = Answers(question);
+    if (Clock::now() < question.patience && AnyMayAnswerYet(answers)) {
+      return Await(std::move(question));
+    }
+    question.then(answers);
+  });
+}
+
+// Those that the kernel holds do not.
+bool PendingWatch::AnyMayAnswerYet(const PendingAnswers& answers) const {
+  const EpochMemory* memory = Watched();
+  return memory != nullptr && std::any_of(answers.late.begin(), answers.late.end(), [&](int rank) {
+           return !StateOf(options_.pid_of(memory->slot_of(rank))).stopped();
+         });
+}
+
+PendingAnswers PendingWatch::Answers(const Question& question) {
+  PendingAnswers answers;
   silent_.clear();
-  const auto found = epochs_->memories().find(epoch);
+  const auto found = epochs_->memories().find(question.epoch);
   if (found == epochs_->memories().end()) return answers;
   const EpochMemory& memory = *found->second;
   for (int rank = 0; rank < memory.local_size(); ++rank) {
     if (!memory.HasPending(rank)) continue;
-    const size_t before = answers.size();
+    const size_t before = answers.given.size();
+    bool late = false;
     for (int region = 0; region < kWatchedSets; ++region) {
       RankPending answer = {rank, {}};
-      if (memory.Answer(rank, region, question, &answer.list)) answers.push_back(std::move(answer));
+      if (memory.Answer(rank, region, question.number, &answer.list)) {
+        answers.given.push_back(std::move(answer));
+      } else {
+        late |= memory.HasPending(rank, region);
+      }
     }
-    if (answers.size() == before) silent_.push_back(rank);
+    if (late) answers.late.push_back(rank);
+    if (answers.given.size() == before) silent_.push_back(rank);
   }
   return answers;
 }
 
 // ---- the answers ----
 
-void PendingWatch::TellPending(const std::vector<RankPending>& answers) {
+void PendingWatch::TellPending(const PendingAnswers& answers) {
   v1::Event event;
   v1::HostPending& host = *event.mutable_host_pending();
   AddTensors(answers, &host);
-  for (const RankPending& answer : answers) {
+  for (const RankPending& answer : answers.given) {
     if (answer.list.truncated) host.set_more(true);
     if (answer.list.joined) host.add_joined(FirstWatched() + answer.local_rank);
   }
@@ -136,7 +159,7 @@ void PendingWatch::TellPending(const std::vector<RankPending>& answers) {
   options_.on_event(std::move(event));
 }
 
-void PendingWatch::AddTensors(const std::vector<RankPending>& answers, v1::HostPending* host) {
+void PendingWatch::AddTensors(const PendingAnswers& answers, v1::HostPending* host) {
   for (const WaitingTensor& waiting : stalls_.Take(answers, Clock::now())) {
     if (host->tensors_size() == kMostTold) {
       host->set_more(true);
@@ -147,6 +170,7 @@ void PendingWatch::AddTensors(const std::vector<RankPending>& answers, v1::HostP
     tensor.set_name(waiting.name);
     tensor.set_what(waiting.what);
     tensor.set_waited_s(waiting.waited_s);
+    tensor.set_moving(waiting.moving);
     for (const int rank : waiting.local_ranks) tensor.add_ranks(FirstWatched() + rank);
     for (const int64_t member : waiting.members) tensor.add_members(static_cast<uint32_t>(member));
   }

@@ -35,14 +35,23 @@ class PendingWatch {
   void Tell();
 
  private:
-  using OnAnswers = std::function<void(const std::vector<RankPending>& answers)>;
+  using OnAnswers = std::function<void(const PendingAnswers& answers)>;
+  struct Question {
+    uint64_t epoch = 0;
+    uint32_t number = 0;
+    TimePoint patience;  // until then late ranks are waited for
+    OnAnswers then;
+  };
 
   void LookForStalls();
-  void TellIfDue(const std::vector<RankPending>& answers);
+  void TellIfDue(const PendingAnswers& answers);
   void Ask(OnAnswers then);
-  std::vector<RankPending> Answers(uint64_t epoch, uint32_t question);
-  void TellPending(const std::vector<RankPending>& answers);
-  void AddTensors(const std::vector<RankPending>& answers, v1::HostPending* host);
+  // After a moment, and again where ranks that could answer have not.
+  void Await(Question question);
+  PendingAnswers Answers(const Question& question);
+  bool AnyMayAnswerYet(const PendingAnswers& answers) const;
+  void TellPending(const PendingAnswers& answers);
+  void AddTensors(const PendingAnswers& answers, v1::HostPending* host);
   void AddWork(v1::HostPending* host);
   void AddMessages(v1::HostPending* host) const;
   // The newest epoch's, while it lives; else null.
@@ -57,7 +66,7 @@ class PendingWatch {
   const PendingWatchOptions options_;
   StallWatch stalls_;
   ProgressWatch progress_;
-  std::vector<int> silent_;  // local ranks that had something pending but did not answer last
+  std::vector<int> silent_;  // local ranks that had something pending and have not answered at all
 };
 
 }  // namespace hvd

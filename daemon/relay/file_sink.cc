@@ -43,7 +43,7 @@ FileSink::~FileSink() {
 
 size_t FileSink::Room() {
   const MutexLock lock(&mutex_);
-  if (failed_) return SIZE_MAX;
+  if (!failure_.empty()) return SIZE_MAX;
   const size_t room = queue_.size() < kRoom ? kRoom - queue_.size() : 0;
   if (room == 0) wants_room_ = true;
   return room;
@@ -51,14 +51,19 @@ size_t FileSink::Room() {
 
 void FileSink::Append(std::string_view data) {
   const MutexLock lock(&mutex_);
-  if (failed_) return;
+  if (!failure_.empty()) return;
   queue_ += data;
   changed_.NotifyAll();
 }
 
 bool FileSink::healthy() const {
   const MutexLock lock(&mutex_);
-  return !failed_;
+  return failure_.empty();
+}
+
+std::string FileSink::failure() const {
+  const MutexLock lock(&mutex_);
+  return failure_;
 }
 
 void FileSink::Close() {
@@ -86,23 +91,33 @@ bool FileSink::Finish(TimePoint deadline) {
 void FileSink::Write() {
   pthread_setname_np(pthread_self(), "hvdd-sink");
   const absl::StatusOr<int> opened = Open();
-  const Descriptor file(opened.ok() ? *opened : -1);
-  if (!opened.ok()) Fail("opening", opened.status().message());
+  if (opened.ok()) {
+    WriteQueue(*opened);
+    // A file system on another machine may say only now that it has no room.
+    if (close(*opened) != 0 && errno != EINTR && healthy()) Fail("closing", strerrordesc_np(errno));
+  } else {
+    Fail("opening", opened.status().message());
+  }
+  {
+    const MutexLock lock(&mutex_);
+    finished_ = true;
+    changed_.NotifyAll();
+  }
+  if (options_.on_finished) options_.on_finished();
+}
+
+void FileSink::WriteQueue(int file) {
   MutexLock lock(&mutex_);
-  while (!failed_) {
+  while (failure_.empty()) {
     while (queue_.empty() && !finishing_) changed_.Wait(&mutex_);
-    if (queue_.empty()) break;
+    if (queue_.empty()) return;
     const std::string batch = std::exchange(queue_, {});
     const bool call_room = std::exchange(wants_room_, false);
     lock.Unlock();
-    if (!WriteAll(file.get(), batch)) Fail("writing", strerrordesc_np(errno));
+    if (!WriteAll(file, batch)) Fail("writing", strerrordesc_np(errno));
     if (call_room) options_.on_room();
     lock.Lock();
   }
-  finished_ = true;
-  changed_.NotifyAll();
-  lock.Unlock();
-  if (options_.on_finished) options_.on_finished();
 }
 
 absl::StatusOr<int> FileSink::Open() const {
@@ -125,16 +140,15 @@ absl::StatusOr<int> FileSink::Open() const {
 
 void FileSink::Fail(absl::string_view what, absl::string_view reason) {
   const std::string why =
-      absl::StrCat(what, " ", Printable(path()), ": ", Printable(std::string(reason)),
-                   "; the rest of this stream goes to the console only");
+      absl::StrCat(what, " ", Printable(path()), ": ", Printable(std::string(reason)));
   bool call_room = false;
   {
     const MutexLock lock(&mutex_);
-    failed_ = true;
+    failure_ = why;
     queue_.clear();
     call_room = std::exchange(wants_room_, false);
   }
-  options_.on_fail(why);
+  options_.on_fail(why + "; the rest of this stream goes to the console only");
   if (call_room) options_.on_room();
 }
 

@@ -42,6 +42,8 @@ class FileSink {
   void Append(std::string_view data);
   // Every byte so far is or will be in the file.
   bool healthy() const;
+  // Why not all is in the file; empty: all is, or will be.
+  std::string failure() const;
   // No more comes; on_finished tells when that is written.
   void Close();
   std::string path() const;
@@ -50,6 +52,7 @@ class FileSink {
 
  private:
   void Write();
+  void WriteQueue(int file);
   absl::StatusOr<int> Open() const;
   void Fail(absl::string_view what, absl::string_view reason);
 
@@ -58,7 +61,7 @@ class FileSink {
   Condition changed_;
   std::string queue_ ABSL_GUARDED_BY(mutex_);
   bool wants_room_ ABSL_GUARDED_BY(mutex_) = false;
-  bool failed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string failure_ ABSL_GUARDED_BY(mutex_);  // empty: none
   bool finishing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -47,9 +47,10 @@ void OutputQueue::EndRecording(int stream) {
   changed_.NotifyAll();
 }
 
-void OutputQueue::PushEnd(int stream) {
+void OutputQueue::PushEnd(int stream, std::string file_lost) {
   const MutexLock lock(&mutex_);
   streams_[stream].ended = true;
+  streams_[stream].file_lost = std::move(file_lost);
   changed_.NotifyAll();
 }
 
@@ -113,7 +114,10 @@ bool OutputQueue::Cut(int index, Stream* from, OutputPiece* piece) {
     piece->skipped_lines = std::exchange(stream.skipped_lines, 0);
     piece->recording_ended = std::exchange(stream.recording_ended, false);
   }
-  if (stream.data.empty() && stream.ended) piece->end = stream.end_sent = true;
+  if (stream.data.empty() && stream.ended) {
+    piece->end = stream.end_sent = true;
+    piece->file_lost = std::move(stream.file_lost);
+  }
   return stream.data.size() <= kRoom / 2 && std::exchange(stream.wants_room, false);
 }
 

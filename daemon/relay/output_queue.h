@@ -23,6 +23,7 @@ struct OutputPiece {
   uint64_t skipped_lines = 0;    // left out behind `data`
   bool recording_ended = false;  // behind `data`
   bool end = false;
+  std::string file_lost = {};  // with end: why the rank's file has not all of the stream
 };
 
 class OutputQueue {
@@ -45,7 +46,8 @@ class OutputQueue {
   void Skip(int stream, uint64_t lines);
   // The recording of the timeline has ended behind what is queued now.
   void EndRecording(int stream);
-  void PushEnd(int stream);
+  // `file_lost`: why its file has not all of it; empty: it has, or there is none.
+  void PushEnd(int stream, std::string file_lost = "");
 
   // Waits for something to send and credit for it. False: closed.
   bool Take(OutputPiece* piece);
@@ -62,6 +64,7 @@ class OutputQueue {
     size_t marked_at = 0;  // bytes of `data` before either of them
     bool ended = false;
     bool end_sent = false;
+    std::string file_lost;
     bool wants_room = false;
     bool marked() const { return skipped_lines != 0 || recording_ended; }
     bool has_work() const { return !data.empty() || marked() || (ended && !end_sent); }

@@ -114,13 +114,23 @@ FileSinkOptions Relay::SinkOptions(int index) {
   return sink;
 }
 
+void Relay::SetSkipping(bool out, bool err) {
+  loop_.Post([this, out, err] {
+    skipping_ = {out, err};
+    for (size_t index = 0; index < streams_.size(); ++index) Resume(static_cast<int>(index));
+  });
+}
+
+// What a file has whole may be left out where hvdrun says that nobody takes it.
+bool Relay::MaySkip(const Stream& stream, int index) const {
+  return skipping_[index % 2] && stream.sink != nullptr && stream.sink->healthy();
+}
+
 size_t Relay::RoomFor(int index) {
   Stream& stream = streams_[index];
-  const bool in_file = stream.sink != nullptr && stream.sink->healthy();
   size_t room = 64 << 10;
   if (stream.sink != nullptr) room = std::min(room, stream.sink->Room());
-  // What a file has whole may be skipped on the console; anything else waits for it.
-  if (options_.to_console && !in_file) room = std::min(room, queue_->Room(index));
+  if (options_.to_console && !MaySkip(stream, index)) room = std::min(room, queue_->Room(index));
   // An exit must be told even while the console is stopped, so what the pipe still holds is taken.
   if (ranks_[index / 2].gone)
     room = std::max(room, std::min<size_t>(ranks_[index / 2].allowance, 64 << 10));
@@ -149,12 +159,12 @@ void Relay::Take(int index, std::string_view data) {
   if (options_.to_console) ToConsole(index, data);
 }
 
-// Without a file, `data` always fits. With one, whole lines are left out while the queue is full.
+// `data` fits, unless lines may be left out: whole ones then are, while the queue is full.
 void Relay::ToConsole(int index, std::string_view data) {
   Stream& stream = streams_[index];
-  const bool in_file = stream.sink != nullptr && stream.sink->healthy();
+  const bool may_skip = MaySkip(stream, index);
   const size_t room = queue_->Room(index);
-  if (stream.skipping && (!in_file || room > OutputQueue::kRoom / 2)) {
+  if (stream.skipping && (!may_skip || room > OutputQueue::kRoom / 2)) {
     // Go on with the next whole line.
     const size_t start = stream.at_line_start ? 0 : data.find('\n') + 1;
     if (stream.at_line_start || start != 0) {
@@ -164,7 +174,7 @@ void Relay::ToConsole(int index, std::string_view data) {
       data.remove_prefix(start);
     }
   }
-  if (!stream.skipping && in_file && data.size() > room) {
+  if (!stream.skipping && may_skip && data.size() > room) {
     // Up to the last line that fits; the rest of the piece is the first that is left out.
     const size_t last = data.substr(0, room).rfind('\n');
     const size_t kept = last == std::string_view::npos ? 0 : last + 1;
@@ -203,24 +213,48 @@ void Relay::End(int index) {
   if (stream.skipping) queue_->Skip(index, stream.skipped + (stream.at_line_start ? 0 : 1));
   if (stream.file_open) {
     stream.sink->Close();
-    loop_.At(Clock::now() + kFilePatience, [this, index, member = stream.member] {
-      if (streams_[index].member != member || !streams_[index].file_open) return;
-      options_.on_notice(Printable(streams_[index].sink->path()) +
-                         ": its file system does not answer; the end of this file is missing");
-      streams_[index].given_up = true;
-      FileEnded(index, member);
-    });
+    stream.file_closed = Clock::now();
+    AwaitFile(index, stream.member);
   } else {
-    queue_->PushEnd(index);
+    queue_->PushEnd(index, stream.file_lost);
   }
   CheckDrained(index / 2);
+}
+
+void Relay::AwaitFile(int index, uint64_t member) {
+  Stream& stream = streams_[index];
+  if (stream.member != member || !stream.file_open) return;
+  const TimePoint until = stream.file_closed + file_patience_;
+  if (Clock::now() < until) {
+    loop_.At(until, [this, index, member] { AwaitFile(index, member); });
+    return;
+  }
+  stream.file_lost = Printable(stream.sink->path()) +
+                     ": its file system does not answer; the end of this file is missing";
+  options_.on_notice(stream.file_lost);
+  stream.given_up = true;
+  FileEnded(index, member);
+}
+
+void Relay::Hurry() {
+  loop_.Post([this] {
+    file_patience_ = kStoppedFilePatience;
+    for (size_t index = 0; index < streams_.size(); ++index) {
+      if (!streams_[index].pipe.valid()) {
+        AwaitFile(static_cast<int>(index), streams_[index].member);
+      }
+    }
+  });
 }
 
 // The stream's end is told when its file has everything, or is given up.
 void Relay::FileEnded(int index, uint64_t member) {
   if (streams_[index].member != member) return;  // it has been given up
   if (!std::exchange(streams_[index].file_open, false)) return;
-  queue_->PushEnd(index);
+  Stream& stream = streams_[index];
+  if (!stream.given_up) stream.file_lost = stream.sink->failure();
+  // One that has failed may be over before its stream is.
+  if (!stream.pipe.valid()) queue_->PushEnd(index, stream.file_lost);
   if (--open_files_ == 0) options_.on_files_ended();
   if (options_.elastic) CheckDrained(index / 2);
 }

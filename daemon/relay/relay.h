@@ -3,6 +3,7 @@
 // per-rank file first, then to the OutputQueue; keeps the last lines for the verdict.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "daemon/relay/line_tail.h"
 #include "daemon/relay/output_queue.h"
 #include "daemon/relay/stdin_feed.h"
+#include "proto/deadlines.h"
 
 namespace hvd {
 
@@ -54,6 +56,11 @@ class Relay {
   // The worker's process is gone: what its pipes still hold is read, then on_drained is called.
   void RankGone(int slot);
   void FeedStdin(std::string data, bool end);
+  // Whether hvdrun's stdout, or stderr, may lack whole lines that a rank's file has. Else a worker
+  // waits for both.
+  void SetSkipping(bool out, bool err);
+  // The job is being stopped: no file is waited for any longer than its stop bears.
+  void Hurry();
   // Once every rank's end has been told, it only falls.
   int open_files() const { return open_files_; }
   // Stops reading and writes out the files, at most until `deadline`. The last call.
@@ -67,6 +74,8 @@ class Relay {
     bool keeps_file = false;
     bool opened = false;    // it had a pipe
     bool given_up = false;  // the file system does not answer
+    TimePoint file_closed;  // since then the end of its file is waited for
+    std::string file_lost;  // why the file lacks something
     std::unique_ptr<FileSink> sink;
     bool file_open = false;  // not all of it is known to be written
     bool reading = true;     // watched for input
@@ -87,11 +96,13 @@ class Relay {
   void Open(int index, Descriptor pipe);
   void OnReadable(int index);
   size_t RoomFor(int index);
+  bool MaySkip(const Stream& stream, int index) const;
   void Take(int index, std::string_view data);
   void ToConsole(int index, std::string_view data);
   void Resume(int index);
   void Pause(int index);
   void End(int index);
+  void AwaitFile(int index, uint64_t member);
   void FileEnded(int index, uint64_t member);
   void CheckDrained(int slot);
   void EndBoth(int slot);
@@ -107,6 +118,8 @@ class Relay {
   // Given up, of workers whose slots others have now: a hung file system holds their threads.
   std::vector<std::unique_ptr<FileSink>> former_sinks_;
   std::atomic<int> open_files_{0};  // of streams
+  std::array<bool, 2> skipping_{};  // by whether it is stderr
+  Clock::duration file_patience_ = kFilePatience;
   StdinFeed stdin_;
   std::thread thread_;
 };

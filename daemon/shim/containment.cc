@@ -169,6 +169,8 @@ absl::StatusOr<Containment> Containment::Enter(ContainmentLevel level,
                                                const std::optional<OwnUser>& own_user) {
   Containment containment;
   containment.level_ = level;
+  // Nobody else could tell a shim that is stopped that its hvdd is dead.
+  if (prctl(PR_SET_PDEATHSIG, SIGCONT) != 0) return Failed("the parent-death signal");
   if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return Failed("becoming a subreaper");
   if (level == ContainmentLevel::kNamespace) {
     absl::Status entered = EnterNamespace(own_user);

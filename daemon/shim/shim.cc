@@ -55,6 +55,7 @@ Shim::Shim(ShimChannel channel, Containment containment, Descriptor outer_fdinfo
 
 void Shim::Serve() {
   TellReady();
+  loop_.ContinueWhenDue(Clock::duration::zero());  // a stopped shim would outlive its lease
   loop_.Watch(channel_.fd(), EPOLLIN, [this](uint32_t) { OnRequests(); });
   loop_.Watch(child_signal_.get(), EPOLLIN, [this](uint32_t) {
     signalfd_siginfo info;

@@ -2,6 +2,7 @@
 #include "daemon/shim/shim_channel.h"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <cerrno>
 #include <utility>
@@ -21,6 +22,12 @@ ShimChannel::Got ReceiveRecord(int socket, Record* record, std::vector<Descripto
 }
 
 }  // namespace
+
+void ShimChannel::BoundAsks(std::chrono::milliseconds patience) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(patience);
+  const timeval bound{seconds.count(), std::chrono::microseconds(patience - seconds).count()};
+  setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof(bound));
+}
 
 bool ShimChannel::Ask(const ShimRequest& request, const std::vector<int>& fds) {
   return SendMail(socket_.get(), {&request, sizeof(request)}, fds, 0) > 0;

@@ -3,6 +3,7 @@
 // beside them. Both ends are the same binary, so the records are plain structs.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -53,7 +54,10 @@ class ShimChannel {
 
   int fd() const { return socket_.get(); }
 
-  // Blocks while the other end's queue is full. False: the other end is gone.
+  // From now on Ask blocks for so long at most.
+  void BoundAsks(std::chrono::milliseconds patience);
+  // Blocks while the other end's queue is full. False: the other end is gone, or (EAGAIN) has taken
+  // nothing for the whole bound.
   bool Ask(const ShimRequest& request, const std::vector<int>& fds = {});
   // Never blocks: a paused hvdd must not pause the shim. What does not fit waits for Flush.
   void Tell(const ShimReport& report, Descriptor fd = Descriptor());

@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "proto/page/rank_metrics.h"
+#include "proto/page/state_box.h"
 
 namespace hvd {
 
 // Why an epoch was aborted, as its ranks told one another.
 struct AbortWord {
-  std::string cause;  // empty: it was not
-  int rank = -1;      // the rank whose doing it was (AbortCause); a worker's word
+  std::string cause;   // empty: it was not
+  int rank = -1;       // the rank whose doing it was (AbortCause); a worker's word
+  int unreached = -1;  // as of AbortCause; a worker's word
 };
 
 // Link B's word on a rank whose process has ended.
@@ -29,7 +31,7 @@ struct LinkFacts {
   bool spoken_for = false;  // a process behind it lives on and speaks for the rank
   std::string activity;
   RankTotals counts = {};  // of all its epochs
-  uint64_t commit = 0;     // elastic: the newest that this host has complete
+  KeptCommits kept = {};   // elastic: what this host has complete
 };
 
 struct RankEnd {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 namespace hvd {
@@ -13,11 +14,23 @@ Clock::duration StallWatch::period() const {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-std::vector<WaitingTensor> StallWatch::Take(const std::vector<RankPending>& answers,
-                                            TimePoint now) {
-  std::map<Key, TimePoint> since;
+void StallWatch::KeepLate(const PendingAnswers& answers, Since* since) const {
+  std::set<std::pair<int, int>> given;  // local rank, set
+  for (const RankPending& answer : answers.given)
+    given.insert({answer.local_rank, answer.list.set});
+  for (const auto& [key, began] : since_) {
+    const auto& [rank, set, sequence] = key;
+    const bool late =
+        std::find(answers.late.begin(), answers.late.end(), rank) != answers.late.end();
+    if (late && given.count({rank, set}) == 0) since->insert({key, began});
+  }
+}
+
+std::vector<WaitingTensor> StallWatch::Take(const PendingAnswers& answers, TimePoint now) {
+  Since since;
+  KeepLate(answers, &since);
   std::map<std::pair<int, std::string>, WaitingTensor> waiting;
-  for (const RankPending& answer : answers) {
+  for (const RankPending& answer : answers.given) {
     for (const PendingTensor& tensor : answer.list.tensors) {
       const Key key = {answer.local_rank, answer.list.set, tensor.sequence};
       const auto known = since_.find(key);
@@ -28,6 +41,7 @@ std::vector<WaitingTensor> StallWatch::Take(const std::vector<RankPending>& answ
       entry.name = tensor.name;
       entry.what = tensor.what;
       entry.waited_s = std::max(entry.waited_s, SecondsOf(now - began));
+      entry.moving = tensor.moving && (entry.local_ranks.empty() || entry.moving);
       entry.local_ranks.push_back(answer.local_rank);
       entry.members = tensor.between.empty() ? answer.list.members : tensor.between;
     }

@@ -25,6 +25,12 @@ struct RankPending {
   PendingList list;
 };
 
+// What all ranks of this host have said to one question.
+struct PendingAnswers {
+  std::vector<RankPending> given;
+  std::vector<int> late;  // local ranks that have something pending and have not said all of it
+};
+
 // A tensor that some ranks of this host have submitted.
 struct WaitingTensor {
   int set = 0;
@@ -33,6 +39,7 @@ struct WaitingTensor {
   double waited_s = 0;           // the longest of them
   std::vector<int> local_ranks;  // that have submitted it
   std::vector<int64_t> members;  // global ranks that must; empty: all
+  bool moving = false;           // PendingTensor's, of all of them
 };
 
 class StallWatch {
@@ -41,17 +48,21 @@ class StallWatch {
 
   // How long to leave between two questions: a quarter of the nearer limit.
   Clock::duration period() const;
-  // Longest first.
-  std::vector<WaitingTensor> Take(const std::vector<RankPending>& answers, TimePoint now);
+  // Longest first. What a late rank said before goes on waiting, and is not among them.
+  std::vector<WaitingTensor> Take(const PendingAnswers& answers, TimePoint now);
   // True when one of these waits is to be told: it has lasted for warn_s, a multiple of that, or
   // abort_s since the last call.
   bool Due(const std::vector<double>& waits_s, TimePoint now);
 
  private:
   using Key = std::tuple<int, int, uint64_t>;  // local rank, set, sequence
+  using Since = std::map<Key, TimePoint>;
+
+  // Adds to `since` what is known of process sets for which a late rank has given no answer.
+  void KeepLate(const PendingAnswers& answers, Since* since) const;
 
   const StallPolicy policy_;
-  std::map<Key, TimePoint> since_;
+  Since since_;
   TimePoint looked_;
 };
 

@@ -297,5 +297,42 @@ TEST_CASE("a stop refuses those who stand") {
   CHECK(Words(book.Propose(PlanOf(1, {0, 1}))) == "");
 }
 
+TEST_CASE("a close lets a running epoch live until one of its members is gone, and begins none") {
+  HostRendezvous book = Running();
+  CHECK(Words(book.Close("stopped by SIGTERM")) == "");
+  CHECK(book.in_live_epoch(0));
+  CHECK(book.after_abort(0));  // whatever it does from now on
+  SECTION("it leaves in good order") {
+    CHECK(Words(book.Leave(0, 1)) == "left0");
+    CHECK(book.in_live_epoch(1));
+    CHECK(Words(book.Join(0)) == "refuse0");
+    CHECK(Words(book.Leave(1, 1)) == "left1 dispose");
+  }
+  SECTION("it dies") {
+    const EpochActions actions = book.Gone(1, "rank 5 was killed by signal 15");
+    REQUIRE(Words(actions) == "abort");
+    CHECK(actions[0].text == "stopped by SIGTERM; rank 5 was killed by signal 15");
+  }
+  SECTION("the stop follows") {
+    CHECK(Words(book.Stop("stopped by SIGTERM; rank 0 died")) == "abort");
+    CHECK_FALSE(book.in_live_epoch(0));
+  }
+}
+
+TEST_CASE("a close ends an epoch that has not begun for all, and refuses those who stand") {
+  SECTION("begins") {
+    HostRendezvous book = Proposed(2, 0);
+    book.Join(0);
+    CHECK(Words(book.Close("stopped")) == "abort refuse0");
+    CHECK(Words(book.Join(1)) == "refuse1");
+  }
+  SECTION("stand") {
+    HostRendezvous book(2);
+    book.Join(1);
+    CHECK(Words(book.Close("stopped")) == "refuse1");
+    CHECK(Words(book.Propose(PlanOf(1, {0, 1}))) == "");
+  }
+}
+
 }  // namespace
 }  // namespace hvd

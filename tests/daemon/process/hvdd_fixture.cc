@@ -306,6 +306,13 @@ std::string Hvdd::Output(int rank) {
 
 void Hvdd::StopAcking() { inside_->acking = false; }
 
+void Hvdd::SkipOutput() {
+  v1::Command command;
+  command.mutable_skip_output()->set_out(true);
+  command.mutable_skip_output()->set_err(true);
+  Send(command);
+}
+
 double Hvdd::longest_beat_gap() {
   const std::lock_guard lock(inside_->mutex);
   return inside_->longest_gap;

@@ -58,6 +58,8 @@ class Hvdd {
   std::string Output(int rank);
   // No acknowledgements any more: a console that is stopped.
   void StopAcking();
+  // Nobody takes the console's output: whole lines that a rank's file has may be left out.
+  void SkipOutput();
   double longest_beat_gap();
 
   void Close();  // the driver dies

@@ -2,6 +2,7 @@
 // Whatever dies, nothing is left: at every containment level that works here, also for an ordinary
 // user. A tree of every kind that gets away from simpler means runs in each rank.
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -187,6 +188,134 @@ TEST_CASE("kill -9 of hvdd and shim at once leaves nothing where the kernel hold
       kill(shim, SIGKILL);
       CHECK(hvdd.AwaitNothingLeft(2));
     }
+  }
+}
+
+// ---- who is stopped (SIGSTOP), and can neither hear nor end anything ----
+
+TEST_CASE("a stopped shim is continued by whatever it is asked") {
+  for (const Case& each : Cases()) {
+    CAPTURE(each.level, each.ordinary_user);
+    Hvdd hvdd(OptionsOf(each));
+    StartTree(&hvdd);
+    kill(hvdd.shim_pid(), SIGSTOP);
+    hvdd.Stop();
+    const auto stopped = hvdd.Await(Kind::kStopped, 1, 1.3);
+    REQUIRE(stopped.has_value());
+    CHECK(stopped->stopped().survivors() == 0);
+    CHECK(hvdd.JobProcesses().empty());
+    CHECK(hvdd.Count(Kind::kRankExited) == 2);
+    CHECK(hvdd.Count(Kind::kLaunchFailed) == 0);
+  }
+}
+
+TEST_CASE("the driver goes away while the shim is stopped") {
+  for (const Case& each : Cases()) {
+    CAPTURE(each.level, each.ordinary_user);
+    Hvdd hvdd(OptionsOf(each));
+    StartTree(&hvdd);
+    const int shim = hvdd.shim_pid();
+    kill(shim, SIGSTOP);
+    hvdd.Close();
+    CHECK(hvdd.AwaitExitOfDaemon(1.5));
+    CHECK(kill(shim, 0) != 0);
+    CHECK(hvdd.AwaitNothingLeft(0.2));
+  }
+}
+
+TEST_CASE("kill -9 of hvdd while its shim is stopped") {
+  for (const Case& each : Cases()) {
+    CAPTURE(each.level, each.ordinary_user);
+    Hvdd hvdd(OptionsOf(each));
+    StartTree(&hvdd, 100);
+    kill(hvdd.shim_pid(), SIGSTOP);
+    kill(hvdd.pid(), SIGKILL);
+    CHECK(hvdd.AwaitNothingLeft(2));
+  }
+}
+
+// A debugger's hold is one that SIGCONT does not loosen.
+TEST_CASE("a shim that does not answer is killed with all that it holds") {
+  for (const Case& each : Cases()) {
+    for (const bool many_asks : {false, true}) {
+      CAPTURE(each.level, each.ordinary_user, many_asks);
+      Hvdd hvdd(OptionsOf(each));
+      StartTree(&hvdd);
+      const int shim = hvdd.shim_pid();
+      REQUIRE(ptrace(PTRACE_SEIZE, shim, nullptr, nullptr) == 0);
+      REQUIRE(ptrace(PTRACE_INTERRUPT, shim, nullptr, nullptr) == 0);
+      v1::Command command;
+      command.mutable_signal()->set_signal(SIGWINCH);
+      for (int i = 0; many_asks && i < 1000; ++i) hvdd.Send(command);
+      hvdd.Stop();
+      const auto stopped = hvdd.Await(Kind::kStopped, 1, 4);
+      REQUIRE(stopped.has_value());
+      CHECK(stopped->stopped().survivors() == 0);
+      CHECK(hvdd.JobProcesses().empty());
+      CHECK(hvdd.Count(Kind::kRankExited) == 2);
+      waitpid(shim, nullptr, __WALL);
+    }
+  }
+}
+
+HvddLaunch LaunchWithLease(const Hvdd& hvdd, double lease, std::vector<std::string> argv) {
+  HvddLaunch launch = hvdd.MakeLaunch(1, std::move(argv));
+  launch.prepare.set_lease_s(lease);
+  launch.prepare.set_grace_s(0.3);
+  return launch;
+}
+
+TEST_CASE("hvdd and shim are stopped: the shim ends all at the end of its lease, and hvdd goes") {
+  for (const Case& each : Cases()) {
+    CAPTURE(each.level, each.ordinary_user);
+    Hvdd hvdd(OptionsOf(each));
+    hvdd.Launch(LaunchWithLease(hvdd, 0.6, {"sh", "-c", kTree}));
+    REQUIRE(hvdd.AwaitJobProcesses(kTreeSize, 5));
+    kill(hvdd.pid(), SIGSTOP);
+    kill(hvdd.shim_pid(), SIGSTOP);
+    CHECK(hvdd.AwaitNothingLeft(2));
+    hvdd.Close();
+    CHECK(hvdd.AwaitExitOfDaemon(3));
+  }
+}
+
+TEST_CASE("hvdd is stopped and its driver goes away: both end") {
+  for (const Case& each : Cases()) {
+    CAPTURE(each.level, each.ordinary_user);
+    Hvdd hvdd(OptionsOf(each));
+    hvdd.Launch(LaunchWithLease(hvdd, 0.6, {"sh", "-c", kTree}));
+    REQUIRE(hvdd.AwaitJobProcesses(kTreeSize, 5));
+    kill(hvdd.pid(), SIGSTOP);
+    hvdd.Close();
+    CHECK(hvdd.AwaitNothingLeft(2));
+    CHECK(hvdd.AwaitExitOfDaemon(3));
+  }
+}
+
+TEST_CASE("kill -9 of the shim while hvdd is stopped") {
+  for (const Case& each : Cases()) {
+    CAPTURE(each.level, each.ordinary_user);
+    Hvdd hvdd(OptionsOf(each));
+    hvdd.Launch(LaunchWithLease(hvdd, 0.6, {"sh", "-c", kTree}));
+    REQUIRE(hvdd.AwaitJobProcesses(kTreeSize, 5));
+    const int shim = hvdd.shim_pid();
+    kill(hvdd.pid(), SIGSTOP);
+    kill(shim, SIGKILL);
+    CHECK(hvdd.AwaitNothingLeft(3));
+  }
+}
+
+TEST_CASE("a rank's end is told although the shim was stopped before it") {
+  for (const Case& each : Cases()) {
+    CAPTURE(each.level, each.ordinary_user);
+    Hvdd hvdd(OptionsOf(each));
+    hvdd.Launch(LaunchWithLease(hvdd, 0.6, {"sleep", "1000"}));
+    REQUIRE(hvdd.Await(Kind::kRankStarted).has_value());
+    kill(hvdd.shim_pid(), SIGSTOP);
+    for (const int rank : hvdd.JobProcesses()) kill(rank, SIGUSR1);
+    const auto exited = hvdd.AwaitExit(0, 5);
+    REQUIRE(exited.has_value());
+    CHECK(exited->signal() == SIGUSR1);
   }
 }
 

@@ -23,9 +23,9 @@ RankPending Answer(int rank, std::vector<std::pair<uint64_t, std::string>> tenso
 
 TEST_CASE("what stays in the answers waits, what comes anew under the same name does not") {
   StallWatch watch({1, 0});
-  watch.Take({Answer(0, {{1, "a"}, {2, "b"}})}, At(0));
+  watch.Take({{Answer(0, {{1, "a"}, {2, "b"}})}, {}}, At(0));
   const auto waiting =
-      watch.Take({Answer(0, {{1, "a"}, {7, "b"}}), Answer(2, {{3, "a"}})}, At(1.5));
+      watch.Take({{Answer(0, {{1, "a"}, {7, "b"}}), Answer(2, {{3, "a"}})}, {}}, At(1.5));
   REQUIRE(waiting.size() == 2);
   CHECK(waiting[0].name == "a");
   CHECK(waiting[0].waited_s == Approx(1.5));
@@ -33,10 +33,27 @@ TEST_CASE("what stays in the answers waits, what comes anew under the same name 
   CHECK(waiting[1].waited_s == 0);
 }
 
+TEST_CASE("what a rank that is late for an answer said before goes on waiting") {
+  StallWatch watch({1, 0});
+  RankPending in_set = Answer(0, {{1, "a"}});
+  in_set.list.set = 3;
+  watch.Take({{Answer(0, {{1, "a"}}), in_set, Answer(1, {{1, "a"}})}, {}}, At(0));
+  // Rank 0 has answered for one set of its two, rank 1 has nothing pending.
+  CHECK(watch.Take({{in_set}, {0}}, At(1)).size() == 1);
+  const auto waiting =
+      watch.Take({{Answer(0, {{1, "a"}}), in_set, Answer(1, {{1, "a"}})}, {}}, At(2));
+  REQUIRE(waiting.size() == 2);
+  CHECK(waiting[0].waited_s == Approx(2));
+  CHECK(waiting[1].waited_s == Approx(2));
+  CHECK(waiting[0].local_ranks.size() + waiting[1].local_ranks.size() == 3);
+  watch.Take({{}, {0, 1}}, At(3));
+  CHECK(watch.Take({{Answer(1, {{1, "a"}})}, {0}}, At(4))[0].waited_s == Approx(2));
+}
+
 TEST_CASE("a stall is told at the limit, once each period, and again when it aborts") {
   StallWatch watch({10, 25});
   const auto due = [&](double now) {
-    return watch.Due({watch.Take({Answer(0, {{1, "a"}})}, At(now))[0].waited_s}, At(now));
+    return watch.Due({watch.Take({{Answer(0, {{1, "a"}})}, {}}, At(now))[0].waited_s}, At(now));
   };
   CHECK_FALSE(due(0));
   CHECK_FALSE(due(9));
@@ -52,9 +69,9 @@ TEST_CASE("sets are told apart by their numbers") {
   StallWatch watch({1, 0});
   RankPending answer = Answer(0, {{1, "a"}});
   answer.list.set = 3;
-  watch.Take({answer}, At(0));
+  watch.Take({{answer}, {}}, At(0));
   answer.list.set = 4;
-  const auto waiting = watch.Take({answer}, At(5));
+  const auto waiting = watch.Take({{answer}, {}}, At(5));
   REQUIRE(waiting.size() == 1);
   CHECK(waiting[0].set == 4);
   CHECK(waiting[0].waited_s == 0);
@@ -63,7 +80,8 @@ TEST_CASE("sets are told apart by their numbers") {
 TEST_CASE("a tensor that goes on begins anew") {
   StallWatch watch({10, 0});
   const auto due = [&](uint64_t sequence, double now) {
-    return watch.Due({watch.Take({Answer(0, {{sequence, "a"}})}, At(now))[0].waited_s}, At(now));
+    return watch.Due({watch.Take({{Answer(0, {{sequence, "a"}})}, {}}, At(now))[0].waited_s},
+                     At(now));
   };
   CHECK_FALSE(due(1, 0));
   CHECK(due(1, 11));
