@@ -33,7 +33,7 @@ namespace {
 constexpr double kLeastPatienceS = 1;
 // … and when the person hurries.
 constexpr double kHurriedPatienceS = 0.2;
-constexpr double kLookS = 0.1;  // at what a reader takes, while the job ends
+constexpr double kLookS = 0.1;  // at what a reader takes, where that matters
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 Descriptor MakeBell() {
@@ -71,6 +71,7 @@ class Console {
   void PumpAll();
   void AgeAll();
   void TellTaken();
+  void TellSkips();
   void AnswerDrain();
 
   DriverProcess driver_;
@@ -105,7 +106,7 @@ double Console::PollSeconds(bool may_read, double status_due) const {
   // A shell's `fg` tells a running job nothing, so one that wants the keyboard looks twice a
   // second.
   double left = stdin_.wants() && !may_read ? 0.5 : kNever;
-  if (ending_ && !output_.done()) left = std::min(left, kLookS);
+  if ((ending_ || output_.hosts_keep_files()) && !output_.done()) left = std::min(left, kLookS);
   const double due = std::min({show_at_, driver_.continue_at(), status_due});
   if (due < kNever) left = std::clamp(due - MonotonicSeconds(), 0.0, left);
   return left;
@@ -140,12 +141,14 @@ void Console::Turn() {
   PumpAll();
   AgeAll();
   TellTaken();
+  TellSkips();
 }
 
 // Time in which we were stopped, or the machine slept, is no time that a reader has let go by.
 void Console::AgeAll() {
   const double now = MonotonicSeconds();
   const double awake = std::min(now - std::exchange(turned_at_, now), 2 * kLookS);
+  output_.Watch(awake);
   if (ending_) output_.Age(awake, patience_s_);
 }
 
@@ -162,6 +165,14 @@ void Console::TellTaken() {
   driver_.Send(std::move(frame));
 }
 
+void Console::TellSkips() {
+  const std::optional<uint64_t> skips = output_.NewSkips();
+  if (!skips) return;
+  Frame frame = Word(FrameKind::kMaySkip);
+  frame.number = *skips;
+  driver_.Send(std::move(frame));
+}
+
 void Console::AnswerDrain() {
   drain_asked_ = false;
   for (std::string& loss : output_.Losses()) {
@@ -174,6 +185,7 @@ void Console::AnswerDrain() {
 
 void Console::OnSignal(int signal) {
   if (signal == SIGCHLD) return driver_.LookWhetherStopped();
+  if (signal == SIGCONT) output_.CursorMoved();
   if (signal == SIGINT || signal == SIGTERM) {
     ++interrupts_;
     // The verdict is known, or the person has had enough: the daemons see our end and stop by
@@ -223,6 +235,7 @@ void Console::OnFrame(const Frame& frame) {
       return;
     case FrameKind::kDrain:
       ending_ = drain_asked_ = true;
+      output_.EndBars();
       return;
     case FrameKind::kStdinRoom:
       return stdin_.SetRoom(frame.number);
@@ -241,6 +254,7 @@ void Console::OnFrame(const Frame& frame) {
 void Console::OnDriverGone() {
   driver_.SetGone();
   ending_ = true;
+  output_.EndBars();
   drain_asked_ = false;
   if (exit_code_) return;
   exit_code_ = kExitLauncher;

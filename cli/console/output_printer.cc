@@ -15,6 +15,8 @@ namespace hvd {
 namespace {
 
 constexpr double kNotSeen = -1;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kDrawEveryS = 0.05;
 constexpr std::string_view kEraseLine = "\r\033[K";
 
 // Local time as "2026-11-21 04:05:06.789 ".
@@ -64,14 +66,12 @@ LineAssembler& OutputPrinter::Stream(StreamId id) {
       .first->second;
 }
 
-void OutputPrinter::LeaveLine(StreamId next) {
+void OutputPrinter::ClearBelow() {
   if (std::exchange(status_drawn_, false)) pending_ += kEraseLine;
-  if (open_line_ && last_ != next) {
-    pending_ += '\n';
-    if (last_.first >= 0) Stream(last_).ReturnEnded();
-  }
-  open_line_ = false;
-  last_ = next;
+  if (!block_.drawn()) return;
+  block_.Erase(&pending_);
+  block_changed_ = true;
+  drawn_at_ = 0;
 }
 
 void OutputPrinter::CutLine() {
@@ -88,6 +88,7 @@ void OutputPrinter::Print(int index, bool is_stderr, std::string_view data, bool
   LineAssembler& stream = Stream(id);
   stream.Feed(data, &lines);
   if (end) stream.Finish(&lines);
+  NoteBar(id);
   if (!stream.has_unshown()) {
     unfinished_.erase(id);
   } else if (!lines.empty() || unfinished_.count(id) == 0) {
@@ -96,30 +97,40 @@ void OutputPrinter::Print(int index, bool is_stderr, std::string_view data, bool
   if (lines.empty()) return;
   if (shown_ == id) shown_.reset();  // these are its end
   CutLine();
-  LeaveLine(id);
+  ClearBelow();
   pending_ += lines;
-  open_line_ = lines.back() == '\r';
+}
+
+void OutputPrinter::NoteBar(StreamId id) {
+  const std::string& newest = Stream(id).bar();
+  const auto known = bars_.find(id);
+  if (known == bars_.end() && newest.empty()) return;
+  Bar& bar = known != bars_.end() ? known->second : bars_[id];
+  if (bar.newest == newest) return;
+  bar.newest = newest;
+  bar.changed_at = kNotSeen;
+  bars_changed_ = true;
 }
 
 void OutputPrinter::Skipped(int index, bool is_stderr, uint64_t lines) {
   if (!Knows(index)) return;
-  const StreamId id(index, is_stderr);
   CutLine();
-  LeaveLine(id);
-  AppendPrefix(id, &pending_);
+  ClearBelow();
+  AppendPrefix({index, is_stderr}, &pending_);
   absl::StrAppend(&pending_, "[", lines, " lines are only in this rank's file]\n");
 }
 
 void OutputPrinter::Say(std::string_view lines, Tone tone) {
   if (lines.empty()) return;
   CutLine();
-  LeaveLine({-1, true});
-  const std::string shown = PrintableLines(lines);
+  ClearBelow();
+  const std::string shown =
+      absl::StrCat(style_.timestamps ? TimeWords() : "", PrintableLines(lines));
   pending_ += style_.color ? ColorWords(shown, tone) : shown;
 }
 
 void OutputPrinter::ShowStatus(std::string_view line) {
-  const bool drawable = style_.redraws && !line.empty() && !open_line_ && !shown_;
+  const bool drawable = style_.redraws && !line.empty() && !block_.drawn() && !shown_;
   if (!drawable) {
     if (std::exchange(status_drawn_, false)) pending_ += kEraseLine;
     return;
@@ -129,7 +140,12 @@ void OutputPrinter::ShowStatus(std::string_view line) {
 }
 
 double OutputPrinter::ShowUnfinished(double now) {
-  double next = std::numeric_limits<double>::infinity();
+  const double prompts = ShowPrompts(now);
+  return std::min(prompts, style_.redraws ? DrawBars(now) : GiveOutBars(now));
+}
+
+double OutputPrinter::ShowPrompts(double now) {
+  double next = kNever;
   for (auto waiting = unfinished_.begin(); waiting != unfinished_.end();) {
     auto& [id, since] = *waiting;
     if (since == kNotSeen) since = now;
@@ -139,7 +155,7 @@ double OutputPrinter::ShowUnfinished(double now) {
       continue;
     }
     if (shown_ != id) CutLine();
-    LeaveLine(id);
+    ClearBelow();
     Stream(id).Show(&pending_);
     shown_ = id;
     waiting = unfinished_.erase(waiting);
@@ -147,11 +163,73 @@ double OutputPrinter::ShowUnfinished(double now) {
   return next;
 }
 
+// A state that another has followed is whole; the newest is, when nothing has come for a while.
+double OutputPrinter::GiveOutBars(double now) {
+  double next = kNever;
+  for (auto& [id, bar] : bars_) {
+    LineAssembler& stream = Stream(id);
+    if (bar.changed_at == kNotSeen) bar.changed_at = now;
+    const double whole_at = bar.changed_at + kShowAfterS;
+    const std::string state = now >= whole_at ? stream.bar() : stream.ended_bar();
+    const bool due = now >= bar.given_out_at + kBarEveryS;
+    if (due && !state.empty() && !stream.is_given_out(state)) {
+      CutLine();
+      stream.GiveOut(state, &pending_);
+      bar.given_out_at = now;
+    }
+    if (stream.bar().empty() || stream.is_given_out(stream.bar())) continue;
+    next = std::min(next, std::max(bar.given_out_at + kBarEveryS, whole_at));
+  }
+  return next;
+}
+
+double OutputPrinter::DrawBars(double now) {
+  // Below a prompt only for news: a person may be about to answer it.
+  if (!bars_changed_ && (!block_changed_ || shown_)) return kNever;
+  if (rows_ == 0) return now + kShowAfterS;
+  if (now < drawn_at_ + kDrawEveryS) return drawn_at_ + kDrawEveryS;
+  const std::vector<std::string> rows = BarRows();
+  if (!rows.empty()) {
+    CutLine();
+    if (std::exchange(status_drawn_, false)) pending_ += kEraseLine;
+  }
+  block_.Draw(rows, &pending_);
+  bars_changed_ = block_changed_ = false;
+  drawn_at_ = now;
+  return kNever;
+}
+
+// As many as there is room for; the last row counts the others.
+std::vector<std::string> OutputPrinter::BarRows() {
+  std::vector<std::string> rows;
+  for (const auto& [id, bar] : bars_) {
+    if (bar.newest.empty()) continue;
+    AppendPrefix(id, &rows.emplace_back());
+    rows.back() += BarRow(bar.newest);
+  }
+  const size_t room = std::max(rows_ - 1, 1);
+  if (rows.size() <= room) return rows;
+  const size_t hidden = rows.size() - room + 1;
+  rows.resize(room);
+  rows.back() = absl::StrCat("… and ", hidden, " more progress bars");
+  return rows;
+}
+
+void OutputPrinter::EndBars() {
+  for (const auto& [id, bar] : bars_) Print(id.first, id.second, "", true);
+}
+
+void OutputPrinter::CursorMoved() {
+  block_.Forget();
+  block_changed_ = true;
+}
+
 void OutputPrinter::WaitAnew() {
   for (auto& [id, since] : unfinished_) since = kNotSeen;
 }
 
 void OutputPrinter::EnterPressed() {
+  if (block_.drawn()) CursorMoved();
   if (!shown_ || !style_.terminal) return;
   Stream(*shown_).EndedByOthers();
   shown_.reset();

@@ -3,12 +3,15 @@
 // the console's one thread; writes nothing itself.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "cli/console/bar_block.h"
 #include "cli/console/output_lines.h"
 #include "cli/console/word_colors.h"
 #include "hostfile/topology.h"
@@ -24,6 +27,8 @@ struct OutputStyle {
 
 // A line is shown after this long without its end: programs write most in two quick pieces.
 inline constexpr double kShowAfterS = 0.2;
+// Where no line can be drawn anew, a bar's state is a line of its own at most this often.
+inline constexpr double kBarEveryS = 1;
 
 // What waits to be written to one of our streams, in order.
 class OutputPrinter {
@@ -43,9 +48,16 @@ class OutputPrinter {
   // anew, or another's line is not complete, it is not drawn.
   void ShowStatus(std::string_view line);
 
-  // Gives out the lines that have waited kShowAfterS for their end; a prompt has none. `now` is
-  // seconds of any monotonic clock. Returns when to ask again; infinity: nothing waits.
+  // Gives out the lines that have waited kShowAfterS for their end (a prompt has none), and what is
+  // due of progress bars. `now` is seconds of any monotonic clock. Returns when to ask again;
+  // infinity: nothing waits.
   double ShowUnfinished(double now);
+  // How many rows the terminal has; 0: nothing is to be drawn now.
+  void SetRows(int rows) { rows_ = rows; }
+  // No more output comes: the bars' last states are lines from now on.
+  void EndBars();
+  // The cursor is somewhere else: a shell has written meanwhile.
+  void CursorMoved();
   // Their ends may be held up behind what we do not take: they wait anew.
   void WaitAnew();
   // The person's Enter has ended the line where the cursor stands.
@@ -62,11 +74,22 @@ class OutputPrinter {
   };
   bool Knows(int index) const;
 
+  // Of a stream that may have a progress bar. Times as of ShowUnfinished.
+  struct Bar {
+    std::string newest;
+    double changed_at = 0;  // kNotSeen: since the last look
+    double given_out_at = -std::numeric_limits<double>::infinity();  // as a line
+  };
+
   LineAssembler& Stream(StreamId id);
   void AppendPrefix(StreamId id, std::string* out) const;
-  // A progress bar of another stream would be overwritten in part on a terminal, and be one line
-  // with ours in a file: it gets a line of its own.
-  void LeaveLine(StreamId next);
+  void NoteBar(StreamId id);
+  double ShowPrompts(double now);
+  double GiveOutBars(double now);
+  double DrawBars(double now);
+  std::vector<std::string> BarRows();
+  // Erases what stands below all else, so that lines can come there.
+  void ClearBelow();
   // Before anybody else's bytes: ends the unfinished line that was shown.
   void CutLine();
 
@@ -75,10 +98,14 @@ class OutputPrinter {
   std::map<int, RankName> names_;  // by index, of those that were told
   std::map<StreamId, LineAssembler> streams_;
   std::string pending_;
-  size_t written_ = 0;           // bytes of pending_ that are out
-  StreamId last_ = {-1, false};  // whose bytes were last
-  bool open_line_ = false;       // the last byte was \r
+  size_t written_ = 0;  // bytes of pending_ that are out
   bool status_drawn_ = false;
+  std::map<StreamId, Bar> bars_;
+  BarBlock block_;              // of style_.redraws
+  bool bars_changed_ = false;   // since block_ was drawn: some bar, …
+  bool block_changed_ = false;  // … or it was erased
+  double drawn_at_ = 0;
+  int rows_ = 24;
   std::map<StreamId, double>
       unfinished_;                 // not shown, and since when; kNotSeen: since the last look
   std::optional<StreamId> shown_;  // whose unfinished line stands last

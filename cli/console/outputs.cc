@@ -25,6 +25,13 @@ int ColumnsOf(int fd) {
   return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+int RowsOf(int fd) {
+  const pid_t foreground = tcgetpgrp(fd);  // none of a terminal that is not our own
+  if (foreground >= 0 && foreground != getpgrp()) return 0;
+  winsize size = {};
+  return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
+}
+
 bool OutputsAreOne() {
   struct stat out, err;
   return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&

@@ -11,6 +11,9 @@ OutputStyle StyleOf(int fd, bool timestamps);
 // How wide a terminal is; 80 where it does not say.
 int ColumnsOf(int fd);
 
+// How many rows it has for us; 0: we are in its background, where a shell or another job writes.
+int RowsOf(int fd);
+
 // Whether stdout and stderr are the same file, pipe or terminal (2>&1).
 bool OutputsAreOne();
 

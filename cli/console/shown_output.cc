@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/console/outputs.h"
@@ -16,7 +17,11 @@ namespace {
 
 // What may wait for a slow reader of ours before the driver has to keep it.
 constexpr size_t kMaxPending = size_t{256} * 1024;
+constexpr size_t kMaxDrawn = 8192;  // bytes that may wait when bars are drawn anew
 constexpr double kStatusEveryS = 0.1;
+// A reader that has taken nothing for so long reads no more, or not for now. One that takes a byte
+// is merely slow, and gets everything.
+constexpr double kStalledS = 5;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kManyRanks = 10000;  // of a job that may grow without a bound
 
@@ -32,7 +37,8 @@ ShownOutput::ShownOutput(const RunOptions& options, int bell)
            OutputPrinter(&options.topology, StyleOf(1, options.timestamps)), bell),
       own_err_(STDERR_FILENO, "stderr",
                OutputPrinter(&options.topology, StyleOf(2, options.timestamps)), bell),
-      err_(OutputsAreOne() ? out_ : own_err_) {
+      err_(OutputsAreOne() ? out_ : own_err_),
+      hosts_keep_files_(!options.output_directory.empty() && !options.files_here) {
   if (options.files_here) files_.emplace(options.output_directory, MostRanks(options), bell);
 }
 
@@ -56,6 +62,14 @@ void ShownOutput::Take(const Frame& output) {
 
 void ShownOutput::EnterPressed() {
   for (ConsoleSink* sink : {&out_, &own_err_}) sink->printer().EnterPressed();
+}
+
+void ShownOutput::CursorMoved() {
+  for (ConsoleSink* sink : {&out_, &own_err_}) sink->printer().CursorMoved();
+}
+
+void ShownOutput::EndBars() {
+  for (ConsoleSink* sink : {&out_, &own_err_}) sink->printer().EndBars();
 }
 
 int ShownOutput::Pump() {
@@ -82,6 +96,9 @@ double ShownOutput::ShowUnfinished(bool held_up) {
   for (ConsoleSink* sink : {&out_, &own_err_}) {
     if (held_up) sink->printer().WaitAnew();
     if (!sink->open() || held_up) continue;
+    // A slow terminal gets fewer states of the bars, and no old ones.
+    if (isatty(sink->fd()))
+      sink->printer().SetRows(sink->backlog() < kMaxDrawn ? RowsOf(sink->fd()) : 0);
     next = std::min(next, sink->printer().ShowUnfinished(MonotonicSeconds()));
   }
   return next;
@@ -100,6 +117,22 @@ double ShownOutput::ShowStatus() {
     err_.printer().ShowStatus(StatusLine(status_, now - began_, ColumnsOf(err_.fd())));
   }
   return status_at_;
+}
+
+void ShownOutput::Watch(double seconds) {
+  for (ConsoleSink* sink : {&out_, &own_err_}) sink->Watch(seconds);
+}
+
+// A terminal is for the person who looks at it now, and a job shall not run at its pace.
+bool ShownOutput::MaySkip(const ConsoleSink& sink) const {
+  return isatty(sink.fd()) != 0 || sink.idle_s() >= kStalledS;
+}
+
+std::optional<uint64_t> ShownOutput::NewSkips() {
+  if (!hosts_keep_files_) return std::nullopt;
+  const uint64_t skips = (MaySkip(out_) ? kSkipOut : 0) | (MaySkip(err_) ? kSkipErr : 0);
+  if (std::exchange(skips_, skips) == skips) return std::nullopt;
+  return skips;
 }
 
 void ShownOutput::Age(double seconds, double patience) {

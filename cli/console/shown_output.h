@@ -34,6 +34,10 @@ class ShownOutput {
   // The line that says what is being started; empty: none.
   void SetStatus(std::string text) { status_ = std::move(text); }
   void EnterPressed();
+  // We were stopped, and a shell has written to the terminal.
+  void CursorMoved();
+  // No more output comes.
+  void EndBars();
 
   // Hands on what may be written. Returns errno of stdout, once, when it cannot be written to.
   int Pump();
@@ -42,12 +46,19 @@ class ShownOutput {
   double ShowUnfinished(bool held_up);
   // Draws the status line anew for its seconds. Returns when to draw again; infinity: never.
   double ShowStatus();
+  // `seconds` have gone by, in which our readers may have taken something.
+  void Watch(double seconds);
+  // Which outputs need not get what a rank's file has (kMaySkip), where that is news for the
+  // driver.
+  std::optional<uint64_t> NewSkips();
   // The job ends; see ConsoleSink::Age.
   void Age(double seconds, double patience);
 
   // So much waits for a slow reader of ours that the driver has to keep the rest.
   bool full() const;
   bool done() const;  // all is written, or lost
+  // Each rank's host keeps its output in files.
+  bool hosts_keep_files() const { return hosts_keep_files_; }
   bool out_done() const { return out_.done(); }
   bool err_done() const { return err_.done(); }
   // Bytes of output that were taken in total, where that is news for the driver.
@@ -57,12 +68,15 @@ class ShownOutput {
 
  private:
   void TellOfFiles();
+  bool MaySkip(const ConsoleSink& sink) const;
 
   ConsoleSink out_;
   ConsoleSink own_err_;
   ConsoleSink&
       err_;  // out_ where stdout and stderr are one: two queues would cut each other's lines
   std::optional<RankFiles> files_;
+  const bool hosts_keep_files_;
+  uint64_t skips_ = 0;         // as told
   std::map<int, int> ranks_;   // by index, of those that were told
   bool files_failed_ = false;  // and told
   uint64_t came_ = 0;          // bytes

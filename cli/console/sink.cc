@@ -28,11 +28,11 @@ int ConsoleSink::Pump() {
 
 void ConsoleSink::Age(double seconds, double patience) {
   if (!open()) return;
-  const uint64_t progress = writer_.progress();
-  const bool moved = backlog() == 0 || progress != progress_;
-  progress_ = progress;
-  idle_s_ = moved ? 0 : idle_s_ + seconds;
-  if (idle_s_ >= patience) GiveUp();
+  if (aged_.Add(seconds, backlog() != 0, writer_.progress()) >= patience) GiveUp();
+}
+
+void ConsoleSink::Watch(double seconds) {
+  watched_.Add(seconds, open() && backlog() != 0, writer_.progress());
 }
 
 void ConsoleSink::GiveUp() {

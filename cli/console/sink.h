@@ -11,6 +11,22 @@
 
 namespace hvd {
 
+// For how long a reader has taken nothing of what waits for it.
+class IdleTime {
+ public:
+  // `seconds` have gone by, and `progress` tells whether something was taken. Returns how long.
+  double Add(double seconds, bool waits, uint64_t progress) {
+    const bool moved = !waits || progress != progress_;
+    progress_ = progress;
+    return seconds_ = moved ? 0 : seconds_ + seconds;
+  }
+  double seconds() const { return seconds_; }
+
+ private:
+  uint64_t progress_ = 0;  // at the last look
+  double seconds_ = 0;
+};
+
 class ConsoleSink {
  public:
   // `name`: "stdout" or "stderr", for messages. Throws like OutputWriter.
@@ -34,6 +50,10 @@ class ConsoleSink {
   // The job ends, and `seconds` have gone by in which we could have written. A reader that takes
   // nothing for `patience` is stuck: what waits, and what is to come, is lost.
   void Age(double seconds, double patience);
+  // While the job runs, `seconds` have gone by.
+  void Watch(double seconds);
+  // Its reader has taken nothing for that long.
+  double idle_s() const { return watched_.seconds(); }
   // What came while it is not open.
   void Lose(uint64_t bytes) { lost_ += bytes; }
 
@@ -48,8 +68,8 @@ class ConsoleSink {
   OutputPrinter printer_;
   const std::string name_;
   OutputWriter writer_;
-  uint64_t progress_ = 0;  // at the last look
-  double idle_s_ = 0;      // since then nothing was taken
+  IdleTime watched_;
+  IdleTime aged_;  // since the job ends
   bool stuck_ = false;
   int error_ = 0;
   uint64_t lost_ = 0;
