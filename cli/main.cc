@@ -31,6 +31,7 @@
 #include "cli/reach/spawner.h"
 #include "proto/deadlines.h"
 #include "proto/exit_code.h"
+#include "proto/open_files.h"
 
 namespace hvd {
 namespace {
@@ -116,12 +117,13 @@ void AwaitEnd(const Descriptor& helper) {
   poll(&wait, 1, 250);
 }
 
-// Whether the driver of a job of so many hosts can live within the hard limit. An error says what
-// to raise.
-absl::Status CheckFileLimit(size_t hosts) {
+// Whether the driver of a job of so many hosts, and a host that is this machine, can live within
+// the hard limit. An error says what to raise.
+absl::Status CheckFileLimit(size_t hosts, bool any_local) {
   constexpr rlim_t kFilesPerHost = 2;  // the link and the remote shell's words
   constexpr rlim_t kOtherFiles = 24;   // gRPC's, our own, the timeline
-  const rlim_t needed = hosts * kFilesPerHost + kOtherFiles;
+  const rlim_t needed =
+      std::max<rlim_t>(hosts * kFilesPerHost + kOtherFiles, any_local ? kLeastFilesOfHost : 0);
   if (MostFiles() >= needed) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       "a job of ", hosts, hosts == 1 ? " host" : " hosts", " needs ", needed, " open files, and ",
@@ -129,7 +131,9 @@ absl::Status CheckFileLimit(size_t hosts) {
 }
 
 int Run(const RunOptions& options) {
-  const absl::Status files = CheckFileLimit(options.topology.hosts().size());
+  const bool any_local =
+      std::find(options.is_local.begin(), options.is_local.end(), true) != options.is_local.end();
+  const absl::Status files = CheckFileLimit(options.topology.hosts().size(), any_local);
   if (!files.ok()) return Fail(std::string(files.message()), kExitLauncher);
   DriverSetup setup;
   if (!MakeJobSecrets(&setup.secrets))

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/file_limit.h"
+#include "base/printable.h"
 #include "cli/driver/loop.h"
 #include "cli/driver/want.h"
 #include "cli/report/job_report.h"
@@ -193,6 +194,7 @@ void Driver::Prepare(int meant) {
         MakePrepare(options_, setup_.secrets, setup_.limits,
                     {host, HostName(host), state_.facts().hosts[host].ranks});
     links_.Send(host, command);
+    if (skips_ != 0) SendSkips(host);
   }
   GiveStdinRoom();
 }
@@ -203,26 +205,28 @@ void Driver::ReportOverdue(int host) {
       absl::StrFormat("no word from hvdd within --start-timeout %g s", options_.start_timeout_s);
   fault.remedy = ShellName(host).empty()
                      ? "give it longer (--start-timeout), or find what holds this machine up"
-                     : absl::StrCat("does a login work, and does it end quickly? ", ShellName(host),
-                                    " ", HostName(host), " true");
+                     : absl::StrCat("does a login work, and does it end quickly? ",
+                                    Printable(LoginCommand(options_, targets_[host])), " true");
   NotStarted(host, std::move(fault));
 }
 
 // The verdict, and job.json. Once more when output is lost after it.
 Frame Driver::Report() {
   const JobFacts& facts = state_.facts();
+  if (!options_.output_directory.empty() && !report_lost_) {
+    const absl::Status written = WriteJobReportWithin(kReportS, options_.output_directory,
+                                                      RenderJobReport(facts, Judge(facts)));
+    report_lost_ = !written.ok();
+    if (report_lost_) {
+      auto& lost = state_.mutable_facts()->lost_files;
+      lost.insert(lost.begin(), absl::StrCat("job.json: ", std::string(written.message())));
+    }
+  }
   const Verdict verdict = Judge(facts);
   Frame final;
   final.kind = FrameKind::kFinal;
   final.number = verdict.exit_code;
   final.text = RenderVerdict(facts, verdict);
-  if (!options_.output_directory.empty()) {
-    const absl::Status written =
-        WriteJobReportWithin(kReportS, options_.output_directory, RenderJobReport(facts, verdict));
-    if (!written.ok()) {
-      absl::StrAppend(&final.text, "hvdrun: job.json: ", std::string(written.message()), "\n");
-    }
-  }
   return final;
 }
 

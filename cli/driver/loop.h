@@ -45,6 +45,7 @@ class Driver {
                 options_.lease_s,
                 options_.run_timeout_s,
                 options_.grace_s,
+                options_.grace_is_given,
                 options_.verbose > 0,
                 options_.report_bindings,
                 {options_.stall_warn_s, options_.stall_abort_s},
@@ -86,6 +87,7 @@ class Driver {
   void OnConsoleFrame(Frame* frame);
   void Say(const std::string& text);
   void SendConsole();
+  void SendSkips(int host);
   void TellStatus(double now);  // status.cc
 
   // The spawner and the hosts that it starts.
@@ -161,9 +163,11 @@ class Driver {
   size_t epochs_told_ = 0;                                       // to the timeline
   std::vector<int> told_ranks_;  // to the console, by member - 1; -2: nothing
   size_t stdin_hosts_ = 0;       // that were there at the launch: who comes later has missed some
+  uint64_t skips_ = 0;           // of kMaySkip
   bool launched_ = false;
   bool console_writable_watched_ = false;
   bool ending_told_ = false;  // to the console
+  bool report_lost_ = false;  // job.json could not be written
   bool drained_ = false;      // the console has written all output, or lost it
 };
 

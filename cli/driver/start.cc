@@ -2,6 +2,7 @@
 // The driver's hosts, until their links are open.
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "absl/strings/str_cat.h"
@@ -257,9 +258,13 @@ void Driver::OnChildExited(int host, int wait_status) {
   }
   OnHello(host);  // its last words
   if (port.greeted || state_.facts().hosts[host].phase == HostFact::kGone) return;
+  utsname here = {};
+  uname(&here);
   const StartFailure failure =
       ExplainStartFailure({wait_status, port.error_text(), port.noise(), shell, HostName(host),
-                           WhereHvddIsSought(options_, setup_.start), port.logged_in()});
+                           WhereHvddIsSought(options_, setup_.start), port.logged_in(),
+                           shell.empty() ? "" : LoginCommand(options_, targets_[host]),
+                           SshTarget(options_, targets_[host]), here.machine});
   if (failure.fault == StartFault::kOverloaded && port.attempts < kMaxAttempts &&
       state_.starting()) {
     // Spread, so that the hosts behind one sshd do not come back together.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/printable.h"
 #include "cli/driver/loop.h"
 #include "cli/reach/ssh_failure.h"
 
@@ -48,6 +49,11 @@ void Driver::OnConsoleFrame(Frame* frame) {
     state_.mutable_facts()->lost_output.push_back(std::move(frame->text));
     return;
   }
+  if (frame->kind == FrameKind::kMaySkip) {
+    skips_ = frame->number;
+    for (size_t host = 0; launched_ && host < ports_.size(); ++host) SendSkips(host);
+    return;
+  }
   if (frame->kind == FrameKind::kDrained) drained_ = true;
   if (frame->kind != FrameKind::kStdin) return;
   v1::Command command;
@@ -56,6 +62,13 @@ void Driver::OnConsoleFrame(Frame* frame) {
   for (size_t host = 0; host < ports_.size(); ++host) {
     if (IsMeantForStdin(host)) links_.Send(host, command);
   }
+}
+
+void Driver::SendSkips(int host) {
+  v1::Command command;
+  command.mutable_skip_output()->set_out((skips_ & kSkipOut) != 0);
+  command.mutable_skip_output()->set_err((skips_ & kSkipErr) != 0);
+  links_.Send(host, command);
 }
 
 // Its first readers keep it: nobody who comes later gets what is left of it.
@@ -127,6 +140,10 @@ void Driver::OnOutput(int host, v1::OutputChunk* taken) {
   if (chunk.is_timeline()) {
     timeline_.Take(host, taken);
     return;
+  }
+  if (!chunk.file_lost().empty()) {
+    state_.mutable_facts()->lost_files.push_back(
+        absl::StrCat("host ", HostName(host), ": ", Printable(chunk.file_lost())));
   }
   const int index = state_.IndexOf(chunk.member());
   if (index < 0) return;

@@ -37,6 +37,7 @@ void Driver::LookAtTimeline(double now) {
     AnswerTimeline(*asker, std::move(set));
   } else if (!error.empty()) {
     Say(absl::StrCat(error, "; the job runs without it"));
+    state_.mutable_facts()->lost_files.push_back(error);
   }
   for (const TimelineAsk& waiting : std::exchange(timeline_asks_, {})) {
     OnTimelineAsked(waiting.host, waiting.asked);
@@ -116,7 +117,9 @@ void Driver::WaitForTimeline() {
     CarryOut();
   }
   const std::string wrong = timeline_.Finish(kPatienceS);
-  if (!wrong.empty()) Say(wrong);
+  if (wrong.empty()) return;
+  Say(wrong);
+  state_.mutable_facts()->lost_files.push_back(wrong);
 }
 
 }  // namespace hvd

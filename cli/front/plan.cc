@@ -201,6 +201,10 @@ absl::Status ReadSettings(const FrontWorld& world, RunOptions* run) {
   if (!settings.ok()) return settings.status();
   const std::string& timeline = settings->Text(SettingId::kTimeline);
   if (timeline != "DYNAMIC") run->timeline_path = Absolute(timeline, world);
+  if (!run->grace_is_given && settings->IsSet(SettingId::kGrace)) {
+    run->grace_s = settings->Number(SettingId::kGrace);
+    run->grace_is_given = true;
+  }
   if (settings->Flag(SettingId::kStallCheckDisable)) return absl::OkStatus();
   run->stall_warn_s = settings->Number(SettingId::kStallWarn);
   run->stall_abort_s = settings->Number(SettingId::kStallAbort);

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/printable.h"
 #include "cli/job/job_state.h"
+#include "cli/membership/link_words.h"
 #include "cli/report/verdict_text.h"
 
 namespace hvd {
@@ -20,7 +22,7 @@ MemberEnd EndOf(const v1::MemberDied& died) {
   end.own = !died.after_abort();
   end.epoch = died.epoch();
   end.left = died.left();
-  end.commit = died.commit();
+  end.kept = {died.commit(), 0, died.steps(), died.place()};
   return end;
 }
 
@@ -30,6 +32,8 @@ v1::RankExited ExitOf(const v1::MemberDied& died) {
   exit.set_signal(died.signal());
   exit.set_core_dumped(died.core_dumped());
   exit.set_out_of_memory(died.out_of_memory());
+  exit.set_joined(died.epoch() != 0);
+  exit.set_left(died.left());
   return exit;
 }
 
@@ -117,7 +121,19 @@ void JobState::ReachHost(const MembershipAction& action, double now) {
   outbox_.Reach(action.host, *found);
 }
 
+// Until an epoch begins every member counts for the job's end, but those that have failed and in
+// whose place others come.
+void JobState::ForgetReplaced() {
+  if (!facts_.epochs.empty()) return;
+  for (RankFact& fact : facts_.ranks) {
+    const bool well = fact.phase == RankFact::kExited && fact.broke.empty() &&
+                      fact.exit.exit_code() == 0 && fact.exit.signal() == 0;
+    fact.past |= fact.told_dead && !well;
+  }
+}
+
 void JobState::SpawnMembers(const MembershipAction& action) {
+  ForgetReplaced();
   for (const v1::Seat& seat : action.spawn.seats()) {
     RankFact fact;
     fact.host = action.host;
@@ -177,6 +193,7 @@ void JobState::EndByMembership(const MembershipAction& action, double now) {
 // What has ended meanwhile does not begin any more, though its last host may say that it is ready.
 void JobState::OnReady(int host, uint64_t epoch, double now) {
   if (stopping_.begun || (membership_ && membership_->IsOver(epoch))) return;
+  if (membership_) membership_->Ready(host, epoch);
   if (epochs_.Ready(host, epoch)) EpochStarted(epoch, now);
 }
 
@@ -184,6 +201,7 @@ void JobState::OnReady(int host, uint64_t epoch, double now) {
 void JobState::EpochStarted(uint64_t epoch, double now) {
   if (!membership_) return;
   membership_->Started(epoch, now);
+  facts_.cut_links.clear();
   facts_.epochs = membership_->history();
   for (size_t index = 0; index < facts_.ranks.size(); ++index) {
     facts_.ranks[index].past = members().RankOf(index + 1) < 0;
@@ -209,8 +227,10 @@ void JobState::TellDeath(int index, const v1::MemberDied& died, double now) {
   const bool again = std::exchange(fact.told_dead, true);
   MemberEnd end = EndOf(died);
   if (end.epoch == 0) end.epoch = fact.epoch;
-  v1::RankExited exit = fact.phase == RankFact::kExited ? fact.exit : ExitOf(died);
-  end.what = absl::StrCat(NameRank(facts_, index), " ", DescribeExit(exit));
+  end.own |= fact.cause;  // the abort is its doing, however late it ends itself
+  const v1::RankExited exit = fact.phase == RankFact::kExited ? fact.exit : ExitOf(died);
+  end.what = end.clean() ? SayExit(index, exit)
+                         : absl::StrCat(NameRank(facts_, index), " ", DescribeExit(exit));
   if (EndsByQuit(end, now)) return;
   const bool first = !again && death_.empty() && !changes();
   if (first && !end.clean() && !died.after_abort()) death_ = end.what;
@@ -240,6 +260,7 @@ void JobState::ReplaceBroken(int index, const v1::RankBroke& broke, double now) 
   end.signal = broke.worker().signal();
   end.epoch = fact.epoch;
   end.lives = broke.worker().pid() == 0;
+  end.kept = {broke.commit(), 0, broke.steps(), broke.place()};
   end.what = Printable(broke.message());
   if (EndsByQuit(end, now)) return;
   v1::Command command;
@@ -250,6 +271,31 @@ void JobState::ReplaceBroken(int index, const v1::RankBroke& broke, double now) 
   CarryOut(now);
 }
 
+// False: neither a rank that can be replaced nor a link is to blame, so another epoch would be no
+// better.
+bool JobState::ReplaceStalled(const StallBook::Report& stall, double now) {
+  if (!changes() || (stall.held.empty() && stall.cut.empty())) return false;
+  const std::string waited = absl::StrFormat("after %.0f s of waiting", stall.waited_s);
+  const uint64_t epoch = members().proposed();
+  outbox_.Say(stall.text);
+  for (const auto& [one, other] : stall.cut) {
+    const int host = members().hosts()[one], far = members().hosts()[other];
+    membership_->Unreached(host, far, epoch, waited);
+    membership_->Broke(-1, epoch, SayLink(HostName(host), HostName(far), waited), now);
+  }
+  for (const int rank : stall.held) {
+    const uint64_t member = members().MemberAt(epoch, rank);
+    const int index = IndexOf(member);
+    if (index < 0) continue;
+    membership_->Stalled(member,
+                         absl::StrCat(NameRank(facts_, index),
+                                      " is held (SIGSTOP, a debugger?) and is replaced ", waited),
+                         now);
+  }
+  CarryOut(now);
+  return true;
+}
+
 void JobState::MembersEvent(int host, const v1::Event& event, double now) {
   if (!membership_ || stopping_.begun) return;
   if (event.has_member_stands()) {
@@ -257,7 +303,8 @@ void JobState::MembersEvent(int host, const v1::Event& event, double now) {
     membership_->Stands(stands.member(), stands.after_epoch(), now);
   } else if (event.has_host_quiet()) {
     const v1::HostQuiet& quiet = event.host_quiet();
-    membership_->Quiet(host, quiet.epoch(), {quiet.commit(), quiet.before()}, now);
+    const KeptCommits kept = {quiet.commit(), quiet.before(), quiet.steps(), quiet.place()};
+    membership_->Quiet(host, quiet.epoch(), kept, now);
   } else if (event.has_drain_asked()) {
     membership_->DrainAsked(host, Printable(event.drain_asked().cause()), now);
   }

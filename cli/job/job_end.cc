@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -20,8 +21,15 @@ constexpr double kForever = std::numeric_limits<double>::infinity();
 constexpr double kDetailPatienceS = 0.04;  // for the exit status of a lost host's ssh
 constexpr double kTellAfterS = SecondsOf(kTellAfter);
 constexpr double kStopMarginS = SecondsOf(kHostMargin);
-constexpr double kDrainS = 2;           // output after the last clean exit
+// Output after the last clean exit; its end waits for that of the ranks' files.
+constexpr double kDrainS = SecondsOf(kFilePatience) + 2;
 constexpr double kDrainStoppedS = 0.3;  // output after a stop
+
+// A person's or a scheduler's word, while all is well: the ranks may save what they have.
+bool LetsAgree(Ending ending) {
+  return ending == Ending::kInterrupted || ending == Ending::kTerminated ||
+         ending == Ending::kTimedOut || ending == Ending::kHungUp;
+}
 
 }  // namespace
 
@@ -41,7 +49,7 @@ void JobState::Signalled(int signal, double now) {
   }
   outbox_.Say(
       absl::StrFormat("interrupted; stopping %d ranks (grace %g s; Ctrl-C again kills them)\n%s",
-                      running_, policy_.grace_s, RenderStates(facts_)));
+                      running_, GraceS(), RenderStates(facts_)));
   stopping_.told = true;
   End(Ending::kInterrupted, "interrupted by Ctrl-C", now);
 }
@@ -62,7 +70,15 @@ void JobState::EndPaused(double now) {
       now);
 }
 
+// Of a stop that has begun nobody sees the end any more, nor can hurry it: the ranks have as much
+// time as they would have if it began now, whatever they have asked for.
 void JobState::ProcessLost(Ending ending, const std::string& text, double now) {
+  const bool is_ours = ending == Ending::kConsoleLost || ending == Ending::kSpawnerLost;
+  if (is_ours && stopping_.begun && stopping_.grace_s > policy_.grace_s) {
+    stopping_.grace_s = policy_.grace_s;
+    stopping_.until = std::min(stopping_.until, now + kStopMarginS + policy_.grace_s);
+    SendStop(stopping_.cause, false);
+  }
   End(ending, text, now);
 }
 
@@ -70,6 +86,7 @@ void JobState::End(Ending ending, const std::string& text, double now) {
   if (!stopping_.begun) {
     facts_.ending = ending;
     facts_.ending_text = text;
+    stopping_.may_agree = LetsAgree(ending);
   }
   Stop(text, false, now);
 }
@@ -81,19 +98,49 @@ void JobState::Stop(const std::string& cause, bool kill, double now) {
     if (first) {
       stopping_.since = now;
       stopping_.cause = cause;
-      outbox_.Abort(kAllHosts, 0, cause);
+      stopping_.grace_s = GraceS();
+      if (!stopping_.may_agree) outbox_.Abort(kAllHosts, 0, cause);
     }
-    stopping_.until = now + kStopMarginS + (kill ? 0 : policy_.grace_s);
-    v1::Command command;
-    command.mutable_stop()->set_cause(cause);
-    command.mutable_stop()->set_kill(kill);
-    outbox_.Send(kAllHosts, std::move(command));
+    stopping_.until = now + kStopMarginS + (kill ? 0 : stopping_.grace_s);
+    SendStop(cause, kill);
     if (policy_.verbose && first && !stopping_.told) {
       outbox_.Say(absl::StrCat("stopping: ", cause));
       stopping_.told = true;
     }
   }
   Settle(now);
+}
+
+// The longest that a rank of the job has asked for, where the person has not said how long.
+double JobState::GraceS() const {
+  double grace_s = policy_.grace_s;
+  if (policy_.grace_is_given) return grace_s;
+  for (const RankFact& fact : facts_.ranks) {
+    if (fact.phase == RankFact::kRunning) grace_s = std::max(grace_s, fact.grace_s);
+  }
+  return grace_s;
+}
+
+void JobState::OnGraceAsked(const v1::GraceAsked& asked) {
+  const int rank = IndexOf(asked.member());
+  if (rank >= 0) facts_.ranks[rank].grace_s = static_cast<double>(asked.milliseconds()) * 1e-3;
+}
+
+void JobState::SendStop(const std::string& cause, bool kill) {
+  stopping_.may_agree = stopping_.may_agree && !kill;
+  v1::Command command;
+  v1::Stop& stop = *command.mutable_stop();
+  stop.set_cause(cause);
+  stop.set_kill(kill);
+  stop.set_may_agree(stopping_.may_agree);
+  stop.set_grace_s(stopping_.grace_s);
+  outbox_.Send(kAllHosts, std::move(command));
+}
+
+// The stop goes on, and what its ranks still wait for never comes.
+void JobState::EndAgreement(const std::string& why) {
+  if (!std::exchange(stopping_.may_agree, false)) return;
+  SendStop(absl::StrCat(stopping_.cause, "; ", why), false);
 }
 
 // A rank has failed because of another, which aborted their epoch and still runs: how that one ends
@@ -111,7 +158,7 @@ void JobState::Tick(double now) {
   if (!stopping_.told && now >= stopping_.since + kTellAfterS) {
     stopping_.told = true;
     outbox_.Say(absl::StrFormat("%s; stopping the other ranks (grace %g s)", stopping_.cause,
-                                policy_.grace_s));
+                                stopping_.grace_s));
   }
   Settle(now);
 }
@@ -143,8 +190,9 @@ void JobState::TickRunning(double now) {
 
 void JobState::TellStall(double now) {
   if (stopping_.begun) return;
-  if (const auto fatal = stalls_.Tell(now)) return End(Ending::kStalled, *fatal, now);
-  Settle(now);
+  const std::optional<StallBook::Report> fatal = stalls_.Tell(now);
+  if (!fatal.has_value()) return Settle(now);
+  if (!ReplaceStalled(*fatal, now)) End(Ending::kStalled, fatal->text, now);
 }
 
 // Decides whether the job is over, and when to look again.
@@ -164,6 +212,10 @@ void JobState::Settle(double now) {
   if (membership_) WakeAt(membership_->deadline());
   if (epochs_.waiting_since() > 0) WakeAt(epochs_.waiting_since() + policy_.start_timeout_s);
   if (running_ == 0 && !changes()) finished_ = OutputDone(kDrainS, now);
+  if (finished_ && output_.open() > 0) {
+    facts_.lost_output.push_back(absl::StrFormat(
+        "the end of the ranks' output has not come (%d of their streams)", output_.open()));
+  }
 }
 
 bool JobState::StopDone(double now) {

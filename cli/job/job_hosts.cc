@@ -85,6 +85,7 @@ void JobState::HostLost(int host, const std::string& cause, double now) {
   fact.fault_late = stopping_.begun && host != broke_host_;
   last_fault_ = now;
   if (membership_ && (changes() || fact.past)) return LoseHost(host, cause, now);
+  EndAgreement(absl::StrCat("lost host ", HostName(host), ": ", cause));
   LoseRanks(host);
   Stop(absl::StrCat("lost host ", HostName(host), ": ", cause), false, now);
 }
@@ -168,6 +169,7 @@ void JobState::OnLaunchFailed(int host, const v1::LaunchFailed& failed, double n
     return LoseHost(host, fact.cause, now);
   }
   if (faults_until_ == 0) faults_until_ = now + kFaultSettlingS;
+  EndAgreement(absl::StrCat("host ", HostName(host), ": ", fact.cause));
   Stop(absl::StrCat("host ", HostName(host), ": ", fact.cause), false, now);
 }
 

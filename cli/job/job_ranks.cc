@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "base/printable.h"
 #include "cli/job/job_state.h"
+#include "cli/membership/link_words.h"
 #include "cli/report/verdict_text.h"
 
 namespace hvd {
@@ -64,6 +65,7 @@ void JobState::OnDied(int host, const v1::MemberDied& died, double now) {
   if (fact.phase == RankFact::kExited || fact.phase == RankFact::kLost) return;
   fact.died_s = Since(now);
   fact.epoch = std::max(fact.epoch, died.epoch());
+  if (!died.left()) EndAgreement(died.cause());
   if (stopping_.begun) return;
   if (membership_) return TellDeath(rank, died, now);
   const v1::RankExited end = EndOf(died);
@@ -94,6 +96,9 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
   --running_;
   output_.MayFollow(now);
   if (exit.has_abort_rank()) NoteCause(fact.epoch, exit.abort_rank());
+  if (exit.has_unreached()) {
+    NoteUnreached(fact.host, fact.epoch, exit.unreached(), Printable(exit.aborted()));
+  }
   if (membership_) {
     TellDeath(rank, DeathOf(exit), now);
     membership_->Freed(exit.member(), now);
@@ -124,7 +129,9 @@ void JobState::FailedExit(int rank, double now) {
 
 void JobState::OnBroke(const v1::RankBroke& broke, double now) {
   const int rank = IndexOf(broke.member());
-  if (rank < 0 || stopping_.begun) return;
+  if (rank < 0) return;
+  EndAgreement(Printable(broke.message()));
+  if (stopping_.begun) return;
   if (changes()) return ReplaceBroken(rank, broke, now);
   RankFact& fact = facts_.ranks[rank];
   if (fact.past) return;
@@ -178,12 +185,31 @@ void JobState::OnJoined(const v1::RankJoined& joined, double now) {
 // that are inside a collective on other hosts hear of it only here.
 void JobState::OnLeft(int host, const v1::RankLeft& left, double now) {
   if (left.has_abort_rank()) NoteCause(left.epoch(), left.abort_rank());
+  if (!left.aborted().empty()) EndAgreement(Printable(left.aborted()));
   if (stopping_.begun || left.aborted().empty()) return;
+  std::string cause = Printable(left.aborted());
+  if (left.has_unreached()) cause = NoteUnreached(host, left.epoch(), left.unreached(), cause);
   if (membership_) {
-    membership_->Broke(host, left.epoch(), Printable(left.aborted()), now);
+    membership_->Broke(host, left.epoch(), cause, now);
     return CarryOut(now);
   }
   epochs_.TellAborted(host, left.epoch(), left.aborted());
+}
+
+// By a worker's word. Returns the cause with the names of both hosts.
+std::string JobState::NoteUnreached(int host, uint64_t epoch, uint32_t rank, std::string cause) {
+  const int index = IndexOf(members().MemberAt(epoch, rank));
+  const int other = index < 0 ? host : facts_.ranks[index].host;
+  if (other == host) return cause;
+  if (membership_) membership_->Unreached(host, other, epoch, cause);
+  const auto same = [&](const LinkFact& known) {
+    return std::minmax(known.host, known.other) == std::minmax(host, other);
+  };
+  const auto& links = facts_.cut_links;
+  if (std::none_of(links.begin(), links.end(), same)) {
+    facts_.cut_links.push_back({host, other, epoch, cause});
+  }
+  return SayLink(HostName(host), HostName(other), cause);
 }
 
 // By a worker's word.

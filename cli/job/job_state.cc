@@ -75,6 +75,8 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
       return;
     case v1::Event::kRankLeft:
       return OnLeft(host, event.rank_left(), now);
+    case v1::Event::kGraceAsked:
+      return OnGraceAsked(event.grace_asked());
     case v1::Event::kLeaseEnded:
       return OnLeaseEnded(host, now);
     case v1::Event::kStdinCredit:  // the driver's own, and so is the next

@@ -25,6 +25,7 @@ struct JobPolicy {
   double lease_s = kDefaultLeaseS;
   double run_timeout_s = 0;  // 0: none
   double grace_s = kDefaultGraceS;
+  bool grace_is_given = false;  // by the person: then it counts whatever the ranks ask for
   bool verbose = false;
   bool report_bindings = false;  // say what of its host each rank has
   StallLimits stall = {};
@@ -87,7 +88,10 @@ class JobState {
   struct Stopping {
     bool begun = false;
     bool told = false;  // the person knows
+    // Nothing has failed: the ranks' collectives live on, until one of them is gone.
+    bool may_agree = false;
     std::string cause;
+    double grace_s = 0;
     double since = 0;
     double until = 0;
   };
@@ -122,6 +126,7 @@ class JobState {
   void CarryOut(double now);
   void CarryOut(MembershipAction action, double now);
   void ReachHost(const MembershipAction& action, double now);
+  void ForgetReplaced();
   void SpawnMembers(const MembershipAction& action);
   void RetireMember(const MembershipAction& action);
   void StopHost(const MembershipAction& action, double now);
@@ -133,6 +138,7 @@ class JobState {
   void TellDeath(int index, const v1::MemberDied& died, double now);
   void ReplaceBroken(int index, const v1::RankBroke& broke, double now);
   bool EndsByQuit(const MemberEnd& end, double now);
+  bool ReplaceStalled(const StallBook::Report& stall, double now);
   void MembersEvent(int host, const v1::Event& event, double now);
 
   // Ranks (job_ranks.cc).
@@ -145,6 +151,7 @@ class JobState {
   void OnJoined(const v1::RankJoined& joined, double now);
   void OnLeft(int host, const v1::RankLeft& left, double now);
   void NoteCause(uint64_t epoch, uint32_t rank);
+  std::string NoteUnreached(int host, uint64_t epoch, uint32_t rank, std::string cause);
   bool CauseRuns() const;
   bool OthersNeeded(int rank) const;
   std::string InitFailures() const;
@@ -152,6 +159,10 @@ class JobState {
 
   // The end (job_end.cc, with Signalled, Paused, ProcessLost and Tick).
   void Stop(const std::string& cause, bool kill, double now);
+  void SendStop(const std::string& cause, bool kill);
+  void OnGraceAsked(const v1::GraceAsked& asked);
+  double GraceS() const;
+  void EndAgreement(const std::string& why);
   void StopForVictim(const std::string& cause, double patience_s, double now);
   void EndPaused(double now);
   void End(Ending ending, const std::string& text, double now);

@@ -24,6 +24,8 @@ class OutputDrain {
 
   // Every stream has ended, or nothing came for `patience_s` although it could.
   bool Done(double patience_s, double now) const;
+  // Of ranks that were started: how many have not ended.
+  int open() const { return open_; }
   // When to look again, if it is not done.
   double NextLook(double patience_s) const;
 

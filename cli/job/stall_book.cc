@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/names_apart.h"
 #include "base/printable.h"
+#include "cli/membership/link_words.h"
 #include "cli/report/verdict.h"
 
 namespace hvd {
@@ -102,23 +104,36 @@ std::string StallBook::Doing(int rank) const {
   std::string text = absl::StrCat("rank ", rank, " on ", topology_->hosts()[place.host].name, ": ");
   const auto answer = answers_.find(place.host);
   if (answer == answers_.end()) return text + "its host does not answer";
-  const auto holds = [rank](const auto& ranks) {
-    return std::find(ranks.begin(), ranks.end(), static_cast<uint32_t>(rank)) != ranks.end();
-  };
-  if (holds(answer->second.silent()) && !holds(answer->second.stopped())) text += "busy; ";
+  const auto& silent = answer->second.silent();
+  const bool is_silent =
+      std::find(silent.begin(), silent.end(), static_cast<uint32_t>(rank)) != silent.end();
+  if (is_silent && !IsHeld(rank)) text += "busy; ";
   const bool known = place.local_rank < answer->second.activities_size();
   return text + (known ? Printable(answer->second.activities(place.local_rank)) : "not known");
 }
 
+bool StallBook::IsHeld(int rank) const {
+  const auto answer = answers_.find(topology_->place(rank).host);
+  if (answer == answers_.end()) return false;
+  const auto& stopped = answer->second.stopped();
+  return std::find(stopped.begin(), stopped.end(), static_cast<uint32_t>(rank)) != stopped.end();
+}
+
 StallBook::Groups StallBook::GroupMissing(double least_s, const std::set<int>& but_sets) const {
   Groups groups;
-  for (const auto& [key, tensor] : Merge()) {
+  const std::map<Key, Tensor> merged = Merge();
+  std::vector<std::string> names;
+  for (const auto& [key, tensor] : merged) names.push_back(key.second);
+  const std::vector<std::string> shown = ShownApart(names);
+  size_t at = 0;
+  for (const auto& [key, tensor] : merged) {
+    const std::string& name = shown[at++];
     const std::vector<int> missing = Missing(tensor);
     if (missing.empty() || tensor.waited_s < least_s || but_sets.count(key.first) != 0) continue;
     Group& group = groups[missing];
     group.waited_s = std::max(group.waited_s, tensor.waited_s);
     group.names.push_back(
-        absl::StrCat(ShownName(key.second), " (", Printable(tensor.what),
+        absl::StrCat(name, " (", Printable(tensor.what),
                      key.first != 0 ? absl::StrCat(", process set ", key.first) : "", ")"));
   }
   return groups;
@@ -173,8 +188,7 @@ void StallBook::TellStuck(const StuckWork& stuck, Telling* telling) const {
     case StuckWork::kLink:
       absl::StrAppend(&text, "no data passes between ", Links(stuck), " any more, though ",
                       stuck.links.size() == 1 ? "both" : "all", " hosts live: ", what,
-                      " waits for it; is a route, a firewall or a cable of the data's network in "
-                      "the way? (HVD_NET_DEVICES chooses it)");
+                      " waits for it; ", kLinkHint);
       break;
     case StuckWork::kDevice:
       absl::StrAppend(&text, stuck.ranks.size() == 1 ? "the device of " : "the devices of ", ranks,
@@ -185,6 +199,8 @@ void StallBook::TellStuck(const StuckWork& stuck, Telling* telling) const {
       break;
   }
   telling->ranks.insert(telling->ranks.end(), stuck.ranks.begin(), stuck.ranks.end());
+  std::vector<std::pair<int, int>>& cut = telling->report.cut;
+  cut.insert(cut.end(), stuck.links.begin(), stuck.links.end());
   telling->report.waited_s = std::max(telling->report.waited_s, stuck.still_s);
 }
 
@@ -205,6 +221,8 @@ StallBook::Report StallBook::End(double least_s) {
   std::vector<int>& ranks = telling.ranks;
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(telling.report.held),
+               [this](int rank) { return IsHeld(rank); });
   std::string& text = telling.report.text;
   for (size_t i = 0; i < std::min(ranks.size(), kMostRanks); ++i) {
     absl::StrAppend(&text, "\n  ", Doing(ranks[i]));

@@ -27,6 +27,10 @@ class StallBook {
   struct Report {
     std::string text;     // empty: nobody is missing, and nothing stands still
     double waited_s = 0;  // the longest
+    // Of those that are waited for: ranks that the kernel holds (SIGSTOP, a debugger); and hosts
+    // between which nothing passes.
+    std::vector<int> held = {};
+    std::vector<std::pair<int, int>> cut = {};
   };
   // Ends the question. A host that has not answered is said so. Tensors that have waited for less
   // than `least_s` are left out.
@@ -59,6 +63,7 @@ class StallBook {
   std::string Links(const StuckWork& stuck) const;
   std::vector<int> Missing(const Tensor& tensor) const;
   std::string Doing(int rank) const;
+  bool IsHeld(int rank) const;
 
   const Topology* const topology_;
   bool asking_ = false;

@@ -28,7 +28,7 @@ bool StallQuestion::Answered(int host, const v1::HostPending& pending,
   return book_.Complete(alive);
 }
 
-std::optional<std::string> StallQuestion::Tell(double now) {
+std::optional<StallBook::Report> StallQuestion::Tell(double now) {
   const bool ends = limits_.abort_s > 0;
   const double least_s = ends ? std::min(limits_.warn_s, limits_.abort_s) : limits_.warn_s;
   StallBook::Report report = book_.End(least_s);
@@ -37,7 +37,7 @@ std::optional<std::string> StallQuestion::Tell(double now) {
     if (again) Due(now);
     return std::nullopt;
   }
-  if (ends && report.waited_s >= limits_.abort_s) return std::move(report.text);
+  if (ends && report.waited_s >= limits_.abort_s) return report;
   if (report.waited_s >= limits_.warn_s) outbox_->Say(std::move(report.text));
   return std::nullopt;
 }

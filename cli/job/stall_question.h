@@ -32,8 +32,8 @@ class StallQuestion {
   void Due(double now);
   // `alive`: the hosts that can answer. True: all of them have.
   bool Answered(int host, const v1::HostPending& pending, const std::vector<int>& alive);
-  // Ends the question and warns the person. The text is what the job must end for, if it must.
-  std::optional<std::string> Tell(double now);
+  // Ends the question and warns the person. What comes is what the job must end for, if it must.
+  std::optional<StallBook::Report> Tell(double now);
 
  private:
   const StallLimits limits_;

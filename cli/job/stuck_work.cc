@@ -54,7 +54,7 @@ Facts::Facts(const PendingByHost& answers, int size) {
     }
     for (const v1::WaitingTensor& tensor : answer.tensors()) {
       const auto in_set = sets.find(static_cast<int>(tensor.set()));
-      if (in_set == sets.end()) continue;
+      if (in_set == sets.end() || tensor.moving()) continue;
       in_set->second.asked_s = std::max(in_set->second.asked_s, tensor.waited_s());
     }
     for (const uint32_t rank : answer.stopped()) stopped.insert(static_cast<int>(rank));

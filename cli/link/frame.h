@@ -29,6 +29,7 @@ enum class FrameKind : uint32_t {
   kOutputTaken,  // number: bytes of kOutput's texts in total, after which there is room for more
   kOutputLost,   // text: what was lost of our stdout or stderr, and why
   kDrained,      // all output is written, or lost
+  kMaySkip,      // number: kSkipOut, kSkipErr, of outputs that may lack what a rank's file has
   // spawner → driver
   kStarted,    // index: host; fds: the child's stdin and stdout, its stderr
   kExited,     // index: host; number: wait status
@@ -49,6 +50,10 @@ enum class LookEnd : uint32_t {
   kNotMade,  // the last words say why there was no process
 };
 inline constexpr size_t kMaxLookText = size_t{1} << 20;
+
+// Of kMaySkip.
+inline constexpr uint64_t kSkipOut = 1;
+inline constexpr uint64_t kSkipErr = 2;
 
 struct Frame {
   FrameKind kind = FrameKind::kNotice;

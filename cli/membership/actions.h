@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hvd/v1/link_a.pb.h"
+#include "proto/page/state_box.h"
 
 namespace hvd {
 
@@ -27,7 +28,7 @@ struct MemberEnd {
   uint64_t epoch = 0;     // the newest that it had joined
   bool left = false;      // that one, before it died
   bool lives = false;     // its process does, without a link: its share is free with its slot
-  uint64_t commit = 0;    // the newest that its host has complete
+  KeptCommits kept = {};  // what its host has complete
   std::string what = {};  // "rank 3 on host1 was killed by signal 9 (Killed)"
   bool clean() const { return code == 0 && signal == 0; }
 };

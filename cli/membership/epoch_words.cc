@@ -34,9 +34,9 @@ std::string JoinCauses(const std::vector<std::string>& causes) {
 }
 
 std::string SayEpoch(const EpochRecord& record) {
-  std::string text = absl::StrCat("epoch ", record.number, ": ", SayRanks(record.ranks, "on "),
-                                  record.hosts, record.hosts == 1 ? " host" : " hosts");
-  if (!record.cause.empty()) absl::StrAppend(&text, "; ", record.cause);
+  std::string text = absl::StrCat(record.cause, record.cause.empty() ? "" : "; ", "epoch ",
+                                  record.number, ": ", SayRanks(record.ranks, "on "), record.hosts,
+                                  record.hosts == 1 ? " host" : " hosts");
   if (record.rolled_back && record.commit > 0) {
     absl::StrAppend(&text, "; resumed at commit ", record.commit, " after ",
                     SayTime(record.seconds));

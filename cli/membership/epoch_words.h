@@ -9,7 +9,7 @@
 
 namespace hvd {
 
-// "epoch 3: 6 ranks on 2 hosts; host2 lost; resumed at commit 41 after 0.3 s"
+// "host2 lost; epoch 3: 6 ranks on 2 hosts; resumed at commit 41 after 0.3 s": first why.
 std::string SayEpoch(const EpochRecord& record);
 
 // "2 ranks joined"

@@ -7,12 +7,6 @@
 #include "absl/strings/str_format.h"
 
 namespace hvd {
-namespace {
-
-constexpr size_t kMostFailures = 5;
-
-}  // namespace
-
 Membership::Membership(int np, const ElasticOptions& options, int stdin_rank)
     : np_(np),
       options_(options),
@@ -21,12 +15,16 @@ Membership::Membership(int np, const ElasticOptions& options, int stdin_rank)
 
 void Membership::Settle(double now) {
   deadline_ = std::numeric_limits<double>::infinity();
+  LookAtEnded(now);
   if (ended_) return;
   ChooseStaying();
-  if (!closed_) ReachAndSpawn(now);
+  JudgeLinks();
+  // Where ranks have begun to end, nobody new is of use unless the others go on.
+  if (!closed_ && (ended_well_.empty() || history_.empty())) ReachAndSpawn(now);
   LookAtLiving(now);
   LookAtLate(now);
   LookForNext(now);
+  SayKept();
 }
 
 // A time that has come needs no waking: what it brings about has been looked at.
@@ -36,6 +34,7 @@ void Membership::WakeAt(double when, double now) {
 
 void Membership::Listed(const std::vector<BookHost>& hosts, double now) {
   list_ = hosts;
+  ForgiveUnlisted();
   Settle(now);
 }
 
@@ -51,6 +50,7 @@ void Membership::HostGone(int host, const std::string& cause, double now) {
   const bool in_epoch =
       std::find(current_.hosts.begin(), current_.hosts.end(), host) != current_.hosts.end();
   const bool breaks = in_epoch && !AllQuiet();
+  current_.lost_any |= breaks;
   gone.phase = Host::kGone;
   gone.kept = {};
   for (Member& member : members_) {
@@ -58,7 +58,7 @@ void Membership::HostGone(int host, const std::string& cause, double now) {
   }
   if (failed) {
     FailHost(host, cause, now);
-    if (breaks) Break(host, absl::StrCat(gone.name, " lost"), now);
+    if (breaks) Break(host, {Cause::kEnd, absl::StrCat(gone.name, " lost")}, now);
   }
   Settle(now);
 }
@@ -69,10 +69,11 @@ void Membership::DrainAsked(int host, const std::string& cause, double now) {
   if (drained.drained && cooldown_.Cools(drained.name, now)) return;
   drained.drained = true;
   const double length = cooldown_.Failed(drained.name, now);
-  Say(
-      absl::StrFormat("host %s is wanted back (%s): its ranks leave, and it is left alone for "
-                      "%g s",
-                      drained.name, cause, length));
+  ChooseStaying();
+  const bool leave = std::none_of(kept_.begin(), kept_.end(),
+                                  [&](uint64_t member) { return Of(member).host == host; });
+  Say(absl::StrFormat("host %s is wanted back (%s): %sit is left alone for %g s", drained.name,
+                      cause, leave ? "its ranks leave, and " : "", length));
   Settle(now);
 }
 
@@ -92,21 +93,29 @@ bool Membership::LeftCurrent(const MemberEnd& end) const {
 
 void Membership::Died(uint64_t member, const MemberEnd& end, double now) {
   // The end of one that broke its link before may tell of a commit that is news.
-  NoteCommit(end.commit);
+  NoteCommit(end.kept);
   if (!Knows(member) || !Of(member).alive) return;
   Member& dead = Of(member);
   // Its host may have said before that nobody is left there.
   const bool was_in = InCurrent(member) && !LeftCurrent(end);
+  NoteKept(dead.host, end.kept.newest);
+  current_.lost_any |= was_in;
   dead.alive = dead.stands = false;
   dead.lingers = end.lives;
-  if (!dead.retired) {
+  dead.fell = !end.clean() && !end.own;
+  if (!dead.retired && !closed_) {
     if (end.clean()) {
-      Close(member, end.what);
-    } else if (!closed_) {
+      ended_well_[member] = end;
+    } else {
       CountDeath(member, end, now);
     }
   }
-  if (was_in) Break(dead.host, end.what, now);
+  Cause cause = {end.own ? Cause::kEnd : Cause::kFollows, end.what};
+  if (end.clean()) cause.order = Cause::kWord;
+  // Who leaves before it dies ends the epoch by that, which says less.
+  if (InCurrent(member) && !end.clean() && !dead.retired) AddCause(cause);
+  // Why one was ended, where that broke the epoch, has been told.
+  if (was_in && !(dead.retired && current_.broke)) Break(dead.host, cause, now);
   Settle(now);
 }
 
@@ -116,53 +125,12 @@ void Membership::Freed(uint64_t member, double now) {
   Settle(now);
 }
 
-// Hosts that cannot be reached fail as long as the job runs.
-void Membership::NoteFailure(std::string text) {
-  failures_.push_back(std::move(text));
-  if (failures_.size() > kMostFailures) failures_.erase(failures_.begin());
-}
-
-// A death that nobody has asked for.
-void Membership::CountDeath(uint64_t member, const MemberEnd& end, double now) {
-  const Member& dead = Of(member);
-  const std::string host = hosts_[dead.host].name;
-  NoteFailure(end.what);
-  const DeathSeen seen = {host, dead.share, end.code, end.signal, end.out_of_memory, dead.epoch};
-  const int members = InCurrent(member) ? static_cast<int>(current_.members.size()) : 1;
-  if (end.own && end.known && bug_.Died(seen, list_.size() <= 1, members)) {
-    return End(MembershipEnd::kProgramBug, member,
-               absl::StrCat("the program fails by itself: ", end.what,
-                            ", as another did before, and no commit came in between"));
-  }
-  if (!budget_.Died(host, dead.share)) return;
-  Say(
-      absl::StrFormat("host %s: share %d is left out: %d ranks have died there without a commit "
-                      "in between",
-                      host, dead.share, ShareBudget::kDeaths));
-  const auto listed = std::find_if(list_.begin(), list_.end(),
-                                   [&](const BookHost& each) { return each.name == host; });
-  if (listed == list_.end() || UsableShares(*listed) > 0) return;
-  hosts_[dead.host].drained = true;  // those who still live there do so in no share of ours
-  FailHost(dead.host, "the ranks of all its shares have died again and again", now);
-}
-
-// The rest of the job is as that of one whose members stay.
-void Membership::Close(uint64_t member, const std::string& what) {
-  if (closed_) return;
-  closed_ = true;
-  const bool any = current_.number != 0;
-  for (uint64_t other = 1; other <= members_.size(); ++other) {
-    if (other == member || !Of(other).alive || Of(other).retired) continue;
-    const bool late = any && !InCurrent(other);
-    if (late || Of(other).stands) Retire(other, true, what);
-  }
-}
-
-void Membership::NoteCommit(uint64_t commit) {
-  if (commit <= newest_commit_) return;
-  newest_commit_ = commit;
-  budget_.Committed();
-  bug_.Committed();
+void Membership::NoteCommit(const KeptCommits& kept) {
+  newest_commit_ = std::max(newest_commit_, kept.newest);
+  if (!progress_.Reached(kept.steps, kept.place)) return;
+  budget_.GetsOn();
+  bug_.GetsOn();
+  culprit_ = Culprit();
 }
 
 void Membership::Retire(uint64_t member, bool removed, const std::string& cause) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,9 +13,11 @@
 
 #include "cli/front/words/run_options.h"
 #include "cli/membership/actions.h"
+#include "cli/membership/bad_links.h"
 #include "cli/membership/cooldown.h"
 #include "cli/membership/next_epoch.h"
 #include "cli/membership/program_bug.h"
+#include "cli/membership/progress.h"
 #include "cli/membership/share_budget.h"
 
 namespace hvd {
@@ -38,6 +41,12 @@ class Membership {
 
   // Epochs.
   void Broke(int host, uint64_t epoch, const std::string& cause, double now);  // as `host` says
+  // Nothing passes between these hosts, as one of them says: `why`.
+  void Unreached(int host, int other, uint64_t epoch, const std::string& why);
+  // The others have waited for this one for longer than the person allows: it is replaced.
+  void Stalled(uint64_t member, const std::string& why, double now);
+  // The ranks of the host have met in the epoch, and are ready to begin.
+  void Ready(int host, uint64_t epoch);
   void Quiet(int host, uint64_t epoch, const KeptCommits& kept, double now);
   void Started(uint64_t epoch, double now);
 
@@ -45,7 +54,7 @@ class Membership {
   double deadline() const { return deadline_; }  // when Tick is due
 
   std::vector<MembershipAction> TakeActions() { return std::exchange(actions_, {}); }
-  // Nobody is added or replaced any more: a member has come to its end in good order.
+  // Nobody is added or replaced any more: the members of the last epoch have ended well together.
   bool closed() const { return closed_; }
   bool IsOver(uint64_t epoch) const { return epoch != current_.number || current_.broke; }
   uint64_t epoch() const { return current_.number; }  // the newest that was proposed; 0: none yet
@@ -56,6 +65,8 @@ class Membership {
     enum Phase { kReaching, kReady, kStopping, kGone } phase = kReaching;
     std::string name;
     bool drained = false;
+    bool proven = false;    // its ranks have had a part in a commit
+    int failed_starts = 0;  // ranks that had none
     int shares = 0;         // as it was told last
     int next_slot = 0;      // to be looked at first for the next member
     KeptCommits kept = {};  // what it had complete when the last epoch had ended
@@ -69,8 +80,10 @@ class Membership {
     bool lingers = false;  // it is no rank any more, and its process has not ended
     bool stands = false;
     bool retired = false;
-    int last_rank = -1;  // in the last epoch that started; -1: it was not in it
-    uint64_t epoch = 0;  // the newest that was proposed with it
+    bool fell = false;    // it has failed since its epoch was over
+    bool proven = false;  // it has had a part in a commit
+    int last_rank = -1;   // in the last epoch that started; -1: it was not in it
+    uint64_t epoch = 0;   // the newest that was proposed with it
   };
   struct Epoch {
     uint64_t number = 0;  // 0: none yet
@@ -83,6 +96,11 @@ class Membership {
     bool announced = false;
     bool rolls_back = false;
     bool has_needy = false;  // some of its members come without the state
+    bool lost_any = false;   // a member died in it, or a host was lost
+    bool judged = false;     // what its end says of its links has been taken
+    bool late_told = false;  // a person knows who holds up the next one
+    std::set<int> ready;     // hosts
+    std::map<std::pair<int, int>, std::string> cut;  // between these hosts nothing passed: why
     double proposed_at = 0;
     double ended_at = 0;  // when it broke, or was announced to change
     std::string text;     // its ranks and hosts, and why it began
@@ -106,21 +124,48 @@ class Membership {
   std::vector<uint64_t> WhereTheStateIs() const;
   std::vector<Place> FindPlaces(double now) const;
   void ReachAndSpawn(double now);
-  void Spawn(const Place& place);
+  void Spawn(const Place& place, double now);
   int FreeSlot(int host) const;
   bool ShareFree(int host, int share) const;
   void StopIdleHosts(const std::vector<Place>& places);
   void FailHost(int host, const std::string& why, double now);
   int LiveHost(const std::string& name) const;
+  bool Runs() const { return current_.started && !current_.broke; }
   int UsableShares(const BookHost& listed) const;
+  int SharesAnew(const BookHost& listed) const;
   int MostThatMayCome() const;
   int most() const;
 
-  // Members' ends (membership.cc).
+  // Faults that would end one epoch after another (membership_faults.cc).
+  static constexpr int kWholeHost = -1;
+  void JudgeLinks();
+  void ForgetCutLinks();
+  int SideToLeaveOut(int one, int other) const;
+  void LeaveHostOut(int host, const std::string& why);
+  void ForgiveUnlisted();
+  void LeaveShareOut(uint64_t member, const std::string& why, double now);
+  bool ShareIsOut(const std::string& host, int share) const;
+  void NoteKept(int host, uint64_t commit);
+  bool NoteFailedStart(uint64_t member, const MemberEnd& end, double now);
+  void RenewShares(const std::string& host);
+  std::vector<std::string> WhoIsLate() const;
+  void SayLate(double since, double now);
+  void SayKept();
+
+  // Members' ends (membership_ends.cc).
+  void LookAtEnded(double now);
+  bool IsLost(uint64_t ended) const;
+  bool IsMissed(uint64_t ended) const;
+  bool AnyStands() const;
+  bool AllEndedWell() const;
+  void Close();
   void CountDeath(uint64_t member, const MemberEnd& end, double now);
+  bool IsBug(const DeathSeen& seen, uint64_t member, const MemberEnd& end);
   void NoteFailure(std::string text);
-  void Close(uint64_t member, const std::string& what);
-  void NoteCommit(uint64_t commit);
+  void EndTooFew(const std::string& text);
+
+  // Members (membership.cc).
+  void NoteCommit(const KeptCommits& kept);
   void Retire(uint64_t member, bool removed, const std::string& cause);
   bool InCurrent(uint64_t member) const;
   bool LeftCurrent(const MemberEnd& end) const;
@@ -130,8 +175,18 @@ class Membership {
   bool Knows(uint64_t member) const { return member > 0 && member <= members_.size(); }
 
   // Epochs (membership_epochs.cc).
-  void Break(int from_host, const std::string& cause, double now);
-  void AddCause(const std::string& cause);
+  // Why an epoch ended: what comes first explains what follows it.
+  struct Cause {
+    enum Order {
+      kEnd,
+      kFollows,
+      kWord
+    } order = kEnd;  // a death, one after the abort, a rank's word
+    std::string text;
+  };
+  void Break(int from_host, const Cause& cause, double now);
+  void AddCause(const Cause& cause);
+  std::vector<std::string> SayCauses() const;
   bool AllQuiet() const;
   bool UnstartedIsQuiet(int host) const;
   void LookAtLiving(double now);
@@ -147,7 +202,8 @@ class Membership {
   bool MayBeCommitted() const;
   bool NoHostHasState() const;
   void EndWithoutState();
-  bool AwaitsState() const;
+  bool AwaitsState(double now) const;
+  bool WillSpawnAtState(double now) const;
   NextEpoch World(const std::set<uint64_t>& members) const;
   std::string WhoChanges() const;
   void End(MembershipEnd end, uint64_t member, std::string text);
@@ -165,14 +221,29 @@ class Membership {
   std::vector<uint64_t> last_started_;  // members of the last epoch that started, by rank
   std::vector<int> last_hosts_;         // that had it
   bool last_broke_ = false;             // it broke: the next one rolls back
-  std::vector<std::string> causes_;     // since it started
+  std::vector<Cause> causes_;           // since it started
   std::vector<std::string> failures_;   // the last ones, for the verdict
   std::vector<EpochRecord> history_;
   std::vector<MembershipAction> actions_;
   Cooldown cooldown_;
   ShareBudget budget_;
   ProgramBug bug_;
+  Progress progress_;
+  BadLinks links_;
+  std::set<std::string> left_out_;  // hosts, until the list has been without them
+  // By host and share, or kWholeHost: how many ranks in a row have failed there before they had a
+  // part in a commit.
+  std::map<std::pair<std::string, int>, int> failed_starts_;
+  bool kept_told_ = false;  // a person knows that members stay whose host is to go
   uint64_t newest_commit_ = 0;
+  // Members that have ended with code 0, while nobody knows yet whether others need them.
+  std::map<uint64_t, MemberEnd> ended_well_;
+  // The last whose share or host is left out for its deaths, until the job gets on.
+  struct Culprit {
+    uint64_t member = 0;   // 0: there is none
+    bool outside = false;  // it was somebody else's doing
+    std::string what;
+  } culprit_;
   double ended_at_ =
       -1;  // when the last started epoch broke, or its change was announced; below 0: it goes on
   double gathers_since_ = -1;  // the first joiner waits since then; below 0: none does

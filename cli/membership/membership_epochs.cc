@@ -23,35 +23,55 @@ constexpr double kNever = -1;
 
 void Membership::Broke(int host, uint64_t epoch, const std::string& cause, double now) {
   if (epoch != current_.number || AllQuiet()) return;
-  Break(host, cause, now);
+  Break(host, {Cause::kWord, cause}, now);
   Settle(now);
 }
 
-void Membership::Break(int from_host, const std::string& cause, double now) {
+void Membership::Ready(int host, uint64_t epoch) {
+  if (epoch == current_.number) current_.ready.insert(host);
+}
+
+void Membership::Break(int from_host, const Cause& cause, double now) {
   AddCause(cause);
   if (current_.started) last_broke_ = true;
   if (ended_at_ < 0) ended_at_ = now;
   if (current_.broke) return;
   current_.broke = true;
   current_.ended_at = now;
-  MembershipAction action = {MembershipAction::kAbort, from_host, cause};
+  MembershipAction action = {MembershipAction::kAbort, from_host, cause.text};
   action.epoch = current_.number;
   actions_.push_back(std::move(action));
 }
 
 // The same end is told twice, once with more words.
-void Membership::AddCause(const std::string& cause) {
-  const auto same = std::find_if(causes_.begin(), causes_.end(), [&](const std::string& known) {
-    return absl::StartsWith(cause, known) || absl::StartsWith(known, cause);
+void Membership::AddCause(const Cause& cause) {
+  const auto same = std::find_if(causes_.begin(), causes_.end(), [&](const Cause& known) {
+    return absl::StrContains(cause.text, known.text) || absl::StrContains(known.text, cause.text);
   });
-  if (same == causes_.end()) causes_.push_back(cause);
+  if (same == causes_.end()) return causes_.push_back(cause);
+  const bool says_more = cause.order == same->order && cause.text.size() > same->text.size();
+  if (cause.order < same->order || says_more) *same = cause;
+}
+
+// Deaths first; what ranks have said of one another is no news then.
+std::vector<std::string> Membership::SayCauses() const {
+  std::vector<Cause> causes = causes_;
+  std::stable_sort(causes.begin(), causes.end(),
+                   [](const Cause& a, const Cause& b) { return a.order < b.order; });
+  std::vector<std::string> words;
+  for (const Cause& cause : causes) {
+    if (cause.order == Cause::kWord && causes.front().order != Cause::kWord) continue;
+    words.push_back(cause.text);
+  }
+  return words;
 }
 
 void Membership::Quiet(int host, uint64_t epoch, const KeptCommits& kept, double now) {
   if (epoch != current_.number || hosts_[host].phase == Host::kGone) return;
   current_.quiet.insert(host);
   hosts_[host].kept = kept;
-  NoteCommit(kept.newest);
+  NoteKept(host, kept.newest);
+  NoteCommit(kept);
   Settle(now);
 }
 
@@ -99,7 +119,7 @@ void Membership::Started(uint64_t epoch, double now) {
 
 // Whoever is to come or to go does so where the others lose nothing by it.
 void Membership::LookAtLiving(double now) {
-  if (closed_ || !current_.started || current_.broke || current_.announced || AllQuiet()) return;
+  if (closed_ || !Runs() || current_.announced || AllQuiet() || !ended_well_.empty()) return;
   const bool leaves =
       std::any_of(current_.members.begin(), current_.members.end(),
                   [this](uint64_t member) { return Of(member).alive && !Stays(member); });
@@ -128,7 +148,9 @@ bool Membership::GathersStill(size_t standing, double now) {
 
 void Membership::Change(const std::string& text, double now) {
   // Newcomers have the state with their first commit, not before.
-  if (options_.change == MembershipChange::kNow && !current_.has_needy) return Break(-1, text, now);
+  if (options_.change == MembershipChange::kNow && !current_.has_needy) {
+    return Break(-1, {Cause::kEnd, text}, now);
+  }
   current_.announced = true;
   if (ended_at_ < 0) ended_at_ = now;
   MembershipAction action = {MembershipAction::kAnnounce, -1, text};
@@ -138,17 +160,20 @@ void Membership::Change(const std::string& text, double now) {
 
 // Those that hold up the next epoch.
 void Membership::LookAtLate(double now) {
-  if (current_.number == 0 || closed_) return;
+  if (current_.number == 0 || closed_ || !ended_well_.empty()) return;
   if (!current_.started && !current_.broke) {
     const double until = current_.proposed_at + options_.elastic_timeout_s;
+    SayLate(current_.proposed_at, now);
     if (now < until) return WakeAt(until, now);
-    Break(-1,
-          absl::StrFormat("not all ranks began epoch %d within --elastic-timeout %g s",
-                          current_.number, options_.elastic_timeout_s),
-          now);
+    Break(
+        -1,
+        {Cause::kEnd, absl::StrFormat("not all ranks began epoch %d within --elastic-timeout %g s",
+                                      current_.number, options_.elastic_timeout_s)},
+        now);
   }
   if (!current_.broke) return;
   const double until = current_.ended_at + options_.elastic_timeout_s;
+  if (!AllQuiet() || !SurvivorsStand()) SayLate(current_.ended_at, now);
   for (const uint64_t member : current_.members) {
     if (!Of(member).alive || Of(member).retired || Of(member).stands) continue;
     if (now < until) {
@@ -202,16 +227,19 @@ bool Membership::NoHostHasState() const {
 }
 
 void Membership::EndWithoutState() {
-  End(MembershipEnd::kStateLost, 0,
+  const std::string text =
       newest_commit_ > 0
           ? absl::StrFormat(
                 "every host that had what was committed (commit %d) is lost or left out",
                 newest_commit_)
-          : "every host of the last epoch is lost, and with them what may have been committed");
+          : "every host of the last epoch is lost, and with them what may have been committed";
+  // A host that is left out since the program fails there each time is lost by the program.
+  if (culprit_.member != 0 && !culprit_.outside) return EndTooFew(text);
+  End(MembershipEnd::kStateLost, 0, text);
 }
 
 // Those who stand lack what was committed, and somebody is on the way where it is.
-bool Membership::AwaitsState() const {
+bool Membership::AwaitsState(double now) const {
   if (history_.empty() || HasState(World(Standing()))) return false;
   const auto comes = [this](uint64_t number) {
     return !Of(number).stands && hosts_[Of(number).host].kept.newest > 0;
@@ -222,7 +250,7 @@ bool Membership::AwaitsState() const {
     return goes && member.holds_slot && hosts_[member.host].kept.newest > 0;
   };
   return std::any_of(staying_.begin(), staying_.end(), comes) ||
-         std::any_of(members_.begin(), members_.end(), makes_room);
+         std::any_of(members_.begin(), members_.end(), makes_room) || WillSpawnAtState(now);
 }
 
 // One host of the last epoch would know of every commit that has returned there.
@@ -250,16 +278,14 @@ void Membership::WaitForMore(size_t standing, int needed, double now) {
   WakeAt(until, now);
   const std::string there = absl::StrFormat("%d of at least %d ranks are there", standing, needed);
   if (std::min(most(), MostThatMayCome()) < needed) {
-    return End(MembershipEnd::kTooFew, 0,
-               absl::StrCat(there,
-                            ", and no more can come: shares are left out, and the list of "
-                            "hosts stays as it is"));
+    return EndTooFew(absl::StrCat(there,
+                                  ", and no more can come: shares are left out, and the list of "
+                                  "hosts stays as it is"));
   }
-  const char* lacks = AwaitsState() ? ", and none on a host that has what was committed" : "";
+  const char* lacks = AwaitsState(now) ? ", and none on a host that has what was committed" : "";
   if (now >= until) {
-    return End(MembershipEnd::kTooFew, 0,
-               absl::StrFormat("%s%s, after --elastic-timeout %g s", there, lacks,
-                               options_.elastic_timeout_s));
+    return EndTooFew(absl::StrFormat("%s%s, after --elastic-timeout %g s", there, lacks,
+                                     options_.elastic_timeout_s));
   }
   if (too_few_said_ || history_.empty()) return;  // the first start is told of otherwise
   WakeAt(too_few_since_ + kSayTooFewS, now);
@@ -270,8 +296,9 @@ void Membership::WaitForMore(size_t standing, int needed, double now) {
 }
 
 bool Membership::MayPropose(size_t standing, double now) {
-  const int needed = history_.empty() ? np_ : options_.min_np;
-  const bool lacks_state = AwaitsState();
+  const int first = std::max(options_.min_np, std::min(np_, MostThatMayCome()));
+  const int needed = history_.empty() ? first : options_.min_np;
+  const bool lacks_state = AwaitsState(now);
   if (static_cast<int>(standing) < needed || lacks_state) {
     WaitForMore(standing, needed, now);
     return false;
@@ -311,7 +338,7 @@ NextEpoch Membership::World(const std::set<uint64_t>& members) const {
 void Membership::Propose(double now) {
   MembershipAction action = {MembershipAction::kPropose};
   action.propose = ProposeNext(World(Standing()));
-  std::vector<std::string> causes = causes_;
+  std::vector<std::string> causes = SayCauses();
   const std::string changes = WhoChanges();
   if (!changes.empty()) causes.push_back(changes);
   current_ = Epoch();
@@ -356,7 +383,7 @@ std::string Membership::WhoChanges() const {
   }
   for (const std::string& name : before) {
     const bool told = std::any_of(causes_.begin(), causes_.end(), [&name](const auto& cause) {
-      return absl::StartsWith(cause, absl::StrCat(name, " "));
+      return absl::StartsWith(cause.text, absl::StrCat(name, " "));
     });
     if (names.count(name) == 0 && !told) words.push_back(absl::StrCat(name, " left"));
   }

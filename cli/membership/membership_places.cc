@@ -22,18 +22,29 @@ int Membership::LiveHost(const std::string& name) const {
 
 int Membership::UsableShares(const BookHost& listed) const {
   int usable = 0;
-  for (int share = 0; share < listed.shares; ++share) usable += !budget_.IsOut(listed.name, share);
+  for (int share = 0; share < listed.shares; ++share) usable += !ShareIsOut(listed.name, share);
   return usable;
 }
 
-// Hosts that have failed come back with all their shares. A list that may change may grow.
+// Where the program itself fails each time, another start of its host helps as little; while others
+// go on without it, it may be the host.
+int Membership::SharesAnew(const BookHost& listed) const {
+  int usable = 0;
+  for (int share = 0; share < listed.shares; ++share) {
+    usable += Runs() || !budget_.StaysOut(listed.name, share);
+  }
+  return usable;
+}
+
+// Hosts that have failed come back with their shares. A list that may change may grow.
 int Membership::MostThatMayCome() const {
   if (!options_.discovery_script.empty() || !options_.hostfile.empty()) return kMaxRanks;
   int most = 0;
   for (const BookHost& listed : list_) {
+    if (left_out_.count(listed.name) != 0) continue;
     const int host = LiveHost(listed.name);
     const bool anew = host < 0 || hosts_[host].drained || hosts_[host].phase == Host::kStopping;
-    most += anew ? listed.shares : UsableShares(listed);
+    most += anew ? SharesAnew(listed) : UsableShares(listed);
   }
   return most;
 }
@@ -87,7 +98,9 @@ void Membership::KeepOneHost(const std::vector<uint64_t>& members) {
   int host = -1;
   for (const uint64_t number : members) {
     const Member& member = Of(number);
-    const bool may = member.alive && !member.retired && hosts_[member.host].phase == Host::kReady;
+    const Host& its = hosts_[member.host];
+    const bool of_use = left_out_.count(its.name) == 0 || its.kept.newest > 0;
+    const bool may = member.alive && !member.retired && its.phase == Host::kReady && of_use;
     if (may && host < 0) host = member.host;
     if (may && member.host == host) kept_.insert(number);
   }
@@ -96,17 +109,18 @@ void Membership::KeepOneHost(const std::vector<uint64_t>& members) {
 // Who lives keeps its place; what is left of the places goes to the older hosts first.
 std::vector<Membership::Place> Membership::FindPlaces(double now) const {
   std::vector<Place> places;
-  int room = most() - static_cast<int>(staying_.size() - kept_.size());
+  int room = most() - static_cast<int>(staying_.size() - kept_.size() + ended_well_.size());
   for (const BookHost& listed : list_) {
     Place place = {&listed, LiveHost(listed.name)};
+    const bool left_out = left_out_.count(listed.name) != 0;
     const bool usable =
-        place.host < 0 ? !cooldown_.Cools(listed.name, now)
+        place.host < 0 ? !left_out && !cooldown_.Cools(listed.name, now)
                        : !hosts_[place.host].drained && hosts_[place.host].phase != Host::kStopping;
-    const auto living = std::count_if(staying_.begin(), staying_.end(), [&](uint64_t member) {
-      return Of(member).host == place.host;
-    });
-    // One that is reached anew has all its shares.
-    const int usable_shares = place.host < 0 ? listed.shares : UsableShares(listed);
+    auto living = std::count_if(staying_.begin(), staying_.end(),
+                                [&](uint64_t member) { return Of(member).host == place.host; });
+    living += std::count_if(ended_well_.begin(), ended_well_.end(),
+                            [&](const auto& ended) { return Of(ended.first).host == place.host; });
+    const int usable_shares = place.host < 0 ? SharesAnew(listed) : UsableShares(listed);
     const int free = std::max(0, usable_shares - static_cast<int>(living));
     if (usable) place.free = std::min(room, free);
     place.needed = living > 0 || place.free > 0;
@@ -116,27 +130,39 @@ std::vector<Membership::Place> Membership::FindPlaces(double now) const {
   return places;
 }
 
+// The next of a host that has the state is to be started there, when its share's time has come.
+bool Membership::WillSpawnAtState(double now) const {
+  const std::vector<Place> places = FindPlaces(now);
+  return std::any_of(places.begin(), places.end(), [this](const Place& place) {
+    return place.host >= 0 && place.free > 0 && hosts_[place.host].phase == Host::kReady &&
+           hosts_[place.host].kept.newest > 0;
+  });
+}
+
 void Membership::ReachAndSpawn(double now) {
   for (const BookHost& listed : list_) WakeAt(cooldown_.Until(listed.name), now);
   std::vector<Place> places = FindPlaces(now);
   for (Place& place : places) {
     if (place.host < 0 && place.free > 0) {
-      budget_.Renew(place.listed->name);
+      RenewShares(place.listed->name);
       place.host = static_cast<int>(hosts_.size());
       hosts_.push_back({Host::kReaching, place.listed->name});
       actions_.push_back({MembershipAction::kReach, place.host, place.listed->name});
     } else if (place.free > 0 && hosts_[place.host].phase == Host::kReady) {
-      Spawn(place);
+      Spawn(place, now);
     }
   }
   StopIdleHosts(places);
 }
 
 bool Membership::ShareFree(int host, int share) const {
-  return std::none_of(members_.begin(), members_.end(), [&](const Member& member) {
-    const bool there = member.alive || (member.lingers && member.holds_slot);
-    return member.host == host && member.share == share && there;
-  });
+  for (uint64_t number = 1; number <= members_.size(); ++number) {
+    const Member& member = Of(number);
+    const bool there =
+        member.alive || (member.lingers && member.holds_slot) || ended_well_.count(number) != 0;
+    if (member.host == host && member.share == share && there) return false;
+  }
+  return true;
 }
 
 // The first free one behind the one that was taken last: what a slot's worker has said may still be
@@ -152,7 +178,7 @@ int Membership::FreeSlot(int host) const {
   return -1;
 }
 
-void Membership::Spawn(const Place& place) {
+void Membership::Spawn(const Place& place, double now) {
   Host& host = hosts_[place.host];
   v1::SpawnSlots spawn;
   const int shares = place.listed->shares;
@@ -160,7 +186,10 @@ void Membership::Spawn(const Place& place) {
   for (int share = 0; share < shares && spawn.seats_size() < place.free; ++share) {
     const int slot = FreeSlot(place.host);
     if (slot < 0) break;
-    if (budget_.IsOut(host.name, share) || !ShareFree(place.host, share)) continue;
+    if (ShareIsOut(host.name, share) || !ShareFree(place.host, share)) continue;
+    const double until = budget_.Until(host.name, share);
+    WakeAt(until, now);
+    if (until > now) continue;
     Member member;
     member.host = place.host;
     member.slot = slot;

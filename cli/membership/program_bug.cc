@@ -3,17 +3,11 @@
 
 #include <signal.h>
 
-#include <algorithm>
+#include <set>
+#include <utility>
 
 namespace hvd {
 namespace {
-
-// Somebody else's doing: a person's, the batch system's.
-bool ComesFromOutside(const DeathSeen& death) {
-  if (death.out_of_memory) return false;
-  return death.signal == SIGKILL || death.signal == SIGTERM || death.signal == SIGINT ||
-         death.signal == SIGHUP;
-}
 
 bool EndsAlike(const DeathSeen& one, const DeathSeen& other) {
   return one.signal == other.signal && one.code == other.code;
@@ -21,20 +15,24 @@ bool EndsAlike(const DeathSeen& one, const DeathSeen& other) {
 
 }  // namespace
 
-bool ProgramBug::Died(const DeathSeen& death, bool one_host, int members) {
+bool ComesFromOutside(const DeathSeen& death) {
+  if (death.out_of_memory) return false;
+  return death.signal == SIGKILL || death.signal == SIGTERM || death.signal == SIGINT ||
+         death.signal == SIGHUP;
+}
+
+// The same share again and again is its budget's affair.
+bool ProgramBug::Died(const DeathSeen& death, int members) {
   if (ComesFromOutside(death)) return false;
-  int at_once = 1;  // of the same epoch
+  std::set<std::pair<std::string, int>> at_once = {{death.host, death.share}};
   bool elsewhere = false;
-  bool same_share = false;
   for (const DeathSeen& earlier : deaths_) {
     if (!EndsAlike(earlier, death)) continue;
-    at_once += earlier.epoch == death.epoch && death.epoch != 0;
+    if (earlier.epoch == death.epoch) at_once.insert({earlier.host, earlier.share});
     elsewhere |= earlier.host != death.host;
-    same_share |= earlier.host == death.host && earlier.share == death.share;
   }
   deaths_.push_back(death);
-  if (elsewhere) return true;
-  return one_host && (same_share || (members > 1 && at_once >= members));
+  return elsewhere || (members > 1 && static_cast<int>(at_once.size()) >= members);
 }
 
 }  // namespace hvd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether deaths are the program's own doing and not a host's: the same end without a new commit in
+// Whether deaths are the program's own doing and not a host's: the same end without progress in
 // between, where nothing but the program is the same. Pure.
 #pragma once
 
@@ -18,16 +18,19 @@ struct DeathSeen {
   uint64_t epoch = 0;  // the newest that it was in
 };
 
+// Somebody else's doing: a person's, the batch system's.
+bool ComesFromOutside(const DeathSeen& death);
+
 class ProgramBug {
  public:
-  // `one_host`: the job has no other. `members`: so many are in the epoch of the death.
-  // True: this death and an earlier one say that it is the program.
-  bool Died(const DeathSeen& death, bool one_host, int members);
+  // `members`: so many are in the epoch of the death, or are to be in the first one.
+  // True: this death and earlier ones say that it is the program.
+  bool Died(const DeathSeen& death, int members);
   // The job gets on.
-  void Committed() { deaths_.clear(); }
+  void GetsOn() { deaths_.clear(); }
 
  private:
-  std::vector<DeathSeen> deaths_;  // since the newest commit
+  std::vector<DeathSeen> deaths_;  // since the job got on last
 };
 
 }  // namespace hvd

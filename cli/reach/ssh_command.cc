@@ -99,13 +99,23 @@ HostTarget TargetOf(const RunOptions& options, int host) {
   return {options.host_of[host], options.is_local[host]};
 }
 
+std::string SshTarget(const RunOptions& options, const HostTarget& target) {
+  if (!options.rsh_agent.empty()) return SshDestination(target.host);
+  const int port = target.host.port != 0 ? target.host.port : options.ssh_port;
+  const std::string& key = options.ssh_identity;
+  return absl::StrCat(port != 0 ? absl::StrCat("-p ", port, " ") : "",
+                      key.empty() ? "" : absl::StrCat("-i ", AsShellWord(key), " "),
+                      SshDestination(target.host));
+}
+
+std::string LoginCommand(const RunOptions& options, const HostTarget& target) {
+  return absl::StrCat(options.rsh_agent.empty() ? "ssh" : options.rsh_agent, " ",
+                      SshTarget(options, target));
+}
+
 std::string ShortCommand(const RunOptions& options, const HostTarget& target) {
   if (target.is_local) return "hvdd";
-  const int port = target.host.port != 0 ? target.host.port : options.ssh_port;
-  const bool is_ssh = options.rsh_agent.empty();
-  return absl::StrCat(is_ssh ? "ssh" : options.rsh_agent,
-                      is_ssh && port != 0 ? absl::StrCat(" -p ", port) : "", " ",
-                      SshDestination(target.host), " hvdd");
+  return LoginCommand(options, target) + " hvdd";
 }
 
 absl::StatusOr<std::vector<std::string>> DaemonArgv(const RunOptions& options,

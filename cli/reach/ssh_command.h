@@ -30,6 +30,12 @@ std::string WhereHvddIsSought(const RunOptions& options, const DaemonStart& star
 // The command string for a host's login shell, whichever that is.
 std::string RemoteCommand(const RunOptions& options, const DaemonStart& start);
 
+// What ssh and its tools get from a person who means that host: "-p 2222 -i key me@host1".
+std::string SshTarget(const RunOptions& options, const HostTarget& target);
+
+// How a person logs in there: "ssh -p 2222 -i key me@host1", "AGENT me@host1".
+std::string LoginCommand(const RunOptions& options, const HostTarget& target);
+
 // How it is reached, as one would say it: "ssh -p 2222 me@host1 hvdd", "hvdd" here.
 std::string ShortCommand(const RunOptions& options, const HostTarget& target);
 

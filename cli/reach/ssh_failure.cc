@@ -18,7 +18,8 @@ namespace hvd {
 namespace {
 
 // One row: the words by which ssh says it, and what we say. Rows are tried in order, so a precise
-// one stands before a vague one. HOST, SHELL and SOUGHT are replaced.
+// one stands before a vague one. What stands in capitals is
+// replaced (Fill).
 struct Row {
   const char* words;
   StartFault fault;
@@ -29,7 +30,7 @@ struct Row {
 constexpr size_t kMostOfLine = 400;
 
 constexpr const char* kKeyRemedy =
-    "put your public key there (ssh-copy-id HOST), load it into an agent, or name it with -i; "
+    "put your public key there (ssh-copy-id TARGET), load it into an agent, or name it with -i; "
     "hvdrun never asks for a password";
 
 constexpr Row kRows[] = {
@@ -39,7 +40,7 @@ constexpr Row kRows[] = {
     {"No matching host key", StartFault::kHostKeyUnknown, "no common host key type",
      "compare HostKeyAlgorithms of the ssh client with the server's"},
     {"Host key verification failed", StartFault::kHostKeyUnknown, "its host key is unknown",
-     "log in once by hand and accept the key (ssh HOST), or add it to known_hosts"},
+     "log in once by hand and accept the key (LOGIN), or add it to known_hosts"},
     {"Could not resolve hostname", StartFault::kUnknownHost, "unknown host name",
      "check the spelling in the host list, /etc/hosts, DNS or ~/.ssh/config"},
     {"Too many authentication failures", StartFault::kTooManyKeys,
@@ -74,6 +75,16 @@ constexpr Row kRows[] = {
     {"\nhvdd-not-found:", StartFault::kHvddMissing, "hvdd is not installed there",
      "looked for it at SOUGHT; install hvd at the same place as here, or name it with --prefix "
      "DIR"},
+    {"Exec format error", StartFault::kForeignHvdd, "hvdd there is for another kind of machine",
+     "install hvd there as it is built for that machine: LOGIN uname -m (here it is MACHINE)"},
+    {"/hvdd: not found", StartFault::kForeignHvdd,
+     "hvdd there is for another system: the loader that it asks for is missing",
+     "install hvd there as it is built for that system"},
+    {"required file not found", StartFault::kForeignHvdd,
+     "hvdd there is for another system: the loader that it asks for is missing",
+     "install hvd there as it is built for that system"},
+    {"version `GLIBC", StartFault::kForeignHvdd, "hvdd there needs a newer C library",
+     "install hvd there as it is built for that system"},
     {"This account is currently not available", StartFault::kRestrictedShell,
      "the login shell there lets nobody in", "use an account with a usual login shell"},
     // As bash says it: the bare word is in many a login's banner.
@@ -86,11 +97,60 @@ constexpr Row kRows[] = {
 StartFailure Fill(const StartEnd& end, StartFault fault, absl::string_view cause,
                   absl::string_view remedy) {
   const auto fill = [&end](absl::string_view text) {
-    return absl::StrReplaceAll(text, {{"HOST", Printable(end.host)},
-                                      {"SHELL", Printable(end.shell)},
-                                      {"SOUGHT", Printable(end.sought)}});
+    const std::string login =
+        end.login.empty() ? absl::StrCat(end.shell, " ", end.host) : end.login;
+    return absl::StrReplaceAll(text,
+                               {{"HOST", Printable(end.host)},
+                                {"LOGIN", Printable(login)},
+                                {"MACHINE", Printable(end.machine)},
+                                {"SHELL", Printable(end.shell)},
+                                {"SOUGHT", Printable(end.sought)},
+                                {"TARGET", Printable(end.target.empty() ? end.host : end.target)}});
   };
   return {fault, fill(cause), fill(remedy)};
+}
+
+// What stands between two texts; empty: it is not there.
+std::string Between(absl::string_view text, absl::string_view before, absl::string_view after) {
+  const size_t begin = text.find(before);
+  if (begin == text.npos) return "";
+  const absl::string_view rest = text.substr(begin + before.size());
+  const size_t end = rest.find(after);
+  return end == rest.npos ? "" : std::string(rest.substr(0, end));
+}
+
+// "Offending ED25519 key in /etc/ssh/ssh_known_hosts:3" and "Host key for [n1]:2222 has changed".
+std::string OldKeyRemedy(const StartEnd& end) {
+  const std::string place =
+      Between(Between(end.errors, "Offending ", "\n") + "\n", " key in ", "\n");
+  const std::string file = Printable(place.substr(0, place.rfind(':')));
+  const std::string told = Between(end.errors, "Host key for ", " has changed");
+  const std::string name = told.empty() ? "HOST" : Printable(told);
+  return absl::StrCat(
+      "make sure that it is the right machine, then remove the old key: ", "ssh-keygen ",
+      file.empty() ? "" : absl::StrCat("-f ", file, " "), "-R ",
+      name[0] == '[' ? absl::StrCat("\"", name, "\"") : name,
+      absl::StartsWith(file, "/etc/") ? " (as root: it is for all users here)" : "");
+}
+
+// The same fault in ssh's further words.
+StartFailure FillRow(const StartEnd& end, const Row& row) {
+  if (row.fault == StartFault::kHostKeyChanged) {
+    return Fill(end, row.fault, row.cause, OldKeyRemedy(end));
+  }
+  const bool denied = row.fault == StartFault::kDenied || row.fault == StartFault::kTooManyKeys;
+  if (denied && absl::StrContains(end.errors, "UNPROTECTED PRIVATE KEY FILE")) {
+    const std::string file = Printable(Between(end.errors, " for '", "' are too open"));
+    return Fill(end, StartFault::kKeyOpen,
+                "the private key may be read by others, so ssh does not use it",
+                absl::StrCat("chmod 600 ", file.empty() ? "it" : file));
+  }
+  return Fill(end, row.fault, row.cause, row.remedy);
+}
+
+// They come before our command runs, so what it says later is something else.
+bool IsOfLogin(StartFault fault) {
+  return fault >= StartFault::kUnknownHost && fault <= StartFault::kOverloaded;
 }
 
 }  // namespace
@@ -142,30 +202,28 @@ StartFailure ExplainStartFailure(const StartEnd& end) {
   for (const Row& row : kRows) {
     const bool said_at_login =  // nologin says it on stdout
         row.fault == StartFault::kRestrictedShell && absl::StrContains(end.noise, row.words);
-    // sshd drops nobody whose command runs.
-    if (end.logged_in && row.fault == StartFault::kOverloaded) continue;
+    if (end.logged_in && IsOfLogin(row.fault)) continue;
     if (said_at_login || absl::StrContains(errors, row.words)) {
-      return Fill(end, row.fault, row.cause, row.remedy);
+      return FillRow(end, row);
     }
   }
   if (code == 127) {
     return Fill(end, StartFault::kHvddMissing, "a command was not found there",
-                "does `SHELL HOST /bin/sh -c true` work?");
+                "does `LOGIN /bin/sh -c true` work?");
   }
   if (end.logged_in && (code == 255 || code >= 128 || code < 0)) {
     return Fill(end, StartFault::kHvddKilled,
                 "the login worked, but hvdd was killed there, or the connection broke, before its "
                 "first word",
                 "who kills there? see its kernel's log (dmesg: out of memory?) and the limits of a "
-                "login: SHELL HOST 'ulimit -a'");
+                "login: LOGIN 'ulimit -a'");
   }
   if (!end.shell.empty() && code == 255) {
-    return Fill(end, StartFault::kUnknown, "SHELL could not log in",
-                "try by hand: SHELL HOST true");
+    return Fill(end, StartFault::kUnknown, "SHELL could not log in", "try by hand: LOGIN true");
   }
   if (code == 0 && !end.shell.empty()) {
     return Fill(end, StartFault::kRestrictedShell, "the login shell ended without running hvdd",
-                "does `SHELL HOST /bin/sh -c true` work? a start-up file there may exit");
+                "does `LOGIN /bin/sh -c true` work? a start-up file there may exit");
   }
   const bool silent = end.errors.empty() && end.noise.empty();
   return Fill(end, StartFault::kHvddFailed,
@@ -173,7 +231,7 @@ StartFailure ExplainStartFailure(const StartEnd& end) {
                            DescribeEnd(end.wait_status), " before hvdd's first word"),
               !silent             ? "its last words are above; run with --verbose for more"
               : end.shell.empty() ? "it said nothing; does `hvdd --version` work here?"
-                                  : "it said nothing; try by hand: SHELL HOST true");
+                                  : "it said nothing; try by hand: LOGIN true");
 }
 
 }  // namespace hvd

@@ -16,6 +16,7 @@ enum class StartFault {
   kTimedOut,
   kNoRoute,
   kDenied,
+  kKeyOpen,  // the private key may be read by others, and ssh does not use it
   kTooManyKeys,
   kHostKeyUnknown,
   kHostKeyChanged,
@@ -24,6 +25,7 @@ enum class StartFault {
   kRestrictedShell,
   kShellMissing,  // the remote shell's own command does not exist here
   kHvddKilled,    // it started, and was killed before its hello, or the connection broke
+  kForeignHvdd,   // hvdd there is for another machine or system
   kFewFiles,      // its limit of open files is too low
   kHvddFailed,    // it started and ended before its hello
 };
@@ -37,6 +39,10 @@ struct StartEnd {
   std::string host;
   std::string sought;      // places where hvdd was looked for
   bool logged_in = false;  // our command ran there
+  // As a person writes it: "ssh -p 2222 me@host1", and what ssh's tools get, "-p 2222 me@host1".
+  std::string login = {};
+  std::string target = {};
+  std::string machine = {};  // this one's, as uname says it
 };
 
 struct StartFailure {

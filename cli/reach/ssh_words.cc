@@ -75,4 +75,12 @@ std::string QuoteForAnyShell(std::string_view word) {
   return quoted + "'";
 }
 
+std::string AsShellWord(std::string_view word) {
+  const bool plain =
+      !word.empty() && word.find_first_not_of(
+                           "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                           "@%+=:,./_-") == word.npos;
+  return plain ? std::string(word) : QuoteForAnyShell(word);
+}
+
 }  // namespace hvd

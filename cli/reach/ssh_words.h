@@ -20,4 +20,7 @@ bool QuotesInAnyShell(std::string_view word);
 // `word` in single quotes that sh, bash, zsh, csh, tcsh and fish read alike.
 std::string QuoteForAnyShell(std::string_view word);
 
+// `word` as a person writes it: in quotes where it needs them.
+std::string AsShellWord(std::string_view word);
+
 }  // namespace hvd

@@ -134,6 +134,8 @@ std::string RenderJobReport(const JobFacts& facts, const Verdict& verdict) {
   for (size_t i = 0; i < facts.hosts.size(); ++i) hosts.push_back(HostJson(facts, i));
   Json& lost = json["lost_output"] = Json::array();
   for (const std::string& text : facts.lost_output) lost.push_back(JsonText(text));
+  Json& files = json["lost_files"] = Json::array();
+  for (const std::string& text : facts.lost_files) files.push_back(JsonText(text));
   Json& ranks = json["ranks"] = Json::array();
   for (size_t i = 0; i < facts.ranks.size(); ++i) {
     if (!facts.ranks[i].past) ranks.push_back(RankJson(facts, i));
@@ -163,6 +165,11 @@ absl::Status WriteJobReport(const std::string& directory, const std::string& rep
       return failure;
     }
     at += written;
+  }
+  if (close(file.Release()) != 0 && errno != EINTR) {
+    absl::Status failure = Failure("write in", directory);
+    unlinkat(place.get(), name.c_str(), 0);
+    return failure;
   }
   if (renameat(place.get(), name.c_str(), place.get(), "job.json") == 0) return absl::OkStatus();
   absl::Status failure = Failure("replace job.json in", directory);

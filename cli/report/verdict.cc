@@ -81,7 +81,7 @@ void AddHost(int host, const HostFact& fact, std::vector<Candidate>* candidates)
 }
 
 int EndingCode(const JobFacts& facts) {
-  if (facts.ending == Ending::kProgramBug && facts.ending_rank >= 0) {
+  if (facts.ending_rank >= 0) {
     const RankFact& rank = facts.ranks[facts.ending_rank];
     if (!rank.broke.empty()) return ReasonOf(rank).exit_code;
     if (rank.phase == RankFact::kExited && CodeOf(rank.exit) != 0) return CodeOf(rank.exit);
@@ -148,10 +148,11 @@ Verdict Judge(const JobFacts& facts) {
   // refused an epoch for it, whatever it made of that.
   const bool all_early = std::all_of(candidates.begin(), candidates.end(),
                                      [](const Candidate& c) { return c.type == kEarly; });
-  const bool any_refused = std::any_of(facts.ranks.begin(), facts.ranks.end(),
-                                       [](const RankFact& rank) { return rank.exit.refused(); });
+  const bool any_refused =
+      std::any_of(facts.ranks.begin(), facts.ranks.end(),
+                  [](const RankFact& rank) { return !rank.past && rank.exit.refused(); });
   if (candidates.empty() || (all_early && !any_refused)) {
-    if (facts.lost_output.empty()) return {};
+    if (facts.lost_output.empty() && facts.lost_files.empty()) return {};
     return {Verdict::kLostOutput, -1, kExitBroken};
   }
   return first->verdict;

@@ -24,6 +24,7 @@ struct RankFact {
   uint32_t pid = 0;        // as its host sees it
   v1::RankExited exit;     // when kExited
   uint64_t epoch = 0;      // the newest that it has joined, where that is known
+  double grace_s = 0;      // that it has asked for
   bool told_dead = false;  // its death is told, though not its end
   double ended_s = 0;
   double died_s = -1;        // when its host told of its death; its end may be told much later
@@ -58,6 +59,14 @@ struct HostFact {
   bool end_known = false;  // nothing more is to be learned of how its daemon, or its ssh, ended
 };
 
+// Two hosts between which no data passed, though both lived.
+struct LinkFact {
+  int host = 0;  // which has said so
+  int other = 0;
+  uint64_t epoch = 0;
+  std::string symptom;  // "cannot connect from …"
+};
+
 // Why a job ends when neither a rank nor a host is the reason.
 enum class Ending {
   kNone,
@@ -85,13 +94,16 @@ struct JobFacts {
   Topology topology;            // of the newest epoch that was proposed
   std::vector<RankFact> ranks;  // by member - 1; where members stay, by rank
   std::vector<HostFact> hosts;
+  std::vector<LinkFact> cut_links;  // each once; of an elastic job those of the newest epoch
   bool elastic = false;             // members come and go
   std::vector<EpochRecord> epochs;  // that have started, in an elastic job
   Ending ending = Ending::kNone;
   std::string ending_text;
-  int ending_rank = -1;  // index of the one that kProgramBug was seen by
+  int ending_rank = -1;  // index of the one that an elastic job ends for; -1: none
   // What our stdout or stderr did not get, and why: "cannot write to stdout: …".
   std::vector<std::string> lost_output;
+  // The same of the files that the person has asked for: the ranks', job.json, the timeline.
+  std::vector<std::string> lost_files;
   double duration_s = 0;
   bool compat_horovod = false;  // the ranks' Python was told that horovod is hvd
 };
@@ -105,7 +117,7 @@ struct Verdict {
     kRank,
     kHost,
     kEnding,
-    kLostOutput,  // nothing else went wrong
+    kLostOutput,  // or lost files: nothing else went wrong
   } kind = kSuccess;
   int index = -1;  // the rank or host to blame
   int exit_code = 0;

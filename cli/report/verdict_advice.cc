@@ -7,9 +7,20 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cli/membership/link_words.h"
 
 namespace hvd {
 namespace {
+
+constexpr const char* kEqualSteps =
+    "let every rank run as many steps, or call hvd_join when it has no more; a metric that ends "
+    "the training must be the mean over all ranks (Keras: MetricAverageCallback before "
+    "EarlyStopping)";
+
+// By a rank that has called shutdown, as at the end of its program, before this one did.
+bool WasLeftBehind(const v1::RankExited& exit) {
+  return absl::StrContains(exit.aborted(), "has left the job (shutdown) while other ranks wait");
+}
 
 std::string AfterSignal(const v1::RankExited& exit, const std::string& host) {
   switch (exit.signal()) {
@@ -67,8 +78,7 @@ std::string AfterRank(const JobFacts& facts, int rank) {
   const v1::RankExited& exit = fact.exit;
   const std::string& host = facts.hosts[fact.host].name;
   if (fact.early) {
-    return exit.joined() ? "let every rank run as many steps, or call hvd_join when it has no more"
-                         : "let every rank call hvd_init, or none of them";
+    return exit.joined() ? kEqualSteps : "let every rank call hvd_init, or none of them";
   }
   if (fact.worker.pid() != 0 && !OwnEndSaysMore(fact)) {
     v1::RankExited end;
@@ -86,6 +96,7 @@ std::string AfterRank(const JobFacts& facts, int rank) {
                : "give the command's whole path, or install it on every host";
   }
   if (exit.signal() != 0) return AfterSignal(exit, host);
+  if (WasLeftBehind(exit)) return kEqualSteps;
   if (LacksHorovod(exit)) return WithoutHorovod(facts, host);
   if (LacksCoordinator(exit)) {
     return "import hvd.jax before jax.distributed.initialize(), which needs no argument then";
@@ -96,8 +107,21 @@ std::string AfterRank(const JobFacts& facts, int rank) {
                             " to see why it ends so");
 }
 
-std::string AfterEnding(Ending ending) {
-  switch (ending) {
+bool WasLost(const RankFact& rank) {
+  if (rank.phase == RankFact::kLost) return true;
+  return rank.phase == RankFact::kExited && !EndedByStop(rank) &&
+         (rank.exit.signal() != 0 || rank.exit.exit_code() != 0);
+}
+
+// Nobody has died: those that lack have never been there.
+bool NobodyWasLost(const JobFacts& facts) {
+  return std::none_of(facts.ranks.begin(), facts.ranks.end(), WasLost) &&
+         std::all_of(facts.hosts.begin(), facts.hosts.end(),
+                     [](const HostFact& host) { return host.fault == HostFact::kNone; });
+}
+
+std::string AfterEnding(const JobFacts& facts) {
+  switch (facts.ending) {
     case Ending::kTimedOut:
       return "give it longer (--timeout), if it was not stuck";
     case Ending::kStalled:
@@ -110,6 +134,10 @@ std::string AfterEnding(Ending ending) {
     case Ending::kPaused:
       return "let hvdrun run; a longer --lease bears longer pauses";
     case Ending::kTooFew:
+      if (NobodyWasLost(facts)) {
+        return "let the list of hosts have more slots, wait longer for them (--elastic-timeout), "
+               "or let fewer do (--min-np)";
+      }
       return "look at what became of the missing ranks; give them longer (--elastic-timeout), or "
              "let "
              "fewer do (--min-np)";
@@ -141,9 +169,10 @@ std::string AfterEnding(Ending ending) {
 std::string NextStep(const JobFacts& facts, const Verdict& verdict) {
   switch (verdict.kind) {
     case Verdict::kRank:
+      if (!facts.cut_links.empty()) return kLinkHint;
       return AfterRank(facts, verdict.index);
     case Verdict::kEnding:
-      return AfterEnding(facts.ending);
+      return AfterEnding(facts);
     case Verdict::kHost: {
       const HostFact& host = facts.hosts[verdict.index];
       if (host.fault != HostFact::kLost || !host.remedy.empty()) return "";
@@ -152,6 +181,9 @@ std::string NextStep(const JobFacts& facts, const Verdict& verdict) {
                           ": is it up, does the network reach it, was hvdd killed there (dmesg)?");
     }
     case Verdict::kLostOutput:
+      if (facts.lost_output.empty()) {
+        return "make room there, or name another place (--output-filename, --timeline-filename)";
+      }
       return "give it a reader that reads or a disk with room; --output-filename DIR keeps all "
              "output in files";
     default:

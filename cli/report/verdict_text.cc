@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/printable.h"
+#include "cli/membership/link_words.h"
 #include "cli/reach/ssh_failure.h"
 #include "cli/report/verdict_advice.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 constexpr size_t kMaxVerdictBytes = 60 * 1024;  // fits one frame
 constexpr int kShownHosts = 8;
+constexpr size_t kShownFiles = 4;
 
 const std::string& HostName(const JobFacts& facts, int host) { return facts.hosts[host].name; }
 
@@ -187,6 +189,17 @@ std::string HostText(const JobFacts& facts, const Verdict& verdict) {
   return text;
 }
 
+// "  no data passes between host0 and host1: cannot connect from …"
+std::string CutLinks(const JobFacts& facts) {
+  std::string text;
+  for (const LinkFact& link : facts.cut_links) {
+    absl::StrAppend(&text, "  ",
+                    SayLink(HostName(facts, link.host), HostName(facts, link.other), link.symptom),
+                    "\n");
+  }
+  return text;
+}
+
 bool AnyRankStarted(const JobFacts& facts) {
   return std::any_of(facts.ranks.begin(), facts.ranks.end(),
                      [](const RankFact& rank) { return rank.phase != RankFact::kPlanned; });
@@ -198,6 +211,20 @@ std::string SurvivorText(const JobFacts& facts) {
     if (facts.hosts[i].survivors == 0) continue;
     absl::StrAppend(&text, "  host ", HostName(facts, i), ": ", facts.hosts[i].survivors,
                     " processes could not be killed (in uninterruptible sleep?); look there\n");
+  }
+  return text;
+}
+
+// What was asked for and is not whole. Each of it was told when it was lost.
+std::string LossText(const JobFacts& facts, bool first) {
+  std::vector<std::string> losses = facts.lost_output;
+  const size_t files = facts.lost_files.size();
+  const size_t shown = files > kShownFiles ? kShownFiles : files;
+  losses.insert(losses.end(), facts.lost_files.begin(), facts.lost_files.begin() + shown);
+  if (files > shown) losses.push_back(absl::StrCat("and ", files - shown, " more files"));
+  std::string text;
+  for (const std::string& lost : losses) {
+    absl::StrAppend(&text, first && text.empty() ? "hvdrun: " : "  also: ", lost, "\n");
   }
   return text;
 }
@@ -221,7 +248,7 @@ const char* StateName(const RankFact& fact) {
 std::string NameRank(const JobFacts& facts, int index) {
   const RankFact& fact = facts.ranks[index];
   const std::string& host = HostName(facts, fact.host);
-  if (fact.rank < 0) return absl::StrCat("member ", index + 1, " on ", host);
+  if (fact.rank < 0) return absl::StrCat("a new rank on ", host, " (slot ", fact.share, ")");
   return absl::StrCat("rank ", fact.rank, " on ", host);
 }
 
@@ -231,7 +258,7 @@ std::string RenderVerdict(const JobFacts& facts, const Verdict& verdict) {
     case Verdict::kSuccess:
       return SurvivorText(facts);
     case Verdict::kRank:
-      text = RankText(facts, verdict);
+      text = absl::StrCat(RankText(facts, verdict), CutLinks(facts));
       break;
     case Verdict::kHost:
       text = HostText(facts, verdict);
@@ -244,8 +271,7 @@ std::string RenderVerdict(const JobFacts& facts, const Verdict& verdict) {
       break;
   }
   if (verdict.kind != Verdict::kLostOutput && AnyRankStarted(facts)) text += Others(facts, verdict);
-  for (const std::string& lost : facts.lost_output)
-    absl::StrAppend(&text, text.empty() ? "hvdrun: " : "  also: ", lost, "\n");
+  text += LossText(facts, text.empty());
   text += SurvivorText(facts);
   if (text.size() > kMaxVerdictBytes) {
     text.resize(kMaxVerdictBytes);

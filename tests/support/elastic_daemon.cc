@@ -7,15 +7,21 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
 
 #include "hvd/hvd.h"
 #include "proto/hello.h"
@@ -33,6 +39,22 @@ std::string Token(uint64_t member) {
   char token[33];
   snprintf(token, sizeof(token), "%032d", static_cast<int>(member));
   return token;
+}
+
+// Where each thread of a process waits in the kernel.
+std::string WaitsOf(pid_t pid) {
+  std::string text;
+  std::error_code gone;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator(tasks, gone)) {
+    for (const char* what : {"comm", "wchan", "syscall"}) {
+      std::string line;
+      std::getline(std::ifstream(task.path() / what), line);
+      text += line + " ";
+    }
+    text += "\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -354,9 +376,15 @@ void ElasticDaemon::Kill(uint64_t member) {
 }
 
 int ElasticDaemon::AwaitEnd(uint64_t member) {
+  Member& mine = members_.at(member);
+  const int handle = static_cast<int>(syscall(SYS_pidfd_open, mine.pid, 0));
+  struct pollfd ended = {handle, POLLIN, 0};
+  const bool has_ended = poll(&ended, 1, kPatienceS * 1000) == 1;
+  close(handle);
+  if (!has_ended) FAIL("member " << member << " does not end:\n" << WaitsOf(mine.pid));
   int status = 0;
-  waitpid(members_.at(member).pid, &status, 0);
-  members_.at(member).pid = 0;
+  waitpid(mine.pid, &status, 0);
+  mine.pid = 0;
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

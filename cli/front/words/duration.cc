@@ -18,9 +18,10 @@ absl::StatusOr<double> ParseDuration(const std::string& text) {
   // absl knows signs and "inf", too, which no time of ours has.
   const bool begins_well = !text.empty() && (absl::ascii_isdigit(text[0]) || text[0] == '.');
   absl::Duration time;
-  if (begins_well && absl::ParseDuration(is_number ? text + "s" : text, &time) &&
-      time <= kLongest) {
-    return absl::ToDoubleSeconds(time);
+  if (begins_well && absl::ParseDuration(is_number ? text + "s" : text, &time)) {
+    if (time <= kLongest) return absl::ToDoubleSeconds(time);
+    return absl::InvalidArgumentError(
+        absl::StrCat(Quoted(text), " is too long; at most a year (8784h) can be waited"));
   }
   return absl::InvalidArgumentError(
       absl::StrCat(Quoted(text), " is not a time; write 30, 30s, 2m, 1.5h or 500ms"));

@@ -11,16 +11,24 @@ namespace hvd {
 namespace {
 
 constexpr const char* kUsage =
-    "Starts a data-parallel program, one process a rank, on this host or on many.\n"
+    "Starts a data-parallel program, one process a rank, on this host or on many:\n"
     "\n"
-    "Usage: hvdrun -np N [options] [--] command [arguments]\n"
-    "       hvdrun -np 8 -H host1:4,host2:4 ./train\n"
+    "  hvdrun -np 4 python train.py\n"
+    "  hvdrun -np 8 -H host1:4,host2:4 python train.py\n"
+    "\n"
+    "Usage: hvdrun [-np N] [options] [--] command [arguments]\n"
     "Options end at the first word of the command.\n";
 
 constexpr const char* kFooter =
-    "Exit code: the failing rank's own, 128 + its signal, 2 usage, 124 a time limit, 125 launcher "
-    "or\n"
-    "lost host, 126 not executable, 127 not found, 130 Ctrl-C.";
+    "Exit codes:\n"
+    "  0    every rank has ended well, and all output is written\n"
+    "  1    output or files that were asked for are not whole; or as a rank says\n"
+    "  N    the code of the rank that failed, or 128 + the signal that killed it\n"
+    "  2    a command line that cannot be run\n"
+    "  124  a time limit (--timeout, a stall)\n"
+    "  125  a host is lost or cannot start, or hvdrun itself failed\n"
+    "  126  the command cannot be executed, 127 it is not found\n"
+    "  130  Ctrl-C, 143 TERM";
 
 constexpr const char* kPairType = "LOW HIGH";
 
@@ -164,7 +172,8 @@ void OptionTable::Parser::DeclareTimes() {
   Text("--lease", &texts.lease, "TIME",
        "how long a silent host is believed alive (10s; 3s where members come and go)")
       ->group(group);
-  Text("--grace", &texts.grace, "TIME", "between TERM and KILL (5s)")->group(group);
+  Text("--grace", &texts.grace, "TIME", "between TERM and KILL; HVD_GRACE says the same (5s)")
+      ->group(group);
 }
 
 void OptionTable::Parser::DeclareWorkers() {
@@ -233,12 +242,13 @@ OptionTable::Parser::Parser() {
   app.set_help_flag();  // CLI11's own would exit the program
   app.formatter(std::make_shared<HelpFormatter>());
   app.footer(kFooter);
+  // As the help lists them.
   DeclareHosts();
-  DeclareElastic();
-  DeclareTimes();
   DeclareWorkers();
-  DeclareSettings();
   DeclareQuestions();
+  DeclareTimes();
+  DeclareElastic();
+  DeclareSettings();
 }
 
 OptionTable::OptionTable() : parser_(std::make_unique<Parser>()) {}

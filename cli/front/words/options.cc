@@ -102,6 +102,7 @@ absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
   status.Update(ReadTime({"--timeout", texts.timeout}, 0, &run->run_timeout_s));
   status.Update(ReadTime({"--lease", texts.lease}, kShortestLease, &run->lease_s));
   status.Update(ReadTime({"--grace", texts.grace}, 0, &run->grace_s));
+  run->grace_is_given = !texts.grace.empty();
   status.Update(ReadContainment(texts.containment, &run->containment));
   status.Update(ReadBind(texts.bind, &run->binds_cores));
   status.Update(ReadGpus(texts.gpus_per_rank, &run->gpus_per_rank));
@@ -126,12 +127,13 @@ absl::Status WrongSetting(const SettingText& given, absl::string_view why) {
   if (!has_unit) return WrongValue({name, given.typed}, absl::StrCat(" ", why), hint);
   const Setting& setting = Settings()[static_cast<size_t>(given.option->id)];
   const double one = ParseSetting(setting, absl::StrCat("1", given.option->unit))->number;
-  return WrongValue(
-      {name, given.typed},
-      absl::StrCat(" must be ", given.option->unit, setting.kind == SettingKind::kBytes ? "B" : "",
-                   " from ", setting.least / one, " to ", setting.most / one,
-                   " (or have a unit of its own), not ", Quoted(given.typed)),
-      hint);
+  const bool bytes = setting.kind == SettingKind::kBytes;
+  return WrongValue({name, given.typed},
+                    absl::StrCat(" must be a number of ", given.option->unit, bytes ? "B" : "",
+                                 " from ", setting.least / one, " to ", setting.most / one,
+                                 ", or have another unit behind it (as in ", bytes ? "64K" : "50us",
+                                 "), not ", Quoted(given.typed)),
+                    hint);
 }
 
 // A given setting is a wish for the workers' environment; -x comes later and wins.

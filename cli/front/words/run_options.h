@@ -65,6 +65,7 @@ struct RunOptions {
   double run_timeout_s = 0;  // --timeout; 0 none
   double lease_s = kDefaultLeaseS;
   double grace_s = kDefaultGraceS;
+  bool grace_is_given = false;  // by the person, so no program asks for another
   int containment = 0;  // hvd.v1.Containment's values: 0 auto, 1 namespace, 2 cgroup, 3 subreaper
 
   // What the workers get.

@@ -27,8 +27,8 @@ TEST_CASE("an elastic job replaces a rank that dies, and ends well") {
   CHECK(outcome.verdict.empty());
   CHECK(outcome.exit_code == 0);
   CHECK_THAT(outcome.notices, Contains("epoch 1: 4 ranks on 2 hosts\n"));
-  CHECK_THAT(outcome.notices, Contains("; rank 2 on b was killed by signal 9 (Killed); resumed at "
-                                       "commit 5 after "));
+  CHECK_THAT(outcome.notices, Contains("rank 2 on b was killed by signal 9 (Killed); epoch 2: "));
+  CHECK_THAT(outcome.notices, Contains("; resumed at commit 5 after "));
   CHECK_THAT(outcome.out, Contains("in epoch 2"));
   CHECK(job.AllGone(2));
 }
@@ -41,7 +41,7 @@ TEST_CASE("an elastic job goes on without a host whose daemon dies") {
   CHECK(outcome.verdict.empty());
   CHECK(outcome.exit_code == 0);
   CHECK_THAT(outcome.notices,
-             Contains("epoch 2: 2 ranks on 1 host; b lost; resumed at commit 5 after "));
+             Contains("b lost; epoch 2: 2 ranks on 1 host; resumed at commit 5 after "));
   CHECK(job.AllGone(2));
 }
 

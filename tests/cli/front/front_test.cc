@@ -31,8 +31,20 @@ TEST_CASE("an elastic job is run without places, which its lists of hosts will g
   CHECK(run.is_local_host(run.hosts[0]));
 }
 
+TEST_CASE("the help begins with what people type and ends with the exit codes") {
+  const std::string help = Decide({"--help"}).out;
+  size_t at = 0;
+  for (const char* next :
+       {"\n  hvdrun -np 4 python train.py\n", "\nUsage:", "\nWhere:\n", "\nWorkers:\n",
+        "\nQuestions:\n", "--check-build", "\nTimes (", "\nJobs whose members", "\nSettings of",
+        "\nExit codes:\n", "\n  125  "}) {
+    INFO(next);
+    REQUIRE((at = help.find(next, at)) != std::string::npos);
+  }
+}
+
 TEST_CASE("questions are answered with exit code 0") {
-  CHECK_THAT(Decide({"--help"}).out, Contains("Usage: hvdrun -np N"));
+  CHECK_THAT(Decide({"--help"}).out, Contains("Usage: hvdrun [-np N]"));
   CHECK(Decide({"--help"}).exit_code == 0);
   CHECK(Decide({"--version"}).out == "hvdrun " HVD_VERSION "\n");
   CHECK(Decide({"--version"}).exit_code == 0);

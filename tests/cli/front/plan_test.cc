@@ -162,6 +162,23 @@ TEST_CASE("paths become absolute") {
   CHECK_THAT(Refusal({"-np", "1", "-i", "nokey"}), Contains("there is no file /home/me/job/nokey"));
 }
 
+TEST_CASE("the grace: what is typed, then HVD_GRACE, then what programs ask for") {
+  FrontWorld world = BoxWorld();
+  const auto grace = [&world](std::vector<std::string> words) {
+    words.insert(words.end(), {"-np", "1"});
+    const auto run = Plan(words, world);
+    REQUIRE(run.ok());
+    return std::pair(run->grace_s, run->grace_is_given);
+  };
+  CHECK(grace({}) == std::pair(5.0, false));
+  CHECK(grace({"--grace", "5"}) == std::pair(5.0, true));
+  CHECK(grace({"-x", "HVD_GRACE=1m"}) == std::pair(60.0, true));
+  world.environment.push_back("HVD_GRACE=25s");
+  CHECK(grace({}) == std::pair(25.0, true));
+  CHECK(grace({"--grace", "1"}) == std::pair(1.0, true));
+  CHECK(grace({"--no-stall-check"}) == std::pair(25.0, true));
+}
+
 TEST_CASE("the workers' environment and stdin are settled") {
   const auto run = Plan({"-np", "2", "-x", "BAR=2", "--stdin", "1"});
   REQUIRE(run.ok());

@@ -40,7 +40,10 @@ struct DriverTable {
       if (command.has_epoch_table()) words += "table";
       if (command.has_epoch_go()) words += "go";
       if (command.has_epoch_abort()) words += "abort";
-      if (command.has_stop()) words += command.stop().kill() ? "kill" : "stop";
+      if (command.has_stop()) {
+        words += command.stop().kill() ? "kill" : command.stop().may_agree() ? "close" : "stop";
+        stop_cause = command.stop().cause();
+      }
       if (command.has_signal()) words += "signal";
     }
     return words;
@@ -93,6 +96,7 @@ struct DriverTable {
   Verdict Judged() const { return Judge(state.facts()); }
 
   JobState state;
+  std::string stop_cause;  // of the newest that was wanted
   double now = 1;
 };
 

@@ -11,11 +11,12 @@
 namespace hvd {
 
 struct ElasticTable {
-  explicit ElasticTable(int np, const ElasticOptions& options = {})
-      : state(Topology(), Policy(np, options), 0) {}
+  explicit ElasticTable(int np, const ElasticOptions& options = {}, const StallLimits& stall = {})
+      : state(Topology(), Policy(np, options, stall), 0) {}
 
-  static JobPolicy Policy(int np, const ElasticOptions& options) {
+  static JobPolicy Policy(int np, const ElasticOptions& options, const StallLimits& stall) {
     JobPolicy policy;
+    policy.stall = stall;
     policy.np = np;
     policy.elastic = options;
     return policy;
@@ -54,6 +55,7 @@ struct ElasticTable {
              std::to_string(command.retire_slot().slot());
     }
     if (command.has_stop()) return "stop";
+    if (command.has_ask_pending()) return "ask";
     return "?";
   }
 
@@ -109,11 +111,12 @@ struct ElasticTable {
     }
   }
   // By the word of its host, which has not heard how it ended if `worker` says nothing.
-  void Broke(uint64_t member, const v1::WorkerEnd& worker) {
+  void Broke(uint64_t member, const v1::WorkerEnd& worker, uint64_t commit = 0) {
     v1::Event event;
     event.mutable_rank_broke()->set_member(member);
     event.mutable_rank_broke()->set_message("its worker died");
     *event.mutable_rank_broke()->mutable_worker() = worker;
+    event.mutable_rank_broke()->set_commit(commit);
     state.Heard(HostOf(member), event, now);
   }
   void Ready(int host) {

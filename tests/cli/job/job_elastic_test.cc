@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "cli/report/verdict_text.h"
@@ -29,7 +30,7 @@ TEST_CASE("an elastic job goes on without a rank that died, and ends well") {
   table.Meet();
   CHECK(table.Wants() == "table@0 table@1 go2@0 go2@1");
   CHECK(table.said.back() ==
-        "epoch 2: 3 ranks on 2 hosts; rank 1 on a was killed by signal 9 (Killed); resumed at "
+        "rank 1 on a was killed by signal 9 (Killed); epoch 2: 3 ranks on 2 hosts; resumed at "
         "commit 5 after 0.3 s");
   SECTION("the replacement joins") {
     table.Stand(5, 0);
@@ -43,9 +44,10 @@ TEST_CASE("an elastic job goes on without a rank that died, and ends well") {
     for (const uint64_t member : {1, 3, 4, 5}) table.Exited(member, 0);
   }
   SECTION("the job ends before it joins") {
-    table.Exited(1, 0);
+    for (const uint64_t member : {1, 3}) table.Exited(member, 0);
+    CHECK(table.Wants().empty());
+    table.Exited(4, 0);
     CHECK(table.Wants() == "remove2@0");
-    for (const uint64_t member : {3, 4}) table.Exited(member, 0);
     CHECK(!table.state.finished());
     table.Exited(5, 1);  // whatever it makes of that
   }
@@ -53,6 +55,45 @@ TEST_CASE("an elastic job goes on without a rank that died, and ends well") {
   CHECK(table.state.finished());
   CHECK(Judge(table.state.facts()).exit_code == 0);
   CHECK(table.state.facts().epochs.size() >= 2);
+}
+
+TEST_CASE("a death before any epoch that another has made good is no failure of the job's") {
+  ElasticTable table(2, {.min_np = 1});
+  table.state.Discovered({ElasticTable::Slots("a", 2)}, table.now);
+  table.Ready(0);
+  CHECK(table.Wants() == "reach0 prepare0 spawn@0");
+  table.now = 1;
+  SECTION("it is replaced, and all end well") {
+    table.Died(1, SIGKILL, 0, 0);
+    table.Exited(1, 0, SIGKILL);
+    CHECK(table.Wants() == "spawn@0");
+    table.Exited(2, 0);
+    CHECK(!table.state.finished());
+    table.Exited(3, 0);
+    CHECK(table.state.finished());
+    CHECK(Judge(table.state.facts()).exit_code == 0);
+  }
+  SECTION("its worker's link broke") {
+    table.Broke(1, v1::WorkerEnd());
+    table.Exited(1, 0, SIGTERM);
+    CHECK(table.Wants() == "retire0@0 spawn@0");
+    table.Exited(2, 0);
+    table.Exited(3, 0);
+    CHECK(table.state.finished());
+    CHECK(Judge(table.state.facts()).exit_code == 0);
+  }
+}
+
+TEST_CASE("a death that nobody makes good is one of the job's, though it ran -np times") {
+  ElasticTable table(1, {.min_np = 1});
+  table.state.Discovered({ElasticTable::Slots("a", 2)}, table.now);
+  table.Ready(0);
+  CHECK(table.Wants() == "reach0 prepare0 spawn@0");
+  table.Exited(2, 0);
+  CHECK(!table.state.finished());
+  table.Exited(1, 0, SIGKILL);
+  CHECK(table.Wants() == "abort0@-1 stop@-1");
+  CHECK(Judge(table.state.facts()).exit_code == 137);
 }
 
 TEST_CASE("an elastic job loses a host, whose ranks are no failure of the job's") {
@@ -65,7 +106,8 @@ TEST_CASE("an elastic job loses a host, whose ranks are no failure of the job's"
   CHECK(table.Wants() == "propose2@0");
   table.Meet();
   CHECK(table.Wants() == "table@0 go2@0");
-  CHECK_THAT(table.said.back(), Contains("; b lost; resumed at commit 41 after"));
+  CHECK_THAT(table.said.back(),
+             Contains("b lost; epoch 2: 2 ranks on 1 host; resumed at commit 41"));
   SECTION("it ends well") {
     for (const uint64_t member : {1, 2}) table.Exited(member, 0);
     CHECK(table.state.finished());
@@ -86,19 +128,59 @@ TEST_CASE("an elastic job loses a host, whose ranks are no failure of the job's"
   }
 }
 
-TEST_CASE("once a rank has ended in good order, the others' failures are the job's") {
+TEST_CASE("a rank that exits with 0 while others go on is replaced, and named") {
   ElasticTable table(4, {.min_np = 1});
   table.Start();
   table.Exited(1, 0);
   CHECK(table.Wants().empty());
-  table.Exited(3, 7);
-  // By all hosts; no one is replaced.
-  CHECK(table.Wants() == "abort1@0 abort0@-1 stop@-1");
-  const Verdict verdict = Judge(table.state.facts());
-  CHECK(verdict.kind == Verdict::kRank);
-  CHECK(verdict.exit_code == 7);
-  CHECK_THAT(RenderVerdict(table.state.facts(), verdict),
-             Contains("rank 2 on b exited with code 7"));
+  table.Stand(3, 1);  // it waits for another epoch
+  CHECK(table.Wants() == "spawn@0");
+  for (const uint64_t member : {2, 4}) table.Stand(member, 1);
+  table.Quiet(0, 1, 5);
+  table.Quiet(1, 1, 5);
+  table.Wants();
+  table.Meet();
+  table.Wants();
+  CHECK_THAT(table.said.back(), Contains("rank 0 on a exited (code 0) after hvd's shutdown while "
+                                         "other ranks went on; epoch 2: 3 ranks on 2 hosts"));
+}
+
+TEST_CASE("a rank that fails each time ends the job that needs it, with its code and last words") {
+  ElasticTable table(2, {.min_np = 2});
+  table.state.Discovered({ElasticTable::Slots("a", 2)}, table.now);
+  table.Ready(0);
+  for (const uint64_t member : {1, 2}) table.Stand(member, 0);
+  table.Wants();
+  table.Meet();
+  const int code = GENERATE(0, 3);
+  uint64_t victim = 2;
+  for (uint64_t epoch = 1; epoch <= 3; ++epoch) {
+    v1::Event died;
+    died.mutable_member_died()->set_member(victim);
+    died.mutable_member_died()->set_exit_code(code);
+    died.mutable_member_died()->set_epoch(epoch);
+    died.mutable_member_died()->set_commit(4 + epoch);  // a sync's, each time
+    died.mutable_member_died()->set_steps(4);
+    table.state.Heard(0, died, table.now);
+    table.Stand(1, epoch);
+    table.Quiet(0, epoch, 4 + epoch);
+    table.Exited(victim, code);
+    table.now += 100;
+    table.state.Tick(table.now);
+    table.Wants();
+    if (epoch == 3) break;
+    REQUIRE(!table.state.finished());
+    victim = table.state.facts().ranks.size();
+    table.Stand(victim, 0);
+    table.Wants();
+    table.Meet();
+    table.Wants();
+  }
+  const JobFacts& facts = table.state.facts();
+  CHECK(facts.ending == Ending::kProgramBug);
+  const Verdict verdict = Judge(facts);
+  CHECK(verdict.exit_code == (code == 0 ? 1 : 3));
+  CHECK_THAT(RenderVerdict(facts, verdict), Contains("the program fails by itself: rank 1 on a "));
 }
 
 TEST_CASE("a program that fails by itself ends the elastic job with its code and last words") {
@@ -167,6 +249,26 @@ TEST_CASE("ranks of which nobody knows how they died are no fault of the program
     table.Broke(3, {});
   }
   CHECK_THAT(table.Wants(), !Contains("stop"));
+}
+
+TEST_CASE(
+    "a rank of which nobody knows how it died is no failed start, before any commit neither") {
+  const uint64_t commit = GENERATE(0, 4);
+  const bool known = GENERATE(false, true);
+  ElasticTable table(4, {.min_np = 1});
+  table.Start();
+  table.Broke(1, {}, 4);
+  table.Quiet(0, 1, 4);
+  v1::WorkerEnd end;
+  end.set_known(known);
+  end.set_exit_code(known ? 7 : 0);
+  table.Broke(3, end, commit);
+  table.Wants();
+  const bool failed_start =
+      std::any_of(table.said.begin(), table.said.end(), [](const std::string& line) {
+        return line.find("before it had a part in any commit") != std::string::npos;
+      });
+  CHECK(failed_start == (known && commit == 0));
 }
 
 TEST_CASE("hosts that are not reached are tried again, and too few ranks end the job") {

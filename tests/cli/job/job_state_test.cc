@@ -61,11 +61,18 @@ TEST_CASE("success waits for the output's end, and not for ever") {
   SECTION("the end comes") {
     table.state.StreamMoved(2, true, 1.6);
     CHECK(table.state.finished());
+    CHECK(Judge(table.state.facts()).exit_code == 0);
   }
-  SECTION("a grandchild holds the stream") {
-    CHECK(table.state.deadline() == Approx(3.5));
-    table.state.Tick(3.6);
+  SECTION("it never comes: something may be lost") {
+    CHECK(table.state.deadline() == Approx(11.5));
+    table.state.Tick(11.4);
+    CHECK_FALSE(table.state.finished());
+    table.state.Tick(11.6);
     CHECK(table.state.finished());
+    CHECK(
+        table.state.facts().lost_output ==
+        std::vector<std::string>{"the end of the ranks' output has not come (1 of their streams)"});
+    CHECK(Judge(table.state.facts()).exit_code == 1);
   }
   SECTION("the console is stopped: its time does not count") {
     table.state.OutputPaused(true, 1.6);
@@ -73,7 +80,7 @@ TEST_CASE("success waits for the output's end, and not for ever") {
     CHECK_FALSE(table.state.finished());
     table.state.OutputPaused(false, 100);
     CHECK_FALSE(table.state.finished());
-    table.state.Tick(103);
+    table.state.Tick(111);
     CHECK(table.state.finished());
   }
 }
@@ -168,7 +175,7 @@ TEST_CASE("Ctrl-C once stops, twice kills") {
   DriverTable table;
   table.Start();
   table.state.Signalled(SIGINT, 2);
-  CHECK(table.Wants() == "say abort stop");
+  CHECK(table.Wants() == "say close");
   table.state.Signalled(SIGINT, 3);
   CHECK(table.Wants() == "say kill");
   for (const int rank : {0, 1, 2}) table.Exit(rank, {.signal = SIGKILL, .after_abort = true});
@@ -199,7 +206,7 @@ TEST_CASE("timeouts: of the job, of the launch, of the first epoch") {
     table.Start();
     CHECK(table.state.deadline() == Approx(10));
     table.state.Tick(10);
-    CHECK(table.Wants() == "abort stop");
+    CHECK(table.Wants() == "close");
     CHECK(table.Judged().exit_code == 124);
   }
   SECTION("launch") {

@@ -57,6 +57,21 @@ TEST_CASE(
   CHECK(text.find("rank 2 on beta: p\n  rank 3 on beta: q") != std::string::npos);
 }
 
+TEST_CASE("names that differ late are two tensors, and are told apart") {
+  StallBook book(&kWorld);
+  book.Begin();
+  const std::string head(300, 'h');
+  v1::HostPending alpha = Host({"x", "y"});
+  Wait(&alpha, head + ".one", 5, {0, 1});
+  v1::HostPending beta = Host({"p", "q"});
+  Wait(&beta, head + ".two", 5, {2, 3});
+  book.Answered(0, alpha);
+  book.Answered(1, beta);
+  const std::string text = book.End(1).text;
+  CHECK(text.find("hhh.one' (allreduce float32 [4] sum) waits for ranks 2,3") != std::string::npos);
+  CHECK(text.find("hhh.two' (allreduce float32 [4] sum) waits for ranks 0,1") != std::string::npos);
+}
+
 TEST_CASE("a receive waits for its sender alone") {
   StallBook book(&kWorld);
   book.Begin();

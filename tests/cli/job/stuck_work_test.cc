@@ -155,6 +155,15 @@ TEST_CASE("whoever waits for the others' end is not stuck, even when it is stopp
   CHECK(FindStuck(job.answers, job.world, 4).empty());
 }
 
+TEST_CASE("a message that is on its way between two that live may take long") {
+  for (const bool moving : {false, true}) {
+    StuckJob job;
+    job.WaitForAgreement();
+    job.host(0).mutable_tensors(0)->set_moving(moving);
+    CHECK(FindStuck(job.answers, job.world, 4).size() == (moving ? 0 : 1));
+  }
+}
+
 TEST_CASE("a rank that cannot even ask, for another is stopped at the wrong place, is stuck") {
   StuckJob job;
   for (const uint32_t rank : {0u, 1u, 2u}) {

@@ -106,6 +106,28 @@ TEST_CASE("a rank that lacks the state waits for one on a host that has it") {
   CHECK(table.Needy() == Ranks{1});
 }
 
+TEST_CASE("a rank that lacks the state waits for the next on a host whose share has its time") {
+  MembershipTable table(2, {.min_np = 1});
+  table.Start(2, 1);
+  table.Die(1, {.code = 7, .own = true, .what = "a rank failed"});
+  table.Die(2, {.code = 7, .own = false, .what = "another failed with it"});
+  table.Quiet({0, 1}, 1, 3);
+  CHECK(table.Wants() == "abort1 spawn0:3 spawn1:4");
+  table.Stand({3}, 0);
+  CHECK(table.Wants() == "propose2:3");
+  table.membership.Started(2, table.now);
+  table.Stand({4}, 0);
+  table.Die(3, {.code = 7, .own = true, .epoch = 2, .what = "a rank failed again"});
+  table.Quiet({0}, 2, 3);
+  CHECK(table.Wants() == "announce2 abort2");  // the state is there, and nobody yet
+  table.now += 0.5;
+  table.membership.Tick(table.now);
+  CHECK(table.Wants() == "spawn0:5");
+  table.Stand({5}, 0);
+  CHECK(table.Wants() == "propose3:5|4");
+  CHECK(table.proposal.resume_commit() == 3);
+}
+
 TEST_CASE("those who alone have the state stay until others have it") {
   MembershipTable table(1, {.min_np = 1});
   table.Start(1);

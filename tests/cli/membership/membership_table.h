@@ -93,9 +93,20 @@ struct MembershipTable {
   void Stand(const std::vector<uint64_t>& numbers, uint64_t after) {
     for (const uint64_t member : numbers) membership.Stands(member, after, now);
   }
+  // Each commit is a step of the program's.
+  static KeptCommits Kept(uint64_t commit) {
+    return {commit, commit > 0 ? commit - 1 : 0, commit, 0};
+  }
   void Quiet(const std::vector<int>& hosts, uint64_t epoch, uint64_t commit) {
-    for (const int host : hosts)
-      membership.Quiet(host, epoch, {commit, commit > 0 ? commit - 1 : 0}, now);
+    for (const int host : hosts) membership.Quiet(host, epoch, Kept(commit), now);
+  }
+  // It leaves its epoch, and its process ends with code 0.
+  void EndWell(uint64_t member, bool left = true) {
+    MemberEnd end;
+    end.epoch = membership.epoch();
+    end.left = left;
+    end.what = "member " + std::to_string(member) + " ended";
+    Die(member, end);
   }
   // Of a member whose epoch is `epoch`, and whose end is told whole at once.
   void Die(uint64_t member, const MemberEnd& end = {.signal = 9, .what = "a rank died"}) {

@@ -50,8 +50,9 @@ TEST_CASE("a death with survivors enough: they go on at once, the replacement jo
   MembershipTable table(4, {.min_np = 2});
   table.Start(2);
   table.now = 10;
-  table.membership.Died(2, {.signal = SIGKILL, .epoch = 1, .commit = 7, .what = "rank 1 died"},
-                        table.now);
+  table.membership.Died(
+      2, {.signal = SIGKILL, .epoch = 1, .kept = MembershipTable::Kept(7), .what = "rank 1 died"},
+      table.now);
   CHECK(table.Wants() == "abort1 spawn0:5");
   // Its slot may still have output; its share is the replacement's.
   CHECK(table.members.at(5).slot == 2);
@@ -69,7 +70,7 @@ TEST_CASE("a death with survivors enough: they go on at once, the replacement jo
   CHECK(!table.proposal.hosts(0).void_state());
   table.membership.Started(2, 10.25);
   CHECK(table.Said() ==
-        "epoch 2: 3 ranks on 2 hosts; rank 1 died; resumed at commit 6 after 0.2 s");
+        "rank 1 died; epoch 2: 3 ranks on 2 hosts; resumed at commit 6 after 0.2 s");
   SECTION("it stands: a planned change, without a rollback") {
     table.Stand({5}, 0);
     CHECK(table.Wants() == "announce2");
@@ -83,10 +84,11 @@ TEST_CASE("a death with survivors enough: they go on at once, the replacement jo
     CHECK(table.Needy() == Ranks{1});
     CHECK(table.proposal.root() == 0);
     table.membership.Started(3, 11);
-    CHECK(table.Said() == "epoch 3: 4 ranks on 2 hosts; 1 rank joined; no step lost");
+    CHECK(table.Said() == "1 rank joined; epoch 3: 4 ranks on 2 hosts; no step lost");
   }
   SECTION("it stands while the epoch is aborted for another death: no announcement") {
-    table.membership.Died(4, {.signal = SIGKILL, .epoch = 2, .commit = 8, .what = "again"}, 12);
+    table.membership.Died(
+        4, {.signal = SIGKILL, .epoch = 2, .kept = MembershipTable::Kept(8), .what = "again"}, 12);
     CHECK(table.Wants() == "abort2 spawn1:6");
     table.Stand({5, 1, 3}, 2);
     table.Quiet({0, 1}, 2, 8);
@@ -130,7 +132,7 @@ TEST_CASE("a second death before the start ends that epoch, and its number is no
   CHECK(table.membership.history().size() == 1);
   table.membership.Started(3, 3);
   CHECK(table.Said() ==
-        "epoch 3: 2 ranks on 1 host; a rank died, rank 2 died, h1 left; resumed at commit 5 after "
+        "a rank died, rank 2 died, h1 left; epoch 3: 2 ranks on 1 host; resumed at commit 5 after "
         "2.0 s");
 }
 
@@ -143,7 +145,7 @@ TEST_CASE("a lost host is left alone, and comes back as another with a void stat
   table.Quiet({0}, 1, 41);
   CHECK(table.Wants() == "propose2:1,2");
   table.membership.Started(2, 100.3);
-  CHECK(table.Said() == "epoch 2: 2 ranks on 1 host; h1 lost; resumed at commit 41 after 0.3 s");
+  CHECK(table.Said() == "h1 lost; epoch 2: 2 ranks on 1 host; resumed at commit 41 after 0.3 s");
   CHECK(table.membership.deadline() == Approx(110));
   table.membership.Tick(109);
   CHECK(table.Wants().empty());
@@ -205,7 +207,7 @@ TEST_CASE("hosts that come and go cost no step") {
   CHECK(table.proposal.root() == 0);
   CHECK(table.Needy().empty());
   table.membership.Started(3, 5);
-  CHECK(table.Said() == "epoch 3: 1 rank on 1 host; h0 left; no step lost");
+  CHECK(table.Said() == "h0 left; epoch 3: 1 rank on 1 host; no step lost");
   // They end by themselves, and that ends no job.
   for (const uint64_t member : {1, 2, 4}) table.Die(member, {.what = "left"});
   CHECK(!table.membership.closed());
@@ -292,41 +294,38 @@ TEST_CASE("deaths count from the newest commit that any end has told of") {
   table.Start(1);
   const MemberEnd breaks = {.code = 1, .epoch = 1, .lives = true, .what = "it broke its link"};
   table.membership.Died(1, breaks, 2);
-  table.membership.Died(1, {.signal = SIGTERM, .epoch = 1, .commit = 7}, 2);
+  table.membership.Died(1, {.signal = SIGTERM, .epoch = 1, .kept = MembershipTable::Kept(7)}, 2);
   table.membership.Died(2, breaks, 2);
   table.Quiet({0}, 1, 7);
   table.membership.Freed(2, 2);
   CHECK(table.Wants() == "abort1 spawn0:3");
   table.membership.Died(3, {.code = 125, .what = "it did not start"}, 3);
+  CHECK(table.Wants().empty());
+  table.membership.Tick(4);
   CHECK(table.Wants() == "spawn0:4");
   table.membership.Died(4, {.code = 125, .what = "it did not start"}, 4);
+  table.membership.Tick(100);
   CHECK(table.Wants().find("spawn") == std::string::npos);
 }
 
-TEST_CASE("the first clean end closes membership") {
+TEST_CASE("when all ranks of the epoch have ended well, whoever is on the way is not needed") {
   MembershipTable table(4, {.min_np = 1});
   table.Start(2);
   table.Die(2, {.signal = SIGKILL, .what = "rank 1 died"});
   CHECK(table.Wants() == "abort1 spawn0:5");
-  table.Die(1, {.left = true, .what = "rank 0 exited"});
+  table.Stand({1, 3, 4}, 1);
+  table.Quiet({0, 1}, 1, 3);
+  CHECK(table.Wants() == "propose2:1|3,4");
+  table.membership.Started(2, 2);
+  for (const uint64_t member : {1, 3}) table.EndWell(member);
+  table.Stand({5}, 0);  // nothing is announced any more
+  CHECK(table.Wants().empty());
+  CHECK(!table.membership.closed());
+  table.EndWell(4);
   CHECK(table.membership.closed());
   CHECK(table.Wants() == "remove5");
-  table.Die(3, {.code = 1, .what = "rank 2 failed"});
-  CHECK(table.Wants().empty());
-  table.Stand({4}, 1);
-  CHECK(table.Wants() == "remove4");
-  table.Quiet({0, 1}, 1, 3);
+  table.Die(5, {.code = 1, .what = "whatever it makes of that"});
   table.membership.Tick(1000);
-  CHECK(table.Wants().empty());
-}
-
-TEST_CASE("a program that does not use hvd is not started again") {
-  MembershipTable table(2, {.min_np = 1});
-  table.membership.Listed({{"a", 2}}, 0);
-  table.membership.HostReady(0, 0);
-  CHECK(table.Wants() == "reach0 spawn0:1,2");
-  table.Die(1, {.what = "rank 0 exited"});
-  CHECK(table.membership.closed());
   CHECK(table.Wants().empty());
 }
 

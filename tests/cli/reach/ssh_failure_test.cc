@@ -2,6 +2,9 @@
 #include "cli/reach/ssh_failure.h"
 
 #include <catch2/catch.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
 
 namespace hvd {
 namespace {
@@ -116,6 +119,73 @@ TEST_CASE("the words name the host and the places that were searched") {
   CHECK(changed.remedy.find("ssh-keygen -R n1") != std::string::npos);
   const StartFailure local = ExplainStartFailure({Exited(3), "", "", "", "localhost", ""});
   CHECK(local.cause == "hvdd exited with code 3 before hvdd's first word");
+}
+
+StartEnd Denied(const char* errors) {
+  StartEnd end = {Exited(255), errors, "", "ssh", "n1", "/x"};
+  end.login = "ssh -p 2222 -i my.key ann@n1";
+  end.target = "-p 2222 -i my.key ann@n1";
+  return end;
+}
+
+TEST_CASE("advice keeps the user, the port and the key") {
+  CHECK(ExplainStartFailure(Denied("ann@n1: Permission denied (publickey).\r\n"))
+            .remedy.find("(ssh-copy-id -p 2222 -i my.key ann@n1)") != std::string::npos);
+  CHECK(ExplainStartFailure(Denied("Host key verification failed.\r\n"))
+            .remedy.find("(ssh -p 2222 -i my.key ann@n1)") != std::string::npos);
+  CHECK(ExplainStartFailure(Denied("something new\n")).remedy ==
+        "try by hand: ssh -p 2222 -i my.key ann@n1 true");
+  StartEnd killed = Denied("");
+  killed.logged_in = true;
+  CHECK(ExplainStartFailure(killed).remedy.find("ssh -p 2222 -i my.key ann@n1 'ulimit -a'") !=
+        std::string::npos);
+}
+
+TEST_CASE("a private key that others may read gets another mode") {
+  const char* const words =
+      "@         WARNING: UNPROTECTED PRIVATE KEY FILE!          @\r\n"
+      "Permissions 0644 for '/home/ann/my.key' are too open.\r\n"
+      "This private key will be ignored.\r\nLoad key \"/home/ann/my.key\": bad permissions\r\n";
+  const std::string denied = absl::StrCat(words, "ann@n1: Permission denied (publickey).\r\n");
+  const StartFailure failure = ExplainStartFailure(Denied(denied.c_str()));
+  CHECK(failure.fault == StartFault::kKeyOpen);
+  CHECK(failure.remedy == "chmod 600 /home/ann/my.key");
+  StartEnd end = Denied(words);
+  end.logged_in = true;  // by another key
+  CHECK(ExplainStartFailure(end).fault == StartFault::kHvddKilled);
+}
+
+TEST_CASE("a host key that has changed is removed from the file where it is") {
+  const auto remedy = [](const std::string& file, const std::string& name) {
+    const std::string words = absl::StrCat(
+        "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\r\nOffending ED25519 key in ",
+        file, ":3\r\nHost key for ", name,
+        " has changed and you have requested strict checking.\r\nHost key verification "
+        "failed.\r\n");
+    return ExplainStartFailure(Denied(words.c_str())).remedy;
+  };
+  CHECK(remedy("/etc/ssh/ssh_known_hosts", "n1")
+            .find("ssh-keygen -f /etc/ssh/ssh_known_hosts -R n1 (as root") != std::string::npos);
+  CHECK(remedy("/home/ann/.ssh/known_hosts", "[n1]:2222")
+            .find("ssh-keygen -f /home/ann/.ssh/known_hosts -R \"[n1]:2222\"") !=
+        std::string::npos);
+}
+
+TEST_CASE("an hvdd of another machine or system is told as that") {
+  for (const char* words : {"hvdrun: 1: exec: /o/bin/hvdd: Exec format error\n",
+                            "hvdrun: line 1: /o/bin/hvdd: cannot execute binary file: Exec format "
+                            "error\n",
+                            "hvdrun: 1: exec: /o/bin/hvdd: not found\n",
+                            "/o/bin/hvdd: /lib/libc.so.6: version `GLIBC_2.38' not found\n"}) {
+    StartEnd end = Denied(words);
+    end.wait_status = Exited(126);
+    end.logged_in = true;
+    end.machine = "x86_64";
+    CHECK(ExplainStartFailure(end).fault == StartFault::kForeignHvdd);
+    if (std::string(words).find("format") == std::string::npos) continue;
+    CHECK(ExplainStartFailure(end).remedy.find("ssh -p 2222 -i my.key ann@n1 uname -m (here it is "
+                                               "x86_64)") != std::string::npos);
+  }
 }
 
 TEST_CASE("last words are pointed at only where there are some") {

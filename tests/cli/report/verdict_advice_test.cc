@@ -40,6 +40,20 @@ TEST_CASE("an exit code is explained by last lines, and by trying where there ar
   CHECK(NextStep(facts, {Verdict::kRank, 1, 3}).empty());
 }
 
+TEST_CASE("ranks that run unequal numbers of steps are told so, whichever of them is blamed") {
+  JobFacts facts = TwoRanks();
+  facts.ranks[1].exit.set_exit_code(1);
+  facts.ranks[1].exit.add_last_lines("AbortedError");
+  CHECK(NextStep(facts, {Verdict::kRank, 1, 1}).empty());
+  facts.ranks[1].exit.set_aborted(
+      "rank 0 has left the job (shutdown) while other ranks wait for it in 'dense/kernel'");
+  const std::string next = NextStep(facts, {Verdict::kRank, 1, 1});
+  CHECK_THAT(next, Contains("as many steps") && Contains("MetricAverageCallback"));
+  facts.ranks[0].early = true;
+  facts.ranks[0].exit.set_joined(true);
+  CHECK(NextStep(facts, {Verdict::kRank, 0, 1}) == next);
+}
+
 TEST_CASE("a program that wants horovod is told how it gets it") {
   JobFacts facts = TwoRanks();
   facts.ranks[1].exit.set_exit_code(1);

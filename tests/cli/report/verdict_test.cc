@@ -143,6 +143,31 @@ TEST_CASE("output that is lost is a fault of its own, and a word beside any othe
   Has(RenderVerdict(facts, Judge(facts)), "  also: 5 bytes of output are lost\n");
 }
 
+TEST_CASE("files that are not whole are a fault, too; many are folded") {
+  JobFacts facts = Facts();
+  for (const char* file : {"1", "2", "3", "4", "5", "6"}) {
+    facts.lost_files.push_back(std::string("host alpha: writing /out/") + file);
+  }
+  CHECK(Judge(facts).exit_code == 1);
+  const std::string text = RenderVerdict(facts, Judge(facts));
+  Has(text, "hvdrun: host alpha: writing /out/1\n  also: host alpha: writing /out/2\n");
+  Has(text,
+      "  also: host alpha: writing /out/4\n  also: and 2 more files\n  next: make room there");
+  CHECK(text.find("/out/5") == text.npos);
+  Exit(&facts, 2, 2, 7, 0, false);
+  CHECK(Judge(facts).exit_code == 7);
+  Has(RenderVerdict(facts, Judge(facts)), "  also: host alpha: writing /out/1\n");
+}
+
+TEST_CASE("where ranks lack that never were there, the list is to be looked at") {
+  JobFacts facts = Facts();
+  facts.ending = Ending::kTooFew;
+  facts.ending_text = "0 of at least 2 ranks are there";
+  Has(RenderVerdict(facts, Judge(facts)), "  next: let the list of hosts have more slots");
+  facts.hosts[1].fault = HostFact::kLost;
+  Has(RenderVerdict(facts, Judge(facts)), "  next: look at what became of the missing ranks");
+}
+
 TEST_CASE("a broken link is explained by the exit behind it where that says more") {
   JobFacts facts = Facts();
   facts.ranks[2].broke = "its process ended";

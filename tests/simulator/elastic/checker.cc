@@ -11,6 +11,9 @@ namespace hvd::elastic_simulator {
 namespace {
 
 constexpr int kDeathsOfShare = 3;
+constexpr size_t kCutEpochs = 3;
+// Until another host is known to work, a host's failures are its shares'.
+constexpr size_t kBadStarts = 5;
 
 }  // namespace
 
@@ -32,6 +35,11 @@ void Checker::HostFailed(const std::string& host, double now) {
 }
 
 void Checker::Reaches(const std::string& host, double now) {
+  const auto bad = bad_starts_.find(host);
+  if (bad != bad_starts_.end() && bad->second.size() >= kBadStarts) {
+    Fail(Violation::kLimits, absl::StrCat("host ", host, " is reached again, where the program ",
+                                          "fails each time before it has the state"));
+  }
   const auto failed = failed_.find(host);
   if (failed == failed_.end() || now >= failed->second + scenario_.options.cooldown_least_s) return;
   Fail(Violation::kLimits, absl::StrCat("host ", host, " is reached again ", now - failed->second,
@@ -47,9 +55,13 @@ void Checker::Spawns(int host, const v1::SpawnSlots& spawn) {
   }
 }
 
+// The job gets on where its program has come to a step that it had not reached before.
 void Checker::HearsOfCommit(uint64_t commit) {
-  if (commit <= heard_commit_) return;
-  heard_commit_ = commit;
+  const auto written = written_.find(commit);
+  if (written == written_.end() || written->second.empty()) return;
+  const uint64_t steps = written->second.rbegin()->second.steps;
+  if (steps <= heard_steps_) return;
+  heard_steps_ = steps;
   deaths_.clear();
 }
 
@@ -90,12 +102,52 @@ void Checker::Proposes(const v1::EpochPropose& propose, const std::vector<HeldCo
     CheckPlaces(propose, *before);
     CheckKeeps(propose, *before, held);
     const bool drains = scenario_.options.change == MembershipChange::kDrain;
-    if (drains && propose.rolls_back() && propose.survivors() > 0 && !before->broke) {
+    const bool broke = before->broke || before->is_cut || before->is_left;
+    if (drains && propose.rolls_back() && propose.survivors() > 0 && !broke) {
       Fail(Violation::kLostSteps,
            absl::StrCat("epoch ", number, " goes back although the one before did not break"));
     }
   }
+  CheckCuts(propose);
   epochs_[number].propose = propose;
+}
+
+// An epoch in which somebody died says nothing of its links.
+void Checker::CheckCuts(const v1::EpochPropose& propose) {
+  std::set<std::string> names;
+  for (const v1::EpochHost& host : propose.hosts()) names.insert(host.name());
+  for (auto& [link, epochs] : cut_) {
+    std::erase_if(epochs, [this](uint64_t epoch) { return epochs_[epoch].broke; });
+    if (epochs.size() < kCutEpochs || names.count(link.first) + names.count(link.second) < 2) {
+      continue;
+    }
+    Fail(Violation::kLimits, absl::StrCat("epoch ", propose.epoch(), " is of ", link.first, " and ",
+                                          link.second, " again, between which nothing passes"));
+  }
+}
+
+void Checker::CutEnds(uint64_t epoch, const std::string& one, const std::string& other) {
+  epochs_[epoch].is_cut = true;
+  if (!epochs_[epoch].gets_on) cut_[std::minmax(one, other)].insert(epoch);
+}
+
+// Once all have: one alone may wait for the others.
+void Checker::GetsOn(const Part& part) {
+  Epoch& epoch = epochs_[part.epoch];
+  epoch.did_part.insert(part.member);
+  if (epoch.did_part.size() < MembersOf(epoch.propose).size()) return;
+  epoch.gets_on = true;
+  for (const v1::EpochHost& host : epoch.propose.hosts()) bad_starts_.erase(host.name());
+  for (const v1::EpochHost& one : epoch.propose.hosts()) {
+    for (const v1::EpochHost& other : epoch.propose.hosts()) {
+      cut_.erase(std::minmax(one.name(), other.name()));
+    }
+  }
+}
+
+void Checker::FailsStart(const Part& part, const std::string& host) {
+  epochs_[part.epoch].is_left = true;
+  bad_starts_[host].insert(part.host);
 }
 
 // Who has the state, and who gets it from whom.
@@ -315,6 +367,42 @@ void Checker::EndsWell(const Model& model) {
   if (static_cast<int>(model.steps) == scenario_.steps) return;
   Fail(Violation::kVerdict,
        absl::StrCat("a member ends well after ", model.steps, " of ", scenario_.steps, " steps"));
+}
+
+bool Checker::JobEndsWell() {
+  const Epoch* const last = LastStartedBefore(~uint64_t{0});
+  if (last == nullptr) {
+    CheckUnbegun();
+    return true;
+  }
+  for (const uint64_t member : MembersOf(last->propose)) {
+    if (zeros_.count(member) != 0) continue;
+    Fail(Violation::kVerdict, absl::StrCat("the job ends well, and member ", member,
+                                           " of its last epoch has not ended with code 0"));
+  }
+  return false;
+}
+
+// A death that another has made good is no fault of the job's, also while no epoch has begun.
+void Checker::JobEndsBadly(uint64_t member) {
+  if (LastStartedBefore(~uint64_t{0}) != nullptr) return;
+  const Seat& dead = members_[member];
+  for (auto later = members_.upper_bound(member); later != members_.end(); ++later) {
+    if (later->second.host != dead.host || later->second.share != dead.share) continue;
+    Fail(Violation::kVerdict, absl::StrCat("member ", member, " is blamed, and member ",
+                                           later->first, " has come in its place"));
+  }
+}
+
+// A program that never calls hvd_init has done its work when it has run -np times to its end. A
+// member that has called it waited for others, and one that was told to end had no say.
+void Checker::CheckUnbegun() {
+  int ran = 0;
+  for (const uint64_t member : zeros_) ran += joined_.count(member) + retired_.count(member) == 0;
+  if (ran >= scenario_.np) return;
+  Fail(Violation::kVerdict,
+       absl::StrCat("a job ends well that has never begun; ", ran, " of ", scenario_.np,
+                    " processes have ended with code 0 without hvd_init"));
 }
 
 }  // namespace hvd::elastic_simulator

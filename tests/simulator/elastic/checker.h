@@ -68,6 +68,20 @@ class Checker {
   // The state that an epoch that goes back resumes with; null: none was written.
   const Model* Resumes(uint64_t epoch) const;
   void EndsWell(const Model& model);
+  // It calls hvd_init; hvdrun has asked for its end.
+  void Joins(uint64_t member) { joined_.insert(member); }
+  void Retires(uint64_t member) { retired_.insert(member); }
+  // With code 0, wherever it was.
+  void EndsWithZero(uint64_t member) { zeros_.insert(member); }
+  // The job's end is told to be a good one. True: of a program that never called hvd_init.
+  bool JobEndsWell();
+  // The epoch ends since nothing passes between these hosts, or since the program fails at its
+  // start on one; a rank of it has done its part of a commit.
+  void CutEnds(uint64_t epoch, const std::string& one, const std::string& other);
+  void FailsStart(const Part& part, const std::string& host);
+  void GetsOn(const Part& part);
+  // The job's end is told to be a failure of this member's.
+  void JobEndsBadly(uint64_t member);
   void EndsWithoutState(const std::vector<HeldCommit>& held);
 
   uint64_t newest_begun() const { return newest_begun_; }
@@ -88,6 +102,10 @@ class Checker {
     bool started = false;  // Go was sent
     bool begun = false;    // Go came to a worker
     bool broke = false;
+    bool is_cut = false;          // between two of its hosts
+    bool is_left = false;         // by a rank whose program failed at its start
+    std::set<uint64_t> did_part;  // of a commit: members
+    bool gets_on = false;
     bool announced = false;       // that its members are to change
     std::map<int, bool> changes;  // by agreement
     bool has_synced = false;
@@ -102,6 +120,8 @@ class Checker {
                   const std::vector<HeldCommit>& held);
   bool Holds(const HeldCommit& host, const Epoch& before) const;
   void CheckResumed(uint64_t number, const Epoch& epoch);
+  void CheckUnbegun();
+  void CheckCuts(const v1::EpochPropose& propose);
   const Epoch* LastStartedBefore(uint64_t epoch) const;
   std::vector<uint64_t> MembersOf(const v1::EpochPropose& propose) const;
 
@@ -117,9 +137,14 @@ class Checker {
   uint64_t returned_ =
       0;  // the newest commit that has returned anywhere and was not lost with its hosts
   Model returned_model_;
-  std::map<std::string, double> failed_, out_;  // by host's name
-  std::map<std::pair<int, int>, int> deaths_;   // by host and share, since the newest commit
-  uint64_t heard_commit_ = 0;
+  std::map<std::string, double> failed_, out_;       // by host's name
+  std::map<std::pair<int, int>, int> deaths_;        // by host and share, since the newest commit
+  uint64_t heard_steps_ = 0;                         // the newest step that a commit was heard of
+  std::set<uint64_t> zeros_;                         // members that have ended with code 0
+  std::set<uint64_t> joined_, retired_;              // members
+  using Link = std::pair<std::string, std::string>;  // hosts' names, the smaller first
+  std::map<Link, std::set<uint64_t>> cut_;           // epochs in a row that ended for it alone
+  std::map<std::string, std::set<int>> bad_starts_;  // by host's name: its numbers
   int without_survivors_ = 0, lost_states_ = 0, rollbacks_ = 0, planned_ = 0;
 };
 

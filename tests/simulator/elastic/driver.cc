@@ -169,6 +169,12 @@ void Driver::CarryOut(const Action& action) {
     case Action::kSend:
       return Send(action);
     case Action::kSay:
+      if (action.text.find("left out: no data passes") != std::string::npos) {
+        world_->counts.Count("left out for a cut link");
+      }
+      if (action.text.find("is left out: rank") != std::string::npos) {
+        world_->counts.Count("left out for failed starts");
+      }
       return world_->Tell(action.text);
     case Action::kOverdue: {
       HostFact fault;
@@ -264,6 +270,7 @@ void Driver::Send(const Action& action) {
 void Driver::NoteRetired(int host, const v1::RetireSlot& retire) {
   const uint64_t member = member_at_[host][static_cast<int>(retire.slot())];
   retired_.emplace(member, world_->scheduler.now());
+  world_->checker.Retires(member);
   if (retire.removed() || broken_.count(member) != 0 || world_->scenario.HoldsUp()) return;
   world_->checker.Fail(Violation::kStuck,
                        absl::StrCat("member ", member, " is ended: ", retire.cause()));

@@ -11,6 +11,8 @@ namespace {
 // A sanitizer makes them some ten times slower.
 constexpr uint64_t kSeeds = 10000 / HVD_TEST_SLOWNESS;
 constexpr uint64_t kCommitSeeds = 2000 / HVD_TEST_SLOWNESS;
+constexpr uint64_t kApartSeeds = 2000 / HVD_TEST_SLOWNESS;
+constexpr uint64_t kUnbegunSeeds = 2000;
 constexpr uint64_t kMutantSeeds = 10000;  // at most; most are found within some ten
 
 using Kinds = std::set<Violation>;
@@ -27,7 +29,7 @@ std::string RunSeeds(uint64_t seeds, Scenario (*draw)(uint64_t), Counts* counts)
 TEST_CASE("elastic jobs keep what they promise, whatever befalls them") {
   Counts counts;
   CHECK(RunSeeds(kSeeds, Scenario::Draw, &counts) == "");
-  for (int kind = 0; kind < static_cast<int>(FaultKind::kCount); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(FaultKind::kBrokenLink); ++kind) {
     const std::string name = NameOf(static_cast<FaultKind>(kind));
     INFO(name);
     CHECK(counts.Of(name) > 0);
@@ -54,6 +56,27 @@ TEST_CASE("deaths around commits lose none that has returned") {
   CHECK(counts.Of("recoveries by going back") > kCommitSeeds);
 }
 
+TEST_CASE("hosts that are cut off, or where the program cannot begin, are left out") {
+  Counts counts;
+  CHECK(RunSeeds(kApartSeeds, Scenario::DrawApart, &counts) == "");
+  for (const char* what : {"cut-link", "bad-host", "left out for a cut link", "ends for a cut link",
+                           "left out for failed starts", "ends by its ranks", "ends for too few"}) {
+    INFO(what);
+    CHECK(counts.Of(what) > 0);
+  }
+}
+
+TEST_CASE("a program that never calls hvd_init ends well when -np of its processes have") {
+  Counts counts;
+  CHECK(RunSeeds(kUnbegunSeeds, Scenario::DrawWithoutInit, &counts) == "");
+  CHECK(counts.Of("epoch proposed") == 0);
+  for (const char* what : {"ends well without hvd_init", "death at started", "failure at started",
+                           "host lost", "ends for too few"}) {
+    INFO(what);
+    CHECK(counts.Of(what) > 0);
+  }
+}
+
 // What it comes to light by.
 Kinds SignsOf(Mutant mutant) {
   switch (mutant) {
@@ -72,9 +95,15 @@ Kinds SignsOf(Mutant mutant) {
       return {Violation::kUpdated};
     case Mutant::kVoidForgotten:
       return {Violation::kLostCommit, Violation::kContent, Violation::kNoState};
+    case Mutant::kCutUntold:
+      return {Violation::kLimits, Violation::kStuck};
     case Mutant::kDeathUntold:
     case Mutant::kAbortUntold:
       return {Violation::kStuck};
+    case Mutant::kSyncCounts:
+      return {Violation::kLimits};
+    case Mutant::kAllsWell:
+      return {Violation::kVerdict};
     case Mutant::kMemberAgain:
       return {Violation::kMember};
     case Mutant::kReadsAnyway:
@@ -101,6 +130,9 @@ TEST_CASE("a protocol with a fault is found out") {
       found = RunJob(Scenario::Draw(seed), mutant, &counts);
       if (found.violation == Violation::kNone) {
         found = RunJob(Scenario::DrawCommits(seed), mutant, &counts);
+      }
+      if (found.violation == Violation::kNone) {
+        found = RunJob(Scenario::DrawApart(seed), mutant, &counts);
       }
     }
     INFO(NameOf(mutant) << ": " << found.text);

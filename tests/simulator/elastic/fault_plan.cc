@@ -3,11 +3,17 @@
 
 #include <algorithm>
 #include <csignal>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "tests/simulator/elastic/world.h"
 
 namespace hvd::elastic_simulator {
+namespace {
+
+constexpr int kBugCode = 3;
+
+}  // namespace
 
 void FaultPlan::Arm(const std::vector<Fault>& faults) {
   for (const Fault& fault : faults) {
@@ -36,6 +42,9 @@ void FaultPlan::Strike(const Fault& fault) {
     case FaultKind::kDeath:
     case FaultKind::kPausedWorker:
     case FaultKind::kBrokenLink:
+    case FaultKind::kExit:
+    case FaultKind::kLeavingExit:
+    case FaultKind::kFailure:
       if (fault.place != Place::kCount) return waiting_.push_back(fault);
       return StrikeWorkers(fault);
     case FaultKind::kDeaths:
@@ -43,6 +52,10 @@ void FaultPlan::Strike(const Fault& fault) {
     case FaultKind::kFlap:
       world_->counts.Count(NameOf(fault.kind));
       return Flap(fault.length);
+    case FaultKind::kCutLink:
+    case FaultKind::kBadHost:
+      world_->counts.Count(NameOf(fault.kind));
+      return Part(fault);
     case FaultKind::kUnreachable:
       world_->counts.Count(NameOf(fault.kind));
       unreachable_until_ = world_->scheduler.now() + fault.length;
@@ -71,6 +84,12 @@ void FaultPlan::StrikeWorker(const Fault& fault, Worker* worker) {
       worker->host()->LinkOfWorkerEnds(worker);
       // It goes on a moment later, when others have heard of it.
       return world_->scheduler.Pause(worker, now + world_->scheduler.random().Seconds(0, 0.02));
+    case FaultKind::kExit:
+      return worker->Die(0);
+    case FaultKind::kLeavingExit:
+      return worker->LeaveAndDie(0);
+    case FaultKind::kFailure:
+      return worker->Die(kBugCode << 8);
     default:
       return worker->Die(SIGKILL);
   }
@@ -98,6 +117,22 @@ void FaultPlan::StrikeHost(const Fault& fault) {
     default:
       return;
   }
+}
+
+// Whatever runs over a link that is cut notices it at once, as where a firewall refuses.
+void FaultPlan::Part(const Fault& fault) {
+  const std::vector<ListedHost>& hosts = world_->scenario.hosts;
+  Random& random = world_->scheduler.random();
+  const double until = fault.for_good ? std::numeric_limits<double>::infinity()
+                                      : world_->scheduler.now() + fault.length;
+  const size_t one = random.Below(hosts.size());
+  if (fault.kind == FaultKind::kBadHost) {
+    world_->trouble.bad_until[hosts[one].name] = until;
+    return;
+  }
+  const size_t other = (one + 1 + random.Below(hosts.size() - 1)) % hosts.size();
+  world_->trouble.cuts.push_back({hosts[one].name, hosts[other].name, until});
+  for (Worker* const worker : world_->Workers()) worker->NoticeCut();
 }
 
 // Another list for a while: a host is away, or has another number of slots.

@@ -29,6 +29,7 @@ class FaultPlan {
   void StrikeHost(const Fault& fault);
   void StrikeWorkers(const Fault& fault);
   void Flap(double length);
+  void Part(const Fault& fault);
 
   World* const world_;
   std::vector<Fault> waiting_;  // of workers at places

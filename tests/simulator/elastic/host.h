@@ -33,7 +33,7 @@ class Host {
   bool reachable() const { return lives_ && !partitioned_; }
   std::vector<Worker*> Living() const;
   Worker* FindLiving(uint64_t member) const;
-  uint64_t NewestCommit() { return epochs_ != nullptr ? epochs_->NewestCommit() : 0; }
+  uint64_t NewestCommit() { return epochs_ != nullptr ? epochs_->Kept().newest : 0; }
 
   // hvdrun's.
   void Greet() { greeted_ = true; }

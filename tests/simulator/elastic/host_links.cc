@@ -20,6 +20,8 @@ HostEpochsOptions Host::EpochOptions() {
       v1::HostQuiet& quiet = *event.mutable_host_quiet();
       quiet.set_commit(std::max(quiet.commit(), written_));
     }
+    const bool hides = world_->mutant == Mutant::kCutUntold && event.has_rank_left();
+    if (hides) event.mutable_rank_left()->clear_unreached();
     Emit(std::move(event));
   };
   options.send = [this](int slot, SlotMessage message) { SendToWorker(slot, std::move(message)); };
@@ -126,7 +128,7 @@ LinkFacts Host::FactsOf(int slot) {
   facts.joined = book.joined_ever(slot);
   facts.left = book.left(slot);
   facts.refused = book.refused(slot);
-  facts.commit = epochs_->NewestCommit();
+  facts.kept = epochs_->Kept();
   return facts;
 }
 
@@ -134,6 +136,7 @@ void Host::TellDied(int slot, const LinkFacts& facts, int status) {
   v1::Event event;
   v1::MemberDied& died = *event.mutable_member_died();
   died.set_member(workers_[slot].member);
+  if (world_->mutant == Mutant::kAllsWell) status = 0;
   died.set_exit_code(WIFEXITED(status) ? WEXITSTATUS(status) : 0);
   died.set_signal(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
   died.set_epoch(facts.epoch);
@@ -141,7 +144,9 @@ void Host::TellDied(int slot, const LinkFacts& facts, int status) {
   died.set_after_abort(facts.after_abort);
   died.set_aborted(facts.aborted.cause);
   died.set_cause(facts.cause);
-  died.set_commit(facts.commit);
+  died.set_commit(facts.kept.newest);
+  died.set_steps(facts.kept.steps);
+  died.set_place(facts.kept.place);
   Emit(std::move(event));
 }
 
@@ -168,7 +173,7 @@ void Host::SayQuietEarly(uint64_t epoch) {
   if (plan == nullptr) return;
   v1::Event quiet;
   quiet.mutable_host_quiet()->set_epoch(epoch);
-  quiet.mutable_host_quiet()->set_commit(epochs_->NewestCommit());
+  quiet.mutable_host_quiet()->set_commit(epochs_->Kept().newest);
   Emit(std::move(quiet));
   for (const int slot : plan->slots) {
     v1::Event stands;

@@ -192,10 +192,13 @@ void Host::TellEnd(int slot, const LinkFacts& facts, int status) {
   v1::Event event;
   v1::RankExited& exited = *event.mutable_rank_exited();
   exited.set_member(slots_[slot].member);
+  if (world_->mutant == Mutant::kAllsWell) status = 0;
   exited.set_exit_code(WIFEXITED(status) ? WEXITSTATUS(status) : 0);
   exited.set_signal(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
   exited.set_after_abort(facts.after_abort);
   exited.set_aborted(facts.aborted.cause);
+  if (facts.aborted.rank >= 0) exited.set_abort_rank(facts.aborted.rank);
+  if (facts.aborted.unreached >= 0) exited.set_unreached(facts.aborted.unreached);
   exited.set_joined(facts.joined);
   exited.set_left(facts.left);
   exited.set_refused(facts.refused);

@@ -18,9 +18,18 @@ constexpr double kSlackS = 10;
 double PatienceOf(const Scenario& scenario) {
   double patience = 2 * scenario.options.elastic_timeout_s + scenario.options.cooldown_most_s +
                     scenario.start_timeout_s + 2 * scenario.lease_s + 3 * scenario.grace_s +
-                    kSlackS;
+                    ShareBudget::kMostWaitS + kSlackS;
   for (const Fault& fault : scenario.faults) patience += fault.length;
   return patience;
+}
+
+void CheckVerdict(const Verdict& verdict, World* world) {
+  if (verdict.kind == Verdict::kRank) {
+    world->checker.JobEndsBadly(static_cast<uint64_t>(verdict.index) + 1);
+  }
+  if (verdict.exit_code == 0 && world->checker.JobEndsWell()) {
+    world->counts.Count("ends well without hvd_init");
+  }
 }
 
 void CheckEnding(const Driver& driver, World* world) {
@@ -28,17 +37,25 @@ void CheckEnding(const Driver& driver, World* world) {
   // A program that cannot be started, or whose links break, looks like one that fails by itself.
   const std::vector<Fault>& faults = world->scenario.faults;
   const bool breaks = std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
-    return fault.kind == FaultKind::kBrokenLink;
+    return fault.kind >= FaultKind::kBrokenLink && fault.kind <= FaultKind::kFailure;
   });
-  const bool bug = world->scenario.bug_at >= 0 || world->bad_launches || breaks;
+  const bool bug = world->scenario.bug_at >= 0 || world->bad_launches || breaks ||
+                   !world->trouble.bad_until.empty();
   if (ending == Ending::kProgramBug && !bug) {
     world->checker.Fail(Violation::kVerdict, "the program is blamed, and does nothing wrong");
   }
   if (ending == Ending::kResetLimit && world->scenario.options.reset_limit < 0) {
     world->checker.Fail(Violation::kVerdict, "a reset limit is blamed, and there is none");
   }
+  const bool names_link =
+      driver.facts().ending_text.find("no data passes between") != std::string::npos;
+  if (names_link && world->trouble.cuts.empty()) {
+    world->checker.Fail(Violation::kVerdict, "a link is blamed, and none was cut");
+  }
+  if (ending == Ending::kTooFew && names_link) world->counts.Count("ends for a cut link");
   switch (ending) {
     case Ending::kNone:
+      CheckVerdict(Judge(driver.facts()), world);
       return world->counts.Count("ends by its ranks");
     case Ending::kTooFew:
       return world->counts.Count("ends for too few");
@@ -74,9 +91,14 @@ World::World(const Scenario& drawn, Mutant planted, bool tells_all)
       scheduler(drawn.seed),
       checker(drawn),
       wire(&scheduler,
-           [this](int from, int to) { return hosts[from]->reachable() && hosts[to]->reachable(); }),
+           [this](int from, int to) {
+             const Host &one = *hosts[from], &other = *hosts[to];
+             return one.reachable() && other.reachable() &&
+                    !trouble.IsCut(one.name(), other.name(), scheduler.now());
+           }),
       faults(this) {
   wire.TakeAnyEpoch(planted == Mutant::kFramesOfAnyEpoch);
+  Tell(absl::StrCat("-np ", drawn.np));
   scheduler.Add(&wire);
   faults.Arm(scenario.faults);
 }

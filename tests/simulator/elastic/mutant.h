@@ -27,6 +27,9 @@ enum class Mutant {
   kNoWayBack,         // after a break the survivors go on from where they are
   kFramesOfAnyEpoch,  // what comes from another host is taken whatever epoch it is of
   kBegunCounts,       // a host says that a commit is complete which one of its ranks has written
+  kSyncCounts,        // what a sync commits passes for a step of the program's
+  kAllsWell,          // hosts say of all who have ended that their code was 0
+  kCutUntold,         // hvdrun is not told between which hosts nothing passes
   kCount
 };
 

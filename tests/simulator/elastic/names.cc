@@ -11,7 +11,8 @@ constexpr const char* kMutants[] = {
     "none",           "no-agreement",     "local-epochs",        "early-quiet",  "own-sync",
     "header-first",   "lost-is-gone",     "most-commit",         "own-change",   "stale-change",
     "void-forgotten", "beyond-forgotten", "death-untold",        "member-again", "reads-anyway",
-    "abort-untold",   "no-way-back",      "frames-of-any-epoch", "begun-counts"};
+    "abort-untold",   "no-way-back",      "frames-of-any-epoch", "begun-counts", "sync-counts",
+    "alls-well",      "cut-untold"};
 static_assert(std::size(kMutants) == static_cast<size_t>(Mutant::kCount));
 
 constexpr const char* kViolations[] = {

@@ -10,21 +10,22 @@ namespace hvd::elastic_simulator {
 namespace {
 
 constexpr const char* kPlaces[] = {
-    "started",      "joins",      "starts", "addressed", "connects", "ready",
-    "begins",       "restores",   "brings", "computes",  "reduces",  "begins-state",
-    "writes-state", "ends-state", "agrees", "committed", "leaves",   "left"};
+    "started",  "joins",     "starts",   "addressed", "connects",     "ready",        "begins",
+    "restores", "brings",    "computes", "reduces",   "begins-state", "writes-state", "ends-state",
+    "agrees",   "committed", "leaves",   "left",      "done"};
 static_assert(std::size(kPlaces) == static_cast<size_t>(Place::kCount));
-constexpr const char* kFaults[] = {"death",      "deaths",       "paused-worker", "paused-daemon",
-                                   "host-crash", "host-silent",  "partition",     "drain",
-                                   "flap",       "bad-launches", "unreachable",   "broken-link"};
+constexpr const char* kFaults[] = {
+    "death",     "deaths",       "paused-worker", "paused-daemon", "host-crash",  "host-silent",
+    "partition", "drain",        "flap",          "bad-launches",  "unreachable", "broken-link",
+    "exit",      "leaving-exit", "failure",       "cut-link",      "bad-host"};
 static_assert(std::size(kFaults) == static_cast<size_t>(FaultKind::kCount));
 
 // Deaths of workers are half of all.
 FaultKind DrawKind(Random* random) {
   if (random->OneIn(2)) return random->OneIn(6) ? FaultKind::kDeaths : FaultKind::kDeath;
   if (random->OneIn(5)) return FaultKind::kBrokenLink;
-  return static_cast<FaultKind>(random->Between(static_cast<int>(FaultKind::kDeaths),
-                                                static_cast<int>(FaultKind::kCount) - 1));
+  return static_cast<FaultKind>(
+      random->Between(static_cast<int>(FaultKind::kDeaths), static_cast<int>(FaultKind::kFailure)));
 }
 
 // Seconds; some are longer than the lease, some than --elastic-timeout.
@@ -82,7 +83,13 @@ void DrawProgram(Scenario* scenario, Random* random) {
   scenario->checks = random->OneIn(3);
   scenario->compute_s = random->OneIn(2) ? random->Seconds(0.001, 0.02) : random->Seconds(0, 0.2);
   scenario->start_s = random->OneIn(3) ? random->Seconds(0.5, 3) : random->Seconds(0.01, 0.2);
-  if (random->OneIn(40)) scenario->bug_at = random->Between(1, scenario->steps);
+  if (random->OneIn(20)) {
+    scenario->bug_at = random->Between(1, scenario->steps);
+    scenario->bug_is_one = random->OneIn(2);
+    scenario->bug_code = random->OneIn(3) ? 0 : 3;
+  }
+  scenario->has_place = random->OneIn(2);
+  scenario->commits_anew = scenario->has_place && random->OneIn(3);
 }
 
 }  // namespace
@@ -137,6 +144,48 @@ Scenario Scenario::DrawCommits(uint64_t seed) {
     fault.place = kPlacesOfCommits[random.Below(std::size(kPlacesOfCommits))];
     fault.passes = random.Between(0, 8);
     scenario.faults.push_back(fault);
+  }
+  return scenario;
+}
+
+Scenario Scenario::DrawApart(uint64_t seed) {
+  Random random(seed ^ 0xa9a47);
+  Scenario scenario;
+  scenario.seed = seed;
+  DrawHosts(&scenario, &random);
+  if (scenario.hosts.size() == 1) scenario.hosts.push_back({"h1", 1});
+  DrawLimits(&scenario, &random);
+  scenario.options.reset_limit = -1;
+  DrawProgram(&scenario, &random);
+  scenario.steps = random.Between(10, 40);
+  scenario.bug_at = -1;
+  const double length = 0.2 + scenario.steps * scenario.compute_s + scenario.start_s;
+  const int faults = random.Between(1, 2);
+  for (int i = 0; i < faults; ++i) {
+    Fault fault;
+    fault.kind = random.OneIn(2) ? FaultKind::kCutLink : FaultKind::kBadHost;
+    fault.at = random.OneIn(3) ? 0 : 1 + random.Seconds(0, length);
+    fault.length = DrawLength(scenario, &random);
+    fault.for_good = random.OneIn(2);
+    scenario.faults.push_back(fault);
+  }
+  if (random.OneIn(3)) {
+    Fault death;
+    death.at = 1 + random.Seconds(0, length);
+    death.place = static_cast<Place>(random.Below(static_cast<int>(Place::kCount)));
+    scenario.faults.push_back(death);
+  }
+  return scenario;
+}
+
+// All that befalls its processes does so before they would call hvd_init.
+Scenario Scenario::DrawWithoutInit(uint64_t seed) {
+  Scenario scenario = Draw(seed ^ 0x1417);
+  scenario.seed = seed;
+  scenario.inits = false;
+  scenario.bug_at = -1;
+  for (Fault& fault : scenario.faults) {
+    if (fault.place != Place::kCount) fault.place = Place::kStarted;
   }
   return scenario;
 }

@@ -31,6 +31,7 @@ enum class Place {
   kCommitted,    // the commit has returned
   kLeaves,       // its epoch is over, and it has not left yet
   kLeft,         // it has, and has not asked for the next
+  kDone,         // its work is done and its epoch left; it has still to end
   kCount
 };
 const char* NameOf(Place place);
@@ -48,6 +49,12 @@ enum class FaultKind {
   kBadLaunches,   // workers that cannot be started, for a while
   kUnreachable,   // hosts that do not answer, for a while
   kBrokenLink,    // a worker's link to hvdd ends while it lives on
+  kExit,          // a worker ends with code 0 where it is
+  kLeavingExit,   // the same, and leaves its epoch before
+  kFailure,       // a worker ends with the program's own code
+  // Of jobs whose hosts are apart.
+  kCutLink,  // no data passes between two hosts, for a while or for good
+  kBadHost,  // the program fails there between init and sync, for a while or for good
   kCount
 };
 const char* NameOf(FaultKind kind);
@@ -60,6 +67,7 @@ struct Fault {
   int count = 1;                // workers that die together
   double length = 0;            // of a pause, a partition, a while
   bool again = false;           // the member that comes next to the same place dies, too
+  bool for_good = false;
 };
 
 struct ListedHost {
@@ -76,12 +84,17 @@ struct Scenario {
   double grace_s = 1;
   double start_timeout_s = 3;
   // The program.
+  bool inits = true;  // false: it never calls hvd_init
   int steps = 20;
   int commit_every = 2;
   bool checks = false;  // hvd_check_hosts after steps without a commit
   double compute_s = 0.02;
-  double start_s = 0.05;  // of a process until hvd_init, at most
-  int bug_at = -1;        // this step ends every process with the same code
+  double start_s = 0.05;      // of a process until hvd_init, at most
+  int bug_at = -1;            // this step ends every process with the same code
+  bool bug_is_one = false;    // no: only that of the first share of the first host
+  int bug_code = 3;           // 0: it gives up without a word
+  bool has_place = false;     // its commits tell where they are
+  bool commits_anew = false;  // it commits once more where it begins; then they do
   std::vector<Fault> faults;
 
   // Whether a fault keeps a worker or a host from going on for longer than others wait.
@@ -90,6 +103,10 @@ struct Scenario {
   static Scenario Draw(uint64_t seed);
   // Small jobs that commit all the time, and whose members die around commits, one after another.
   static Scenario DrawCommits(uint64_t seed);
+  // Jobs on hosts of which some cannot send data to one another, or fail as soon as they begin.
+  static Scenario DrawApart(uint64_t seed);
+  // Jobs like any others, whose program ends with 0 and never calls hvd_init.
+  static Scenario DrawWithoutInit(uint64_t seed);
 };
 
 // By the script that discovers hosts.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs simulated elastic jobs: simulate_elastic FIRST LAST [MUTANT|none [commits]]. Says what was
-// violated, then how often what happened, as a line of JSON. Of a single seed, all that happens.
+// Runs simulated elastic jobs: simulate_elastic FIRST LAST [MUTANT|none
+// [commits|apart|without-init]]. Says what was violated, then how often what happened, as a line of
+// JSON. Of a single seed, all that happens.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -29,12 +30,19 @@ int main(int argc, char** argv) {
   const uint64_t last = argc > 2 ? strtoull(argv[2], nullptr, 10) : 0;
   const sim::Mutant mutant = argc > 3 ? MutantNamed(argv[3]) : sim::Mutant::kNone;
   const bool commits = argc > 4 && strcmp(argv[4], "commits") == 0;
-  if (first == 0 || last < first || mutant == sim::Mutant::kCount || (argc > 4 && !commits)) {
-    fprintf(stderr, "usage: simulate_elastic FIRST LAST [MUTANT|none [commits]]\n");
+  const bool apart = argc > 4 && strcmp(argv[4], "apart") == 0;
+  const bool without_init = argc > 4 && strcmp(argv[4], "without-init") == 0;
+  if (first == 0 || last < first || mutant == sim::Mutant::kCount ||
+      (argc > 4 && !commits && !apart && !without_init)) {
+    fprintf(stderr,
+            "usage: simulate_elastic FIRST LAST [MUTANT|none [commits|apart|without-init]]\n");
     return 2;
   }
   const bool tells = first == last;
-  const auto draw = commits ? sim::Scenario::DrawCommits : sim::Scenario::Draw;
+  const auto draw = commits        ? sim::Scenario::DrawCommits
+                    : apart        ? sim::Scenario::DrawApart
+                    : without_init ? sim::Scenario::DrawWithoutInit
+                                   : sim::Scenario::Draw;
   const auto start = std::chrono::steady_clock::now();
   sim::Counts counts;
   int violations = 0;

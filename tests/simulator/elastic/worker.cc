@@ -11,9 +11,9 @@
 namespace hvd::elastic_simulator {
 namespace {
 
-constexpr int kBugCode = 3;    // a program that fails by itself
 constexpr int kOverCode = 1;   // hvd_init was refused for good
 constexpr int kErrorCode = 4;  // a commit or a sync failed
+constexpr int kStartCode = 5;  // the program fails between init and sync
 
 }  // namespace
 
@@ -37,6 +37,7 @@ void Worker::Start(double after) {
 void Worker::Die(int status) {
   if (!lives_) return;
   lives_ = false;
+  if (status == 0) world_->checker.EndsWithZero(seat_.member);
   ready_ = nullptr;
   world_->Tell(absl::StrCat("member ", seat_.member, " on host ", host_->number(), " ends with ",
                             status, " at ", NameOf(place_)));
@@ -45,6 +46,15 @@ void Worker::Die(int status) {
   epoch_.reset();
   world_->scheduler.Remove(this);
   host_->Ended(this, status);
+}
+
+void Worker::LeaveAndDie(int status) {
+  if (begun_ != 0) {
+    world_->checker.Broke(begun_);
+    world_->left_early.emplace(begun_, epoch_->rank);
+    Leave();
+  }
+  Die(status);
 }
 
 // Its handler may have a last word; nothing keeps it from going on meanwhile.
@@ -90,21 +100,25 @@ Part Worker::PartNow() const {
 
 Course<int> Worker::Run() {
   co_await At(Place::kStarted);
+  if (!world_->scenario.inits) co_return 0;
   Code code = co_await Init();
   for (;;) {
+    const bool fails = world_->trouble.IsBad(host_->name(), world_->scheduler.now());
+    if (code == Code::kOk && fails) co_return FailStart();
     if (code == Code::kOk) code = co_await Sync();
     if (code == Code::kOk) code = co_await Train();
     if (code == Code::kOk) {
+      Leave();
+      co_await At(Place::kDone);
       world_->checker.EndsWell(model_);
       world_->counts.Count("clean end");
-      Leave();
       co_return 0;
     }
     if (code == Code::kRemoved) world_->counts.Count("removed");
     if (code == Code::kRemoved) co_return 0;
     if (code == Code::kOver) co_return kOverCode;
     if (code == Code::kDiffers) co_return kErrorCode;
-    if (static_cast<int>(model_.steps) == world_->scenario.bug_at) co_return kBugCode;
+    if (code == Code::kBug) co_return world_->scenario.bug_code;
     co_await At(Place::kLeaves);
     Leave();
     co_await At(Place::kLeft);
@@ -112,8 +126,33 @@ Course<int> Worker::Run() {
   }
 }
 
+// Of a program that fails by itself.
+Worker::Code Worker::CodeOfStep() const {
+  const Scenario& scenario = world_->scenario;
+  const bool mine = !scenario.bug_is_one || (seat_.share == 0 && host_->name() == "h0");
+  return mine && static_cast<int>(model_.steps) == scenario.bug_at ? Code::kBug : Code::kOk;
+}
+
+// The place where it begins is committed once more.
+Course<Worker::Code> Worker::CommitAnew() {
+  if (!world_->scenario.commits_anew || model_.steps == 0) co_return Code::kOk;
+  co_return co_await Commit(CommitBy::kProgram, false);
+}
+
+// It leaves in good order; those who wait for it hear whose doing it is.
+int Worker::FailStart() {
+  world_->checker.FailsStart(PartNow(), host_->name());
+  const std::string text = absl::StrCat("rank ", epoch_->rank, " has left the job");
+  if (!Aborted()) EndEpoch({text.c_str(), epoch_->rank});
+  Leave();
+  return kStartCode;
+}
+
 Course<Worker::Code> Worker::Train() {
   const Scenario& scenario = world_->scenario;
+  const Code begun = co_await CommitAnew();
+  const bool is_done = static_cast<int>(model_.steps) >= scenario.steps;
+  if (begun != Code::kOk && !(is_done && begun == Code::kUpdated)) co_return begun;
   while (static_cast<int>(model_.steps) < scenario.steps) {
     co_await At(Place::kComputes);
     co_await Sleep(world_->scheduler.random().Seconds(0, scenario.compute_s));
@@ -128,12 +167,14 @@ Course<Worker::Code> Worker::Train() {
     uint64_t total = 0;
     for (const auto& [rank, given] : *all) total += static_cast<uint64_t>(given.words[0]);
     model_.Step(total);
-    if (static_cast<int>(model_.steps) == scenario.bug_at) co_return Code::kAborted;
+    if (const Code failed = CodeOfStep(); failed != Code::kOk) co_return failed;
     const bool last = static_cast<int>(model_.steps) == scenario.steps;
     const bool commits = last || model_.steps % scenario.commit_every == 0;
     Code code = Code::kOk;
-    if (commits) code = co_await Commit(false);
-    if (!commits && scenario.checks) code = co_await Agree(AgreementSide(), 0);
+    if (commits) code = co_await Commit(CommitBy::kProgram, false);
+    if (!commits && scenario.checks) {
+      code = co_await Agree(CommitBy::kProgram, AgreementSide(), 0);
+    }
     if (last && code == Code::kUpdated) code = Code::kOk;
     if (code != Code::kOk) co_return code;
   }
@@ -141,6 +182,14 @@ Course<Worker::Code> Worker::Train() {
 }
 
 // ---- collectives ----
+
+bool Worker::SomeoneHasLeft() const { return world_->left_early.count(epoch_->start.epoch()) != 0; }
+
+// As ranks do that wait for one which has left.
+void Worker::AbortForLeaver() {
+  EndEpoch({"a rank has left the job while others wait for it",
+            world_->left_early.at(epoch_->start.epoch())});
+}
 
 // All ranks of the set are seen by this host, or the epoch is broken: in whichever order this rank
 // happens to look.
@@ -159,7 +208,8 @@ Course<std::optional<Gifts>> Worker::Together(Collective what) {
   const auto complete = [this, &key, &what] {
     return world_->wire.At(host_->number(), key).size() >= what.ranks.size();
   };
-  co_await Until([this, &complete] { return Aborted() || complete(); });
+  co_await Until([this, &complete] { return Aborted() || complete() || SomeoneHasLeft(); });
+  if (SomeoneHasLeft() && !complete() && !Aborted()) AbortForLeaver();
   const bool ends = Aborted() && (!complete() || world_->scheduler.random().OneIn(2));
   if (ends) co_return std::nullopt;
   world_->checker.Completes(PartNow());

@@ -57,6 +57,10 @@ class Worker : public Actor {
   void Start(double after);
   // `status` as wait4 gives it.
   void Die(int status);
+  // It leaves its epoch in good order before.
+  void LeaveAndDie(int status);
+  // Its host may be cut off from another of its epoch.
+  void NoticeCut();
   // It ends by SIGTERM, soon.
   void Term();
 
@@ -70,7 +74,7 @@ class Worker : public Actor {
   void Receive(FromDaemon message) { inbox_.push_back(std::move(message)); }
 
  private:
-  enum class Code { kOk, kAborted, kUpdated, kRemoved, kOver, kDiffers };
+  enum class Code { kOk, kAborted, kUpdated, kRemoved, kOver, kDiffers, kBug };
   enum class Got { kWanted, kBroken, kAgain, kRemoved, kOver };
 
   // An epoch that this process is in.
@@ -88,6 +92,7 @@ class Worker : public Actor {
     int agreements = 0;
     bool has_gone_back = false;
     bool stale_change = false;
+    bool runs = false;  // its ranks have met
   };
   // Where a course waits, until `ready_`.
   struct Pause {
@@ -103,11 +108,17 @@ class Worker : public Actor {
   // The program (worker.cc).
   Course<int> Run();
   Course<Code> Train();
+  Course<Code> CommitAnew();
+  Code CodeOfStep() const;
+  int FailStart();
 
   // Epochs (worker_epochs.cc).
   Course<Code> Init();
   Course<Code> TryInit();
   Course<Got> Await(v1::ToWorker::KindCase wanted);
+  Course<bool> Meet();
+  int CutOff() const;
+  void EndEpoch(const AbortCause& cause);
   void TakeStart(FromDaemon start);
   void Leave();
   void LeaveUnbegun();
@@ -118,11 +129,12 @@ class Worker : public Actor {
   // State (worker_state.cc).
   Course<Code> Sync();
   Course<Code> Bring(bool before_failed);
-  Course<Code> Commit(bool failed);
-  Course<Code> Write(uint64_t number);
-  Course<Code> Agree(AgreementSide side, uint64_t number);
-  Code Hear(const Agreement& agreement, uint64_t number);
-  void EndCell(uint64_t number);
+  Course<Code> Commit(CommitBy by, bool failed);
+  Course<Code> Write(CommitBy by);
+  Course<Code> Agree(CommitBy by, AgreementSide side, uint64_t number);
+  Code Hear(CommitBy by, const Agreement& agreement, uint64_t number);
+  void LearnSteps();
+  void EndCell(CommitBy by);
   bool Restore(uint64_t number);
   void TakeBack(uint64_t number);
 
@@ -134,6 +146,8 @@ class Worker : public Actor {
     Words words;
   };
   Course<std::optional<Gifts>> Together(Collective what);
+  bool SomeoneHasLeft() const;
+  void AbortForLeaver();
   bool Aborted() const { return epoch_->page->aborted.load() != 0; }
   elastic_simulator::Part PartNow() const;
   StateHead* HeadOf(uint64_t number);

@@ -10,6 +10,7 @@ namespace hvd::elastic_simulator {
 namespace {
 
 constexpr double kConnectsS = 2e-3;  // until the ranks have connected, at most
+constexpr double kDialsS = 0.5;      // for so long a peer that does not answer is called
 
 }  // namespace
 
@@ -38,6 +39,7 @@ Course<Worker::Code> Worker::TryInit() {
   };
   v1::ToDaemon join;
   join.mutable_join();
+  world_->checker.Joins(seat_.member);
   Send(std::move(join));
   co_await At(Place::kJoins);
   Got got = co_await Await(v1::ToWorker::kEpochStart);
@@ -61,9 +63,44 @@ Course<Worker::Code> Worker::TryInit() {
   if (got != Got::kWanted) co_return code_of(got);
   world_->checker.Begins(PartNow());
   co_await At(Place::kBegins);
+  if (const bool met = co_await Meet(); !met) co_return Code::kAborted;
   book_.GoOnFrom(epoch_->start.resume_commit());
   co_return Code::kOk;
 }
+
+// As HierarchicalCollectives::MeetPeers. False: the epoch is over.
+Course<bool> Worker::Meet() {
+  if (CutOff() >= 0) {
+    co_await Sleep(kDialsS);
+    epoch_->runs = true;
+    NoticeCut();
+    if (Aborted()) co_return false;
+  }
+  epoch_->runs = true;
+  co_return true;
+}
+
+// The first rank of a host that nothing passes to from here; -1: there is none.
+int Worker::CutOff() const {
+  const double now = world_->scheduler.now();
+  for (size_t place = 0; place < epoch_->hosts.size(); ++place) {
+    const std::string& other = world_->hosts[epoch_->hosts[place]]->name();
+    if (!world_->trouble.IsCut(host_->name(), other, now)) continue;
+    return epoch_->topology.first_rank(static_cast<int>(place));
+  }
+  return -1;
+}
+
+void Worker::NoticeCut() {
+  if (epoch_ == nullptr || !epoch_->runs || Aborted()) return;
+  const int rank = CutOff();
+  if (rank < 0) return;
+  const int far = epoch_->hosts[epoch_->topology.place(rank).host];
+  world_->checker.CutEnds(epoch_->start.epoch(), host_->name(), world_->hosts[far]->name());
+  EndEpoch({"cannot connect", -1, rank});
+}
+
+void Worker::EndEpoch(const AbortCause& cause) { AbortEpoch(epoch_->page, cause, nullptr); }
 
 // While it waits for an epoch's start, it looks at the abort word, too.
 Course<Worker::Got> Worker::Await(v1::ToWorker::KindCase wanted) {

@@ -48,7 +48,9 @@ Course<Worker::Code> Worker::Sync() {
   if (!told.needy().empty() && takes_part) {
     code = Code::kOk;
     if (epoch_->needs_state || is_root) code = co_await Bring(failed);
-    if (code == Code::kOk) code = co_await Commit(failed);
+    const bool counts = mutant == Mutant::kSyncCounts;
+    const CommitBy by = counts ? CommitBy::kProgram : CommitBy::kSync;
+    if (code == Code::kOk) code = co_await Commit(by, failed);
   }
   if (code == Code::kOk) world_->checker.Synced(PartNow(), model_);
   co_return code;
@@ -82,16 +84,19 @@ Course<Worker::Code> Worker::Bring(bool failed) {
   bring.ranks.assign(epoch_->start.needy().begin(), epoch_->start.needy().end());
   bring.ranks.push_back(epoch_->start.root());
   if (!epoch_->needs_state) {
+    LearnSteps();
     bring.words = {static_cast<int64_t>(book_.complete()), static_cast<int64_t>(model_.steps),
-                   static_cast<int64_t>(model_.lineage), failed ? 1 : 0};
+                   static_cast<int64_t>(model_.lineage), failed ? 1 : 0,
+                   static_cast<int64_t>(book_.steps())};
   }
   place_ = Place::kBrings;
   const int root = epoch_->start.root();
   const std::optional<Gifts> all = co_await Together(std::move(bring));
   if (!all.has_value()) co_return Code::kAborted;
   const Words& words = all->at(root).words;
-  if (words.size() != 4 || words[3] != 0) co_return Code::kDiffers;
+  if (words.size() != 5 || words[3] != 0) co_return Code::kDiffers;
   book_.GoOnFrom(static_cast<uint64_t>(words[0]));
+  book_.Learn(static_cast<uint64_t>(words[4]));
   model_.steps = static_cast<uint64_t>(words[1]);
   model_.lineage = static_cast<uint64_t>(words[2]);
   if (epoch_->needs_state) world_->counts.Count("brought");
@@ -100,26 +105,36 @@ Course<Worker::Code> Worker::Bring(bool failed) {
 
 // ---- commit ----
 
-Course<Worker::Code> Worker::Commit(bool failed) {
+// As StateHome::Steps.
+void Worker::LearnSteps() {
+  const uint64_t newest = book_.complete();
+  if (newest == 0) return book_.Learn(0);
+  const StateWord word = CompleteState(*HeadOf(newest));
+  if (word.number == newest) book_.Learn(word.steps);
+}
+
+Course<Worker::Code> Worker::Commit(CommitBy by, bool failed) {
   const uint64_t number = book_.next();
   AgreementSide side;
   if (!failed) {
-    const Code written = co_await Write(number);
+    const Code written = co_await Write(by);
     if (written == Code::kAborted) co_return written;
     side.layout = Layout().hash;
   }
   side.number = failed ? kFailed : static_cast<int64_t>(number);
-  co_return co_await Agree(side, number);
+  co_return co_await Agree(by, side, number);
 }
 
-Course<Worker::Code> Worker::Write(uint64_t number) {
+Course<Worker::Code> Worker::Write(CommitBy by) {
   if (Aborted()) co_return Code::kAborted;
+  LearnSteps();
+  const uint64_t number = book_.next();
   StateHead* const head = HeadOf(number);
   world_->checker.WritesCommit(PartNow(), number, model_);
   BeginState(&head->cells[epoch_->local_rank]);
   co_await At(Place::kBeginsState);
   const bool header_first = world_->mutant == Mutant::kHeaderFirst;
-  if (header_first) EndCell(number);
+  if (header_first) EndCell(by);
   const ByteRange share = ShareOf(Layout(), epoch_->local_rank, epoch_->local_size);
   const ModelBytes bytes = model_.Bytes();
   const uint64_t from = Layout().items[0].offset;
@@ -133,13 +148,17 @@ Course<Worker::Code> Worker::Write(uint64_t number) {
   }
   co_await At(Place::kEndsState);
   world_->checker.Writes(PartNow());
-  if (!header_first) EndCell(number);
+  if (!header_first) EndCell(by);
   host_->NoteWritten(number);
+  world_->checker.GetsOn(PartNow());
   co_return Code::kOk;
 }
 
-void Worker::EndCell(uint64_t number) {
+void Worker::EndCell(CommitBy by) {
+  const uint64_t number = book_.next();
   StateWord word;
+  word.steps = book_.NextSteps(by);
+  if (world_->scenario.has_place) word.place = Mix(model_.steps, 7) | 1;
   word.number = number;
   word.epoch = epoch_->start.epoch();
   word.layout = Layout().hash;
@@ -152,14 +171,14 @@ void Worker::TakeBack(uint64_t number) {
 }
 
 // Of a commit, or a check: `number` 0.
-Course<Worker::Code> Worker::Agree(AgreementSide side, uint64_t number) {
+Course<Worker::Code> Worker::Agree(CommitBy by, AgreementSide side, uint64_t number) {
   const Mutant mutant = world_->mutant;
   side.is_change = epoch_->page->change.load() != 0;
   if (mutant == Mutant::kStaleChange) side.is_change |= epoch_->stale_change;
   was_changed_ |= side.is_change;
   const bool own_change = side.is_change;
   if (mutant == Mutant::kNoAgreement && number != 0) {
-    book_.Hear({AgreementVerdict::kAgreed, ""});
+    book_.Hear({AgreementVerdict::kAgreed, ""}, by);
     world_->checker.Returned(PartNow(), number, model_);
     co_return Code::kOk;
   }
@@ -180,12 +199,12 @@ Course<Worker::Code> Worker::Agree(AgreementSide side, uint64_t number) {
   if (mutant == Mutant::kOwnChange && agreement.verdict != AgreementVerdict::kDiffers) {
     agreement.verdict = own_change ? AgreementVerdict::kChange : AgreementVerdict::kAgreed;
   }
-  const Code code = Hear(agreement, number);
+  const Code code = Hear(by, agreement, number);
   if (number != 0) co_await At(Place::kCommitted);
   co_return code;
 }
 
-Worker::Code Worker::Hear(const Agreement& agreement, uint64_t number) {
+Worker::Code Worker::Hear(CommitBy by, const Agreement& agreement, uint64_t number) {
   if (agreement.verdict == AgreementVerdict::kDiffers) {
     world_->checker.Fail(
         Violation::kContent,
@@ -196,7 +215,7 @@ Worker::Code Worker::Hear(const Agreement& agreement, uint64_t number) {
   const bool change = agreement.verdict == AgreementVerdict::kChange;
   world_->checker.Agreed(PartNow(), epoch_->agreements++, change);
   if (number != 0) {
-    book_.Hear(agreement);
+    book_.Hear(agreement, by);
     world_->checker.Returned(PartNow(), number, model_);
     world_->counts.Count("commit returned");
     if (world_->tells) {

@@ -2,6 +2,7 @@
 // A whole elastic job: what its parts share, and who they are.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "tests/simulator/elastic/mutant.h"
 #include "tests/simulator/elastic/scenario.h"
 #include "tests/simulator/elastic/scheduler.h"
+#include "tests/simulator/elastic/trouble.h"
 #include "tests/simulator/elastic/wire.h"
 
 namespace hvd::elastic_simulator {
@@ -43,10 +45,12 @@ struct World {
   Scheduler scheduler;
   Checker checker;
   Counts counts;
+  Trouble trouble;
   Wire wire;
   FaultPlan faults;
   DriverSide* driver = nullptr;
   std::vector<std::unique_ptr<Host>> hosts;  // by number
+  std::map<uint64_t, int> left_early;        // epochs that a rank has left while others go on
   double progress_at = 0;                    // when something was last got on with
   bool bad_launches = false;                 // some worker could not be started
 };

@@ -26,6 +26,10 @@ TEST_CASE("what is no time is refused") {
   }
   CHECK(ParseDuration("soon").status().message() ==
         "\"soon\" is not a time; write 30, 30s, 2m, 1.5h or 500ms");
+  for (const std::string text : {"99999999999", "99999999999h", "8785h"}) {
+    CHECK(ParseDuration(text).status().message() ==
+          "\"" + text + "\" is too long; at most a year (8784h) can be waited");
+  }
 }
 
 }  // namespace

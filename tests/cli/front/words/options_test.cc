@@ -207,13 +207,13 @@ TEST_CASE("Horovod's options for settings become the workers' variables") {
         Words{"HVD_FUSION_THRESHOLD=64K", "HVD_BATCH_WAIT_US= 50us"});
   for (const char* wrong : {"lots", "5G"}) {
     CHECK_THAT(Refusal({"--fusion-threshold-mb", wrong}),
-               Contains("--fusion-threshold-mb must be MB from 0 to 4096 (or have a unit of its "
-                        "own), not \"" +
+               Contains("--fusion-threshold-mb must be a number of MB from 0 to 4096, or have "
+                        "another unit behind it (as in 64K), not \"" +
                         std::string(wrong) + "\"\n"));
   }
   CHECK_THAT(Refusal({"--cycle-time-ms", "2000"}),
-             Contains("--cycle-time-ms must be ms from 0 to 1000 (or have a unit of its own), not "
-                      "\"2000\"\n"));
+             Contains("--cycle-time-ms must be a number of ms from 0 to 1000, or have another unit "
+                      "behind it (as in 50us), not \"2000\"\n"));
   CHECK_THAT(Refusal({"--log-level", "loud"}), Contains("--log-level must be one of trace,"));
   CHECK_THAT(Refusal({"--autotune", "--no-autotune"}), Contains("excludes"));
 }
