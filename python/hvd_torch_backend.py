@@ -55,7 +55,7 @@ def _answer_monitored_barrier() -> None:
     from torch.distributed import distributed_c10d
     before: Callable[..., None] = dist.monitored_barrier
 
-    def monitored_barrier(group: Any = None, timeout: timedelta | None = None,
+    def monitored_barrier(group: Any = None, timeout: timedelta | float | None = None,
                           wait_all_ranks: bool = False) -> None:
         mine = group is not dist.GroupMember.NON_GROUP_MEMBER and dist.get_backend(group) == NAME
         if not mine:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What hvd.torch, hvd.torch.elastic and backend "hvd" of torch.distributed are made of.
 
-    state ──> handlers ──> sampler, memory ──> operators ──> cuda
+    state ──> handlers ──> sampler, memory ──┐
+                      gradients/ ──> sparse ──┴──> operators ──> cuda
 
-operators, cuda: torch's tensors as libhvd takes them, and their streams.  memory: tensors of an
+operators, cuda: torch's tensors as libhvd takes them, and their streams.  sparse: sparse ones.
+gradients/: how those of an optimizer travel.  memory: tensors of an
 elastic state.  sampler: ElasticSampler.  handlers: what is kept of a model, an optimizer, …
 state: TorchState.  groups: torch.distributed's default group across a reset.
 """

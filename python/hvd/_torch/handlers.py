@@ -110,16 +110,24 @@ class ModelStateHandler(KeptHandler):
 class OptimizerStateHandler(KeptHandler):
     """Of an optimizer: its groups' options and its state, in place."""
 
-    def _params(self) -> list[torch.Tensor]:
-        return [p for group in self.value.param_groups for p in group["params"]]
+    def _params(self) -> dict[str, torch.Tensor]:
+        """By the names that a DistributedOptimizer has for them, so that ranks may list them in
+        another order; else by their numbers."""
+        own = getattr(self.value, "_parameters", None)
+        if own is not None:  # a name's slashes are none of a path's
+            return {name.replace("/", "|"): p for p, name in own.names().items()}
+        every = (p for group in self.value.param_groups for p in group["params"])
+        return {str(number): p for number, p in enumerate(every)}
 
     def _whole(self) -> dict[str, Any]:
-        numbers = {p: number for number, p in enumerate(self._params())}
+        names = {p: name for name, p in self._params().items()}
         return {
-            "groups": [{key: value for key, value in group.items() if key != "params"}
+            "groups": [{key: value for key, value in group.items()
+                        if key not in ("params", "param_names")}
                        for group in self.value.param_groups],
-            "state": {numbers.get(p, p): values for p, values in self.value.state.items()
-                      if p in numbers or not isinstance(p, torch.Tensor)}}
+            "state": {names[p]: values for p, values in self.value.state.items() if p in names},
+            "more": {p: values for p, values in self.value.state.items()
+                     if not isinstance(p, torch.Tensor)}}
 
     def _tensors(self) -> Iterator[tuple[str, torch.Tensor, int]]:
         for path, tensor in _tensors_in(self._whole(), ""):
@@ -135,14 +143,14 @@ class OptimizerStateHandler(KeptHandler):
         def made(path: str, wanted: memory.Outline) -> torch.Tensor:
             if wanted.fits(present.get(path)):
                 return present[path]
-            number = path.split("/")[2] if path.startswith("/state/") else ""
-            beside = params[int(number)].device if number.isdigit() else None
+            name = path.split("/")[2] if path.startswith("/state/") else ""
+            beside = params[name].device if name in params else None
             if beside is not None and beside.type != wanted.device:
                 beside = None
             tensor = wanted.empty(beside)
-            name = f"{path}:{wanted}"
-            if name in held:
-                memory.fill(tensor, held[name])
+            whole = f"{path}:{wanted}"
+            if whole in held:
+                memory.fill(tensor, held[whole])
             return tensor
 
         whole = _filled(outline, "", made)
@@ -150,8 +158,8 @@ class OptimizerStateHandler(KeptHandler):
         for group, options in zip(self.value.param_groups, whole["groups"], strict=True):
             group.update(options)
         self.value.state.clear()
-        for key, values in whole["state"].items():
-            self.value.state[params[key] if isinstance(key, int) else key] = values
+        self.value.state.update((params[name], values) for name, values in whole["state"].items())
+        self.value.state.update(whole["more"])
 
 
 def _tensors_in(value: Any, path: str) -> Iterator[tuple[str, torch.Tensor]]:

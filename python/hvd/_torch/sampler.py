@@ -53,8 +53,9 @@ class ElasticSampler(torch.utils.data.Sampler):
         self._progress = Progress()
         self._fresh: set[int] = set()  # recorded here, and not known to the other ranks
         self._order: list[int] = []
-        self._mine: list[int] = []
-        self._batch_size = 0
+        self._mine: list[int] = []  # its share
+        self._given: list[int] | None = None  # what the iteration under way has; None: the share
+        self._batch_size = 0  # in that
         self._ordered_for: tuple[int, int] | None = None
         self.reset()
 
@@ -64,13 +65,20 @@ class ElasticSampler(torch.utils.data.Sampler):
         self._progress = Progress()
         self._fresh.clear()
         self.reset()
+        self._begin_batches(None)
 
     def record_batch(self, batch_idx: int, batch_size: int) -> None:
-        """This rank is done with its batch `batch_idx`, counted from the last reset. A last batch
-        may be shorter than those before."""
+        """This rank is done with its batch `batch_idx`, counted from where the iteration under way
+        began: a restore() within does not change what its batches are. A last batch may be shorter
+        than those before."""
         self._batch_size = max(self._batch_size, batch_size)
         start = batch_idx * self._batch_size
-        self._fresh.update(self._mine[start:start + batch_size])
+        mine = self._mine if self._given is None else self._given
+        self._fresh.update(at for at in mine[start:start + batch_size] if at not in self._progress)
+
+    def _begin_batches(self, given: list[int] | None) -> None:
+        self._given = given
+        self._batch_size = 0
 
     def record_indices(self, indices: Iterable[int]) -> None:
         """This rank is done with these samples of the dataset."""
@@ -100,6 +108,8 @@ class ElasticSampler(torch.utils.data.Sampler):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """What state_dict() gave; or Horovod's, which has the number of samples that are done, or
         the samples."""
+        if self.epoch != state_dict["epoch"]:
+            self._begin_batches(None)  # another order
         self.epoch = state_dict["epoch"]
         self._fresh.clear()
         self._put_in_order()
@@ -122,7 +132,8 @@ class ElasticSampler(torch.utils.data.Sampler):
         """Shares out what is not done, as far as all ranks know, to the ranks there are now."""
         self.num_replicas = size()
         self.rank = rank()
-        self._batch_size = 0
+        if self._given is None:
+            self._batch_size = 0
         self._put_in_order()
         count = len(self._order)
         left = [at for at in range(min(self._progress.first, count), count)
@@ -145,6 +156,7 @@ class ElasticSampler(torch.utils.data.Sampler):
         self._ordered_for = key
 
     def __iter__(self) -> Iterator[int]:
+        self._begin_batches(list(self._mine))
         return iter(list(self.indices))
 
     def __len__(self) -> int:

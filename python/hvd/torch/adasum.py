@@ -12,24 +12,40 @@ from typing import Any
 
 import torch
 
+from .._torch.gradients.agreement import Agreement, Told
+from .._torch.gradients.layout import DENSE, NONE
+from .._torch.gradients.reduction import Reduction
+from .._torch.gradients.step import describe
 from .._torch.operators import collectives
-from .gradients import Reduction
 from .mpi_ops import Adasum
-from .parameters import Passes, watch
+from .parameters import Parameters, Passes, Watch, copied, untraced
 
 
 class AdasumOptimizer:
     """What DistributedOptimizer(op=Adasum) adds to an optimizer's class."""
 
-    def _begin(self, names: dict[torch.Tensor, str], reduction: Reduction, passes: int) -> None:
-        self._parameter_names = names
+    def _begin(self, parameters: Parameters, reduction: Reduction, passes: int) -> None:
+        parameters.belong_to(self)  # type: ignore[arg-type]
+        self._parameters = parameters
+        self._parameter_names = parameters.names()
         self.process_set = reduction.process_set
         self.op = Adasum
         self._reduction = reduction
         self._passes = Passes(passes)
-        for p in names:
-            if p.requires_grad:
-                watch(p, self, lambda self, p: self._passes.count(p))
+        self._agreement = Agreement(reduction.process_set)
+        self._watch = Watch(self, type(self)._coming, type(self)._arrived)
+        self._watch.look(parameters)
+
+    def _coming(self, p: torch.Tensor) -> None:
+        self._passes.check(p)
+
+    def _arrived(self, p: torch.Tensor) -> None:
+        self._passes.count(p)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made, parameters = copied(self, self._parameters, memo)
+        made._begin(parameters, self._reduction, self._passes.per_step)
+        return made
 
     @property
     def backward_passes_per_step(self) -> int:
@@ -50,37 +66,56 @@ class AdasumOptimizer:
                              "optimizer.")
         yield
 
+    @untraced
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Takes the optimizer's own step, and replaces what it changed by all ranks' combined."""
-        params = [p for p in self._parameter_names if p.requires_grad]
-        for p in params:
-            if p.grad is None:  # other ranks may have one
-                p.grad = torch.zeros_like(p)
-        starts = [p.detach().clone(memory_format=torch.contiguous_format) for p in params]
+        """Takes the optimizer's own step, and replaces what it changed by all ranks' combined. A
+        parameter for which no rank has a gradient stays as it is."""
+        inner = super().step  # type: ignore[misc]
         if not self.process_set.included():
-            return super().step(closure)  # type: ignore[misc]
-        loss = super().step(closure)  # type: ignore[misc]
+            return inner(closure)
+        names = self._parameters.names()
+        self._watch.look(self._parameters)
+        starts = {name: p.detach().clone(memory_format=torch.contiguous_format)
+                  for p, name in names.items() if p.requires_grad or p.grad is not None}
+        loss = inner(closure)
         self._passes.restart()
+        used = self._used(names)
         with torch.no_grad():
-            self._combine(params, starts)
+            self._combine({name: p for p, name in names.items() if name in used}, starts)
         return loss
 
     step.hooked = True  # type: ignore[attr-defined]  # torch wraps the inner one, once is enough
 
-    def _combine(self, params: list[torch.Tensor], starts: list[torch.Tensor]) -> None:
+    def _used(self, names: dict[torch.Tensor, str]) -> set[str]:
+        """Those for which some rank has a gradient."""
+        description = describe(names, self._parameters, self._reduction)
+        self._agreement.about = description.digest
+        params = {name: p for p, name in names.items()}
+        order = sorted(params)
+        mine = Told(bytes(NONE if params[name].grad is None else DENSE for name in order), False)
+        told = self._agreement.tell(description.digest or 1, mine)
+        if told is None:
+            _, told = self._agreement.meet(description, None, mine)
+        return {name for name, kind in zip(order, told.kinds, strict=True) if kind != NONE}
+
+    def _combine(self, params: dict[str, torch.Tensor], starts: dict[str, torch.Tensor]) -> None:
         under_way = []
-        for p, start in zip(params, starts, strict=True):
-            delta = p.detach().contiguous() - start
+        for name, p in params.items():
+            now = p.detach().contiguous()
+            start = starts.get(name)
+            delta = now - start if start is not None else torch.zeros_like(now)
             small, ctx = ((delta, None) if self._reduction.wire is not None
                           else self._reduction.compression.compress(delta))
-            options = self._reduction.options("allreduce", self._parameter_names[p])
-            under_way.append((collectives.allreduce(small, small, options), p, start, ctx))
+            options = self._reduction.options("allreduce", name)
+            under_way.append((collectives.allreduce(small, small, options), p,
+                              start if start is not None else now, ctx))
         for handle, p, start, ctx in under_way:
             delta = handle.wait()
             if self._reduction.wire is None:
                 delta = self._reduction.compression.decompress(delta, ctx)
             p.copy_(start + delta)
 
+    @untraced
     def zero_grad(self, *args: Any, **kwargs: Any) -> None:
         """As the optimizer's own."""
         self._passes.restart()

@@ -14,6 +14,7 @@ from .._torch.operators import _CODES, dense
 from ..basics import rank
 from ..objects import allgather_object, broadcast_bytes, broadcast_object
 from .mpi_ops import broadcast_async_
+from .parameters import names_of_groups
 
 __all__ = ["allgather_object", "broadcast_object", "broadcast_optimizer_state",
            "broadcast_parameters"]
@@ -95,39 +96,70 @@ def _broadcast_with_tensors(obj: Any, root_rank: int) -> Any:
 def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int,
                               model: torch.nn.Module | None = None) -> None:
     """Gives all ranks the optimizer of `root_rank`: its groups' options (learning rate, …) and its
-    state, in place. The parameters must be the same ones in the same order. `model`, for which
-    Horovod asks in case the state is empty, is not needed for that."""
+    state, in place. Each parameter gets what the one of its name has: a DistributedOptimizer's
+    names, else those in `model`, else those that the optimizer was made with. Without any it is the
+    order that counts. InvalidError when the parameters are others."""
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ValueError("cannot broadcast torch.optim.LBFGS state")
     if model is not None and not isinstance(model, torch.nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, not {type(model).__name__}")
-    groups = [{key: value for key, value in group.items() if key != "params"}
+    mine = _Places(optimizer, model)
+    groups = [{key: value for key, value in group.items() if key not in _OWN}
               for group in optimizer.param_groups]
-    numbers = {id(p): number for number, p in enumerate(_parameters(optimizer))}
-    state = {numbers[id(p)]: values for p, values in optimizer.state.items() if id(p) in numbers}
-    theirs, values = _broadcast_with_tensors(
-        ([len(group["params"]) for group in optimizer.param_groups], (groups, state)), root_rank)
-    counts = [len(group["params"]) for group in optimizer.param_groups]
-    if theirs != counts:
-        raise errors.invalid(f"rank {root_rank}'s optimizer has groups of {theirs} parameters, "
-                             f"this rank's of {counts}")
+    keys = {id(p): key for key, p in mine.params.items()}
+    state = {keys[id(p)]: values for p, values in optimizer.state.items() if id(p) in keys}
+    theirs, values = _broadcast_with_tensors((mine.outline, (groups, state)), root_rank)
+    mine.check(theirs, root_rank)
     if rank() != root_rank:
-        _take_state(optimizer, *values)
+        _take_state(optimizer, mine.params, *values)
 
 
-def _parameters(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
-    return [p for group in optimizer.param_groups for p in group["params"]]
+_OWN = ("params", "param_names")  # of a group, each rank's
 
 
-def _take_state(optimizer: torch.optim.Optimizer, groups: list[dict[str, Any]],
-                state: dict[int, Any]) -> None:
+class _Places:
+    """An optimizer's parameters, by name where they have one and else by place."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, model: torch.nn.Module | None) -> None:
+        named: dict[torch.Tensor, str] = {}
+        if model is not None:
+            named.update((p, name) for name, p in model.named_parameters())
+        if hasattr(optimizer, "_parameters"):  # a DistributedOptimizer has its own
+            named = optimizer._parameters.names()
+        elif model is None:
+            named = names_of_groups(optimizer.param_groups)
+        self.params = {
+            named.get(p, f"noname.{g}.{i}"): p for g, group in enumerate(optimizer.param_groups)
+            for i, p in enumerate(group["params"])}
+        of = {p: name for name, p in self.params.items()}
+        self.outline = [{of[p]: tuple(p.shape) for p in group["params"]}
+                        for group in optimizer.param_groups]
+
+    def check(self, theirs: list[dict[str, tuple[int, ...]]], root: int) -> None:
+        """InvalidError when `root`'s optimizer is another one."""
+        if theirs == self.outline:
+            return
+        counts, others = ([len(group) for group in one] for one in (self.outline, theirs))
+        if counts != others:
+            raise errors.invalid(f"rank {root}'s optimizer has groups of {others} parameters, "
+                                 f"this rank's of {counts}")
+        for group, other in zip(self.outline, theirs, strict=True):
+            for name, shape in group.items():
+                if other.get(name) != shape:
+                    has = f"has it as {list(other[name])}" if name in other else "has none there"
+                    raise errors.invalid(f"this rank's optimizer has the parameter {name!r} of "
+                                         f"shape {list(shape)}; rank {root}'s {has}")
+
+
+def _take_state(optimizer: torch.optim.Optimizer, params: dict[str, torch.Tensor],
+                groups: list[dict[str, Any]], state: dict[str, Any]) -> None:
     # In place: learning rate schedulers hold the groups.
     for group, options in zip(optimizer.param_groups, groups, strict=True):
         group.update(options)
-    for number, p in enumerate(_parameters(optimizer)):
+    for name, p in params.items():
         optimizer.state.pop(p, None)
-        if number in state:
-            optimizer.state[p] = _beside(p, state[number])
+        if name in state:
+            optimizer.state[p] = _beside(p, state[name])
 
 
 def _beside(p: torch.Tensor, values: Any) -> Any:

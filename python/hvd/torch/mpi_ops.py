@@ -24,6 +24,7 @@ from .._core import abi, errors
 from .._core.handles import Handle
 from .._torch.operators import collectives as _collectives
 from .._torch.operators import options as _options
+from .._torch.sparse import SparseHandle, sparse_allreduce_async  # noqa: F401
 from ..basics import (  # noqa: F401  (Horovod's programs find them here)
     ccl_built,
     cross_rank,
@@ -229,42 +230,6 @@ def grouped_reducescatter_async(tensors: Sequence[torch.Tensor], name: str | Non
     return _collectives.grouped_reducescatter(list(tensors), _options(
         "grouped_reducescatter", name, process_set, op, 0, prescale_factor,
         postscale_factor), process_set)
-
-
-class SparseHandle:
-    """A sparse allreduce under way. Calling it is waiting for it, as in Horovod."""
-
-    def __init__(self, tensor: torch.Tensor, indices: Handle, values: Handle, divisor: int) -> None:
-        self._size = tensor.size()
-        self._indices = indices
-        self._values = values
-        self._divisor = divisor
-
-    def wait(self) -> torch.Tensor:
-        """The reduced tensor, sparse and not coalesced."""
-        values, indices = self._values.wait(), self._indices.wait()
-        if self._divisor != 1:
-            values = values / self._divisor
-        return torch.sparse_coo_tensor(indices.t(), values, self._size, check_invariants=False)
-
-    __call__ = wait
-
-    def done(self) -> bool:
-        """Whether wait() would return at once."""
-        return self._values.done() and self._indices.done()
-
-
-def sparse_allreduce_async(tensor: torch.Tensor, name: str | None, op: int,
-                           process_set: ProcessSet = global_process_set) -> SparseHandle:
-    """Reduces a sparse tensor: its indices and values are gathered. `op` is Average or Sum."""
-    if op not in (Average, Sum):
-        raise errors.unsupported("sparse tensors can be averaged and summed only")
-    mine = tensor.coalesce()
-    indices = allgather_async(mine.indices().t().contiguous(), name and name + ".indices",
-                              process_set)
-    values = allgather_async(mine.values().contiguous(), name and name + ".values", process_set)
-    return SparseHandle(tensor, indices, values,
-                        (process_set.size() or 1) if op == Average else 1)
 
 
 def poll(handle: Handle | SparseHandle) -> bool:

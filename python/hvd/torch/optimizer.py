@@ -2,22 +2,25 @@
 """DistributedOptimizer: any torch optimizer, whose gradients are reduced over the ranks."""
 from __future__ import annotations
 
+import contextlib
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from .._core.errors import HorovodInternalError, NotInitializedError
 from .._core.runtime import RUNTIME
+from .._torch.gradients.reduction import Reduction
+from .._torch.gradients.step import Gradients
 from ..basics import global_process_set, rocm_built, size
 from ..process_sets import ProcessSet
 from .adasum import AdasumOptimizer
 from .compression import Compression
-from .gradients import Gradients, Reduction
 from .mpi_ops import Adasum, Average
-from .parameters import Passes, as_groups, named_list, take_over, watch
+from .parameters import Parameters, Passes, Watch, copied, take_over, untraced
 
 
 def _several() -> bool:
@@ -33,7 +36,14 @@ def _begin_epoch() -> None:
         optimizer._begin_epoch()
 
 
+def _forget() -> None:
+    """All ranks have joined, and go on together: some have taken steps without the others."""
+    for optimizer in list(_ALIVE):
+        optimizer._forget()
+
+
 RUNTIME.after_joining.append(_begin_epoch)
+RUNTIME.after_join.append(_forget)
 
 
 class DistributedMixin:
@@ -45,40 +55,48 @@ class DistributedMixin:
 
     param_groups: list[dict[str, Any]]
 
-    def _begin(self, names: dict[torch.Tensor, str], reduction: Reduction,
-               groups: list[list[torch.Tensor]], passes: int) -> None:
-        self._parameter_names = names
+    def _begin(self, parameters: Parameters, reduction: Reduction, passes: int) -> None:
+        parameters.belong_to(self)  # type: ignore[arg-type]
+        self._parameters = parameters
+        self._parameter_names = parameters.names()
         self.process_set = reduction.process_set
         self.op = reduction.op
         self._reduction = reduction
-        self._gradients = Gradients(reduction, names, groups)
+        self._gradients = Gradients(reduction, parameters)
         self._passes = Passes(passes)
-        self._started: set[torch.Tensor] = set()
         self._synchronized = False
         self._should_synchronize = True
-        self._watched: list[torch.Tensor] = []
-        if self.process_set.included() and _several():
-            self._watch(names)
+        self._reduces = bool(self.process_set.included()) and _several()
+        self._watch = Watch(self, type(self)._coming, type(self)._arrived)
+        self._look_at_parameters()
         _ALIVE.add(self)
 
-    def _begin_epoch(self) -> None:
-        """This process has joined the job anew: what was under way has ended, and no rank has
-        buckets."""
-        self._gradients.abandon()
-        self._started.clear()
-        self._passes.restart()
-        self._synchronized, self._should_synchronize = False, True
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made, parameters = copied(self, self._parameters, memo)
+        made._begin(parameters, self._reduction, self._passes.per_step)
+        return made
 
-    def _watch(self, params: Iterable[torch.Tensor]) -> None:
-        for p in params:
-            if p.requires_grad:
-                self._watched.append(p)
-                watch(p, self, type(self)._arrived)
+    def _begin_epoch(self) -> None:
+        """This process has joined the job anew: what was under way has ended, and no rank knows
+        what the others have."""
+        self._forget()
+        self._should_synchronize = True
+
+    def _forget(self) -> None:
+        self._gradients.abandon()
+        self._passes.restart()
+        self._synchronized = False
+
+    def _look_at_parameters(self) -> None:
+        if self._reduces:
+            self._watch.look(self._parameters)
+
+    def _coming(self, p: torch.Tensor) -> None:
+        # Before it is added to what may be on its way.
+        self._passes.check(p)
 
     def _arrived(self, p: torch.Tensor) -> None:
         if self._passes.count(p):
-            assert p.grad is not None and not p.grad.requires_grad
-            self._started.add(p)
             self._gradients.start(p)
 
     @property
@@ -90,27 +108,29 @@ class DistributedMixin:
         """Changes it, from the next step on."""
         self._passes.set(passes)
 
+    @untraced
     def synchronize(self) -> None:
         """Waits until all gradients are reduced, and in p.grad: for clipping them before step().
         Starts those of parameters that had no part in backward, or whose backward failed."""
-        if self._watched:
+        if self._reduces:
             try:
-                self._finish_step()
+                self._look_at_parameters()
+                self._gradients.finish()
+                if isinstance(self, torch.optim.SparseAdam):
+                    self._make_sparse()
             except Exception:
                 self._gradients.abandon()
                 raise
             finally:
-                self._started.clear()
                 self._passes.restart()
         self._synchronized = True
 
-    def _finish_step(self) -> None:
-        # Backward makes the last parameters' gradients first.
-        for p in reversed(self._watched):
-            if p not in self._started:
-                self._started.add(p)
-                self._gradients.start(p)
-        self._gradients.wait(self._watched[::-1])
+    def _make_sparse(self) -> None:
+        """What has travelled dense becomes sparse, for an optimizer that takes nothing else."""
+        for group in self.param_groups:  # type: ignore[attr-defined]
+            for p in group["params"]:
+                if p.grad is not None and not p.grad.is_sparse:
+                    p.grad = p.grad.to_sparse()
 
     @contextmanager
     def skip_synchronize(self) -> Iterator[None]:
@@ -121,6 +141,7 @@ class DistributedMixin:
         finally:
             self._should_synchronize = True
 
+    @untraced
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Waits for the gradients and takes the optimizer's step. Those that a closure makes are
         reduced each time it is called."""
@@ -148,39 +169,45 @@ class DistributedMixin:
             return loss
         return reduced
 
+    @untraced
     def zero_grad(self, *args: Any, **kwargs: Any) -> None:
         """As the optimizer's own; refused while gradients are on their way."""
-        if self._started or self._passes.begun:
+        if self._gradients.under_way or self._passes.begun:
             self._refuse_zero_grad()
         super().zero_grad(*args, **kwargs)  # type: ignore[misc]
 
     def _refuse_zero_grad(self) -> None:
-        if self._started:
+        if self._gradients.under_way:
             raise AssertionError(
                 "optimizer.zero_grad() was called after loss.backward() but before "
                 "optimizer.step() or optimizer.synchronize(). The gradients are on their way to "
                 "other ranks: call one of these first.")
         self._passes.restart()  # what was added up is thrown away
 
+    @untraced
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """As the optimizer's own; the new parameters' gradients are reduced too."""
         super().add_param_group(param_group)  # type: ignore[misc]
-        if not hasattr(self, "_parameter_names"):
-            return
-        number = len(self.param_groups) - 1
-        fresh = {p: f"noname.{number}.{i}" for i, p in enumerate(self.param_groups[-1]["params"])}
-        self._parameter_names.update(fresh)
-        if self.process_set.included() and _several():
-            self._watch(fresh)
+        if hasattr(self, "_parameters"):
+            self._parameter_names = self._parameters.names()
+            self._look_at_parameters()
 
+    @untraced
     def load_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        """As the optimizer's own. Gradients that are on their way are given up."""
-        if self._started:
-            self._gradients.abandon()
-            self._started.clear()
-        self._passes.restart()
-        self._synchronized, self._should_synchronize = False, True
+        """As the optimizer's own. A step that has begun is ended before, with the other ranks, but
+        for the optimizer's part in it; where the job is broken it is given up."""
+        if self._gradients.under_way:
+            with contextlib.suppress(HorovodInternalError, NotInitializedError):
+                self.synchronize()
+        self._forget()
+        self._should_synchronize = True
         super().load_state_dict(*args, **kwargs)  # type: ignore[misc]
+
+
+if TYPE_CHECKING:
+    class ReducingOptimizer(DistributedMixin, torch.optim.Optimizer):  # type: ignore[misc]
+        """What DistributedOptimizer returns, to type checkers. While the program runs it is of the
+        class of the optimizer that was given."""
 
 
 def _check_scale(factor: float, op: int) -> None:
@@ -207,7 +234,7 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
         gradient_predivide_factor: float = 1.0, num_groups: int = 0,
         groups: int | Sequence[Sequence[torch.Tensor]] | None = None,
         sparse_as_dense: bool = False,
-        process_set: ProcessSet = global_process_set) -> Any:
+        process_set: ProcessSet = global_process_set) -> ReducingOptimizer:
     """The optimizer, with gradients reduced over the ranks before each step.
 
     The result is an instance of the optimizer's own class; it shares its groups and its state.
@@ -221,6 +248,9 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
     ValueError for arguments that make no sense. synchronize(), skip_synchronize() and
     set_backward_passes_per_step() are added to the optimizer.
     """
+    if isinstance(optimizer, (DistributedMixin, AdasumOptimizer)):
+        raise ValueError("this optimizer is an hvd.DistributedOptimizer already, which reduces its "
+                         "gradients; wrap the plain one, once")
     _check_scale(gradient_predivide_factor, op)
     groups = _groups_asked(num_groups, groups)
     if backward_passes_per_step <= 0:
@@ -228,20 +258,20 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
     if process_set.process_set_id is None:
         raise ValueError(f"{process_set} is not registered: see hvd.add_process_set")
     alone = not _several()  # NotInitializedError, a ValueError, before init()
-    names = named_list(optimizer, named_parameters)
+    parameters = Parameters(optimizer, named_parameters)
     reduction = Reduction(op, gradient_predivide_factor, compression, sparse_as_dense, process_set)
     if op == Adasum and not alone:
         if groups:
             raise ValueError("groups have no meaning with op=Adasum: each parameter is combined "
                              "by itself")
-        return _made(optimizer, AdasumOptimizer, names, reduction, backward_passes_per_step)
-    return _made(optimizer, DistributedMixin, names, reduction, as_groups(groups, names),
-                 backward_passes_per_step)
+        return _made(optimizer, AdasumOptimizer, parameters, reduction, backward_passes_per_step)
+    parameters.take_groups(groups)
+    return _made(optimizer, DistributedMixin, parameters, reduction, backward_passes_per_step)
 
 
-def _made(optimizer: torch.optim.Optimizer, mixin: type, *begin: Any) -> Any:
+def _made(optimizer: torch.optim.Optimizer, mixin: type, *begin: Any) -> ReducingOptimizer:
     # Its own class comes second, so that isinstance, its repr and its schedulers go on as they did.
     kind = type(type(optimizer).__name__, (mixin, type(optimizer)), {})
-    made = take_over(optimizer, kind)
+    made: ReducingOptimizer = take_over(optimizer, kind)
     made._begin(*begin)
     return made

@@ -35,6 +35,12 @@ Error* Handle(CallFrame* frame, CallKind kind) try {
   return MakeError(*frame->api, kInternal, thrown.what());
 }
 
+// Of a step that only makes a program longer: see hvd/jax/side_by_side.
+Error* DoNothing(const CallFrame& frame) {
+  (void)Tell(frame);
+  return nullptr;
+}
+
 }  // namespace
 }  // namespace hvd::xla
 
@@ -54,6 +60,9 @@ HVD_EXPORT hvd::xla::Error* hvd_jax_broadcast(hvd::xla::CallFrame* frame) {
 }
 HVD_EXPORT hvd::xla::Error* hvd_jax_alltoall(hvd::xla::CallFrame* frame) {
   return hvd::xla::Handle(frame, hvd::CallKind::kAlltoall);
+}
+HVD_EXPORT hvd::xla::Error* hvd_jax_nothing(hvd::xla::CallFrame* frame) {
+  return hvd::xla::DoNothing(*frame);
 }
 
 }  // extern "C"

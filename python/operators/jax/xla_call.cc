@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/operators/jax/xla_call.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -86,7 +87,10 @@ std::unique_ptr<XlaCall> XlaCall::Make(CallFrame* frame, CallKind kind, Error** 
 Error* XlaCall::Read(const CallFrame& frame) {
   api_ = frame.api;
   for (int64_t i = 0; i < frame.attributes.size; ++i) ReadAttribute(frame.attributes, i);
-  if (Error* error = ReadBuffers(frame, frame.arguments, &request().inputs)) return error;
+  // Behind the inputs, of which each has its result, stands what nobody reads.
+  Buffers inputs = frame.arguments;
+  inputs.size = std::min(inputs.size, frame.results.size);
+  if (Error* error = ReadBuffers(frame, inputs, &request().inputs)) return error;
   for (const hvd_tensor_t& input : request().inputs) {
     elements_ += std::accumulate(input.shape, input.shape + input.ndim, int64_t{1},
                                  std::multiplies<int64_t>());

@@ -124,7 +124,8 @@ int32_t Answer(const Place& place) {
 void ComputePlace(void* kernel, TF_OpKernelContext* context) {
   Status status;
   if (hvd_is_initialized() == 0) {
-    status.Set(kInternal, "HVD_ERR_NOT_INITIALIZED: hvd has not been initialized; use hvd.init()");
+    status.Set(kFailedPrecondition,
+               "HVD_ERR_NOT_INITIALIZED: hvd has not been initialized; use hvd.init()");
     tensorflow.TF_OpKernelContext_Failure(context, status.get());
     return;
   }

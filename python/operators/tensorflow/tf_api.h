@@ -22,7 +22,8 @@ struct TF_Tensor;
 namespace hvd::tf {
 
 // Of TF_Code.
-inline constexpr int kInvalidArgument = 3, kAborted = 10, kUnimplemented = 12, kInternal = 13;
+inline constexpr int kInvalidArgument = 3, kFailedPrecondition = 9, kAborted = 10,
+                     kUnimplemented = 12, kInternal = 13;
 
 // Of TF_DataType.
 inline constexpr int kFloat = 1, kDouble = 2, kInt32 = 3, kUint8 = 4, kInt16 = 5, kInt8 = 6,

@@ -42,6 +42,24 @@ int TypeOf(int32_t dtype) {
   return kUint8;
 }
 
+// Horovod's programs catch these classes of errors: see hvd/_tensorflow/errors.
+int CodeOf(hvd_status_t status) {
+  switch (status) {
+    case HVD_ERR_INVALID:
+    case HVD_ERR_DUPLICATE:
+      return kInvalidArgument;
+    case HVD_ERR_MISMATCH:
+    case HVD_ERR_NOT_INITIALIZED:
+      return kFailedPrecondition;
+    case HVD_ERR_ABORTED:
+      return kAborted;
+    case HVD_ERR_UNSUPPORTED:
+      return kUnimplemented;
+    default:
+      return kInternal;
+  }
+}
+
 // Of an element of a type that TypeOf gives.
 size_t BytesOf(int type) {
   switch (type) {
@@ -206,10 +224,7 @@ void TfCall::End(hvd_handle_t handle, hvd_status_t status) {
     return;
   }
   Status failed;
-  failed.Set(status == HVD_ERR_ABORTED   ? kAborted
-             : status == HVD_ERR_INVALID ? kInvalidArgument
-                                         : kInternal,
-             ErrorText(status));
+  failed.Set(CodeOf(status), ErrorText(status));
   Fail(&failed);
 }
 
