@@ -238,6 +238,41 @@ def test_futures(size):
     assert all(one[0].tolist() == [float(size)] * 5 for one in together)
 
 
+@pytest.mark.parametrize("ask", [lambda work: work.wait(), lambda work: poll(work)])
+def test_a_future_is_done_when_the_work_is(rank, size, ask):
+    for number in range(100):
+        early = dist.all_reduce(torch.ones(10), async_op=True)
+        future = early.get_future()
+        seen = future.then(lambda done: done.value()[0].sum().item())
+        ask(early)
+        assert future.done(), number
+        assert seen.wait() == 10 * size
+        late = dist.all_reduce(torch.ones(10), async_op=True)
+        ask(late)
+        assert late.get_future().done(), number
+    if size > 1 and rank < 2:
+        work = dist.isend(torch.ones(1), 1) if rank == 0 else dist.irecv(torch.ones(1), 0)
+        future = work.get_future()
+        ask(work)
+        assert future.done()
+
+
+def test_a_future_has_the_error_when_the_wait_has(rank, several):
+    for number in range(20):
+        work = dist.all_reduce(torch.ones(3 + rank), async_op=True)
+        future = work.get_future()
+        with pytest.raises(RuntimeError, match="shape|size|elements"):
+            work.wait()
+        assert future.done(), number
+        with pytest.raises(RuntimeError, match="HVD_ERR_MISMATCH"):
+            future.value()
+
+
+def poll(work):
+    while not work.is_completed():
+        pass
+
+
 def test_an_error_reaches_all_and_the_group_lives_on(rank, several):
     work = dist.all_reduce(torch.ones(3 + rank), async_op=True)
     future = work.get_future()
@@ -342,6 +377,27 @@ def test_recv_from_any_rank_is_refused(several):
 def test_monitored_barrier(rank, size):
     dist.monitored_barrier()
     dist.monitored_barrier(timeout=datetime.timedelta(seconds=30), wait_all_ranks=True)
+    dist.monitored_barrier(timeout=30.5)
+    dist.monitored_barrier(timeout=30, wait_all_ranks=True)
+    with pytest.raises(TypeError, match="number of seconds"):
+        dist.monitored_barrier(timeout="30")
+    dist.monitored_barrier()  # that one has not counted
+
+
+def test_timeouts_are_seconds_or_timedeltas(size, several, rank):
+    assert dist.all_reduce(torch.ones(2), async_op=True).wait(30.0)
+    before = dist.group.WORLD._timeout
+    dist.group.WORLD.set_timeout(12)
+    assert dist.group.WORLD._timeout == datetime.timedelta(seconds=12)
+    dist.group.WORLD.set_timeout(before)
+    if rank == 0:
+        with pytest.raises(dist.DistBackendError, match=r"is not done after 0\.2 s"):
+            dist.irecv(torch.ones(1), 1, tag=77).wait(0.2)
+    if rank == 1:
+        dist.barrier()
+        dist.send(torch.ones(1), 0, tag=77)
+    else:
+        dist.barrier()
 
 
 def test_monitored_barrier_names_who_is_missing(rank, size, several):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """hvd.torch in programs that torch compiles: what they compute, also beside ranks that compile
 nothing, and what happens without the operators."""
+import copy
 import os
 import subprocess
 import sys
@@ -223,3 +224,33 @@ def test_without_the_operators(rank):
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True,
                           env={**alone, "HVD_TORCH_LIBRARY": "/nowhere.so"})
     assert done.stdout == "done\n", done.stderr
+
+
+def test_a_whole_step_with_an_optimizer(rank, size):
+    """The optimizer and its hooks run beside the graphs, of which none is hvd's."""
+    from torch._dynamo.utils import counters
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+    hvd.broadcast_parameters(model.state_dict(), 0)
+    plain = copy.deepcopy(model)
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1),
+                                         model.named_parameters())
+    other = torch.optim.SGD(plain.parameters(), lr=0.1)
+    torch.compiler.reset()
+    counters.clear()
+
+    @torch.compile(backend="eager")
+    def step(batch):
+        optimizer.zero_grad()
+        loss = model(batch).square().mean()
+        loss.backward()
+        optimizer.step()
+
+    for number in range(4):
+        step(given(rank + number, 5, 3))
+        other.zero_grad()
+        plain(torch.cat([given(one + number, 5, 3) for one in range(size)])
+              ).square().mean().backward()
+        other.step()
+    must_be_close(list(model.parameters()), list(plain.parameters()))
+    assert counters["stats"]["unique_graphs"] <= 2

@@ -158,3 +158,31 @@ def test_sync_batch_norm_in_16_bits(rank, size):
     rows = torch.full((2, 3), float(rank))
     assert torch.allclose(untracked(rows).mean(), untracked(rows).mean())
     assert hvd.allreduce(untracked(rows), op=hvd.Sum).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("how", ["wrapped", "model", "order"])
+def test_an_optimizers_state_in_another_order(rank, size, how):
+    """Names decide; without any the order does, and the shapes are compared."""
+    model = torch.nn.ModuleDict({name: torch.nn.Linear(2, 2, bias=False) for name in "abc"})
+    names = list("abc") if rank == 0 or how == "order" else list("cab")
+    params = [model[name].weight for name in names]
+    optimizer = torch.optim.SGD(params, lr=0.1, momentum=0.9)
+    for index, name in enumerate("abc"):
+        if rank == 0 or how == "order":
+            optimizer.state[model[name].weight] = {"momentum_buffer": torch.full((2, 2), index)}
+    if how == "wrapped":
+        optimizer = hvd.DistributedOptimizer(optimizer, model.named_parameters())
+    hvd.broadcast_optimizer_state(optimizer, 0, model if how == "model" else None)
+    for index, name in enumerate("abc"):
+        there = optimizer.state[model[name].weight]["momentum_buffer"]
+        assert torch.equal(there, torch.full((2, 2), index)), name
+
+
+def test_optimizers_of_other_shapes(rank, size, several):
+    shape = (3,) if rank == 0 else (2,)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(shape))], lr=0.1)
+    if rank == 0:
+        hvd.broadcast_optimizer_state(optimizer, 0)
+    else:
+        with pytest.raises(ValueError, match=r"shape \[2\]; rank 0's has it as \[3\]"):
+            hvd.broadcast_optimizer_state(optimizer, 0)

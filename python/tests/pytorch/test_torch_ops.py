@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """hvd.torch's collectives: types, forms, errors."""
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -181,6 +182,26 @@ def test_sparse(rank, size):
         assert dense[size + 1].tolist() == [0] * 3
     with pytest.raises(NotImplementedError):
         hvd.sparse_allreduce_async(mine, "sparse", hvd.Adasum)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64])
+def test_averages_of_integers(dtype, rank, size):
+    """Dense, in groups and scattered they are truncated alike, once; sparse ones become floats."""
+    def dense_of(rank):
+        values = np.array([9 + 2 * rank, 5, 0], "int64")
+        return values if dtype == torch.uint8 else values * [1, -1, 1]
+
+    average = np.trunc(sum(dense_of(r) for r in range(size)) / size).tolist()
+    mine = torch.tensor(dense_of(rank), dtype=dtype)
+    sparse = torch.sparse_coo_tensor([[0, 0, 1]], torch.stack([mine[0] - 1, mine[0] - mine[0] + 1,
+                                                               mine[1]]), (3,),
+                                     check_invariants=True)
+    found = hvd.sparse_allreduce_async(sparse, "sparse integers", hvd.Average).wait()
+    exact = sum(dense_of(r) for r in range(size)) / size
+    assert found.dtype.is_floating_point and np.allclose(found.to_dense(), exact)
+    for each in (hvd.allreduce(mine), *hvd.grouped_allreduce([mine, mine]),
+                 hvd.allgather(hvd.reducescatter(mine))):
+        assert each.dtype == dtype and each.tolist() == average
 
 
 def test_adasum(rank, size):

@@ -18,8 +18,7 @@ def test_as_one_process(rank, size, make, to_none):
     train(rank, size, optimizer, model, set_to_none=to_none)
     same(model, alone(size, make))
     if size > 1:  # gradients lie in memory that the host's ranks share
-        assert optimizer._gradients._buckets is not None
-        assert model.first.weight in optimizer._gradients._buckets
+        assert optimizer._gradients.lies_in_bucket(model.first.weight)
 
 
 @pytest.mark.parametrize("how", [
@@ -165,6 +164,25 @@ def test_sparse_gradients(rank, size, as_dense):
         assert model[0].weight.grad.is_sparse != (as_dense and size > 1)
     for p, q in zip(model.parameters(), reference.parameters(), strict=True):
         assert torch.allclose(p, q, atol=1e-6)
+
+
+@pytest.mark.parametrize("as_dense", [False, True])
+def test_an_optimizer_that_takes_sparse_gradients_alone(rank, size, as_dense):
+    torch.manual_seed(1)
+    model = torch.nn.Embedding(9, 3, sparse=True)
+    reference = copy.deepcopy(model)
+    optimizer = hvd.DistributedOptimizer(torch.optim.SparseAdam(list(model.parameters()), lr=0.1),
+                                         model.named_parameters(), sparse_as_dense=as_dense)
+    plain = torch.optim.SparseAdam(list(reference.parameters()), lr=0.1)
+    for step in range(4):
+        words = (torch.arange(size * 3).view(size, 3) * (step + 1)) % 9
+        optimizer.zero_grad()
+        plain.zero_grad()
+        model(words[rank]).sum().backward()
+        optimizer.step()
+        reference(words.flatten()).sum().div(size).backward()
+        plain.step()
+    assert torch.allclose(model.weight, reference.weight, atol=1e-5)
 
 
 def test_types_and_layouts(rank, size):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A DistributedOptimizer from its making to its end: what it is, what it refuses, and what it
 survives."""
+import copy
+import pickle
 import warnings
 
 import pytest
@@ -171,3 +173,54 @@ def test_gradients_outlive_their_optimizer(rank, size):
     expected = gradient.clone()
     del optimizer, model
     assert torch.equal(gradient, expected)
+
+
+@pytest.mark.parametrize("op", [hvd.Average, hvd.Adasum])
+def test_wrapped_twice(size, op):
+    optimizer = wrapped(made(), op=op)
+    with pytest.raises(ValueError, match="an hvd.DistributedOptimizer already"):
+        hvd.DistributedOptimizer(optimizer)
+
+
+def test_a_deep_copy(rank, size):
+    """Of model and optimizer together: it trains on as the first would have, by itself."""
+    model = made()
+    optimizer = wrapped(model, groups=2)
+    train(rank, size, optimizer, model, steps=2)
+    twin, other = copy.deepcopy((model, optimizer))
+    assert type(other) is type(optimizer)
+    assert list(other._parameter_names.values()) == list(optimizer._parameter_names.values())
+    assert other.param_groups[0]["params"][0] is twin.first.weight
+    expected = [p.detach().clone() for p in model.parameters()]
+    for one, net in ((other, twin), (optimizer, model)):
+        same(net, expected)
+        for step in range(2, STEPS):
+            one.zero_grad()
+            loss_of(net, *(part[rank] for part in batches(size, step))).backward()
+            one.step()
+        same(net, alone(size))
+
+
+def test_handles_are_not_copied(rank, size):
+    handle = hvd.allreduce_async(torch.ones(1), name="no copy")
+    for copying in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="synchronize"):
+            copying(handle)
+    assert hvd.synchronize(handle).item() == 1
+    half = object.__new__(type(handle))
+    half.__del__()
+    assert "half-made" in repr(half)
+
+
+def test_a_state_that_is_loaded_in_the_middle_of_a_step(rank, size):
+    """The step ends before, on all ranks together."""
+    model = made()
+    optimizer = wrapped(model)
+    for step in range(3):
+        saved = optimizer.state_dict()
+        loss_of(model, *(part[rank] for part in batches(size, step))).backward()
+        optimizer.load_state_dict(saved)
+        optimizer.zero_grad()
+        train(rank, size, optimizer, model, steps=1)
+    bits = [p.tolist() for p in model.parameters()]
+    assert all(one == bits for one in hvd.allgather_object(bits))

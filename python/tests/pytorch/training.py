@@ -40,15 +40,13 @@ def sgd(params, momentum=0.9):
 
 
 def alone(size, make=sgd, steps=STEPS, dtype=torch.float64, clip=None):
-    """The parameters after training in one process; gradients of unused parameters are zero."""
+    """The parameters after training in one process."""
     model = made(dtype)
     optimizer = make([p for p in model.parameters() if p.requires_grad])
     for step in range(steps):
         optimizer.zero_grad()
         x, y = batches(size, step, dtype)
         loss_of(model, x.flatten(0, 1), y.flatten(0, 1)).backward()
-        for p in model.idle.parameters():
-            p.grad = torch.zeros_like(p)
         if clip:
             torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimizer.step()
