@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import tensorflow as tf
 import tf_keras
@@ -76,6 +76,12 @@ def _places() -> list[Any]:
     return found
 
 
+class _Passes(NamedTuple):
+    """A variable; None before the first pass."""
+
+    counter: Any
+
+
 class DistributedMixin:
     """What is added to an optimizer's class. `_hvd_settings` belong to the class, so that
     from_config() makes optimizers that reduce, too."""
@@ -96,7 +102,8 @@ class DistributedMixin:
 
     def _hvd_step(self, pairs: Pairs, build: Callable[[list[Any]], Any],
                   step: Callable[[Pairs], Any]) -> Any:
-        """With backward_passes_per_step: takes the step at the last pass only."""
+        """With backward_passes_per_step: takes the step at the last pass only. `iterations` counts
+        the passes, as in Keras 3, so that schedules are those of batches."""
         if getattr(self, "_is_wrapped_by_loss_scale_optimizer", False):
             raise ValueError("backward_passes_per_step > 1 does not go with a LossScaleOptimizer "
                              "of tf_keras: a pass that it skips would be missing in the sum")
@@ -104,7 +111,15 @@ class DistributedMixin:
         assert aggregation is not None
         with tf.init_scope():  # a branch may not make variables
             build([variable for _, variable in pairs])
-        return aggregation.apply(lambda: _operation(step(pairs)))
+        passed = self.iterations  # type: ignore[attr-defined]
+        return aggregation.apply(lambda: _operation(step(pairs)),
+                                 lambda: passed.assign_add(1, read_value=False))
+
+    @property
+    def _agg_helper(self) -> _Passes | None:
+        """Horovod's name for what adds up the passes; its `counter` says how many there are."""
+        aggregation = self._hvd.aggregation
+        return None if aggregation is None else _Passes(aggregation.count)
 
 
 def _operation(result: Any) -> Any:
@@ -119,6 +134,14 @@ class NewMixin(DistributedMixin):
         """As the optimizer's own, reduced over the ranks."""
         return self._hvd.computed(
             super().compute_gradients(loss, var_list, tape))  # type: ignore[misc]
+
+    def _compute_gradients(self, loss: Any, var_list: Any, grad_loss: Any = None,
+                           tape: Any = None) -> Pairs:
+        """Horovod's name for compute_gradients. ValueError for a grad_loss, which only legacy
+        optimizers take."""
+        if grad_loss is None:
+            return self.compute_gradients(loss, var_list, tape)
+        raise ValueError("grad_loss is for optimizers of tf_keras.optimizers.legacy")
 
     def aggregate_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> Pairs:
         """Of all ranks."""

@@ -14,9 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import keras as _keras
-
 from .. import _frameworks
+
+with _frameworks.needed("hvd.keras"):
+    import keras as _keras
+
 from .._face import *  # noqa: F403
 from .._face import __all__ as _common
 from .._keras import backends as _backends

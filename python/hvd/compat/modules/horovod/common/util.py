@@ -120,4 +120,4 @@ def support_non_legacy_keras_optimizers(k: Any) -> bool:
     return True
 
 
-VERSION = hvd.__version__
+VERSION = hvd.library_version()

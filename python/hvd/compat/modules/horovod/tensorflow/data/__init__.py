@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""horovod.tensorflow.data, answered by hvd."""

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""horovod.tensorflow.util, answered by hvd: what programs and other packages use of it."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+
+def _executing_eagerly() -> bool:
+    """Whether ops run as they are called, here."""
+    return bool(tf.executing_eagerly())
+
+
+def _make_subgraph(f: Callable[..., Any]) -> Any:
+    """The function as one of TensorFlow's."""
+    return tf.function(f)
+
+
+def _cache(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Remembers f's results by its arguments, which can be hashed; those of graphs apart."""
+    known: dict[tuple[Any, bool], Any] = {}
+
+    def remembered(*args: Any) -> Any:
+        key = args, _executing_eagerly()
+        if key not in known:
+            known[key] = f(*args)
+        return known[key]
+
+    return remembered
+
+
+def vars_to_refs(vars: Any) -> Any:  # noqa: A002  (Horovod's name)
+    """What can be hashed, for a variable, or for a list of them."""
+    return tuple(vars_to_refs(each) for each in vars) if isinstance(vars, list) else vars.ref()
+
+
+def refs_to_vars(refs: Any) -> Any:
+    """What vars_to_refs was given."""
+    return [refs_to_vars(each) for each in refs] if isinstance(refs, tuple) else refs.deref()
