@@ -9,6 +9,8 @@
 
 Start it with `hvdrun -np 4 python train.py`. PyTorch: `import hvd.torch as hvd`, as Horovod's.
 """
+from typing import TYPE_CHECKING
+
 from . import elastic
 from ._run import run
 from .basics import (
@@ -37,6 +39,7 @@ from .basics import (
     rank,
     remove_process_set,
     rocm_built,
+    set_grace,
     shutdown,
     size,
     start_timeline,
@@ -109,7 +112,14 @@ from .ops import (
 from .process_sets import ProcessSet
 from .store import Store
 
-__version__ = "0.1.0"
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> str:
+        """Answers for __version__, which is libhvd's: the library is loaded when somebody asks."""
+        if name == "__version__":
+            return library_version()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "AbortedError", "Adasum", "Average", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Bucket",
@@ -130,6 +140,6 @@ __all__ = [
     "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built", "on_stream", "poll", "rank",
     "recv",
     "recv_async", "reducescatter", "reducescatter_async", "remove_process_set", "rocm_built", "run",
-    "send", "send_async", "shutdown", "size", "start_timeline", "stop_timeline", "synchronize",
-    "wait",
+    "send", "send_async", "set_grace", "shutdown", "size", "start_timeline", "stop_timeline",
+    "synchronize", "wait",
 ]

@@ -25,6 +25,7 @@ from .basics import (
     rank,
     remove_process_set,
     rocm_built,
+    set_grace,
     shutdown,
     size,
     start_timeline,
@@ -50,6 +51,6 @@ __all__ = [
     "cross_rank", "cross_size", "cuda_built", "ddl_built", "error_of", "global_process_set",
     "gloo_built", "gloo_enabled", "init", "is_homogeneous", "is_initialized", "local_rank",
     "local_size", "metrics", "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built",
-    "rank", "remove_process_set", "rocm_built", "shutdown", "size", "start_timeline",
+    "rank", "remove_process_set", "rocm_built", "set_grace", "shutdown", "size", "start_timeline",
     "stop_timeline",
 ]

@@ -7,13 +7,14 @@ Pythons that are too old for hvd.
 """
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.metadata
 import importlib.util
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 PYTHON = (3, 10)
@@ -77,6 +78,28 @@ def require(face: str, version: str) -> None:
     problem = too_old(of_face(face), version)
     if problem:
         raise ImportError(f"{problem}; this is {version}")
+
+
+@contextlib.contextmanager
+def needed(face: str) -> Iterator[None]:
+    """What imports the face's framework; ImportError in words where there is none, or where Keras
+    has nothing to compute by. hvd's extras bring neither a TensorFlow nor what Keras computes by:
+    pip cannot ask for one of several, and would put a second TensorFlow over the first."""
+    framework = of_face(face)
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing == framework.module:
+            first, *others = framework.distributions
+            raise ImportError(f"{face} needs {framework.title}, which {sys.executable} does not "
+                              f"have: pip install {first} (or {', '.join(others)})") from error
+        if any(each.module == missing for each in FRAMEWORKS if each.title in BACKENDS):
+            raise ImportError(
+                f"{face}: {framework.title} is to compute by {missing}, which {sys.executable} has "
+                f"not: install one of {', '.join(BACKENDS)}, and name it in KERAS_BACKEND "
+                "(tensorflow, torch, jax)") from error
+        raise
 
 
 class Found(NamedTuple):

@@ -105,6 +105,7 @@ class KeptState(State):
         super().__init__(bcast_object, get_rank)
         self._told: bool | None = None  # by the last save: whether members are to change
         self._resets = False  # on_reset() is due
+        self._syncs = False  # save() is called by sync()
 
     def _parts(self) -> dict[str, Part]:
         raise NotImplementedError
@@ -113,7 +114,7 @@ class KeptState(State):
         """All ranks call it: the state is kept on each host."""
         self._meet()
         self._stage()
-        self._told = self._box().commit()
+        self._told = self._box().commit(synced=self._syncs)
         set_committed(self)
 
     def commit(self) -> None:
@@ -156,7 +157,11 @@ class KeptState(State):
             self._level(max(epoch.root, 0), True)
         else:
             self._enter(epoch)
-        self.save()  # each epoch begins with what can be gone back to
+        self._syncs = True
+        try:
+            self.save()  # each epoch begins with what can be gone back to
+        finally:
+            self._syncs = False
 
     def _enter(self, epoch: epochs.Epoch) -> None:
         if not epoch.rolls_back:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ._core import errors
+from ._core import errors, patience
 from ._core.library import LIBRARY
 from ._core.runtime import RUNTIME
 from .process_sets import ProcessSet
@@ -22,7 +22,8 @@ global_process_set: ProcessSet = RUNTIME.sets.world
 def init(comm: object = None,
          process_sets: Sequence[ProcessSet] | Sequence[Sequence[int]] | str | None = None) -> None:
     """Joins the job that hvdrun started; returns when all ranks have. Without hvdrun the job is
-    this process alone. Initialized already: does nothing. After shutdown(): joins the next epoch.
+    this process alone. Initialized already: does nothing. After shutdown(), or where the epoch is
+    over since a rank has left it: joins the next epoch.
 
     `process_sets` are made at once, the same on all ranks, and get the numbers 1, 2, …; "dynamic"
     (Horovod's word) says that there will be more, which needs no saying here. `comm` may be what
@@ -43,50 +44,45 @@ def shutdown() -> None:
 
 
 def is_initialized() -> bool:
-    """Whether this process is in a job."""
-    return bool(LIBRARY.held.hvd_is_initialized())
-
-
-def _asked(value: int) -> int:
-    if value < 0:
-        raise errors.not_initialized()
-    return value
+    """Whether this process is in a job. The child of a fork, which can use nothing else, says what
+    its parent was, and has the parent's rank, size and so on."""
+    return bool(LIBRARY.held.hvd_is_initialized()) or RUNTIME.is_inherited()
 
 
 def rank() -> int:
     """This process's number in the job, from 0. As for all of these: NotInitializedError, a
     ValueError, outside a job."""
-    return _asked(LIBRARY.held.hvd_rank())
+    return RUNTIME.place("hvd_rank")
 
 
 def size() -> int:
     """The number of ranks."""
-    return _asked(LIBRARY.held.hvd_size())
+    return RUNTIME.place("hvd_size")
 
 
 def local_rank() -> int:
     """This rank's number among those of its host."""
-    return _asked(LIBRARY.held.hvd_local_rank())
+    return RUNTIME.place("hvd_local_rank")
 
 
 def local_size() -> int:
     """The number of ranks on this host."""
-    return _asked(LIBRARY.held.hvd_local_size())
+    return RUNTIME.place("hvd_local_size")
 
 
 def cross_rank() -> int:
     """This host's number among those that have this local rank."""
-    return _asked(LIBRARY.held.hvd_cross_rank())
+    return RUNTIME.place("hvd_cross_rank")
 
 
 def cross_size() -> int:
     """The number of hosts that have this local rank."""
-    return _asked(LIBRARY.held.hvd_cross_size())
+    return RUNTIME.place("hvd_cross_size")
 
 
 def is_homogeneous() -> bool:
     """Whether all hosts have the same number of ranks."""
-    return _asked(LIBRARY.held.hvd_is_homogeneous()) == 1
+    return RUNTIME.place("hvd_is_homogeneous") == 1
 
 
 # ---- process sets ----
@@ -180,6 +176,16 @@ def rocm_built(verbose: bool = False) -> bool:
     return False
 
 
+# ---- the end of the job ----
+
+def set_grace(seconds: float) -> None:
+    """When the job is to end (Ctrl-C, TERM to hvdrun), this rank needs so long between its TERM and
+    its end, for a last checkpoint, instead of hvdrun's default of 5 s. `--grace` and HVD_GRACE are
+    the person's word, and count instead. Until then, or until a rank is gone, collectives work:
+    ranks may agree in them on what to save. Ask between init() and the training."""
+    LIBRARY.check(LIBRARY.released.hvd_set_grace(float(seconds)))
+
+
 # ---- seeing inside ----
 
 def start_timeline(file_path: str, mark_cycles: bool = False) -> None:
@@ -187,12 +193,12 @@ def start_timeline(file_path: str, mark_cycles: bool = False) -> None:
     without hvdrun, InvalidError when it cannot be written. There are no cycles to mark."""
     if mark_cycles:
         warnings.warn("hvd has no cycles: there is nothing to mark in the timeline", stacklevel=2)
-    LIBRARY.check(LIBRARY.released.hvd_start_timeline(str(file_path).encode()))
+    patience.call(lambda: LIBRARY.released.hvd_start_timeline(str(file_path).encode()))
 
 
 def stop_timeline() -> None:
     """Returns when the file is complete."""
-    LIBRARY.check(LIBRARY.released.hvd_stop_timeline())
+    patience.call(LIBRARY.released.hvd_stop_timeline)
 
 
 def metrics() -> dict[str, Any]:

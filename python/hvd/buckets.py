@@ -69,11 +69,13 @@ class Bucket:
                  op: int = abi.AVERAGE, prescale_factor: float = 1.0,
                  postscale_factor: float = 1.0, process_set: ProcessSet = global_process_set,
                  compression: int = abi.COMPRESSION_NONE, chunk_bytes: int = 0,
-                 device: int | None = None) -> None:
+                 device: int | None = None, *, compared: bool = False) -> None:
         """`counts`: elements of each tensor. `dtype` is an hvd_dtype_t. `chunk_bytes`: tensors that
         travel together; 0: chosen. Buckets without a name belong together by the order in which
         they are made on their process set. `device`: the GPU, counted as this process sees them;
-        None: the CPU's memory."""
+        None: the CPU's memory.
+        `compared`: the caller has seen to it that all ranks make the same one of this name, which
+        is not asked again."""
         if dtype not in abi.ITEM_BYTES:
             raise errors.invalid(f"{dtype} is no hvd_dtype_t")
         self.counts = [int(count) for count in counts]
@@ -85,6 +87,7 @@ class Bucket:
         options = abi.BucketOptionsStruct(ctypes.sizeof(abi.BucketOptionsStruct), chunk_bytes)
         options.reduction = ctypes.pointer(reduction._obj)  # type: ignore[attr-defined]
         options.dtype = dtype
+        options.flags = abi.BUCKET_COMPARED if compared else 0
         if device is not None:
             options.device_type, options.device_id = abi.CUDA, device
         made = ctypes.c_void_p()

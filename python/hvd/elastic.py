@@ -33,6 +33,7 @@ from .errors import (
     HorovodInternalError,
     HostsUpdatedInterrupt,
     InternalError,
+    LaunchError,
     MismatchError,
     RemovedError,
 )
@@ -51,7 +52,8 @@ def run(func: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates a function of a state, and more arguments, so that it goes on when members come and
     go: then the state goes back to the last commit, if some member was lost, all get the same, and
     the function is called again. It may also begin again where it has not come far; its program
-    calls no collectives before it. A process that the job goes on without ends there, with code 0.
+    calls no collectives before it. A process that the job goes on without ends there, with code 0,
+    and one whose job ends with code 1.
     Other exceptions, and errors of the program (MismatchError), leave it."""
     return run_fn(func, reset)
 
@@ -89,7 +91,13 @@ def _ends_epoch(error: Exception) -> bool:
 def _enter(state: State, reset: Callable[[], Any], ended: Exception) -> None:
     """Into the next epoch. What happens there is the launcher's word, the same for all ranks; but
     where nobody can be lost, and for an error that a program has raised itself, the program's."""
-    reset()
+    try:
+        reset()
+    except (AbortedError, LaunchError) as error:
+        if not is_elastic():
+            raise
+        # There is no other: hvdrun says why, and a trace of hvd's own frames says nothing.
+        sys.exit(f"hvd: this rank ends with its job: {str(error).splitlines()[0]}")
     now = epoch()
     own = type(ended) is HorovodInternalError
     lost = not isinstance(ended, HostsUpdatedInterrupt)

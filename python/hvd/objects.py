@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import pickle
-from typing import Any
+from typing import TypeVar
 
 from ._core import abi
 from ._core.collectives import Collectives
@@ -21,6 +21,7 @@ except ImportError:
     pickler = pickle
 
 _SIZE_BYTES = 8
+T = TypeVar("T")
 
 
 class _Place:
@@ -73,16 +74,19 @@ def broadcast_bytes(data: bytes, root_rank: int, name: str | None,
     return bytes(body)
 
 
-def broadcast_object(obj: Any, root_rank: int = 0, name: str | None = None,
-                     process_set: ProcessSet = global_process_set) -> Any:
+def broadcast_object(obj: T, root_rank: int = 0, name: str | None = None,
+                     process_set: ProcessSet = global_process_set) -> T:
     """The object of `root_rank`, a global rank, on all ranks. There it is the same object."""
     mine = RUNTIME.rank() == root_rank
     data = broadcast_bytes(pickler.dumps(obj) if mine else b"", root_rank, name, process_set)
-    return obj if mine else pickle.loads(data)
+    if mine:
+        return obj
+    theirs: T = pickle.loads(data)
+    return theirs
 
 
-def allgather_object(obj: Any, name: str | None = None,
-                     process_set: ProcessSet = global_process_set) -> list[Any]:
+def allgather_object(obj: T, name: str | None = None,
+                     process_set: ProcessSet = global_process_set) -> list[T]:
     """The objects of all ranks, in rank order."""
     data = bytearray(pickler.dumps(obj))
     sizes = _collectives.allgather(

@@ -268,16 +268,20 @@ def recv(tensor: Array, source: int, tag: int = 0,
 
 
 def barrier(process_set: ProcessSet = global_process_set) -> None:
-    """Returns when every member has called it and all that this rank submitted before is done."""
-    options = _options("barrier", None, process_set)
-    patience.call(lambda: LIBRARY.released.hvd_barrier(options))
+    """Returns when every member has called it. What this rank has submitted before may still be
+    under way: its handles say when it is done."""
+    _collectives().barrier(_options("barrier", None, process_set)).wait()
 
 
 def join_async() -> Handle:
     """This rank has no more work: it takes part in the others' allreduces, allgathers and barriers
     with nothing of its own until every rank has joined. Until then it can submit nothing. The
     handle's result is the rank that joined last. A shutdown() before that ends it, on all ranks."""
-    return submit(LIBRARY.released.hvd_join_async, (None,), None, None, None, _last_rank)
+    def begin(_: None, number: Any) -> int:  # it waits for other threads that change process sets
+        patience.call(lambda: LIBRARY.released.hvd_join_async(None, number))
+        return abi.OK
+
+    return submit(begin, (None,), None, None, None, _last_rank)
 
 
 def join() -> int:
@@ -289,6 +293,8 @@ def join() -> int:
 def _last_rank(number: int) -> int:
     last = ctypes.c_int32(-1)
     LIBRARY.check(LIBRARY.released.hvd_wait_join(number, ctypes.byref(last)))
+    for tell in RUNTIME.after_join:
+        tell()
     return last.value
 
 

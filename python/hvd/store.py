@@ -16,7 +16,7 @@ import ctypes
 from collections.abc import Iterable
 from datetime import timedelta
 
-from ._core import abi, errors
+from ._core import abi, errors, patience
 from ._core.library import LIBRARY
 
 __all__ = ["Store", "Timeout"]
@@ -54,7 +54,8 @@ class Store:
     def set(self, key: str, value: bytes | str) -> None:
         """Sets the key, whether it is there or not. Text is UTF-8."""
         data = _bytes(value)
-        LIBRARY.check(_lib.hvd_store_set(_key(key), data, len(data)))
+        name = _key(key)
+        patience.call(lambda: _lib.hvd_store_set(name, data, len(data)))
 
     def get(self, key: str, timeout: Timeout | _Own = _OWN) -> bytes:
         """Waits until the key is there, and returns its value."""
@@ -68,7 +69,8 @@ class Store:
         """Adds to the number that the key has as decimal text, 0 if it is not there, and returns
         the sum. All ranks together may count with it: no addition is lost."""
         total = ctypes.c_int64()
-        LIBRARY.check(_lib.hvd_store_add(_key(key), _int64(amount), _byref(total)))
+        name, more = _key(key), _int64(amount)
+        patience.call(lambda: _lib.hvd_store_add(name, more, _byref(total)))
         return total.value
 
     def compare_set(self, key: str, expected: bytes | str, desired: bytes | str) -> bytes | None:
@@ -77,14 +79,16 @@ class Store:
         nothing."""
         old, new = _bytes(expected), _bytes(desired)
         now = abi.StoreValueStruct()
-        LIBRARY.check(_lib.hvd_store_compare_set(
-            _key(key), _byref(_value(old)), _byref(_value(new)), _byref(now)))
+        name = _key(key)
+        patience.call(lambda: _lib.hvd_store_compare_set(
+            name, _byref(_value(old)), _byref(_value(new)), _byref(now)))
         return _take(now)
 
     def delete(self, key: str) -> bool:
         """Whether it was there."""
         existed = ctypes.c_int32()
-        LIBRARY.check(_lib.hvd_store_delete(_key(key), _byref(existed)))
+        name = _key(key)
+        patience.call(lambda: _lib.hvd_store_delete(name, _byref(existed)))
         return existed.value == 1
 
     def wait(self, keys: Iterable[str], timeout: Timeout | _Own = _OWN) -> None:
@@ -109,7 +113,7 @@ class Store:
     def num_keys(self) -> int:
         """How many there are."""
         count = ctypes.c_int64()
-        LIBRARY.check(_lib.hvd_store_count(_byref(count)))
+        patience.call(lambda: _lib.hvd_store_count(_byref(count)))
         return count.value
 
     def _seconds(self, timeout: Timeout | _Own) -> float:

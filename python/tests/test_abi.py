@@ -22,7 +22,7 @@ def header():
 def test_numbers(header):
     said = dict(re.findall(r"HVD_(\w+) = (\d+)", header))
     for name in ("OK", "CPU", "CUDA", "AVERAGE_OVER_CONTRIBUTORS", "WAIT_ON_HOST",
-                 "STATE_REPLICATED", "STATE_FIRST", "STATE_PRIVATE"):
+                 "STATE_REPLICATED", "STATE_FIRST", "STATE_PRIVATE", "BUCKET_COMPARED"):
         assert getattr(abi, name) == int(said[name])
     kinds = [name for name in said if name.startswith(("ERR_", "COMPRESSION_"))
              or name in ("AVERAGE", "SUM", "ADASUM", "MIN", "MAX", "PRODUCT", "BAND", "BOR", "BXOR")

@@ -168,6 +168,12 @@ def test_handles(rank, size):
     assert "done" in repr(handles[0])
 
 
+def drain():
+    """C's barrier waits for the rank's earlier calls, too."""
+    from hvd._core.library import LIBRARY
+    LIBRARY.check(LIBRARY.released.hvd_barrier(None))
+
+
 def test_a_dropped_handle_keeps_its_tensors(rank, size):
     shared = np.zeros(1 << 16, "float32")
     if rank == 0:  # the others are late: rank 0's call is surely under way when its handle goes
@@ -178,15 +184,23 @@ def test_a_dropped_handle_keeps_its_tensors(rank, size):
     else:
         hvd.broadcast(np.ones(1), 0, "go")
         assert hvd.allreduce(shared + 1, "dropped", hvd.Sum)[0] == size
-    hvd.barrier()
+    drain()
     from hvd._core.runtime import RUNTIME
     hvd.allreduce_async(np.ones(1), "sweeps").wait()
     assert not RUNTIME.orphans
 
 
+def test_a_barrier_comes_before_what_another_rank_submits_behind_it(rank, size, several):
+    gathering = hvd.allgather_async(np.full(1, rank), "behind a barrier") if rank == 0 else None
+    hvd.barrier()
+    if gathering is None:
+        gathering = hvd.allgather_async(np.full(1, rank), "behind a barrier")
+    assert list(gathering.wait()) == list(range(size))
+
+
 def test_a_dropped_failure_is_told(rank, size, several):
     hvd.allreduce_async(np.ones(2 + rank), "dropped and wrong")
-    hvd.barrier()
+    drain()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         hvd.allreduce_async(np.ones(1), "sweeps").wait()

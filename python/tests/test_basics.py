@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joining, leaving, who is there, process sets, timelines; errors outside a job."""
+import contextlib
 import json
 import os
 import pathlib
@@ -130,6 +131,18 @@ def test_timeline(rank, tmp_path_factory):
     hvd.barrier()
 
 
+def test_a_grace_is_a_number_of_seconds():
+    hvd.set_grace(30)
+    for wrong in (-1, float("nan"), 1e12):
+        with pytest.raises(hvd.InvalidError, match="grace"):
+            hvd.set_grace(wrong)
+    hvd.shutdown()
+    with pytest.raises(hvd.NotInitializedError):
+        hvd.set_grace(30)
+    hvd.init()
+    hvd.set_grace(0)
+
+
 def test_errors_travel():
     error = hvd.MismatchError("a text", 3, "HVD_ERR_MISMATCH")
     again = pickle.loads(pickle.dumps(error))
@@ -175,3 +188,41 @@ print(hvd.allreduce(torch.ones(2, dtype=torch.bfloat16)).tolist(), hvd.broadcast
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                           env=alone)
     assert done.stdout == "[1.0, 1.0] x\n", done.stderr
+
+
+def test_a_join_beside_a_shutdown(rank, size, several):
+    """Who left is named, also to a rank that has joined; and init() joins the next epoch there."""
+    store = hvd.Store()
+    for number in range(6):
+        joining = number % size
+        if rank == joining:
+            with pytest.raises(hvd.AbortedError) as said:
+                hvd.join()
+            assert "has left the job (shutdown)" in str(said.value)
+            assert f"rank {joining} " not in str(said.value)
+            with pytest.raises(hvd.HorovodInternalError):
+                hvd.allreduce(np.ones(1), "too late")
+            assert hvd.is_initialized()
+        else:
+            hvd.shutdown()
+            assert not hvd.is_initialized()
+        hvd.init()
+        hvd.init()  # does nothing
+        assert hvd.allreduce(np.ones(1), "again", op=hvd.Sum)[0] == size
+        # The next round's leave ends the epoch at once: none leaves before all have the result. Who
+        # is told of the leave here has its key there, or nobody would have left.
+        with contextlib.suppress(hvd.AbortedError):
+            store.set(f"join beside shutdown {number} {rank}", b"")
+            store.wait([f"join beside shutdown {number} {other}" for other in range(size)])
+
+
+def test_sets_given_to_init_where_the_epoch_is_over(rank, size, several):
+    mine = hvd.ProcessSet([0])
+    if rank:
+        hvd.shutdown()
+    else:
+        with pytest.raises(hvd.AbortedError):
+            hvd.barrier()
+    hvd.init(process_sets=[mine])
+    assert mine.process_set_id == 1 and hvd.get_process_set_ids_and_ranks()[1] == [0]
+    assert hvd.remove_process_set(mine)

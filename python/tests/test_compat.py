@@ -48,6 +48,8 @@ def test_modules(rank, size):
     assert broadcast_object(rank, 0) == 0 and is_process_set_included(0)
     with pytest.raises(ValueError):
         is_process_set_included(99)
+    assert str(hvd.global_process_set) == (
+        f"ProcessSet(process_set_id=0, ranks={list(range(size))}, mpi_comm=None)")
     assert HostsUpdatedInterrupt(True).skip_sync
     assert "2.0" in str(HorovodVersionMismatchError("torch", "1.0", "2.0"))
 

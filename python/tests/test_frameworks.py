@@ -143,6 +143,30 @@ def test_pyproject_says_the_same():
     """The extras of the wheel ask for what the faces ask for."""
     text = PYPROJECT.read_text()
     for framework in _frameworks.FRAMEWORKS:
-        asked = re.search(rf'^\w+ = \[.*"{framework.module}>=([\d.]+)', text, re.MULTILINE)
+        asked = re.search(rf'^[\w-]+ = \[.*"{framework.module}(?:-cpu)?>=([\d.]+)', text,
+                          re.MULTILINE)
         if asked and not framework.part_of:
             assert _frameworks.numbers_of(asked[1]) == framework.least, framework
+
+
+def test_no_extra_brings_a_second_tensorflow():
+    """tensorflow and tensorflow-cpu have the same files. Who asks for one by name gets that."""
+    extras = dict(re.findall(r"^([\w-]+) = (\[[^\]]*\])", PYPROJECT.read_text().partition(
+        "[project.optional-dependencies]")[2].partition("\n[project.scripts]")[0], re.MULTILINE))
+    assert extras["tensorflow"] == "[]" and "keras" in extras
+    for name, brings in extras.items():
+        assert ("tensorflow" in brings) == (name == "tensorflow-cpu")
+
+
+@pytest.mark.parametrize("face, without, words", [
+    ("hvd.tensorflow", "tensorflow", "pip install tensorflow (or tensorflow-cpu, "),
+    ("hvd.keras", "keras", "hvd.keras needs Keras, which"),
+    ("hvd.keras", "tensorflow", "install one of TensorFlow, PyTorch, JAX, and name it in KERAS_BA"),
+])
+def test_a_framework_that_is_not_there_is_named(face, without, words):
+    if without == "tensorflow" and face == "hvd.keras":
+        pytest.importorskip("keras")
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.modules['{without}'] = None; import {face}"],
+        capture_output=True, text=True, env={**os.environ, "KERAS_BACKEND": "tensorflow"})
+    assert done.returncode == 1 and words in done.stderr.splitlines()[-1], done.stderr

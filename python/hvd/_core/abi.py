@@ -62,6 +62,7 @@ COMPRESSION_BF16 = 2
 AVERAGE_OVER_CONTRIBUTORS = 1
 REFUSE_JOINED = 2
 WAIT_ON_HOST = 4
+BUCKET_COMPARED = 1
 STATE_REPLICATED = 0
 STATE_FIRST = 1
 STATE_PRIVATE = 2
@@ -153,7 +154,7 @@ class BucketOptionsStruct(ctypes.Structure):
         ("chunk_bytes", c_size_t),
         ("reduction", POINTER(OptionsStruct)),
         ("dtype", c_int32),
-        ("reserved", c_int32),
+        ("flags", c_int32),
         ("device_type", c_int32),
         ("device_id", c_int32),
     ]
@@ -180,6 +181,7 @@ class EpochStruct(ctypes.Structure):
         ("root", c_int32),
         ("rolls_back", c_int32),
         ("needs_state", c_int32),
+        ("is_over", c_int32),
     ]
 
 

@@ -35,7 +35,8 @@ class DuplicateError(InvalidError):
 
 
 class NotInitializedError(Error, ValueError):
-    """There is no job: before init(), after shutdown(), or in the child of a fork."""
+    """There is no job: before init(), after shutdown(), or in the child of a fork, which
+    knows no more than its parent's place."""
 
 
 class UnsupportedError(Error, NotImplementedError):

@@ -138,8 +138,13 @@ class Handle:
             raise LIBRARY.error(status)
 
     def __del__(self, orphans: deque[tuple[int, object, Any]] = RUNTIME.orphans) -> None:
-        if self._number:
+        # One whose making has failed has nothing.
+        if getattr(self, "_number", 0):
             orphans.append((self._number, self._kept, self._device))
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a handle is of a call under way, and cannot be copied or pickled; "
+                        "synchronize(handle), and copy the result")
 
     @property
     def device(self) -> Any:
@@ -147,6 +152,8 @@ class Handle:
         return self._device
 
     def __repr__(self) -> str:
+        if not hasattr(self, "_error"):
+            return "<hvd.Handle, half-made>"
         if self._number:
             return f"<hvd.Handle {self._number}, pending>"
         state = "done" if self._error is None else f"failed: {self._error}"

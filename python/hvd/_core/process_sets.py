@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
-from . import abi, errors
+from . import abi, errors, patience
 from .library import LIBRARY
 
 
@@ -54,7 +54,9 @@ class ProcessSet:
         return hash(tuple(self.ranks))
 
     def __repr__(self) -> str:
-        return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
+        # As Horovod writes it.
+        return (f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks}, "
+                f"mpi_comm={self.mpi_comm})")
 
 
 class ProcessSets:
@@ -87,14 +89,19 @@ class ProcessSets:
         number = ctypes.c_int32()
         if key and not members_only:
             raise errors.invalid("key is for sets that only their members make: members_only=True")
-        if members_only:
-            status = LIBRARY.released.hvd_add_process_set_members(
-                ranks, len(made.ranks), key.encode(), ctypes.byref(number))
-        else:
-            status = LIBRARY.released.hvd_add_process_set(ranks, len(made.ranks),
-                                                          ctypes.byref(number))
-        LIBRARY.check(status)
-        self._register(number.value, made)
+
+        def make() -> int:
+            if members_only:
+                status = LIBRARY.released.hvd_add_process_set_members(
+                    ranks, len(made.ranks), key.encode(), ctypes.byref(number))
+            else:
+                status = LIBRARY.released.hvd_add_process_set(ranks, len(made.ranks),
+                                                              ctypes.byref(number))
+            if not status:  # also when a signal's handler has raised, and nobody waits any more
+                self._register(number.value, made)
+            return int(status)
+
+        patience.call(make)
         return made
 
     def remove(self, process_set: ProcessSet) -> bool:
@@ -102,8 +109,14 @@ class ProcessSets:
         number = process_set.process_set_id
         if number is None or number == 0 or number not in self._registered:
             return False
-        LIBRARY.check(LIBRARY.released.hvd_remove_process_set(number))
-        self._registered.pop(number).process_set_id = None
+
+        def drop(gone: int = number) -> int:
+            status = int(LIBRARY.released.hvd_remove_process_set(gone))
+            if not status:
+                self._registered.pop(gone).process_set_id = None
+            return status
+
+        patience.call(drop)
         return True
 
     def by_id(self) -> dict[int, list[int]]:

@@ -3,7 +3,8 @@
 
 One object, RUNTIME: Horovod's interface is functions without a subject.
 
-Threads: any may call. A fork's child has a copy that answers with NotInitializedError.
+Threads: any may call. A fork's child has a copy that knows its parent's place in the job, and
+answers all else with NotInitializedError.
 """
 from __future__ import annotations
 
@@ -22,6 +23,8 @@ from .streams import LINGERING
 
 _MOST_CACHED = 8192
 # Every later call fails with these as well.
+_PLACE = ("hvd_rank", "hvd_size", "hvd_local_rank", "hvd_local_size", "hvd_cross_rank",
+          "hvd_cross_size", "hvd_is_homogeneous")
 _TOLD_BY_OTHERS = (abi.ERR_ABORTED, abi.ERR_NOT_INITIALIZED)
 
 
@@ -36,7 +39,9 @@ class Runtime:
         self.epoch = 0  # how often this process has joined
         self.before_leaving: list[Callable[[], object]] = []  # called then, by whoever leaves
         self.after_joining: list[Callable[[], object]] = []  # called then, by whoever joins
+        self.after_join: list[Callable[[], object]] = []  # called when join() has ended
         self._owner = os.getpid()
+        self._place: dict[str, int] = {}  # what _PLACE answered when this process joined
         self._at_exit = False
         self._first_sets: list[ProcessSet] = []  # that init() was given
         self._options: dict[tuple[object, ...], object] = {}
@@ -48,6 +53,9 @@ class Runtime:
         """See hvd.init."""
         sets = as_sets(process_sets, self.sets.world)
         again = bool(LIBRARY.held.hvd_is_initialized())
+        if again and self.epoch_now().is_over:
+            self.shutdown()
+            again = False
         if again and not sets:
             return
         if again:
@@ -61,12 +69,14 @@ class Runtime:
         try:
             _check_comm(comm)
         except errors.Error:
-            LIBRARY.released.hvd_shutdown()
+            patience.call(LIBRARY.released.hvd_shutdown)
             raise
         self._joined(sets)
 
     def _joined(self, sets: list[ProcessSet]) -> None:
         self.epoch += 1
+        self._place = {name: int(getattr(LIBRARY.held, name)()) for name in _PLACE}
+        self._owner = os.getpid()
         self._first_sets = sets
         self.sets.entered(sets)
         if self.is_elastic():
@@ -107,6 +117,7 @@ class Runtime:
                 self._left()
 
     def _left(self) -> None:
+        self._place.clear()
         self.sets.left()
         self.orphans.clear()  # nothing is in flight any more
         while self.buckets:
@@ -118,6 +129,21 @@ class Runtime:
         if rank < 0:
             raise errors.not_initialized()
         return rank
+
+    def place(self, name: str) -> int:
+        """What the function of libhvd says of this process' place in the job. The child of a fork
+        has its parent's: a data loader's worker asks which part of the data is its rank's.
+        NotInitializedError outside a job."""
+        value = int(getattr(LIBRARY.held, name)())
+        if value < 0:
+            if not self.is_inherited():
+                raise errors.not_initialized()
+            value = self._place[name]
+        return value
+
+    def is_inherited(self) -> bool:
+        """Whether this is the child of a fork whose parent was in a job then."""
+        return bool(self._place) and os.getpid() != self._owner
 
     def leave_at_exit(self) -> None:
         """The others see this rank leave, and hvdrun reports why. A fork's child has no part.

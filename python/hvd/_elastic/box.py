@@ -2,6 +2,7 @@
 """libhvd's state of this process: tensors and bytes by name, which a commit keeps on each host."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import weakref
 from dataclasses import dataclass
@@ -71,10 +72,13 @@ class Box:
                                                  ctypes.byref(size)))
         return ctypes.string_at(data.value, size.value) if data.value else b""
 
-    def commit(self) -> bool:
-        """All ranks call it. Whether the members are to change."""
+    def commit(self, synced: bool = False) -> bool:
+        """All ranks call it. Whether the members are to change. `synced`: what a sync has made of
+        the state, by which the program gets no further."""
+        library = LIBRARY.released
+        keep = library.hvd_state_keep if synced else library.hvd_state_commit
         try:
-            patience.call(lambda: LIBRARY.released.hvd_state_commit(self._state, None))
+            patience.call(lambda: keep(self._state, None))
         except errors.HostsUpdatedInterrupt:
             return True
         return False
@@ -85,9 +89,11 @@ class Box:
         patience.call(lambda: LIBRARY.released.hvd_state_restore(self._state, None))
 
     def sync(self) -> None:
-        """All ranks call it when they have joined an epoch."""
+        """All ranks call it when they have joined an epoch. That the members are to change is no
+        error of it: all have the state then, and the next commit tells it again."""
         self._may_hold = True
-        patience.call(lambda: LIBRARY.released.hvd_state_sync(self._state))
+        with contextlib.suppress(errors.HostsUpdatedInterrupt):
+            patience.call(lambda: LIBRARY.released.hvd_state_sync(self._state))
 
     def held(self) -> dict[str, abi.TensorStruct]:
         """Tensors that came by restore or sync and that nobody has added. libhvd owns them, until

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from .calls import without_autograph
 from .gradients import Gradient, Reduction
+from .slices import divided
 
 
 class Aggregation:
@@ -27,6 +28,11 @@ class Aggregation:
         self._count: Any = None
         self._sums: list[Any] = []  # None where there is no gradient
         self._full: Any = None  # whether this pass is the last before a step
+
+    @property
+    def count(self) -> Any:
+        """The variable that counts the passes since the last step; None before the first pass."""
+        return self._count
 
     @without_autograph
     def reduce(self, gradients: Sequence[Gradient], variables: Sequence[Any] | None
@@ -46,23 +52,23 @@ class Aggregation:
         with tf.control_dependencies([*there]):
             count = self._count.assign_add(1)
         self._full = tf.equal(count, self._passes)
-        scale = self._passes if self._average else 1
+        divisor = self._passes if self._average else 1
         with tf.control_dependencies([count]):
             sums = [tf.identity(total) for total in self._sums if total is not None]
         shared = [] if variables is None else [
             variable for variable, one in zip(variables, dense, strict=True) if one is not None]
 
         def all_ranks() -> list[Gradient]:
-            return self._reduction.reduce([one / scale if self._average else one for one in sums],
+            return self._reduction.reduce([divided(one, divisor) for one in sums],
                                           shared or None)
 
         found = iter(tf.cond(self._full, all_ranks, lambda: sums) if sums else [])
         return [None if one is None else next(found) for one in dense]
 
     @without_autograph
-    def apply(self, step: Callable[[], Any]) -> Any:
-        """Takes the step, and begins anew, at the last pass; does nothing before. Returns whether
-        it has: a tensor."""
+    def apply(self, step: Callable[[], Any], between: Callable[[], Any] = lambda: None) -> Any:
+        """Takes the step, and begins anew, at the last pass; calls `between` at those before.
+        Returns whether it has taken it: a tensor."""
         def take() -> Any:
             done = step()
             with tf.control_dependencies([] if done is None else [done]):
@@ -72,7 +78,12 @@ class Aggregation:
             with tf.control_dependencies(cleared):
                 return tf.constant(True)
 
-        return tf.cond(self._full, take, lambda: tf.constant(False))
+        def wait() -> Any:
+            done = between()
+            with tf.control_dependencies([] if done is None else [done]):
+                return tf.constant(False)
+
+        return tf.cond(self._full, take, wait)
 
 
 def _zero(name: str, shape: Any, dtype: Any) -> Any:

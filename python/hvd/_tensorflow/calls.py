@@ -6,22 +6,26 @@ tf.function's, which is the same on ranks that run the same program.
 """
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from .._core import abi, errors
+from .._core import abi
 from .._core.library import LIBRARY
 from ..process_sets import ProcessSet
+from . import errors
 from .operator_library import OPS
 
 Tensors = Sequence[tf.Tensor]
 
-_GRAPHS_WITHIN = ("CondBranchFuncGraph", "WhileCondFuncGraph", "WhileBodyFuncGraph")
+# Those of gradients of branches and loops are subclasses of these.
+_GRAPHS_WITHIN = {"CondBranchFuncGraph", "WhileCondFuncGraph", "WhileBodyFuncGraph"}
+# What TensorFlow makes of a function: it numbers these by what the process has made before.
+_NUMBERED = re.compile(r"__(forward|backward|inference)_(.*)_\d+")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,21 +47,15 @@ class Call:
 
 def number_of(process_set: ProcessSet) -> int:
     """What the ops call it."""
-    if process_set.process_set_id is None:
+    number = process_set.process_set_id
+    held = LIBRARY.held
+    if number is None:
         raise errors.invalid(f"{process_set} is not registered: hvd.add_process_set() does it")
-    return process_set.process_set_id
-
-
-@contextlib.contextmanager
-def ours_raised() -> Iterator[None]:
-    """What hvd's ops raise within, when they run eagerly, becomes hvd's own error."""
-    try:
-        yield
-    except tf.errors.OpError as error:
-        mine = errors.error_of(RuntimeError(error.message.partition(" [Op:Hvd")[0]))
-        if mine is None:
-            raise
-        raise mine from None
+    # Where the call is made: a graph would say so when it runs.
+    if held.hvd_is_initialized() and held.hvd_process_set_size(number) < 0:
+        raise errors.invalid(f"process set {number} does not exist: hvd.add_process_set() makes "
+                             "one")
+    return number
 
 
 # TensorFlow rewrites the Python of what a tf.function calls; hvd's own is meant to run as it is.
@@ -71,7 +69,7 @@ def run(call: Call, tensors: Tensors, splits: tf.Tensor | None = None) -> list[A
     op = getattr(OPS, f"hvd_{call.kind}")
     more = () if call.kind != "alltoall" else (
         tf.constant([], tf.int64) if splits is None else tf.cast(splits, tf.int64),)
-    with ours_raised():
+    with errors.ours_raised():
         out = op(tensors, *more, call_name=_name(call, len(tensors) > 1),
                  process_set=call.process_set, op=call.op, root=call.root,
                  prescale=_bits(call.prescale), postscale=_bits(call.postscale),
@@ -109,13 +107,19 @@ def unique_name(word: str) -> str | None:
     function = _function_of(tf.compat.v1.get_default_graph())
     name = function.unique_name(word)
     # Graphs of tf.function have the function's own.
-    return f"{function.name}/{name}" if hasattr(function, "name") else str(name)
+    return f"{_plain(function.name)}/{name}" if hasattr(function, "name") else str(name)
+
+
+def _plain(name: str) -> str:
+    """The function's name, without a number that another rank may not have."""
+    found = _NUMBERED.fullmatch(name)
+    return f"{found[1]} {_plain(found[2])}" if found else name
 
 
 def _function_of(graph: Any) -> Any:
     """The graph of the tf.function to which this one belongs: branches and bodies of loops have
     graphs of their own, whose names are numbered by what the process has done before."""
-    while type(graph).__name__ in _GRAPHS_WITHIN:
+    while any(kind.__name__ in _GRAPHS_WITHIN for kind in type(graph).__mro__):
         graph = graph.outer_graph
     return graph
 
@@ -181,10 +185,12 @@ def _reducescatter_gradient(op: tf.Operation, *gradients: tf.Tensor) -> list[tf.
 
 @tf.RegisterGradient("HvdBroadcast")
 def _broadcast_gradient(op: tf.Operation, gradient: tf.Tensor) -> list[tf.Tensor]:
-    """The average on the root, zeros elsewhere."""
+    """The average on the root, zeros elsewhere. There the average is chosen against, too, not left
+    out: the root waits for it, and zeros of a known shape are a constant to TensorFlow, which needs
+    nothing else. So it is with the gradient of this one."""
     totals = run(_call_of(op, "allreduce", op=abi.AVERAGE), [gradient])
     mine = LIBRARY.held.hvd_rank() == op.get_attr("root")
-    return totals if mine else [tf.zeros_like(total) for total in totals]
+    return [tf.where(mine, total, tf.zeros_like(total)) for total in totals]
 
 
 @tf.RegisterGradient("HvdAlltoall")

@@ -21,15 +21,15 @@ import tensorflow as tf
 
 from .. import ops as _ops
 from .._arguments import op_of
-from .._core import errors
 from .._core.compression import wire_of
+from .._core.errors import unsupported
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
+from . import errors, slices
 from .calls import (
     Call,
     Tensors,
     number_of,
-    ours_raised,
     run,
     unique_name,
     without_autograph,
@@ -58,8 +58,10 @@ def allreduce(tensor: Any, average: bool | None = None, device_dense: str = "",
     op = op_of(op, average)
     if isinstance(tensor, tf.IndexedSlices):
         with tf.device(device_sparse):
-            return _reduce_slices(tensor, op, prescale_factor * postscale_factor, name, process_set,
-                                  ignore_name_scope)
+            if (prescale_factor, postscale_factor) != (1.0, 1.0):
+                raise NotImplementedError("prescale_factor and postscale_factor are not for "
+                                          "IndexedSlices: multiply their values")
+            return slices.reduce(tensor, op, name, process_set, ignore_name_scope)
     call = Call("allreduce", number_of(process_set), name, op, 0, prescale_factor, postscale_factor,
                 ignore_name_scope=ignore_name_scope)
     with tf.device(device_dense):
@@ -103,20 +105,6 @@ def _reduce(call: Call, tensors: Sequence[Any], compression: Any) -> Tensors:
     reduced = run(call, [tensor for tensor, _ in small])
     return [compression.decompress(tensor, context)
             for tensor, (_, context) in zip(reduced, small, strict=True)]
-
-
-def _reduce_slices(slices: tf.IndexedSlices, op: int, scale: float, name: str | None,
-                   process_set: ProcessSet, ignore_name_scope: bool) -> tf.IndexedSlices:
-    if op not in (Average, Sum):
-        raise NotImplementedError("IndexedSlices are reduced by Average and Sum only; "
-                                  "sparse_as_dense=True makes gradients dense")
-    values = allgather(slices.values, name and f"{name}.values", ignore_name_scope, process_set)
-    indices = allgather(slices.indices, name and f"{name}.indices", ignore_name_scope, process_set)
-    if op == Average:
-        scale /= process_set.size() or 1
-    if scale != 1.0:
-        values = values * tf.cast(scale, values.dtype)
-    return tf.IndexedSlices(values, indices, dense_shape=slices.dense_shape)
 
 
 @without_autograph
@@ -201,12 +189,12 @@ def grouped_reducescatter(tensors: Sequence[Any], device_dense: str = "",
 def join() -> Any:
     """This rank has no more work; returns, when all ranks have joined, which did last."""
     if not tf.executing_eagerly():
-        raise errors.unsupported("hvd.join() within a graph: call it outside of tf.function")
+        raise unsupported("hvd.join() within a graph: call it outside of tf.function")
     return _ops.join()
 
 
 def _place(what: str, number: int, name: str | None) -> tf.Tensor:
-    with ours_raised():
+    with errors.ours_raised():
         answer = OPS.hvd_place(what=_PLACES.index(what), process_set=number, name=name)
     answer.set_shape([])
     return answer

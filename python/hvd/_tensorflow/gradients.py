@@ -19,6 +19,7 @@ from ..process_sets import ProcessSet
 from .calls import unique_name, without_autograph
 from .collectives import allreduce, grouped_allreduce
 from .compression import Compression
+from .slices import divided
 
 Gradient = Any  # a tensor, IndexedSlices, or None
 
@@ -75,9 +76,9 @@ class Reduction:
         if gradient is None or members == 1:
             return gradient
         if isinstance(gradient, tf.IndexedSlices):
-            return tf.IndexedSlices(gradient.values / members, gradient.indices,
+            return tf.IndexedSlices(divided(gradient.values, members), gradient.indices,
                                     gradient.dense_shape)
-        return gradient / members
+        return divided(gradient, members)
 
     def _dense(self, gradient: Gradient) -> Gradient:
         if self.sparse_as_dense and isinstance(gradient, tf.IndexedSlices):
@@ -107,8 +108,9 @@ class Reduction:
         return list(together.values())
 
     def _reduce(self, gradients: Sequence[Gradient], name: str | None) -> Sequence[Gradient]:
-        # libhvd divides by the number of ranks besides.
-        scales = (1.0 / self.predivide, self.predivide)
+        # libhvd divides by the number of ranks besides. Slices are summed by who has them.
+        alone = len(gradients) == 1 and isinstance(gradients[0], tf.IndexedSlices)
+        scales = (1.0, 1.0) if alone else (1.0 / self.predivide, self.predivide)
         if len(gradients) > 1:
             return grouped_allreduce(gradients, None, self.device_dense, self.device_sparse,
                                      self.compression, self.op, *scales, name, self.process_set,

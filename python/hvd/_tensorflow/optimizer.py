@@ -12,7 +12,16 @@ from .aggregation import Aggregation
 from .gradients import Reduction, key_of
 
 
-class DistributedMixin:
+class _Mixin:
+    """What both have."""
+
+    @property
+    def _optimizer(self) -> Any:
+        """The optimizer that Horovod's programs find within: this one, which is of its class."""
+        return self
+
+
+class DistributedMixin(_Mixin):
     """What is added to an optimizer's class."""
 
     _hvd_reduction: Reduction
@@ -46,13 +55,17 @@ class DistributedMixin:
         self._prepare()  # type: ignore[attr-defined]
         with tf.init_scope():
             self._create_slots([v for g, v in pairs if g is not None])  # type: ignore[attr-defined]
-        return self._hvd_aggregation.apply(lambda: inner(pairs, global_step, name))
+
+        def count() -> Any:
+            return None if global_step is None else global_step.assign_add(1, read_value=False)
+
+        return self._hvd_aggregation.apply(lambda: inner(pairs, global_step, name), count)
 
     def _local(self, gradient: Any) -> Any:
         return self._hvd_reduction.scale_local(gradient) if self._hvd_scale_local else gradient
 
 
-class AdasumMixin:
+class AdasumMixin(_Mixin):
     """What is added to an optimizer's class for op=Adasum: each rank takes its own step, and what
     the steps changed is combined."""
 

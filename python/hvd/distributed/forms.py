@@ -12,6 +12,7 @@ import torch.distributed as dist
 from .._core import errors
 
 NO_TIMEOUT = timedelta(0)
+Timeout = timedelta | float  # seconds, as torch's own groups take them
 
 
 class Alone:
@@ -22,6 +23,15 @@ class Alone:
 
 
 ALONE = Alone()
+
+
+def as_time(timeout: Timeout) -> timedelta:
+    """TypeError for what is neither."""
+    if isinstance(timeout, timedelta):
+        return timeout
+    if isinstance(timeout, (int, float)) and not isinstance(timeout, bool):
+        return timedelta(seconds=timeout)
+    raise TypeError(f"a timeout is a timedelta or a number of seconds, not {timeout!r}")
 
 
 def listed(given: Any) -> list[torch.Tensor]:

@@ -9,7 +9,6 @@ Threads: any, one at a time a group.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
 from typing import Any
 
 import torch
@@ -21,7 +20,17 @@ from .._core.runtime import RUNTIME
 from .._torch.operators import collectives
 from ..process_sets import ProcessSet
 from . import members, monitored
-from .forms import ALONE, NO_TIMEOUT, check_width, elements, listed, reduce_op, root_of
+from .forms import (
+    ALONE,
+    NO_TIMEOUT,
+    Timeout,
+    as_time,
+    check_width,
+    elements,
+    listed,
+    reduce_op,
+    root_of,
+)
 from .reductions import reduction
 from .tensors import Landings, as_one, joined, land_parts, room_for, to_move, to_reduce
 from .work import COMPLETIONS, Work
@@ -93,8 +102,8 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def _set_sequence_number_for_group(self) -> None:
         """hvd numbers calls itself."""
 
-    def set_timeout(self, timeout: timedelta) -> None:
-        self._timeout = timeout
+    def set_timeout(self, timeout: Timeout) -> None:
+        self._timeout = as_time(timeout)
 
     _set_default_timeout = set_timeout
 
@@ -302,11 +311,11 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     # ---- barriers ----
 
-    def monitored_barrier(self, timeout: timedelta | None = None,
+    def monitored_barrier(self, timeout: Timeout | None = None,
                           wait_all_ranks: bool = False) -> None:
+        limit = self._timeout if timeout is None else as_time(timeout)
         self._monitored += 1
-        monitored.barrier(self, self._monitored, monitored.Patience(
-            self._timeout if timeout is None else timeout, wait_all_ranks))
+        monitored.barrier(self, self._monitored, monitored.Patience(limit, wait_all_ranks))
 
     def barrier(self, opts: Any = None) -> Work:
         return self._start("barrier", opts, [], Landings(), self._options(), collectives.barrier)
@@ -318,7 +327,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     def _start(self, what: str, opts: Any, value: list[torch.Tensor], landings: Landings,
                options: Any, submit: Callable[[Any], Handle]) -> Work:
-        timeout = getattr(opts, "timeout", NO_TIMEOUT)
+        timeout = as_time(getattr(opts, "timeout", NO_TIMEOUT))
         work = Work(f"{what} of {self._place.described()}",
                     timeout if timeout > NO_TIMEOUT else self._timeout, value, landings)
         if not getattr(opts, "asyncOp", True):

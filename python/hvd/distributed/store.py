@@ -12,6 +12,7 @@ import torch.distributed as dist
 from .._core.library import LIBRARY
 from .._core.runtime import RUNTIME
 from ..store import Store as JobStore
+from .forms import Timeout, as_time
 
 _DEFAULT = timedelta(seconds=300)
 
@@ -28,8 +29,8 @@ class Store(dist.Store):
     def timeout(self) -> timedelta:
         return self._limit
 
-    def set_timeout(self, timeout: timedelta) -> None:
-        self._limit = timeout
+    def set_timeout(self, timeout: Timeout) -> None:
+        self._limit = as_time(timeout)
 
     def set(self, key: str, value: bytes | str) -> None:
         self._store.set(key, value)
@@ -50,7 +51,7 @@ class Store(dist.Store):
     def check(self, keys: list[str]) -> bool:
         return self._store.check(keys)
 
-    def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
+    def wait(self, keys: list[str], timeout: Timeout | None = None) -> None:
         self._store.wait(keys, self._limit if timeout is None else timeout)
 
     def delete_key(self, key: str) -> bool:

@@ -25,6 +25,7 @@ from .._core.errors import Error
 from .._core.handles import Handle
 from .._core.library import LIBRARY
 from .._torch.cuda import DeviceCall, new_future, on_stream_of
+from .forms import NO_TIMEOUT, Timeout, as_time
 from .tensors import Landings
 
 _AT_ONCE = 64
@@ -59,17 +60,18 @@ class Work(dist.Work):
             self._device = self._handle.device
         return self
 
-    def wait(self, timeout: timedelta = timedelta(0)) -> bool:
+    def wait(self, timeout: Timeout = NO_TIMEOUT) -> bool:
         """Waits until the results are in their tensors. Raises the collective's error; DistBackend-
         Error when it takes longer than the timeout, or the group's: it stays under way then.
         On a GPU the current stream goes on behind the results, which are on their way then."""
-        limit = timeout if timeout > timedelta(0) else self._timeout
+        given = as_time(timeout)
+        limit = given if given > NO_TIMEOUT else self._timeout
         handle = self._handle  # another thread may take it away
         if handle is not None and not handle.wait_for(limit.total_seconds()):
             raise dist.DistBackendError(
                 f"{self._what} is not done after {limit.total_seconds():g} s. A rank that has not "
                 "called it, or is slow, holds it up; hvdrun's warnings say which.")
-        self._finish()
+        self._settle()
         if self._device is not None:
             self._device.wait_again()
         if self._error is not None:
@@ -85,7 +87,7 @@ class Work(dist.Work):
         handle = self._handle
         if handle is not None and not handle.done():
             return False
-        self._finish()
+        self._settle()
         return True
 
     def is_success(self) -> bool:
@@ -102,8 +104,9 @@ class Work(dist.Work):
         return self._value
 
     def get_future(self) -> Any:
-        """Completed with the outputs, or the error, in a thread of hvd's. Whoever waits for it gets
-        the error as a RuntimeError (hvd.torch.error_of)."""
+        """Completed with the outputs, or the error, by a thread of hvd's or one that waits for the
+        work: when wait() has returned it is done. Whoever waits for it gets the error as a
+        RuntimeError (hvd.torch.error_of)."""
         with self._lock:
             if self._future is None:
                 self._ended = new_future(self._device)
@@ -111,11 +114,11 @@ class Work(dist.Work):
                 # for a value, as DDP's reducer does, and ends by SIGSEGV. What a callback raises is
                 # an error for both.
                 self._future = self._ended.then(self._value_or_error)
-                if not self.queued:  # rare: of a send or recv
+                if not self.queued and self._handle is not None:  # rare: of a send or recv
                     threading.Thread(target=self._wait_and_tell, daemon=True).start()
             future, ended = self._future, self._ended
-            told = self._told
-        if told:
+            is_done = self._told or self._handle is None
+        if is_done:
             self._tell(ended)
         return future
 
@@ -138,6 +141,19 @@ class Work(dist.Work):
             ended = self._ended
         if ended is not None:
             self._tell(ended)
+
+    def _settle(self) -> None:
+        """Takes what is done, and sees to it that the future says so: another thread may be about
+        to."""
+        self._finish()
+        with self._lock:
+            future, ended = self._future, self._ended
+        if future is None:
+            return
+        self._tell(ended)
+        if not future.done():
+            with contextlib.suppress(RuntimeError):  # the work's error
+                future.wait()
 
     def _tell(self, ended: Any) -> None:
         self._finish()

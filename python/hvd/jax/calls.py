@@ -18,6 +18,7 @@ from .._core.arrays import code_of
 from ..basics import is_initialized
 from ..process_sets import ProcessSet
 from . import handlers
+from .side_by_side import keep
 
 Arrays = tuple[Any, ...]
 
@@ -42,14 +43,14 @@ class Call:
         return Call(kind, self.process_set, name, **changes)
 
 
-def run(call: Call, arrays: Arrays) -> Arrays:
-    """The results, in the arrays' order."""
+def run(call: Call, arrays: Arrays, beside: Any) -> Arrays:
+    """The results, in the arrays' order. `beside`: see side_by_side."""
     if any(isinstance(array, jax.core.Tracer) for array in arrays):
-        return _trace(call, arrays)
+        return _trace(call, arrays, beside)
     return tuple(jnp.asarray(result) for result in _now(call, [np.asarray(a) for a in arrays]))
 
 
-def _trace(call: Call, arrays: Arrays) -> Arrays:
+def _trace(call: Call, arrays: Arrays, beside: Any) -> Arrays:
     if not is_initialized():
         raise errors.not_initialized()
     members = call.process_set.size()
@@ -61,9 +62,9 @@ def _trace(call: Call, arrays: Arrays) -> Arrays:
     call = dataclasses.replace(call, name=call.name or f"jax.{next(_traced)}")
     if call.kind in ("broadcast", "alltoall") and len(arrays) > 1:  # which have no groups
         each = [dataclasses.replace(call, name=f"{call.name}.{i}") for i in range(len(arrays))]
-        return tuple(_start(one, (array,), members)[0]
+        return tuple(_start(one, (array,), members, beside)[0]
                      for one, array in zip(each, arrays, strict=True))
-    return _start(call, arrays, members)
+    return _start(call, arrays, members, beside)
 
 
 def _check(call: Call, array: Any, members: int) -> None:
@@ -79,7 +80,7 @@ def _check(call: Call, array: Any, members: int) -> None:
                              f"{members} ranks; within what JAX traces they must be")
 
 
-def _start(call: Call, arrays: Arrays, members: int) -> Arrays:
+def _start(call: Call, arrays: Arrays, members: int, beside: Any) -> Arrays:
     in_place = call.kind in ("allreduce", "broadcast")
     elementwise = in_place and call.op != abi.ADASUM  # which looks at a tensor as a whole
     group = "grouped_" if len(arrays) > 1 else ""
@@ -88,10 +89,11 @@ def _start(call: Call, arrays: Arrays, members: int) -> Arrays:
         handlers.target(call.kind), [_result(call, array, members) for array in arrays],
         has_side_effect=True, vmap_method="broadcast_all" if elementwise else "sequential",
         input_output_aliases={i: i for i in range(len(arrays))} if in_place else {})
-    return tuple(start(
-        *arrays, name=f"{group}{call.kind}.{call.name}", op=np.int32(call.op),
+    results = tuple(start(
+        *arrays, beside, name=f"{group}{call.kind}.{call.name}", op=np.int32(call.op),
         root=np.int32(call.root), process_set=np.int32(call.process_set.process_set_id or 0),
         prescale=np.float64(call.prescale), postscale=np.float64(call.postscale)))
+    return results if in_place else keep(results, arrays)
 
 
 def _result(call: Call, array: Any, members: int) -> jax.ShapeDtypeStruct:

@@ -30,6 +30,7 @@ from .._core import abi, errors
 from ..basics import global_process_set, rank
 from ..process_sets import ProcessSet
 from .calls import Arrays, Call, run
+from .side_by_side import side_by_side
 
 Tree = Any  # of arrays
 
@@ -76,7 +77,7 @@ def _on_leaves(tree: Tree, call: Call) -> Tree:
     if not leaves:
         return tree
     arrays = tuple(map(jnp.asarray, leaves))
-    results = _run(call, tuple(_data(call, array) for array in arrays))
+    results = _together(call, tuple(_data(call, array) for array in arrays))
     return jax.tree_util.tree_unflatten(
         shape, [_like(array, result) for array, result in zip(arrays, results, strict=True)])
 
@@ -96,18 +97,23 @@ def _like(array: jax.Array, result: jax.Array) -> jax.Array:
     return jax.random.wrap_key_data(result, impl=jax.random.key_impl(array))
 
 
+def _together(call: Call, arrays: Arrays) -> Arrays:
+    # Asked for here: what _run does is a function of its own when JAX lowers it.
+    return _run(call, arrays, side_by_side())
+
+
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _run(call: Call, arrays: Arrays) -> Arrays:
-    return run(call, arrays)
+def _run(call: Call, arrays: Arrays, beside: Any) -> Arrays:
+    return run(call, arrays, beside)
 
 
-def _forward(call: Call, arrays: Arrays) -> tuple[Arrays, Arrays]:
+def _forward(call: Call, arrays: Arrays, beside: Any) -> tuple[Arrays, Arrays]:
     if call.kind == "allreduce" and call.op not in (abi.AVERAGE, abi.SUM, abi.ADASUM):
         raise errors.invalid("hvd.jax differentiates allreduce for Average, Sum and Adasum only")
-    return _run(call, arrays), arrays
+    return _run(call, arrays, beside), arrays
 
 
-def _backward(call: Call, arrays: Arrays, gradients: Arrays) -> tuple[Arrays]:
+def _backward(call: Call, arrays: Arrays, gradients: Arrays) -> tuple[Arrays, Any]:
     # Integers have none: their gradients are of JAX's type float0.
     real = [i for i, each in enumerate(gradients) if each.dtype != jax.dtypes.float0]
     mine = list(gradients)
@@ -117,26 +123,28 @@ def _backward(call: Call, arrays: Arrays, gradients: Arrays) -> tuple[Arrays]:
     for i, array in enumerate(arrays):
         if i not in real:
             mine[i] = np.zeros(array.shape, jax.dtypes.float0)
-    return (tuple(mine),)
+    return tuple(mine), np.zeros((), jax.dtypes.float0)
 
 
 def _gradients(call: Call, arrays: Arrays, gradients: Arrays) -> Arrays:
     if not gradients:
         return ()
     if call.kind == "allreduce":
-        return _run(call.behind("allreduce", op=call.op, prescale=call.prescale,
+        return _together(call.behind("allreduce", op=call.op, prescale=call.prescale,
                                 postscale=call.postscale), gradients)
     if call.kind == "alltoall":
-        return _run(call.behind("alltoall"), gradients)
+        return _together(call.behind("alltoall"), gradients)
     if call.kind == "reducescatter":
         if call.op not in (abi.AVERAGE, abi.SUM):
             raise errors.invalid("hvd.jax differentiates reducescatter for Average and Sum only")
         scale = call.prescale * call.postscale * (
             1 if call.op == abi.AVERAGE else call.process_set.size() or 1)
-        return _run(call.behind("allgather"), tuple(each * scale for each in gradients))
-    totals = _run(call.behind("allreduce", op=abi.AVERAGE), gradients)
+        return _together(call.behind("allgather"), tuple(each * scale for each in gradients))
+    totals = _together(call.behind("allreduce", op=abi.AVERAGE), gradients)
     if call.kind == "broadcast":
-        return totals if rank() == call.root else tuple(jnp.zeros_like(each) for each in totals)
+        # Chosen, not left out: the others take part in the gradient of this, too.
+        mine = rank() == call.root
+        return tuple(jnp.where(mine, each, jnp.zeros_like(each)) for each in totals)
     first = call.process_set.rank() or 0
     return tuple(jax.lax.dynamic_slice_in_dim(total, first * array.shape[0], array.shape[0])
                  for total, array in zip(totals, arrays, strict=True))

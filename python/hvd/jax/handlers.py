@@ -11,6 +11,7 @@ from .._core import library
 
 NAME = "libhvd_jax.so"
 KINDS = ("allreduce", "allgather", "reducescatter", "broadcast", "alltoall")
+NOTHING = "hvd_jax_nothing"  # a step of a program that does nothing: see side_by_side
 
 
 def target(kind: str) -> str:
@@ -24,9 +25,9 @@ def _register() -> None:
     if loaded is None:
         raise ImportError(f"hvd.jax finds no {NAME} that loads. Set HVD_JAX_LIBRARY to its path, "
                           "or build it (scripts/build). Looked at:\n  " + "\n  ".join(tried))
-    for kind in KINDS:
-        handler = jax.ffi.pycapsule(getattr(loaded, target(kind)))
-        jax.ffi.register_ffi_target(target(kind), handler, platform="cpu")
+    for name in (*map(target, KINDS), NOTHING):
+        handler = jax.ffi.pycapsule(getattr(loaded, name))
+        jax.ffi.register_ffi_target(name, handler, platform="cpu")
 
 
 _register()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import mxnet
+import numpy as np
 
 from .._core import abi, errors
 from .._core.runtime import RUNTIME
@@ -81,9 +82,16 @@ def _gradients(asked: Asked, gradients: Arrays) -> Arrays:
         scale = asked.words["prescale"] * asked.words["postscale"] * (
             1 if average else len(asked.process_set.ranks))
         whole, _ = engine.gathered(_behind(asked, "allgather")(count), gradients)
-        return [each * scale for each in whole]
+        return [_scaled(each, scale) for each in whole]
     _check_op(asked, abi.AVERAGE, abi.SUM, abi.ADASUM)
     return engine.new(_behind(asked, "allreduce", **asked.words)(count), gradients)
+
+
+def _scaled(array: NDArray, factor: float) -> NDArray:
+    """MXNet makes the factor an integer where the array has integers."""
+    if array.dtype in (np.float16, np.float32, np.float64):
+        return array * factor
+    return (array.astype("float64") * factor).astype(array.dtype)
 
 
 def _check_op(asked: Asked, *differentiable: int) -> None:

@@ -15,7 +15,8 @@ import contextlib
 import ctypes
 import itertools
 import os
-from collections import defaultdict
+import sys
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -98,8 +99,14 @@ def _leave_before_mxnet() -> None:
     """MXNet, which was imported before, waits at exit for all that is under way: what waits for
     other ranks ends when this one leaves, and nobody is left to be told of it."""
     RUNTIME.leave_at_exit()
-    with contextlib.suppress(errors.AbortedError, errors.NotInitializedError):
-        mxnet.nd.waitall()
+    raised = tuple(_raised)
+    try:
+        with contextlib.suppress(errors.AbortedError, errors.NotInitializedError):
+            mxnet.nd.waitall()  # raises again what the program may have caught
+    except MXNetError as error:
+        if str(error) not in raised:
+            print(f"hvd.mxnet: the program has not looked at the result of a call that failed: "
+                  f"{error}", file=sys.stderr)
 
 
 # ---- errors ----
@@ -116,11 +123,21 @@ def _with_mxnet(ours: type[errors.Error]) -> type[errors.Error]:
 _CLASSES = {code: _with_mxnet(ours) for code, ours in errors.CLASSES.items()}
 
 
+# Texts of the last errors that the program was given.
+_raised: deque[str] = deque(maxlen=256)
+
+
 def error_of_text(text: str) -> errors.Error:
     """The exception for a text of libhvd_mxnet's, as "HVD_ERR_MISMATCH: ..."."""
     made = errors.error_of(RuntimeError(text)) or errors.make(
         abi.ERR_INTERNAL, "HVD_ERR_INTERNAL", text)
+    _raised.append(str(made))
     return _CLASSES[made.code](made.args[0], made.code, made.status)
+
+
+def invalid(message: str) -> errors.Error:
+    """What an argument that Python refuses raises."""
+    return error_of_text(f"HVD_ERR_INVALID: {message}")
 
 
 # MXNet looks at how a text of its engine's begins, and raises what is registered for that.

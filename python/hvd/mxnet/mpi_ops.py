@@ -25,7 +25,6 @@ import mxnet
 
 from .. import ops as _ops
 from .._arguments import op_of
-from .._core import errors
 from ..basics import (  # noqa: F401  (Horovod's programs find them here)
     add_process_set,
     ccl_built,
@@ -143,10 +142,21 @@ def _as_counts(splits: Any) -> list[int] | None:
         return None
     if isinstance(splits, mxnet.nd.NDArray):
         splits = splits.asnumpy()
+        if splits.dtype.kind not in "iu":
+            raise engine.invalid(f"splits are numbers of rows: integers, not {splits.dtype}; "
+                                 "mx.nd.array(splits, dtype='int32') makes them")
     counts = [int(count) for count in splits]
     if any(count != given for count, given in zip(counts, splits, strict=True)):
-        raise errors.invalid("splits must be whole numbers, one for each member of the set")
+        raise engine.invalid("splits must be whole numbers, one for each member of the set")
     return counts
+
+
+def _with_rows(tensors: Sequence[NDArray]) -> Sequence[NDArray]:
+    """Refuses scalars here, where their InvalidError is the call's."""
+    if any(getattr(tensor, "ndim", 1) == 0 for tensor in tensors):
+        raise engine.invalid("reducescatter works along the first dimension, and the input is a "
+                             "scalar, which has none; give it the shape [1]")
+    return tensors
 
 
 def alltoall(tensor: NDArray, splits: NDArray | Sequence[int] | None = None,
@@ -170,7 +180,8 @@ def reducescatter(tensor: NDArray, op: int = Average, name: str | None = None, p
     """Reduces, and gives each rank its rows of the first dimension, in rank order; when they do not
     divide evenly, the first ranks get one more."""
     return new(Asked("reducescatter", name, process_set, priority, op=op,
-                     prescale=prescale_factor, postscale=postscale_factor), [tensor])[0]
+                     prescale=prescale_factor, postscale=postscale_factor),
+               _with_rows([tensor]))[0]
 
 
 def grouped_reducescatter(tensors: Sequence[NDArray], op: int = Average, name: str | None = None,
@@ -181,4 +192,5 @@ def grouped_reducescatter(tensors: Sequence[NDArray], op: int = Average, name: s
     if not tensors:
         return list(tensors)
     return new(Asked("reducescatter", name, process_set, priority, group=len(tensors) > 1,
-                     op=op, prescale=prescale_factor, postscale=postscale_factor), tensors)
+                     op=op, prescale=prescale_factor, postscale=postscale_factor),
+               _with_rows(tensors))

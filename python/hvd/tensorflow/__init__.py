@@ -19,7 +19,10 @@ Any TensorFlow from 2.16 on. For Keras: hvd.keras, hvd.tensorflow.keras.
 """
 from typing import Any
 
-import tensorflow as _tf
+from .. import _frameworks
+
+with _frameworks.needed("hvd.tensorflow"):
+    import tensorflow as _tf
 
 from .._face import *  # noqa: F403
 from .._face import __all__ as _common

@@ -289,6 +289,58 @@ def test_what_was_not_committed_comes_again(rank, size):
     assert other.processed_num == 13
 
 
+def test_batches_of_an_iteration_in_which_the_state_is_restored(rank, size):
+    """They are still those of the iteration, the short last one too."""
+    sampler = ElasticSampler(range(10 * size), shuffle=False)
+    state = made(0, sampler=sampler)
+    state.commit()
+    batches = list(torch.utils.data.BatchSampler(sampler, 4, False))
+    for number in (0, 1):
+        sampler.record_batch(number, len(batches[number]))
+        if number == 0:
+            state.commit()
+    state.restore()
+    assert sampler.processed_num == 4 * size
+    sampler.record_batch(2, len(batches[2]))
+    assert set(batches[2]) <= sampler.processed_indices
+    assert not set(batches[1]) & sampler.processed_indices
+    sampler.record_batch(1, len(batches[1]))
+    state.commit()
+    assert sampler.processed_indices == set(range(10 * size))
+    sampler.set_epoch(1)
+    sampler.record_batch(0, 2)
+    assert sampler.processed_num == 2
+
+
+def test_a_loop_goes_on_behind_a_restore(rank, size):
+    """Its batches are those that it began with, though the sampler shares out what is left."""
+    sampler = ElasticSampler(range(8 * size), shuffle=True)
+    state = TorchState(sampler=sampler)
+    state.sync()
+    loop = list(sampler)
+    for batch in range(4):
+        sampler.record_batch(batch, 2)
+        if batch == 1:
+            state.commit()
+    state.restore()
+    assert sampler.processed_num == 4 * size
+    sampler.record_batch(2, 2)
+    sampler.record_batch(3, 1)  # the last one, cut short
+    mine = set(loop[:7])
+    assert mine <= sampler.processed_indices and sampler.processed_num == 4 * size + 3
+    state.commit()
+    state.sync()
+    assert sampler.processed_num == 7 * size and len(sampler) == 1
+    everybodys = set().union(*hvd.allgather_object(mine))
+    assert set().union(*hvd.allgather_object(list(sampler))) == set(range(8 * size)) - everybodys
+    sampler.record_batch(0, 1)  # of the new iteration
+    state.commit()
+    assert sampler.processed_num == 8 * size
+    sampler.set_epoch(1)
+    sampler.record_batch(1, 2)  # without an iteration: as if one had begun
+    assert sampler.processed_indices == set(sampler.indices[2:4])
+
+
 def test_a_data_loaders_workers_survive_a_reset(rank):
     data = torch.arange(40)
     sampler = ElasticSampler(data, shuffle=False)
@@ -334,3 +386,31 @@ def test_the_default_group_of_torch_distributed_is_made_anew(rank, size):
     train(state)
     assert state.batch == 2 and dist.get_world_size() == size
     dist.destroy_process_group()
+
+
+def test_optimizers_that_list_their_parameters_in_another_order(rank, size):
+    """A state's tensors are those of the names, whoever of a host's ranks has written them."""
+    layers = torch.nn.ModuleDict({name: torch.nn.Linear(8, 8, bias=False) for name in "abcd"})
+    hvd.broadcast_parameters(layers.state_dict(), 0)
+    names = list("abcd")[rank:] + list("abcd")[:rank]
+    optimizer = hvd.DistributedOptimizer(
+        torch.optim.SGD([layers[name].weight for name in names], lr=0.1, momentum=0.9),
+        layers.named_parameters())
+
+    def buffers():
+        return [optimizer.state[layers[name].weight]["momentum_buffer"].clone() for name in "abcd"]
+
+    def train():
+        optimizer.zero_grad()
+        sum((index + 1) * layer.weight.sum() for index, layer in enumerate(layers.values())
+            ).backward()
+        optimizer.step()
+
+    train()
+    state = TorchState(layers, optimizer)
+    state.commit()
+    kept = buffers()
+    train()
+    state.restore()
+    same(buffers(), kept)
+    assert [one[0, 0].item() for one in kept] == [1, 2, 3, 4]

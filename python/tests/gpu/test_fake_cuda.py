@@ -9,6 +9,7 @@ import fake_cuda  # noqa: E402
 from fake_cuda import Stream, on_gpu  # noqa: E402
 
 import hvd.torch as hvd  # noqa: E402
+from hvd._core.library import LIBRARY  # noqa: E402
 
 
 @pytest.fixture
@@ -100,7 +101,7 @@ def test_a_call_belongs_to_the_stream_of_its_submission(cuda, current, other_str
 def test_a_handle_that_is_dropped(cuda, current, size):
     mine = on_gpu(torch.ones(1000), current)
     hvd.allreduce_async_(mine, op=hvd.Sum, name="dropped")
-    hvd.barrier()
+    LIBRARY.check(LIBRARY.released.hvd_barrier(None))  # waits for it, as hvd.barrier does not
     later = on_gpu(torch.ones(3), current)
     hvd.synchronize(hvd.allreduce_async_(later))  # looks after what was dropped
     assert mine.memory.streams == [current.cuda_stream, 0]
@@ -119,18 +120,22 @@ def test_sparse(current, rank, size):
 
 def test_gradients(current, rank, size):
     """They travel one by one, in the first step and later: buckets lie in host memory."""
-    from hvd.torch.gradients import Gradients, Reduction
+    from hvd._torch.gradients.early import EarlyGradients
+    from hvd._torch.gradients.layout import Layout
+    from hvd._torch.gradients.reduction import Reduction
 
     class Parameter:
         is_cpu, dtype, grad = False, torch.float32, None
 
     p = Parameter()
     reduction = Reduction(hvd.Sum, 1.0, hvd.Compression.none, False, hvd.global_process_set)
-    gradients = Gradients(reduction, {p: "p"}, [])
+    gradients = EarlyGradients(Layout(("p",), frozenset(["p"])), {"p": p}, reduction)
     for step in range(3):
         p.grad = mine = on_gpu(ramp(rank + step), current)
-        gradients.start(p)
-        gradients.wait([p])
+        gradients.begin()
+        gradients.starters[id(p)](p)
+        gradients.wait()
+        gradients.put(())
         assert p.grad is mine
         assert torch.equal(mine.fetch(current.cuda_stream),
                            sum(ramp(one + step) for one in range(size)))

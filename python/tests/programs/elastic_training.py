@@ -24,6 +24,8 @@ parser.add_argument("--until", required=True)
 parser.add_argument("--workers", action="store_true", help="a DataLoader with a process")
 parser.add_argument("--distributed", action="store_true", help="torch.distributed's DDP")
 parser.add_argument("--die", help="file that the first rank 1 takes away, to kill itself in a step")
+parser.add_argument("--second", help="file for which another host's second rank waits before it "
+                    "begins; the first makes it in its first epoch, before it has the state")
 parser.add_argument("--pause", type=float, default=0.01)
 arguments = parser.parse_args()
 
@@ -32,7 +34,13 @@ if arguments.distributed:
 
     register()
     torch.distributed.init_process_group("hvd")
+elsewhere = arguments.second and socket.gethostname() != "host0"
+while elsewhere and os.environ["HVD_LOCAL_RANK"] == "1" and not os.path.exists(arguments.second):
+    time.sleep(0.01)  # it looks again
 hvd.init()
+if elsewhere and hvd.local_rank() == 0:
+    pathlib.Path(arguments.second).touch()
+    time.sleep(2)  # orders nothing: the second is there by then, and the others know that it is
 torch.set_num_threads(1)
 torch.manual_seed(hvd.rank())
 

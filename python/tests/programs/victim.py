@@ -45,10 +45,15 @@ def forks():
     hvd.init()
     pending = hvd.allreduce_async(np.ones(4), "across the fork", hvd.Sum)
     bucket = hvd.Bucket([4])
+    places = (hvd.is_initialized, hvd.rank, hvd.size, hvd.local_rank, hvd.local_size,
+              hvd.cross_rank, hvd.cross_size, hvd.is_homogeneous)
+    known = [ask() for ask in places]
     child = os.fork()
     if child == 0:
+        if [ask() for ask in places] != known:
+            os._exit(6)
         for call in (lambda: hvd.allreduce(np.ones(1)), hvd.init, pending.wait,
-                     lambda: bucket.ready(0), hvd.rank):
+                     lambda: bucket.ready(0), hvd.barrier):
             try:
                 call()
             except hvd.Error as error:
@@ -146,7 +151,11 @@ def leaves_with_work():
 
 
 class Rows:
-    """A dataset whose workers must not, and need not, use hvd."""
+    """A dataset whose workers can ask for the rank where they have it by a fork, and need no hvd
+    elsewhere."""
+
+    def __init__(self, rank):
+        self.rank = rank  # None: workers cannot know
 
     def __len__(self):
         return 16
@@ -155,10 +164,10 @@ class Rows:
         import torch
 
         try:
-            hvd.rank()
+            known = hvd.rank() if hvd.is_initialized() else None
         except hvd.NotInitializedError:
-            return torch.tensor([float(index)])
-        return torch.tensor([-1.0])
+            return torch.tensor([-1.0])
+        return torch.tensor([float(index) if known == self.rank else -1.0])
 
 
 @mode
@@ -169,8 +178,10 @@ def loads_data():
 
     ht.init()
     for how in ("fork", "spawn", "forkserver"):
-        sampler = torch.utils.data.DistributedSampler(Rows(), ht.size(), ht.rank(), shuffle=False)
-        loader = torch.utils.data.DataLoader(Rows(), batch_size=4, sampler=sampler, num_workers=1,
+        sampler = torch.utils.data.DistributedSampler(range(16), ht.size(), ht.rank(),
+                                                              shuffle=False)
+        rows = Rows(ht.rank() if how == "fork" else None)
+        loader = torch.utils.data.DataLoader(rows, batch_size=4, sampler=sampler, num_workers=1,
                                              multiprocessing_context=how)
         total = 0.0
         for batch in loader:

@@ -52,6 +52,21 @@ def test_types(run, dtype, rank, size):
     assert np.array_equal(np.asarray(found), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int32"])
+def test_averages_of_integers(run, dtype, rank, size):
+    """Truncated once, also in trees and scattered; scaled ones at each end."""
+    def of(rank):
+        return (np.array([9 + 2 * rank, 5, 0]) * (1 if dtype[0] == "u" else -1)).astype(dtype)
+
+    mine, total = jnp.asarray(of(rank)), sum(of(r).astype("int64") for r in range(size))
+    average = np.trunc(total / size).tolist()
+    for each in (run(hvd.allreduce)(mine), *run(hvd.allreduce)([mine, mine]),
+                 run(lambda x: hvd.allreduce(x, hvd.Sum, postscale_factor=1 / size))(mine)):
+        assert each.dtype == dtype and each.tolist() == average
+    rows = jnp.tile(mine, (size, 1))
+    assert run(hvd.reducescatter)(rows).tolist() == [average]
+
+
 def test_what_trees_may_have(run, rank, size):
     tree = {"none": None, "empty": jnp.ones((0, 3)), "scalar": 1.5, "count": rank,
             "list": [None, np.ones(2, "float32")]}
@@ -144,6 +159,17 @@ def test_gradients(run, rank, size):
     same(gradient(lambda x: jnp.tile(weight, (size, 1)) * hvd.allgather(x)), own)
     with pytest.raises(ValueError, match="Average, Sum and Adasum only"):
         gradient(lambda x: hvd.allreduce(x, hvd.Max))
+
+
+@pytest.mark.parametrize("root", [0, -1])
+def test_gradients_of_a_broadcasts_gradient(run, root, rank, size):
+    """The root's second gradients need all ranks'."""
+    def product(weights, v):
+        found = jax.grad(lambda x: (weights * hvd.broadcast(x, root % size)).sum())(jnp.ones(3))
+        return (found * v).sum()
+
+    v = jnp.full(3, rank + 1.0)
+    same(run(jax.grad(product))(jnp.ones(3), v), [(root % size + 1) / size] * 3)
 
 
 def test_gradients_of_scattered_rows(run, rank, size):

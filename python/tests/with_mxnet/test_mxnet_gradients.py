@@ -70,6 +70,17 @@ def test_scattering(rank, size):
     assert np.allclose(found, size * wanted)
 
 
+def test_reducescatter_of_integers(rank, size):
+    """Its scale is a fraction, which MXNet would make an integer."""
+    x = nd.ones(2 * size, dtype="int32")
+    x.attach_grad()
+    with autograd.record():
+        found = hvd.reducescatter(x, op=hvd.Sum, prescale_factor=0.5, name="integers")
+        loss = (found * 6).sum()
+    loss.backward()
+    assert x.grad.dtype == np.int32 and x.grad.asnumpy().tolist() == [3 * size] * (2 * size)
+
+
 def test_alltoall(rank, size):
     """Row i goes to rank i, which has it at the sender's place."""
     wanted = [(rank + 1) * (r + 1) for r in range(size)]

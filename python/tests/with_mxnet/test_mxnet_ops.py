@@ -333,6 +333,14 @@ def test_what_makes_no_sense_by_itself(rank, size):
         hvd.allreduce(nd.ones((3, 2)).tostype("row_sparse"))
     with pytest.raises(ValueError, match="whole numbers"):
         hvd.alltoall(nd.ones((size,)), [0.5] * size)
+    with pytest.raises(ValueError, match="integers, not float32"):
+        hvd.alltoall(nd.ones((size,)), nd.ones((size,)))
+    scalar = mx.nd.array(1.0).reshape(()) if mx.nd.array(1.0).ndim else mx.nd.array(1.0)
+    for refused in (lambda: hvd.reducescatter(scalar),  # where the call is made
+                    lambda: hvd.grouped_reducescatter([nd.ones((size,)), scalar])):
+        with pytest.raises(hvd.InvalidError, match="scalar") as raised:
+            refused()
+        assert isinstance(raised.value, (ValueError, mx.base.MXNetError))
     with pytest.raises(hvd.InvalidError):
         hvd.alltoall(nd.ones((size,)), [1] * (size + 1))
     with pytest.raises(hvd.InvalidError):

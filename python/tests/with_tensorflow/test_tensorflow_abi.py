@@ -12,7 +12,8 @@ tf = pytest.importorskip("tensorflow", reason="tensorflow is not installed")
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 HEADER = "python/operators/tensorflow/tf_api.h"
-CODES = {"kInvalidArgument": "INVALID_ARGUMENT", "kAborted": "ABORTED",
+CODES = {"kInvalidArgument": "INVALID_ARGUMENT", "kFailedPrecondition": "FAILED_PRECONDITION",
+         "kAborted": "ABORTED",
          "kUnimplemented": "UNIMPLEMENTED", "kInternal": "INTERNAL"}
 TYPES = {"kFloat": "FLOAT", "kDouble": "DOUBLE", "kInt32": "INT32", "kUint8": "UINT8",
          "kInt16": "INT16", "kInt8": "INT8", "kComplex64": "COMPLEX64", "kInt64": "INT64",

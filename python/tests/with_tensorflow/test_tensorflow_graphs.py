@@ -85,6 +85,37 @@ def test_loops_and_branches(rank, size):
     assert np.allclose(program(tf.fill([3], float(rank))), ((average + 1) * 2 + 1) * 2)
 
 
+def test_gradients_on_ranks_that_have_done_more_before(rank, size):
+    """TensorFlow numbers the functions of gradients, branches and loops by what the process has
+    made before."""
+    def gradient(function, x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            total = tf.reduce_sum(function(x))
+        return tape.gradient(total, x)
+
+    @tf.function
+    def straight(x):
+        return (rank + 1.0) * hvd.allreduce(x)
+
+    @tf.function
+    def branches(x):
+        return (rank + 1.0) * (hvd.allreduce(x) if x[0] > 0 else hvd.allreduce(2.0 * x))
+
+    @tf.function
+    def loop(x):
+        for _ in tf.range(3):
+            x = hvd.allreduce(x)
+        return (rank + 1.0) * x
+
+    for number in range(3 if rank == 0 else 1):
+        gradient(tf.function(lambda x: x * number), tf.ones(2))  # noqa: B023
+    for program in (straight, branches, loop):
+        inside = tf.function(lambda x: gradient(program, x))  # noqa: B023
+        for found in (gradient(program, tf.ones(3)), inside(tf.ones(3))):
+            assert np.allclose(found, (size + 1) / 2)
+
+
 def test_a_map_whose_steps_may_overlap(rank, size):
     @tf.function
     def program(rows):

@@ -180,7 +180,13 @@ def test_several_passes_are_one_step(average, rank, size):
     alone, _ = in_sessions(doubled, inputs, targets, steps=4)
     together, steps = in_sessions(aggregating, inputs[mine], targets[mine], steps=9)
     assert np.allclose(alone, together, atol=1e-5)  # the ninth pass waits for a tenth
-    assert steps == 4
+    assert steps == 9  # each pass counts, as in Horovod
+
+
+def test_what_horovods_programs_find_within(rank):
+    plain = v1.train.GradientDescentOptimizer(0.1)
+    optimizer = hvd.DistributedOptimizer(plain)
+    assert optimizer._optimizer._learning_rate == plain._learning_rate
 
 
 def test_several_passes_without_sessions(rank, size):

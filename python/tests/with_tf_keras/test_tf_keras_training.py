@@ -59,7 +59,29 @@ def test_backward_passes_add_up_and_can_be_averaged(kind):
     twice = fit(network(), kind.SGD(0.04), together=False, batch=2 * BATCH)
     optimizer = plain.DistributedOptimizer(kind.SGD(0.02), **passes)
     assert largest_difference(twice, fit(network(), optimizer, together=True)) < 1e-5
-    assert int(optimizer.iterations) == 4
+    assert int(optimizer.iterations) == 8 and int(optimizer._agg_helper.counter) == 0
+    assert plain.DistributedOptimizer(kind.SGD(0.02))._agg_helper is None
+
+
+@pytest.mark.parametrize("kind", [O, L])
+@pytest.mark.parametrize("inside", [False, True])
+def test_passes_are_counted(kind, inside, rank, size):
+    """As Horovod's tests look at them: by `_compute_gradients`, `_agg_helper` and `iterations`."""
+    variable = tf.Variable(tf.zeros(3))
+    optimizer = hvd.DistributedOptimizer(kind.SGD(1.0), op=hvd.Sum, backward_passes_per_step=4)
+    assert optimizer._agg_helper.counter is None
+
+    def a_pass():
+        found = optimizer._compute_gradients(
+            lambda: (rank + 1.0) * tf.reduce_sum(variable), [variable])
+        optimizer.apply_gradients(found, experimental_aggregate_gradients=False)
+
+    call = tf.function(a_pass) if inside else a_pass
+    for number in range(1, 11):
+        call()
+        assert int(optimizer._agg_helper.counter) == number % 4
+        assert int(optimizer.iterations) == number
+        np.testing.assert_allclose(variable, [-(number // 4) * 4 * size * (size + 1) / 2] * 3)
 
 
 @pytest.mark.parametrize("kind", [O, L])
