@@ -10,6 +10,7 @@ from world import PROGRAMS
 
 TRAINING = PROGRAMS / "elastic"
 EPOCH = re.compile(r"epoch (\d+) rank (\d+) size (\d+) pid (\d+) slot (\d+) new ([01]) commit (\d+) back ([01]) host (\S+)$", re.M)
+COMMIT = re.compile(r"^\[(\d+)\]<stdout>:commit (\d+) step \d+$", re.M)
 RESUMED = re.compile(r"resumed rank (\d+) epoch (\d+) after_us (\d+)$", re.M)
 # What must never be said.
 WRONG = ("LOST COMMIT", "STATE DIFFERS", "STEP LOST", "comes twice")
@@ -80,6 +81,14 @@ class Job:
             return world.wait_until(there, seconds, f"an epoch of {size} ranks beyond {beyond}")
         except AssertionError as error:
             raise AssertionError(f"{error}\n--- stdout\n{self.running.out()[-6000:]}\n--- stderr\n{self.running.err()[-6000:]}") from None
+
+    def wait_for_commit(self, seats, seconds=30):
+        """Until each of the epoch's ranks has had a part in a commit of it; they say so by --show-commits."""
+        def there():
+            assert self.running.process.poll() is None, f"the job has ended: {self.running.wait()}"
+            newest = {int(rank): int(number) for rank, number in COMMIT.findall(self.running.out())}
+            return all(newest.get(seat.rank, 0) > seat.commit for seat in seats)
+        world.wait_until(there, seconds, f"a commit of {seats}")
 
     def wait_until_whole(self, size, struck, seconds=30):
         """Until none of the struck processes lives and the newest epoch has that size and living processes: no fault has still to be seen."""

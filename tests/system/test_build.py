@@ -102,7 +102,11 @@ def test_checks_of_the_sources():
 
 
 def test_check_build_and_version():
-    assert output_of(world.HVDRUN, "--version").strip().endswith("0.1.0")
+    header = (world.REPOSITORY / "runtime" / "include" / "hvd" / "hvd.h").read_text()
+    version = ".".join(re.findall(r"^#define HVD_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", header, re.MULTILINE))
+    assert version.count(".") == 2, header
+    for program in (world.HVDRUN, world.BIN / "hvdd"):
+        assert output_of(program, "--version").split()[-1] == version, program
     report = output_of(world.HVDRUN, "--check-build")
     for word in ("Available", "[X] TCP", "[X] UCX"):
         assert word in report, report

@@ -36,7 +36,7 @@ def test_the_documentations_program_runs_unchanged():
     python()
     assert "hvd.compat" not in MNIST.read_text()
     with world.hosts(2) as here:
-        for np, hosts in ((1, ()), (2, ()), (3, ("-H", "host0:2,host1:1"))):
+        for np, hosts in world.rows((1, ()), (3, ("-H", "host0:2,host1:1")), with_all=((2, ()),)):
             checkpoint = here.place("checkpoint-{epoch}.pth.tar")
             outcome = compat(here, np, python(), MNIST, "--epochs", 2, "--checkpoint-format", checkpoint, hosts=hosts, seconds=80).must(0)
             assert outcome.out.count("Test set: Average loss") == 2, outcome

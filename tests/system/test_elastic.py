@@ -11,7 +11,7 @@ import elastic
 import elastic_faults
 import world
 
-ROUNDS = int(os.environ.get("HVD_TEST_ROUNDS", "5"))
+ROUNDS = min(world.ROUNDS, 5)
 
 
 def hosts_of(count, slots):
@@ -196,9 +196,10 @@ def test_programs_own_fault_ends_the_job_and_blames_no_host():
 @world.bound(120)
 def test_killed_ranks_of_which_the_shims_say_nothing_are_no_fault_of_the_programs():
     with world.hosts(2, slots=1) as here:
-        job = elastic.Job(here, ("-np", 2, "--min-np", 1, "-H", hosts_of(2, 1)))
+        job = elastic.Job(here, ("-np", 2, "--min-np", 1, "-H", hosts_of(2, 1)), ("--show-commits",))
         seats = job.wait_for(2)
         for _ in range(3):
+            job.wait_for_commit(seats)
             shims = [world.roles(host)["shim"][0] for host in here.hosts]
             victims = [job.process_of(seat) for seat in seats]
             for process in shims:
@@ -208,6 +209,7 @@ def test_killed_ranks_of_which_the_shims_say_nothing_are_no_fault_of_the_program
             world.wait_until(lambda: not any(map(elastic.lives, victims)), 10, "the deaths")
             time.sleep(0.5)  # longer than hvdd waits for the shim's word
             for process in shims:
+                assert elastic.lives(process), f"{process} has ended: {job.running.out()[-3000:]}{job.running.err()[-3000:]}"
                 process.kill(signal.SIGCONT)
             seats = job.wait_for(2, beyond=seats[0].epoch)
         job.end()
@@ -249,8 +251,9 @@ def test_job_that_needs_a_share_which_is_left_out_ends_at_once():
     with world.hosts(1, slots=3) as here:
         job = elastic.Job(here, ("-np", 3, "--min-np", 3, "-H", "host0:3"), NEVER)
         kill_a_share(job, 3)
-        outcome = job.check(job.running.wait(30), 125)
+        outcome = job.check(job.running.wait(30), 137)
         assert "2 of at least 3 ranks are there, and no more can come: shares are left out" in outcome.err, outcome
+        assert "was killed by signal 9 (Killed), as 2 others did in its place" in outcome.err, outcome
 
 
 @world.bound(120)

@@ -99,8 +99,8 @@ def test_commands_directories_and_variables():
         said = words_of(here, "-np", 1, EVIL, code=127)
         assert f"command '{SHOWN}' not found" in said, said
         words_of(here, "-np", 1, "./" + EVIL, code=127)
-        words_of(here, "-np", 1, "--output-filename", "/proc/" + EVIL, "true", code=0)
-        words_of(here, "-np", 1, "--timeline-filename", "/proc/" + EVIL, "true", code=0)
+        words_of(here, "-np", 1, "--output-filename", "/proc/" + EVIL, "true", code=1)
+        words_of(here, "-np", 1, "--timeline-filename", "/proc/" + EVIL, "true", code=1)
         words_of(here, "-np", 1, "true", code=2, env={"HVD_FUSION_THRESHOLD": EVIL})
         words_of(here, "-np", 1, "--verbose", "true", code=0, env={"HVD_FUSION_THRESHOLT" + EVIL: "1"})
         outcome = here.hvdrun("-np", 1, "--dry-run", "echo", EVIL).must(0)

@@ -44,7 +44,7 @@ def test_the_config_file():
         assert outcome.err.count("hvd: setting HVD_BATCH_WAIT_US 1000us") == 1, outcome
         path.write_text("params:\n  fusion_threshold_mb: much\n")
         horovodrun(here, "-np", 2, "--config-file", config, HELLO).must(
-            2, f"{config}:2:24: --fusion-threshold-mb must be MB from 0 to 4096", "\n    fusion_threshold_mb: much\n                         ^\n")
+            2, f"{config}:2:24: --fusion-threshold-mb must be a number of MB from 0 to 4096", "\n    fusion_threshold_mb: much\n                         ^\n")
         path.unlink()
         here.must_be_clean()
 

@@ -185,6 +185,7 @@ def test_a_host_dies_under_the_job():
         here.must_be_clean()
 
 
+@world.alone
 def test_a_cable_is_cut_under_the_job():
     with world.hosts(2, slots=2) as here:
         job = here.start_hvdrun("-np", 4, "--lease", "2s", "--hostfile", here.hostfile, VICTIM, "loop").wait_for("joined", 4)

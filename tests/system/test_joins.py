@@ -7,7 +7,7 @@ from world import PROGRAMS
 @world.bound(120)
 def test_joining_with_something_pending_on_one_host():
     with world.hosts() as here:
-        for np in (2, 3, 4):
+        for np in world.rows(3, 4, with_all=(2,)):
             outcome = here.hvdrun("-np", np, PROGRAMS / "joins", seconds=35).must(0)
             assert outcome.out.count("joins right") == np, outcome
         here.must_be_clean()

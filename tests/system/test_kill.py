@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """kill -9 of each kind of process, many times: nothing is left, the exit code and the culprit are right."""
+import itertools
 import json
 import os
 import re
@@ -8,9 +9,8 @@ import statistics
 import time
 
 import world
-from world import PROGRAMS
+from world import PROGRAMS, ROUNDS
 
-ROUNDS = int(os.environ.get("HVD_TEST_ROUNDS", "20"))
 VICTIM = PROGRAMS / "victim"
 LOST = 125
 
@@ -102,7 +102,7 @@ def test_survivors_hear_of_a_leader_whose_child_holds_its_stdout():
     # Rank 2 leads its host, so no other rank there can tell the other host; and its output ends long after it.
     took = []
     with world.hosts(2, slots=2) as here:
-        for _ in range(int(os.environ.get("HVD_TEST_ROUNDS", "5"))):
+        for _ in range(min(ROUNDS, 5)):
             job = start(here, "--hostfile", here.hostfile, command=(VICTIM, "hold", 2), ranks=4)
             victims = world.roles(here.hosts[1])["victim"]
             holder = {process.parent for process in victims} & {process.pid for process in victims}
@@ -162,6 +162,7 @@ def test_contained_by_namespace():
     kill_at_level("namespace")
 
 
+@world.alone  # a host sees the groups of all
 def test_contained_by_cgroup():
     kill_at_level("cgroup")
 
@@ -202,3 +203,54 @@ def test_death_of_hvdd_is_seen_at_once():
             job.wait(lease).must(LOST)
             # 50 ms to see it, 200 ms of settling, and the stop of the workers.
             assert time.monotonic() - began < lease, "the death was learnt from the lease"
+
+
+# ---- who is stopped (SIGSTOP) can neither hear nor end anything ----
+
+def stopped_then_ended(here, stopped, number, on, options=(), user=None):
+    """Stops processes of a job by their roles (those of a host's hvdd on host `on`), then sends hvdrun a signal."""
+    job = start(here, "--hostfile", here.hostfile, "--lease", 3, "--grace", 1, *options, command=("sh", "-c", f"sleep 1000 & {VICTIM} loop"),
+                ranks=len(here.hosts), user=user)
+    near, far = world.roles(here.hosts[0]), world.roles(here.hosts[on])
+    for role in stopped:
+        (near if role in ("driver", "spawner") else far)[role][0].kill(signal.SIGSTOP)
+    near["console"][0].kill(number)
+    outcome = job.wait(20)
+    try:
+        here.must_be_clean(within=10)  # those that are stopped on another host live on for the length of the lease
+    except AssertionError as left:
+        raise AssertionError(f"{stopped} stopped, hvdrun got {number!r}: {left}") from None
+    return outcome
+
+
+PAIRS = [("shim",), ("hvdd",), ("shim", "hvdd"), ("spawner",), ("driver",), ("driver", "spawner"), ("shim", "spawner"), ("shim", "driver"),
+         ("hvdd", "spawner"), ("hvdd", "driver"), ("shim", "hvdd", "driver", "spawner")]
+
+
+@world.bound(600)
+def test_nothing_is_left_when_hvdrun_gets_term_whoever_is_stopped():
+    with world.hosts(2, slots=1) as here:
+        for stopped in PAIRS:
+            outcome = stopped_then_ended(here, stopped, signal.SIGTERM, on=1)
+            assert outcome.code in (143, 125), f"{stopped}: {outcome}"
+            if "driver" not in stopped:
+                outcome.must(143, "stopped by SIGTERM")
+
+
+@world.bound(600)
+def test_nothing_is_left_when_hvdrun_is_killed_whoever_is_stopped():
+    with world.hosts(2, slots=1) as here:
+        for stopped in PAIRS:
+            stopped_then_ended(here, stopped, signal.SIGKILL, on=1)
+
+
+@world.alone  # a host sees the groups of all
+@world.bound(600)
+def test_a_stopped_shim_keeps_nothing_alive_at_any_level():
+    with world.hosts() as here:
+        for level, user in itertools.product(("namespace", "cgroup", "subreaper"), (None, 64198)):
+            works = here.hvdrun("-np", 1, "--containment", level, "true", user=user).code == 0
+            if works:
+                for stopped in (("shim",), ("shim", "hvdd")):
+                    for number in (signal.SIGTERM, signal.SIGKILL):
+                        stopped_then_ended(here, stopped, number, 0, ("--containment", level), user)

@@ -10,7 +10,7 @@ import world
 from world import PROGRAMS
 
 ENDLESS = PROGRAMS / "endless"
-KINDS = ("tiny", "staged", "arena", "fused", "small", "gather", "set")
+KINDS = ("tiny", "staged", "arena", "fused", "small", "gather", "set", "sends")
 LIMITS = ("--stall-check-warning-time-seconds", "1", "--stall-check-shutdown-time-seconds", "3")
 
 
@@ -39,7 +39,7 @@ def test_a_stopped_rank_ends_the_job_as_a_stall_and_is_named():
 @world.bound(240)
 def test_a_stopped_rank_of_another_host_ends_the_job_as_a_stall_and_is_named():
     with world.hosts(2, slots=2) as here:
-        for kind in ("staged", "fused", "small"):
+        for kind in ("staged", "fused", "small", "sends"):
             job = here.start_hvdrun("-np", 4, "--hostfile", here.hostfile, *LIMITS, ENDLESS, kind).wait_for("joined", 4, seconds=40)
             worker_of(here.hosts[1], 2).kill(signal.SIGSTOP)
             outcome = job.wait(40)

@@ -118,3 +118,30 @@ def test_a_rank_without_address_space_for_many_pending_tensors_ends_the_epoch_fo
                           r"address space are needed.*ulimit -v", outcome.out)
         assert set(told) == {"0", "1"}, outcome
         here.must_be_clean()
+
+
+def test_a_rank_that_cannot_start_its_thread_names_size_and_limit():
+    """There is room for the host's memory, but not for a thread's stack."""
+    with world.hosts() as here:
+        told = ""
+        for limit in range(50000, 160000, 2000):
+            outcome = here.hvdrun("-np", 1, "bash", "-c", f"ulimit -v {limit}; exec {MEMORY} enter")
+            assert outcome.code in (0, 1), outcome
+            if outcome.code == 0:
+                break
+            assert re.search(rf"[\d.]+ MB of address space are needed, and [\d.]+ MB of this process's [\d.]+ MB are in use \(ulimit -v {limit}\); raise that limit",
+                             outcome.out), outcome
+            told += outcome.out
+        assert "cannot start the thread hvd-engine: " in told, told
+        here.must_be_clean()
+
+
+@world.bound(240)
+def test_memory_that_runs_out_in_sends_and_buckets_is_an_error():
+    with world.hosts(2) as here:
+        for hosts in ("host0:2", "host0:1,host1:1"):
+            for what in ("pairs", "buckets"):
+                for kilobytes in (64, 300, 900, 2500, 7000, 20000):
+                    outcome = here.hvdrun("-np", 2, "-H", hosts, MEMORY, "starved", what, kilobytes, seconds=40)
+                    assert outcome.code in (0, 1), f"{hosts} {what} {kilobytes}: {outcome}"
+        here.must_be_clean()

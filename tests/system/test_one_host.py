@@ -237,6 +237,7 @@ def test_without_a_launcher_the_size_is_one():
         assert stray.code == 1 and "HVD_" in stray.err, stray
 
 
+@world.alone
 def test_an_idle_rank_costs_nothing():
     with world.hosts() as here:
         job = here.start_hvdrun("-np", 2, VICTIM, "wait").wait_for("joined", 2)

@@ -3,8 +3,11 @@
 import os
 import pathlib
 import re
+import shutil
 
+import elastic_python_faults
 import world
+from elastic_python_faults import PROGRAM as FAULT, RESULT
 from test_python import ENV, TESTS, must_be_clean, python
 from test_torch_distributed import EXAMPLE as DDP_EXAMPLE
 
@@ -142,6 +145,30 @@ def test_hosts_come_and_go_by_discovery():
         job.end(1)
 
 
+@world.bound(200)
+def test_a_host_whose_ranks_come_one_after_another():
+    """The second's coming is told in the sync by which the first gets the state: the first has all of it, the optimizer's too."""
+    python()
+    with world.hosts(2) as here:
+        listed, script = (pathlib.Path(str(here.hosts[0].root) + here.place(name)) for name in ("listed", "hosts.sh"))
+        listed.write_text("host0:1\n")
+        script.write_text(f"#!/bin/sh\ncat {here.place('listed')}\n")
+        script.chmod(0o755)
+        job = Job(here, ("-np", 1, "--min-np", 1, "--max-np", 3, "--host-discovery-script", here.place("hosts.sh")),
+                  "--second", here.place("second"))
+        epoch, _ = job.wait_for(1)
+        folder = pathlib.Path(str(here.hosts[1].root) + here.place(""))
+        folder.mkdir()  # for the file
+        fresh = listed.with_suffix(".new")
+        fresh.write_text("host0:1\nhost1:2\n")
+        os.replace(fresh, listed)
+        job.wait_for(3, beyond=epoch)
+        shutil.rmtree(folder)
+        listed.unlink()
+        script.unlink()
+        job.end(3)
+
+
 # Horovod skips these four: a program that fails everywhere, all ranks at once, all hosts, too few of them for too long.
 @world.bound(200)
 def test_exceptions_of_all_ranks_end_the_job_with_their_code():
@@ -151,6 +178,74 @@ def test_exceptions_of_all_ranks_end_the_job_with_their_code():
         outcome = here.hvdrun("-np", 2, "--min-np", 2, "-H", "host0:2", python(), "-c", raises, env=ENV, seconds=60)
         assert outcome.code in (3, 4) and "the program fails by itself" in outcome.err, outcome
         must_be_clean(here)
+
+
+def fail_by(here, *words, np=2, min_np=2, marks=None, **how):
+    """The outcome of a job with a fault of the program's own; nothing is left, but for the program's own file or folder `marks`."""
+    outcome = here.hvdrun("-np", np, "--min-np", min_np, "-H", f"host0:{np}", *words, env=ENV, seconds=90, **how)
+    if marks:
+        here.run("rm", "-rf", marks).must(0)
+    must_be_clean(here)
+    return outcome
+
+
+@world.bound(300)
+def test_a_rank_that_fails_at_the_same_step_each_time_ends_the_job():
+    with world.hosts() as here:
+        for kind, code in (("raise", 1), ("exit-3", 3), ("segv", 139)):
+            for more in ((), ("--anew",)):
+                outcome = fail_by(here, python(), FAULT, "--kind", kind, "--where", "train", "--at", 14, "--rank", 1, *more).must(code)
+                assert outcome.err.count("hvdrun: the program fails by itself: rank 1 on host0 ") == 1, outcome
+                verdict = outcome.err.rpartition("hvdrun: the program fails by itself")[2]
+                assert kind != "raise" or verdict.count("ValueError: a fault of the program's own") == 1, outcome
+
+
+@world.bound(300)
+def test_a_rank_that_exits_with_0_early_is_a_lost_one():
+    with world.hosts(slots=3) as here:
+        for kind, where in (("exit-0", "train"), ("_exit-0", "train"), ("exit-0", "import"), ("_exit-0", "done")):
+            once = here.place("once")
+            outcome = fail_by(here, python(), FAULT, "--kind", kind, "--where", where, "--at", 24 if where == "done" else 14, "--rank", 1,
+                              "--once", once, np=3, marks=once).must(0)
+            # The others may be at the end before another has come in its place.
+            assert outcome.out.count(f"{RESULT}\n") >= 2, outcome
+            if where == "train":
+                assert "exited (code 0)" in outcome.err and "while other ranks went on" in outcome.err, outcome
+
+
+@world.bound(300)
+def test_ranks_that_exit_with_0_early_each_time_are_to_blame():
+    with world.hosts() as here:
+        for kind in ("exit-0", "_exit-0"):
+            for where in ("import", "train"):
+                outcome = fail_by(here, python(), FAULT, "--kind", kind, "--where", where, "--at", 14, "--rank", 1).must(1)
+                assert re.search(r"hvdrun: the program fails by itself: .* on host0.* exited \(code 0\)", outcome.err), outcome
+                assert "member" not in outcome.err, outcome
+
+
+@world.bound(200)
+def test_a_replacement_that_cannot_start_leaves_the_others_alone():
+    with world.hosts(slots=3) as here:
+        # It starts once; who comes later fails before it has called init.
+        program = ["bash", "-c", f"[ $HVD_RANK = 2 ] && ! mkdir {here.place('first')} 2>/dev/null && exit 9; exec \"$@\"", "-"]
+        outcome = fail_by(here, *program, python(), FAULT, "--kind", "kill", "--at", 14, "--slot", 2, np=3, marks=here.place("first")).must(0)
+        assert outcome.out.count(f"{RESULT}\n") == 2 and "member" not in outcome.err, outcome
+
+
+@world.bound(200)
+def test_each_epochs_line_begins_with_why_and_when():
+    with world.hosts() as here:
+        once = here.place("once")
+        outcome = fail_by(here, "--prefix-timestamp", python(), FAULT, "--kind", "kill", "--at", 14, "--rank", 1, "--once", once, marks=once).must(0)
+        said = r"^[-\d]{10} [:.\d]{12} hvdrun: rank 1 on host0 was killed by signal 9 \(Killed\); epoch 2: 2 ranks on 1 host"
+        assert re.search(said, outcome.err, re.M), outcome
+
+
+@world.bound(400)
+def test_faults_at_random_places():
+    counts, failures = elastic_python_faults.run_many(1, 12)
+    assert not failures, "\n".join(failures)
+    print(counts)
 
 
 @world.bound(200)

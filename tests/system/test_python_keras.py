@@ -27,6 +27,7 @@ def run_keras(here, np, *hosts, tests=WITH_KERAS, backend="tensorflow"):
     run_tests(here, np, *hosts, tests=(tests, "-W", "ignore"), env=with_backend(backend))
 
 
+@world.only_with_all
 @world.bound(300)
 def test_torch():
     python_with_keras()
@@ -35,6 +36,7 @@ def test_torch():
         run_keras(here, 3, "-H", "host0:2,host1:1", backend="torch")
 
 
+@world.only_with_all
 @world.bound(300)
 def test_jax():
     python_with_keras()
@@ -45,8 +47,9 @@ def test_jax():
 @world.bound(300)
 def test_tensorflow():
     python_with_keras()
-    with world.hosts() as here:
-        run_keras(here, 2)
+    with world.hosts(2) as here:
+        for np, *hosts in world.rows((1,), (3, "-H", "host0:2,host1:1"), with_all=((2,),)):
+            run_keras(here, np, *hosts)
 
 
 @world.bound(300)

@@ -28,7 +28,7 @@ def python_with_mxnet():
 def test_operations_and_training():
     python_with_mxnet()
     with world.hosts(2) as here:
-        for np, hosts in ((1, ()), (2, ()), (3, ("-H", "host0:2,host1:1")), (4, ("-H", "host0:2,host1:2"))):
+        for np, hosts in world.rows((1, ()), (3, ("-H", "host0:2,host1:1")), with_all=((2, ()), (4, ("-H", "host0:2,host1:2")))):
             run_tests(here, np, *hosts, tests=(WITH_MXNET,), interpreter=python_with_mxnet())
 
 
@@ -50,6 +50,18 @@ def test_ends_and_beginnings():
         outcome = ends(here, 2, "naive", env={"MXNET_ENGINE_TYPE": "NaiveEngine"}).must(0)
         assert outcome.out.count("done") == 2, outcome
         must_be_clean(here)
+
+
+@world.bound(120)
+def test_an_error_that_was_caught_is_not_told_again():
+    python_with_mxnet()
+    with world.hosts() as here:
+        outcome = ends(here, 2, "caught").must(0)
+        assert outcome.out.count("caught MismatchError") == 2 and outcome.out.count("done") == 2, outcome
+        assert "Traceback" not in outcome.err and "hvd.mxnet" not in outcome.err, outcome
+        outcome = ends(here, 2, "caught", words=("more",)).must(0)
+        assert "Traceback" not in outcome.err and outcome.err.count("has not looked at") == 2, outcome
+        assert "'allreduce.never looked at'" in outcome.err, outcome
 
 
 @world.bound(200)
@@ -82,10 +94,10 @@ def test_the_digits_example_gives_the_same_losses_on_any_number_of_ranks():
     python_with_mxnet()
     losses = {}
     with world.hosts(2) as here:
-        for np, hosts in ((1, ()), (2, ()), (4, ("-H", "host0:2,host1:2"))):
+        for np, hosts in world.rows((1, ()), (4, ("-H", "host0:2,host1:2")), with_all=((2, ()),)):
             outcome = here.hvdrun("-np", np, *hosts, python_with_mxnet(), EXAMPLE, "--epochs", 3, env=ENV, seconds=80).must(0)
             losses[np] = [float(line.split("loss ")[1].split(",")[0]) for line in outcome.out.splitlines() if "loss " in line]
             assert len(losses[np]) == 3 and losses[np][-1] < losses[np][0], outcome
             must_be_clean(here)
-    for np in (2, 4):
+    for np in losses:
         assert all(abs(a - b) < 1e-3 for a, b in zip(losses[1], losses[np])), losses

@@ -25,9 +25,8 @@ def python_with_tensorflow():
 def test_collectives_graphs_and_training():
     python_with_tensorflow()
     with world.hosts(2) as here:
-        run_tests(here, 1, tests=(WITH_TENSORFLOW,))
-        run_tests(here, 2, tests=(WITH_TENSORFLOW,))
-        run_tests(here, 3, "-H", "host0:2,host1:1", tests=(WITH_TENSORFLOW,))
+        for np, *hosts in world.rows((1,), (3, "-H", "host0:2,host1:1"), with_all=((2,),)):
+            run_tests(here, np, *hosts, tests=(WITH_TENSORFLOW,))
 
 
 @world.bound(240)

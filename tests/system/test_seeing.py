@@ -112,7 +112,7 @@ def test_perfetto_timeline():
 
 def test_a_timeline_that_cannot_be_written_is_said_and_costs_nothing_else():
     with world.hosts(1, slots=2) as here:
-        outcome = here.hvdrun("-np", 2, "--timeline-filename", "/no/such/place/t.json", VICTIM, "steps", 3, 1).must(0)
+        outcome = here.hvdrun("-np", 2, "--timeline-filename", "/no/such/place/t.json", VICTIM, "steps", 3, 1).must(1, "exit code 1")
         assert "/no/such/place/t.json" in outcome.err, outcome
 
 
@@ -226,7 +226,7 @@ def hung_directory(here):
 def test_a_timeline_that_is_no_file_is_said_and_costs_nothing_else():
     with world.hosts(1, slots=2) as here:
         here.run("mkfifo", here.place("fifo")).must(0)
-        outcome = here.hvdrun("-np", 2, "--timeline-filename", here.place("fifo"), VICTIM, "steps", 3, 1).must(0)
+        outcome = here.hvdrun("-np", 2, "--timeline-filename", here.place("fifo"), VICTIM, "steps", 3, 1).must(1)
         assert f"cannot write the timeline {here.place('fifo')}: it is no regular file" in outcome.err, outcome
         here.hvdrun("-np", 2, VICTIM, "timeline", here.place("fifo")).must(4, "it is no regular file")
         here.run("rm", here.place("fifo")).must(0)
@@ -237,7 +237,7 @@ def test_a_hung_file_system_ends_no_beats_and_holds_up_no_verdict():
     with world.hosts(1, slots=2) as here, hung_directory(here) as hung:
         # Longer than the lease of the ranks that wait.
         asked = here.start_hvdrun("-np", 2, "--lease", 3, VICTIM, "timeline", f"{hung}/t.json")
-        outcome = here.hvdrun("-np", 2, "--timeline-filename", f"{hung}/t.json", VICTIM, "steps", 3, 1).must(0)
+        outcome = here.hvdrun("-np", 2, "--timeline-filename", f"{hung}/t.json", VICTIM, "steps", 3, 1).must(1)
         assert "the timeline" in outcome.err and outcome.seconds < world.patient(10), outcome
         asked.wait().must(4, f"cannot write the timeline {hung}/t.json: its file system has not answered for 10 s")
 

@@ -269,3 +269,106 @@ def test_output_that_cannot_be_written_is_an_error():
         here.run("sh", "-c", f"exec {world.HVDRUN} -np 2 echo hello >/dev/full").must(1, "cannot write to stdout: No space left on device", "exit code 1")
         here.run("sh", "-c", f"exec {world.HVDRUN} -np 2 sh -c 'echo hello; exit 7' >/dev/full").must(7, "exited with code 7")
         here.must_be_clean()
+
+
+# ---- output that has a file, too: lines are left out for a reader that does not read, and for no other ----
+
+def test_no_line_is_left_out_for_a_file_or_a_slow_pipe():
+    with world.hosts() as here:
+        folder, lines = here.place("out"), 400000  # 11 MB a rank: ten times what lies between a rank and its reader
+        flood = f"{world.HVDRUN} -np 2 --output-filename {folder} {VICTIM} flood {lines}"
+        to_file = here.run("sh", "-c", f"{flood} >{here.own}/shown; code=$?; grep -c jumps {here.own}/shown; grep -c 'only in this' {here.own}/shown; exit $code", seconds=90)
+        assert to_file.code == 0 and to_file.out.split() == [str(2 * lines), "0"], to_file
+        slow = "import os, time\nwhile data := os.read(0, 1 << 20):\n    os.write(1, data)\n    time.sleep(0.002)"
+        piped = here.run("bash", "-c", f"set -o pipefail; {flood} | python3 -c {shlex.quote(slow)} | grep -c jumps", seconds=90)
+        assert piped.code == 0 and piped.out.split() == [str(2 * lines)], piped
+        here.run("rm", "-r", here.own).must(0)
+        here.hosts[0].clean.discard(here.own)
+        here.own = None
+
+
+@world.bound(120)
+def test_a_reader_that_does_not_read_holds_up_no_rank_whose_file_has_all():
+    with world.hosts() as here:
+        folder, lines = here.place("out"), 400000
+        here.run("mkfifo", f"{folder}.pipe").must(0)
+        pipe = here.hosts[0].root / f"{folder}.pipe".lstrip("/")
+        job = here.start("sh", "-c", f"exec {world.HVDRUN} -np 1 --output-filename {folder} sh -c '{VICTIM} flood {lines}; : >{folder}.done' >{folder}.pipe")
+        read_end = os.open(pipe, os.O_RDONLY)
+        world.wait_until(lambda: here.run("test", "-e", f"{folder}.done").code == 0, 60, "the rank's end")
+        taken = b""
+        while data := os.read(read_end, 1 << 20):
+            taken += data
+        os.close(read_end)
+        job.wait().must(0)
+        left_out = re.findall(rb"\[(\d+) lines are only in this rank's file\]", taken)
+        assert left_out and taken.count(b"jumps") + sum(map(int, left_out)) >= lines, taken[-300:]
+        here.run("rm", "-r", folder, f"{folder}.done", f"{folder}.pipe").must(0)
+        here.must_be_clean()
+
+
+# ---- progress bars ----
+
+BAR = """
+import os, sys, time
+rank = os.environ["RANK"]
+for step in range(41):
+    sys.stderr.write(f"\\r{step:3}/40 [" + "#" * step + f"] rank {rank}" + " long" * 40)
+    sys.stderr.flush()
+    if step == 20:
+        print(f"half of {rank}", flush=True)
+    time.sleep(0.05)
+sys.stderr.write("\\n" if rank in "01" else "")
+"""
+
+
+def test_progress_bars_of_ranks_have_a_row_each_on_a_terminal():
+    with world.hosts(slots=4) as here:
+        program = here.place("bar.py")
+        (here.hosts[0].root / program.lstrip("/")).write_text(BAR)
+        run = f"stty cols 60 rows 24; exec {world.HVDRUN} -np 4 python3 {program}"
+        for options in ("", " --prefix-timestamp"):
+            job = here.start("script", "-qfec", run.replace(" -np", options + " -np"), "/dev/null", env={"TERM": "xterm-256color"})
+            job.wait(60).must(0)
+            screen = rows_of(pathlib.Path(job.out_path).read_bytes().decode(), 60)
+            for rank in range(4):
+                shown = [row.partition(f"localhost:{rank}| ")[2] for row in screen if f"localhost:{rank}| " in row]
+                assert len(shown) == 2 and shown[0] == f"half of {rank}" and shown[1].startswith(" 40/40 [##"), screen
+        for shown in ("2>&1 | cat", f">{here.own}/shown 2>&1; cat {here.own}/shown"):
+            outcome = here.run("sh", "-c", f"{world.HVDRUN} -np 4 python3 {program} {shown}", seconds=60)
+            for rank in range(4):
+                bars = [line for line in outcome.out.splitlines() if line.startswith(f"[{rank}]<stderr>:")]
+                assert 2 <= len(bars) <= 3 + outcome.seconds and " 40/40 " in bars[-1], bars
+                assert outcome.out.count(f"[{rank}]<stdout>:half of {rank}\n") == 1, outcome
+        here.run("rm", "-rf", here.own).must(0)
+        here.hosts[0].clean.discard(here.own)
+        here.own = None
+
+
+def rows_of(shown, columns):
+    """The rows that a terminal shows in the end, of the few sequences that hvdrun uses; no other may come."""
+    rows, row, column, wraps = [""], 0, 0, True
+    for part in re.findall(r"\x1b\[[?0-9;]*[A-Za-z]|\x1b.|[\r\n]|[^\x1b\r\n]", shown):
+        if part == "\r":
+            column = 0
+        elif part == "\n":
+            row += 1
+            rows += [""] * (row + 1 - len(rows))
+        elif part == "\x1b[A":
+            row -= 1
+        elif part == "\x1b[J":
+            rows[row:] = [rows[row][:column]]
+        elif part == "\x1b[K":
+            rows[row] = rows[row][:column]
+        elif part in ("\x1b[?7l", "\x1b[?7h"):
+            wraps = part.endswith("h")
+        elif part[0] == "\x1b":
+            assert part.endswith("m"), repr(part)  # a colour
+        else:
+            if column == columns and wraps:
+                row, column = row + 1, 0
+                rows += [""] * (row + 1 - len(rows))
+            column = min(column, columns - 1)
+            rows[row] = rows[row].ljust(column)[:column] + part + rows[row][column + 1:]
+            column += 1
+    return [text.rstrip() for text in rows if text.strip()]

@@ -7,6 +7,7 @@ test's alone, and "nothing is left" can be checked exactly.
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -24,12 +25,43 @@ class Skip(Exception):
     """This machine cannot do what the test needs; says what."""
 
 
+ALL = os.environ.get("HVD_TEST_ALL") == "1"  # scripts/test --all: what takes longer than .ci/run may
+ROUNDS = int(os.environ.get("HVD_TEST_ROUNDS", "20" if ALL else "5"))  # how often a test that kills at random moments does so
+DEFAULT_BOUND_S = 60
+
+
 def bound(seconds):
     """Decorator: the test may take this long, instead of a minute."""
     def mark(function):
         function.seconds = seconds
         return function
     return mark
+
+
+def bound_of(function):
+    """How many seconds the test may take on an idle machine."""
+    return getattr(function, "seconds", DEFAULT_BOUND_S)
+
+
+def alone(function):
+    """Decorator: the test counts cores or times, so no other runs beside it."""
+    function.alone = True
+    return function
+
+
+def only_with_all(function):
+    """Decorator: the test takes long, or its proof stands nearly so in a shorter one: it is one of scripts/test --all alone."""
+    return function if ALL else None
+
+
+def rows(*always, with_all=()):
+    """The rows of a test's table: those of each run, and those that only scripts/test --all has."""
+    return always + (tuple(with_all) if ALL else ())
+
+
+def is_named(module, name, pattern):
+    """Whether the pattern matches a part of the test's name, "test_file.test_name" or without its first test_."""
+    return re.search(pattern, f"{module}.{name}") or re.search(pattern, f"{module[5:]}.{name[5:]}")
 
 
 def patient(seconds):

@@ -33,6 +33,7 @@ struct Options {
   double forward_s = 0;       // a step's own work
   std::string forward_while;  // slot 0 works on one step until this file is gone
   bool shows_commits = false;
+  std::string fails_on;  // on this host a process leaves before its first sync, with code 9
 };
 
 int64_t NowNs() {
@@ -73,6 +74,7 @@ class Training {
     Add("step", &step_, &one, HVD_INT64);
     Must(hvd_epoch(&epoch_), "hvd_epoch");
     Began();
+    if (options_.fails_on == HostName()) return FailStart();
     for (;;) {
       hvd_status_t status = hvd_state_sync(state_);
       if (status == HVD_OK) {
@@ -105,6 +107,12 @@ class Training {
            std::to_string(epoch_.commit));
     }
     if (epoch_.rank != hvd_rank() || epoch_.size != hvd_size()) Fail("hvd_epoch is not hvd_rank");
+  }
+
+  // As a program does that has not found its data there.
+  static int FailStart() {
+    Must(hvd_shutdown(), "hvd_shutdown");
+    return 9;
   }
 
   // False: this process has been removed.
@@ -260,7 +268,8 @@ Options ReadOptions(int argc, char** argv) {
       {"until", 1, nullptr, 'u'},        {"child", 0, nullptr, 'd'},
       {"raise-at", 1, nullptr, 'r'},     {"raise-slot", 1, nullptr, 'l'},
       {"forward", 1, nullptr, 'f'},      {"forward-while", 1, nullptr, 'w'},
-      {"show-commits", 0, nullptr, 'v'}, {nullptr, 0, nullptr, 0}};
+      {"show-commits", 0, nullptr, 'v'}, {"fails-on", 1, nullptr, 'o'},
+      {nullptr, 0, nullptr, 0}};
   Options options;
   for (int key; (key = getopt_long(argc, argv, "", kNames, nullptr)) != -1;) {
     if (key == 'm') options.megabytes = std::strtoul(optarg, nullptr, 10);
@@ -274,6 +283,7 @@ Options ReadOptions(int argc, char** argv) {
     if (key == 'f') options.forward_s = std::atof(optarg);
     if (key == 'w') options.forward_while = optarg;
     if (key == 'v') options.shows_commits = true;
+    if (key == 'o') options.fails_on = optarg;
     if (key == '?') std::exit(2);
   }
   return options;

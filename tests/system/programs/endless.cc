@@ -8,6 +8,7 @@
 //   small     64 KB of private memory
 //   gather    1 MB a rank, allgathered
 //   set       64 KB, in a process set of all ranks
+//   sends     16 MB from each rank to the next
 // endless KIND stays: the same, deaf to SIGTERM, so that it says what hvd tells it.
 // endless alone: rank 0 waits for ever in an allreduce "alone"; the others sleep.
 // endless failing SETTING VALUE [CODE]: rank 1 calls hvd_init with the setting, which must fail,
@@ -85,6 +86,18 @@ void InSet() {
   RunForever([&] { Sum(data.data(), data.size(), set); });
 }
 
+void Sends() {
+  const std::vector<float> mine(4 << 20, 1);
+  std::vector<float> theirs(mine.size());
+  const int size = hvd::size(), rank = hvd::rank();
+  RunForever([&] {
+    hvd::Handle sent = hvd::send_async(mine.data(), mine.size(), (rank + 1) % size);
+    hvd::Handle came = hvd::recv_async(theirs.data(), theirs.size(), (rank + size - 1) % size);
+    sent.wait();
+    came.wait();
+  });
+}
+
 void Alone() {
   float one = 1;
   hvd::allreduce(&one, 1, hvd::Op::kSum, "together");
@@ -119,6 +132,7 @@ int main(int argc, char** argv) {
                                                               {"fused", Fused},
                                                               {"gather", Gather},
                                                               {"set", InSet},
+                                                              {"sends", Sends},
                                                               {"alone", Alone}};
   const std::string kind = argc > 1 ? argv[1] : "";
   try {

@@ -6,6 +6,10 @@
 //   scarce init|set|pending
 //                      rank 1 has hardly more address space than it needs, and initialises hvd,
 //                      makes a process set, or has a hundred thousand tensors pending
+//   enter              initialises hvd, or says why it cannot
+//   starved pairs|buckets KB
+//                      rank 1 has so much more address space than it needs, and has many sends or
+//                      many buckets under way: it says what error it gets
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -69,14 +74,20 @@ int Hold(int sets) {
   while (true) pause();
 }
 
-// This process gets hardly more address space than it has.
-void LimitAddressSpace() {
+// This process gets so much more address space than it has.
+void LimitAddressSpace(rlim_t more = 16 << 20) {
   long pages = 0;
   FILE* const file = std::fopen("/proc/self/statm", "r");
   if (file == nullptr || std::fscanf(file, "%ld", &pages) != 1) std::abort();
   std::fclose(file);
-  const rlim_t bytes = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE)) + (16 << 20);
-  const rlimit limit = {bytes, bytes};
+  const rlim_t bytes = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE)) + more;
+  const rlimit limit = {bytes, RLIM_INFINITY};
+  if (setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
+}
+
+// … and again as much as there is, for its own last words.
+void LiftLimit() {
+  const rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
   if (setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
 }
 
@@ -91,6 +102,68 @@ void SumMany() {
     handles.push_back(hvd::allreduce_async(&value, 1, options));
   }
   Sum("the last");
+}
+
+// The other rank asks for them only when rank 1 has begun all that it can.
+void SendMany(bool is_scarce, rlim_t more) {
+  constexpr int kMost = 100000;
+  static float value[100];
+  std::vector<hvd::Handle> handles;
+  handles.reserve(kMost);
+  if (is_scarce) LimitAddressSpace(more);
+  for (int64_t tag = 0; tag < kMost; ++tag) {
+    handles.push_back(is_scarce ? hvd::send_async(value, 100, 0, tag)
+                                : hvd::recv_async(value, 100, 1, tag));
+  }
+  for (hvd::Handle& handle : handles) handle.wait();
+}
+
+void MakeMany(bool is_scarce, rlim_t more) {
+  std::vector<hvd_bucket_t*> buckets;
+  buckets.reserve(10000);
+  const std::vector<int64_t> counts(100, 10);
+  if (is_scarce) LimitAddressSpace(more);
+  hvd_status_t status = HVD_OK;
+  for (int i = 0; i < 10000 && status == HVD_OK; ++i) {
+    status = hvd_bucket_create(counts.data(), 100, nullptr, &buckets.emplace_back());
+    for (int tensor = 0; tensor < 100 && status == HVD_OK; ++tensor) {
+      status = hvd_bucket_ready(buckets.back(), tensor);
+    }
+    if (i % 3 == 2 && status == HVD_OK) status = hvd_bucket_wait(buckets[buckets.size() - 2]);
+  }
+  const std::string why = status != HVD_OK ? hvd_last_error() : "";
+  for (hvd_bucket_t* bucket : buckets) hvd_bucket_destroy(bucket);
+  if (status != HVD_OK) throw hvd::Error(status, why);
+}
+
+int Starved(const std::string& what, int kilobytes) {
+  std::signal(SIGTERM, SIG_IGN);  // hvdrun's, when the first has ended
+  const char* const rank = std::getenv("HVD_RANK");
+  const bool is_scarce = rank != nullptr && std::strcmp(rank, "1") == 0;
+  try {
+    hvd::Session session;
+    Sum("first");
+    (what == "pairs" ? SendMany : MakeMany)(is_scarce, static_cast<rlim_t>(kilobytes) << 10);
+    Say("had enough");
+    return 0;
+  } catch (const hvd::Error& error) {
+    LiftLimit();
+    Say(std::string("was told: ") + error.what());
+  } catch (const std::bad_alloc&) {
+    LiftLimit();
+    Say("has no memory of its own");
+  }
+  return 1;
+}
+
+int Enter() {
+  try {
+    const hvd::Session session;
+    return 0;
+  } catch (const hvd::Error& error) {
+    Say(error.what());
+    return 1;
+  }
 }
 
 int Scarce(const std::string& what) {
@@ -117,7 +190,9 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "", argument = argc > 2 ? argv[2] : "";
   if (mode == "abort") return Abort();
   if (mode == "hold") return Hold(std::atoi(argument.c_str()));
+  if (mode == "enter") return Enter();
   if (mode == "scarce") return Scarce(argument);
+  if (mode == "starved" && argc > 3) return Starved(argument, std::atoi(argv[3]));
   std::fprintf(stderr, "memory: which mode?\n");
   return 2;
 }
