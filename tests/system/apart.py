@@ -15,6 +15,11 @@ SKIPPED = 77
 def run_here(module, name):
     """Runs one test in this process; returns its exit code."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what the test made is taken down
+    # A caller in the background may have told us to ignore them; the test's programs shall not inherit that. (pytest itself may be in
+    # no main thread, where xdist has started it.)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     try:
         getattr(importlib.import_module(module), name)()
     except world.Skip as skip:

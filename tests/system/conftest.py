@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """How pytest runs the whole-program tests: each in a process of its own, for as long as its bound allows (apart, world.bound)."""
-import signal
-
 import apart
 import pytest
 import world
@@ -13,10 +11,6 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "alone: counts cores or times, so no other test runs beside it (world.alone)")
-    # A caller in the background may have told us to ignore them; the tests' programs shall not inherit that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGQUIT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.hookimpl(tryfirst=True)
