@@ -97,6 +97,7 @@ hvd_status_t Bucket::SubmitLocked(size_t index) {
   hvd_options_t options = options_.reduction;
   const std::string name = options_.name + "." + std::to_string(index);
   options.name = name.c_str();
+  options.contents = options_.contents.c_str();
   const absl::Status placed = place_->PutPlace(index, &tensor, &options);
   if (!placed.ok()) return Return(placed);
   return hvd_allreduce_async(&tensor, &tensor, &options, &chunks_[index].handle);

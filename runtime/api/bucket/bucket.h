@@ -24,8 +24,9 @@ class Bucket {
  public:
   struct Options {
     hvd_dtype_t dtype = HVD_FLOAT32;
-    hvd_options_t reduction = HVD_OPTIONS_INIT;  // its name is not used
+    hvd_options_t reduction = HVD_OPTIONS_INIT;  // its texts are not used
     std::string name;                            // the chunks' begins with it
+    std::string contents;                        // what the tensors are to the caller
     hvd_device_type_t device_type = HVD_CPU;     // where the tensors lie
     int32_t device_id = 0;
     bool compared = false;  // the caller knows that all ranks have made the same

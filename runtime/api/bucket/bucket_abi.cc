@@ -57,6 +57,8 @@ absl::StatusOr<Bucket::Options> MakeOptions(const hvd_bucket_options_t& given) {
   if (absl::Status named = CheckName(name); !named.ok()) return named;
   made.name = name != nullptr && *name != '\0' ? name : NextName();
   made.reduction.name = nullptr;
+  if (made.reduction.contents != nullptr) made.contents = made.reduction.contents;
+  made.reduction.contents = nullptr;
   return made;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <numeric>
 
+#include "base/stable_hash.h"
 #include "runtime/api/check/check_tensor.h"
 #include "runtime/collective/collectives.h"
 
@@ -54,6 +55,13 @@ absl::Status CheckPair(const Call& call, const Membership& set, Request* request
   if (request->peer != set.index) return absl::OkStatus();
   return absl::InvalidArgumentError(std::string(what) + ": rank " + std::to_string(call.peer) +
                                     " is this rank itself; copy the tensor instead");
+}
+
+// Copied: its message may come when the caller's text is gone.
+void PutContents(const char* contents, Request* request) {
+  if (contents == nullptr || *contents == '\0') return;
+  request->contents = contents;
+  request->signature.contents = std::max<uint64_t>(StableHash().Add(request->contents).value(), 1);
 }
 
 absl::Status CheckRoot(int32_t root, const Membership& set, Request* request) {
@@ -196,6 +204,7 @@ absl::Status CheckCall(const Call& call, const Membership& set, Request* request
   request->unnamed = request->name.empty();
   signature.refuses_joined = (call.options.flags & HVD_REFUSE_JOINED) != 0 ? 1 : 0;
   request->buffers.source = {call.options.result_fn, call.options.result_arg};
+  PutContents(call.options.contents, request);
   const bool on_gpu = call.input != nullptr && call.kind != RequestKind::kBarrier &&
                       call.input->device_type == HVD_CUDA;
   if (call.options.ready_event != nullptr && !on_gpu) {

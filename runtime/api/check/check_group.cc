@@ -57,6 +57,7 @@ void MixPart(const Signature& one, StableHash* hash) {
 std::unique_ptr<Request> StartRequest(const Request& checked) {
   auto request = std::make_unique<Request>();
   request->signature = checked.signature;
+  request->contents = checked.contents;
   request->buffers.source = checked.buffers.source;
   request->buffers.device = checked.buffers.device;
   request->signature.ndim = 0;

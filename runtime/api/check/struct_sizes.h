@@ -24,9 +24,9 @@ static_assert(sizeof(hvd_tensor_t) == 48);
 
 template <>
 inline constexpr auto kAcceptedSizes<hvd_options_t> =
-    std::array{offsetof(hvd_options_t, prescale), offsetof(hvd_options_t, done),
+    std::array{offsetof(hvd_options_t, prescale),  offsetof(hvd_options_t, done),
                offsetof(hvd_options_t, result_fn), offsetof(hvd_options_t, ready_event),
-               sizeof(hvd_options_t)};
+               offsetof(hvd_options_t, contents),  sizeof(hvd_options_t)};
 
 template <>
 inline constexpr auto kAcceptedSizes<hvd_init_options_t> =

@@ -41,6 +41,7 @@ uint64_t HashOf(const Signature& s) {
   for (int d = any_rows ? 1 : 0; d < s.ndim; ++d) {
     hash = Mix(hash, static_cast<uint64_t>(s.shape[d]));
   }
+  if (s.contents != 0) hash = Mix(hash, s.contents);
   return hash | 1;
 }
 

@@ -2,6 +2,7 @@
 #include "runtime/engine/execution/execute.h"
 
 #include "runtime/engine/execution/reduction.h"
+#include "runtime/engine/request/mismatch.h"
 
 namespace hvd {
 namespace {
@@ -41,8 +42,10 @@ absl::Status Broadcast(const Execution& work) {
 absl::Status ExecuteRequest(const Execution& work) {
   Request* const request = work.request;
   const LogEntry& entry = work.entry;
-  request->result.status = entry.error.empty() ? CheckJoined(entry, work.sizes->size())
-                                               : absl::InvalidArgumentError(entry.error);
+  request->result.status =
+      entry.error.empty()
+          ? CheckJoined(entry, work.sizes->size())
+          : absl::InvalidArgumentError(WithContents(entry.error, request->contents));
   if (!request->result.status.ok()) return absl::OkStatus();
   switch (request->signature.kind) {
     case RequestKind::kAllreduce:

@@ -53,6 +53,22 @@ const char* Difference(const Signature& a, const Signature& b) {
   return "roots";
 }
 
+constexpr size_t kMostContents = 4096;  // bytes in a message
+
+// The requests look alike, and the ranks say that they are for different tensors.
+bool OnlyContentsDiffer(const Signature& a, const Signature& b) {
+  Signature like = b;
+  like.contents = a.contents;
+  return Compatible(a, like);
+}
+
+std::string ContentsText(std::string_view name, const Asker& low, const Asker& high) {
+  return "tensor " + ShownName(name) + ": ranks " + std::to_string(low.rank) + " and " +
+         std::to_string(high.rank) + " give different tensors, by their names or their order, to " +
+         Describe(low.signature) +
+         ". Nothing was exchanged; make all ranks give the same ones in the same order";
+}
+
 }  // namespace
 
 bool Compatible(const Signature& a, const Signature& b) {
@@ -60,17 +76,24 @@ bool Compatible(const Signature& a, const Signature& b) {
          a.device_type == b.device_type && a.group_count == b.group_count &&
          a.group_types == b.group_types && a.group_hash == b.group_hash &&
          a.prescale == b.prescale && a.postscale == b.postscale && a.compression == b.compression &&
-         a.refuses_joined == b.refuses_joined && ShapesAgree(a, b);
+         a.refuses_joined == b.refuses_joined && a.contents == b.contents && ShapesAgree(a, b);
 }
 
 std::string MismatchText(std::string_view name, const Asker& a, const Asker& b) {
   const Asker& low = a.rank <= b.rank ? a : b;
   const Asker& high = a.rank <= b.rank ? b : a;
+  if (OnlyContentsDiffer(a.signature, b.signature)) return ContentsText(name, low, high);
   return "tensor " + ShownName(name) + ": ranks ask for different " +
          Difference(a.signature, b.signature) + ": rank " + std::to_string(low.rank) +
          " asked for " + Describe(low.signature) + ", rank " + std::to_string(high.rank) + " for " +
          Describe(high.signature) +
          ". Nothing was exchanged; make all ranks ask for the same under one name";
+}
+
+std::string WithContents(std::string_view mismatch, std::string_view contents) {
+  std::string text(mismatch);
+  if (!contents.empty()) text += ". This rank gives: " + Printable(contents, kMostContents);
+  return text;
 }
 
 }  // namespace hvd

@@ -22,4 +22,8 @@ struct Asker {
 // The one message that every rank gets. REQUIRES: !Compatible(a.signature, b.signature).
 std::string MismatchText(std::string_view name, const Asker& a, const Asker& b);
 
+// With what the tensors are to the caller of this rank, which only that knows. Empty: it has not
+// told.
+std::string WithContents(std::string_view mismatch, std::string_view contents);
+
 }  // namespace hvd

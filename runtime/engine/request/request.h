@@ -82,6 +82,7 @@ struct Signature {
   int32_t group_count = 0;   // 0: a single tensor
   uint32_t compression = 0;  // hvd_compression_t
   uint64_t group_hash = 0;   // of all shapes of the group; of the ranks of a process set
+  uint64_t contents = 0;     // a hash of what the caller says that the tensors are; 0: nothing
   double prescale = 1.0;
   double postscale = 1.0;
   std::array<int64_t, kMaxDimensions> shape{};
@@ -211,6 +212,7 @@ struct Request {
   std::string name;      // as given; see AgreedName (local_name.h)
   bool unnamed = false;  // takes the next turn of the unnamed ones
   Signature signature;
+  std::string contents;   // what the tensors are to the caller: for messages; see the signature's
   int root_index = 0;     // of a broadcast: the root's index in the process set
   int peer = 0;           // of a send or receive: the other's index there
   int64_t tag = 0;        // likewise: tells them apart

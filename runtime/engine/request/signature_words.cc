@@ -23,6 +23,7 @@ enum SignatureField {
   kPostscale = 11,
   kRefusesJoined = 12,
   kGroupTypes = 13,
+  kContents = 14,
 };
 
 }  // namespace
@@ -34,6 +35,7 @@ std::string EncodeSignature(const Signature& signature) {
         .Number(kGroupHash, signature.group_hash)
         .Number(kGroupTypes, signature.group_types);
   }
+  if (signature.contents != 0) words.Number(kContents, signature.contents);
   if (signature.compression != 0) words.Number(kCompression, signature.compression);
   if (signature.refuses_joined != 0) words.Number(kRefusesJoined, signature.refuses_joined);
   if (signature.prescale != 1.0) {
@@ -65,6 +67,7 @@ bool DecodeSignature(std::string_view bytes, Signature* signature) {
     if (reader.field() == kShape) fine = reader.Packed(&shape);
     if (reader.field() == kGroupCount) signature->group_count = static_cast<int32_t>(number);
     if (reader.field() == kGroupHash) signature->group_hash = reader.number();
+    if (reader.field() == kContents) signature->contents = reader.number();
     if (reader.field() == kGroupTypes) signature->group_types = static_cast<uint8_t>(number);
     if (reader.field() == kCompression) signature->compression = number;
     if (reader.field() == kRefusesJoined) signature->refuses_joined = number != 0 ? 1 : 0;

@@ -196,11 +196,16 @@ typedef struct hvd_options_t {
   /* Of tensors on a GPU: a cudaEvent_t that has been recorded; the call begins behind it, instead
    * of behind what is on the tensors' streams. The caller's again when the call is done. */
   void* ready_event;
+  /* What the tensors are to the program, as text: their names in their order, for instance. Ranks
+   * whose texts are not the same get HVD_ERR_MISMATCH, each with its own in the message, and
+   * nothing is exchanged. So it is when only some ranks give one. NULL or "": nothing is compared.
+   * Copied. */
+  const char* contents;
 } hvd_options_t;
 #define HVD_OPTIONS_INIT                                                              \
   {                                                                                   \
     sizeof(hvd_options_t), NULL, HVD_GLOBAL_PROCESS_SET, HVD_AVERAGE, 0, 0, 1.0, 1.0, \
-        HVD_COMPRESSION_NONE, 0, NULL, NULL, NULL, 0, NULL, NULL, NULL                \
+        HVD_COMPRESSION_NONE, 0, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL          \
   }
 
 typedef struct hvd_init_options_t {
@@ -217,11 +222,13 @@ typedef struct hvd_init_options_t {
   { sizeof(hvd_init_options_t), NULL, NULL, 0, 0 }
 
 /* Joins the job that started this process; without a launcher (no HVD_RANK, no HVD_LINK) gives
- * size 1. Returns when all ranks have joined. What they must have alike is compared first: the
- * library, most HVD_ variables, the process sets in `options`; HVD_ERR_LAUNCH on all ranks then
- * names what differs, where. Already initialized: HVD_OK, nothing happens, unless the epoch is over
- * (a rank has left it, or died): then as hvd_reset. May be called again after hvd_shutdown; that
- * starts the job's next epoch. `options` may be NULL. */
+ * size 1. One of several that another launcher has started (mpirun, srun, torchrun and their like)
+ * is no job of one: HVD_ERR_LAUNCH, unless HVD_STANDALONE is 1. Returns when all ranks have joined.
+ * What they must have alike is compared first: the library, most HVD_ variables, the process sets
+ * in `options`; HVD_ERR_LAUNCH on all ranks then names what differs, where. Already initialized:
+ * HVD_OK, nothing happens, unless the epoch is over (a rank has left it, or died): then as
+ * hvd_reset. May be called again after hvd_shutdown; that starts the job's next epoch. `options`
+ * may be NULL. */
 HVD_EXPORT hvd_status_t hvd_init(const hvd_init_options_t* options);
 
 /* Leaves the epoch: waits until every rank leaves too (or the epoch is broken), then gives

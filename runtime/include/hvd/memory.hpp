@@ -71,6 +71,7 @@ struct GradientOptions {
   Compression compression = Compression::kNone;
   bool average_over_contributors = false;
   bool refuse_joined = false;
+  std::string contents = {};
 };
 
 // A model's gradients, one after the other in memory that all ranks of the host see, reduced in
@@ -95,7 +96,8 @@ class Gradients {
                          options.postscale,
                          options.compression,
                          options.average_over_contributors,
-                         options.refuse_joined};
+                         options.refuse_joined,
+                         options.contents};
     const hvd_options_t reduction = internal::MakeOptions(all);
     hvd_bucket_options_t bucket = HVD_BUCKET_OPTIONS_INIT;
     bucket.chunk_bytes = options.chunk_bytes;

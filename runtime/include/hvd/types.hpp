@@ -85,6 +85,9 @@ struct Options {
   Compression compression = Compression::kNone;
   bool average_over_contributors = false;  // not over ranks that have joined without it
   bool refuse_joined = false;              // HVD_ERR_MISMATCH while a rank has joined
+  // What the tensors are, for instance their names in their order: HVD_ERR_MISMATCH where the ranks
+  // do not say the same. Empty: nothing is compared.
+  std::string contents = {};
 };
 
 // Floats of 16 and 8 bits as bits: they travel and are summed; arithmetic is the caller's business.
@@ -251,9 +254,10 @@ inline hvd_options_t MakeOptions(Op op, const Name& name) {
   return options;
 }
 
-// `options` must live as long as the result: its name is not copied here.
+// `options` must live as long as the result: its texts are not copied here.
 inline hvd_options_t MakeOptions(const Options& options) {
   hvd_options_t made = MakeOptions(Name(options.name));
+  made.contents = options.contents.c_str();
   made.process_set = options.process_set;
   made.op = static_cast<int32_t>(options.op);
   made.prescale = options.prescale;

@@ -25,6 +25,7 @@ TEST_CASE("what goes up survives the wire") {
   report.report.first.signature.prescale = 0.3;
   report.report.first.signature.group_count = 7;
   report.report.first.signature.group_hash = ~0ull;
+  report.report.first.signature.contents = ~1ull;
   report.report.first.signature.group_types = 17;
   report.report.other = Asker{4, Sum(5)};
   report.report.contributors = 5;
@@ -44,6 +45,7 @@ TEST_CASE("what goes up survives the wire") {
   CHECK(back.first.signature.prescale == 0.3);
   CHECK(back.first.signature.group_count == 7);
   CHECK(back.first.signature.group_hash == ~0ull);
+  CHECK(back.first.signature.contents == ~1ull);
   CHECK(back.first.signature.group_types == 17);
   CHECK(Describe(back.other->signature) == Describe(Sum(5)));
   CHECK(back.other->rank == 4);

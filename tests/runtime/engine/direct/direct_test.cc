@@ -176,6 +176,9 @@ TEST_CASE("a name that was used 2^32 times is used on") {
 
 TEST_CASE("only small tensors that all ranks can read go directly") {
   CHECK(Direct::WordOf(Sum(1024)) != Direct::kThroughBoard);
+  Signature named = Sum(1024);
+  named.contents = 7;
+  CHECK(Direct::WordOf(named) != Direct::WordOf(Sum(1024)));
   CHECK(Direct::WordOf(Sum(1025)) == Direct::kThroughBoard);
 }
 

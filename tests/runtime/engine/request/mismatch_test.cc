@@ -53,5 +53,24 @@ TEST_CASE("the message names what differs, both requests and the ranks in order"
   CHECK(MismatchText("x", a, b).find("different numbers of dimensions") != std::string::npos);
 }
 
+TEST_CASE("requests that look alike do not go together when they are for different tensors") {
+  Asker a{5, Make(RequestKind::kAllreduce, HVD_FLOAT32, {64, 10})};
+  Asker b{2, a.signature};
+  a.signature.contents = 1;
+  CHECK_FALSE(Compatible(a.signature, b.signature));
+  b.signature.contents = 1;
+  CHECK(Compatible(a.signature, b.signature));
+  b.signature.contents = 2;
+  const std::string text = MismatchText("grad.3", a, b);
+  CHECK(text == MismatchText("grad.3", b, a));
+  CHECK(text.find("tensor 'grad.3': ranks 2 and 5 give different tensors, by their names or their "
+                  "order, to allreduce float32 [64,10] sum") == 0);
+  CHECK(WithContents(text, "a, b\n") == text + ". This rank gives: a, b\\n");
+  CHECK(WithContents(text, "") == text);
+
+  b.signature.op = HVD_MAX;  // what can be seen counts more
+  CHECK(MismatchText("x", a, b).find("different reduction ops") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace hvd
