@@ -69,11 +69,14 @@ class Bucket:
                  op: int = abi.AVERAGE, prescale_factor: float = 1.0,
                  postscale_factor: float = 1.0, process_set: ProcessSet = global_process_set,
                  compression: int = abi.COMPRESSION_NONE, chunk_bytes: int = 0,
-                 device: int | None = None, *, compared: bool = False) -> None:
+                 device: int | None = None, *, compared: bool = False,
+                 contents: str = "") -> None:
         """`counts`: elements of each tensor. `dtype` is an hvd_dtype_t. `chunk_bytes`: tensors that
         travel together; 0: chosen. Buckets without a name belong together by the order in which
         they are made on their process set. `device`: the GPU, counted as this process sees them;
         None: the CPU's memory.
+        `contents`: what the tensors are, for instance their names in their order; a mismatch where
+        the ranks do not say the same.
         `compared`: the caller has seen to it that all ranks make the same one of this name, which
         is not asked again."""
         if dtype not in abi.ITEM_BYTES:
@@ -83,7 +86,7 @@ class Bucket:
         self.device = device
         name = name or RUNTIME.next_bucket_name(process_set)
         reduction = RUNTIME.options("", name, process_set, op, 0, prescale_factor, postscale_factor,
-                                    compression)
+                                    compression, contents)
         options = abi.BucketOptionsStruct(ctypes.sizeof(abi.BucketOptionsStruct), chunk_bytes)
         options.reduction = ctypes.pointer(reduction._obj)  # type: ignore[attr-defined]
         options.dtype = dtype

@@ -59,20 +59,24 @@ def _collectives() -> Collectives:
 def allreduce_async(tensor: Array, name: str | None = None, op: int = Average,
                     prescale_factor: float = 1.0, postscale_factor: float = 1.0,
                     process_set: ProcessSet = global_process_set, *,
-                    output: Array | None = None) -> Handle:
+                    output: Array | None = None, contents: str = "") -> Handle:
     """Reduces elementwise over the ranks; all get the same bits. The input is multiplied by
-    `prescale_factor`, the result by `postscale_factor`. The result has the input's shape."""
+    `prescale_factor`, the result by `postscale_factor`. The result has the input's shape.
+    `contents`: what the tensor is to the program; MismatchError on all ranks where they do not say
+    the same."""
     return _collectives().allreduce(tensor, output, _options(
-        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
+        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor,
+        contents=contents))
 
 
 def allreduce(tensor: Array, name: str | None = None, op: int = Average,
               prescale_factor: float = 1.0, postscale_factor: float = 1.0,
               process_set: ProcessSet = global_process_set, *,
-              output: Array | None = None) -> Array:
+              output: Array | None = None, contents: str = "") -> Array:
     """allreduce_async, and waits."""
     return _collectives().allreduce_now(tensor, output, _options(
-        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
+        "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor,
+        contents=contents))
 
 
 def allreduce_async_(tensor: Array, name: str | None = None, op: int = Average,
@@ -93,19 +97,22 @@ def allreduce_(tensor: Array, name: str | None = None, op: int = Average,
 
 def grouped_allreduce_async(tensors: Sequence[Array], name: str | None = None, op: int = Average,
                             prescale_factor: float = 1.0, postscale_factor: float = 1.0,
-                            process_set: ProcessSet = global_process_set) -> Handle:
-    """allreduce of several tensors that become ready, and run, together."""
+                            process_set: ProcessSet = global_process_set, *,
+                            contents: str = "") -> Handle:
+    """allreduce of several tensors that become ready, and run, together. `contents`: what they are,
+    in their order; see allreduce_async."""
     return _collectives().grouped_allreduce(list(tensors), None, _options(
         "grouped_allreduce", name, process_set, op, 0, prescale_factor,
-        postscale_factor))
+        postscale_factor, contents=contents))
 
 
 def grouped_allreduce(tensors: Sequence[Array], name: str | None = None, op: int = Average,
                       prescale_factor: float = 1.0, postscale_factor: float = 1.0,
-                      process_set: ProcessSet = global_process_set) -> list[Array]:
+                      process_set: ProcessSet = global_process_set, *,
+                      contents: str = "") -> list[Array]:
     """grouped_allreduce_async, and waits."""
     handle = grouped_allreduce_async(tensors, name, op, prescale_factor, postscale_factor,
-                                     process_set)
+                                     process_set, contents=contents)
     return list(handle.wait())
 
 
@@ -159,17 +166,18 @@ def grouped_allgather(tensors: Sequence[Array], name: str | None = None,
 
 def broadcast_async(tensor: Array, root_rank: int, name: str | None = None,
                     process_set: ProcessSet = global_process_set, *,
-                    output: Array | None = None) -> Handle:
-    """Copies the tensor of `root_rank`, a global rank, to all."""
+                    output: Array | None = None, contents: str = "") -> Handle:
+    """Copies the tensor of `root_rank`, a global rank, to all. `contents`: see allreduce_async."""
     return _collectives().broadcast(tensor, output, _options(
-        "broadcast", name, process_set, root=root_rank))
+        "broadcast", name, process_set, root=root_rank, contents=contents))
 
 
 def broadcast(tensor: Array, root_rank: int, name: str | None = None,
               process_set: ProcessSet = global_process_set, *,
-              output: Array | None = None) -> Array:
+              output: Array | None = None, contents: str = "") -> Array:
     """broadcast_async, and waits."""
-    return broadcast_async(tensor, root_rank, name, process_set, output=output).wait()
+    return broadcast_async(tensor, root_rank, name, process_set, output=output,
+                           contents=contents).wait()
 
 
 def broadcast_async_(tensor: Array, root_rank: int, name: str | None = None,

@@ -107,6 +107,7 @@ class OptionsStruct(ctypes.Structure):
         ("result_fn", c_void_p),
         ("result_arg", c_void_p),
         ("ready_event", c_void_p),
+        ("contents", c_char_p),
     ]
 
 

@@ -184,11 +184,13 @@ class Runtime:
 
     def options(self, kind: str, name: str | None, process_set: ProcessSet,
                 op: int = abi.AVERAGE, root: int = 0, prescale: float = 1.0,
-                postscale: float = 1.0, compression: int = abi.COMPRESSION_NONE) -> object:
+                postscale: float = 1.0, compression: int = abi.COMPRESSION_NONE,
+                contents: str = "") -> object:
         """A reference to an hvd_options_t of these values. Remembered: training asks for the same
         ones in each step. Each kind of collective has names of its own, as in Horovod, so that an
         allgather may be called as an allreduce is; "" adds nothing to the name."""
-        key = (kind, name, process_set.process_set_id, op, root, prescale, postscale, compression)
+        key = (kind, name, process_set.process_set_id, op, root, prescale, postscale, compression,
+               contents)
         found = self._options.get(key)
         if found is not None:
             return found
@@ -201,6 +203,7 @@ class Runtime:
         made = abi.OptionsStruct(
             ctypes.sizeof(abi.OptionsStruct), whole.encode() if whole else None,
             process_set.process_set_id, op, root, 0, prescale, postscale, compression, 0)
+        made.contents = contents.encode() or None
         return self._options.setdefault(key, ctypes.byref(made))
 
     def next_bucket_name(self, process_set: ProcessSet) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import ops as _ops
+from .._names import meeting, name_of
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
 
@@ -32,11 +33,14 @@ def of_optimizer(optimizer: Any) -> list[Any]:
 
 def broadcast(variables: Sequence[Any], root_rank: int, name: str | None = None,
               process_set: ProcessSet = global_process_set) -> None:
-    """The variables get the values that they have on `root_rank`, a global rank. Their order is the
-    same on all ranks."""
+    """The variables get the values that they have on `root_rank`, a global rank. They meet by their
+    names: see hvd._names."""
     values = values_of(variables)
-    handles = [_ops.broadcast_async_(value, root_rank, None if name is None else f"{name}.{i}",
-                                     process_set) for i, value in enumerate(values)]
+    order = meeting(list(map(name_of, variables)))
+    handles = [_ops.broadcast_async(
+        values[place], root_rank, None if name is None else f"{name}.{i}", process_set,
+        output=values[place], contents=contents)
+        for i, (place, contents) in enumerate(zip(*order, strict=True))]
     for handle in handles:
         handle.wait()
     assign(variables, values)

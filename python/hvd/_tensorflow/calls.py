@@ -43,6 +43,7 @@ class Call:
     flags: int = 0
     ignore_name_scope: bool = False  # the name is taken as it is, wherever the call is made
     is_gradient: bool = False  # of a call of this name, which may have several
+    contents: str = ""  # what the tensors are; all ranks must say the same
 
 
 def number_of(process_set: ProcessSet) -> int:
@@ -56,6 +57,14 @@ def number_of(process_set: ProcessSet) -> int:
         raise errors.invalid(f"process set {number} does not exist: hvd.add_process_set() makes "
                              "one")
     return number
+
+
+def name_of(variable: Any) -> str:
+    """What ranks know it by. Keras 3 has paths, of which the name is the last part; a tensor that
+    is no variable has none."""
+    if isinstance(variable, tf.Variable):
+        return str(variable.name)
+    return str(getattr(variable, "path", "tensor"))
 
 
 # TensorFlow rewrites the Python of what a tf.function calls; hvd's own is meant to run as it is.
@@ -73,7 +82,7 @@ def run(call: Call, tensors: Tensors, splits: tf.Tensor | None = None) -> list[A
         out = op(tensors, *more, call_name=_name(call, len(tensors) > 1),
                  process_set=call.process_set, op=call.op, root=call.root,
                  prescale=_bits(call.prescale), postscale=_bits(call.postscale),
-                 compression=call.compression, flags=call.flags)
+                 compression=call.compression, flags=call.flags, contents=call.contents)
     results = list(out[0]) if more else list(out)
     if call.kind in ("allgather", "reducescatter", "alltoall"):
         for result, tensor in zip(results, tensors, strict=True):

@@ -23,12 +23,14 @@ from .. import ops as _ops
 from .._arguments import op_of
 from .._core.compression import wire_of
 from .._core.errors import unsupported
+from .._names import meeting
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
 from . import errors, slices
 from .calls import (
     Call,
     Tensors,
+    name_of,
     number_of,
     run,
     unique_name,
@@ -52,18 +54,20 @@ def allreduce(tensor: Any, average: bool | None = None, device_dense: str = "",
               device_sparse: str = "", compression: Any = Compression.none, op: int | None = None,
               prescale_factor: float = 1.0, postscale_factor: float = 1.0, name: str | None = None,
               process_set: ProcessSet = global_process_set,
-              ignore_name_scope: bool = False) -> Any:
+              ignore_name_scope: bool = False, *, contents: str = "") -> Any:
     """`tensor` reduced over the ranks; of IndexedSlices those of all ranks together, for Average
-    and Sum. device_dense and device_sparse: where TensorFlow is to place what is done."""
+    and Sum. device_dense and device_sparse: where TensorFlow is to place what is done. `contents`:
+    what the tensor is to the program; a mismatch where the ranks do not say the same."""
     op = op_of(op, average)
     if isinstance(tensor, tf.IndexedSlices):
         with tf.device(device_sparse):
             if (prescale_factor, postscale_factor) != (1.0, 1.0):
                 raise NotImplementedError("prescale_factor and postscale_factor are not for "
                                           "IndexedSlices: multiply their values")
-            return slices.reduce(tensor, op, name, process_set, ignore_name_scope)
+            return slices.reduce(tensor, slices.Asked(op, name, process_set, ignore_name_scope,
+                                                      contents))
     call = Call("allreduce", number_of(process_set), name, op, 0, prescale_factor, postscale_factor,
-                ignore_name_scope=ignore_name_scope)
+                ignore_name_scope=ignore_name_scope, contents=contents)
     with tf.device(device_dense):
         return _reduce(call, [tensor], compression)[0]
 
@@ -74,7 +78,7 @@ def grouped_allreduce(tensors: Sequence[Any], average: bool | None = None, devic
                       op: int | None = None, prescale_factor: float = 1.0,
                       postscale_factor: float = 1.0, name: str | None = None,
                       process_set: ProcessSet = global_process_set,
-                      ignore_name_scope: bool = False) -> list[Any]:
+                      ignore_name_scope: bool = False, *, contents: str = "") -> list[Any]:
     """The same of each of them; they become ready, and travel, together. IndexedSlices go their
     own way."""
     op = op_of(op, average)
@@ -86,10 +90,10 @@ def grouped_allreduce(tensors: Sequence[Any], average: bool | None = None, devic
             results[i] = allreduce(each, None, device_dense, device_sparse, compression, op,
                                    prescale_factor, postscale_factor,
                                    name if name is None else f"{name}.{i}", process_set,
-                                   ignore_name_scope)
+                                   ignore_name_scope, contents=contents)
     if dense:
         call = Call("allreduce", number_of(process_set), name, op, 0, prescale_factor,
-                    postscale_factor, ignore_name_scope=ignore_name_scope)
+                    postscale_factor, ignore_name_scope=ignore_name_scope, contents=contents)
         with tf.device(device_dense):
             reduced = _reduce(call, [tensors[i] for i in dense], compression)
         for i, result in zip(dense, reduced, strict=True):
@@ -126,21 +130,23 @@ def grouped_allgather(tensors: Sequence[Any], name: str | None = None,
 @without_autograph
 def broadcast(tensor: Any, root_rank: int, name: str | None = None,
               ignore_name_scope: bool = False,
-              process_set: ProcessSet = global_process_set) -> tf.Tensor:
-    """The tensor of `root_rank`, a global rank."""
+              process_set: ProcessSet = global_process_set, *, contents: str = "") -> tf.Tensor:
+    """The tensor of `root_rank`, a global rank. `contents`: see allreduce."""
     return run(Call("broadcast", number_of(process_set), name, root=root_rank,
-                    ignore_name_scope=ignore_name_scope), [tensor])[0]
+                    ignore_name_scope=ignore_name_scope, contents=contents), [tensor])[0]
 
 
 @without_autograph
 def broadcast_(variables: Sequence[tf.Variable], root_rank: int, name: str | None = None,
                process_set: ProcessSet = global_process_set) -> list[tf.Tensor]:
-    """The variables get the values that they have on `root_rank`. Returns these."""
+    """The variables get the values that they have on `root_rank`. Returns these. They meet by
+    their names: see hvd._names."""
     prefix = unique_name(name or "hvd_variables")
-    # By their order: ranks may name their variables differently.
-    return [variable.assign(broadcast(variable, root_rank, prefix and f"{prefix}.{i}", True,
-                                      process_set))
-            for i, variable in enumerate(variables)]
+    order = meeting(list(map(name_of, variables)))
+    assigned = {place: variables[place].assign(broadcast(
+        variables[place], root_rank, prefix and f"{prefix}.{i}", True, process_set,
+        contents=contents)) for i, (place, contents) in enumerate(zip(*order, strict=True))}
+    return [assigned[place] for place in range(len(variables))]
 
 
 @without_autograph

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from .. import ops as _ops
 from .._arguments import groups_asked  # noqa: F401  (tapes and optimizers find it here)
+from .._names import Meeting, meeting, shown
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
-from .calls import unique_name, without_autograph
+from .calls import name_of, unique_name, without_autograph
 from .collectives import allreduce, grouped_allreduce
 from .compression import Compression
 from .slices import divided
@@ -29,6 +30,14 @@ def key_of(source: Any) -> Any:
     inner = source if isinstance(source, (tf.Variable, tf.Tensor)) else getattr(
         source, "value", source)
     return inner.ref() if isinstance(inner, (tf.Variable, tf.Tensor)) else id(source)
+
+
+class _Together(NamedTuple):
+    """Gradients that are one call. `contents`: what they are."""
+
+    gradients: Sequence[Gradient]
+    name: str | None
+    contents: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,21 +61,26 @@ class Reduction:
                              "itself")
 
     @without_autograph
-    def reduce(self, gradients: Sequence[Gradient], variables: Sequence[Any] | None = None
-               ) -> list[Gradient]:
+    def reduce(self, gradients: Sequence[Gradient], variables: Sequence[Any] | None = None, *,
+               by_place: bool = False) -> list[Gradient]:
         """The gradients of all ranks in the place of this one's; a None stays None, so it must be
         one on all ranks. On ranks outside of the process set they stay as they are. `variables`:
-        whose gradients they are, for `groups`."""
+        whose gradients they are; those of one name meet, or with `by_place` those in one place."""
         if not self.process_set.included():
             return list(gradients)
         gradients = [self._dense(gradient) for gradient in gradients]
-        there = [i for i, gradient in enumerate(gradients) if gradient is not None]
+        named = variables is not None and not by_place
+        order = meeting(list(map(name_of, variables or ()))) if named else Meeting(
+            tuple(range(len(gradients))), ())
+        contents = dict(zip(*order, strict=True)) if named else {}
+        there = [i for i in order.places if gradients[i] is not None]
         prefix = unique_name("hvd_gradients")
         reduced = list(gradients)
         for number, group in enumerate(self._groups(there, gradients, variables)):
-            name = None if prefix is None else f"{prefix}.{number}"
-            for i, result in zip(group, self._reduce([gradients[i] for i in group], name),
-                                 strict=True):
+            together = _Together([gradients[i] for i in group],
+                                 None if prefix is None else f"{prefix}.{number}",
+                                 shown([contents[i] for i in group if i in contents]))
+            for i, result in zip(group, self._reduce(together), strict=True):
                 reduced[i] = result
         return reduced
 
@@ -107,16 +121,16 @@ class Reduction:
             together.setdefault(("alone", i) if number is None else number, []).append(i)
         return list(together.values())
 
-    def _reduce(self, gradients: Sequence[Gradient], name: str | None) -> Sequence[Gradient]:
+    def _reduce(self, asked: _Together) -> Sequence[Gradient]:
         # libhvd divides by the number of ranks besides. Slices are summed by who has them.
-        alone = len(gradients) == 1 and isinstance(gradients[0], tf.IndexedSlices)
+        first, several = asked.gradients[0], len(asked.gradients) > 1
+        alone = not several and isinstance(first, tf.IndexedSlices)
         scales = (1.0, 1.0) if alone else (1.0 / self.predivide, self.predivide)
-        if len(gradients) > 1:
-            return grouped_allreduce(gradients, None, self.device_dense, self.device_sparse,
-                                     self.compression, self.op, *scales, name, self.process_set,
-                                     True)
-        return [allreduce(gradients[0], None, self.device_dense, self.device_sparse,
-                          self.compression, self.op, *scales, name, self.process_set, True)]
+        how = (None, self.device_dense, self.device_sparse, self.compression, self.op, *scales,
+               asked.name, self.process_set, True)
+        if several:
+            return grouped_allreduce(asked.gradients, *how, contents=asked.contents)
+        return [allreduce(first, *how, contents=asked.contents)]
 
 
 def _split(items: list[int], parts: int) -> list[list[int]]:

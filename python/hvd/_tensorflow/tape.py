@@ -27,14 +27,16 @@ class DistributedTape:
     def gradient(self, target: Any, sources: Any, output_gradients: Any = None,
                  unconnected_gradients: Any = tf.UnconnectedGradients.NONE, *,
                  use_generic_names: bool = False) -> Any:
-        """As the tape's own, reduced over the ranks. (`use_generic_names`, for which Horovod asks
-        where ranks name their variables differently, is always so here.)"""
+        """As the tape's own, reduced over the ranks. Gradients of variables of one name meet, in
+        whatever order `sources` has them. `use_generic_names`: those in one place do, where ranks
+        name their variables differently."""
         found = super().gradient(  # type: ignore[misc]
             target, sources, output_gradients, unconnected_gradients)
         flat = tf.nest.flatten(found, expand_composites=False)
         of = tf.nest.flatten(sources)
         shared = [i for i, source in enumerate(of) if key_of(source) not in self._hvd_local]
-        reduced = self._hvd_reduction.reduce([flat[i] for i in shared], [of[i] for i in shared])
+        reduced = self._hvd_reduction.reduce([flat[i] for i in shared], [of[i] for i in shared],
+                                             by_place=use_generic_names)
         for i in range(len(flat)):
             if i not in shared and self._hvd_scale_local:
                 flat[i] = self._hvd_reduction.scale_local(flat[i])
@@ -46,8 +48,9 @@ class DistributedTape:
             self, target: Any, sources: Any, output_gradients: Any = None, *,
             use_generic_names: bool = False) -> tuple[list[Any], list[Any]]:
         """Pairs of source and gradient: those that stay this rank's own, and the others."""
-        found = tf.nest.flatten(self.gradient(target, sources, output_gradients),
-                                expand_composites=False)
+        found = tf.nest.flatten(self.gradient(
+            target, sources, output_gradients, use_generic_names=use_generic_names),
+            expand_composites=False)
         pairs = list(zip(tf.nest.flatten(sources), found, strict=True))
         return ([pair for pair in pairs if key_of(pair[0]) in self._hvd_local],
                 [pair for pair in pairs if key_of(pair[0]) not in self._hvd_local])

@@ -36,6 +36,7 @@ class Call:
     root: int = 0  # a global rank
     prescale: float = 1.0
     postscale: float = 1.0
+    contents: str = ""  # what the arrays are; all ranks must say the same
 
     def behind(self, kind: str, **changes: Any) -> Call:
         """A call that belongs to this one: of its gradient."""
@@ -92,7 +93,8 @@ def _start(call: Call, arrays: Arrays, members: int, beside: Any) -> Arrays:
     results = tuple(start(
         *arrays, beside, name=f"{group}{call.kind}.{call.name}", op=np.int32(call.op),
         root=np.int32(call.root), process_set=np.int32(call.process_set.process_set_id or 0),
-        prescale=np.float64(call.prescale), postscale=np.float64(call.postscale)))
+        prescale=np.float64(call.prescale), postscale=np.float64(call.postscale),
+        contents=call.contents))
     return results if in_place else keep(results, arrays)
 
 
@@ -113,8 +115,8 @@ def _now(call: Call, arrays: Sequence[np.ndarray]) -> Sequence[Any]:
     several = len(arrays) > 1
     if call.kind == "allreduce":
         scaled = (call.op, call.prescale, call.postscale, members)
-        return (ops.grouped_allreduce(arrays, name, *scaled) if several
-                else [ops.allreduce(arrays[0], name, *scaled)])
+        return (ops.grouped_allreduce(arrays, name, *scaled, contents=call.contents) if several
+                else [ops.allreduce(arrays[0], name, *scaled, contents=call.contents)])
     if call.kind == "reducescatter":
         scattered = (call.op, members, call.prescale, call.postscale)
         return (ops.grouped_reducescatter(arrays, name, *scattered) if several
@@ -123,7 +125,8 @@ def _now(call: Call, arrays: Sequence[np.ndarray]) -> Sequence[Any]:
         return (ops.grouped_allgather(arrays, name, members) if several
                 else [ops.allgather(arrays[0], name, members)])
     if call.kind == "broadcast":
-        return [ops.broadcast(array, call.root, _numbered(name, i, several), members)
+        return [ops.broadcast(array, call.root, _numbered(name, i, several), members,
+                              contents=call.contents)
                 for i, array in enumerate(arrays)]
     return [ops.alltoall(array, None, _numbered(name, i, several), members)
             for i, array in enumerate(arrays)]

@@ -18,6 +18,9 @@ own functions there.
 """
 from __future__ import annotations
 
+import dataclasses
+import re
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -27,12 +30,15 @@ import numpy as np
 
 from .. import ops
 from .._core import abi, errors
+from .._names import meeting, shown
 from ..basics import global_process_set, rank
 from ..process_sets import ProcessSet
 from .calls import Arrays, Call, run
 from .side_by_side import side_by_side
 
 Tree = Any  # of arrays
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def allreduce(tree: Tree, op: int = ops.Average, *, name: str | None = None,
@@ -73,13 +79,30 @@ def alltoall(tree: Tree, *, name: str | None = None,
 
 
 def _on_leaves(tree: Tree, call: Call) -> Tree:
-    leaves, shape = jax.tree_util.tree_flatten(tree)
+    """The leaves meet those of other ranks by their paths in the tree."""
+    leaves, shape = jax.tree_util.tree_flatten_with_path(tree)
     if not leaves:
         return tree
-    arrays = tuple(map(jnp.asarray, leaves))
-    results = _together(call, tuple(_data(call, array) for array in arrays))
-    return jax.tree_util.tree_unflatten(
-        shape, [_like(array, result) for array, result in zip(arrays, results, strict=True)])
+    order = meeting(["/".join(map(_name_of, path)) for path, _ in leaves])
+    arrays = [jnp.asarray(leaves[place][1]) for place in order.places]
+    results = _together(dataclasses.replace(call, contents=shown(order.contents)),
+                        tuple(_data(call, array) for array in arrays))
+    found = dict(zip(order.places, map(_like, arrays, results), strict=True))
+    return jax.tree_util.tree_unflatten(shape, [found[i] for i in range(len(leaves))])
+
+
+def _name_of(key: Any) -> str:
+    """A part of a path. What is no text or number may be shown by its address."""
+    for kind in ("key", "idx", "name"):
+        if hasattr(key, kind):
+            return _ADDRESS.sub("", str(getattr(key, kind)))
+    return _ADDRESS.sub("", str(key))
+
+
+def reduce_named(arrays: Sequence[Any], call: Call) -> list[Any]:
+    """The arrays reduced, in the order that they have. The caller has said in the call what they
+    are."""
+    return list(_together(call, tuple(map(jnp.asarray, arrays))))
 
 
 def _data(call: Call, array: jax.Array) -> jax.Array:

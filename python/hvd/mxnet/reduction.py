@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._core import abi
 from .._core.compression import wire_of
+from .._names import shown
 from ..process_sets import ProcessSet
 from . import engine
 from .compression import Compression
 from .engine import Asked, NDArray
+
+
+class _Part(NamedTuple):
+    """Gradients that travel together."""
+
+    names: list[str]
+    contents: str
+    priority: int
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -28,9 +37,11 @@ class Reduction:
         """Whether there are other ranks whose gradients count here."""
         return (self.process_set.size() or 1) > 1 and bool(self.process_set.included())
 
-    def reduce(self, names: Sequence[str], gradients: Sequence[NDArray]) -> None:
+    def reduce(self, names: Sequence[str], gradients: Sequence[NDArray],
+               contents: Sequence[str] = ()) -> None:
         """In place, one by one or in `num_groups` groups. Those that come first are begun first
-        where MXNet's engine may begin several."""
+        where MXNet's engine may begin several. `contents`: what they are, by which the ranks see
+        whether theirs belong together."""
         if not self.takes_part():
             return
         if self.num_groups > 0:
@@ -38,16 +49,20 @@ class Reduction:
         else:
             parts = [range(i, i + 1) for i in range(len(names))]
         for number, part in enumerate(parts):
-            self._reduce_together([names[i] for i in part], [gradients[i] for i in part], -number)
+            words = shown([contents[i] for i in part] if contents else ())
+            self._reduce_together(_Part([names[i] for i in part], words, -number),
+                                  [gradients[i] for i in part])
 
-    def _reduce_together(self, names: list[str], gradients: list[NDArray], priority: int) -> None:
+    def _reduce_together(self, part: _Part, gradients: list[NDArray]) -> None:
+        names = part.names
         name = names[0] if len(names) == 1 else f"{names[0]}:{names[-1]}"
         wire = wire_of(self.compression)
         small = ([(gradient, None) for gradient in gradients] if wire is not None
                  else [self.compression.compress(gradient) for gradient in gradients])
         average = self.op == abi.AVERAGE
         engine.in_place(Asked(
-            "allreduce", name, self.process_set, priority, group=len(names) > 1, op=self.op,
+            "allreduce", name, self.process_set, part.priority, group=len(names) > 1, op=self.op,
+            contents=part.contents,
             prescale=1.0 / self.predivide, postscale=self.predivide if average else 1.0,
             compression=wire or abi.COMPRESSION_NONE), [tensor for tensor, _ in small])
         if wire is None:

@@ -8,6 +8,7 @@ from typing import Any
 import mxnet
 
 from .. import ops
+from .._names import meeting
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
 from .compression import Compression
@@ -46,6 +47,10 @@ class DistributedTrainer(mxnet.gluon.Trainer):
             self._scale *= gradient_predivide_factor / len(process_set.ranks)
 
     def _allreduce_grads(self) -> None:
-        trained = [(f"{self._prefix}{i}", param.list_grad()[0])
-                   for i, param in enumerate(self._params) if param.grad_req != "null"]
-        self._reduction.reduce([name for name, _ in trained], [grad for _, grad in trained])
+        order = meeting([param.name for param in self._params])
+        trained = [(i, self._params[place], contents) for i, (place, contents)
+                   in enumerate(zip(*order, strict=True))
+                   if self._params[place].grad_req != "null"]
+        self._reduction.reduce([f"{self._prefix}{i}" for i, _, _ in trained],
+                               [param.list_grad()[0] for _, param, _ in trained],
+                               [contents for _, _, contents in trained])

@@ -124,9 +124,9 @@ class _GroupedAllreduce(Function):
 
 def _grouped_now(tensors: Sequence[torch.Tensor], name: str | None, op: int,
                  scales: tuple[float, float], process_set: ProcessSet,
-                 wire: int) -> list[torch.Tensor]:
+                 wire: int, contents: str = "") -> list[torch.Tensor]:
     options = _options("grouped_allreduce", name, process_set, op, 0, scales[0],
-                       scales[1], wire)
+                       scales[1], wire, contents)
     return _collectives.grouped_allreduce(list(tensors), None, options).wait()
 
 
@@ -136,19 +136,33 @@ def grouped_allreduce(tensors: Sequence[torch.Tensor], average: bool | None = No
                       postscale_factor: float = 1.0,
                       process_set: ProcessSet = global_process_set) -> list[torch.Tensor]:
     """allreduce of several tensors that become ready, and run, together. Differentiable."""
-    op = mpi_ops.handle_average_backwards_compatibility(op, average)
-    scales = (prescale_factor, postscale_factor)
+    return _grouped(tensors, compression, "", (
+        name, mpi_ops.handle_average_backwards_compatibility(op, average),
+        (prescale_factor, postscale_factor), process_set))
+
+
+def grouped_allreduce_of(contents: str, tensors: Sequence[torch.Tensor], compression: Any,
+                         how: tuple[Any, ...]) -> list[torch.Tensor]:
+    """grouped_allreduce of gradients; `how`: name, op, both scales, process set. `contents`: what
+    they are, in their order; MismatchError on all ranks where they do not say the same (which
+    compiled programs do not look at)."""
+    with torch.no_grad():
+        return _grouped(tensors, compression, contents, how)
+
+
+def _grouped(tensors: Sequence[torch.Tensor], compression: Any, contents: str,
+             how: tuple[Any, ...]) -> list[torch.Tensor]:
     wire, contexts = wire_of(compression), []
     if wire is None:
         pairs = [compression.compress(tensor) for tensor in tensors]
         tensors, contexts = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    how = (name, op, scales, process_set, wire or abi.COMPRESSION_NONE)
+    how = (*how, wire or abi.COMPRESSION_NONE)
     if is_compiling() and compiled.there():
         outputs = compiled.grouped_allreduce(tensors, *how)
     elif _tracked(tensors):
         outputs = _GroupedAllreduce.apply(*how, *tensors)
     else:
-        outputs = _grouped_now(tensors, *how)
+        outputs = _grouped_now(tensors, *(*how, contents))
     if wire is not None:
         return list(outputs)
     return [compression.decompress(*pair) for pair in zip(outputs, contexts, strict=True)]

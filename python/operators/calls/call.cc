@@ -8,6 +8,7 @@ namespace hvd {
 bool Call::Begin(std::function<void()> ended, std::chrono::microseconds linger) {
   ended_ = std::move(ended);
   request_.options.name = request_.name.c_str();
+  request_.options.contents = request_.contents.c_str();
   request_.options.done = &Call::Done;
   request_.options.done_arg = this;
   hvd_handle_t handle = 0;

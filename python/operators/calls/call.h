@@ -18,7 +18,8 @@ enum class CallKind { kAllreduce, kAllgather, kReducescatter, kBroadcast, kAllto
 struct CallRequest {
   CallKind kind = CallKind::kAllreduce;
   std::string name;
-  hvd_options_t options = HVD_OPTIONS_INIT;  // but for the name and how the end is told
+  std::string contents;                      // see hvd_options_t; empty: nothing is compared
+  hvd_options_t options = HVD_OPTIONS_INIT;  // but for both texts and how the end is told
   std::vector<hvd_tensor_t> inputs;
   std::vector<hvd_tensor_t> outputs;  // none: options.result_fn gives the results' memory
   std::vector<int64_t> splits;        // of an alltoall; none: rows are divided evenly

@@ -105,6 +105,7 @@ void XlaCall::ReadAttribute(const Attributes& attributes, int64_t index) {
   if (attributes.types[index] == kStringAttribute) {
     const auto& value = *static_cast<const Span*>(attributes.values[index]);
     if (name == "name") request().name.assign(value.data, value.size);
+    if (name == "contents") request().contents.assign(value.data, value.size);
     return;
   }
   if (attributes.types[index] != kScalarAttribute) return;

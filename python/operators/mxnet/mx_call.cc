@@ -66,6 +66,7 @@ MxCall::MxCall(const Asked& asked, Arrays arrays)
     : arrays_(std::move(arrays)), epoch_(Epoch::Get().number(Epoch::Get().Hold())) {
   request().kind = asked.kind;
   request().name = asked.options.name;
+  if (asked.options.contents != nullptr) request().contents = asked.options.contents;
   request().options = asked.options;
   request().splits = asked.splits;
 }

@@ -55,6 +55,7 @@ void* CreateCollective(TF_OpKernelConstruction* node) {
   auto attributes = std::make_unique<CallAttributes>();
   attributes->kind = kind;
   attributes->name = Text(node, "call_name", &status);
+  attributes->contents = Text(node, "contents", &status);
   hvd_options_t& options = attributes->options;
   options.process_set = Number32(node, "process_set", &status);
   options.op = Number32(node, "op", &status);

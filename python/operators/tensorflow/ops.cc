@@ -69,7 +69,7 @@ void DefineCollective(const std::string& name, Status* status) {
   if (name == "HvdAlltoall") definition.Input("splits: int64").Output("received_splits: int64");
   for (const char* const words :
        {"call_name: string", "process_set: int", "op: int", "root: int", "prescale: int",
-        "postscale: int", "compression: int", "flags: int"}) {
+        "postscale: int", "compression: int", "flags: int", "contents: string = ''"}) {
     definition.Attribute(words);
   }
   const bool elementwise = name == "HvdAllreduce" || name == "HvdBroadcast";

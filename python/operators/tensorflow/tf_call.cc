@@ -125,6 +125,7 @@ TfCall::TfCall(const CallAttributes& attributes, TF_OpKernelContext* context,
     : context_(context), done_(std::move(done)) {
   request().kind = attributes.kind;
   request().name = attributes.name;
+  request().contents = attributes.contents;
   request().options = attributes.options;
 }
 

@@ -19,6 +19,7 @@ namespace hvd::tf {
 struct CallAttributes {
   CallKind kind = CallKind::kAllreduce;
   std::string name;
+  std::string contents;
   hvd_options_t options = HVD_OPTIONS_INIT;
 };
 

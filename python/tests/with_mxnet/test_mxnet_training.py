@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """hvd.mxnet's trainer and optimizer: training on all ranks is training on one with all their
 batches."""
+import contextlib
 import copy
 import pickle
 
@@ -284,3 +285,36 @@ def test_weights_that_onednn_has_laid_out(rank, size):
     assert net(image).asnumpy().max() == 144 * (rank + 1)
     hvd.broadcast_parameters(net.collect_params(), root_rank=size - 1)
     assert np.array_equal(net(image).asnumpy(), np.full((1, 16, 3, 3), 144.0 * size))
+
+
+def test_names_that_a_process_numbers_by_what_it_has_built(rank, size):
+    """As text dense10 comes before dense9: gluon's list has another order on rank 1."""
+    layers = [gluon.nn.Dense(4, in_units=4, prefix=f"dense{8 + i + min(rank, 1)}_")
+              for i in range(2)]
+    params = gluon.ParameterDict()
+    for layer in layers:
+        layer.initialize(mx.init.Zero())
+        params.update(layer.collect_params())
+    trainer = hvd.DistributedTrainer(params, "sgd", {"learning_rate": 1.0})
+    with autograd.record():
+        loss = sum(layer(nd.ones((1, 4))).sum() * (i + 1.0) * (rank + 1)
+                   for i, layer in enumerate(layers))
+    loss.backward()
+    trainer.step(1)
+    for i, layer in enumerate(layers):
+        assert np.allclose(layer.bias.data().asnumpy(), -(i + 1) * (size + 1) / 2)
+
+
+def test_other_names_are_a_mismatch(rank, size, several):
+    layer = gluon.nn.Dense(1, in_units=1, prefix="a_" if rank == 1 else "b_")
+    layer.initialize()
+    trainer = hvd.DistributedTrainer(layer.collect_params(), "sgd")
+    with autograd.record():
+        loss = layer(nd.ones((1, 1))).sum()
+    loss.backward()
+    with pytest.raises(hvd.MismatchError, match="give different tensors, by their names"):
+        trainer.step(1)
+        layer.weight.data().asnumpy()
+    for _ in range(3):  # of each parameter; the engine may tell it once more
+        with contextlib.suppress(hvd.MismatchError):
+            nd.waitall()

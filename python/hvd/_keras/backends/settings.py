@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import ops as _ops
 from ..._arguments import groups_asked  # noqa: F401  (the faces find it here)
+from ..._names import meeting, name_of
 from ...basics import global_process_set
 from ...process_sets import ProcessSet
 
@@ -71,6 +72,18 @@ class Locals:
         """What `key_of` makes of each."""
         of_layers = [variable for layer in self._layers for variable in layer.trainable_variables]
         return {key_of(variable) for variable in [*of_layers, *self._variables]}
+
+
+def in_meeting_order(found: Sequence[Any], variables: Sequence[Any],
+                     reduce: Callable[[list[Any], Sequence[str]], list[Any]]) -> list[Any]:
+    """What `reduce` makes of the gradients, which it gets in the order in which the ranks' meet,
+    with what they are."""
+    order = meeting(list(map(name_of, variables)))
+    reduced = reduce([found[place] for place in order.places], order.contents)
+    results = list(found)
+    for place, each in zip(order.places, reduced, strict=True):
+        results[place] = each
+    return results
 
 
 def reduce_shared(reduction: Any, settings: Settings, own: Locals, gradients: Sequence[Any],

@@ -12,9 +12,12 @@ import jax.numpy as jnp
 from ... import jax as hvd
 from ..._core import abi
 from ..._core.compression import wire_of
+from ..._names import shown
 from ...basics import global_process_set
+from ...jax.calls import Call
+from ...jax.collectives import reduce_named
 from ...process_sets import ProcessSet
-from .settings import Settings
+from .settings import Settings, in_meeting_order
 
 # Ranks make their optimizers in one order. A count of what is traced would not do: a rank whose
 # last batch has another length traces its step again.
@@ -82,7 +85,9 @@ class Reduction:
 
     def reduce(self, found: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
         """The gradients of all ranks; a None stays None."""
-        return self._together(found, self._settings.op, self._compressor, self._settings.scales, "")
+        return in_meeting_order(
+            found, variables, lambda ordered, contents: self._together(
+                ordered, self._settings.op, self._compressor, self._settings.scales, "", contents))
 
     def greatest(self, found: Sequence[Any]) -> list[Any]:
         """The greatest of all ranks', element by element."""
@@ -99,15 +104,16 @@ class Reduction:
         return self._together([flags], hvd.Min, _Compressor, (1.0, 1.0), ".finite")[0] != 0
 
     def _together(self, found: Sequence[Any], op: int, compressor: Any,
-                  scales: tuple[float, float], suffix: str) -> list[Any]:
+                  scales: tuple[float, float], suffix: str, contents: Sequence[str] = ()
+                  ) -> list[Any]:
         there = [i for i, each in enumerate(found) if each is not None]
         results = list(found)
         if not there or not self._settings.process_set.included():
             return results
         small = [compressor.compress(found[i]) for i in there]
-        reduced = hvd.allreduce([each for each, _ in small], op, name=self._name + suffix,
-                                prescale_factor=scales[0], postscale_factor=scales[1],
-                                process_set=self._settings.process_set)
+        reduced = reduce_named([each for each, _ in small], Call(
+            "allreduce", self._settings.process_set, self._name + suffix, op, 0, *scales,
+            contents=shown([contents[i] for i in there] if contents else ())))
         for i, each, (_, context) in zip(there, reduced, small, strict=True):
             results[i] = compressor.decompress(each, context)
         return results

@@ -9,10 +9,12 @@ from typing import Any
 import torch
 
 from ... import torch as hvd
+from ..._names import shown
 from ...basics import global_process_set
 from ...process_sets import ProcessSet
 from ...torch import Compression as Compression
-from .settings import Settings
+from ...torch.autograd import grouped_allreduce_of
+from .settings import Settings, in_meeting_order
 
 _numbers = itertools.count(1)
 
@@ -29,8 +31,9 @@ class Reduction:
 
     def reduce(self, found: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
         """The gradients of all ranks; a None stays None."""
-        return self._together(found, self._settings.op, self._compression, self._settings.scales,
-                              "")
+        return in_meeting_order(
+            found, variables, lambda ordered, contents: self._together(
+                ordered, self._settings.op, self._compression, self._settings.scales, "", contents))
 
     def greatest(self, found: Sequence[Any]) -> list[Any]:
         """The greatest of all ranks', element by element."""
@@ -47,16 +50,16 @@ class Reduction:
         return self._together([flags], hvd.Min, Compression.none, (1.0, 1.0), ".finite")[0] != 0
 
     def _together(self, found: Sequence[Any], op: int, compression: Any,
-                  scales: tuple[float, float], suffix: str) -> list[Any]:
+                  scales: tuple[float, float], suffix: str, contents: Sequence[str] = ()
+                  ) -> list[Any]:
         there = [i for i, each in enumerate(found) if each is not None]
         results = list(found)
         if not there or not self._settings.process_set.included():
             return results
-        with torch.no_grad():
-            reduced = hvd.grouped_allreduce(
-                [_dense(found[i]) for i in there], name=self._name + suffix,
-                compression=compression, op=op, prescale_factor=scales[0],
-                postscale_factor=scales[1], process_set=self._settings.process_set)
+        reduced = grouped_allreduce_of(
+            shown([contents[i] for i in there] if contents else ()),
+            [_dense(found[i]) for i in there], compression,
+            (self._name + suffix, op, scales, self._settings.process_set))
         for i, each in zip(there, reduced, strict=True):
             results[i] = each
         return results
