@@ -46,7 +46,7 @@ constexpr std::array kOfALauncher = {
     "HVD_HOSTFILE", "HVD_PYTHON",     "HVD_CONTAINMENT",   "HVD_CUDA_VISIBLE_DEVICES",
     "PMI_*",        "PMIX_*",         "OMPI_COMM_WORLD_*", "OMPI_UNIVERSE_SIZE",
     "SLURM_PROCID", "SLURM_LOCALID",  "SLURM_NODEID",      "SLURM_TASK_PID",
-    "SLURM_STEP*",  "TORCHELASTIC_*", "ROLE_NAME",
+    "SLURM_STEP*",  "TORCHELASTIC_*", "ROLE_NAME",         "MPI_LOCAL*",
 };
 
 // hvdd sets these for each worker; -x must not.

@@ -132,10 +132,10 @@ constexpr std::array kForeign = {
     ForeignSetting{"HOROVOD_ADASUM_MPI_CHUNK_SIZE", "messages are cut by HVD_SEGMENT_BYTES"},
 };
 
-constexpr std::array<absl::string_view, 12> kOthers = {
-    "HVD_LINK",       "HVD_JOB_MARK",   "HVD_RANK",        "HVD_SIZE",
-    "HVD_LOCAL_RANK", "HVD_LOCAL_SIZE", "HVD_CROSS_RANK",  "HVD_CROSS_SIZE",
-    "HVD_HOSTNAME",   "HVD_HOSTFILE",   "HVD_CONTAINMENT", "HVD_HOST_CORES",
+constexpr std::array<absl::string_view, 13> kOthers = {
+    "HVD_LINK",        "HVD_JOB_MARK",   "HVD_RANK",       "HVD_SIZE",     "HVD_LOCAL_RANK",
+    "HVD_LOCAL_SIZE",  "HVD_CROSS_RANK", "HVD_CROSS_SIZE", "HVD_HOSTNAME", "HVD_HOSTFILE",
+    "HVD_CONTAINMENT", "HVD_HOST_CORES", "HVD_STANDALONE",
 };
 
 }  // namespace

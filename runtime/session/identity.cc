@@ -1,17 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/identity.h"
 
+#include <cstring>
+#include <string>
+
+#include "base/printable.h"
+#include "runtime/session/foreign.h"
+
 namespace hvd {
+namespace {
+
+constexpr char kAlone[] = "set HVD_STANDALONE=1 to run alone";
+
+absl::StatusOr<bool> IsMeantAlone(const EnvironmentLookup& environment) {
+  const char* const given = environment("HVD_STANDALONE");
+  if (given == nullptr || *given == '\0' || std::strcmp(given, "0") == 0) return false;
+  if (std::strcmp(given, "1") == 0) return true;
+  return absl::FailedPreconditionError("HVD_STANDALONE is '" + Printable(given, 100) +
+                                       "'; it must be 1 (this process runs alone) or 0");
+}
+
+absl::Status Refuse(const ForeignLauncher& launcher) {
+  const bool counted = launcher.size > 0;
+  const std::string count = std::to_string(launcher.size);
+  return absl::FailedPreconditionError(
+      launcher.name + " has started this process as one of " + (counted ? count : "several") +
+      " (" + launcher.evidence +
+      "), which hvd cannot make a job of; start the program by hvdrun: " + "hvdrun -np " +
+      (counted ? count : "N") + " PROGRAM. If each is to train by itself, " + kAlone);
+}
+
+absl::Status MustBeAlone(const EnvironmentLookup& environment) {
+  const absl::StatusOr<bool> meant = IsMeantAlone(environment);
+  if (!meant.ok()) return meant.status();
+  if (*meant) return absl::OkStatus();
+  if (const char* const rank = environment("HVD_RANK")) {
+    return absl::FailedPreconditionError(
+        "HVD_RANK is " + Printable(rank, 100) +
+        " but HVD_LINK is not set: something between hvdrun and this program dropped part of the "
+        "environment. Pass HVD_LINK on, or " +
+        kAlone);
+  }
+  const auto launcher = FindForeignLauncher(environment);
+  return launcher ? Refuse(*launcher) : absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<std::optional<LinkName>> FindLink(const EnvironmentLookup& environment) {
-  const char* link = environment("HVD_LINK");
-  const char* rank = environment("HVD_RANK");
-  if (link == nullptr && rank == nullptr) return std::optional<LinkName>();
+  const char* const link = environment("HVD_LINK");
   if (link == nullptr) {
-    return absl::FailedPreconditionError(
-        std::string("HVD_RANK is ") + rank +
-        " but HVD_LINK is not set: something between hvdrun and this program dropped part of the "
-        "environment. Pass HVD_LINK on, or unset HVD_RANK to run alone");
+    const absl::Status alone = MustBeAlone(environment);
+    if (!alone.ok()) return alone;
+    return std::optional<LinkName>();
   }
   LinkName name;
   if (!ParseLinkName(link, &name)) {

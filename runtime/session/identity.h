@@ -2,21 +2,17 @@
 // Who this process is, from its environment. Pure.
 #pragma once
 
-#include <functional>
 #include <optional>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "proto/hello.h"
+#include "runtime/session/environment.h"
 
 namespace hvd {
 
-// Looks an environment variable up; null when it is not set.
-using EnvironmentLookup = std::function<const char*(const char*)>;
-
-// The link to the daemon; nothing when no launcher started this process (then it is a job of one
-// rank). FailedPrecondition when the environment is half a launcher's: HVD_RANK without HVD_LINK is
-// never a silent size of one.
+// The link to the daemon; nothing when no launcher started this process, or HVD_STANDALONE is 1
+// (then it is a job of one rank). FailedPrecondition when the environment is half a launcher's
+// (HVD_RANK without HVD_LINK), or another launcher has started several: never a silent size of one.
 absl::StatusOr<std::optional<LinkName>> FindLink(const EnvironmentLookup& environment);
 
 }  // namespace hvd

@@ -25,5 +25,5 @@ def test_hvdrun_makes_a_job_within_whatever_launcher():
     with world.hosts() as here:
         for variables in SEVERAL.values():
             job = here.hvdrun("-np", 2, BIN / "hello", env={**variables, "HVD_STANDALONE": "1"}).must(0)
-            assert job.out.count("of 2") == 2, job
+            assert job.out.count("of 2 (") == 2, job
         here.must_be_clean()

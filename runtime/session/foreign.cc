@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/foreign.h"
+
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include "base/printable.h"
+
+namespace hvd {
+namespace {
+
+// A variable by which a launcher tells its processes how many they are. It counts only beside
+// `witness`: the size alone may have come another way (an allocation's, a line in a profile).
+struct SizeVariable {
+  const char* size;
+  const char* witness;
+  const char* launcher;
+};
+
+// The most telling first: mpirun within an allocation of Slurm's has the variables of both. Slurm's
+// own tell of the step, and where they do not, SLURM_NTASKS does.
+constexpr std::array kSizeVariables = {
+    SizeVariable{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun"},
+    SizeVariable{"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "mpirun_rsh"},
+    SizeVariable{"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "jsrun"},
+    SizeVariable{"SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID", "srun"},
+    SizeVariable{"SLURM_NTASKS", "SLURM_STEP_ID", "srun"},
+    SizeVariable{"PMI_SIZE", "PMI_RANK", "mpiexec"},
+    SizeVariable{"MPI_LOCALNRANKS", "MPI_LOCALRANKID", "mpiexec"},
+    SizeVariable{"WORLD_SIZE", "RANK", "torchrun, or what sets its variables,"},
+};
+
+// Of no number: 0.
+int NumberIn(const char* text) {
+  int number = 0;
+  const auto read = std::from_chars(text, text + std::strlen(text), number);
+  return *read.ptr == '\0' && read.ec == std::errc() ? number : 0;
+}
+
+std::string Shown(const char* name, const char* value) {
+  return std::string(name) + "=" + Printable(value, 100);
+}
+
+}  // namespace
+
+std::optional<ForeignLauncher> FindForeignLauncher(const EnvironmentLookup& environment) {
+  bool told_one = false;
+  for (const SizeVariable& each : kSizeVariables) {
+    const char* const size = environment(each.size);
+    if (size == nullptr || environment(each.witness) == nullptr) continue;
+    const int number = NumberIn(size);
+    if (number > 1) return ForeignLauncher{each.launcher, Shown(each.size, size), number};
+    told_one = told_one || number == 1;
+    // An interactive step of one task lies in an allocation of several.
+    if (std::strcmp(each.witness, "SLURM_STEP_ID") == 0 && number == 1) break;
+  }
+  const char* const space = environment("PMIX_NAMESPACE");
+  if (told_one || space == nullptr || environment("PMIX_RANK") == nullptr) return std::nullopt;
+  return ForeignLauncher{"a launcher that speaks PMIx", Shown("PMIX_NAMESPACE", space), 0};
+}
+
+}  // namespace hvd

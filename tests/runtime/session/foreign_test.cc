@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/session/foreign.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <string>
+
+#include "runtime/session/identity.h"
+
+namespace hvd {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+using Catch::Matchers::Contains;
+
+EnvironmentLookup In(const Variables& variables) {
+  return [&variables](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+}
+
+std::string Evidence(const Variables& variables) {
+  const auto launcher = FindForeignLauncher(In(variables));
+  return launcher ? launcher->name + " " + launcher->evidence + " " + std::to_string(launcher->size)
+                  : "";
+}
+
+TEST_CASE("each launcher's variables tell that it has started several") {
+  CHECK(Evidence({{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_RANK", "0"}}) ==
+        "mpirun OMPI_COMM_WORLD_SIZE=4 4");
+  CHECK(Evidence({{"PMI_SIZE", "2"}, {"PMI_RANK", "1"}}) == "mpiexec PMI_SIZE=2 2");
+  CHECK(Evidence({{"MPI_LOCALNRANKS", "3"}, {"MPI_LOCALRANKID", "1"}}) ==
+        "mpiexec MPI_LOCALNRANKS=3 3");
+  CHECK(Evidence({{"SLURM_STEP_ID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_PROCID", "7"}}) ==
+        "srun SLURM_NTASKS=8 8");
+  CHECK(Evidence({{"WORLD_SIZE", "2"}, {"RANK", "0"}}) ==
+        "torchrun, or what sets its variables, WORLD_SIZE=2 2");
+  CHECK(Evidence({{"MV2_COMM_WORLD_SIZE", "2"}, {"MV2_COMM_WORLD_RANK", "0"}}) ==
+        "mpirun_rsh MV2_COMM_WORLD_SIZE=2 2");
+  CHECK(Evidence({{"JSM_NAMESPACE_SIZE", "2"}, {"JSM_NAMESPACE_RANK", "0"}}) ==
+        "jsrun JSM_NAMESPACE_SIZE=2 2");
+  CHECK(Evidence({{"PMIX_NAMESPACE", "prte-7"}, {"PMIX_RANK", "0"}}) ==
+        "a launcher that speaks PMIx PMIX_NAMESPACE=prte-7 0");
+}
+
+TEST_CASE("one process is alone, whoever has started it") {
+  CHECK(Evidence({}).empty());
+  CHECK(Evidence({{"OMPI_COMM_WORLD_SIZE", "1"},
+                  {"OMPI_COMM_WORLD_RANK", "0"},
+                  {"PMIX_NAMESPACE", "a"},
+                  {"PMIX_RANK", "0"}})
+            .empty());
+  CHECK(Evidence({{"WORLD_SIZE", "1"}, {"RANK", "0"}}).empty());
+}
+
+TEST_CASE("a shell in an allocation is alone, and so is an interactive step of one task") {
+  CHECK(Evidence({{"SLURM_JOB_ID", "7"}, {"SLURM_NTASKS", "8"}}).empty());
+  CHECK(Evidence(
+            {{"SLURM_STEP_ID", "4294967290"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "8"}})
+            .empty());
+}
+
+TEST_CASE("a size without a rank has come another way") {
+  CHECK(Evidence({{"WORLD_SIZE", "4"}}).empty());
+  CHECK(Evidence({{"PMI_SIZE", "4"}}).empty());
+}
+
+TEST_CASE("what is no number tells nothing") {
+  CHECK(Evidence({{"WORLD_SIZE", "many"}, {"RANK", "0"}}).empty());
+  CHECK(Evidence({{"WORLD_SIZE", ""}, {"RANK", ""}}).empty());
+  CHECK(Evidence({{"WORLD_SIZE", "2x"}, {"RANK", "0"}}).empty());
+}
+
+TEST_CASE("one of several is never a job of one") {
+  const Variables of_mpirun = {{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_RANK", "0"}};
+  const auto link = FindLink(In(of_mpirun));
+  REQUIRE_FALSE(link.ok());
+  const std::string text(link.status().message());
+  CHECK_THAT(text,
+             Contains("mpirun has started this process as one of 4 (OMPI_COMM_WORLD_SIZE=4)"));
+  CHECK_THAT(text, Contains("hvdrun -np 4 PROGRAM"));
+  CHECK_THAT(text, Contains("HVD_STANDALONE=1"));
+  const auto uncounted = FindLink(In({{"PMIX_NAMESPACE", "a\nb"}, {"PMIX_RANK", "0"}}));
+  REQUIRE_FALSE(uncounted.ok());
+  CHECK_THAT(std::string(uncounted.status().message()),
+             Contains("as one of several (PMIX_NAMESPACE=a\\nb)"));
+}
+
+TEST_CASE("HVD_STANDALONE says that one is meant") {
+  Variables variables = {
+      {"WORLD_SIZE", "4"}, {"RANK", "0"}, {"HVD_RANK", "1"}, {"HVD_STANDALONE", "1"}};
+  const auto alone = FindLink(In(variables));
+  REQUIRE(alone.ok());
+  CHECK_FALSE(alone->has_value());
+  for (const char* no : {"", "0"}) {
+    variables["HVD_STANDALONE"] = no;
+    CHECK_FALSE(FindLink(In(variables)).ok());
+  }
+  const auto wrong = FindLink(In({{"HVD_STANDALONE", "yes"}}));
+  REQUIRE_FALSE(wrong.ok());
+  CHECK_THAT(std::string(wrong.status().message()), Contains("HVD_STANDALONE is 'yes'"));
+}
+
+TEST_CASE("a link counts more than whatever else is there") {
+  const auto link = FindLink(In({{"HVD_RANK", "1"},
+                                 {"HVD_LINK", "5:77:" + std::string(32, 'a') + ":/p"},
+                                 {"HVD_STANDALONE", "1"},
+                                 {"OMPI_COMM_WORLD_SIZE", "4"},
+                                 {"OMPI_COMM_WORLD_RANK", "0"}}));
+  REQUIRE(link.ok());
+  CHECK(link->has_value());
+}
+
+}  // namespace
+}  // namespace hvd
