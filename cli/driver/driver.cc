@@ -203,7 +203,7 @@ void Driver::ReportOverdue(int host) {
   HostFact fault;
   fault.cause =
       absl::StrFormat("no word from hvdd within --start-timeout %g s", options_.start_timeout_s);
-  fault.remedy = ShellName(host).empty()
+  fault.remedy = ShellName(options_, targets_[host]).empty()
                      ? "give it longer (--start-timeout), or find what holds this machine up"
                      : absl::StrCat("does a login work, and does it end quickly? ",
                                     Printable(LoginCommand(options_, targets_[host])), " true");

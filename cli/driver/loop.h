@@ -109,7 +109,6 @@ class Driver {
   void SayCommand(int host);
   void StartNext();
   void EndLogins();
-  std::string ShellName(int host) const;
   const std::string& HostName(int host) const { return targets_[host].host.name; }
 
   DiscoveryHandlers DiscoveryWays();

@@ -161,13 +161,6 @@ void Driver::SayCommand(int host) {
   Say(absl::StrCat("host ", HostName(host), ": ", Printable(command)));
 }
 
-std::string Driver::ShellName(int host) const {
-  if (targets_[host].is_local) return "";
-  if (options_.rsh_agent.empty()) return "ssh";
-  const auto words = SplitShellWords(options_.rsh_agent);
-  return words.ok() && !words->empty() ? Printable(words->front()) : "the remote shell";
-}
-
 void Driver::OnHello(int host) {
   HostPort& port = ports_[host];
   if (port.greeted || port.socket() < 0) return;
@@ -248,7 +241,7 @@ void Driver::OnChildExited(int host, int wait_status) {
   HostPort& port = ports_[host];
   OnErrors(host);
   port.CloseErrors();
-  const std::string shell = ShellName(host);
+  const std::string shell = ShellName(options_, targets_[host]);
   if (port.greeted) {
     port.ended = ExplainLinkEnd(wait_status, shell, HostName(host));
     if (state_.facts().hosts[host].fault == HostFact::kLost) {

@@ -196,9 +196,9 @@ void Driver::OnLinkEnded(int host) {
 void Driver::ExplainLinks() {
   for (size_t host = 0; host < ports_.size(); ++host) {
     if (!ports_[host].greeted || !ports_[host].ended.cause.empty()) continue;
-    if (!ports_[host].link_ended || ShellName(host).empty()) continue;
-    state_.HostDetail(host, ExplainForeignBytes(ShellName(host), HostName(host)),
-                      MonotonicSeconds());
+    const std::string shell = ShellName(options_, targets_[host]);
+    if (!ports_[host].link_ended || shell.empty()) continue;
+    state_.HostDetail(host, ExplainForeignBytes(shell, HostName(host)), MonotonicSeconds());
   }
 }
 

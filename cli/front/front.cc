@@ -59,6 +59,7 @@ absl::Status CheckSettings(const RunOptions& options, std::string* said) {
   for (const std::string& warning : values->warnings()) {
     absl::StrAppend(said, "hvdrun: ", warning, "\n");
   }
+  if (!options.hosts_note.empty()) absl::StrAppend(said, "hvdrun: ", options.hosts_note, "\n");
   if (options.verbose == 0) return absl::OkStatus();
   for (const std::string& note : options.notes) absl::StrAppend(said, "hvdrun: ", note, "\n");
   for (const std::string& line : values->Describe()) {

@@ -8,11 +8,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "base/printable.h"
+#include "cli/front/allocation.h"
 #include "cli/front/local_host.h"
 #include "cli/front/own_names.h"
 #include "cli/front/python_hook.h"
 #include "cli/front/sent_environment.h"
+#include "cli/front/words/agents.h"
 #include "hostfile/host_item.h"
 #include "proto/page/host_page.h"
 #include "proto/settings/setting_values.h"
@@ -21,13 +24,6 @@ namespace hvd {
 namespace {
 
 constexpr const char* kHostfileVariable = "HVD_HOSTFILE";
-
-std::string Variable(const FrontWorld& world, const std::string& name) {
-  for (const std::string& entry : world.environment) {
-    if (absl::StartsWith(entry, name + "=")) return entry.substr(name.size() + 1);
-  }
-  return "";
-}
 
 std::string Absolute(const std::string& path, const FrontWorld& world) {
   if (path.empty()) return path;
@@ -61,23 +57,7 @@ int WantedRanks(const RunOptions& run) {
   return run.np == 0 && run.elastic.has_value() ? run.elastic->min_np : run.np;
 }
 
-absl::Status ChooseHosts(const TypedOptions& typed, const FrontWorld& world, RunOptions* run) {
-  if (typed.has_hosts) {
-    absl::StatusOr<std::vector<HostSlots>> hosts =
-        ParseHostList(typed.hosts, "-H", UnstatedSlots(*run));
-    if (!hosts.ok()) return hosts.status();
-    run->hosts = *std::move(hosts);
-    run->hosts_source = "-H";
-    return absl::OkStatus();
-  }
-  if (typed.has_hostfile) return ReadHostfile(typed.hostfile, world, run);
-  const std::string variable = Variable(world, kHostfileVariable);
-  if (!variable.empty()) {
-    const absl::Status read = ReadHostfile(variable, world, run);
-    if (read.ok()) return read;
-    return absl::InvalidArgumentError(
-        absl::StrCat(read.message(), "\n  $", kHostfileVariable, " names this file"));
-  }
+absl::Status ChooseThisHost(RunOptions* run) {
   const int wanted = WantedRanks(*run);
   if (wanted == 0) {
     return absl::InvalidArgumentError(
@@ -89,6 +69,62 @@ absl::Status ChooseHosts(const TypedOptions& typed, const FrontWorld& world, Run
   run->hosts = {host};
   run->hosts_source = "localhost";
   return absl::OkStatus();
+}
+
+// Whether a command of this name could be started.
+bool IsOnPath(const FrontWorld& world, const std::string& program) {
+  for (const absl::string_view folder : absl::StrSplit(VariableOf(world, "PATH"), ':')) {
+    if (!folder.empty() && world.file_exists(absl::StrCat(folder, "/", program))) return true;
+  }
+  return false;
+}
+
+// By its manager's own way of starting something, unless the person names another.
+void TakeAllocation(const Allocation& allocation, const FrontWorld& world, RunOptions* run) {
+  int64_t slots = 0;
+  for (const HostSlots& host : allocation.hosts) slots += host.slots;
+  run->hosts = allocation.hosts;
+  run->hosts_source = allocation.source;
+  std::string note =
+      absl::StrCat("the hosts are those of ", allocation.source, ": ", allocation.hosts.size(),
+                   allocation.hosts.size() == 1 ? " host, " : " hosts, ", slots,
+                   slots == 1 ? " slot" : " slots");
+  if (run->elastic.has_value() && !allocation.hostfile.empty()) {
+    run->elastic->hostfile = Absolute(allocation.hostfile, world);
+  }
+  if (!run->agent_is_given && !allocation.agent.empty()) {
+    const bool there = IsOnPath(world, FindAgent(allocation.agent)->program);
+    if (there) run->rsh_agent = allocation.agent;
+    absl::StrAppend(&note, there ? ", reached by " : ", reached by ssh: there is no ",
+                    allocation.agent);
+  }
+  run->hosts_note = std::move(note);
+}
+
+absl::Status ChooseHosts(const TypedOptions& typed, const FrontWorld& world, RunOptions* run) {
+  if (typed.has_hosts) {
+    absl::StatusOr<std::vector<HostSlots>> hosts =
+        ParseHostList(typed.hosts, "-H", UnstatedSlots(*run));
+    if (!hosts.ok()) return hosts.status();
+    run->hosts = *std::move(hosts);
+    run->hosts_source = "-H";
+    return absl::OkStatus();
+  }
+  if (typed.has_hostfile) return ReadHostfile(typed.hostfile, world, run);
+  const std::string variable = VariableOf(world, kHostfileVariable);
+  if (!variable.empty()) {
+    const absl::Status read = ReadHostfile(variable, world, run);
+    if (read.ok()) return read;
+    return absl::InvalidArgumentError(
+        absl::StrCat(read.message(), "\n  $", kHostfileVariable, " names this file"));
+  }
+  const auto allocation = FindAllocation(world);
+  if (!allocation.ok()) return allocation.status();
+  if (allocation->has_value()) {
+    TakeAllocation(**allocation, world, run);
+    return absl::OkStatus();
+  }
+  return ChooseThisHost(run);
 }
 
 absl::Status CheckRanksOfHosts(const Topology& topology) {

@@ -8,7 +8,8 @@
 
 namespace hvd {
 
-// The hosts come from -H, --hostfile, $HVD_HOSTFILE, or are this host with np slots. Everything
+// The hosts come from -H, --hostfile, $HVD_HOSTFILE, the allocation of a scheduler, or are this
+// host with np slots. Everything
 // that depends on the directory is made absolute, the environment is chosen.
 absl::StatusOr<RunOptions> PlanRun(const TypedOptions& typed, const FrontWorld& world);
 

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/printable.h"
+#include "cli/front/words/agents.h"
 #include "cli/reach/ssh_words.h"
 
 namespace hvd {
@@ -109,8 +111,18 @@ std::string SshTarget(const RunOptions& options, const HostTarget& target) {
 }
 
 std::string LoginCommand(const RunOptions& options, const HostTarget& target) {
-  return absl::StrCat(options.rsh_agent.empty() ? "ssh" : options.rsh_agent, " ",
-                      SshTarget(options, target));
+  const Agent* const agent = FindAgent(options.rsh_agent);
+  const std::string by = agent != nullptr            ? agent->login
+                         : options.rsh_agent.empty() ? "ssh"
+                                                     : options.rsh_agent;
+  return absl::StrCat(by, " ", SshTarget(options, target));
+}
+
+std::string ShellName(const RunOptions& options, const HostTarget& target) {
+  if (target.is_local) return "";
+  if (options.rsh_agent.empty()) return "ssh";
+  const auto words = SplitShellWords(options.rsh_agent);
+  return words.ok() && !words->empty() ? Printable(words->front()) : "the remote shell";
 }
 
 std::string ShortCommand(const RunOptions& options, const HostTarget& target) {
@@ -125,6 +137,9 @@ absl::StatusOr<std::vector<std::string>> DaemonArgv(const RunOptions& options,
   std::vector<std::string> argv;
   if (options.rsh_agent.empty()) {
     argv = SshArgv(options, target.host);
+  } else if (const Agent* const agent = FindAgent(options.rsh_agent)) {
+    argv = ArgvOf(*agent);
+    argv.push_back(target.host.name);
   } else {
     absl::StatusOr<std::vector<std::string>> words = SplitShellWords(options.rsh_agent);
     if (!words.ok()) {

@@ -36,6 +36,9 @@ std::string SshTarget(const RunOptions& options, const HostTarget& target);
 // How a person logs in there: "ssh -p 2222 -i key me@host1", "AGENT me@host1".
 std::string LoginCommand(const RunOptions& options, const HostTarget& target);
 
+// What gets there, by its name: "ssh" or the agent's first word; empty: nothing, it is here.
+std::string ShellName(const RunOptions& options, const HostTarget& target);
+
 // How it is reached, as one would say it: "ssh -p 2222 me@host1 hvdd", "hvdd" here.
 std::string ShortCommand(const RunOptions& options, const HostTarget& target);
 

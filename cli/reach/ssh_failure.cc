@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "base/printable.h"
 #include "base/process_end.h"
+#include "cli/reach/agent_failure.h"
 
 namespace hvd {
 namespace {
@@ -148,6 +149,11 @@ StartFailure FillRow(const StartEnd& end, const Row& row) {
   return Fill(end, row.fault, row.cause, row.remedy);
 }
 
+// Another remote shell has words of its own.
+bool IsOther(absl::string_view shell) {
+  return !shell.empty() && shell != "ssh" && !absl::EndsWith(shell, "/ssh");
+}
+
 // They come before our command runs, so what it says later is something else.
 bool IsOfLogin(StartFault fault) {
   return fault >= StartFault::kUnknownHost && fault <= StartFault::kOverloaded;
@@ -198,11 +204,13 @@ StartFailure ExplainStartFailure(const StartEnd& end) {
                     ? "install the OpenSSH client, or name another remote shell with --rsh-agent"
                     : "is it on the PATH? --rsh-agent names it");
   }
+  const auto fault = FindAgentFault(end.shell, end.errors);
+  if (fault && !end.logged_in) return Fill(end, fault->fault, fault->cause, fault->remedy);
   const std::string errors = absl::StrCat("\n", end.errors);
   for (const Row& row : kRows) {
     const bool said_at_login =  // nologin says it on stdout
         row.fault == StartFault::kRestrictedShell && absl::StrContains(end.noise, row.words);
-    if (end.logged_in && IsOfLogin(row.fault)) continue;
+    if ((end.logged_in || IsOther(end.shell)) && IsOfLogin(row.fault)) continue;
     if (said_at_login || absl::StrContains(errors, row.words)) {
       return FillRow(end, row);
     }

@@ -120,12 +120,14 @@ void OptionTable::Parser::DeclareHosts() {
   Texts("-H,--hosts", &texts.hosts, "LIST", "hosts and slots: host1:4,user@node[1-8]:2,[fe80::1]:4")
       ->group(group);
   Texts("--hostfile,--machinefile", &texts.hostfile, "FILE",
-        "the same, a host a line; else $HVD_HOSTFILE, else this host")
+        "the same, a host a line; else $HVD_HOSTFILE, the scheduler's hosts, this host")
       ->group(group);
   Text("-p,--ssh-port", &texts.ssh_port, "PORT", "for ssh, where the host states none")
       ->group(group);
   Text("-i,--ssh-identity-file", &texts.ssh_identity, "FILE", "ssh's key")->group(group);
-  Text("--rsh-agent", &texts.rsh_agent, "CMD", "instead of ssh; gets the host and the command")
+  Text("--rsh-agent", &texts.rsh_agent, "CMD",
+       "instead of ssh: srun, qrsh, blaunch, kubectl, podman, docker, or a command that gets the "
+       "host and what to run")
       ->group(group);
   Text("--prefix", &texts.prefix, "DIR",
        "where hvd is on hosts that have it neither at this path nor on their PATH")

@@ -109,7 +109,8 @@ absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
   status.Update(ReadCompat(texts.compat, &run->compat_horovod));
   status.Update(ReadStdin(texts.stdin_target, &run->stdin_rank));
   run->ssh_identity = texts.ssh_identity;
-  run->rsh_agent = texts.rsh_agent;
+  run->agent_is_given = !texts.rsh_agent.empty();
+  if (texts.rsh_agent != "ssh") run->rsh_agent = texts.rsh_agent;
   run->prefix = texts.prefix;
   run->verbose = texts.verbose;
   run->output_directory = texts.output;

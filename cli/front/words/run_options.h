@@ -48,6 +48,7 @@ struct RunOptions {
   std::string hosts_source;               // "-H", a hostfile's path, or "localhost"
   Topology topology;  // np ranks placed on `hosts`; its hosts are a prefix-ordered subset of them.
                       // An elastic job has none while it runs: the lists of hosts say where
+  std::string hosts_note;          // of hosts that nobody has typed: whose they are; may be empty
   std::vector<std::string> notes;  // what became of the hosts as written, a line each
   // For each topology host: its HostSlots (user, port) and whether it is this machine (plain fork).
   std::vector<HostSlots> host_of;
@@ -58,9 +59,10 @@ struct RunOptions {
   // How to get there.
   int ssh_port = 0;
   std::string ssh_identity;
-  std::string rsh_agent;  // empty: ssh; else a command line split by the shell's rules, host and
-                          // command appended
-  std::string prefix;     // --prefix: where hvd is installed on the hosts; empty: see spawner
+  std::string rsh_agent;  // empty: ssh; an agent's name (agents.h); else a command line split by
+                          // the shell's rules, host and command appended
+  bool agent_is_given = false;  // by the person
+  std::string prefix;           // --prefix: where hvd is installed on the hosts; empty: see spawner
   double start_timeout_s = 30;
   double run_timeout_s = 0;  // --timeout; 0 none
   double lease_s = kDefaultLeaseS;

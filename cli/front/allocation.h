@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The hosts that a scheduler or an operator has given us, as its variables and files tell. Pure but
+// for the files, which FrontWorld reads.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cli/front/world.h"
+#include "hostfile/host_slots.h"
+
+namespace hvd {
+
+struct Allocation {
+  std::string source;  // "Slurm job 7 (SLURM_JOB_NODELIST)", for people
+  std::vector<HostSlots> hosts;
+  std::string agent = {};     // by which its manager starts something on them; empty: ssh
+  std::string hostfile = {};  // in the form of ours, and kept up to date by the operator; or empty
+};
+
+// Nothing when this process is in no allocation. InvalidArgument, with the next step, when what is
+// told makes no list of hosts: this host alone would not be what the person has asked for.
+absl::StatusOr<std::optional<Allocation>> FindAllocation(const FrontWorld& world);
+
+// The value of a variable; empty when there is none.
+std::string VariableOf(const FrontWorld& world, const std::string& name);
+
+}  // namespace hvd
