@@ -28,6 +28,7 @@
 #include "cli/driver/driver.h"
 #include "cli/front/front.h"
 #include "cli/link/frame.h"
+#include "cli/link/term_signal.h"
 #include "cli/reach/spawner.h"
 #include "proto/deadlines.h"
 #include "proto/exit_code.h"
@@ -89,6 +90,7 @@ struct Ends {
   ends.console_driver.Reset();
   ends.spawner_driver.Reset();
   LeaveTerminal({ends.driver_console.get(), ends.driver_spawner.get()});
+  setup.term = TakeTerm();
   setup.options = &options;
   setup.limits = ReadLauncherLimits();
   setup.console = std::move(ends.driver_console);

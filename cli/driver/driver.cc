@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <time.h>
 
@@ -15,6 +16,7 @@
 #include "base/printable.h"
 #include "cli/driver/loop.h"
 #include "cli/driver/want.h"
+#include "cli/link/term_signal.h"
 #include "cli/report/job_report.h"
 #include "cli/report/job_summary.h"
 #include "cli/report/verdict_text.h"
@@ -41,6 +43,7 @@ void Driver::Run() {
   Watch(console_.fd(), EPOLLIN, DriverSource::kConsole);
   Watch(spawner_.get(), EPOLLIN, DriverSource::kSpawner);
   Watch(links_.event_fd(), EPOLLIN, DriverSource::kLinks);
+  if (setup_.term.valid()) Watch(setup_.term.get(), EPOLLIN, DriverSource::kTerm);
   if (!options_.timeline_path.empty()) BeginTimeline(options_.timeline_path);
   while (!state_.finished()) {
     Turn();
@@ -87,9 +90,17 @@ void Driver::Turn() {
         break;
       case DriverSource::kTimeline:
         break;  // TickClocks looks
+      case DriverSource::kTerm:
+        if (TermHasCome(setup_.term)) TermOfHelper();
+        break;
     }
   }
   TickClocks();
+}
+
+void Driver::TermOfHelper() {
+  const double now = MonotonicSeconds();
+  if (terms_.ByHelper(now)) state_.Signalled(SIGTERM, now);
 }
 
 // The loop should have been awake `meant` seconds after its last turn, at the latest.

@@ -18,6 +18,7 @@ struct DriverSetup {
   bool shows_status = false;  // the console has a terminal for it
   Descriptor console;
   Descriptor spawner;
+  Descriptor term;  // of TakeTerm; may be none
 };
 
 // Raises this process's limit of open files: setup.limits are the person's own. Ends the process

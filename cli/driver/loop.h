@@ -18,6 +18,7 @@
 #include "cli/driver/discovery.h"
 #include "cli/driver/driver.h"
 #include "cli/driver/store.h"
+#include "cli/driver/term_sources.h"
 #include "cli/job/job_state.h"
 #include "cli/link/link.h"
 #include "cli/reach/host.h"
@@ -31,7 +32,15 @@ namespace hvd {
 Frame NoticeOf(const std::string& text);
 
 // Who an epoll event is for.
-enum class DriverSource : uint32_t { kConsole, kSpawner, kLinks, kHello, kErrors, kTimeline };
+enum class DriverSource : uint32_t {
+  kConsole,
+  kSpawner,
+  kLinks,
+  kHello,
+  kErrors,
+  kTimeline,
+  kTerm
+};
 
 class Driver {
  public:
@@ -52,7 +61,8 @@ class Driver {
                 options_.compat_horovod,
                 options_.stdin_rank,
                 options_.elastic,
-                options_.np},
+                options_.np,
+                options_.manager},
                MonotonicSeconds()),
         links_(options_.lease_s),
         store_([this](int host, const v1::StoreChunk& chunk) { links_.SendStore(host, chunk); }),
@@ -85,6 +95,7 @@ class Driver {
   // The console.
   void TakeConsole();
   void OnConsoleFrame(Frame* frame);
+  void TermOfHelper();
   void Say(const std::string& text);
   void SendConsole();
   void SendSkips(int host);
@@ -163,6 +174,7 @@ class Driver {
   std::vector<int> told_ranks_;  // to the console, by member - 1; -2: nothing
   size_t stdin_hosts_ = 0;       // that were there at the launch: who comes later has missed some
   uint64_t skips_ = 0;           // of kMaySkip
+  TermSources terms_;
   bool launched_ = false;
   bool console_writable_watched_ = false;
   bool ending_told_ = false;  // to the console

@@ -10,8 +10,8 @@
 #include "absl/strings/str_split.h"
 #include "base/printable.h"
 #include "cli/driver/loop.h"
+#include "cli/reach/agent_failure.h"
 #include "cli/reach/ssh_failure.h"
-#include "cli/reach/ssh_words.h"
 #include "proto/exit_code.h"
 
 namespace hvd {
@@ -96,6 +96,7 @@ void Driver::TakeSpawner() {
       discovery_.Heard(frame, MonotonicSeconds());
       continue;
     }
+    if (frame.kind == FrameKind::kSignal) TermOfHelper();
     const int host = static_cast<int>(frame.index);
     if (host >= static_cast<int>(ports_.size())) continue;
     if (frame.kind == FrameKind::kStarted) OnStarted(host, &frame);
@@ -226,6 +227,8 @@ void Driver::OnErrors(int host) {
   HostPort& port = ports_[host];
   if (port.errors() < 0) return;
   const std::string lines = port.TakeErrors();
+  const std::string stop = FindManagerStop(lines);
+  if (!stop.empty() && !options_.elastic) state_.ManagerStops(stop, MonotonicSeconds());
   // Before the hello they are evidence of a failure, or a login's usual words.
   if (lines.empty() || !(port.greeted || options_.verbose > 0)) return;
   for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {

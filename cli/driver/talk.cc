@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver's talk with the console and, over open links, with the daemons.
+#include <signal.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -35,7 +36,9 @@ void Driver::OnConsoleFrame(Frame* frame) {
   if (frame->kind == FrameKind::kSignal) {
     if (frame->end)
       return state_.ProcessLost(Ending::kHungUp, "the terminal is gone", MonotonicSeconds());
-    return state_.Signalled(static_cast<int>(frame->number), MonotonicSeconds());
+    const double now = MonotonicSeconds();
+    if (frame->number == SIGTERM && !terms_.ByConsole(now)) return;
+    return state_.Signalled(static_cast<int>(frame->number), now);
   }
   if (frame->kind == FrameKind::kOutputGone) {
     return state_.ProcessLost(Ending::kOutputGone, "nobody reads hvdrun's stdout any more",

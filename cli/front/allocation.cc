@@ -35,6 +35,11 @@ absl::StatusOr<std::string> ReadNamed(const FrontWorld& world, const std::string
       variable);
 }
 
+Allocation Of(const std::string& manager, const char* variable, std::vector<HostSlots> hosts,
+              const char* agent) {
+  return {manager, absl::StrCat(manager, " ($", variable, ")"), std::move(hosts), agent};
+}
+
 // ---- Slurm ----
 
 struct SlurmVariables {
@@ -76,9 +81,8 @@ Found FindSlurm(const FrontWorld& world) {
     if (VariableOf(world, names.nodes).empty()) continue;
     auto hosts = SlurmHosts(world, names);
     if (hosts.ok()) {
-      return Allocation{absl::StrCat("Slurm job ", Printable(VariableOf(world, "SLURM_JOB_ID")),
-                                     " ($", names.nodes, ")"),
-                        *std::move(hosts), "srun"};
+      return Of(absl::StrCat("Slurm job ", Printable(VariableOf(world, "SLURM_JOB_ID"))),
+                names.nodes, *std::move(hosts), "srun");
     }
     if (first.ok()) first = hosts.status();
   }
@@ -105,32 +109,35 @@ Found FindGridEngine(const FrontWorld& world) {
   }
   auto hosts = ParseHostfile(ours, path);
   if (!hosts.ok()) return OfVariable(hosts.status(), kName);
-  return Allocation{
-      absl::StrCat("Grid Engine job ", Printable(VariableOf(world, "JOB_ID")), " ($", kName, ")"),
-      *std::move(hosts), "qrsh"};
+  return Of(absl::StrCat("Grid Engine job ", Printable(VariableOf(world, "JOB_ID"))), kName,
+            *std::move(hosts), "qrsh");
 }
 
 // ---- PBS and LSF ----
 
 // A host a line, as often as it has slots.
-Found FindMentions(const FrontWorld& world, const char* name, const Allocation& whose) {
+struct Owner {
+  std::string manager;
+  const char* agent;
+};
+
+Found FindMentions(const FrontWorld& world, const char* name, const Owner& owner) {
   const std::string path = VariableOf(world, name);
   if (path.empty()) return std::nullopt;
   const auto text = ReadNamed(world, name);
   if (!text.ok()) return text.status();
   auto hosts = ParseHostfile(*text, path);
   if (!hosts.ok()) return OfVariable(hosts.status(), name);
-  return Allocation{absl::StrCat(whose.source, " ($", name, ")"), *std::move(hosts), whose.agent};
+  return Of(owner.manager, name, *std::move(hosts), owner.agent);
 }
 
 Found FindPbs(const FrontWorld& world) {
-  return FindMentions(
-      world, "PBS_NODEFILE",
-      {absl::StrCat("PBS job ", Printable(VariableOf(world, "PBS_JOBID"))), {}, ""});
+  return FindMentions(world, "PBS_NODEFILE",
+                      {absl::StrCat("PBS job ", Printable(VariableOf(world, "PBS_JOBID"))), ""});
 }
 
 // "host1 4 host2 4".
-Found FindLsfPairs(const FrontWorld& world, const std::string& source) {
+Found FindLsfPairs(const FrontWorld& world, const std::string& manager) {
   constexpr const char* kName = "LSB_MCPU_HOSTS";
   const std::string text = VariableOf(world, kName);
   const std::vector<std::string> words = absl::StrSplit(text, ' ', absl::SkipEmpty());
@@ -141,14 +148,14 @@ Found FindLsfPairs(const FrontWorld& world, const std::string& source) {
   }
   auto hosts = ParseHostfile(ours, absl::StrCat("$", kName));
   if (!hosts.ok()) return OfVariable(hosts.status(), kName);
-  return Allocation{absl::StrCat(source, " ($", kName, ")"), *std::move(hosts), "blaunch"};
+  return Of(manager, kName, *std::move(hosts), "blaunch");
 }
 
 Found FindLsf(const FrontWorld& world) {
-  const std::string source = absl::StrCat("LSF job ", Printable(VariableOf(world, "LSB_JOBID")));
-  Found found = FindMentions(world, "LSB_DJOB_HOSTFILE", {source, {}, "blaunch"});
+  const std::string manager = absl::StrCat("LSF job ", Printable(VariableOf(world, "LSB_JOBID")));
+  Found found = FindMentions(world, "LSB_DJOB_HOSTFILE", {manager, "blaunch"});
   if (!found.ok() || found->has_value()) return found;
-  return FindLsfPairs(world, source);
+  return FindLsfPairs(world, manager);
 }
 
 // ---- the MPI operator of Kubernetes ----
@@ -174,7 +181,10 @@ Found FindOperator(const FrontWorld& world) {
     if (!absl::SimpleAtoi(VariableOf(world, names.slots), &unstated) || unstated < 1) unstated = 1;
     auto hosts = ParseHostfile(*text, path, std::min(unstated, kMaxRanks));
     if (!hosts.ok()) return OfVariable(hosts.status(), names.hostfile);
-    return Allocation{absl::StrCat(path, " ($", names.hostfile, ")"), *std::move(hosts), "", path};
+    Allocation found = Of("", names.hostfile, *std::move(hosts), "");
+    found.source = absl::StrCat(path, found.source);
+    found.hostfile = path;
+    return found;
   }
   return std::nullopt;
 }

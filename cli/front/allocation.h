@@ -14,7 +14,8 @@
 namespace hvd {
 
 struct Allocation {
-  std::string source;  // "Slurm job 7 (SLURM_JOB_NODELIST)", for people
+  std::string manager;  // "Slurm job 7"; empty: there is none
+  std::string source;   // "Slurm job 7 ($SLURM_JOB_NODELIST)", for people
   std::vector<HostSlots> hosts;
   std::string agent = {};     // by which its manager starts something on them; empty: ssh
   std::string hostfile = {};  // in the form of ours, and kept up to date by the operator; or empty

@@ -85,6 +85,7 @@ void TakeAllocation(const Allocation& allocation, const FrontWorld& world, RunOp
   for (const HostSlots& host : allocation.hosts) slots += host.slots;
   run->hosts = allocation.hosts;
   run->hosts_source = allocation.source;
+  run->manager = allocation.manager;
   std::string note =
       absl::StrCat("the hosts are those of ", allocation.source, ": ", allocation.hosts.size(),
                    allocation.hosts.size() == 1 ? " host, " : " hosts, ", slots,

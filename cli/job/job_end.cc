@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
@@ -18,6 +19,7 @@ namespace hvd {
 namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
+constexpr double kAtOnceS = 2;             // between the first and the last that a manager signals
 constexpr double kDetailPatienceS = 0.04;  // for the exit status of a lost host's ssh
 constexpr double kTellAfterS = SecondsOf(kTellAfter);
 constexpr double kStopMarginS = SecondsOf(kHostMargin);
@@ -29,6 +31,22 @@ constexpr double kDrainStoppedS = 0.3;  // output after a stop
 bool LetsAgree(Ending ending) {
   return ending == Ending::kInterrupted || ending == Ending::kTerminated ||
          ending == Ending::kTimedOut || ending == Ending::kHungUp;
+}
+
+// Whether no rank and no host has met another end than TERM's, or than our stop's.
+bool IsTermAlone(const JobFacts& facts) {
+  const auto is_rank_fine = [](const RankFact& rank) {
+    if (!rank.init_failure.empty()) return false;
+    if (rank.phase != RankFact::kExited || rank.during_stop) return true;
+    const bool by_term = rank.exit.signal() == SIGTERM || rank.exit.exit_code() == 128 + SIGTERM;
+    return by_term || rank.exit.after_abort() ||
+           (rank.exit.signal() == 0 && rank.exit.exit_code() == 0);
+  };
+  const auto is_host_fine = [](const HostFact& host) {
+    return host.fault == HostFact::kNone || absl::StrContains(host.cause, "signal 15");
+  };
+  return std::all_of(facts.ranks.begin(), facts.ranks.end(), is_rank_fine) &&
+         std::all_of(facts.hosts.begin(), facts.hosts.end(), is_host_fine);
 }
 
 }  // namespace
@@ -45,13 +63,35 @@ void JobState::Signalled(int signal, double now) {
     return Stop("killed by the second signal to hvdrun", true, now);
   }
   if (signal == SIGTERM) {
-    return End(Ending::kTerminated, "stopped by SIGTERM", now);
+    const std::string& manager = policy_.manager;
+    return Terminate(manager.empty() ? std::string("stopped by SIGTERM")
+                                     : absl::StrCat("stopped by SIGTERM, which ", manager,
+                                                    " gets when it is cancelled or out of time"),
+                     now);
   }
   outbox_.Say(
       absl::StrFormat("interrupted; stopping %d ranks (grace %g s; Ctrl-C again kills them)\n%s",
                       running_, GraceS(), RenderStates(facts_)));
   stopping_.told = true;
   End(Ending::kInterrupted, "interrupted by Ctrl-C", now);
+}
+
+void JobState::ManagerStops(const std::string& words, double now) {
+  const std::string text = absl::StrCat("stopped by ", words);
+  // Its words say more than its signal.
+  if (facts_.ending == Ending::kTerminated) facts_.ending_text = text;
+  Terminate(text, now);
+}
+
+// A manager signals all processes of a job at once: what TERM has done to hosts and ranks already
+// is no fault of theirs.
+void JobState::Terminate(const std::string& text, double now) {
+  const bool at_once = stopping_.begun && now - stopping_.since < kAtOnceS;
+  if (at_once && facts_.ending == Ending::kNone && IsTermAlone(facts_)) {
+    facts_.ending = Ending::kTerminated;
+    facts_.ending_text = text;
+  }
+  End(Ending::kTerminated, text, now);
 }
 
 // A host that does not hear us for the length of its lease ends its ranks; that is no fault of its.

@@ -34,6 +34,7 @@ struct JobPolicy {
   // Of a job whose members come and go; its first epoch needs `np` ranks.
   std::optional<ElasticOptions> elastic = {};
   int np = 0;
+  std::string manager = {};  // "Slurm job 7", within whose allocation this is; may be empty
 };
 
 class JobState {
@@ -62,6 +63,8 @@ class JobState {
 
   // The person and hvdrun's own processes.
   void Signalled(int signal, double now);
+  // A manager ends the job, and this is how it says so.
+  void ManagerStops(const std::string& words, double now);
   void ProcessLost(Ending ending, const std::string& text, double now);
 
   // hvdrun stood still for so long, until now.
@@ -157,7 +160,8 @@ class JobState {
   std::string InitFailures() const;
   std::string SayExit(int rank, const v1::RankExited& exit) const;
 
-  // The end (job_end.cc, with Signalled, Paused, ProcessLost and Tick).
+  // The end (job_end.cc, with Signalled, ManagerStops, Paused, ProcessLost and Tick).
+  void Terminate(const std::string& text, double now);
   void Stop(const std::string& cause, bool kill, double now);
   void SendStop(const std::string& cause, bool kill);
   void OnGraceAsked(const v1::GraceAsked& asked);

@@ -6,6 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/printable.h"
 #include "cli/front/words/agents.h"
 
 namespace hvd {
@@ -124,6 +126,22 @@ std::optional<AgentFault> FindAgentFault(absl::string_view shell, absl::string_v
     if (its && absl::StrContains(errors, row.words)) return row.fault;
   }
   return std::nullopt;
+}
+
+// "slurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T06:51:56 DUE TO TIME LIMIT
+// ***". A node's failure is another thing: what was on it is lost.
+std::string FindManagerStop(absl::string_view errors) {
+  for (const absl::string_view line : absl::StrSplit(errors, '\n')) {
+    const size_t begin = line.find("*** ");
+    if (!absl::StrContains(line, "slurmstepd") || begin == line.npos) continue;
+    absl::string_view words = line.substr(begin + 4);
+    words = words.substr(0, words.find(" ***"));
+    if (!absl::StrContains(words, " CANCELLED AT ") || absl::StrContains(words, "NODE FAILURE")) {
+      continue;
+    }
+    return absl::StrCat("Slurm: ", Printable({words.data(), words.size()}, 200));
+  }
+  return "";
 }
 
 }  // namespace hvd

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/file_limit.h"
 #include "cli/link/frame.h"
+#include "cli/link/term_signal.h"
 #include "cli/reach/execute.h"
 #include "cli/reach/look.h"
 
@@ -36,6 +37,14 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // it died before we asked
   Execute(execution);
+}
+
+// The driver decides what it means.
+Frame TermFrame() {
+  Frame frame;
+  frame.kind = FrameKind::kSignal;
+  frame.number = SIGTERM;
+  return frame;
 }
 
 class Spawner {
@@ -67,6 +76,7 @@ class Spawner {
   const double patience_s_;
   std::map<int, std::vector<std::string>> commands_;  // by host
   const rlimit files_ = RaiseFileLimit();             // the person's own, which our children get
+  const Descriptor term_ = TakeTerm();
   Descriptor driver_;
   bool driver_gone_ = false;
   double kill_at_ = 0;             // once the driver is gone
@@ -86,11 +96,14 @@ void Spawner::Run() {
       waits.push_back({child.pidfd.get(), POLLIN, 0});
       hosts.push_back(host);
     }
+    waits.push_back({term_.get(), POLLIN, 0});
+    const size_t term = waits.size() - 1;
     look_.AddWaits(&waits);
     if (poll(waits.data(), waits.size(), Patience()) < 0 && errno != EINTR) return KillAll();
     for (size_t i = 0; i < hosts.size(); ++i) {
       if (waits[i + 1].revents) Reap(hosts[i]);
     }
+    if (waits[term].revents && TermHasCome(term_)) Tell(TermFrame());
     for (Frame& frame : look_.Turn(MonotonicSeconds())) Tell(std::move(frame));
     if (waits[0].revents & POLLOUT) SendTold();
     if (waits[0].revents & ~POLLOUT) TakeFrames();

@@ -254,3 +254,17 @@ def test_a_stopped_shim_keeps_nothing_alive_at_any_level():
                 for stopped in (("shim",), ("shim", "hvdd")):
                     for number in (signal.SIGTERM, signal.SIGKILL):
                         stopped_then_ended(here, stopped, number, 0, ("--containment", level), user)
+
+
+@world.bound(120)
+def test_term_at_any_of_hvdruns_processes_is_a_stop():
+    """Managers signal each process of a job: one of them alone, or all at once."""
+    with world.hosts(2, slots=1) as here:
+        for roles in (("driver",), ("spawner",), ("console", "driver", "spawner"), ("console", "driver", "spawner", "hvdd", "victim")):
+            job = start(here, "--hostfile", here.hostfile)
+            found = world.roles(here.hosts[0])
+            for role in roles:
+                for process in found[role]:
+                    process.kill(signal.SIGTERM)
+            job.wait(20).must(143, "stopped by SIGTERM", "exit code 143")
+            here.must_be_clean()

@@ -48,6 +48,7 @@ struct RunOptions {
   std::string hosts_source;               // "-H", a hostfile's path, or "localhost"
   Topology topology;  // np ranks placed on `hosts`; its hosts are a prefix-ordered subset of them.
                       // An elastic job has none while it runs: the lists of hosts say where
+  std::string manager;             // "Slurm job 7", whose allocation the hosts are of; may be empty
   std::string hosts_note;          // of hosts that nobody has typed: whose they are; may be empty
   std::vector<std::string> notes;  // what became of the hosts as written, a line each
   // For each topology host: its HostSlots (user, port) and whether it is this machine (plain fork).

@@ -70,6 +70,20 @@ TEST_CASE("ssh's words are ssh's alone") {
   }
 }
 
+TEST_CASE("a manager that ends the job is heard, one whose node has failed is not") {
+  CHECK(FindManagerStop("x\nslurmstepd-n1: error: *** STEP 7.0 ON n1 CANCELLED AT "
+                        "2026-11-27T06:51:56 DUE TO TIME LIMIT ***\n") ==
+        "Slurm: STEP 7.0 ON n1 CANCELLED AT 2026-11-27T06:51:56 DUE TO TIME LIMIT");
+  CHECK(
+      FindManagerStop("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T06:51:56 ***") ==
+      "Slurm: JOB 7 ON n1 CANCELLED AT 2026-11-27T06:51:56");
+  CHECK(
+      FindManagerStop("slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-27T06:51:56 DUE "
+                      "TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***") == "");
+  CHECK(FindManagerStop("*** CANCELLED AT home ***") == "");
+  CHECK(FindManagerStop("") == "");
+}
+
 TEST_CASE("agents are known by their names, and by nothing else") {
   CHECK(FindAgent("srun") != nullptr);
   CHECK(FindAgent("ssh") == nullptr);
