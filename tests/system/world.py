@@ -189,6 +189,7 @@ class Host:
         self.network = os.readlink(f"/proc/{self.init}/ns/net")
         self.root = pathlib.Path(f"/proc/{self.init}/root")
         self.own = {self.init, read_process(self.init).parent}  # process 1, and the unshare that holds it from outside
+        self.own |= {process.pid for process in self.processes()}  # a scheduler's daemons
         self.clean = self.belongings()
 
     def processes(self):
@@ -309,14 +310,15 @@ def console_of(here):
 
 
 @contextlib.contextmanager
-def hosts(count=1, slots=2, rate=None):
-    """A World of fresh simulated hosts."""
+def hosts(count=1, slots=2, rate=None, slurm=False):
+    """A World of fresh simulated hosts; with `slurm` a cluster of Slurm's."""
     if os.geteuid() != 0:
         raise Skip("simulated hosts need root")
     scratch = tempfile.mkdtemp(prefix="hvd-test.")
     os.chmod(scratch, 0o755)
     directory = pathlib.Path(scratch) / "hosts"
     command = [SIM_HOSTS, "up", str(count), "--slots", str(slots), "--dir", str(directory)] + (["--rate", rate] if rate else [])
+    command += ["--slurm"] if slurm else []
     try:
         made = subprocess.run(command, capture_output=True, text=True)
         assert made.returncode == 0, made.stderr

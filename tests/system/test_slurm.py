@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hvdrun in allocations of a real Slurm's: no flag is needed, nothing is left, and who ends the job is named."""
+import contextlib
+import pathlib
+import re
+import shutil
+
+import world
+from world import BIN, HVDRUN
+
+SLEEPS = ("sh", "-c", "echo up; while :; do sleep 0.1; done")
+
+
+class Cluster:
+    """Simulated hosts under Slurm."""
+
+    def __init__(self, here):
+        self.here = here
+        self.env = {"SLURM_CONF": str(here.directory / "slurm" / "slurm.conf"), "PATH": f"{BIN}:/usr/bin:/bin:/usr/sbin:/sbin"}
+
+    def run(self, *words, **how):
+        return self.here.run(*words, env=self.env, seconds=30, **how)
+
+    def start(self, *words, **how):
+        return self.here.start(*words, env=self.env, **how)
+
+    def jobs(self):
+        return self.run("squeue", "-h", "-o", "%i").must(0).out.split()
+
+    def submit(self, *options, script, user=None):
+        """Starts a batch script; returns where its output comes, which is in the hosts' own directory."""
+        out = pathlib.Path(self.here.directory) / "batch.out"
+        out.unlink(missing_ok=True)
+        out.touch(0o666)
+        out.chmod(0o666)
+        text = "#!/bin/bash\n" + script
+        self.run("sbatch", *options, "-o", out, "--wrap", text, user=user).must(0)
+        return out
+
+
+@contextlib.contextmanager
+def cluster(count, slots=2):
+    if not all(map(shutil.which, ("slurmctld", "slurmd", "salloc", "srun"))):
+        raise world.Skip("there is no Slurm; scripts/setup --schedulers installs it")
+    with world.hosts(count, slots=slots, slurm=True) as here:
+        yield Cluster(here)
+
+
+def ranks_of(text):
+    return sorted(int(rank) for rank in re.findall(r"rank (\d+) of \d+", text))
+
+
+@world.bound(60)
+def test_an_allocation_says_who_sits_where():
+    with cluster(3) as slurm:
+        for shape, ranks in ((("-N2", "-n4"), 4), (("-N3", "-n4"), 4), (("-N3",), 3), (("-n1",), 1)):
+            job = slurm.run("salloc", "-Q", *shape, HVDRUN, BIN / "hello").must(0, "the hosts are those of Slurm job ", "reached by srun")
+            assert ranks_of(job.out) == list(range(ranks)), job
+        fewer = slurm.run("salloc", "-Q", "-N2", "-n4", HVDRUN, "-np", 3, BIN / "hello").must(0)
+        assert ranks_of(fewer.out) == [0, 1, 2], fewer
+        slurm.run("salloc", "-Q", "-N2", "-n4", HVDRUN, "-np", 5, BIN / "hello").must(2, "-np 5 needs 5 slots, but 2 hosts have 4")
+        shown = slurm.run("salloc", "-Q", "-N2", "-n4", HVDRUN, "--dry-run", BIN / "hello").must(0)
+        assert "4 ranks on 2 hosts (Slurm job " in shown.out, shown
+        slurm.here.must_be_clean()
+
+
+@world.bound(60)
+def test_a_batch_script_trains_and_so_does_an_ordinary_user():
+    with cluster(2) as slurm:
+        for user in (None, 64198):  # "guest"
+            out = slurm.submit("-N2", "-n4", script=f"exec {HVDRUN} {BIN / 'hello'}", user=user)
+            world.wait_until(lambda: len(ranks_of(out.read_text())) == 4 and not slurm.jobs(), 30, f"the job: {out.read_text()}")
+            assert ranks_of(out.read_text()) == [0, 1, 2, 3]
+        slurm.here.must_be_clean()
+
+
+@world.bound(60)
+def test_a_shell_outside_of_the_allocation_reaches_its_hosts():
+    with cluster(3) as slurm:
+        job = slurm.run("salloc", "-Q", "-w", "host1,host2", "-n4", HVDRUN, "--verbose", BIN / "hello").must(0, "host host1: srun", "host host2: srun")
+        assert ranks_of(job.out) == [0, 1, 2, 3], job
+        slurm.here.must_be_clean()
+
+
+@world.bound(120)
+def test_a_cancelled_job_ends_as_one():
+    with cluster(2) as slurm:
+        for _ in range(3):
+            job = slurm.start("salloc", "-Q", "-N2", "-n4", HVDRUN, *SLEEPS).wait_for("up", 4)
+            slurm.run("scancel", *slurm.jobs()).must(0)
+            job.wait(20).must(143, "stopped by S")
+            out = slurm.submit("-N2", "-n4", script=f"{HVDRUN} {' '.join(map(repr, SLEEPS))}")
+            world.wait_until(lambda: out.read_text().count("up") == 4, 20, "the ranks")
+            slurm.run("scancel", *slurm.jobs()).must(0)
+            world.wait_until(lambda: "exit code 143" in out.read_text(), 20, f"the verdict: {out.read_text()}")
+            world.wait_until(lambda: not slurm.jobs(), 20, "the end of the job")
+            slurm.here.must_be_clean()
+
+
+@world.bound(60)
+def test_ranks_that_srun_has_started_are_no_jobs_of_one():
+    with cluster(2) as slurm:
+        refused = slurm.run("srun", "-N2", "-n2", BIN / "hello")
+        assert refused.code != 0 and not ranks_of(refused.out), refused
+        assert "srun has started this process as one of 2" in refused.err and "hvdrun -np 2 PROGRAM" in refused.err, refused
+        one = slurm.run("srun", "-N1", "-n1", BIN / "hello").must(0)
+        assert ranks_of(one.out) == [0], one
+        slurm.here.must_be_clean()
+
+
+@world.bound(60)
+def test_a_host_that_is_not_of_the_job_is_told_in_slurms_words():
+    with cluster(3) as slurm:
+        slurm.run("salloc", "-Q", "-w", "host0", HVDRUN, "--rsh-agent", "srun", "-H", "host0:1,host2:1", BIN / "hello").must(
+            125, "host2", "scontrol show job")
+        slurm.here.must_be_clean()
