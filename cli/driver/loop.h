@@ -115,6 +115,7 @@ class Driver {
   void OnChildExited(int host, int wait_status);
   void OnHello(int host);
   void OnErrors(int host);
+  bool TriesAgain(int host, const StartFailure& failure);
   void NotStarted(int host, HostFact fault);
   void RefuseTwin(int host, int twin);
   void SayCommand(int host);

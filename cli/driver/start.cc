@@ -18,6 +18,7 @@ namespace hvd {
 namespace {
 
 constexpr int kMaxAttempts = 4;  // the first and three more
+constexpr double kAwaitedPauseS = 0.5;
 // Lines of one host's stderr. A background job of a login may print without end, and our queue for
 // a slow terminal has none either.
 constexpr int kMostWords = 1000;
@@ -261,16 +262,32 @@ void Driver::OnChildExited(int host, int wait_status) {
                            WhereHvddIsSought(options_, setup_.start), port.logged_in(),
                            shell.empty() ? "" : LoginCommand(options_, targets_[host]),
                            SshTarget(options_, targets_[host]), here.machine});
-  if (failure.fault == StartFault::kOverloaded && port.attempts < kMaxAttempts &&
-      state_.starting()) {
-    // Spread, so that the hosts behind one sshd do not come back together.
-    port.restart_at = MonotonicSeconds() + 0.3 * (1 << port.attempts) + 0.05 * (host % 16);
-    return;
-  }
+  if (TriesAgain(host, failure)) return;
   HostFact fault;
   fault.cause = failure.cause;
   fault.remedy = failure.remedy;
   NotStarted(host, std::move(fault));
+}
+
+// Whether there is another attempt.
+bool Driver::TriesAgain(int host, const StartFailure& failure) {
+  HostPort& port = ports_[host];
+  if (!state_.starting()) return false;
+  const double now = MonotonicSeconds();
+  if (options_.waits_for_hosts && MayComeYet(failure.fault)) {
+    if (port.awaited.cause != failure.cause) {
+      Say(absl::StrCat("host ", HostName(host), ": ", failure.cause,
+                       "; it may only be starting, and is tried until --start-timeout ",
+                       options_.start_timeout_s, " s is over"));
+    }
+    port.awaited = failure;
+    port.restart_at = now + kAwaitedPauseS;
+    return true;
+  }
+  if (failure.fault != StartFault::kOverloaded || port.attempts >= kMaxAttempts) return false;
+  // Spread, so that the hosts behind one sshd do not come back together.
+  port.restart_at = now + 0.3 * (1 << port.attempts) + 0.05 * (host % 16);
+  return true;
 }
 
 void Driver::NotStarted(int host, HostFact fault) {

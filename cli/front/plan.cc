@@ -86,6 +86,7 @@ void TakeAllocation(const Allocation& allocation, const FrontWorld& world, RunOp
   run->hosts = allocation.hosts;
   run->hosts_source = allocation.source;
   run->manager = allocation.manager;
+  if (!allocation.hostfile.empty()) run->waits_for_hosts = true;  // an operator starts all at once
   std::string note =
       absl::StrCat("the hosts are those of ", allocation.source, ": ", allocation.hosts.size(),
                    allocation.hosts.size() == 1 ? " host, " : " hosts, ", slots,

@@ -44,6 +44,7 @@ class HostPort {
   int attempts = 0;
   bool greeted = false;
   double restart_at = 0;    // 0: not waiting for another attempt
+  StartFailure awaited;     // why it is not there yet; no cause: it is not waited for
   LinkEnd ended;            // how its command ended; no cause while it runs
   bool link_ended = false;  // gRPC's
   int words_shown = 0;      // lines of its stderr

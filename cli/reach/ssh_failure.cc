@@ -192,6 +192,12 @@ LinkEnd ExplainLinkEnd(int wait_status, const std::string& shell, const std::str
           absl::StrCat("is ", host, " up? who kills there? see its kernel's log (dmesg)")};
 }
 
+bool MayComeYet(StartFault fault) {
+  return fault == StartFault::kUnknownHost || fault == StartFault::kRefused ||
+         fault == StartFault::kTimedOut || fault == StartFault::kNoRoute ||
+         fault == StartFault::kOverloaded;
+}
+
 StartFailure ExplainStartFailure(const StartEnd& end) {
   const int code = WIFEXITED(end.wait_status) ? WEXITSTATUS(end.wait_status) : -1;
   if (absl::StrContains(end.errors, "hvdrun-cannot-execute:")) {

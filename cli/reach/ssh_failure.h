@@ -63,6 +63,9 @@ LinkEnd ExplainForeignBytes(const std::string& shell, const std::string& host);
 
 StartFailure ExplainStartFailure(const StartEnd& end);
 
+// Of a host that is only being made: its name and its sshd come later than hvdrun.
+bool MayComeYet(StartFault fault);
+
 // The last `lines` lines of `text`, each behind "    | ", unprintable bytes as '?'. Empty for no
 // text.
 std::string QuoteLines(absl::string_view text, int lines);

@@ -212,3 +212,30 @@ def test_two_jobs_at_once():
         for job in jobs:
             assert job.wait(20).must(0).out.count("stepped") == 4
         here.must_be_clean()
+
+
+@world.bound(60)
+def test_a_host_that_comes_later_is_waited_for():
+    """Its name is known only some time after hvdrun has begun: as pods are that an operator starts."""
+    with world.hosts(2) as here:
+        job = here.start_hvdrun("-H", "host0:1,late:1", "--start-timeout", 60, BIN / "hello")
+        words = "host late: unknown host name; it may only be starting, and is tried until --start-timeout 60 s is over"
+        world.wait_until(lambda: words in job.err(), 20, "the word of what is waited for")
+        known = (here.directory / "known_hosts").read_text()
+        key = next(line.split(" ", 1)[1] for line in known.splitlines() if line.startswith("host1,"))
+        with open(here.directory / "host0" / "ssh" / "ssh_known_hosts", "a") as keys:
+            keys.write(f"late {key}\n")
+        with open(here.directory / "hosts", "a") as names:
+            names.write("10.77.0.11 late\n")
+        job.wait(60).must(0)
+        here.must_be_clean()
+
+
+@world.bound(60)
+def test_a_host_that_never_comes_is_told_with_its_reason():
+    with world.hosts(1) as here:
+        outcome = here.hvdrun("-H", "host0:1,nowhere:1", "--start-timeout", 2, BIN / "hello")
+        outcome.must(125, "nowhere", "unknown host name, for --start-timeout 2 s", "/etc/hosts, DNS")
+        typo = here.hvdrun("-H", "host0:1,nowhere:1", BIN / "hello").must(125, "nowhere", "unknown host name")
+        assert "it may only be starting" not in typo.err, typo
+        here.must_be_clean()

@@ -103,6 +103,7 @@ absl::Status ReadRun(const OptionTexts& texts, RunOptions* run) {
   status.Update(ReadTime({"--lease", texts.lease}, kShortestLease, &run->lease_s));
   status.Update(ReadTime({"--grace", texts.grace}, 0, &run->grace_s));
   run->grace_is_given = !texts.grace.empty();
+  run->waits_for_hosts = !texts.start_timeout.empty();
   status.Update(ReadContainment(texts.containment, &run->containment));
   status.Update(ReadBind(texts.bind, &run->binds_cores));
   status.Update(ReadGpus(texts.gpus_per_rank, &run->gpus_per_rank));

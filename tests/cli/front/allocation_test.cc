@@ -150,6 +150,14 @@ TEST_CASE("what the person says counts more than an allocation") {
   CHECK(Plan({}, In(both, {{"/hosts", "a slots=2\n"}}))->hosts_source == "/hosts");
 }
 
+TEST_CASE("hosts are waited for that an operator has only begun to start, or that a person says") {
+  const auto of_operator = Plan({}, In({"OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile"},
+                                       {{"/etc/mpi/hostfile", "a slots=1\n"}}));
+  CHECK(of_operator->waits_for_hosts);
+  CHECK_FALSE(Plan({}, In(kSlurm))->waits_for_hosts);
+  CHECK(Plan({"-H", "a", "--start-timeout", "9"}, BoxWorld())->waits_for_hosts);
+}
+
 TEST_CASE("without its manager's way ssh reaches the hosts, and that is said") {
   const auto run = Plan({}, In(kSlurm));
   REQUIRE(run.ok());
