@@ -18,7 +18,7 @@ from .._core.arrays import code_of
 from ..basics import is_initialized
 from ..process_sets import ProcessSet
 from . import handlers
-from .side_by_side import keep
+from .side_by_side import Keys, keep, side_by_side
 
 Arrays = tuple[Any, ...]
 
@@ -37,6 +37,7 @@ class Call:
     prescale: float = 1.0
     postscale: float = 1.0
     contents: str = ""  # what the arrays are; all ranks must say the same
+    keys: Keys = dataclasses.field(default_factory=Keys)
 
     def behind(self, kind: str, **changes: Any) -> Call:
         """A call that belongs to this one: of its gradient."""
@@ -44,8 +45,13 @@ class Call:
         return Call(kind, self.process_set, name, **changes)
 
 
+def beside_of(call: Call) -> Any:
+    """What `run` takes besides the arrays."""
+    return side_by_side(call.keys)
+
+
 def run(call: Call, arrays: Arrays, beside: Any) -> Arrays:
-    """The results, in the arrays' order. `beside`: see side_by_side."""
+    """The results, in the arrays' order."""
     if any(isinstance(array, jax.core.Tracer) for array in arrays):
         return _trace(call, arrays, beside)
     return tuple(jnp.asarray(result) for result in _now(call, [np.asarray(a) for a in arrays]))
@@ -90,9 +96,11 @@ def _start(call: Call, arrays: Arrays, members: int, beside: Any) -> Arrays:
         handlers.target(call.kind), [_result(call, array, members) for array in arrays],
         has_side_effect=True, vmap_method="broadcast_all" if elementwise else "sequential",
         input_output_aliases={i: i for i in range(len(arrays))} if in_place else {})
+    name, process_set = f"{group}{call.kind}.{call.name}", call.process_set.process_set_id or 0
+    call.keys.all.append(f"{process_set}:{name}")
     results = tuple(start(
-        *arrays, beside, name=f"{group}{call.kind}.{call.name}", op=np.int32(call.op),
-        root=np.int32(call.root), process_set=np.int32(call.process_set.process_set_id or 0),
+        *arrays, beside, name=name, op=np.int32(call.op),
+        root=np.int32(call.root), process_set=np.int32(process_set),
         prescale=np.float64(call.prescale), postscale=np.float64(call.postscale),
         contents=call.contents))
     return results if in_place else keep(results, arrays)

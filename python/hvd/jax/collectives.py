@@ -33,8 +33,7 @@ from .._core import abi, errors
 from .._names import meeting, shown
 from ..basics import global_process_set, rank
 from ..process_sets import ProcessSet
-from .calls import Arrays, Call, run
-from .side_by_side import side_by_side
+from .calls import Arrays, Call, beside_of, run
 
 Tree = Any  # of arrays
 
@@ -122,7 +121,7 @@ def _like(array: jax.Array, result: jax.Array) -> jax.Array:
 
 def _together(call: Call, arrays: Arrays) -> Arrays:
     # Asked for here: what _run does is a function of its own when JAX lowers it.
-    return _run(call, arrays, side_by_side())
+    return _run(call, arrays, beside_of(call))
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))

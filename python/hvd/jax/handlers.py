@@ -2,7 +2,10 @@
 """libhvd_jax's handlers, by which XLA calls hvd: registered when this is imported."""
 from __future__ import annotations
 
+import ctypes
 import os
+from collections.abc import Iterable
+from typing import Any
 
 import jax
 
@@ -11,6 +14,7 @@ from .._core import library
 
 NAME = "libhvd_jax.so"
 KINDS = ("allreduce", "allgather", "reducescatter", "broadcast", "alltoall")
+BETWEEN_KEYS = "\x1f"  # of calls, where libhvd_jax has several in one text
 NOTHING = "hvd_jax_nothing"  # a step of a program that does nothing: see side_by_side
 
 
@@ -19,7 +23,34 @@ def target(kind: str) -> str:
     return f"hvd_jax_{kind}"
 
 
-def _register() -> None:
+def look() -> tuple[int, str]:
+    """How often anything of the programs has changed, and hvd_jax_look's text."""
+    room = 4096
+    while True:
+        buffer, bytes_ = ctypes.create_string_buffer(room), ctypes.c_size_t(room)
+        changes = _library.hvd_jax_look(buffer, ctypes.byref(bytes_))
+        if bytes_.value <= room:
+            return changes, buffer.raw[:bytes_.value].decode(errors="replace")
+        room = bytes_.value
+
+
+def judge(keys: Iterable[str], text: str) -> None:
+    """Calls of these may soon be ended, with a MismatchError of this text."""
+    _library.hvd_jax_judge(BETWEEN_KEYS.join(keys).encode(), text.encode())
+
+
+def end(keys: Iterable[str]) -> None:
+    """Of those that were judged, these have not come to this rank: ends them for all. The others
+    are ended so by other ranks."""
+    _library.hvd_jax_end(BETWEEN_KEYS.join(keys).encode())
+
+
+def acquit(keys: Iterable[str]) -> None:
+    """They go on."""
+    _library.hvd_jax_acquit(BETWEEN_KEYS.join(keys).encode())
+
+
+def _register() -> Any:
     _frameworks.require("hvd.jax", jax.__version__)
     loaded, tried = library.load_beside(NAME, os.environ.get("HVD_JAX_LIBRARY"))
     if loaded is None:
@@ -28,6 +59,12 @@ def _register() -> None:
     for name in (*map(target, KINDS), NOTHING):
         handler = jax.ffi.pycapsule(getattr(loaded, name))
         jax.ffi.register_ffi_target(name, handler, platform="cpu")
+    loaded.hvd_jax_look.restype = ctypes.c_uint64
+    loaded.hvd_jax_look.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_size_t)]
+    for act, arguments in ((loaded.hvd_jax_judge, 2), (loaded.hvd_jax_end, 1),
+                           (loaded.hvd_jax_acquit, 1)):
+        act.restype, act.argtypes = None, [ctypes.c_char_p] * arguments
+    return loaded
 
 
-_register()
+_library = _register()

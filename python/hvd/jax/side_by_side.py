@@ -7,7 +7,9 @@ differ a little wait for each other for ever. So each computation that has calls
 that do nothing, as many, and of as large an operand, as it takes: XLA looks at nothing else.
 
 What stays in the program's order: loops (scan, while, fori) that have calls in them, since XLA
-gives what they compute in between the same memory.
+gives what they compute in between the same memory; and sometimes a call whose input is computed in
+the memory of another's result. Where ranks wait for each other for that, `orders` ends it. So that
+it knows of the calls that a program has not come to, the first of those steps has a list of all.
 """
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
 
-from . import handlers
+from . import handlers, orders
 
 # XLA's ThunkExecutor: up to 8 steps, or up to 512 bytes in each buffer, run one by one. (Not all
 # alike: XLA would make the constant when it runs.)
@@ -29,13 +31,20 @@ _STEPS = 8
 _LARGE = np.arange(1024).astype(np.uint8)
 
 side_by_side_p = Primitive("hvd_side_by_side")
-side_by_side_p.def_abstract_eval(lambda: jax.core.ShapedArray((), np.uint8))
-side_by_side_p.def_impl(lambda: jax.numpy.uint8(0))  # of a call that runs at once
+side_by_side_p.def_abstract_eval(lambda *, keys: jax.core.ShapedArray((), np.uint8))
+side_by_side_p.def_impl(lambda *, keys: jax.numpy.uint8(0))  # of a call that runs at once
 
 
-def side_by_side() -> Any:
+class Keys:
+    """What libhvd_jax calls a call, known when it has been traced; several where it is several."""
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+
+
+def side_by_side(keys: Keys) -> Any:
     """What a call takes besides its arrays, so that it may run beside others."""
-    return side_by_side_p.bind()
+    return side_by_side_p.bind(keys=keys)
 
 
 def keep(results: Sequence[jax.Array], arrays: Sequence[jax.Array]) -> tuple[jax.Array, ...]:
@@ -47,14 +56,27 @@ def keep(results: Sequence[jax.Array], arrays: Sequence[jax.Array]) -> tuple[jax
     return tuple(kept(*results, *arrays))
 
 
-def _lower(context: Any) -> Any:
-    for block in [*_around(), *_open_functions(context.module_context.module)]:
-        if not _is_nothing(block):
+def _lower(context: Any, *, keys: Keys) -> Any:
+    functions = list(_open_functions(context.module_context.module))
+    for block in [*_around(), *functions]:
+        if block.owner.name != "builtin.module" and not _is_nothing(block):
             with ir.InsertionPoint.at_block_begin(block), ir.Location.unknown():
                 for _ in range(_STEPS - 1):
                     _do_nothing([])
                 _do_nothing([mlir.ir_constant(_LARGE)])
+    if functions:  # the program's own comes first
+        _list(functions[0].operations[0], keys.all)
+        orders.watch()
     return [mlir.ir_constant(np.uint8(0))]
+
+
+def _list(step: Any, keys: Sequence[str]) -> None:
+    """Adds them to the list that the step has."""
+    attributes = step.attributes["backend_config"]
+    listed = attributes["calls"].value.split(handlers.BETWEEN_KEYS) if "calls" in attributes else []
+    listed += [key for key in keys if key not in listed]
+    step.attributes["backend_config"] = ir.DictAttr.get(
+        {"calls": ir.StringAttr.get(handlers.BETWEEN_KEYS.join(listed))})
 
 
 def _around() -> Iterator[Any]:
@@ -97,7 +119,7 @@ def _do_nothing(operands: Sequence[Any]) -> None:
         "call_target_name": ir.StringAttr.get(handlers.NOTHING),
         "has_side_effect": ir.BoolAttr.get(True),
         "api_version": ir.IntegerAttr.get(ir.IntegerType.get_signless(32), 4),
-        "mhlo.backend_config": ir.DictAttr.get({}),
+        "backend_config": ir.DictAttr.get({}),
     })
 
 

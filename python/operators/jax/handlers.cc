@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The handlers that hvd.jax registers, one an operation: hvd_jax_allreduce and its like. XLA calls
 // them from any of its threads; none waits for long.
+#include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "python/operators/calls/calls_by_name.h"
+#include "python/operators/jax/under_way.h"
 #include "python/operators/jax/xla_call.h"
 
 namespace hvd::xla {
@@ -35,10 +40,26 @@ Error* Handle(CallFrame* frame, CallKind kind) try {
   return MakeError(*frame->api, kInternal, thrown.what());
 }
 
-// Of a step that only makes a program longer: see hvd/jax/side_by_side.
-Error* DoNothing(const CallFrame& frame) {
-  (void)Tell(frame);
+// Of a step that only makes a program longer: see hvd/jax/side_by_side. One of a program's tells
+// besides, by its only attribute, which calls the program has.
+Error* DoNothing(const CallFrame& frame) try {
+  if (Tell(frame) || frame.stage != kExecuteStage || frame.attributes.size == 0) return nullptr;
+  int64_t run = 0;
+  if (frame.attributes.types[0] != kStringAttribute || !ReadRunId(frame, &run)) return nullptr;
+  const Span& keys = *static_cast<const Span*>(frame.attributes.values[0]);
+  UnderWay::Get().Begin(run, std::string(keys.data, keys.size));
   return nullptr;
+} catch (const std::exception& thrown) {
+  return MakeError(*frame.api, kInternal, thrown.what());
+}
+
+std::vector<std::string> KeysIn(const std::string& text) {
+  std::vector<std::string> keys;
+  for (size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
+    end = text.find(kBetweenKeys, at);
+    if (end != at && at < text.size()) keys.push_back(text.substr(at, end - at));
+  }
+  return keys;
 }
 
 }  // namespace
@@ -63,6 +84,29 @@ HVD_EXPORT hvd::xla::Error* hvd_jax_alltoall(hvd::xla::CallFrame* frame) {
 }
 HVD_EXPORT hvd::xla::Error* hvd_jax_nothing(hvd::xla::CallFrame* frame) {
   return hvd::xla::DoNothing(*frame);
+}
+
+// For hvd/jax/orders; see UnderWay.
+
+// Writes the keys of the calls under way, '\x1e', and those of all calls of their programs; what
+// has no room is left out. *bytes: how much room there is, and how much it takes. Returns how often
+// that has changed.
+HVD_EXPORT uint64_t hvd_jax_look(char* buffer, size_t* bytes) {
+  const hvd::xla::UnderWay::View view = hvd::xla::UnderWay::Get().Look();
+  const std::string text = view.keys + '\x1e' + view.programs;
+  (void)text.copy(buffer, *bytes);
+  *bytes = text.size();
+  return view.changes;
+}
+// `keys` is as that has them.
+HVD_EXPORT void hvd_jax_judge(const char* keys, const char* text) {
+  hvd::xla::UnderWay::Get().Judge(hvd::xla::KeysIn(keys), text);
+}
+HVD_EXPORT void hvd_jax_end(const char* keys) {
+  hvd::xla::UnderWay::Get().End(hvd::xla::KeysIn(keys));
+}
+HVD_EXPORT void hvd_jax_acquit(const char* keys) {
+  hvd::xla::UnderWay::Get().Acquit(hvd::xla::KeysIn(keys));
 }
 
 }  // extern "C"

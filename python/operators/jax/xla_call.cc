@@ -2,12 +2,14 @@
 #include "python/operators/jax/xla_call.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 #include <numeric>
 #include <optional>
 
 #include "python/operators/jax/continuations.h"
+#include "python/operators/jax/under_way.h"
 
 namespace hvd::xla {
 namespace {
@@ -69,6 +71,16 @@ Error* MakeError(const Api& api, ErrorCode code, const std::string& message) {
   return api.error_create(&args);
 }
 
+bool ReadRunId(const CallFrame& frame, int64_t* run) {
+  if (frame.api->struct_size < offsetof(Api, run_id_get) + sizeof frame.api->run_id_get) {
+    return false;
+  }
+  RunIdGetArgs args = {sizeof args, nullptr, frame.context, 0};
+  (void)frame.api->run_id_get(&args);
+  *run = args.run_id;
+  return true;
+}
+
 XlaCall::Beginning::Beginning(const XlaCall& call) { beginning = call.future_; }
 XlaCall::Beginning::~Beginning() { beginning = nullptr; }
 
@@ -76,13 +88,22 @@ std::unique_ptr<XlaCall> XlaCall::Make(CallFrame* frame, CallKind kind, Error** 
   std::unique_ptr<XlaCall> call(new XlaCall);
   call->request().kind = kind;
   *error = call->Read(*frame);
+  if (*error == nullptr && UnderWay::Get().IsRefused(call->key())) {
+    *error = MakeError(*frame->api, kInternal, call->MismatchText());
+  }
   if (*error == nullptr) {
     FutureCreateArgs args = {sizeof args, nullptr, nullptr};
     *error = frame->api->future_create(&args);
     call->future_ = frame->future = args.future;
   }
+  int64_t run = 0;
+  if (*error == nullptr && ReadRunId(*frame, &run)) {
+    UnderWay::Get().Add(call.get(), call->key(), run);
+  }
   return *error == nullptr ? std::move(call) : nullptr;
 }
+
+XlaCall::~XlaCall() { UnderWay::Get().Remove(this); }
 
 Error* XlaCall::Read(const CallFrame& frame) {
   api_ = frame.api;
@@ -139,12 +160,21 @@ Error* XlaCall::ReadBuffers(const CallFrame& frame, const Buffers& buffers,
   return nullptr;
 }
 
+// libhvd's, unless another reason is known.
+std::string XlaCall::MismatchText() const {
+  const std::string judgement = UnderWay::Get().Judgement(key());
+  if (judgement.empty()) return ErrorText(HVD_ERR_MISMATCH);
+  return std::string(hvd_status_name(HVD_ERR_MISMATCH)) + ": " + judgement;
+}
+
 void XlaCall::End(hvd_handle_t, hvd_status_t status) {
   Error* error = nullptr;
   if (status != HVD_OK) {
-    error = MakeError(*api_, status == HVD_ERR_ABORTED ? kAborted : kInternal, ErrorText(status));
+    const std::string text = status == HVD_ERR_MISMATCH ? MismatchText() : ErrorText(status);
+    error = MakeError(*api_, status == HVD_ERR_ABORTED ? kAborted : kInternal, text);
   }
   const FutureEnd end = {api_, future_, error};
+  if (status == HVD_ERR_MISMATCH && UnderWay::Get().Hold(end)) return;
   if (future_ == beginning) {
     EndFuture(end);
   } else {

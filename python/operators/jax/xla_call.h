@@ -16,6 +16,7 @@ class XlaCall : public Call {
  public:
   // Reads the frame, and sets its future. Null: it cannot be; *error says why, and is XLA's.
   static std::unique_ptr<XlaCall> Make(CallFrame* frame, CallKind kind, Error** error);
+  ~XlaCall() override;
 
   // Before XLA knows of the future its end goes on with nothing, so a small call may end where it
   // begins: a program whose calls follow one another needs no other thread. A large one is left to
@@ -38,6 +39,7 @@ class XlaCall : public Call {
  private:
   XlaCall() = default;
   Error* Read(const CallFrame& frame);
+  std::string MismatchText() const;
   void ReadAttribute(const Attributes& attributes, int64_t index);
   Error* ReadBuffers(const CallFrame& frame, const Buffers& buffers,
                      std::vector<hvd_tensor_t>* tensors);
@@ -49,6 +51,9 @@ class XlaCall : public Call {
   Future* future_ = nullptr;
   int64_t elements_ = 0;  // of the inputs
 };
+
+// Of the run of a program that makes the call. False: this XLA does not tell.
+bool ReadRunId(const CallFrame& frame, int64_t* run);
 
 // An error of XLA's, which owns it.
 Error* MakeError(const Api& api, ErrorCode code, const std::string& message);

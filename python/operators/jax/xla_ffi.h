@@ -68,6 +68,13 @@ struct FutureSetErrorArgs {
   Error* error;  // XLA's from then on
 };
 
+struct RunIdGetArgs {
+  size_t struct_size;
+  Extension* extensions;
+  ExecutionContext* context;
+  int64_t run_id;  // out
+};
+
 enum DataType : int {
   kPred = 1,
   kS8 = 2,
@@ -137,6 +144,8 @@ struct Api {
   Error* (*future_create)(FutureCreateArgs* args);
   Error* (*future_set_available)(FutureSetAvailableArgs* args);
   Error* (*future_set_error)(FutureSetErrorArgs* args);
+  // Behind the end of what older ones have: see struct_size.
+  Error* (*run_id_get)(RunIdGetArgs* args);
 };
 
 inline constexpr int kExecuteStage = 3;

@@ -20,6 +20,7 @@ STRUCTS = {
     "FutureCreateArgs": ("Future_Create_Args", {"future": "future"}),
     "FutureSetAvailableArgs": ("Future_SetAvailable_Args", {"future": "future"}),
     "FutureSetErrorArgs": ("Future_SetError_Args", {"future": "future", "error": "error"}),
+    "RunIdGetArgs": ("RunId_Get_Args", {"context": "ctx", "run_id": "run_id"}),
     "Buffer": ("Buffer", {"dtype": "dtype", "data": "data", "rank": "rank", "dims": "dims"}),
     "Span": ("ByteSpan", {"data": "ptr", "size": "len"}),
     "Scalar": ("Scalar", {"dtype": "dtype", "value": "value"}),
@@ -33,7 +34,8 @@ STRUCTS = {
     "Api": ("Api", {"version": "api_version", "error_create": "XLA_FFI_Error_Create",
                     "future_create": "XLA_FFI_Future_Create",
                     "future_set_available": "XLA_FFI_Future_SetAvailable",
-                    "future_set_error": "XLA_FFI_Future_SetError"}),
+                    "future_set_error": "XLA_FFI_Future_SetError",
+                    "run_id_get": "XLA_FFI_RunId_Get"}),
 }
 GROWS = {"Api", "Metadata", "MetadataExtension"}
 VALUES = {"kMetadataExtension": "Extension_Metadata", "kExecuteStage": "ExecutionStage_EXECUTE",
