@@ -213,8 +213,8 @@ void Driver::Prepare(int meant) {
 void Driver::ReportOverdue(int host) {
   HostFact fault;
   if (const StartFailure& awaited = ports_[host].awaited; !awaited.cause.empty()) {
-    fault.cause = absl::StrFormat("%s, for --start-timeout %g s", awaited.cause,
-                                  options_.start_timeout_s);
+    fault.cause =
+        absl::StrFormat("%s, for --start-timeout %g s", awaited.cause, options_.start_timeout_s);
     fault.remedy = awaited.remedy;
     return NotStarted(host, std::move(fault));
   }

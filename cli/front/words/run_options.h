@@ -66,7 +66,7 @@ struct RunOptions {
   std::string prefix;           // --prefix: where hvd is installed on the hosts; empty: see spawner
   double start_timeout_s = 30;
   bool waits_for_hosts = false;  // that are not there yet, for so long
-  double run_timeout_s = 0;  // --timeout; 0 none
+  double run_timeout_s = 0;      // --timeout; 0 none
   double lease_s = kDefaultLeaseS;
   double grace_s = kDefaultGraceS;
   bool grace_is_given = false;  // by the person, so no program asks for another
