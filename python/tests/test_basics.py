@@ -184,7 +184,7 @@ hvd.init()
 print(hvd.allreduce(torch.ones(2, dtype=torch.bfloat16)).tolist(), hvd.broadcast_object("x"))
 """
     alone = {name: value for name, value in os.environ.items()
-             if not name.startswith(("HVD_", "HOROVOD_"))}
+             if not name.startswith(("HVD_", "HOROVOD_"))} | {"HVD_STANDALONE": "1"}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                           env=alone)
     assert done.stdout == "[1.0, 1.0] x\n", done.stderr

@@ -142,7 +142,7 @@ if __name__ == "__main__":
 
 def run(*words, **how):
     alone = {name: value for name, value in os.environ.items()
-             if not name.startswith(("HVD_", "HOROVOD_"))}
+             if not name.startswith(("HVD_", "HOROVOD_"))} | {"HVD_STANDALONE": "1"}
     return subprocess.run([sys.executable, "-m", "hvd.compat", *words], capture_output=True,
                           text=True, env=alone, **how)
 
