@@ -106,6 +106,9 @@ struct HostPage {
   AbortNote abort_notes[kAbortNotes];  // the first is the daemon's
   Doorbell bell;
   RankActivity activity[kMaxLocalRanks];
+  // How much of each other arena of the host a rank has address space for. Each writes its own
+  // before it says that it is connected; then all take the least.
+  std::atomic<uint64_t> sees_of_arenas[kMaxLocalRanks]{};
 };
 
 // What lies behind the page, zeroed at first and touched only where it is used: each rank's

@@ -8,20 +8,22 @@
 namespace hvd {
 namespace {
 
-std::vector<int> RanksInJob(const EpochWorld& world) {
-  std::vector<int> ranks;
-  ranks.reserve(world.place().local_size);
-  for (int local = 0; local < world.place().local_size; ++local) {
-    ranks.push_back(world.LocalRankInJob(local));
+TensorPlaces PlacesOf(const EpochWorld& world) {
+  const RankPlace& here = world.place();
+  std::vector<TensorPlaces::Owner> owners;
+  owners.reserve(here.local_size);
+  const int first = world.topology().first_rank(here.host);
+  for (int local = 0; local < here.local_size; ++local) {
+    owners.push_back({world.LocalRankInJob(local), world.GlobalRank(first + local)});
   }
-  return ranks;
+  return {world.arenas(), std::move(owners), here.local_rank};
 }
 
 }  // namespace
 
 Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config, EngineHelpers helpers)
     : world_(std::move(world)),
-      places_(world_->arenas(), RanksInJob(*world_)),
+      places_(PlacesOf(*world_)),
       notes_({world_->watch(), world_->members(), world_->rank(), world_->transport() != nullptr}),
       direct_({world_->direct(), &world_->board(), &world_->waiter(), world_->on_host(), &places_,
                &notes_}),

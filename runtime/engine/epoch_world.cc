@@ -54,6 +54,15 @@ std::pair<Topology, int> SetTopology(const Topology& job, absl::Span<const int> 
   return {Topology(std::move(hosts)), static_cast<int>(at - ranks.begin())};
 }
 
+// How much of every arena of the host all its ranks can see.
+uint64_t SeenByAll(const HostPage& page) {
+  uint64_t least = UINT64_MAX;
+  for (uint32_t rank = 0; rank < page.local_size; ++rank) {
+    least = std::min(least, page.sees_of_arenas[rank].load());
+  }
+  return least;
+}
+
 }  // namespace
 
 EpochWorld::~EpochWorld() = default;
@@ -218,7 +227,10 @@ absl::Status EpochWorld::Connect(Session* session, const JoinOptions& options) {
     absl::Status connected = transport_->Connect(*addresses);
     if (!connected.ok()) return connected;
   }
-  return session->Barrier(grant_);
+  page()->sees_of_arenas[place().local_rank].store(arenas_->sees());
+  if (absl::Status met = session->Barrier(grant_); !met.ok()) return met;
+  arenas_->Agree(SeenByAll(*page()));
+  return absl::OkStatus();
 }
 
 void EpochWorld::BuildAgreement() {

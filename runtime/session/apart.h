@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where shared memory is mapped, so that the same place of several ranks' arenas can be in a
-// first-level cache at once.
+// first-level cache at once, and each has room to grow.
 //
 // AMD's Zen processors look lines up by a hash of the address's bits 12 to 27 (Lipp et al., "Take A
 // Way", 2020): of two addresses with the same hash and the same place in their pages only one is
@@ -18,9 +18,20 @@ inline constexpr int kArenaPlaces = 128;
 // Of this process's own arena; its peers' are the others.
 inline constexpr int kOwnArenaPlace = 0;
 
-// Maps the file for reading and writing by all, beginning at `place` huge pages (modulo
-// kArenaPlaces) past a multiple of 256 MB; anywhere when the address space is too small for the
-// choice. Null when it cannot be mapped at all; errno says why.
-void* MapAtPlace(int fd, uint64_t bytes, int place);
+// A file that is mapped in pieces, each where a mapping of the whole would have it.
+struct ApartFile {
+  int fd = -1;
+  uint64_t bytes = 0;
+  int place = 0;  // below kArenaPlaces
+};
+
+// Maps `bytes` of the file from `begin` on for reading and writing by all. The file's beginning
+// would lie `place` huge pages past a multiple of 256 MB, far from what the system maps by itself,
+// so that nothing is behind the piece most likely; nothing there is reserved. Anywhere when the
+// address space is too small for the choice. Null when it cannot be mapped at all; errno says why.
+void* MapApart(const ApartFile& file, uint64_t begin, uint64_t bytes);
+// Right behind what is mapped already. False when something else is there, or none can be mapped;
+// errno says why. Nothing that is mapped is ever replaced.
+bool MapBehind(const ApartFile& file, std::byte* at, uint64_t begin, uint64_t bytes);
 
 }  // namespace hvd

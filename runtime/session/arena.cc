@@ -2,7 +2,7 @@
 #include "runtime/session/arena.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
+#include <sys/mman.h>  // memfd_create
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,13 +10,16 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "proto/page/memory_limits.h"
 #include "runtime/session/apart.h"
 
 namespace hvd {
 namespace {
 
-// All arenas of a host are mapped by all its ranks: 128 of these fit in half of an address space.
+// All arenas of a host are seen by all its ranks: 128 of these fit in half of an address space.
 constexpr uint64_t kMostBytes = uint64_t{512} << 30;
 constexpr uint64_t kLeastBytes = uint64_t{64} << 20;
 // Smaller freed pieces keep their pages: they are soon used again, and giving back costs 1 µs a
@@ -29,12 +32,12 @@ uint64_t Limit(__rlimit_resource resource) {
                                                                              : UINT64_MAX;
 }
 
-// As much as the host has memory, for the file is sparse; less where a limit of this process counts
-// address space (the peers' arenas take as much each) or the size of files.
+// As much as the host has memory, for the file is sparse and mapped as it is used; less where a
+// limit of this process counts address space (the peers' arenas take some, too) or files' sizes.
 uint64_t FittingBytes() {
   const uint64_t memory =
       static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  const uint64_t bytes = std::min({memory, kMostBytes, Limit(RLIMIT_AS) / 8, Limit(RLIMIT_FSIZE)});
+  const uint64_t bytes = std::min({memory, kMostBytes, Limit(RLIMIT_AS) / 4, Limit(RLIMIT_FSIZE)});
   return bytes / ArenaSpace::kHugePage * ArenaSpace::kHugePage;
 }
 
@@ -50,7 +53,6 @@ absl::Status Refused(const char* call) {
 }  // namespace
 
 Arena::~Arena() {
-  if (std::byte* base = base_.load(); base != nullptr) munmap(base, mapped_);
   if (file_.fd >= 0) close(file_.fd);
 }
 
@@ -62,6 +64,7 @@ absl::Status Arena::MakeFile() {
         NoArena("its limits of address space or file sizes are too low, see ulimit -v -f");
     return file_status_;
   }
+  auto space = std::make_unique<ArenaSpace>(bytes);
   const int fd = memfd_create("hvd-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   // Sealed, so that no rank can shrink it and kill the others with SIGBUS.
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0 ||
@@ -70,6 +73,8 @@ absl::Status Arena::MakeFile() {
     if (fd >= 0) close(fd);
     return file_status_;
   }
+  space_ = std::move(space);
+  map_.SetFile({fd, bytes, kOwnArenaPlace});
   file_ = {fd, bytes};
   return file_status_;
 }
@@ -79,33 +84,21 @@ ArenaFile Arena::Share() {
   return MakeFile().ok() ? file_ : ArenaFile{};
 }
 
-// As much of the file as the address space takes.
-absl::Status Arena::Map() {
-  if (absl::Status made = MakeFile(); !made.ok()) return made;
-  for (uint64_t bytes = file_.bytes; bytes >= kLeastBytes; bytes /= 2) {
-    void* address = MapAtPlace(file_.fd, bytes, kOwnArenaPlace);
-    if (address == nullptr) continue;
-    // Where the system's shmem_enabled lets it; a core file would fill the holes.
-    madvise(address, bytes, MADV_HUGEPAGE);
-    madvise(address, bytes, MADV_DONTDUMP);
-    space_ = std::make_unique<ArenaSpace>(bytes);
-    mapped_ = bytes;
-    base_.store(static_cast<std::byte*>(address), std::memory_order_release);
-    return absl::OkStatus();
-  }
-  return Refused("mmap");
-}
-
 absl::StatusOr<void*> Arena::Allocate(size_t bytes) {
   const MutexLock lock(&mutex_);
-  if (base() == nullptr) {
-    if (absl::Status mapped = Map(); !mapped.ok()) return mapped;
+  if (absl::Status made = MakeFile(); !made.ok()) return made;
+  const auto offset = space_->Take(bytes);
+  if (!offset) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "hvd_alloc: no ", bytes, " bytes left in this process's arena of ", space_->bytes(),
+        " bytes, ", space_->taken(), " of them in use; free some, or use other memory"));
   }
-  if (const auto offset = space_->Take(bytes)) return base() + *offset;
+  MapRefusal refused;
+  if (std::byte* memory = map_.Show(*offset, bytes, &refused); memory != nullptr) return memory;
+  space_->Give(static_cast<uint64_t>(*offset));
   return absl::ResourceExhaustedError(
-      "hvd_alloc: no " + std::to_string(bytes) + " bytes left in this process's arena of " +
-      std::to_string(space_->bytes()) + " bytes, " + std::to_string(space_->taken()) +
-      " of them in use; free some, or use other memory");
+      absl::StrCat("hvd_alloc: cannot map memory for ", SayBytes(bytes), ": ",
+                   WhyRefused(refused.bytes, ReadMemoryLimits(refused.error))));
 }
 
 absl::Status Arena::Free(void* memory) {
@@ -125,13 +118,6 @@ absl::Status Arena::Free(void* memory) {
               static_cast<off_t>(given->offset), static_cast<off_t>(given->bytes));
   }
   return absl::OkStatus();
-}
-
-void Arena::DetachChild() {
-  std::byte* base = base_.load(std::memory_order_relaxed);
-  if (base == nullptr) return;
-  mmap(base, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_.fd, 0);
-  madvise(base, mapped_, MADV_DONTDUMP);
 }
 
 }  // namespace hvd

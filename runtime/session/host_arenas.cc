@@ -2,11 +2,11 @@
 #include "runtime/session/host_arenas.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/page/memory_limits.h"
 #include "runtime/session/apart.h"
 
 namespace hvd {
@@ -20,16 +20,14 @@ bool CannotShrinkBelow(int fd, uint64_t bytes) {
          static_cast<uint64_t>(info.st_size) >= bytes;
 }
 
-// A process that counts its address space needs most of it for itself.
-bool FitsTheLimit(const std::vector<ArenaFile>& files) {
+// How much address space each of so many others' arenas may take: where this process counts it,
+// most is for the process itself.
+uint64_t RoomForEach(uint64_t others) {
   struct rlimit limit {};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
-  uint64_t left = limit.rlim_cur / 2;
-  for (const ArenaFile& file : files) {
-    if (file.bytes > left) return false;
-    left -= file.bytes;
-  }
-  return true;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+  const uint64_t used = ReadMemoryLimits(0).mapped;
+  const uint64_t left = limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+  return left / 2 / others / ArenaSpace::kHugePage * ArenaSpace::kHugePage;
 }
 
 // Each rank's differs from all others'.
@@ -39,50 +37,45 @@ int PlaceOf(int peer, int local_rank) {
 
 }  // namespace
 
-bool HostArenas::MapOne(const ArenaFile& file, int place, Mapping* mapping) {
-  if (!CannotShrinkBelow(file.fd, file.bytes)) return false;
-  void* address = MapAtPlace(file.fd, file.bytes, place);
-  if (address == nullptr) return false;
-  madvise(address, file.bytes, MADV_HUGEPAGE);
-  madvise(address, file.bytes, MADV_DONTDUMP);
-  madvise(address, file.bytes, MADV_DONTFORK);  // a forked child has no business there
-  *mapping = {static_cast<std::byte*>(address), file.bytes};
-  return true;
-}
-
 std::unique_ptr<HostArenas> HostArenas::Map(std::vector<ArenaFile> files, int local_rank,
                                             const Arena* own) {
   std::unique_ptr<HostArenas> arenas(new HostArenas(local_rank, own));
-  arenas->mappings_.resize(files.size());
-  arenas->complete_ = FitsTheLimit(files);
+  arenas->peers_.resize(files.size());
+  for (size_t rank = 0; rank < files.size(); ++rank)
+    arenas->peers_[rank].file.Reset(files[rank].fd);
+  uint64_t others = 0;
+  bool complete = true;
   for (size_t rank = 0; rank < files.size(); ++rank) {
     const ArenaFile& file = files[rank];
-    const bool peer = static_cast<int>(rank) != local_rank && file.bytes > 0;
-    if (peer && arenas->complete_) {
-      arenas->complete_ = arenas->MapOne(file, PlaceOf(static_cast<int>(rank), local_rank),
-                                         &arenas->mappings_[rank]);
+    Peer& peer = arenas->peers_[rank];
+    if (static_cast<int>(rank) == local_rank || file.bytes == 0) {
+      peer.file.Reset();
+      continue;
     }
-    if (file.fd >= 0) close(file.fd);
+    ++others;
+    complete = complete && CannotShrinkBelow(file.fd, file.bytes);
+    if (!complete) continue;
+    peer.map = std::make_unique<GrowingMap>(GrowingMap::InChildren::kGone);
+    peer.map->SetFile({file.fd, file.bytes, PlaceOf(static_cast<int>(rank), local_rank)});
   }
+  arenas->sees_ = !complete ? 0 : others == 0 ? UINT64_MAX : RoomForEach(others);
+  arenas->offered_ = arenas->sees_;
   return arenas;
 }
 
-HostArenas::~HostArenas() {
-  for (const Mapping& mapping : mappings_) {
-    if (mapping.base != nullptr) munmap(mapping.base, mapping.bytes);
-  }
+std::byte* HostArenas::Address(int local_rank, int64_t offset, size_t bytes,
+                               MapRefusal* why) const {
+  *why = {};
+  if (offset < 0) return nullptr;
+  if (local_rank == local_rank_) return own_ != nullptr ? own_->Find(offset, bytes) : nullptr;
+  GrowingMap* const map = peers_[static_cast<size_t>(local_rank)].map.get();
+  return map != nullptr ? map->Show(static_cast<uint64_t>(offset), bytes, why) : nullptr;
 }
 
-std::byte* HostArenas::Address(int local_rank, int64_t offset, size_t bytes) const {
-  if (offset < 0) return nullptr;
-  if (local_rank == local_rank_) {
-    std::byte* base = own_ != nullptr ? own_->base() : nullptr;
-    return base != nullptr && own_->At(base + offset, bytes) == offset ? base + offset : nullptr;
-  }
-  const Mapping& mapping = mappings_[local_rank];
-  const auto at = static_cast<uint64_t>(offset);
-  if (mapping.base == nullptr || at > mapping.bytes || bytes > mapping.bytes - at) return nullptr;
-  return mapping.base + at;
+uint64_t HostArenas::mapped_bytes() const {
+  uint64_t bytes = 0;
+  for (const Peer& peer : peers_) bytes += peer.map != nullptr ? peer.map->mapped_bytes() : 0;
+  return bytes;
 }
 
 }  // namespace hvd

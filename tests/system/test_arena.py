@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors in memory that all ranks of a host see: right everywhere, and gone with the job."""
 import os
+import re
 
 import world
 from world import PROGRAMS
@@ -57,3 +58,34 @@ def test_a_killed_rank_leaves_no_arena():
             job.wait(10).must(137, "signal 9")
             here.must_be_clean(within=2)
             assert not {rank.pid for rank in ranks} & arenas()
+
+
+@world.bound(120)
+def test_address_space_grows_with_the_tensors():
+    """It is not reserved: batch systems count it."""
+    with world.hosts() as here:
+        outcome = here.hvdrun("-np", 2, ARENA, "grow", seconds=100).must(0)
+        for what, least, most in (("small", 1, 500), ("large", 2 * 1024, 3 * 1024)):
+            taken = [int(mb) for mb in re.findall(rf"rank \d: {what}: (\d+) MB", outcome.out)]
+            assert len(taken) == 2 and least <= min(taken) and max(taken) <= most, outcome
+        here.must_be_clean()
+
+
+def test_a_rank_without_address_space_for_a_tensor_goes_on_with_smaller_ones():
+    with world.hosts() as here:
+        outcome = here.hvdrun("-np", 2, ARENA, "scarce", seconds=50).must(0)
+        assert re.search(r"rank 1: was told: .*hvd_alloc: cannot map memory for 1024 MB: 1024 MB of address space are needed, and \d+ MB of this process's "
+                         r"\d+ MB are in use \(ulimit -v \d+\); raise that limit", outcome.out), outcome
+        assert outcome.out.count("went on") == 2, outcome
+        here.must_be_clean()
+
+
+def test_a_rank_without_address_space_for_anothers_tensor_ends_the_epoch_for_all():
+    """The others count on it. A limit that was there at the start would have been agreed on."""
+    with world.hosts() as here:
+        outcome = here.hvdrun("-np", 2, ARENA, "unseen", seconds=50)
+        assert outcome.code == 1, outcome
+        told = re.findall(r"rank (\d): was told: .*rank 1 cannot map a tensor of 200 MB of rank 0: 200 MB of address space are needed.*ulimit -v",
+                          outcome.out)
+        assert set(told) == {"0", "1"}, outcome
+        here.must_be_clean()

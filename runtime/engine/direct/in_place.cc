@@ -140,7 +140,7 @@ void InPlace::CollectOthersSlices(const Request& request) const {
                   [&](size_t at, size_t bytes) { CopyBytes(output + at, stage + at, bytes); });
 }
 
-bool InPlace::FindBuffers(const LocalName& name, Buffers* buffers) const {
+absl::Status InPlace::FindBuffers(const LocalName& name, Buffers* buffers) const {
   const Direct& direct = *direct_;
   const Request& request = *name.pending;
   const size_t bytes = TensorBytes(request.signature);
@@ -157,18 +157,21 @@ bool InPlace::FindBuffers(const LocalName& name, Buffers* buffers) const {
     } else {
       ArenaOffsets at;
       memcpy(&at, direct.TensorAt(name.direct.ticket, peer), sizeof(at));
-      input = places_->Address(static_cast<size_t>(peer), at.input, bytes);
-      output = places_->Address(static_cast<size_t>(peer), at.output, bytes);
+      const auto theirs = places_->Address(static_cast<size_t>(peer), at.input, bytes);
+      if (!theirs.ok()) return theirs.status();
+      const auto result = places_->Address(static_cast<size_t>(peer), at.output, bytes);
+      if (!result.ok()) return result.status();
+      input = *theirs;
+      output = *result;
     }
-    if (input == nullptr || output == nullptr) return false;
   }
-  return true;
+  return absl::OkStatus();
 }
 
 absl::Status InPlace::Sum(const LocalName& name) const {
   const Request& request = *name.pending;
   Buffers buffers;
-  if (!FindBuffers(name, &buffers)) return OutsideArena();
+  if (absl::Status found = FindBuffers(name, &buffers); !found.ok()) return found;
   const auto size = static_cast<size_t>(direct_->size());
   LogEntry entry;
   entry.signature = request.signature;
@@ -187,7 +190,7 @@ absl::Status InPlace::Broadcast(const LocalName& name) const {
   const Direct& direct = *direct_;
   const Request& request = *name.pending;
   Buffers buffers;
-  if (!FindBuffers(name, &buffers)) return OutsideArena();
+  if (absl::Status found = FindBuffers(name, &buffers); !found.ok()) return found;
   const auto* source = static_cast<const std::byte*>(buffers.inputs[request.root_index]);
   const size_t bytes = TensorBytes(request.signature);
   const bool streams = bytes >= stream_bytes_;
@@ -231,8 +234,8 @@ void InPlace::StageForOthers(const Request& request) const {
   CopyBytes(stage + mine.end, input + mine.end, TensorBytes(request.signature) - mine.end);
 }
 
-// What this rank needs of the input that `peer` has placed; nothing when it lies outside its arena.
-ShownInput InPlace::FindInput(const LocalName& name, int peer) const {
+// What this rank needs of the input that `peer` has placed.
+absl::StatusOr<ShownInput> InPlace::FindInput(const LocalName& name, int peer) const {
   const Direct& direct = *direct_;
   const Request& request = *name.pending;
   const std::byte* mark = direct.TensorAt(name.direct.ticket, peer);
@@ -244,9 +247,11 @@ ShownInput InPlace::FindInput(const LocalName& name, int peer) const {
   } else if (name.direct.staged) {
     shown.at = direct.Stage(peer, static_cast<uint64_t>(theirs.at));
   } else {
-    shown.at = places_->Address(static_cast<size_t>(peer), theirs.at, theirs.bytes);
+    const auto seen = places_->Address(static_cast<size_t>(peer), theirs.at, theirs.bytes);
+    if (!seen.ok()) return seen.status();
+    shown.at = *seen;
   }
-  if (shown.at == nullptr || request.signature.kind != RequestKind::kAlltoall) return shown;
+  if (request.signature.kind != RequestKind::kAlltoall) return shown;
   uint64_t pieces[kMaxLocalRanks];
   memcpy(pieces, mark + sizeof(theirs), sizeof(uint64_t) * (direct.index() + 1));
   for (int to = 0; to < direct.index(); ++to) shown.at += pieces[to];
@@ -260,9 +265,9 @@ absl::Status InPlace::Fetch(const LocalName& name) const {
   const size_t about = TensorBytes(s) * (s.kind == RequestKind::kAllgather ? ranks : 1);
   ShownInputs inputs(about >= stream_bytes_);
   for (int peer = 0; peer < ranks; ++peer) {
-    const ShownInput input = FindInput(name, peer);
-    if (input.at == nullptr) return OutsideArena();
-    inputs.Add(input);
+    const absl::StatusOr<ShownInput> input = FindInput(name, peer);
+    if (!input.ok()) return input.status();
+    inputs.Add(*input);
   }
   return ExecuteShown(*direct_, inputs, name.pending);
 }

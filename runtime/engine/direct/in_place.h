@@ -44,12 +44,12 @@ class InPlace {
   void MarkBuffers(LocalName* name) const;
   void StageOthersSlices(const Request& request) const;
   void CollectOthersSlices(const Request& request) const;
-  bool FindBuffers(const LocalName& name, Buffers* buffers) const;
+  absl::Status FindBuffers(const LocalName& name, Buffers* buffers) const;
   absl::Status Sum(const LocalName& name) const;
   absl::Status Broadcast(const LocalName& name) const;
   void MarkInput(LocalName* name) const;
   void StageForOthers(const Request& request) const;
-  ShownInput FindInput(const LocalName& name, int peer) const;
+  absl::StatusOr<ShownInput> FindInput(const LocalName& name, int peer) const;
   absl::Status Fetch(const LocalName& name) const;
 
   Direct* const direct_;

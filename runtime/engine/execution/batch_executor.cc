@@ -21,17 +21,19 @@ class SharedBuffers {
  public:
   explicit SharedBuffers(const TensorPlaces& places) : places_(places), locals_(places.ranks()) {}
 
-  // False when a tensor lies outside its arena.
-  bool Add(const LogEntry& entry) {
+  absl::Status Add(const LogEntry& entry) {
     const Signature& s = entry.signature;
     const size_t bytes = TensorBytes(s);
     for (size_t local = 0; local < locals_; ++local) {
       const HostBuffers& at = entry.host_buffers[local];
-      inputs_.push_back(places_.Address(local, at.input_at, bytes));
-      outputs_.push_back(places_.Address(local, at.output_at, bytes));
-      if (inputs_.back() == nullptr || outputs_.back() == nullptr) return false;
+      const auto input = places_.Address(local, at.input_at, bytes);
+      if (!input.ok()) return input.status();
+      const auto output = places_.Address(local, at.output_at, bytes);
+      if (!output.ok()) return output.status();
+      inputs_.push_back(*input);
+      outputs_.push_back(*output);
     }
-    return true;
+    return absl::OkStatus();
   }
   // All parts are whole tensors here: a group has no shared buffers.
   void GiveTo(std::vector<ReducePart>* parts) const {
@@ -275,9 +277,8 @@ absl::Status BatchExecutor::ExecuteFused(const AgreedBatch& batch, const Run& ru
       AppendAbsent(part, batch.entries[i].signature.group_count, &parts);
     }
     // The others count on this rank to read and write their tensors.
-    if (shared && !buffers.Add(batch.entries[i])) {
-      return OutsideArena();
-    }
+    if (!shared) continue;
+    if (absl::Status added = buffers.Add(batch.entries[i]); !added.ok()) return added;
   }
   buffers.GiveTo(&parts);
   return Reduce(first, parts, parts_.collectives);

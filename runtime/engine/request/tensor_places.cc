@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/request/tensor_places.h"
 
+#include "absl/strings/str_cat.h"
+#include "proto/page/memory_limits.h"
 #include "runtime/engine/request/tensor_bytes.h"
 
 namespace hvd {
@@ -25,8 +27,14 @@ int64_t InputInArena(const Request& request, const HostArenas* arenas) {
   return arenas->Offer(request.buffers.input, TensorBytes(request.signature));
 }
 
-absl::Status OutsideArena() {
-  return absl::InternalError("a tensor of another rank of this host lies outside its arena");
+absl::Status TensorPlaces::WhyNull(size_t local_rank, size_t bytes, const MapRefusal& why) const {
+  if (why.error == 0) {
+    return absl::InternalError("a tensor of another rank of this host lies outside its arena");
+  }
+  const Owner& mine = owners_[static_cast<size_t>(local_rank_)];
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "rank ", mine.rank, " cannot map a tensor of ", SayBytes(bytes), " of rank ",
+      owners_[local_rank].rank, ": ", WhyRefused(why.bytes, ReadMemoryLimits(why.error))));
 }
 
 }  // namespace hvd

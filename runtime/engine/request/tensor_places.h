@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "runtime/engine/request/request.h"
 #include "runtime/session/host_arenas.h"
 
@@ -25,28 +26,36 @@ ArenaOffsets OffsetsInArena(const Request& request, const HostArenas* arenas);
 // Of a single tensor on the CPU that the others only read; -1 as above.
 int64_t InputInArena(const Request& request, const HostArenas* arenas);
 
-// Another rank's mark says nonsense.
-absl::Status OutsideArena();
-
 // The others' tensors, by what their marks say.
 class TensorPlaces {
  public:
-  // `arenas`: borrowed; null: nobody has one. `ranks_in_job`: the local ranks in the job, by local
-  // rank of the set.
-  TensorPlaces(const HostArenas* arenas, std::vector<int> ranks_in_job)
-      : arenas_(arenas), ranks_in_job_(std::move(ranks_in_job)) {}
+  struct Owner {
+    int local_rank = 0;  // in the job
+    int rank = 0;        // as people know it
+  };
+  // `arenas`: borrowed; null: nobody has one. `owners` by local rank of the set; `local_rank`: this
+  // process's.
+  TensorPlaces(const HostArenas* arenas, std::vector<Owner> owners, int local_rank)
+      : arenas_(arenas), owners_(std::move(owners)), local_rank_(local_rank) {}
 
   const HostArenas* arenas() const { return arenas_; }
   // Of the set on this host.
-  size_t ranks() const { return ranks_in_job_.size(); }
-  // Null: it lies outside that rank's arena.
-  std::byte* Address(size_t local_rank, int64_t at, size_t bytes) const {
-    return arenas_->Address(ranks_in_job_[local_rank], at, bytes);
+  size_t ranks() const { return owners_.size(); }
+  // Internal: it lies outside that rank's arena, so its mark says nonsense. ResourceExhausted: this
+  // process has no address space for it.
+  absl::StatusOr<std::byte*> Address(size_t local_rank, int64_t at, size_t bytes) const {
+    MapRefusal why;
+    std::byte* seen = arenas_->Address(owners_[local_rank].local_rank, at, bytes, &why);
+    if (seen == nullptr) return WhyNull(local_rank, bytes, why);
+    return seen;
   }
 
  private:
+  absl::Status WhyNull(size_t local_rank, size_t bytes, const MapRefusal& why) const;
+
   const HostArenas* arenas_;
-  std::vector<int> ranks_in_job_;
+  std::vector<Owner> owners_;
+  int local_rank_;
 };
 
 }  // namespace hvd

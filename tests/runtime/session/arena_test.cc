@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <set>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "runtime/session/host_arenas.h"
+#include "tests/system/programs/address_space.h"
 
 namespace hvd {
 namespace {
@@ -43,7 +45,7 @@ TEST_CASE("an arena that nobody uses has neither pages nor a mapping") {
   REQUIRE(file.fd >= 0);
   CHECK(file.bytes >= 64 * kMiB);
   CHECK(PagesOf(file) == 0);
-  CHECK(arena.base() == nullptr);
+  CHECK(arena.mapped_bytes() == 0);
   CHECK(arena.Share().fd == file.fd);
 }
 
@@ -56,15 +58,17 @@ TEST_CASE("memory has its place, and other memory none") {
   auto* bytes = static_cast<std::byte*>(*memory);
   const int64_t at = arena.At(bytes, 1000);
   REQUIRE(at >= 0);
-  CHECK(arena.base() + at == bytes);
+  CHECK(arena.Find(at, 1000) == bytes);
   CHECK(arena.At(bytes + 10, 20) == at + 10);
   CHECK(arena.At(&outside, 4) == -1);
   CHECK(arena.At(nullptr, 0) == -1);
-  const size_t all = arena.Share().bytes;
-  CHECK(arena.At(arena.base(), all) == 0);
-  CHECK(arena.At(arena.base(), all + 1) == -1);
-  CHECK(arena.At(arena.base() + all - 1, 2) == -1);
-  CHECK(arena.At(arena.base() - 1, 2) == -1);
+  const size_t all = arena.mapped_bytes();
+  std::byte* const base = bytes - at;
+  CHECK(all < 100 * kMiB);
+  CHECK(arena.At(base, all) == 0);
+  CHECK(arena.At(base, all + 1) == -1);
+  CHECK(arena.At(base + all - 1, 2) == -1);
+  CHECK(arena.At(base - 1, 2) == -1);
   CHECK(arena.At(bytes, SIZE_MAX) == -1);
 }
 
@@ -106,6 +110,54 @@ TEST_CASE("where limits leave no room there is no arena, and no signal") {
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK(status == 0);
   }
+}
+
+TEST_CASE(
+    "a piece that cannot be mapped is refused with size and limit, and smaller ones are not") {
+  const pid_t child = fork();
+  if (child == 0) {
+    Arena arena;
+    bool right = arena.Allocate(kMiB).ok();
+    LimitAddressSpace(100 * kMiB);
+    for (int i = 0; i < 3; ++i) {
+      const auto large = arena.Allocate(200 * kMiB);
+      const std::string why(large.status().message());
+      right = right && absl::IsResourceExhausted(large.status()) &&
+              why.find("cannot map memory for 200 MB: 200 MB of address space are needed") <
+                  why.find("(ulimit -v ");
+    }
+    const auto small = arena.Allocate(60 * kMiB);
+    right = right && small.ok() && arena.Free(*small).ok();
+    LiftLimit();
+    _exit(right && arena.Allocate(200 * kMiB).ok() ? 0 : 1);
+  }
+  int status = 1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+
+TEST_CASE("a rank of little address space says how much of the others' arenas it will see") {
+  const pid_t child = fork();
+  if (child == 0) {
+    Arena mine, other, third;
+    const auto own = mine.Allocate(kMiB);
+    const ArenaFile files[] = {Copy(other.Share()), Copy(third.Share())};
+    LimitAddressSpace(400 * kMiB);
+    const auto arenas = HostArenas::Map({{}, files[0], files[1]}, 0, &mine);
+    bool right = own.ok() && arenas->sees() > 90 * kMiB && arenas->sees() <= 100 * kMiB;
+    right = right && arenas->Offer(*own, kMiB) >= 0;
+    arenas->Agree(kMiB / 2);  // another sees less
+    right = right && arenas->Offer(*own, kMiB) == -1 && arenas->Offer(*own, kMiB / 2) >= 0;
+    // More than was agreed: the refusal says how much it was.
+    MapRefusal why;
+    right = right && arenas->Address(1, 0, 500 * kMiB, &why) == nullptr;
+    right = right && why.error == ENOMEM && why.bytes == 500 * kMiB;
+    right = right && arenas->Address(1, 0, 90 * kMiB, &why) != nullptr;
+    _exit(right ? 0 : 1);
+  }
+  int status = 1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("a large piece gives its pages back and comes again as zeros") {
@@ -159,13 +211,15 @@ TEST_CASE("ranks of a host see one another's arenas and close what they were giv
   {
     const auto arenas =
         HostArenas::Map({Copy(mine.Share()), Copy(other.Share()), Copy(unused.Share())}, 0, &mine);
-    REQUIRE(arenas->complete());
+    REQUIRE(arenas->sees() == UINT64_MAX);
+    CHECK(arenas->mapped_bytes() == 0);
     const auto theirs = HostArenas::Map({Copy(mine.Share()), {}, {}}, 1, &other);
     const int64_t at = theirs->Offer(*memory, kMiB);
     REQUIRE(at >= 0);
     auto* here = reinterpret_cast<char*>(arenas->Address(1, at, kMiB));
     REQUIRE(here != nullptr);
     CHECK(here != *memory);
+    CHECK(arenas->mapped_bytes() < 100 * kMiB);
     CHECK(std::string(here) == "from the other");
     std::strcpy(here, "and back");
     CHECK(std::string(static_cast<char*>(*memory)) == "and back");
@@ -199,9 +253,9 @@ TEST_CASE("equal offsets of two ranks' arenas never share a hash of a first-leve
     ranks.push_back(std::make_unique<Arena>());
     files.push_back(rank == kLocalRank ? ArenaFile{} : Copy(ranks.back()->Share()));
   }
-  REQUIRE(ranks[kLocalRank]->Allocate(64).ok());
+  REQUIRE(ranks[kLocalRank]->Allocate(64 * kMiB).ok());  // its own is seen as far as it is used
   const auto arenas = HostArenas::Map(std::move(files), kLocalRank, ranks[kLocalRank].get());
-  REQUIRE(arenas->complete());
+  REQUIRE(arenas->sees() == UINT64_MAX);
   for (const int64_t at : {0LL, 4096LL, 123 * 4096LL, 5LL << 20, 48LL << 20}) {
     std::set<int> hashes;
     for (int rank = 0; rank < 6; ++rank) hashes.insert(LineHash(arenas->Address(rank, at)));
@@ -216,15 +270,15 @@ TEST_CASE("a rank that cannot see all arenas offers nothing") {
   const size_t before = OpenDescriptors();
   const int unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   REQUIRE(ftruncate(unsealed, 4096) == 0);
-  CHECK_FALSE(HostArenas::Map({{}, {unsealed, 4096}}, 0, &mine)->complete());
+  CHECK(HostArenas::Map({{}, {unsealed, 4096}}, 0, &mine)->sees() == 0);
   const int small = memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   REQUIRE(ftruncate(small, 4096) == 0);
   fcntl(small, F_ADD_SEALS, F_SEAL_SHRINK);
-  CHECK_FALSE(HostArenas::Map({{}, {dup(small), 8192}}, 0, &mine)->complete());
-  CHECK(HostArenas::Map({{}, {dup(small), 4096}}, 0, &mine)->complete());
+  CHECK(HostArenas::Map({{}, {dup(small), 8192}}, 0, &mine)->sees() == 0);
+  CHECK(HostArenas::Map({{}, {dup(small), 4096}}, 0, &mine)->sees() > 0);
   // A rank with an arena whose descriptor did not come.
   const auto missing = HostArenas::Map({{}, {-1, 4096}}, 0, &mine);
-  CHECK_FALSE(missing->complete());
+  CHECK(missing->sees() == 0);
   CHECK(missing->Offer(*memory, 64) == -1);
   // A rank without one is no loss: its own requests have no place in it.
   CHECK(HostArenas::Map({{}, {}}, 0, &mine)->Offer(*memory, 64) >= 0);
@@ -238,6 +292,8 @@ TEST_CASE("a forked child has a copy of its own and cannot reach the others") {
   REQUIRE((memory.ok() && other.Allocate(64).ok()));
   const auto arenas = HostArenas::Map({{}, Copy(other.Share())}, 0, &mine);
   auto* text = static_cast<char*>(*memory);
+  std::byte* const theirs = arenas->Address(1, 0);
+  REQUIRE(theirs != nullptr);
   std::strcpy(text, "parent");
   const pid_t child = fork();
   if (child == 0) {
@@ -245,7 +301,7 @@ TEST_CASE("a forked child has a copy of its own and cannot reach the others") {
     const bool reads = std::strcmp(text, "parent") == 0;
     std::strcpy(text, "child");
     unsigned char resident = 0;
-    const bool peers_gone = mincore(arenas->Address(1, 0), 4096, &resident) != 0;
+    const bool peers_gone = mincore(theirs, 4096, &resident) != 0;
     _exit(reads && peers_gone && std::strcmp(text, "child") == 0 ? 0 : 1);
   }
   int status = 0;

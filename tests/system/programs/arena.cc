@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // arena check: tensors in memory of hvd_alloc, on some ranks or on all, from session to session;
 // prints "arena right" on each rank when every sum is. arena loop: reduces for ever, for tests that
-// kill it.
+// kill it. arena grow, scarce, unseen: what the arenas take of a rank's address space (arena_room).
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 
 #include "hvd/hvd.hpp"
 #include "tests/system/programs/arena_moves.h"
+#include "tests/system/programs/arena_room.h"
 
 namespace {
 
@@ -141,7 +142,10 @@ int main(int argc, char** argv) {
     const std::string mode = argc > 1 ? argv[1] : "";
     if (mode == "check") return Check();
     if (mode == "loop") return Loop();
-    std::fprintf(stderr, "arena: check or loop?\n");
+    if (mode == "grow") return GrowRoom();
+    if (mode == "scarce") return ScarceRoom();
+    if (mode == "unseen") return UnseenRoom();
+    std::fprintf(stderr, "arena: which mode?\n");
     return 2;
   } catch (const hvd::Error& error) {
     std::fprintf(stderr, "arena: rank %d: %s\n", hvd::rank(), error.what());

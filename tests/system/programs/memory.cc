@@ -10,7 +10,6 @@
 //   starved pairs|buckets KB
 //                      rank 1 has so much more address space than it needs, and has many sends or
 //                      many buckets under way: it says what error it gets
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +22,7 @@
 #include <vector>
 
 #include "hvd/hvd.hpp"
+#include "tests/system/programs/address_space.h"
 
 namespace {
 
@@ -72,23 +72,6 @@ int Hold(int sets) {
   }
   Say("holds");
   while (true) pause();
-}
-
-// This process gets so much more address space than it has.
-void LimitAddressSpace(rlim_t more = 16 << 20) {
-  long pages = 0;
-  FILE* const file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr || std::fscanf(file, "%ld", &pages) != 1) std::abort();
-  std::fclose(file);
-  const rlim_t bytes = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE)) + more;
-  const rlimit limit = {bytes, RLIM_INFINITY};
-  if (setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
-}
-
-// … and again as much as there is, for its own last words.
-void LiftLimit() {
-  const rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-  if (setrlimit(RLIMIT_AS, &limit) != 0) std::abort();
 }
 
 // Rank 1 asks for something when rank 0 has all of them pending.

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/request/tensor_places.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/system/programs/address_space.h"
 
 namespace hvd {
 namespace {
@@ -64,6 +71,34 @@ TEST_CASE("an input that is only read is offered wherever the output lies") {
   Fill(&group, inside, inside, 512);
   group.signature.group_count = 2;
   CHECK(InputInArena(group, arenas.get()) == -1);
+}
+
+TEST_CASE("a mark that says nonsense is told from a tensor for which there is no address space") {
+  constexpr size_t kMiB = size_t{1} << 20;
+  Arena other;
+  const ArenaFile file = other.Share();
+  const auto arenas = HostArenas::Map({{}, {dup(file.fd), file.bytes}}, 0, nullptr);
+  const TensorPlaces places(arenas.get(), {{0, 4}, {1, 5}}, 0);
+  CHECK(places.Address(1, 4096, 8).ok());
+  CHECK(absl::IsInternal(places.Address(1, -1, 8).status()));
+  const auto end = static_cast<int64_t>(file.bytes);
+  CHECK(absl::IsInternal(places.Address(1, end, 8).status()));
+  CHECK(absl::IsInternal(places.Address(1, end - 4, 8).status()));
+  const pid_t child = fork();
+  if (child == 0) {
+    LimitAddressSpace();
+    const absl::Status refused = places.Address(1, 4096, 200 * kMiB).status();
+    const std::string why(refused.message());
+    const bool right = absl::IsResourceExhausted(refused) &&
+                       why.find("rank 4 cannot map a tensor of 200 MB of rank 5: ") == 0 &&
+                       why.find(" MB of address space are needed") < why.find("(ulimit -v ") &&
+                       absl::IsInternal(places.Address(1, end, 8).status());
+    LiftLimit();
+    _exit(right && places.Address(1, 4096, 200 * kMiB).ok() ? 0 : 1);
+  }
+  int status = 1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 }  // namespace
