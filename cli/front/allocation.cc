@@ -8,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/printable.h"
 #include "cli/front/slurm_shape.h"
@@ -115,12 +114,12 @@ Found FindGridEngine(const FrontWorld& world) {
 
 // ---- PBS and LSF ----
 
-// A host a line, as often as it has slots.
 struct Owner {
   std::string manager;
   const char* agent;
 };
 
+// Of a file with a host a line, as often as it has slots.
 Found FindMentions(const FrontWorld& world, const char* name, const Owner& owner) {
   const std::string path = VariableOf(world, name);
   if (path.empty()) return std::nullopt;
@@ -184,6 +183,7 @@ Found FindOperator(const FrontWorld& world) {
     Allocation found = Of("", names.hostfile, *std::move(hosts), "");
     found.source = absl::StrCat(path, found.source);
     found.hostfile = path;
+    found.unstated_slots = std::min(unstated, kMaxRanks);
     return found;
   }
   return std::nullopt;

@@ -19,6 +19,7 @@ struct Allocation {
   std::vector<HostSlots> hosts;
   std::string agent = {};     // by which its manager starts something on them; empty: ssh
   std::string hostfile = {};  // in the form of ours, and kept up to date by the operator; or empty
+  int unstated_slots = 1;     // of a host for which that states none
 };
 
 // Nothing when this process is in no allocation. InvalidArgument, with the next step, when what is

@@ -93,6 +93,8 @@ void TakeAllocation(const Allocation& allocation, const FrontWorld& world, RunOp
                    slots == 1 ? " slot" : " slots");
   if (run->elastic.has_value() && !allocation.hostfile.empty()) {
     run->elastic->hostfile = Absolute(allocation.hostfile, world);
+    // As it is read again and again.
+    if (run->elastic->slots_per_host == 0) run->elastic->slots_per_host = allocation.unstated_slots;
   }
   if (!run->agent_is_given && !allocation.agent.empty()) {
     const bool there = IsOnPath(world, FindAgent(allocation.agent)->program);

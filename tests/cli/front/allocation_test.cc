@@ -150,6 +150,16 @@ TEST_CASE("what the person says counts more than an allocation") {
   CHECK(Plan({}, In(both, {{"/hosts", "a slots=2\n"}}))->hosts_source == "/hosts");
 }
 
+TEST_CASE("an elastic job reads the operator's file again as it was read first") {
+  const auto run = Plan({"--min-np", "1"}, In({"OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile",
+                                               "OMPI_MCA_orte_set_default_slots=4"},
+                                              {{"/etc/mpi/hostfile", "a\n"}}));
+  REQUIRE(run.ok());
+  CHECK(run->hosts.at(0).slots == 4);
+  CHECK(run->elastic->hostfile == "/etc/mpi/hostfile");
+  CHECK(run->elastic->slots_per_host == 4);
+}
+
 TEST_CASE("hosts are waited for that an operator has only begun to start, or that a person says") {
   const auto of_operator = Plan({}, In({"OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile"},
                                        {{"/etc/mpi/hostfile", "a slots=1\n"}}));
