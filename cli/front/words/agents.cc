@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "absl/strings/str_join.h"
-
 namespace hvd {
 namespace {
 
@@ -39,11 +37,6 @@ const Agent* FindAgent(std::string_view word) {
 
 std::vector<std::string> ArgvOf(const Agent& agent) {
   return {"/bin/sh", "-c", agent.script, agent.name};
-}
-
-std::string AgentNames() {
-  return absl::StrJoin(kAgents, ", ",
-                       [](std::string* out, const Agent& each) { *out += each.name; });
 }
 
 }  // namespace hvd

@@ -21,7 +21,4 @@ const Agent* FindAgent(std::string_view word);
 // What is run, up to and without the host.
 std::vector<std::string> ArgvOf(const Agent& agent);
 
-// The names, for messages: "srun, qrsh, …".
-std::string AgentNames();
-
 }  // namespace hvd

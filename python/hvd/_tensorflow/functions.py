@@ -18,7 +18,8 @@ from .collectives import broadcast_
 def broadcast_variables(variables: Sequence[Any], root_rank: int,
                         process_set: ProcessSet = global_process_set, inplace: bool = False) -> Any:
     """The variables get the values that they have on `root_rank`: at once, or when the operation
-    that is returned runs. Their order is the same on all ranks. (Horovod has two ways; `inplace`
+    that is returned runs. They meet by their names, in whatever
+    order each rank lists them. (Horovod has two ways; `inplace`
     chooses nothing here.)"""
     return tf.group(*broadcast_(variables, root_rank, process_set=process_set))
 

@@ -145,43 +145,45 @@ def test_what_is_unused_on_one_rank(rank, size):
                                   atol=1e-5)
 
 
+def step_by_words(mine, whole):
+    """Trains on this rank's words, and the other pair of model and optimizer on all ranks'; yields
+    behind each step."""
+    (model, optimizer), (reference, plain) = mine, whole
+    for step in range(4):
+        words = (torch.arange(hvd.size() * 3).view(hvd.size(), 3) * (step + 1)) % 9
+        optimizer.zero_grad()
+        plain.zero_grad()
+        model(words[hvd.rank()]).sum().backward()
+        optimizer.step()
+        reference(words.flatten()).sum().div(hvd.size()).backward()
+        plain.step()
+        yield step
+
+
 @pytest.mark.parametrize("as_dense", [False, True])
-def test_sparse_gradients(rank, size, as_dense):
+def test_sparse_gradients(size, as_dense):
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Embedding(9, 3, sparse=True), torch.nn.Linear(3, 1))
     reference = copy.deepcopy(model)
     optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1),
                                          model.named_parameters(), sparse_as_dense=as_dense)
     plain = torch.optim.SGD(reference.parameters(), lr=0.1)
-    for step in range(4):
-        words = (torch.arange(size * 3).view(size, 3) * (step + 1)) % 9
-        optimizer.zero_grad()
-        plain.zero_grad()
-        model(words[rank]).sum().backward()
-        optimizer.step()
-        reference(words.flatten()).sum().div(size).backward()
-        plain.step()
+    for _ in step_by_words((model, optimizer), (reference, plain)):
         assert model[0].weight.grad.is_sparse != (as_dense and size > 1)
     for p, q in zip(model.parameters(), reference.parameters(), strict=True):
         assert torch.allclose(p, q, atol=1e-6)
 
 
 @pytest.mark.parametrize("as_dense", [False, True])
-def test_an_optimizer_that_takes_sparse_gradients_alone(rank, size, as_dense):
+def test_an_optimizer_that_takes_sparse_gradients_alone(as_dense):
     torch.manual_seed(1)
     model = torch.nn.Embedding(9, 3, sparse=True)
     reference = copy.deepcopy(model)
     optimizer = hvd.DistributedOptimizer(torch.optim.SparseAdam(list(model.parameters()), lr=0.1),
                                          model.named_parameters(), sparse_as_dense=as_dense)
     plain = torch.optim.SparseAdam(list(reference.parameters()), lr=0.1)
-    for step in range(4):
-        words = (torch.arange(size * 3).view(size, 3) * (step + 1)) % 9
-        optimizer.zero_grad()
-        plain.zero_grad()
-        model(words[rank]).sum().backward()
-        optimizer.step()
-        reference(words.flatten()).sum().div(size).backward()
-        plain.step()
+    for _ in step_by_words((model, optimizer), (reference, plain)):
+        pass
     assert torch.allclose(model.weight, reference.weight, atol=1e-5)
 
 

@@ -8,8 +8,6 @@
 namespace hvd {
 namespace {
 
-using Catch::Matchers::Contains;
-
 StartFailure Explain(const std::string& shell, int code, const std::string& errors) {
   StartEnd end;
   end.wait_status = code << 8;
@@ -92,7 +90,6 @@ TEST_CASE("agents are known by their names, and by nothing else") {
   CHECK(argv == std::vector<std::string>{"/bin/sh", "-c",
                                          "exec kubectl exec -i \"$1\" -- /bin/sh -c \"$2\"",
                                          "kubectl"});
-  CHECK_THAT(AgentNames(), Contains("srun, qrsh"));
 }
 
 }  // namespace
