@@ -50,7 +50,8 @@ static_assert(kPipePatience + kStoppedFilePatience < kHostMargin,
               "a file's word would be too late");
 static_assert(kStoppedFilePatience <= kLastFilePatience, "a file would get less time at the end");
 
-// hvdd, asked to leave by a signal: after Stopped, for the driver to hear it and end the link.
+// hvdd, asked to leave by a signal or without a lease: after Stopped, for the driver to hear it and
+// end the link.
 inline constexpr std::chrono::milliseconds kLeavePatience{1000};
 // hvdd: for the shim to end with all that it holds, or for its own sweep where the shim is lost.
 inline constexpr std::chrono::milliseconds kShimEndPatience{900};

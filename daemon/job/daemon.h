@@ -98,6 +98,8 @@ class Daemon {
   void BeginLease(std::chrono::duration<double> length);
   void WatchLease();
   void LoseDriver(const std::string& why);
+  void DriverSilent(const std::string& why);
+  void EndWithoutDriver(const std::string& why);
   void OnShimLost(const std::string& how);
   void Retire(const v1::RetireSlot& retire);
   void Remove(int slot, const std::string& cause);
@@ -157,8 +159,9 @@ class Daemon {
   Loop::TimerId stop_timer_{};
   std::optional<int> survivors_;  // the stop is over
   bool stopped_told_ = false;
-  bool driver_gone_ = false;
-  bool leaving_ = false;  // by a signal
+  bool driver_gone_ = false;    // its connection has ended
+  bool driver_silent_ = false;  // the lease has ended
+  bool leaving_ = false;        // by a signal
 };
 
 }  // namespace hvd

@@ -49,13 +49,23 @@ void Daemon::WatchLease() {
     v1::Event event;
     event.mutable_lease_ended();  // heard by one that was only paused
     Emit(std::move(event));
-    return LoseDriver("hvdrun has not been heard for the length of the lease");
+    return DriverSilent("hvdrun has not been heard for the length of the lease");
   }
   loop_.At(until, [this] { WatchLease(); });
 }
 
 void Daemon::LoseDriver(const std::string& why) {
   if (std::exchange(driver_gone_, true)) return;
+  EndWithoutDriver(why);
+}
+
+// Its connection may live: where this process was only paused, the driver still hears why.
+void Daemon::DriverSilent(const std::string& why) {
+  if (driver_gone_ || std::exchange(driver_silent_, true)) return;
+  EndWithoutDriver(why);
+}
+
+void Daemon::EndWithoutDriver(const std::string& why) {
   // In an elastic job the others go on without this host, so nobody here may.
   if (prepared_.has_value() && !stopped_told_) BeginStop(elastic(), why);
   MaybeExit();
@@ -70,7 +80,7 @@ void Daemon::OnShimLost(const std::string& how) {
   links_->Stop(cause);
   // A stop that was asked for has its cause already, and its shim is missed by nobody. One at the
   // end of the lease has not: this process may have been paused, and the shim tells.
-  const bool asked = stop_.has_value() && stop_->begun() && !driver_gone_;
+  const bool asked = stop_.has_value() && stop_->begun() && !driver_silent_ && !driver_gone_;
   asked ? Notify(cause) : FailLaunch(kExitLauncher, cause);
   const int left = supervisor_->Sweep(mark());
   for (int slot = 0; slot < slots_; ++slot) {
@@ -220,7 +230,9 @@ void Daemon::MaybeFinish() {
 void Daemon::MaybeExit() {
   if (prepared_.has_value() && !stopped_told_) return;
   if (driver_gone_) return loop_.Quit();
-  if (leaving_) loop_.At(Clock::now() + kLeavePatience, [this] { loop_.Quit(); });
+  if (leaving_ || driver_silent_) {
+    loop_.At(Clock::now() + kLeavePatience, [this] { loop_.Quit(); });
+  }
 }
 
 }  // namespace hvd
