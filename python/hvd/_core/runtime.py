@@ -9,6 +9,7 @@ answers all else with NotInitializedError.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import os
 import warnings
@@ -147,11 +148,13 @@ class Runtime:
 
     def leave_at_exit(self) -> None:
         """The others see this rank leave, and hvdrun reports why. A fork's child has no part.
-        Again: does nothing."""
-        if os.getpid() == self._owner:
-            self._prepare_to_leave()
-            LIBRARY.released.hvd_shutdown()
-            self.orphans.clear()
+        Again: does nothing. A signal's handler that asks here for the end gets it: that is what
+        this process is at."""
+        if os.getpid() != self._owner:
+            return
+        for leave in (self._prepare_to_leave, LIBRARY.released.hvd_shutdown, self.orphans.clear):
+            with contextlib.suppress(KeyboardInterrupt, SystemExit):
+                leave()
 
     def _prepare_to_leave(self) -> None:
         LINGERING.wait()

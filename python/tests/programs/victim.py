@@ -9,6 +9,7 @@ import threading
 import numpy as np
 
 import hvd
+from hvd._core.runtime import RUNTIME
 
 MODES = {}
 
@@ -133,6 +134,18 @@ def interrupted_in_a_wait():
     else:
         hvd.allreduce_async(np.ones(1), "go").wait()  # comes from within the interruption alone
         assert hvd.allreduce_async(np.ones(1), "late", op=hvd.Sum).wait()[0] == hvd.size()
+    print("done", flush=True)
+
+
+@mode
+def is_told_to_end_at_exit():
+    """Each stop that a program's handlers ask for, while it is in hvd's own handler of the exit."""
+    hvd.init()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM)[hvd.rank() % 2:]:
+        RUNTIME.before_leaving.append(lambda number=number: os.kill(os.getpid(), number))
+    assert hvd.allreduce(np.ones(3), op=hvd.Sum)[0] == hvd.size()
     print("done", flush=True)
 
 
