@@ -13,6 +13,7 @@
 #include "cli/front/words/horovod_flags.h"
 #include "cli/front/words/options.h"
 #include "proto/exit_code.h"
+#include "proto/settings/foreign_launcher.h"
 #include "proto/settings/setting_values.h"
 
 namespace hvd {
@@ -78,6 +79,28 @@ FrontOutcome RefuseNoCommand(absl::Span<const std::string> args) {
   return Refuse(absl::InvalidArgumentError(text), kSeeHelp);
 }
 
+// A launcher that has started hvdrun several times would get as many jobs, each of which believes
+// to be the only one. Within a job of ours the variables are ours.
+absl::Status MustBeOnce(const FrontWorld& world) {
+  const EnvironmentLookup environment = [&world](const char* name) -> const char* {
+    const std::string start = absl::StrCat(name, "=");
+    for (const std::string& each : world.environment) {
+      if (absl::StartsWith(each, start)) return each.c_str() + start.size();
+    }
+    return nullptr;
+  };
+  const absl::StatusOr<bool> meant = IsMeantAlone(environment);
+  if (!meant.ok()) return meant.status();
+  if (*meant || environment("HVD_RANK") != nullptr) return absl::OkStatus();
+  const auto launcher = FindForeignLauncher(environment);
+  if (!launcher.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(launcher->name, " has started hvdrun several times (", launcher->evidence,
+                   "), and each would run a job of its own; call it once, as in: hvdrun -np ",
+                   launcher->size > 0 ? absl::StrCat(launcher->size) : "N",
+                   " PROGRAM. If several jobs are meant, set HVD_STANDALONE=1"));
+}
+
 // Who sits where in an elastic job is decided while it runs; the plan has shown that it can begin.
 void ForgetPlaces(RunOptions* run) {
   run->topology = Topology();
@@ -91,6 +114,8 @@ FrontOutcome Plan(const TypedOptions& typed, const FrontWorld& world) {
         absl::InvalidArgumentError("the command is empty; is a variable in its place not set?"),
         kSeeHelp);
   }
+  const absl::Status once = MustBeOnce(world);
+  if (!once.ok()) return Refuse(once, "");
   absl::StatusOr<RunOptions> options = PlanRun(typed, world);
   if (!options.ok()) return Refuse(options.status(), "");
   FrontOutcome outcome;

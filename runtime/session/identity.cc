@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/session/identity.h"
 
-#include <cstring>
 #include <string>
 
 #include "base/printable.h"
-#include "runtime/session/foreign.h"
+#include "proto/settings/foreign_launcher.h"
 
 namespace hvd {
 namespace {
 
 constexpr char kAlone[] = "set HVD_STANDALONE=1 to run alone";
-
-absl::StatusOr<bool> IsMeantAlone(const EnvironmentLookup& environment) {
-  const char* const given = environment("HVD_STANDALONE");
-  if (given == nullptr || *given == '\0' || std::strcmp(given, "0") == 0) return false;
-  if (std::strcmp(given, "1") == 0) return true;
-  return absl::FailedPreconditionError("HVD_STANDALONE is '" + Printable(given, 100) +
-                                       "'; it must be 1 (this process runs alone) or 0");
-}
 
 absl::Status Refuse(const ForeignLauncher& launcher) {
   const bool counted = launcher.size > 0;

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/hello.h"
-#include "runtime/session/environment.h"
+#include "proto/settings/environment.h"
 
 namespace hvd {
 

@@ -24,6 +24,7 @@ def test_one_of_several_is_refused_with_the_next_step():
 def test_hvdrun_makes_a_job_within_whatever_launcher():
     with world.hosts() as here:
         for variables in SEVERAL.values():
+            here.hvdrun("-np", 2, BIN / "hello", env=variables).must(2, "has started hvdrun several times")
             job = here.hvdrun("-np", 2, BIN / "hello", env={**variables, "HVD_STANDALONE": "1"}).must(0)
             assert job.out.count("of 2 (") == 2, job
         here.must_be_clean()

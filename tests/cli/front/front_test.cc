@@ -129,6 +129,24 @@ TEST_CASE("a Horovod option that is missing is one line") {
         "no mpirun or jsrun is started, hvdd starts the ranks\n");
 }
 
+TEST_CASE("hvdrun that a launcher has started several times makes no job") {
+  FrontWorld world = BoxWorld();
+  const auto decide = [&](std::vector<std::string> variables) {
+    world.environment = std::move(variables);
+    return Decide({"-np", "2", "prog"}, world);
+  };
+  const FrontOutcome refused = decide({"OMPI_COMM_WORLD_SIZE=4", "OMPI_COMM_WORLD_RANK=1"});
+  CHECK(refused.exit_code == kExitUsage);
+  CHECK_THAT(refused.err,
+             Contains("mpirun has started hvdrun several times (OMPI_COMM_WORLD_SIZE=4)"));
+  CHECK_THAT(refused.err, Contains("hvdrun -np 4 PROGRAM"));
+  CHECK_THAT(decide({"PMIX_NAMESPACE=a", "PMIX_RANK=0"}).err, Contains("hvdrun -np N PROGRAM"));
+  CHECK(decide({"OMPI_COMM_WORLD_SIZE=1", "OMPI_COMM_WORLD_RANK=0"}).exit_code == -1);
+  CHECK(decide({"WORLD_SIZE=4", "RANK=0", "HVD_STANDALONE=1"}).exit_code == -1);
+  CHECK(decide({"WORLD_SIZE=4", "RANK=0", "HVD_RANK=0"}).exit_code == -1);  // of a job of ours
+  CHECK_THAT(decide({"HVD_STANDALONE=yes"}).err, Contains("HVD_STANDALONE is 'yes'"));
+}
+
 TEST_CASE("this machine knows itself") {
   const FrontWorld world = ThisMachine();
   CHECK_FALSE(world.host_name.empty());

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/session/foreign.h"
+#include "proto/settings/foreign_launcher.h"
 
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
 
-#include "runtime/session/identity.h"
-
 namespace hvd {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
-using Catch::Matchers::Contains;
 
 EnvironmentLookup In(const Variables& variables) {
   return [&variables](const char* name) -> const char* {
@@ -70,46 +67,6 @@ TEST_CASE("what is no number tells nothing") {
   CHECK(Evidence({{"WORLD_SIZE", "many"}, {"RANK", "0"}}).empty());
   CHECK(Evidence({{"WORLD_SIZE", ""}, {"RANK", ""}}).empty());
   CHECK(Evidence({{"WORLD_SIZE", "2x"}, {"RANK", "0"}}).empty());
-}
-
-TEST_CASE("one of several is never a job of one") {
-  const Variables of_mpirun = {{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_RANK", "0"}};
-  const auto link = FindLink(In(of_mpirun));
-  REQUIRE_FALSE(link.ok());
-  const std::string text(link.status().message());
-  CHECK_THAT(text,
-             Contains("mpirun has started this process as one of 4 (OMPI_COMM_WORLD_SIZE=4)"));
-  CHECK_THAT(text, Contains("hvdrun -np 4 PROGRAM"));
-  CHECK_THAT(text, Contains("HVD_STANDALONE=1"));
-  const auto uncounted = FindLink(In({{"PMIX_NAMESPACE", "a\nb"}, {"PMIX_RANK", "0"}}));
-  REQUIRE_FALSE(uncounted.ok());
-  CHECK_THAT(std::string(uncounted.status().message()),
-             Contains("as one of several (PMIX_NAMESPACE=a\\nb)"));
-}
-
-TEST_CASE("HVD_STANDALONE says that one is meant") {
-  Variables variables = {
-      {"WORLD_SIZE", "4"}, {"RANK", "0"}, {"HVD_RANK", "1"}, {"HVD_STANDALONE", "1"}};
-  const auto alone = FindLink(In(variables));
-  REQUIRE(alone.ok());
-  CHECK_FALSE(alone->has_value());
-  for (const char* no : {"", "0"}) {
-    variables["HVD_STANDALONE"] = no;
-    CHECK_FALSE(FindLink(In(variables)).ok());
-  }
-  const auto wrong = FindLink(In({{"HVD_STANDALONE", "yes"}}));
-  REQUIRE_FALSE(wrong.ok());
-  CHECK_THAT(std::string(wrong.status().message()), Contains("HVD_STANDALONE is 'yes'"));
-}
-
-TEST_CASE("a link counts more than whatever else is there") {
-  const auto link = FindLink(In({{"HVD_RANK", "1"},
-                                 {"HVD_LINK", "5:77:" + std::string(32, 'a') + ":/p"},
-                                 {"HVD_STANDALONE", "1"},
-                                 {"OMPI_COMM_WORLD_SIZE", "4"},
-                                 {"OMPI_COMM_WORLD_RANK", "0"}}));
-  REQUIRE(link.ok());
-  CHECK(link->has_value());
 }
 
 }  // namespace

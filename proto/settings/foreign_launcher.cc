@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/session/foreign.h"
+#include "proto/settings/foreign_launcher.h"
 
 #include <array>
 #include <charconv>
@@ -43,6 +43,14 @@ std::string Shown(const char* name, const char* value) {
 }
 
 }  // namespace
+
+absl::StatusOr<bool> IsMeantAlone(const EnvironmentLookup& environment) {
+  const char* const given = environment("HVD_STANDALONE");
+  if (given == nullptr || *given == '\0' || std::strcmp(given, "0") == 0) return false;
+  if (std::strcmp(given, "1") == 0) return true;
+  return absl::FailedPreconditionError("HVD_STANDALONE is '" + Printable(given, 100) +
+                                       "'; it must be 1 (this process runs alone) or 0");
+}
 
 std::optional<ForeignLauncher> FindForeignLauncher(const EnvironmentLookup& environment) {
   bool told_one = false;
