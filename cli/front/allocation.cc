@@ -80,8 +80,11 @@ Found FindSlurm(const FrontWorld& world) {
     if (VariableOf(world, names.nodes).empty()) continue;
     auto hosts = SlurmHosts(world, names);
     if (hosts.ok()) {
-      return Of(absl::StrCat("Slurm job ", Printable(VariableOf(world, "SLURM_JOB_ID"))),
-                names.nodes, *std::move(hosts), "srun");
+      Found found = Of(absl::StrCat("Slurm job ", Printable(VariableOf(world, "SLURM_JOB_ID"))),
+                       names.nodes, *std::move(hosts), "srun");
+      // Batch scripts and steps know their node; salloc's own shell may even be on one of the job.
+      (*found)->shell_is_outside = VariableOf(world, "SLURMD_NODENAME").empty();
+      return found;
     }
     if (first.ok()) first = hosts.status();
   }

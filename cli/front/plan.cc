@@ -99,6 +99,9 @@ void TakeAllocation(const Allocation& allocation, const FrontWorld& world, RunOp
   if (!run->agent_is_given && !allocation.agent.empty()) {
     const bool there = IsOnPath(world, FindAgent(allocation.agent)->program);
     if (there) run->rsh_agent = allocation.agent;
+    if (there && allocation.shell_is_outside) {
+      run->is_local_host = [](const HostSlots&) { return false; };
+    }
     absl::StrAppend(&note, there ? ", reached by " : ", reached by ssh: there is no ",
                     allocation.agent);
   }
@@ -179,7 +182,7 @@ absl::Status OfLeast(const absl::Status& too_few) {
                       absl::StrReplaceAll(too_few.message(), {{"-np ", "--min-np "}}));
 }
 
-absl::Status PlaceRanks(const FrontWorld& world, RunOptions* run) {
+absl::Status PlaceRanks(RunOptions* run) {
   if (absl::Status counted = CountRanks(run); !counted.ok()) return counted;
   std::vector<HostSlots> usable = run->hosts;
   for (HostSlots& host : usable) host.slots = std::min(host.slots, MostSlots(*run));
@@ -190,7 +193,7 @@ absl::Status PlaceRanks(const FrontWorld& world, RunOptions* run) {
   run->topology = *std::move(topology);
   // Ranks fill the hosts in order, so the topology's hosts are the first ones of the list.
   run->host_of.assign(run->hosts.begin(), run->hosts.begin() + run->topology.hosts().size());
-  for (const HostSlots& host : run->host_of) run->is_local.push_back(IsLocalHost(host, world));
+  for (const HostSlots& host : run->host_of) run->is_local.push_back(run->is_local_host(host));
   return absl::OkStatus();
 }
 
@@ -212,7 +215,7 @@ absl::Status PlanHosts(const TypedOptions& typed, const FrontWorld& world, RunOp
   } else {
     status = ChooseHosts(typed, world, run);
     if (status.ok()) status = MergeNames(run);
-    if (status.ok()) status = PlaceRanks(world, run);
+    if (status.ok()) status = PlaceRanks(run);
   }
   if (!status.ok() || run->stdin_rank < run->np) return status;
   return absl::InvalidArgumentError(absl::StrCat(

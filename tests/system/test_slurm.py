@@ -82,6 +82,17 @@ def test_a_shell_outside_of_the_allocation_reaches_its_hosts():
         slurm.here.must_be_clean()
 
 
+@world.bound(60)
+def test_a_shell_beside_the_job_on_one_of_its_nodes_starts_all_by_srun():
+    """salloc's shell is on the first node, but has none of what Slurm gives the job: cores, memory, GPUs. A batch script has."""
+    with cluster(2) as slurm:
+        slurm.run("salloc", "-Q", "-w", "host0,host1", "-n2", HVDRUN, "--verbose", BIN / "hello").must(0, "host host0: srun", "host host1: srun")
+        out = slurm.submit("-w", "host0,host1", "-n2", script=f"exec {HVDRUN} --verbose {BIN / 'hello'}")
+        world.wait_until(lambda: len(ranks_of(out.read_text())) == 2 and not slurm.jobs(), 30, f"the job: {out.read_text()}")
+        assert "host host0: srun" not in out.read_text() and "host host1: srun" in out.read_text(), out.read_text()
+        slurm.here.must_be_clean()
+
+
 @world.bound(120)
 def test_a_cancelled_job_ends_as_one():
     with cluster(2) as slurm:

@@ -126,7 +126,8 @@ absl::StatusOr<RunOptions> Plan(Words args, const FrontWorld& world) {
   return PlanRun(*typed, world);
 }
 
-const Words kSlurm = {"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=box,n2", "SLURM_TASKS_PER_NODE=2,1"};
+const Words kSlurm = {"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=box,n2", "SLURM_TASKS_PER_NODE=2,1",
+                      "SLURMD_NODENAME=box"};
 
 TEST_CASE("within an allocation the sentence needs no hosts and no number") {
   const auto run = Plan({}, In(kSlurm, {{"/bin/srun", ""}}));
@@ -166,6 +167,18 @@ TEST_CASE("hosts are waited for that an operator has only begun to start, or tha
   CHECK(of_operator->waits_for_hosts);
   CHECK_FALSE(Plan({}, In(kSlurm))->waits_for_hosts);
   CHECK(Plan({"-H", "a", "--start-timeout", "9"}, BoxWorld())->waits_for_hosts);
+}
+
+TEST_CASE("a shell that Slurm has not started has none of the job's limits, on its own node too") {
+  const Files srun = {{"/bin/srun", ""}};
+  Words variables = {"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=box,n2", "SLURM_TASKS_PER_NODE=1(x2)"};
+  const auto salloc = Plan({}, In(variables, srun));
+  REQUIRE(salloc.ok());
+  CHECK(salloc->is_local == std::vector<bool>{false, false});
+  CHECK_FALSE(salloc->is_local_host(salloc->hosts[0]));
+  CHECK(Plan({}, In(variables))->is_local == std::vector<bool>{true, false});  // nor is there srun
+  variables.emplace_back("SLURMD_NODENAME=box");
+  CHECK(Plan({}, In(variables, srun))->is_local == std::vector<bool>{true, false});
 }
 
 TEST_CASE("without its manager's way ssh reaches the hosts, and that is said") {
