@@ -80,6 +80,8 @@ void Membership::KeepTheState() {
     return Of(number).last_rank >= 0 && has;
   };
   if (history_.empty() || std::any_of(staying_.begin(), staying_.end(), holds)) return;
+  // Nobody has committed anything, so that the program begins anew whoever stays.
+  if (last_broke_ && AllQuiet() && !MayBeCommitted()) return;
   KeepOneHost(last_broke_ ? WhereTheStateIs() : last_started_);
   if (kept_.empty()) KeepOneHost(last_broke_ ? last_started_ : WhereTheStateIs());
   staying_.insert(kept_.begin(), kept_.end());

@@ -242,6 +242,36 @@ TEST_CASE("a new host whose rank fails before it has the state is left alone, at
   }
 }
 
+TEST_CASE("a host that fails before there is any commit goes, and comes back") {
+  MembershipTable table(4, {.min_np = 4});
+  table.Start(2);
+  uint64_t failing = 2;
+  for (uint64_t epoch = 1;; ++epoch) {
+    table.Die(failing, Raised(epoch, "rank 1 on h0 exited with code 1"));
+    table.membership.Broke(1, epoch, "rank 1 has left", table.now);
+    table.Stand({1, 3, 4}, epoch);
+    table.Quiet({0, 1}, epoch, 0);
+    table.now += 2;
+    table.membership.Tick(table.now);
+    const std::string wants = table.Wants();
+    if (epoch == 3) {
+      CHECK_THAT(wants, Contains("abort3 remove1"));
+      break;
+    }
+    failing = epoch + 4;
+    CHECK_THAT(wants, Contains("spawn0:" + std::to_string(failing)));
+    table.Stand({failing}, 0);
+    CHECK_THAT(table.Wants(), Contains("propose" + std::to_string(epoch + 1) + ":"));
+    table.membership.Started(epoch + 1, table.now);
+  }
+  CHECK(SaidAnywhere(table, "(time 1 of 3); it is left alone for 10 s"));
+  table.EndWell(1);
+  CHECK(table.Wants() == "stop0");
+  table.membership.HostGone(0, "stopped", table.now);
+  table.membership.Tick(table.now + 11);
+  CHECK(table.Wants() == "reach2");
+}
+
 TEST_CASE("a new host's rank that fails since others broke its epoch is no failure of the host's") {
   JoinTable table;
   table.membership.Died(1, {.signal = SIGSEGV, .epoch = 2, .what = "rank 0 died"}, table.now);
