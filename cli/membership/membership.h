@@ -130,7 +130,7 @@ class Membership {
   void StopIdleHosts(const std::vector<Place>& places);
   void FailHost(int host, const std::string& why, double now);
   int LiveHost(const std::string& name) const;
-  bool Runs() const { return current_.started && !current_.broke; }
+  bool Runs() const;
   int UsableShares(const BookHost& listed) const;
   int SharesAnew(const BookHost& listed) const;
   int MostThatMayCome() const;

@@ -75,6 +75,13 @@ void Membership::Quiet(int host, uint64_t epoch, const KeptCommits& kept, double
   Settle(now);
 }
 
+// Some rank is in it yet: all may have left by themselves, which breaks nothing.
+bool Membership::Runs() const {
+  return current_.started && !current_.broke && !AllQuiet() &&
+         std::any_of(current_.members.begin(), current_.members.end(),
+                     [this](uint64_t member) { return Of(member).alive; });
+}
+
 // A host that is gone has no rank that goes on.
 bool Membership::AllQuiet() const {
   return std::all_of(current_.hosts.begin(), current_.hosts.end(), [this](int host) {

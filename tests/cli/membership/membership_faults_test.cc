@@ -272,6 +272,32 @@ TEST_CASE("a host that fails before there is any commit goes, and comes back") {
   CHECK(table.Wants() == "reach2");
 }
 
+TEST_CASE("a rank that fails each time at its end is the program's fault, though nothing breaks") {
+  MembershipTable table(2, {.min_np = 2});
+  table.Start(2, 1);
+  std::vector<uint64_t> ranks = {1, 2};
+  for (uint64_t epoch = 1; epoch <= 3; ++epoch) {
+    // Both have left by themselves.
+    MemberEnd failed = Raised(epoch, "rank 1 on h1 exited with code 3", 5);
+    failed.left = true;
+    table.EndWell(ranks[0]);
+    table.Die(ranks[1], failed);
+    table.Quiet({0, 1}, epoch, 5);
+    table.now += 2;
+    table.membership.Tick(table.now);
+    const std::string wants = table.Wants();
+    if (epoch == 3) break;
+    CHECK_THAT(wants, Contains("spawn0:") && Contains("spawn1:"));
+    const uint64_t last = table.members.rbegin()->first;
+    ranks = {last - 1, last};
+    if (table.members[last].host == 0) std::swap(ranks[0], ranks[1]);
+    for (const uint64_t rank : ranks) table.Stand({rank}, 0);
+    CHECK_THAT(table.Wants(), Contains("propose"));
+    table.membership.Started(epoch + 1, table.now);
+  }
+  CHECK_THAT(table.end_text, Contains("the program fails by itself: rank 1 on h1 exited"));
+}
+
 TEST_CASE("a new host's rank that fails since others broke its epoch is no failure of the host's") {
   JoinTable table;
   table.membership.Died(1, {.signal = SIGSEGV, .epoch = 2, .what = "rank 0 died"}, table.now);
