@@ -214,11 +214,29 @@ void JobState::EpochStarted(uint64_t epoch, double now) {
 
 // The others go on without it. Its link ends, so that its ranks do.
 void JobState::LoseHost(int host, const std::string& cause, double now) {
+  outbox_.Drop(host);
+  TakeHostOut(host, cause, now);
+}
+
+void JobState::TakeHostOut(int host, const std::string& cause, double now) {
   facts_.hosts[host].phase = HostFact::kGone;
   LoseRanks(host);
-  outbox_.Drop(host);
   membership_->HostGone(host, cause, now);
   CarryOut(now);
+}
+
+// The last words of a host's ranks come on another stream than the word that it has stopped.
+void JobState::DropDrained(double now) {
+  std::erase_if(drained_hosts_, [&](const auto& entry) {
+    bool ended = true;
+    for (size_t rank = 0; rank < facts_.ranks.size(); ++rank) {
+      ended &= facts_.ranks[rank].host != entry.first || output_.Ended(static_cast<int>(rank));
+    }
+    const bool over = ended || (now >= entry.second && !output_.paused());
+    if (over) outbox_.Drop(entry.first);
+    if (!over && !output_.paused()) WakeAt(entry.second);
+    return over;
+  });
 }
 
 // A death is told at once, and again with its whole end; the first counts.

@@ -23,8 +23,6 @@ constexpr double kAtOnceS = 2;             // between the first and the last tha
 constexpr double kDetailPatienceS = 0.04;  // for the exit status of a lost host's ssh
 constexpr double kTellAfterS = SecondsOf(kTellAfter);
 constexpr double kStopMarginS = SecondsOf(kHostMargin);
-// Output after the last clean exit; its end waits for that of the ranks' files.
-constexpr double kDrainS = SecondsOf(kFilePatience) + 2;
 constexpr double kDrainStoppedS = 0.3;  // output after a stop
 
 // A person's or a scheduler's word, while all is well: the ranks may save what they have.
@@ -245,13 +243,14 @@ void JobState::Settle(double now) {
     finished_ = StopDone(now);
     return;
   }
+  DropDrained(now);
   if (stalls_.asking()) WakeAt(stalls_.deadline());
   if (victim_.until > 0) WakeAt(victim_.until);
   if (policy_.run_timeout_s > 0) WakeAt(started_ + policy_.run_timeout_s);
   if (!launched_all_) WakeAt(NextStartDeadline());
   if (membership_) WakeAt(membership_->deadline());
   if (epochs_.waiting_since() > 0) WakeAt(epochs_.waiting_since() + policy_.start_timeout_s);
-  if (running_ == 0 && !changes()) finished_ = OutputDone(kDrainS, now);
+  if (running_ == 0 && !changes()) finished_ = OutputDone(kOutputPatienceS, now);
   if (finished_ && output_.open() > 0) {
     facts_.lost_output.push_back(absl::StrFormat(
         "the end of the ranks' output has not come (%d of their streams)", output_.open()));

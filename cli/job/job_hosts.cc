@@ -212,7 +212,10 @@ void JobState::OnStopped(int host, const v1::Stopped& stopped, double now) {
   fact.phase = HostFact::kGone;
   fact.survivors = stopped.survivors();
   fact.end_known = true;
-  if (changes() || fact.past) return LoseHost(host, "it was stopped", now);
+  if (changes() || fact.past) {
+    drained_hosts_[host] = now + kOutputPatienceS;
+    return TakeHostOut(host, "it was stopped", now);
+  }
   Settle(now);
 }
 

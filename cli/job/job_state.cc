@@ -88,11 +88,17 @@ void JobState::Heard(int host, const v1::Event& event, double now) {
 
 void JobState::StreamMoved(int index, bool end, double now) {
   output_.Moved(index, end, now);
+  const bool known = index >= 0 && index < static_cast<int>(facts_.ranks.size());
+  if (known && !drained_hosts_.empty()) {
+    const auto drained = drained_hosts_.find(facts_.ranks[index].host);
+    if (drained != drained_hosts_.end()) drained->second = now + kOutputPatienceS;
+  }
   if (end) Settle(now);
 }
 
 void JobState::OutputPaused(bool paused, double now) {
   output_.Pause(paused, now);
+  for (auto& [host, until] : drained_hosts_) until = now + kOutputPatienceS;
   Settle(now);
 }
 

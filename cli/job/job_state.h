@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -137,6 +138,8 @@ class JobState {
   void EndByMembership(const MembershipAction& action, double now);
   void EpochStarted(uint64_t epoch, double now);
   void LoseHost(int host, const std::string& cause, double now);
+  void TakeHostOut(int host, const std::string& cause, double now);
+  void DropDrained(double now);
   void LoseRanks(int host);
   void TellDeath(int index, const v1::MemberDied& died, double now);
   void ReplaceBroken(int index, const v1::RankBroke& broke, double now);
@@ -197,6 +200,8 @@ class JobState {
   bool carries_out_ = false;  // what the membership wants
   StallQuestion stalls_;
   OutputDrain output_;
+  // Elastic: hosts that have stopped, and until when the end of their ranks' output is waited for.
+  std::map<int, double> drained_hosts_;
   const double started_;
   int running_ = 0;  // ranks, or members, that have not ended
   bool launch_sent_ = false;

@@ -5,12 +5,6 @@
 #include <utility>
 
 namespace hvd {
-namespace {
-
-constexpr int kStreams = 2;  // of a rank
-
-}  // namespace
-
 void OutputDrain::Started(int rank) {
   Streams& streams = streams_[rank];
   if (!std::exchange(streams.started, true)) open_ += kStreams - streams.ended;

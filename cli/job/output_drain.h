@@ -4,7 +4,13 @@
 
 #include <vector>
 
+#include "base/clock.h"
+#include "proto/deadlines.h"
+
 namespace hvd {
+
+// For output after the last clean exit; its end waits for that of the ranks' files.
+inline constexpr double kOutputPatienceS = SecondsOf(kFilePatience) + 2;
 
 class OutputDrain {
  public:
@@ -24,12 +30,15 @@ class OutputDrain {
 
   // Every stream has ended, or nothing came for `patience_s` although it could.
   bool Done(double patience_s, double now) const;
+  bool Ended(int rank) const { return !streams_[rank].started || streams_[rank].ended == kStreams; }
   // Of ranks that were started: how many have not ended.
   int open() const { return open_; }
+  bool paused() const { return paused_; }
   // When to look again, if it is not done.
   double NextLook(double patience_s) const;
 
  private:
+  static constexpr int kStreams = 2;  // of a rank
   struct Streams {
     bool started = false;
     int ended = 0;

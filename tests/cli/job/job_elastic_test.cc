@@ -271,6 +271,33 @@ TEST_CASE(
   CHECK(failed_start == (known && commit == 0));
 }
 
+TEST_CASE("a host that has stopped is let go when the last words of its ranks have come") {
+  ElasticTable table(4, {.min_np = 2});
+  table.Start();
+  for (const uint64_t member : {3, 4}) {
+    v1::Event event;
+    event.mutable_rank_exited()->set_member(member);
+    table.state.Heard(1, event, table.now);
+  }
+  v1::Event stopped;
+  stopped.mutable_stopped();
+  table.state.Heard(1, stopped, table.now);
+  CHECK_THAT(table.Wants(), !Contains("drop1"));
+  SECTION("they come") {
+    for (const int rank : {2, 3, 2}) table.state.StreamMoved(rank, true, table.now);
+    CHECK_THAT(table.Wants(), !Contains("drop1"));
+    table.state.StreamMoved(3, true, table.now);
+    CHECK_THAT(table.Wants(), Contains("drop1"));
+  }
+  SECTION("they never come") {
+    table.state.StreamMoved(3, false, table.now + 5);
+    table.state.Tick(table.now + 5 + kOutputPatienceS - 0.1);
+    CHECK_THAT(table.Wants(), !Contains("drop1"));
+    table.state.Tick(table.now + 5 + kOutputPatienceS);
+    CHECK_THAT(table.Wants(), Contains("drop1"));
+  }
+}
+
 TEST_CASE("hosts that are not reached are tried again, and too few ranks end the job") {
   ElasticTable table(2, {.min_np = 2, .elastic_timeout_s = 60, .cooldown_least_s = 100});
   table.state.Discovered({ElasticTable::Slots("a", 2)}, 0);
