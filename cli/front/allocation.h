@@ -19,9 +19,8 @@ struct Allocation {
   std::vector<HostSlots> hosts;
   std::string agent = {};     // by which its manager starts something on them; empty: ssh
   std::string hostfile = {};  // in the form of ours, and kept up to date by the operator; or empty
-  bool shell_is_outside =
-      false;               // not of the manager's processes: without the job's cores and GPUs
-  int unstated_slots = 1;  // of a host for which that states none
+  bool shell_is_outside = false;  // this process has none of the job's cores and GPUs
+  int unstated_slots = 1;         // of a host for which that states none
 };
 
 // Nothing when this process is in no allocation. InvalidArgument, with the next step, when what is
