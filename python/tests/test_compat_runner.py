@@ -220,6 +220,6 @@ def test_horovodrun_is_there(rank):
                            "-np", "2", sys.executable, "-c",
                            "import os; print(os.environ['HVD_SIZE'])"],
                           capture_output=True, text=True,
-                          env={**alone, "PYTHONPATH": where})
+                          env={**alone, "HVD_STANDALONE": "1", "PYTHONPATH": where})
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("2") >= 2
