@@ -42,6 +42,10 @@ HostBook::HostBook(HostBookRules rules, std::vector<HostSlots> known)
       hosts_(std::move(known)),
       has_list_(!hosts_.empty()),
       good_looks_(kQuietLooks) {
+  for (const HostSlots& host : hosts_) {
+    planned_[absl::AsciiStrToLower(host.name)] = host.slots;
+    most_planned_ = std::max(most_planned_, host.slots);
+  }
   PutInOrder(&hosts_);
 }
 
@@ -84,9 +88,17 @@ absl::StatusOr<std::vector<HostSlots>> HostBook::Read(std::string_view text) con
                              rules_.source, rules_.unstated_slots);
   if (absl::IsNotFound(hosts.status()) && !rules_.is_file) return std::vector<HostSlots>();
   if (!hosts.ok()) return hosts.status();
+  if (rules_.has_planned_slots) TakePlannedSlots(&*hosts);
   const auto merged = MergeOwnNames(rules_.is_local_host, &*hosts);
   if (!merged.ok()) return merged.status();
   return hosts;
+}
+
+void HostBook::TakePlannedSlots(std::vector<HostSlots>* hosts) const {
+  for (HostSlots& host : *hosts) {
+    const auto planned = planned_.find(absl::AsciiStrToLower(host.name));
+    host.slots = planned == planned_.end() ? most_planned_ : planned->second;
+  }
 }
 
 HostNews HostBook::Complain(const std::string& why) {

@@ -21,6 +21,9 @@ struct HostBookRules {
   // A hostfile, and no script: somebody may be writing it. What it says counts when two looks have
   // seen the same, and it never says that there are no hosts.
   bool is_file = false;
+  // The source states no slots: each host keeps those of the list before the first look. One that
+  // was not in it has as many as the largest there.
+  bool has_planned_slots = false;
   std::function<bool(const HostSlots&)> is_local_host;
 };
 
@@ -49,9 +52,12 @@ class HostBook {
  private:
   absl::StatusOr<std::vector<HostSlots>> Read(std::string_view text) const;
   HostNews Complain(const std::string& why);
+  void TakePlannedSlots(std::vector<HostSlots>* hosts) const;
   void PutInOrder(std::vector<HostSlots>* hosts);
 
   const HostBookRules rules_;
+  std::map<std::string, int> planned_;  // slots, by names in lower case
+  int most_planned_ = 1;
   std::vector<HostSlots> hosts_;
   bool has_list_;
   std::map<std::string, uint64_t> appeared_;  // names in lower case → when

@@ -67,6 +67,11 @@ std::string ExplainScript(const std::string& script, const FailedLook& look) {
                       LastWords(look.last_words), NextStep(script, look));
 }
 
+std::string ExplainManager(const std::string& manager, const FailedLook& look) {
+  return absl::StrCat("the nodes of ", Printable(manager), " are not known: asking for them ",
+                      EndOf(look), LastWords(look.last_words));
+}
+
 std::string ExplainHostfile(const std::string& path, const FailedLook& look) {
   return absl::StrCat("the hostfile ", Printable(path), " cannot be read: cat ", EndOf(look),
                       LastWords(look.last_words));

@@ -17,6 +17,8 @@ struct FailedLook {
 
 // Of a script, which is a command line for the shell.
 std::string ExplainScript(const std::string& script, const FailedLook& look);
+// Of what a manager ("Slurm job 7") says of its job.
+std::string ExplainManager(const std::string& manager, const FailedLook& look);
 // Of a hostfile, at this path.
 std::string ExplainHostfile(const std::string& path, const FailedLook& look);
 

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "cli/discovery/look_words.h"
 
 namespace hvd {
 namespace {
@@ -16,15 +15,24 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 HostBookRules RulesFor(const RunOptions& options) {
   HostBookRules rules;
   if (!options.elastic.has_value()) return rules;
-  rules.is_file = options.elastic->discovery_script.empty();
-  rules.source = rules.is_file ? options.elastic->hostfile : "output of --host-discovery-script";
-  rules.unstated_slots = std::max(options.elastic->slots_per_host, 1);
+  const ElasticOptions& elastic = *options.elastic;
+  rules.unstated_slots = std::max(elastic.slots_per_host, 1);
   rules.is_local_host = options.is_local_host;
+  if (!elastic.discovery_script.empty()) {
+    rules.source = "output of --host-discovery-script";
+  } else if (!elastic.manager_look.empty()) {
+    rules.source = "nodes of " + options.manager;
+    rules.has_planned_slots = true;
+  } else {
+    rules.is_file = true;
+    rules.source = elastic.hostfile;
+  }
   return rules;
 }
 
 std::vector<std::string> CommandFor(const ElasticOptions& elastic) {
   if (!elastic.discovery_script.empty()) return {"/bin/sh", "-c", elastic.discovery_script};
+  if (!elastic.manager_look.empty()) return {"/bin/sh", "-c", elastic.manager_look};
   if (!elastic.hostfile.empty()) return {"cat", "--", elastic.hostfile};
   return {};
 }
@@ -34,6 +42,7 @@ std::vector<std::string> CommandFor(const ElasticOptions& elastic) {
 Discovery::Discovery(const RunOptions& options, DiscoveryHandlers handlers)
     : handlers_(std::move(handlers)),
       elastic_(options.elastic.value_or(ElasticOptions())),
+      manager_(options.manager),
       book_(RulesFor(options), options.hosts),
       command_(CommandFor(elastic_)),
       next_at_(options.elastic.has_value() ? 0 : kNever) {}
@@ -65,9 +74,13 @@ void Discovery::Judge(const Frame& ended) {
   if (look.end == LookEnd::kEnded && look.wait_status == 0) return Pass(book_.Take(text_));
   look.last_words = ended.text;
   look.bound_s = kLookBoundS;
-  Pass(book_.Fail(elastic_.discovery_script.empty()
-                      ? ExplainHostfile(elastic_.hostfile, look)
-                      : ExplainScript(elastic_.discovery_script, look)));
+  Pass(book_.Fail(Explain(look)));
+}
+
+std::string Discovery::Explain(const FailedLook& look) const {
+  if (!elastic_.discovery_script.empty()) return ExplainScript(elastic_.discovery_script, look);
+  if (!elastic_.manager_look.empty()) return ExplainManager(manager_, look);
+  return ExplainHostfile(elastic_.hostfile, look);
 }
 
 void Discovery::Pass(const HostNews& news) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the hosts of an elastic job again and again, by the person's script or in the hostfile. The
-// spawner runs the looks, so that neither a script nor a file system that hangs holds the driver
-// up.
+// Finds the hosts of an elastic job again and again, by the person's script, in the hostfile or
+// by the manager whose allocation this is. The spawner runs the looks, so that neither a script nor
+// a file system that hangs holds the driver up.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/discovery/host_book.h"
+#include "cli/discovery/look_words.h"
 #include "cli/front/words/run_options.h"
 #include "cli/link/frame.h"
 
@@ -42,10 +43,12 @@ class Discovery {
 
  private:
   void Judge(const Frame& ended);
+  std::string Explain(const FailedLook& look) const;
   void Pass(const HostNews& news);
 
   const DiscoveryHandlers handlers_;
   const ElasticOptions elastic_;
+  const std::string manager_;
   HostBook book_;
   std::vector<std::string> command_;  // empty: there is nothing to look at
   double next_at_;

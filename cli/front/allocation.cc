@@ -46,6 +46,15 @@ struct SlurmVariables {
   const char* tasks;
 };
 
+// The nodes that the job has now, without those that are to be left or do not answer. Of a job
+// array the last task's number is also the number of all, hence the look at %A.
+constexpr const char* kSlurmLook =
+    "nodes=$(squeue -h -j \"$SLURM_JOB_ID\" -o '%A %N' | "
+    "awk -v job=\"$SLURM_JOB_ID\" '$1 == job {print $2}'); "
+    "test -n \"$nodes\" || { echo \"squeue names no nodes of job $SLURM_JOB_ID\" >&2; exit 1; }; "
+    "states=$(sinfo -h -N -n \"$nodes\" -o '%N %T') || exit; printf '%s\\n' \"$states\" | "
+    "awk '$2 !~ /drain|down|fail|err|unknown|[*]/ && !seen[$1]++ {print $1}'";
+
 // The job's; within a step also its own, which count where the job's are not whole.
 constexpr std::array kSlurmVariables = {
     SlurmVariables{"SLURM_JOB_NODELIST", "SLURM_TASKS_PER_NODE"},
@@ -82,6 +91,7 @@ Found FindSlurm(const FrontWorld& world) {
     if (hosts.ok()) {
       Found found = Of(absl::StrCat("Slurm job ", Printable(VariableOf(world, "SLURM_JOB_ID"))),
                        names.nodes, *std::move(hosts), "srun");
+      if (&names == &kSlurmVariables[0]) (*found)->look = kSlurmLook;  // a step's nodes stay
       // Batch scripts and steps know their node; salloc's own shell may even be on one of the job.
       (*found)->shell_is_outside = VariableOf(world, "SLURMD_NODENAME").empty();
       return found;

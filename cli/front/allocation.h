@@ -19,6 +19,9 @@ struct Allocation {
   std::vector<HostSlots> hosts;
   std::string agent = {};     // by which its manager starts something on them; empty: ssh
   std::string hostfile = {};  // in the form of ours, and kept up to date by the operator; or empty
+  // A command line for the shell that asks the manager which of its hosts the job may use now, and
+  // prints a name a line; empty: it cannot be asked.
+  std::string look = {};
   bool shell_is_outside = false;  // this process has none of the job's cores and GPUs
   int unstated_slots = 1;         // of a host for which that states none
 };

@@ -65,8 +65,8 @@ std::string ElasticLines(const RunOptions& options) {
                                                : absl::StrCat(elastic.max_np, " at most");
   const std::string source = !elastic.discovery_script.empty()
                                  ? absl::StrCat("the output of ", elastic.discovery_script)
-                             : !elastic.hostfile.empty() ? elastic.hostfile
-                                                         : "";
+                             : !elastic.manager_look.empty() ? options.manager
+                                                             : elastic.hostfile;
   const std::string looks = source.empty()
                                 ? "; the hosts stay these"
                                 : absl::StrCat("; each ", elastic.discovery_interval_s,

@@ -24,6 +24,7 @@ namespace hvd {
 namespace {
 
 constexpr const char* kHostfileVariable = "HVD_HOSTFILE";
+constexpr double kManagerInterval = 2;  // s between looks
 
 std::string Absolute(const std::string& path, const FrontWorld& world) {
   if (path.empty()) return path;
@@ -79,6 +80,21 @@ bool IsOnPath(const FrontWorld& world, const std::string& program) {
   return false;
 }
 
+// An elastic job follows its allocation: a file that is kept up to date, or what the manager says.
+void FollowAllocation(const Allocation& allocation, const FrontWorld& world,
+                      ElasticOptions* elastic) {
+  if (!allocation.hostfile.empty()) {
+    elastic->hostfile = Absolute(allocation.hostfile, world);
+    // As it is read again and again.
+    if (elastic->slots_per_host == 0) elastic->slots_per_host = allocation.unstated_slots;
+  }
+  elastic->manager_look = allocation.look;
+  // One controller serves a whole cluster.
+  if (!allocation.look.empty() && !elastic->interval_is_given) {
+    elastic->discovery_interval_s = kManagerInterval;
+  }
+}
+
 // By its manager's own way of starting something, unless the person names another.
 void TakeAllocation(const Allocation& allocation, const FrontWorld& world, RunOptions* run) {
   int64_t slots = 0;
@@ -91,11 +107,7 @@ void TakeAllocation(const Allocation& allocation, const FrontWorld& world, RunOp
       absl::StrCat("the hosts are those of ", allocation.source, ": ", allocation.hosts.size(),
                    allocation.hosts.size() == 1 ? " host, " : " hosts, ", slots,
                    slots == 1 ? " slot" : " slots");
-  if (run->elastic.has_value() && !allocation.hostfile.empty()) {
-    run->elastic->hostfile = Absolute(allocation.hostfile, world);
-    // As it is read again and again.
-    if (run->elastic->slots_per_host == 0) run->elastic->slots_per_host = allocation.unstated_slots;
-  }
+  if (run->elastic.has_value()) FollowAllocation(allocation, world, &*run->elastic);
   if (!run->agent_is_given && !allocation.agent.empty()) {
     const bool there = IsOnPath(world, FindAgent(allocation.agent)->program);
     if (there) run->rsh_agent = allocation.agent;

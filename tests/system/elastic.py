@@ -46,11 +46,11 @@ def inner_pid(process):
 class Job:
     """An elastic job of the training program on simulated hosts; ends when it is told to."""
 
-    def __init__(self, here, hvdrun_words, training_words=(), command=None, **how):
+    def __init__(self, here, hvdrun_words, training_words=(), command=None, start=None, **how):
         self.here = here
         self.until = here.place("until")
         program = command or [TRAINING, "--until", self.until, *training_words]
-        self.running = here.start_hvdrun(*hvdrun_words, *program, **how)
+        self.running = (start or here.start_hvdrun)(*hvdrun_words, *program, **how)
 
     def epochs(self):
         """By number: the seats of those who have said that they are in it."""

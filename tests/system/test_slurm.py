@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 
+import elastic
 import world
 from world import BIN, HVDRUN
 
@@ -106,6 +107,28 @@ def test_a_cancelled_job_ends_as_one():
             world.wait_until(lambda: "exit code 143" in out.read_text(), 20, f"the verdict: {out.read_text()}")
             world.wait_until(lambda: not slurm.jobs(), 20, "the end of the job")
             slurm.here.must_be_clean()
+
+
+@world.bound(120)
+def test_an_elastic_job_follows_its_allocation():
+    """Without a script of the person's: nodes that are drained, come back, and are given up."""
+    with cluster(2) as slurm:
+        salloc = ("salloc", "-Q", "--no-kill", "-w", "host0,host1", "-n4", HVDRUN, "--min-np", 2)
+        shown = slurm.run(*salloc, "--dry-run", "true").must(0)
+        assert re.search(r"each 2s the hosts are those in Slurm job \d+", shown.out), shown
+        job = elastic.Job(slurm.here, salloc, start=slurm.start)
+        drained = ("scontrol", "update", "nodename=host1", "state=drain", "reason=service")
+        seats = job.wait_for(4)
+        slurm.run(*drained).must(0)
+        seats = job.wait_for(2, beyond=seats[0].epoch)
+        assert "no step lost" in job.running.err(), job.running.err()
+        slurm.run("scontrol", "update", "nodename=host1", "state=resume").must(0)
+        seats = job.wait_for(4, beyond=seats[0].epoch)
+        number, = slurm.jobs()
+        slurm.run("scontrol", "update", f"jobid={number}", "NumNodes=1").must(0)
+        job.wait_for(2, beyond=seats[0].epoch)
+        job.end()
+        slurm.here.must_be_clean()
 
 
 @world.bound(60)

@@ -119,6 +119,7 @@ absl::Status ReadElastic(const ElasticTexts& texts, TypedOptions* typed) {
   status.Update(ReadScript(texts.discovery_script, *typed, &elastic.discovery_script));
   status.Update(ReadTime({"--discovery-interval", texts.discovery_interval}, kShortestInterval,
                          &elastic.discovery_interval_s));
+  elastic.interval_is_given = !texts.discovery_interval.empty();
   status.Update(
       ReadTime({"--elastic-timeout", texts.timeout}, kShortestTime, &elastic.elastic_timeout_s));
   status.Update(

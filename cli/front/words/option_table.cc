@@ -149,7 +149,7 @@ void OptionTable::Parser::DeclareElastic() {
        "slots of a host for which none are stated (1)")
       ->group(group);
   Text("--discovery-interval", &elastic->discovery_interval, "TIME",
-       "how often the script is run, or the hostfile read (1s)")
+       "how often the script is run, the hostfile read (1s) or Slurm asked (2s)")
       ->group(group);
   Text("--elastic-timeout", &elastic->timeout, "TIME",
        "how long too few ranks are waited for; HOROVOD_ELASTIC_TIMEOUT says the same (600s)")

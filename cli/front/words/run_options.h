@@ -29,7 +29,10 @@ struct ElasticOptions {
   std::string discovery_script =
       {};                     // a command line for the shell, which prints the hosts; empty: none
   std::string hostfile = {};  // absolute; looked at again and again; empty: none
+  // The same, for the hosts of RunOptions::manager; without slots, which stay as they are planned.
+  std::string manager_look = {};
   double discovery_interval_s = 1;
+  bool interval_is_given = false;
   double elastic_timeout_s =
       600;               // how long too few ranks, or one that does not come, are waited for
   int reset_limit = -1;  // epochs after the first; -1: any number

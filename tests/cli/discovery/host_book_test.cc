@@ -56,6 +56,21 @@ TEST_CASE("a script may name hosts that have nothing free, a hostfile not") {
   CHECK_THAT(file.Take("a:0\n").fatal, Contains("hosts:1:"));
 }
 
+TEST_CASE("where a source states no slots, hosts keep those they were planned with") {
+  HostBookRules rules;
+  rules.has_planned_slots = true;
+  rules.is_local_host = [](const HostSlots&) { return false; };
+  std::vector<HostSlots> known(2);
+  known[0].name = "n1";
+  known[0].slots = 3;
+  known[1].name = "n2";
+  HostBook book(rules, known);
+  CHECK_FALSE(Took(&book, "n1\nn2\n", "n1:3 n2:1").changed);
+  CHECK(Took(&book, "n2\n", "n2:1").changed);
+  CHECK(Took(&book, "n3\nn1\n", "n1:3 n3:3").changed);
+  CHECK(Took(&book, "", "").changed);
+}
+
 TEST_CASE("hosts stand in the order of their first appearance, though they were away") {
   HostBook book = BookOf(false);
   Took(&book, "b\na\n", "b:2 a:2");

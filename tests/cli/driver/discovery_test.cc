@@ -69,6 +69,28 @@ RunOptions WithFile() {
   return options;
 }
 
+TEST_CASE("a manager is asked for the nodes of its job, which it states no slots of") {
+  RunOptions options = Elastic();
+  options.manager = "Slurm job 7";
+  options.elastic->manager_look = "ask";
+  options.hosts.resize(2);
+  options.hosts[0].name = "n1";
+  options.hosts[1].name = "n2";
+  options.hosts[1].slots = 4;
+  Table table(options);
+  table.discovery.Tick(5);
+  CHECK(table.lists == Words{"n1:1 n2:4 "});
+  CHECK(table.asked == Words{std::string("/bin/sh\0-c\0ask", 14)});
+  table.Answer(6, {"n2\n"});
+  CHECK(table.lists.back() == "n2:4 ");
+  table.discovery.Tick(8);
+  table.Answer(9, {}, 1 << 8);
+  CHECK(table.lists.size() == 2);
+  REQUIRE(table.said.size() == 1);
+  CHECK_THAT(table.said[0], Contains("the nodes of Slurm job 7 are not known") &&
+                                Contains("code 1") && Contains("the hosts stay as they were"));
+}
+
 TEST_CASE("a static job never looks") {
   Table table{RunOptions()};
   CHECK(table.discovery.deadline() == kNever);

@@ -71,6 +71,23 @@ TEST_CASE("within a step whose variables replace the job's, the step's own count
         "n1:2 n2:2 n3:2 by srun from Slurm job 7 ($SLURM_JOB_NODELIST)");
 }
 
+TEST_CASE("an elastic job asks Slurm for its nodes, and gently unless it is told how often") {
+  const FrontWorld world =
+      In({"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=2(x2)"});
+  TypedOptions typed;
+  typed.run.command = {"true"};
+  CHECK_FALSE(PlanRun(typed, world)->elastic.has_value());
+  typed.run.elastic.emplace();
+  const auto asked = PlanRun(typed, world);
+  CHECK_THAT(asked->elastic->manager_look, Contains("squeue") && Contains("sinfo"));
+  CHECK(asked->elastic->discovery_interval_s == 2);
+  typed.run.elastic->interval_is_given = true;
+  CHECK(PlanRun(typed, world)->elastic->discovery_interval_s == 1);
+  typed.has_hosts = true;
+  typed.hosts = "n1,n2";
+  CHECK(PlanRun(typed, world)->elastic->manager_look.empty());
+}
+
 TEST_CASE("variables of Slurm's that contradict each other are no list of hosts") {
   const std::string text =
       Shown(In({"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n[1-3]", "SLURM_TASKS_PER_NODE=2,1"}));
