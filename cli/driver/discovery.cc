@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/driver/discovery.h"
 
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -72,6 +74,11 @@ void Discovery::Judge(const Frame& ended) {
   look.end = static_cast<LookEnd>(ended.index);
   look.wait_status = static_cast<int>(ended.number);
   if (look.end == LookEnd::kEnded && look.wait_status == 0) return Pass(book_.Take(text_));
+  if (!elastic_.manager_look.empty() && look.end == LookEnd::kEnded &&
+      WIFEXITED(look.wait_status) && WEXITSTATUS(look.wait_status) == kJobIsOver) {
+    Stop();
+    return handlers_.over(manager_);
+  }
   look.last_words = ended.text;
   look.bound_s = kLookBoundS;
   Pass(book_.Fail(Explain(look)));

@@ -23,6 +23,8 @@ struct DiscoveryHandlers {
   std::function<void(const std::vector<HostSlots>&)> discovered;
   // The first look has brought no list: why.
   std::function<void(const std::string&)> failed;
+  // The manager's job has ended, and with it ours: whose it was.
+  std::function<void(const std::string&)> over;
   std::function<void(const std::string&)> say;
   // Sends a frame to the spawner; false: not now.
   std::function<bool(const Frame&)> ask;

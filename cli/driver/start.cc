@@ -73,6 +73,9 @@ DiscoveryHandlers Driver::DiscoveryWays() {
     state_.Discovered(hosts, MonotonicSeconds());
   };
   ways.failed = [this](const std::string& why) { state_.DiscoveryFailed(why, MonotonicSeconds()); };
+  ways.over = [this](const std::string& whose) {
+    state_.ManagerStops("the end of " + whose, MonotonicSeconds());
+  };
   ways.say = [this](const std::string& text) { Say(text); };
   ways.ask = [this](const Frame& frame) {
     return spawner_.valid() && SendFrame(spawner_.get(), frame) == FrameResult::kDone;

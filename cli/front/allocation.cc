@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "base/printable.h"
 #include "cli/front/slurm_shape.h"
+#include "cli/front/words/run_options.h"
 #include "hostfile/host_item.h"
 
 namespace hvd {
@@ -46,14 +47,18 @@ struct SlurmVariables {
   const char* tasks;
 };
 
-// The nodes that the job has now, without those that are to be left or do not answer. Of a job
-// array the last task's number is also the number of all, hence the look at %A.
+// The nodes that the job has now, without those that are to be left or do not answer; or the exit
+// code of one that is over. The last task of a job array is numbered as the array is: hence %A.
 constexpr const char* kSlurmLook =
-    "nodes=$(squeue -h -j \"$SLURM_JOB_ID\" -o '%A %N' | "
-    "awk -v job=\"$SLURM_JOB_ID\" '$1 == job {print $2}'); "
-    "test -n \"$nodes\" || { echo \"squeue names no nodes of job $SLURM_JOB_ID\" >&2; exit 1; }; "
-    "states=$(sinfo -h -N -n \"$nodes\" -o '%N %T') || exit; printf '%s\\n' \"$states\" | "
+    "job=$(squeue -h -t all -j \"$SLURM_JOB_ID\" -o '%A %T %N' 2>&1) || "
+    "{ echo \"$job\" >&2; case $job in *'Invalid job id'*) exit 79;; esac; exit 1; }; "
+    "set -- $(echo \"$job\" | awk -v id=\"$SLURM_JOB_ID\" '$1 == id {print $2, $3; exit}'); "
+    "case $1 in RUNNING|CONFIGURING|SUSPENDED|STOPPED|RESIZING|SIGNALING) ;; "
+    "'') echo \"squeue does not name job $SLURM_JOB_ID\" >&2; exit 1;; *) exit 79;; esac; "
+    "test -n \"$2\" || { echo \"squeue names no nodes of job $SLURM_JOB_ID\" >&2; exit 1; }; "
+    "states=$(sinfo -h -N -n \"$2\" -o '%N %T') || exit; echo \"$states\" | "
     "awk '$2 !~ /drain|down|fail|err|unknown|[*]/ && !seen[$1]++ {print $1}'";
+static_assert(kJobIsOver == 79, "as the look has it");
 
 // The job's; within a step also its own, which count where the job's are not whole.
 constexpr std::array kSlurmVariables = {

@@ -21,6 +21,9 @@ enum class MembershipChange {
   kNow,    // their epoch ends at once, and they go back to the last commit
 };
 
+// The exit code of ElasticOptions::manager_look when the manager's job has ended.
+inline constexpr int kJobIsOver = 79;
+
 // A job whose members come and go.
 struct ElasticOptions {
   int min_np = 1;

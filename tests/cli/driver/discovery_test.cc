@@ -24,6 +24,7 @@ struct Table {
                               lists.push_back(list);
                             },
                             [this](const std::string& why) { failures.push_back(why); },
+                            [this](const std::string& whose) { over.push_back(whose); },
                             [this](const std::string& text) { said.push_back(text); },
                             [this](const Frame& frame) {
                               asked.push_back(frame.text);
@@ -45,7 +46,7 @@ struct Table {
   }
 
   bool spawner_takes = true;
-  Words asked, lists, failures, said;
+  Words asked, lists, failures, over, said;
   Discovery discovery;
 };
 
@@ -89,6 +90,22 @@ TEST_CASE("a manager is asked for the nodes of its job, which it states no slots
   REQUIRE(table.said.size() == 1);
   CHECK_THAT(table.said[0], Contains("the nodes of Slurm job 7 are not known") &&
                                 Contains("code 1") && Contains("the hosts stay as they were"));
+  CHECK(table.over.empty());
+  table.discovery.Tick(20);
+  table.Answer(21, {}, kJobIsOver << 8);
+  CHECK(table.over == Words{"Slurm job 7"});
+  CHECK(table.discovery.deadline() == kNever);
+  CHECK(table.said.size() == 1);
+}
+
+TEST_CASE("a script of the person's may end with any code") {
+  RunOptions options = WithScript();
+  options.hosts.emplace_back().name = "a";
+  Table table(options);
+  table.discovery.Tick(5);
+  table.Answer(6, {}, kJobIsOver << 8);
+  CHECK(table.over.empty());
+  CHECK(table.said.size() == 1);
 }
 
 TEST_CASE("a static job never looks") {
