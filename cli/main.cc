@@ -68,7 +68,8 @@ void LeaveTerminal(std::vector<int> kept) {
   for (int fd = 0; fd <= STDERR_FILENO; ++fd) dup2(null, fd);
   close(null);
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGHUP, SIG_IGN);
+  // Whoever signals all processes of a job means the ranks, and the console tells them.
+  for (const int number : {SIGHUP, SIGUSR1, SIGUSR2}) signal(number, SIG_IGN);
   prctl(PR_SET_PDEATHSIG, SIGCONT);  // one that is stopped could not see that its time is over
 }
 

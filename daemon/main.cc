@@ -82,11 +82,14 @@ int Parse(int argc, char** argv, Arguments* arguments) {
   return -1;
 }
 
-// TERM, INT and HUP end the job. Blocked before any thread exists.
+// TERM, INT and HUP end the job. USR1 and USR2 are for the ranks: Slurm sends them to what it has
+// started, which is hvdd. Blocked before any thread exists.
 int OpenSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
+    sigaddset(&signals, signal);
+  }
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -143,9 +146,10 @@ int Serve(const Arguments& arguments) {
   daemon.loop()->Watch(signals, EPOLLIN, [&](uint32_t) {
     signalfd_siginfo info;
     if (read(signals, &info, sizeof(info)) != sizeof(info)) return;
-    std::string why = absl::StrCat("hvdd got signal ", info.ssi_signo, " (",
-                                   sigdescr_np(static_cast<int>(info.ssi_signo)), ")");
-    if (info.ssi_signo == SIGTERM) return daemon.Terminate(std::move(why));
+    const int number = static_cast<int>(info.ssi_signo);
+    if (number == SIGUSR1 || number == SIGUSR2) return daemon.PassOn(number);
+    std::string why = absl::StrCat("hvdd got signal ", number, " (", sigdescr_np(number), ")");
+    if (number == SIGTERM) return daemon.Terminate(std::move(why));
     daemon.Leave(std::move(why));
   });
   // The driver's death shows here at once, also before it has opened any stream.

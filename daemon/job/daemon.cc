@@ -83,11 +83,7 @@ void Daemon::Handle(const v1::Command& command) {
       if (links_ == nullptr) return;
       return links_->Abort(command.epoch_abort().epoch(), command.epoch_abort().cause());
     case v1::Command::kSignal:
-      if (!prepared_.has_value() || supervisor_ == nullptr) return;
-      for (int slot = 0; slot < slots_; ++slot) {
-        if (!vacant(slot)) supervisor_->Signal(slot, command.signal().signal());
-      }
-      return;
+      return SignalRanks(command.signal().signal());
     case v1::Command::kStop:
       return BeginStop(command.stop());
     case v1::Command::kStdinChunk:

@@ -58,6 +58,8 @@ class Daemon {
   void Leave(std::string why);
   // TERM: in an elastic job the first one asks that the others go on without this host.
   void Terminate(std::string why);
+  // To each rank of this host.
+  void PassOn(int signal);
   OutputQueue* output() { return &output_; }
   StoreRelay* store() { return &store_; }
   int slots() const { return slots_.load(); }
@@ -105,6 +107,7 @@ class Daemon {
   void Remove(int slot, const std::string& cause);
   void TermRetired(int slot, uint64_t member);
   void KillRetired(int slot, uint64_t member);
+  void SignalRanks(int signal);
   void BeginStop(const v1::Stop& stop);
   void BeginStop(bool kill, const std::string& cause);
   void TellLinksOfStop(const v1::Stop& stop);

@@ -36,6 +36,17 @@ void Daemon::Terminate(std::string why) {
   });
 }
 
+void Daemon::PassOn(int signal) {
+  loop_.Post([this, signal] { SignalRanks(signal); });
+}
+
+void Daemon::SignalRanks(int signal) {
+  if (!prepared_.has_value() || supervisor_ == nullptr) return;
+  for (int slot = 0; slot < slots_; ++slot) {
+    if (!vacant(slot)) supervisor_->Signal(slot, signal);
+  }
+}
+
 void Daemon::BeginLease(std::chrono::duration<double> length) {
   lease_->Begin(Lease(Clock::now(), length));
   supervisor_->LeaseChanged();

@@ -132,6 +132,30 @@ def test_an_elastic_job_follows_its_allocation():
 
 
 @world.bound(60)
+def test_a_signal_of_slurms_reaches_the_ranks_and_ends_nothing():
+    """As --signal=USR1@60 has it: without B: the steps get it, which are hvdd's; with it, the batch script."""
+    trapping = ("sh", "-c", "trap 'echo told' USR1; echo up; while :; do sleep 0.1; done")
+    with cluster(3) as slurm:
+        for options in ((), ("--min-np", 2)):
+            job = slurm.start("salloc", "-Q", "-w", "host1,host2", "-n4", HVDRUN, *options, *trapping).wait_for("up", 4)
+            for times in (1, 2):
+                slurm.run("scancel", "--signal=USR1", *slurm.jobs()).must(0)
+                job.wait_for("told", 4 * times)
+            slurm.run("scancel", *slurm.jobs()).must(0)
+            job.wait(20).must(143, "stopped by ")
+        words = " ".join(map(repr, trapping))
+        out = slurm.submit("-w", "host1,host2", "-n4", script=f"trap : USR1\n{HVDRUN} {words}")
+        world.wait_until(lambda: out.read_text().count("up") == 4, 20, "the ranks")
+        slurm.run("scancel", "--full", "--signal=USR1", *slurm.jobs()).must(0)  # each of its processes, hvdrun's too
+        told = lambda: {rank for rank, word in re.findall(r"\[(\d)\]<stdout>:(told)", out.read_text())}
+        world.wait_until(lambda: len(told()) == 4, 20, f"all: {out.read_text()}")
+        slurm.run("scancel", *slurm.jobs()).must(0)
+        world.wait_until(lambda: "exit code 143" in out.read_text(), 20, f"the verdict: {out.read_text()}")
+        world.wait_until(lambda: not slurm.jobs(), 20, "the end of the job")
+        slurm.here.must_be_clean()
+
+
+@world.bound(60)
 def test_ranks_that_srun_has_started_are_no_jobs_of_one():
     with cluster(2) as slurm:
         refused = slurm.run("srun", "-N2", "-n2", BIN / "hello")
