@@ -17,9 +17,12 @@ constexpr const char* kEqualSteps =
     "the training must be the mean over all ranks (Keras: MetricAverageCallback before "
     "EarlyStopping)";
 
-// By a rank that has called shutdown, as at the end of its program, before this one did.
-bool WasLeftBehind(const v1::RankExited& exit) {
-  return absl::StrContains(exit.aborted(), "has left the job (shutdown) while other ranks wait");
+// By another rank that has called shutdown, as at the end of its program, before this one did. A
+// rank that ends by an exception shuts down, too, and is told of itself.
+bool WasLeftBehind(const v1::RankExited& exit, int rank) {
+  constexpr const char* kLeft = " has left the job (shutdown) while other ranks wait";
+  return absl::StrContains(exit.aborted(), kLeft) &&
+         !absl::StrContains(exit.aborted(), absl::StrCat("rank ", rank, kLeft));
 }
 
 std::string AfterSignal(const v1::RankExited& exit, const std::string& host) {
@@ -96,7 +99,7 @@ std::string AfterRank(const JobFacts& facts, int rank) {
                : "give the command's whole path, or install it on every host";
   }
   if (exit.signal() != 0) return AfterSignal(exit, host);
-  if (WasLeftBehind(exit)) return kEqualSteps;
+  if (WasLeftBehind(exit, rank)) return kEqualSteps;
   if (LacksHorovod(exit)) return WithoutHorovod(facts, host);
   if (LacksCoordinator(exit)) {
     return "import hvd.jax before jax.distributed.initialize(), which needs no argument then";

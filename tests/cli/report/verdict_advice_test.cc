@@ -54,6 +54,15 @@ TEST_CASE("ranks that run unequal numbers of steps are told so, whichever of the
   CHECK(NextStep(facts, {Verdict::kRank, 0, 1}) == next);
 }
 
+TEST_CASE("a rank that has left by an exception of its own is told nothing of steps") {
+  JobFacts facts = TwoRanks();
+  facts.ranks[1].exit.set_exit_code(1);
+  facts.ranks[1].exit.add_last_lines("KeyError: 'boom'");
+  facts.ranks[1].exit.set_aborted(
+      "rank 1 has left the job (shutdown) while other ranks wait for it in 'unnamed call 1'");
+  CHECK(NextStep(facts, {Verdict::kRank, 1, 1}).empty());
+}
+
 TEST_CASE("a program that wants horovod is told how it gets it") {
   JobFacts facts = TwoRanks();
   facts.ranks[1].exit.set_exit_code(1);
