@@ -243,6 +243,22 @@ TEST_CASE("signals reach the ranks") {
   CHECK(hvdd.AwaitOutput(0) == "ready\ngot\n");
 }
 
+TEST_CASE("USR1 and USR2 at hvdd itself are for its ranks") {
+  Hvdd hvdd;
+  hvdd.Launch(2, {"sh", "-c",
+                  "trap 'echo one' USR1; trap 'echo two; exit 3' USR2; echo ready; "
+                  "while :; do sleep 0.05; done"});
+  for (int rank : {0, 1}) {
+    REQUIRE(Eventually(5, [&] { return hvdd.Output(rank) == "ready\n"; }));
+  }
+  kill(hvdd.pid(), SIGUSR1);
+  for (int rank : {0, 1}) {
+    REQUIRE(Eventually(5, [&] { return hvdd.Output(rank) == "ready\none\n"; }));
+  }
+  kill(hvdd.pid(), SIGUSR2);
+  for (int rank : {0, 1}) CHECK(hvdd.AwaitExit(rank)->exit_code() == 3);
+}
+
 // What a process holds open, by descriptor: "socket:[123]".
 std::map<int, std::string> Open(int pid) {
   std::map<int, std::string> names;
