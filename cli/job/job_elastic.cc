@@ -289,6 +289,17 @@ void JobState::ReplaceBroken(int index, const v1::RankBroke& broke, double now) 
   CarryOut(now);
 }
 
+std::vector<AwaitedRank> JobState::AwaitedRanks(double now) const {
+  std::vector<AwaitedRank> ranks;
+  if (!changes()) return ranks;
+  for (const Membership::Awaited& one : membership_->WhoIsAwaited()) {
+    const int rank = members().RankOf(one.member);
+    if (rank < 0) continue;
+    ranks.push_back({rank, facts_.ranks[IndexOf(one.member)].slot, now - one.since, one.by});
+  }
+  return ranks;
+}
+
 // False: neither a rank that can be replaced nor a link is to blame, so another epoch would be no
 // better.
 bool JobState::ReplaceStalled(const StallBook::Report& stall, double now) {

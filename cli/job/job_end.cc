@@ -228,7 +228,7 @@ void JobState::TickRunning(double now) {
 
 void JobState::TellStall(double now) {
   if (stopping_.begun) return;
-  const std::optional<StallBook::Report> fatal = stalls_.Tell(now);
+  const std::optional<StallBook::Report> fatal = stalls_.Tell(now, AwaitedRanks(now));
   if (!fatal.has_value()) return Settle(now);
   if (!ReplaceStalled(*fatal, now)) End(Ending::kStalled, fatal->text, now);
 }

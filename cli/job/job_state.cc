@@ -24,7 +24,11 @@ JobState::JobState(const Topology& topology, const JobPolicy& policy, double now
       output_(topology.size()),
       started_(now),
       running_(topology.size()) {
-  if (policy_.elastic) membership_.emplace(policy_.np, *policy_.elastic, policy_.stdin_rank);
+  if (policy_.elastic) {
+    ElasticOptions options = *policy_.elastic;
+    options.start_timeout_s = policy_.start_timeout_s;
+    membership_.emplace(policy_.np, options, policy_.stdin_rank);
+  }
   Settle(now);
 }
 

@@ -144,6 +144,7 @@ class JobState {
   void TellDeath(int index, const v1::MemberDied& died, double now);
   void ReplaceBroken(int index, const v1::RankBroke& broke, double now);
   bool EndsByQuit(const MemberEnd& end, double now);
+  std::vector<AwaitedRank> AwaitedRanks(double now) const;
   bool ReplaceStalled(const StallBook::Report& stall, double now);
   void MembersEvent(int host, const v1::Event& event, double now);
 

@@ -115,8 +115,34 @@ std::string StallBook::Doing(int rank) const {
 bool StallBook::IsHeld(int rank) const {
   const auto answer = answers_.find(topology_->place(rank).host);
   if (answer == answers_.end()) return false;
-  const auto& stopped = answer->second.stopped();
-  return std::find(stopped.begin(), stopped.end(), static_cast<uint32_t>(rank)) != stopped.end();
+  const auto& held = answer->second.held();
+  return std::any_of(held.begin(), held.end(), [rank](const v1::HeldRank& one) {
+    return one.has_rank() && one.rank() == static_cast<uint32_t>(rank);
+  });
+}
+
+double StallBook::HeldFor(const AwaitedRank& awaited) const {
+  const auto answer = answers_.find(topology_->place(awaited.rank).host);
+  if (answer == answers_.end()) return 0;
+  for (const v1::HeldRank& one : answer->second.held()) {
+    if (static_cast<int>(one.slot()) == awaited.slot) return one.held_s();
+  }
+  return 0;
+}
+
+// Ranks that are held while others wait for them outside any collective.
+void StallBook::TellAwaited(const std::vector<AwaitedRank>& awaited, double least_s,
+                            Telling* telling) const {
+  Report& report = telling->report;
+  for (const AwaitedRank& one : awaited) {
+    const double waited_s = std::min(one.waited_s, HeldFor(one));
+    if (waited_s < least_s) continue;
+    report.waited_s = std::max(report.waited_s, waited_s);
+    absl::StrAppendFormat(&report.text, "%sstalled for %.0f s: %s waits for rank %d",
+                          report.text.empty() ? "" : "\n", waited_s, one.by, one.rank);
+    telling->ranks.push_back(one.rank);
+    report.held.push_back(one.rank);
+  }
 }
 
 StallBook::Groups StallBook::GroupMissing(double least_s, const std::set<int>& but_sets) const {
@@ -194,6 +220,9 @@ void StallBook::TellStuck(const StuckWork& stuck, Telling* telling) const {
       absl::StrAppend(&text, stuck.ranks.size() == 1 ? "the device of " : "the devices of ", ranks,
                       stuck.ranks.size() == 1 ? " does" : " do", " not finish ", what);
       break;
+    case StuckWork::kEnds:
+      absl::StrAppend(&text, "all others wait in join or shutdown for ", ranks);
+      break;
     case StuckWork::kUnknown:
       absl::StrAppend(&text, what, " does not go on, and all of ", ranks, " wait in it");
       break;
@@ -204,7 +233,7 @@ void StallBook::TellStuck(const StuckWork& stuck, Telling* telling) const {
   telling->report.waited_s = std::max(telling->report.waited_s, stuck.still_s);
 }
 
-StallBook::Report StallBook::End(double least_s) {
+StallBook::Report StallBook::End(double least_s, const std::vector<AwaitedRank>& awaited) {
   asking_ = false;
   Telling telling;
   // Whoever stopped inside a collective holds up all that is asked for after it; and where ranks
@@ -218,11 +247,14 @@ StallBook::Report StallBook::End(double least_s) {
     TellStuck(stuck, &telling);
   }
   TellMissing(GroupMissing(least_s, stuck_sets), &telling);
+  TellAwaited(awaited, least_s, &telling);
   std::vector<int>& ranks = telling.ranks;
   std::sort(ranks.begin(), ranks.end());
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-  std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(telling.report.held),
-               [this](int rank) { return IsHeld(rank); });
+  std::vector<int>& held = telling.report.held;
+  std::copy_if(ranks.begin(), ranks.end(), std::back_inserter(held), [&](int rank) {
+    return IsHeld(rank) && std::find(held.begin(), held.end(), rank) == held.end();
+  });
   std::string& text = telling.report.text;
   for (size_t i = 0; i < std::min(ranks.size(), kMostRanks); ++i) {
     absl::StrAppend(&text, "\n  ", Doing(ranks[i]));

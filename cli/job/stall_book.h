@@ -13,6 +13,14 @@
 
 namespace hvd {
 
+// A rank of the newest epoch for whom others wait outside any collective.
+struct AwaitedRank {
+  int rank = 0;
+  int slot = 0;
+  double waited_s = 0;
+  std::string by;  // "the next epoch"
+};
+
 class StallBook {
  public:
   explicit StallBook(const Topology* topology) : topology_(topology) {}
@@ -33,8 +41,8 @@ class StallBook {
     std::vector<std::pair<int, int>> cut = {};
   };
   // Ends the question. A host that has not answered is said so. Tensors that have waited for less
-  // than `least_s` are left out.
-  Report End(double least_s);
+  // than `least_s` are left out, and of `awaited` those that are not held.
+  Report End(double least_s, const std::vector<AwaitedRank>& awaited = {});
 
  private:
   struct Tensor {
@@ -64,6 +72,8 @@ class StallBook {
   std::vector<int> Missing(const Tensor& tensor) const;
   std::string Doing(int rank) const;
   bool IsHeld(int rank) const;
+  double HeldFor(const AwaitedRank& awaited) const;
+  void TellAwaited(const std::vector<AwaitedRank>& awaited, double least_s, Telling* telling) const;
 
   const Topology* const topology_;
   bool asking_ = false;

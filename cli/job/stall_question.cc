@@ -28,10 +28,11 @@ bool StallQuestion::Answered(int host, const v1::HostPending& pending,
   return book_.Complete(alive);
 }
 
-std::optional<StallBook::Report> StallQuestion::Tell(double now) {
+std::optional<StallBook::Report> StallQuestion::Tell(double now,
+                                                     const std::vector<AwaitedRank>& awaited) {
   const bool ends = limits_.abort_s > 0;
   const double least_s = ends ? std::min(limits_.warn_s, limits_.abort_s) : limits_.warn_s;
-  StallBook::Report report = book_.End(least_s);
+  StallBook::Report report = book_.End(least_s, awaited);
   const bool again = std::exchange(again_, false);
   if (report.text.empty()) {
     if (again) Due(now);

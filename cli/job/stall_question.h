@@ -33,7 +33,7 @@ class StallQuestion {
   // `alive`: the hosts that can answer. True: all of them have.
   bool Answered(int host, const v1::HostPending& pending, const std::vector<int>& alive);
   // Ends the question and warns the person. What comes is what the job must end for, if it must.
-  std::optional<StallBook::Report> Tell(double now);
+  std::optional<StallBook::Report> Tell(double now, const std::vector<AwaitedRank>& awaited = {});
 
  private:
   const StallLimits limits_;

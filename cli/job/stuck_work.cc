@@ -2,6 +2,7 @@
 #include "cli/job/stuck_work.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -35,6 +36,7 @@ struct Facts {
   Facts(const PendingByHost& answers, int size);
 
   std::map<int, SetFacts> sets;
+  std::map<int, double> held_s;  // ranks that the kernel holds, and for how long
   Ranks stopped, silent;
   std::map<MessageKey, const v1::MessagesSeen*> messages;
 };
@@ -57,7 +59,11 @@ Facts::Facts(const PendingByHost& answers, int size) {
       if (in_set == sets.end() || tensor.moving()) continue;
       in_set->second.asked_s = std::max(in_set->second.asked_s, tensor.waited_s());
     }
-    for (const uint32_t rank : answer.stopped()) stopped.insert(static_cast<int>(rank));
+    for (const v1::HeldRank& held : answer.held()) {
+      if (!held.has_rank() || held.rank() >= static_cast<uint32_t>(size)) continue;
+      stopped.insert(static_cast<int>(held.rank()));
+      held_s[static_cast<int>(held.rank())] = held.held_s();
+    }
     for (const uint32_t rank : answer.silent()) silent.insert(static_cast<int>(rank));
     for (const v1::MessagesSeen& seen : answer.messages()) {
       const bool known = std::max(seen.rank(), seen.peer()) < static_cast<uint32_t>(size);
@@ -157,6 +163,22 @@ class Stop {
   std::vector<const v1::MessagesSeen*> awaited_;
 };
 
+// Waiting in hvd_join or hvd_shutdown for ranks that work, however long, is no stall; for ranks
+// that are held it is one. All ranks are members of set 0.
+std::optional<StuckWork> StuckEnds(const Facts& job, const SetFacts& facts, double least_s) {
+  StuckWork stuck;
+  stuck.why = StuckWork::kEnds;
+  double held_s = 0;
+  for (const auto& [rank, seconds] : job.held_s) {
+    if (seconds < least_s || facts.under_way.count(rank) != 0) continue;
+    held_s = std::max(held_s, seconds);
+    stuck.ranks.push_back(rank);
+  }
+  stuck.still_s = std::min(facts.still_s, held_s);
+  if (stuck.ranks.empty()) return std::nullopt;
+  return stuck;
+}
+
 // One for all whose devices work on the same.
 std::vector<StuckWork> StuckDevices(const PendingByHost& answers, int size, double least_s) {
   std::map<std::pair<int, std::string>, StuckWork> found;
@@ -188,7 +210,12 @@ std::vector<StuckWork> FindStuck(const PendingByHost& answers, const Topology& t
   const Facts job(answers, topology.size());
   std::vector<StuckWork> found = StuckDevices(answers, topology.size(), least_s);
   for (const auto& [set, facts] : job.sets) {
-    if (facts.still_s < least_s || !MustGoOn(job, facts, least_s)) continue;
+    if (facts.still_s < least_s) continue;
+    if (!MustGoOn(job, facts, least_s)) {
+      const auto ends = set == 0 ? StuckEnds(job, facts, least_s) : std::nullopt;
+      if (ends.has_value()) found.push_back(*ends);
+      continue;
+    }
     found.push_back(Stop(job, set, facts).Explain(topology));
   }
   return found;

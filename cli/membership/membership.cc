@@ -23,6 +23,8 @@ void Membership::Settle(double now) {
   if (!closed_ && (ended_well_.empty() || history_.empty())) ReachAndSpawn(now);
   LookAtLiving(now);
   LookAtLate(now);
+  LookAtUncome(now);
+  if (ended_) return;
   LookForNext(now);
   SayKept();
 }
@@ -82,6 +84,7 @@ void Membership::Stands(uint64_t member, uint64_t after_epoch, double now) {
   Member& standing = Of(member);
   if (after_epoch < standing.epoch) return;  // it has yet to hear of the one that it is in
   standing.stands = true;
+  if (first_stood_at_ < 0) first_stood_at_ = now;
   if (closed_ && !standing.retired) Retire(member, true, "the job's ranks have begun to end");
   Settle(now);
 }
@@ -102,7 +105,7 @@ void Membership::Died(uint64_t member, const MemberEnd& end, double now) {
   current_.lost_any |= was_in;
   dead.alive = dead.stands = false;
   dead.lingers = end.lives;
-  dead.fell = !end.clean() && !end.own;
+  dead.fell = dead.given_up || (!end.clean() && !end.own);
   if (!dead.retired && !closed_) {
     if (end.clean()) {
       ended_well_[member] = end;
@@ -135,6 +138,7 @@ void Membership::NoteCommit(const KeptCommits& kept) {
 
 void Membership::Retire(uint64_t member, bool removed, const std::string& cause) {
   Of(member).retired = true;
+  Of(member).given_up = !removed;
   staying_.erase(member);
   MembershipAction action = {MembershipAction::kRetire, Of(member).host, cause, member};
   action.removed = removed;

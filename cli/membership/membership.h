@@ -45,6 +45,13 @@ class Membership {
   void Unreached(int host, int other, uint64_t epoch, const std::string& why);
   // The others have waited for this one for longer than the person allows: it is replaced.
   void Stalled(uint64_t member, const std::string& why, double now);
+  // Those of the newest epoch whom others wait for outside any collective, and since when.
+  struct Awaited {
+    uint64_t member = 0;
+    double since = 0;
+    std::string by;  // "the next epoch"
+  };
+  std::vector<Awaited> WhoIsAwaited() const;
   // The ranks of the host have met in the epoch, and are ready to begin.
   void Ready(int host, uint64_t epoch);
   void Quiet(int host, uint64_t epoch, const KeptCommits& kept, double now);
@@ -80,10 +87,12 @@ class Membership {
     bool lingers = false;  // it is no rank any more, and its process has not ended
     bool stands = false;
     bool retired = false;
-    bool fell = false;    // it has failed since its epoch was over
-    bool proven = false;  // it has had a part in a commit
-    int last_rank = -1;   // in the last epoch that started; -1: it was not in it
-    uint64_t epoch = 0;   // the newest that was proposed with it
+    bool given_up = false;  // retired since others waited for it in vain: that is a failure
+    bool fell = false;      // it has failed since its epoch was over
+    bool proven = false;    // it has had a part in a commit
+    double born_at = 0;
+    int last_rank = -1;  // in the last epoch that started; -1: it was not in it
+    uint64_t epoch = 0;  // the newest that was proposed with it
   };
   struct Epoch {
     uint64_t number = 0;  // 0: none yet
@@ -99,7 +108,8 @@ class Membership {
     bool lost_any = false;   // a member died in it, or a host was lost
     bool judged = false;     // what its end says of its links has been taken
     bool late_told = false;  // a person knows who holds up the next one
-    std::set<int> ready;     // hosts
+    double announced_at = 0;
+    std::set<int> ready;                             // hosts
     std::map<std::pair<int, int>, std::string> cut;  // between these hosts nothing passed: why
     double proposed_at = 0;
     double ended_at = 0;  // when it broke, or was announced to change
@@ -148,9 +158,18 @@ class Membership {
   void NoteKept(int host, uint64_t commit);
   bool NoteFailedStart(uint64_t member, const MemberEnd& end, double now);
   void RenewShares(const std::string& host);
+  void SayKept();
+
+  // Ranks that others wait for (membership_late.cc).
+  void LookAtLate(double now);
+  void LookAtUncome(double now);
   std::vector<std::string> WhoIsLate() const;
   void SayLate(double since, double now);
-  void SayKept();
+  bool HasNotCome(const Member& member) const;
+  double AwaitedFrom(const Member& member) const;
+  int CountOverdue(double now);
+  std::string SayUncome() const;
+  void SayBeginsWithout();
 
   // Members' ends (membership_ends.cc).
   void LookAtEnded(double now);
@@ -191,7 +210,6 @@ class Membership {
   bool UnstartedIsQuiet(int host) const;
   void LookAtLiving(double now);
   void Change(const std::string& text, double now);
-  void LookAtLate(double now);
   void LookForNext(double now);
   bool SurvivorsStand() const;
   bool GathersStill(size_t standing, double now);
@@ -246,9 +264,11 @@ class Membership {
   } culprit_;
   double ended_at_ =
       -1;  // when the last started epoch broke, or its change was announced; below 0: it goes on
-  double gathers_since_ = -1;  // the first joiner waits since then; below 0: none does
-  double too_few_since_ = -1;  // below 0: there are enough, or the old epoch is not over
-  bool too_few_said_ = false;  // a person has been told, since then
+  double first_stood_at_ = -1;   // the job's first member has come; below 0: none has
+  double gathers_since_ = -1;    // the first joiner waits since then; below 0: none does
+  double too_few_since_ = -1;    // below 0: there are enough, or the old epoch is not over
+  bool too_few_said_ = false;    // a person has been told, since then
+  bool begins_without_ = false;  // the first epoch does not wait for all: a person has been told
   bool closed_ = false;
   bool ended_ = false;
   double deadline_ = std::numeric_limits<double>::infinity();

@@ -39,7 +39,8 @@ bool Membership::IsLost(uint64_t ended) const {
   if (!InCurrent(ended) || !current_.started) return true;
   return std::any_of(current_.members.begin(), current_.members.end(), [this](uint64_t number) {
     const Member& member = Of(number);
-    const bool failed = !member.alive && !member.retired && ended_well_.count(number) == 0;
+    const bool let_go = member.retired && !member.given_up;
+    const bool failed = !member.alive && !let_go && ended_well_.count(number) == 0;
     return failed || (member.alive && member.stands);
   });
 }
@@ -68,7 +69,8 @@ bool Membership::AllEndedWell() const {
   if (!current_.started) return false;
   return std::all_of(current_.members.begin(), current_.members.end(), [this](uint64_t number) {
     const Member& member = Of(number);
-    return ended_well_.count(number) != 0 || (!member.alive && member.retired);
+    const bool let_go = member.retired && !member.given_up;
+    return ended_well_.count(number) != 0 || (!member.alive && let_go);
   });
 }
 

@@ -159,43 +159,11 @@ void Membership::Change(const std::string& text, double now) {
     return Break(-1, {Cause::kEnd, text}, now);
   }
   current_.announced = true;
+  current_.announced_at = now;
   if (ended_at_ < 0) ended_at_ = now;
   MembershipAction action = {MembershipAction::kAnnounce, -1, text};
   action.epoch = current_.number;
   actions_.push_back(std::move(action));
-}
-
-// Those that hold up the next epoch.
-void Membership::LookAtLate(double now) {
-  if (current_.number == 0 || closed_ || !ended_well_.empty()) return;
-  if (!current_.started && !current_.broke) {
-    const double until = current_.proposed_at + options_.elastic_timeout_s;
-    SayLate(current_.proposed_at, now);
-    if (now < until) return WakeAt(until, now);
-    Break(
-        -1,
-        {Cause::kEnd, absl::StrFormat("not all ranks began epoch %d within --elastic-timeout %g s",
-                                      current_.number, options_.elastic_timeout_s)},
-        now);
-  }
-  if (!current_.broke) return;
-  const double until = current_.ended_at + options_.elastic_timeout_s;
-  if (!AllQuiet() || !SurvivorsStand()) SayLate(current_.ended_at, now);
-  for (const uint64_t member : current_.members) {
-    if (!Of(member).alive || Of(member).retired || Of(member).stands) continue;
-    if (now < until) {
-      WakeAt(until, now);
-      continue;
-    }
-    const std::string why =
-        absl::StrFormat("it has not come back within --elastic-timeout %g s after its epoch ended",
-                        options_.elastic_timeout_s);
-    const auto rank = std::find(current_.members.begin(), current_.members.end(), member);
-    Say(absl::StrCat("rank ", rank - current_.members.begin(), " on ", hosts_[Of(member).host].name,
-                     " is ended and replaced: ", why));
-    NoteFailure(absl::StrCat("a rank on ", hosts_[Of(member).host].name, ": ", why));
-    Retire(member, false, why);
-  }
 }
 
 bool Membership::SurvivorsStand() const {
@@ -281,6 +249,9 @@ void Membership::WaitForMore(size_t standing, int needed, double now) {
     too_few_since_ = now;
     too_few_said_ = false;
   }
+  const std::string uncome = SayUncome();
+  // While all are on their way to hvd_init nobody waits for anybody.
+  if (first_stood_at_ < 0 && !uncome.empty()) too_few_since_ = now;
   const double until = too_few_since_ + options_.elastic_timeout_s;
   WakeAt(until, now);
   const std::string there = absl::StrFormat("%d of at least %d ranks are there", standing, needed);
@@ -289,12 +260,15 @@ void Membership::WaitForMore(size_t standing, int needed, double now) {
                                   ", and no more can come: shares are left out, and the list of "
                                   "hosts stays as it is"));
   }
-  const char* lacks = AwaitsState(now) ? ", and none on a host that has what was committed" : "";
+  const std::string lacks = AwaitsState(now) ? ", and none on a host that has what was committed"
+                            : uncome.empty() ? ""
+                                             : absl::StrCat("; ", uncome);
   if (now >= until) {
     return EndTooFew(absl::StrFormat("%s%s, after --elastic-timeout %g s", there, lacks,
                                      options_.elastic_timeout_s));
   }
-  if (too_few_said_ || history_.empty()) return;  // the first start is told of otherwise
+  if (too_few_said_) return;
+  if (history_.empty() && CountOverdue(now) == 0) return;  // of hosts others tell
   WakeAt(too_few_since_ + kSayTooFewS, now);
   if (now < too_few_since_ + kSayTooFewS) return;
   too_few_said_ = true;
@@ -303,7 +277,9 @@ void Membership::WaitForMore(size_t standing, int needed, double now) {
 }
 
 bool Membership::MayPropose(size_t standing, double now) {
-  const int first = std::max(options_.min_np, std::min(np_, MostThatMayCome()));
+  const int all = std::min(np_, MostThatMayCome());
+  const int overdue = history_.empty() ? CountOverdue(now) : 0;
+  const int first = std::max(options_.min_np, all - overdue);
   const int needed = history_.empty() ? first : options_.min_np;
   const bool lacks_state = AwaitsState(now);
   if (static_cast<int>(standing) < needed || lacks_state) {
@@ -311,7 +287,10 @@ bool Membership::MayPropose(size_t standing, double now) {
     return false;
   }
   too_few_since_ = kNever;
-  if (history_.empty()) return !GathersStill(standing, now);
+  if (history_.empty()) {
+    if (static_cast<int>(standing) < all) SayBeginsWithout();
+    return overdue > 0 || !GathersStill(standing, now);
+  }
   const int resets = static_cast<int>(history_.size()) - 1;
   if (options_.reset_limit < 0 || resets < options_.reset_limit) return true;
   End(MembershipEnd::kResetLimit, 0,

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Membership's part for faults that would end one epoch after another: hosts between which nothing
-// passes, ranks that others wait for in vain, and hosts whose ranks fail before they have had any
-// part in a commit.
-#include <signal.h>
-
+// passes, and hosts whose ranks fail before they have had any part in a commit.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -17,8 +14,6 @@
 namespace hvd {
 namespace {
 
-// A survivor that comes later than that, or a host, is named.
-constexpr double kSayLateS = 5;
 // Starts of a host, or of a share, that come to nothing one after another: so many, and it is left
 // out.
 constexpr int kFailedStarts = 3;
@@ -156,53 +151,6 @@ bool Membership::NoteFailedStart(uint64_t member, const MemberEnd& end, double n
   hosts_[host].drained = true;
   times < kFailedStarts ? FailHost(host, why, now) : LeaveHostOut(host, why);
   return true;
-}
-
-// ---- ranks that others wait for ----
-
-// It counts as dead of somebody else's doing.
-void Membership::Stalled(uint64_t member, const std::string& why, double now) {
-  if (!Knows(member) || !Of(member).alive || Of(member).retired || closed_) return;
-  current_.lost_any = true;
-  Break(-1, {Cause::kEnd, why}, now);
-  MemberEnd end;
-  end.signal = SIGKILL;
-  end.own = end.known = false;
-  end.what = why;
-  CountDeath(member, end, now);
-  if (!ended_) Retire(member, false, why);
-  Settle(now);
-}
-
-// Those who hold up the next epoch, or the start of one that is proposed.
-std::vector<std::string> Membership::WhoIsLate() const {
-  std::vector<std::string> late;
-  for (size_t rank = 0; current_.broke && rank < current_.members.size(); ++rank) {
-    const Member& member = Of(current_.members[rank]);
-    if (!member.alive || member.retired || member.stands) continue;
-    late.push_back(absl::StrCat("rank ", rank, " on ", hosts_[member.host].name));
-  }
-  for (const int host : current_.hosts) {
-    const bool waits = !current_.broke && current_.ready.count(host) == 0;
-    if (waits) late.push_back(absl::StrCat("host ", hosts_[host].name));
-  }
-  return late;
-}
-
-void Membership::SayLate(double since, double now) {
-  if (current_.late_told) return;
-  WakeAt(since + kSayLateS, now);
-  if (now < since + kSayLateS) return;
-  const std::vector<std::string> late = WhoIsLate();
-  if (late.empty()) return;
-  current_.late_told = true;
-  const std::string names = JoinCauses(late);
-  const std::string what =
-      current_.broke
-          ? absl::StrFormat("has not come back in the %.0f s since its epoch ended", now - since)
-          : absl::StrFormat("has not begun epoch %d in %.0f s", current_.number, now - since);
-  Say(absl::StrFormat("%s %s; the others wait, up to --elastic-timeout %g s", names, what,
-                      options_.elastic_timeout_s));
 }
 
 // ---- members that stay though their host is to go ----

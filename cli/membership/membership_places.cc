@@ -197,6 +197,7 @@ void Membership::Spawn(const Place& place, double now) {
     member.slot = slot;
     host.next_slot = (slot + 1) % kMaxLocalRanks;
     member.share = share;
+    member.born_at = now;
     members_.push_back(member);
     const uint64_t number = members_.size();
     staying_.insert(number);

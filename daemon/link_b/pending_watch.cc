@@ -74,6 +74,7 @@ std::vector<RankProgress> PendingWatch::Progress() {
 
 void PendingWatch::LookForStalls() {
   loop_->At(Clock::now() + stalls_.period(), [this] { LookForStalls(); });
+  LookForHeld();
   if (Watched() == nullptr || !Watched()->AnyUnderWay()) {
     stalls_.Take({}, Clock::now());
     progress_.Take({}, Clock::now());
@@ -87,8 +88,33 @@ void PendingWatch::TellIfDue(const PendingAnswers& answers) {
   std::vector<double> waits_s = StillBySet(Progress());
   for (const WaitingTensor& tensor : waiting) waits_s.push_back(tensor.waited_s);
   if (!stalls_.Due(waits_s, Clock::now())) return;
+  TellDue(*std::max_element(waits_s.begin(), waits_s.end()));
+}
+
+// Whether anybody waits for a rank that is held, hvdrun knows: it may be on another host, or wait
+// for something else than a collective.
+void PendingWatch::LookForHeld() {
+  const StallPolicy& limits = options_.stall;
+  const double every_s =
+      limits.abort_s > 0 ? std::min(limits.warn_s, limits.abort_s) : limits.warn_s;
+  const std::vector<HeldSlot> held = Held();
+  if (!held_.Due(held, every_s, Clock::now())) return;
+  double longest_s = 0;
+  for (const HeldSlot& one : held) longest_s = std::max(longest_s, one.held_s);
+  TellDue(longest_s);
+}
+
+std::vector<HeldSlot> PendingWatch::Held() {
+  std::vector<int> slots;
+  for (int slot = 0; slot < options_.slots; ++slot) {
+    if (StateOf(options_.pid_of(slot)).stopped()) slots.push_back(slot);
+  }
+  return held_.Take(slots, Clock::now());
+}
+
+void PendingWatch::TellDue(double waited_s) {
   v1::Event event;
-  event.mutable_stall_due()->set_waited_s(*std::max_element(waits_s.begin(), waits_s.end()));
+  event.mutable_stall_due()->set_waited_s(waited_s);
   options_.on_event(std::move(event));
 }
 
@@ -155,6 +181,7 @@ void PendingWatch::TellPending(const PendingAnswers& answers) {
   for (const int slot : SlotsByLocalRank()) host.add_activities(DoingOf(slot));
   for (const int rank : silent_) host.add_silent(FirstWatched() + rank);
   AddWork(&host);
+  AddHeld(&host);
   AddMessages(&host);
   options_.on_event(std::move(event));
 }
@@ -186,10 +213,16 @@ void PendingWatch::AddWork(v1::HostPending* host) {
     work.set_executes(progress.work != 0 && !progress.on_device);
     work.set_on_device(progress.on_device);
   }
-  const EpochMemory* memory = Watched();
-  for (int rank = 0; memory != nullptr && rank < memory->local_size(); ++rank) {
-    if (StateOf(options_.pid_of(memory->slot_of(rank))).stopped())
-      host->add_stopped(FirstWatched() + rank);
+}
+
+void PendingWatch::AddHeld(v1::HostPending* host) {
+  const std::vector<int> watched = Watched() == nullptr ? std::vector<int>() : Watched()->slots();
+  for (const HeldSlot& one : Held()) {
+    v1::HeldRank& held = *host->add_held();
+    held.set_slot(one.slot);
+    held.set_held_s(one.held_s);
+    const auto rank = std::find(watched.begin(), watched.end(), one.slot);
+    if (rank != watched.end()) held.set_rank(FirstWatched() + (rank - watched.begin()));
   }
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/loop.h"
 #include "daemon/link_b/host_epochs.h"
+#include "daemon/watch/held_watch.h"
 #include "daemon/watch/progress_watch.h"
 #include "daemon/watch/stall_watch.h"
 #include "hvd/v1/link_a.pb.h"
@@ -45,6 +46,9 @@ class PendingWatch {
 
   void LookForStalls();
   void TellIfDue(const PendingAnswers& answers);
+  void TellDue(double waited_s);
+  void LookForHeld();
+  std::vector<HeldSlot> Held();
   void Ask(OnAnswers then);
   // After a moment, and again where ranks that could answer have not.
   void Await(Question question);
@@ -53,6 +57,7 @@ class PendingWatch {
   void TellPending(const PendingAnswers& answers);
   void AddTensors(const PendingAnswers& answers, v1::HostPending* host);
   void AddWork(v1::HostPending* host);
+  void AddHeld(v1::HostPending* host);
   void AddMessages(v1::HostPending* host) const;
   // The newest epoch's, while it lives; else null.
   const EpochMemory* Watched() const;
@@ -66,6 +71,7 @@ class PendingWatch {
   const PendingWatchOptions options_;
   StallWatch stalls_;
   ProgressWatch progress_;
+  HeldWatch held_;
   std::vector<int> silent_;  // local ranks that had something pending and have not answered at all
 };
 

@@ -102,6 +102,47 @@ def test_exception_of_a_new_host_names_its_rank():
 
 
 @world.bound(120)
+def test_rank_that_never_comes_holds_the_first_epoch_up_for_the_start_timeout_alone():
+    with world.hosts(1, slots=2) as here:
+        mark = here.place("mark")
+        command = f"[ $HVD_RANK = 1 ] && [ ! -e {mark} ] && touch {mark} && kill -STOP $$; exec \"$0\" \"$@\""
+        limits = ("--min-np", 1, "--start-timeout", 4, "--elastic-timeout", 12)
+        until = here.place("until")
+        job = elastic.Job(here, ("-np", 2, *limits), command=["bash", "-c", command, elastic.TRAINING, "--until", until])
+        job.until = until
+        first = job.wait_for(1)
+        job.wait_for(2, beyond=first[0].epoch)
+        (here.hosts[0].root / mark.lstrip("/")).unlink()
+        outcome = job.end()
+        assert "1 rank on localhost has not called hvd.init() within --start-timeout 4 s: the first epoch begins without" in outcome.err, outcome
+        assert "has not called hvd.init() within --elastic-timeout 12 s, and is replaced" in outcome.err, outcome
+
+
+@world.bound(120)
+def test_lone_survivor_that_is_stopped_is_replaced_once_another_waits_to_join():
+    limits = ("--stall-check-warning-time-seconds", 1, "--stall-check-shutdown-time-seconds", 3)
+    with world.hosts(1, slots=2) as here:
+        gate, go, until = here.place("gate"), here.place("go"), here.place("until")
+        command = f"while [ -e {gate} ] && [ ! -e {go} ]; do sleep 0.1; done; exec \"$0\" \"$@\""
+        job = elastic.Job(here, ("-np", 2, "--min-np", 1, *limits), command=["bash", "-c", command, elastic.TRAINING, "--until", until])
+        job.until = until
+        seats = job.wait_for(2)
+        root = here.hosts[0].root
+        (root / gate.lstrip("/")).touch()
+        job.kill(seats[1])
+        alone = job.wait_for(1, beyond=seats[0].epoch)
+        job.kill(alone[0], signal.SIGSTOP)
+        (root / go.lstrip("/")).touch()
+        after = job.wait_for(2, beyond=alone[0].epoch)
+        assert alone[0].place not in [seat.place for seat in after], f"{alone} became {after}"
+        for name in (gate, go):
+            (root / name.lstrip("/")).unlink()
+        outcome = job.end()
+        assert re.search(r"stalled for \d s: a rank that is to join waits for rank 0\n", outcome.err), outcome
+        assert "rank 0 on localhost is held (SIGSTOP, a debugger?) and is replaced after" in outcome.err, outcome
+
+
+@world.bound(120)
 def test_rank_that_is_stopped_is_replaced_after_the_shutdown_time():
     limits = ("--stall-check-warning-time-seconds", 1, "--stall-check-shutdown-time-seconds", 3)
     for hosts, slots in ((1, 3), (2, 1)):

@@ -48,6 +48,16 @@ def test_a_stopped_rank_of_another_host_ends_the_job_as_a_stall_and_is_named():
             here.must_be_clean()
 
 
+@world.bound(120)
+def test_a_stopped_rank_for_whose_end_the_others_wait_is_named():
+    for hosts in (1, 2):
+        with world.hosts(hosts, slots=2) as here:
+            for end in ("join", "shutdown"):
+                outcome = here.start_hvdrun("-np", 2 * hosts, "--hostfile", here.hostfile, *LIMITS, ENDLESS, end).wait(40)
+                outcome.must(124, "all others wait in join or shutdown for rank 1\n", "rank 1 on host0: stopped by a signal (SIGSTOP?); ")
+                here.must_be_clean()
+
+
 def test_a_stopped_rank_is_only_warned_of_when_no_end_is_asked_for_and_may_go_on():
     with world.hosts(slots=2) as here:
         job = here.start_hvdrun("-np", 2, "--stall-check-warning-time-seconds", "1", ENDLESS, "staged").wait_for("joined", 2)

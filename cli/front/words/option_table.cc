@@ -168,7 +168,8 @@ void OptionTable::Parser::DeclareElastic() {
 void OptionTable::Parser::DeclareTimes() {
   const char* group = "Times (30, 30s, 2m, 1.5h, 500ms)";
   Text("--start-timeout", &texts.start_timeout, "TIME",
-       "until all hosts have started (30s); those that are not there yet are waited for so long")
+       "until all hosts have started (30s); those that are not there yet are waited for so long, "
+       "and so are ranks that do not call hvd_init while others wait")
       ->group(group);
   Text("--timeout", &texts.timeout, "TIME", "end the job after this time, exit code 124 (none)")
       ->group(group);

@@ -106,7 +106,7 @@ struct StalledTable : ElasticTable {
 TEST_CASE("a rank that is held while the others wait is replaced when the job would end for it") {
   StalledTable table;
   v1::HostPending other;
-  other.add_stopped(3);
+  other.add_held()->set_rank(3);
   table.Stall(3, other);
   CHECK_THAT(table.Wants(), !Contains("abort"));
   CHECK_THAT(table.said.back(), Contains("'t' (barrier) waits for rank 3"));

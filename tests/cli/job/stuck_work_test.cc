@@ -75,7 +75,7 @@ TEST_CASE("what moves on one host is not stuck, and what has stood still for les
 
 TEST_CASE("a stopped rank is what the others wait for, whatever else is missing") {
   StuckJob job;
-  job.host(1).add_stopped(1);
+  job.host(1).add_held()->set_rank(1);
   job.Passes(0, 1, 4, 2);
   job.Passes(1, 2, 2, 2);
   job.Passes(2, 0, 2, 2);
@@ -86,10 +86,35 @@ TEST_CASE("a stopped rank is what the others wait for, whatever else is missing"
   CHECK(stuck.ranks == std::vector<int>{1});
 }
 
+TEST_CASE("whoever waits for the others' end waits in vain for a rank that is held") {
+  StuckJob job;
+  for (const uint32_t rank : {1u, 2u}) job.Gone(rank);
+  job.InWork(0, 9, false);  // in hvd_join or hvd_shutdown: nothing is asked for
+  v1::HeldRank& held = *job.host(1).add_held();
+  held.set_rank(1);
+  SECTION("for long") {
+    held.set_held_s(7);
+    const auto found = FindStuck(job.answers, job.world, 4);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].why == StuckWork::kEnds);
+    CHECK(found[0].ranks == std::vector<int>{1});
+    CHECK(found[0].still_s == 7);
+  }
+  SECTION("for a moment") {
+    held.set_held_s(1);
+    CHECK(FindStuck(job.answers, job.world, 4).empty());
+  }
+  SECTION("but not for one that waits itself") {
+    held.set_held_s(7);
+    job.InWork(1, 9, false);
+    CHECK(FindStuck(job.answers, job.world, 4).empty());
+  }
+}
+
 TEST_CASE("a stopped rank that nobody waits for is not to blame") {
   StuckJob job;
   job.Gone(1);
-  job.host(1).add_stopped(1);
+  job.host(1).add_held()->set_rank(1);
   CHECK(job.Only().why == StuckWork::kUnknown);
 }
 
@@ -150,7 +175,7 @@ TEST_CASE("whoever waits for the others' end is not stuck, even when it is stopp
   job.Gone(2);
   job.InWork(0, 9, false);  // hvd_join, hvd_shutdown: no tensor
   CHECK(FindStuck(job.answers, job.world, 4).empty());
-  job.host(0).add_stopped(0);
+  job.host(0).add_held()->set_rank(0);
   job.host(0).add_silent(0);
   CHECK(FindStuck(job.answers, job.world, 4).empty());
 }
@@ -170,14 +195,14 @@ TEST_CASE("a rank that cannot even ask, for another is stopped at the wrong plac
     job.InWork(rank, 9, false);
     job.host(rank).add_silent(rank);
   }
-  job.host(1).add_stopped(1);
+  job.host(1).add_held()->set_rank(1);
   CHECK(job.Only().why == StuckWork::kStopped);
 }
 
 TEST_CASE("a rank that neither waits nor gets on is named; words of no rank harm nobody") {
   StuckJob job;
   job.host(2).add_silent(2);
-  job.host(0).add_stopped(77);
+  job.host(0).add_held()->set_rank(77);
   job.host(0).add_silent(0xffffffff);
   v1::RankWork& nobody = *job.host(0).add_work();
   nobody.set_rank(0xfffffff0);
@@ -199,7 +224,7 @@ std::string Told(const StuckJob& job) {
 TEST_CASE("a stop is told with who or what it waits for, and what those do") {
   StuckJob job;
   SECTION("a rank") {
-    job.host(1).add_stopped(1);
+    job.host(1).add_held()->set_rank(1);
     job.host(1).set_activities(0, "stopped by a signal (SIGSTOP?); in allreduce 'x'");
     CHECK(Told(job) ==
           "stalled for 9 s: allreduce 'x' waits for rank 1\n"
@@ -235,7 +260,7 @@ TEST_CASE("who is missing is told, unless a collective that stands still is befo
     CHECK(Told(job).find("stalled for 9 s: 'y' (barrier) waits for ranks 1,2\n") == 0);
   }
   SECTION("one that has is told alone") {
-    job.host(1).add_stopped(1);
+    job.host(1).add_held()->set_rank(1);
     CHECK(Told(job).find("stalled for 9 s: allreduce 'x' waits for rank 1\n") == 0);
     CHECK(Told(job).find("'y'") == std::string::npos);
   }

@@ -427,6 +427,7 @@ TEST_CASE("a survivor that does not come back is ended and replaced") {
   table.Die(1);
   table.Stand({2}, 1);
   CHECK(table.Wants() == "abort1 spawn0:4");
+  table.Stand({4}, 0);
   CHECK(table.membership.deadline() == Approx(6));
   table.membership.Tick(6);
   CHECK(table.membership.deadline() == Approx(61));
@@ -435,7 +436,7 @@ TEST_CASE("a survivor that does not come back is ended and replaced") {
   table.Die(3, {.signal = SIGTERM});
   CHECK(table.Wants() == "spawn0:5");
   table.Quiet({0}, 1, 2);
-  CHECK(table.Wants() == "propose2:2");
+  CHECK(table.Wants() == "propose2:2,4");
 }
 
 TEST_CASE("an epoch that does not start is given up") {

@@ -9,6 +9,8 @@
 //   gather    1 MB a rank, allgathered
 //   set       64 KB, in a process set of all ranks
 //   sends     16 MB from each rank to the next
+//   join      nothing: after one sum rank 1 stops itself (SIGSTOP), and the others join
+//   shutdown  the same, and the others shut down
 // endless KIND stays: the same, deaf to SIGTERM, so that it says what hvd tells it.
 // endless alone: rank 0 waits for ever in an allreduce "alone"; the others sleep.
 // endless failing SETTING VALUE [CODE]: rank 1 calls hvd_init with the setting, which must fail,
@@ -124,16 +126,29 @@ int Fail(int argc, char** argv) {
 
 }  // namespace
 
+// Whoever comes to an end waits for rank 1, which comes to none.
+void End(const std::function<void()>& end) {
+  float two[2] = {1, 2};
+  Sum(two, 2);
+  std::printf("joined rank %d\n", hvd::rank());
+  std::fflush(stdout);
+  if (hvd::rank() == 1) std::raise(SIGSTOP);
+  end();
+}
+
 int main(int argc, char** argv) {
-  const std::map<std::string, std::function<void()>> kinds = {{"tiny", Tiny},
-                                                              {"staged", [] { Private(16 << 20); }},
-                                                              {"small", [] { Private(16 << 10); }},
-                                                              {"arena", Arena},
-                                                              {"fused", Fused},
-                                                              {"gather", Gather},
-                                                              {"set", InSet},
-                                                              {"sends", Sends},
-                                                              {"alone", Alone}};
+  const std::map<std::string, std::function<void()>> kinds = {
+      {"tiny", Tiny},
+      {"staged", [] { Private(16 << 20); }},
+      {"small", [] { Private(16 << 10); }},
+      {"arena", Arena},
+      {"fused", Fused},
+      {"gather", Gather},
+      {"set", InSet},
+      {"sends", Sends},
+      {"join", [] { End(hvd::join); }},
+      {"shutdown", [] { End(hvd::shutdown); }},
+      {"alone", Alone}};
   const std::string kind = argc > 1 ? argv[1] : "";
   try {
     if (kind == "failing" && argc > 3) return Fail(argc, argv);
