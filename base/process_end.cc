@@ -14,6 +14,11 @@ std::string DescribeKill(int signal) {
                       ")");
 }
 
+std::string NameSignal(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? absl::StrCat("signal ", signal) : absl::StrCat("SIG", name);
+}
+
 std::string DescribeEnd(int wait_status) {
   if (WIFSIGNALED(wait_status)) return DescribeKill(WTERMSIG(wait_status));
   return absl::StrCat("exited with code ", WEXITSTATUS(wait_status));

@@ -8,6 +8,8 @@ namespace hvd {
 
 // "was killed by signal 9 (Killed)", "exited with code 7". `wait_status` is waitpid's.
 std::string DescribeEnd(int wait_status);
+// "SIGUSR1".
+std::string NameSignal(int signal);
 // The first of these alone.
 std::string DescribeKill(int signal);
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/printable.h"
 #include "cli/driver/loop.h"
 #include "cli/reach/agent_failure.h"
@@ -235,7 +236,8 @@ void Driver::OnErrors(int host) {
   if (!stop.empty() && !options_.elastic) state_.ManagerStops(stop, MonotonicSeconds());
   // Before the hello they are evidence of a failure, or a login's usual words.
   if (lines.empty() || !(port.greeted || options_.verbose > 0)) return;
-  for (const absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+  for (absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipEmpty())) {
+    line = absl::StripSuffix(line, "\r");  // ssh ends its own so
     if (port.words_shown > kMostWords) return;
     const bool last = port.words_shown++ == kMostWords;
     Say(absl::StrCat("host ", HostName(host), ": ",

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/printable.h"
+#include "base/process_end.h"
 #include "cli/job/job_state.h"
 #include "cli/membership/link_words.h"
 #include "cli/report/verdict_text.h"
@@ -249,18 +250,19 @@ void JobState::TellDeath(int index, const v1::MemberDied& died, double now) {
   const v1::RankExited exit = fact.phase == RankFact::kExited ? fact.exit : ExitOf(died);
   end.what = end.clean() ? SayExit(index, exit)
                          : absl::StrCat(NameRank(facts_, index), " ", DescribeExit(exit));
-  if (EndsByQuit(end, now)) return;
+  if (EndsBySignal(end, now)) return;
   const bool first = !again && death_.empty() && !changes();
   if (first && !end.clean() && !died.after_abort()) death_ = end.what;
   membership_->Died(died.member(), end, now);
   CarryOut(now);
 }
 
-// Whoever presses Ctrl-\ wants the job to end, where its ranks do not take the signal for something
-// else: nobody is to be replaced.
-bool JobState::EndsByQuit(const MemberEnd& end, double now) {
-  if (!quit_ || end.signal != SIGQUIT) return false;
-  End(Ending::kQuit, absl::StrCat("ended by SIGQUIT: ", end.what), now);
+// All ranks have been told, and whoever comes in their place would be: whether a person has pressed
+// Ctrl-\ or meant something that the program does not know, nobody is to be replaced.
+bool JobState::EndsBySignal(const MemberEnd& end, double now) {
+  if (facts_.passed_on.count(end.signal) == 0) return false;
+  facts_.ending_signal = end.signal;
+  End(Ending::kSignal, absl::StrCat("ended by ", NameSignal(end.signal), ": ", end.what), now);
   return true;
 }
 
@@ -280,7 +282,7 @@ void JobState::ReplaceBroken(int index, const v1::RankBroke& broke, double now) 
   end.lives = broke.worker().pid() == 0;
   end.kept = {broke.commit(), 0, broke.steps(), broke.place()};
   end.what = Printable(broke.message());
-  if (EndsByQuit(end, now)) return;
+  if (EndsBySignal(end, now)) return;
   v1::Command command;
   command.mutable_retire_slot()->set_slot(fact.slot);
   command.mutable_retire_slot()->set_cause(broke.message());

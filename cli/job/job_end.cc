@@ -51,7 +51,7 @@ bool IsTermAlone(const JobFacts& facts) {
 
 void JobState::Signalled(int signal, double now) {
   if (signal != SIGINT && signal != SIGTERM) {
-    quit_ = quit_ || signal == SIGQUIT;
+    facts_.passed_on.insert(signal);
     v1::Command command;
     command.mutable_signal()->set_signal(signal);
     return outbox_.Send(kAllHosts, std::move(command));

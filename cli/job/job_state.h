@@ -143,7 +143,7 @@ class JobState {
   void LoseRanks(int host);
   void TellDeath(int index, const v1::MemberDied& died, double now);
   void ReplaceBroken(int index, const v1::RankBroke& broke, double now);
-  bool EndsByQuit(const MemberEnd& end, double now);
+  bool EndsBySignal(const MemberEnd& end, double now);
   std::vector<AwaitedRank> AwaitedRanks(double now) const;
   bool ReplaceStalled(const StallBook::Report& stall, double now);
   void MembersEvent(int host, const v1::Event& event, double now);
@@ -215,7 +215,6 @@ class JobState {
   Victim victim_;
   Pause pause_;
   int interrupts_ = 0;
-  bool quit_ = false;        // a person has pressed Ctrl-\, which the ranks have been told
   double faults_until_ = 0;  // other hosts' launch faults are gathered until then
   double last_fault_ = 0;    // when the newest host was lost
   double deadline_ = 0;

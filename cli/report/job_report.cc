@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -26,7 +27,8 @@ const char* EndingName(Ending ending) {
   static constexpr const char* kNames[] = {
       "none",       "interrupted",  "terminated",  "hung_up",      "timed_out", "stalled",
       "not_joined", "console_lost", "output_gone", "spawner_lost", "paused",    "too_few",
-      "state_lost", "reset_limit",  "program_bug", "no_hosts"};
+      "state_lost", "reset_limit",  "program_bug", "no_hosts",     "signal"};
+  static_assert(std::size(kNames) == static_cast<size_t>(Ending::kSignal) + 1);
   return kNames[static_cast<int>(ending)];
 }
 

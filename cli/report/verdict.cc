@@ -93,10 +93,10 @@ int EndingCode(const JobFacts& facts) {
       return 128 + SIGINT;
     case Ending::kTerminated:
       return 128 + SIGTERM;
-    case Ending::kQuit:
-      return 128 + SIGQUIT;
     case Ending::kHungUp:
       return 128 + SIGHUP;
+    case Ending::kSignal:
+      return 128 + facts.ending_signal;
     case Ending::kOutputGone:
       return 128 + SIGPIPE;
     case Ending::kTimedOut:

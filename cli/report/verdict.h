@@ -3,6 +3,7 @@
 // them is pure. Times are seconds since the job began.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -86,7 +87,7 @@ enum class Ending {
   kResetLimit,  // one more epoch than the person allows
   kProgramBug,  // the program fails by itself, wherever it runs
   kNoHosts,     // nobody says which hosts there are
-  kQuit,        // ranks have died of the SIGQUIT that hvdrun has passed on
+  kSignal,      // ranks have died of a signal that hvdrun has passed on
 };
 
 struct JobFacts {
@@ -99,7 +100,9 @@ struct JobFacts {
   std::vector<EpochRecord> epochs;  // that have started, in an elastic job
   Ending ending = Ending::kNone;
   std::string ending_text;
-  int ending_rank = -1;  // index of the one that an elastic job ends for; -1: none
+  int ending_signal = 0;    // of Ending::kSignal
+  std::set<int> passed_on;  // signals that hvdrun has got and passed on to the ranks
+  int ending_rank = -1;     // index of the one that an elastic job ends for; -1: none
   // What our stdout or stderr did not get, and why: "cannot write to stdout: …".
   std::vector<std::string> lost_output;
   // The same of the files that the person has asked for: the ranks', job.json, the timeline.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/process_end.h"
 #include "cli/membership/link_words.h"
 
 namespace hvd {
@@ -25,7 +26,15 @@ bool WasLeftBehind(const v1::RankExited& exit, int rank) {
          !absl::StrContains(exit.aborted(), absl::StrCat("rank ", rank, kLeft));
 }
 
-std::string AfterSignal(const v1::RankExited& exit, const std::string& host) {
+std::string AfterPassedOn(int signal) {
+  return absl::StrCat("hvdrun has got ", NameSignal(signal),
+                      " and passed it on to every rank, and the program has no handler for it: let "
+                      "it have one, or do not send it");
+}
+
+std::string AfterSignal(const JobFacts& facts, const v1::RankExited& exit,
+                        const std::string& host) {
+  if (facts.passed_on.count(exit.signal()) != 0) return AfterPassedOn(exit.signal());
   switch (exit.signal()) {
     case SIGSEGV:
     case SIGBUS:
@@ -87,7 +96,7 @@ std::string AfterRank(const JobFacts& facts, int rank) {
     v1::RankExited end;
     end.set_signal(fact.worker.signal());
     end.set_core_dumped(fact.worker.core_dumped());
-    if (end.signal() != 0) return AfterSignal(end, host);
+    if (end.signal() != 0) return AfterSignal(facts, end, host);
     return "let the wrapper end with its worker (exec), or print what it says";
   }
   if (fact.phase != RankFact::kExited || !fact.broke.empty()) return "";
@@ -98,7 +107,7 @@ std::string AfterRank(const JobFacts& facts, int rank) {
                ? ""
                : "give the command's whole path, or install it on every host";
   }
-  if (exit.signal() != 0) return AfterSignal(exit, host);
+  if (exit.signal() != 0) return AfterSignal(facts, exit, host);
   if (WasLeftBehind(exit, rank)) return kEqualSteps;
   if (LacksHorovod(exit)) return WithoutHorovod(facts, host);
   if (LacksCoordinator(exit)) {
@@ -157,10 +166,11 @@ std::string AfterEnding(const JobFacts& facts) {
     case Ending::kConsoleLost:
     case Ending::kSpawnerLost:
       return "find who killed it here: a person, the batch system or the kernel (dmesg)";
+    case Ending::kSignal:
+      return facts.ending_signal == SIGQUIT ? "" : AfterPassedOn(facts.ending_signal);
     case Ending::kNone:
     case Ending::kInterrupted:
     case Ending::kTerminated:
-    case Ending::kQuit:
     case Ending::kOutputGone:
       return "";
   }

@@ -89,6 +89,9 @@ absl::StatusOr<SettingValues> SettingValues::Read(absl::Span<const std::string> 
   if (!wrong.empty()) return absl::InvalidArgumentError(absl::StrJoin(wrong, "\n"));
   for (const ForeignSetting& foreign : ForeignSettings()) {
     if (Find(variables, foreign.name) == nullptr) continue;
+    // hvdd sets both for the ranks of an elastic job.
+    const bool own = foreign.name == std::string_view("HOROVOD_ELASTIC");
+    if (own && Find(variables, "HVD_ELASTIC") != nullptr) continue;
     values.notes_.push_back(absl::StrCat(foreign.name, " has no effect: ", foreign.why));
   }
   values.WarnOfIdleAutotune();

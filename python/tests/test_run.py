@@ -121,6 +121,9 @@ def test_what_cannot_be_is_said():
         hvd.run(print, (secrets.token_bytes(200_000),), min_num_proc=1)
     with pytest.raises(ValueError, match="num_proc is 2 and np"):
         hvd.run(print, num_proc=2, np=3)
+    for none in ({"num_proc": 0}, {"np": 0}, {"num_proc": -1, "min_num_proc": 1}):
+        with pytest.raises(ValueError, match="a job has at least one rank"):
+            hvd.run(print, **none)
 
 
 def test_without_cloudpickle_or_hvdrun_it_says_what_to_do(monkeypatch, tmp_path):

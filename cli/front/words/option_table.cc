@@ -28,7 +28,7 @@ constexpr const char* kFooter =
     "  124  a time limit (--timeout, a stall)\n"
     "  125  a host is lost or cannot start, or hvdrun itself failed\n"
     "  126  the command cannot be executed, 127 it is not found\n"
-    "  130  Ctrl-C, 143 TERM";
+    "  130  Ctrl-C, 143 TERM, 129 the terminal is gone";
 
 constexpr const char* kPairType = "LOW HIGH";
 

@@ -83,6 +83,9 @@ def count_of(num_proc: int | None, np: int | None, options: Mapping[str, Any]) -
     """How many ranks it begins with; None: as many as min_num_proc says."""
     if num_proc is not None and np is not None and num_proc != np:
         raise ValueError(f"num_proc is {num_proc} and np, its old name, {np}; give one of them")
+    for name, ranks in (("num_proc", num_proc), ("np", np)):
+        if ranks is not None and ranks < 1:
+            raise ValueError(f"{name} is {ranks}; a job has at least one rank")
     has_least = options.get("min_num_proc") is not None or options.get("min_np") is not None
     return num_proc or np or (None if has_least else 1)
 

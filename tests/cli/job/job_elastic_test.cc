@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "base/process_end.h"
 #include "cli/report/verdict_text.h"
 #include "tests/cli/job/elastic_table.h"
 
@@ -198,22 +199,23 @@ TEST_CASE("a program that fails by itself ends the elastic job with its code and
   CHECK_THAT(text, Contains("next: mend the program"));
 }
 
-TEST_CASE("ranks that die of the SIGQUIT passed on to them end the job, others are replaced") {
-  for (const bool passed_on : {false, true}) {
-    CAPTURE(passed_on);
-    ElasticTable table(4, {.min_np = 1});
-    table.Start();
-    if (passed_on) table.state.Signalled(SIGQUIT, table.now);
-    table.Wants();
-    table.Died(3, SIGQUIT, 1, 0);
-    const std::string wants = table.Wants();
-    CHECK((wants.find("stop@-1") != std::string::npos) == passed_on);
-    const Verdict verdict = Judge(table.state.facts());
-    CHECK(verdict.exit_code == (passed_on ? 131 : 0));
-    if (!passed_on) continue;
-    CHECK_THAT(RenderVerdict(table.state.facts(), verdict),
-               Contains("ended by SIGQUIT: rank 2 on b was killed by signal 3 (Quit)"));
-  }
+TEST_CASE("ranks that die of a signal passed on to them end the job, others are replaced") {
+  const bool passed_on = GENERATE(false, true);
+  CAPTURE(passed_on);
+  ElasticTable table(4, {.min_np = 1});
+  table.Start();
+  const int signal = GENERATE(SIGQUIT, SIGUSR1, SIGHUP);
+  if (passed_on) table.state.Signalled(signal, table.now);
+  table.Wants();
+  table.Died(3, signal, 1, 0);
+  const std::string wants = table.Wants();
+  CHECK((wants.find("stop@-1") != std::string::npos) == passed_on);
+  const Verdict verdict = Judge(table.state.facts());
+  CHECK(verdict.exit_code == (passed_on ? 128 + signal : 0));
+  if (!passed_on) return;
+  const std::string text = RenderVerdict(table.state.facts(), verdict);
+  CHECK_THAT(text, Contains(NameSignal(signal) + ": rank 2 on b was killed by signal"));
+  CHECK((text.find("has no handler for it") != std::string::npos) == (signal != SIGQUIT));
 }
 
 v1::WorkerEnd WorkerOf(int code) {

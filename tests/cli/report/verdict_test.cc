@@ -209,8 +209,9 @@ TEST_CASE("an ending asked for has its own code") {
   const std::pair<Ending, int> kCodes[] = {
       {Ending::kInterrupted, 130}, {Ending::kTerminated, 143},  {Ending::kHungUp, 129},
       {Ending::kTimedOut, 124},    {Ending::kNotJoined, 125},   {Ending::kConsoleLost, 125},
-      {Ending::kOutputGone, 141},  {Ending::kSpawnerLost, 125}, {Ending::kQuit, 131},
+      {Ending::kOutputGone, 141},  {Ending::kSpawnerLost, 125}, {Ending::kSignal, 138},
   };
+  facts.ending_signal = SIGUSR1;
   for (const auto& [ending, code] : kCodes) {
     facts.ending = ending;
     CHECK(Judge(facts).exit_code == code);

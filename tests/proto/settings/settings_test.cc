@@ -127,6 +127,8 @@ TEST_CASE("every wrong value is named") {
 TEST_CASE("Horovod's settings without a counterpart are said to have no effect") {
   CHECK_THAT(Read({"HOROVOD_CACHE_CAPACITY=0"}).Describe().at(0),
              Contains("HOROVOD_CACHE_CAPACITY has no effect: known tensors"));
+  CHECK(Read({"HOROVOD_ELASTIC=1"}).Describe().size() == 1);
+  CHECK(Read({"HOROVOD_ELASTIC=1", "HVD_ELASTIC=1"}).Describe().empty());  // hvdd's own
 }
 
 TEST_CASE("a misspelt name is warned of, other programs' are not") {
