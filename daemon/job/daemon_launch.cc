@@ -144,7 +144,12 @@ void Daemon::Propose(const v1::EpochPropose& propose) {
   absl::StatusOr<EpochPlan> plan = PlanEpoch(propose, *prepared_);
   if (!plan.ok()) return FailLaunch(kExitLauncher, std::string(plan.status().message()));
   if (plan->host < 0) return;
-  if (elastic()) return links_->Propose(*std::move(plan));
+  if (elastic()) {
+    for (size_t local_rank = 0; local_rank < plan->slots.size(); ++local_rank) {
+      relay_->Renumber(plan->slots[local_rank], plan->RankOf(static_cast<int>(local_rank)));
+    }
+    return links_->Propose(*std::move(plan));
+  }
   plan_ = *std::move(plan);
   links_->Propose(*plan_);
 }

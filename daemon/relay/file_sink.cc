@@ -30,7 +30,7 @@ bool WriteAll(int fd, std::string_view data) {
 }  // namespace
 
 FileSink::FileSink(FileSinkOptions options)
-    : options_(std::move(options)), writer_([this] { Write(); }) {}
+    : options_(std::move(options)), directory_(options_.directory), writer_([this] { Write(); }) {}
 
 FileSink::~FileSink() {
   {
@@ -44,7 +44,7 @@ FileSink::~FileSink() {
 size_t FileSink::Room() {
   const MutexLock lock(&mutex_);
   if (!failure_.empty()) return SIZE_MAX;
-  const size_t room = queue_.size() < kRoom ? kRoom - queue_.size() : 0;
+  const size_t room = queued_ < kRoom ? kRoom - queued_ : 0;
   if (room == 0) wants_room_ = true;
   return room;
 }
@@ -52,7 +52,20 @@ size_t FileSink::Room() {
 void FileSink::Append(std::string_view data) {
   const MutexLock lock(&mutex_);
   if (!failure_.empty()) return;
-  queue_ += data;
+  if (queue_.empty()) queue_.emplace_back();
+  queue_.back().bytes += data;
+  queued_ += data.size();
+  changed_.NotifyAll();
+}
+
+void FileSink::MoveTo(std::string directory) {
+  const MutexLock lock(&mutex_);
+  if (!failure_.empty() || directory == directory_) return;
+  directory_ = std::move(directory);
+  FileSinkOptions place = options_;
+  place.directory = directory_;
+  place.appends = true;
+  queue_.push_back({std::move(place), ""});
   changed_.NotifyAll();
 }
 
@@ -73,7 +86,8 @@ void FileSink::Close() {
 }
 
 std::string FileSink::path() const {
-  return absl::StrCat(options_.base, "/", options_.directory, "/", options_.name);
+  const MutexLock lock(&mutex_);
+  return absl::StrCat(options_.base, "/", directory_, "/", options_.name);
 }
 
 bool FileSink::Finish(TimePoint deadline) {
@@ -90,11 +104,9 @@ bool FileSink::Finish(TimePoint deadline) {
 
 void FileSink::Write() {
   pthread_setname_np(pthread_self(), "hvdd-sink");
-  const absl::StatusOr<int> opened = Open();
+  const absl::StatusOr<int> opened = Open(options_);
   if (opened.ok()) {
-    WriteQueue(*opened);
-    // A file system on another machine may say only now that it has no room.
-    if (close(*opened) != 0 && errno != EINTR && healthy()) Fail("closing", strerrordesc_np(errno));
+    WriteQueue(Descriptor(*opened));
   } else {
     Fail("opening", opened.status().message());
   }
@@ -106,30 +118,55 @@ void FileSink::Write() {
   if (options_.on_finished) options_.on_finished();
 }
 
-void FileSink::WriteQueue(int file) {
+void FileSink::WriteQueue(Descriptor file) {
   MutexLock lock(&mutex_);
   while (failure_.empty()) {
     while (queue_.empty() && !finishing_) changed_.Wait(&mutex_);
-    if (queue_.empty()) return;
-    const std::string batch = std::exchange(queue_, {});
+    if (queue_.empty()) break;
+    const std::deque<Batch> batches = std::exchange(queue_, {});
+    queued_ = 0;
     const bool call_room = std::exchange(wants_room_, false);
     lock.Unlock();
-    if (!WriteAll(file, batch)) Fail("writing", strerrordesc_np(errno));
+    for (const Batch& batch : batches) {
+      if (!WriteBatch(batch, &file)) break;
+    }
     if (call_room) options_.on_room();
     lock.Lock();
   }
+  lock.Unlock();
+  CloseFile(&file);
 }
 
-absl::StatusOr<int> FileSink::Open() const {
-  const absl::StatusOr<int> base = OpenOwnDirectory(options_.base, true);
+bool FileSink::WriteBatch(const Batch& batch, Descriptor* file) {
+  if (batch.open.has_value()) {
+    if (!CloseFile(file)) return false;
+    const absl::StatusOr<int> opened = Open(*batch.open);
+    if (!opened.ok()) Fail("opening", opened.status().message());
+    if (!opened.ok()) return false;
+    *file = Descriptor(*opened);
+  }
+  const bool written = WriteAll(file->get(), batch.bytes);
+  if (!written) Fail("writing", strerrordesc_np(errno));
+  return written;
+}
+
+// A file system on another machine may say only now that it has no room.
+bool FileSink::CloseFile(Descriptor* file) {
+  if (close(file->Release()) == 0 || errno == EINTR || !healthy()) return true;
+  Fail("closing", strerrordesc_np(errno));
+  return false;
+}
+
+absl::StatusOr<int> FileSink::Open(const FileSinkOptions& place) {
+  const absl::StatusOr<int> base = OpenOwnDirectory(place.base, true);
   if (!base.ok()) return base.status();
   const Descriptor base_held(*base);
-  const absl::StatusOr<int> directory = OpenOwnSubdirectory(*base, options_.directory);
+  const absl::StatusOr<int> directory = OpenOwnSubdirectory(*base, place.directory);
   if (!directory.ok()) return directory.status();
   const Descriptor directory_held(*directory);
-  absl::StatusOr<int> file = OpenOwnFile(*directory, options_.name);
-  const bool at_end = options_.appends || options_.shared;
-  const bool fine = !file.ok() || ((options_.appends || ftruncate(*file, 0) == 0) &&
+  absl::StatusOr<int> file = OpenOwnFile(*directory, place.name);
+  const bool at_end = place.appends || place.shared;
+  const bool fine = !file.ok() || ((place.appends || ftruncate(*file, 0) == 0) &&
                                    (!at_end || fcntl(*file, F_SETFL, O_APPEND) == 0));
   if (!fine) {
     const Descriptor held(*file);
@@ -146,6 +183,7 @@ void FileSink::Fail(absl::string_view what, absl::string_view reason) {
     const MutexLock lock(&mutex_);
     failure_ = why;
     queue_.clear();
+    queued_ = 0;
     call_room = std::exchange(wants_room_, false);
   }
   options_.on_fail(why + "; the rest of this stream goes to the console only");

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/descriptor.h"
 #include "base/loop.h"
 #include "base/mutex.h"
 
@@ -40,6 +43,8 @@ class FileSink {
   // Bytes that Append may be given; endless once the file has been given up. Zero asks for on_room.
   size_t Room();
   void Append(std::string_view data);
+  // What comes from now on goes to the end of the file of this name in another directory.
+  void MoveTo(std::string directory);
   // Every byte so far is or will be in the file.
   bool healthy() const;
   // Why not all is in the file; empty: all is, or will be.
@@ -52,14 +57,23 @@ class FileSink {
 
  private:
   void Write();
-  void WriteQueue(int file);
-  absl::StatusOr<int> Open() const;
+  // Bytes that go to the same file; where `open` is set, another than the one before.
+  struct Batch {
+    std::optional<FileSinkOptions> open;
+    std::string bytes;
+  };
+  void WriteQueue(Descriptor file);
+  bool WriteBatch(const Batch& batch, Descriptor* file);
+  bool CloseFile(Descriptor* file);
+  static absl::StatusOr<int> Open(const FileSinkOptions& place);
   void Fail(absl::string_view what, absl::string_view reason);
 
   const FileSinkOptions options_;
   mutable Mutex mutex_;
   Condition changed_;
-  std::string queue_ ABSL_GUARDED_BY(mutex_);
+  std::string directory_ ABSL_GUARDED_BY(mutex_);  // of what comes now
+  std::deque<Batch> queue_ ABSL_GUARDED_BY(mutex_);
+  size_t queued_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes of it
   bool wants_room_ ABSL_GUARDED_BY(mutex_) = false;
   std::string failure_ ABSL_GUARDED_BY(mutex_);  // empty: none
   bool finishing_ ABSL_GUARDED_BY(mutex_) = false;

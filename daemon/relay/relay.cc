@@ -85,6 +85,17 @@ void Relay::Adopt(int slot, WorkerPipes pipes) {
   });
 }
 
+void Relay::Renumber(int slot, int rank) {
+  loop_.Post([this, slot, rank] {
+    for (const int index : {2 * slot, 2 * slot + 1}) {
+      Stream& stream = streams_[index];
+      if (std::exchange(stream.rank, rank) == rank || !stream.pipe.valid()) continue;
+      begun_files_.insert(rank);
+      if (stream.sink != nullptr) stream.sink->MoveTo(RankDirectory(rank));
+    }
+  });
+}
+
 void Relay::Open(int index, Descriptor pipe) {
   Stream& stream = streams_[index];
   fcntl(pipe.get(), F_SETPIPE_SZ, kPipeBytes);  // best effort: an ordinary user has a budget

@@ -53,6 +53,8 @@ class Relay {
   void Begin(int slot, uint64_t member);
   // Takes over the pipes of the worker in `slot`.
   void Adopt(int slot, WorkerPipes pipes);
+  // The worker in `slot` has another rank now: what it says from now on goes to that one's files.
+  void Renumber(int slot, int rank);
   // The worker's process is gone: what its pipes still hold is read, then on_drained is called.
   void RankGone(int slot);
   void FeedStdin(std::string data, bool end);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elastic jobs: faults that would end one epoch after another, and ranks that are waited for in vain."""
 import contextlib
+import pathlib
 import re
 import signal
 
@@ -140,6 +141,29 @@ def test_lone_survivor_that_is_stopped_is_replaced_once_another_waits_to_join():
         outcome = job.end()
         assert re.search(r"stalled for \d s: a rank that is to join waits for rank 0\n", outcome.err), outcome
         assert "rank 0 on localhost is held (SIGSTOP, a debugger?) and is replaced after" in outcome.err, outcome
+
+
+@world.bound(120)
+def test_file_of_a_rank_holds_what_was_said_with_that_rank():
+    with world.hosts(2, slots=1) as here:
+        directory = here.place("out")
+        job = elastic.Job(here, ("-np", 2, "--min-np", 1, "-H", hosts_of(2, 1), "--output-filename", directory))
+        seats = job.wait_for(2)
+        job.kill(seats[0])
+        after = job.wait_for(2, beyond=seats[0].epoch)
+        assert after[0].place == seats[1].place, f"{seats} became {after}"
+        pathlib.Path(f"/proc/{here.hosts[0].init}/root{job.until}").touch()
+        job.running.wait(30).must(0)
+        for rank in (0, 1):
+            said = []
+            for host in here.hosts:
+                path = host.root / directory.lstrip("/") / f"rank.{rank:04d}" / "stdout"
+                said += [elastic.Seat(words) for words in elastic.EPOCH.findall(path.read_text())] if path.exists() else []
+            assert {seat.rank for seat in said} == {rank}, said
+            assert {seat.epoch for seat in said} >= {seats[0].epoch, after[0].epoch}, said
+        here.run("rm", "-rf", directory, job.until).must(0)
+        here.run("rm", "-rf", here.own, host=1).must(0)
+        here.must_be_clean(within=3)
 
 
 @world.bound(120)

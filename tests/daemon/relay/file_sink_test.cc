@@ -152,5 +152,37 @@ TEST_CASE("out-of-memory kills are counted since the last look") {
   CHECK(!OomWatch("/nonexistent").StruckSince());
 }
 
+TEST_CASE("a sink that moves goes on at the end of the other file, and leaves the first whole") {
+  const TemporaryDirectory base;
+  for (const bool first : {true, false}) {
+    FileSinkOptions options{base.path(), "rank.0001", "stdout", [] {}, [](const auto&) {}};
+    options.appends = !first;
+    options.shared = true;
+    FileSink sink(options);
+    sink.Append("as 1\n");
+    sink.MoveTo("rank.0000");
+    CHECK(sink.path() == base.path() + "/rank.0000/stdout");
+    sink.Append("as 0\n");
+    sink.MoveTo("rank.0000");
+    sink.Append("still\n");
+    REQUIRE(sink.Finish(Soon()));
+    CHECK(sink.healthy());
+  }
+  CHECK(Read(base.path() + "/rank.0001/stdout") == "as 1\nas 1\n");
+  CHECK(Read(base.path() + "/rank.0000/stdout") == "as 0\nstill\nas 0\nstill\n");
+}
+
+TEST_CASE("a sink that cannot move has failed, with the place that it was to have") {
+  const TemporaryDirectory base;
+  std::ofstream(base.path() + "/rank.0000") << "a file";
+  FileSink sink({base.path(), "rank.0001", "stdout", [] {}, [](const auto&) {}});
+  sink.Append("as 1\n");
+  sink.MoveTo("rank.0000");
+  sink.Append("as 0\n");
+  REQUIRE(sink.Finish(Soon()));
+  CHECK(sink.failure().find("rank.0000/stdout") != std::string::npos);
+  CHECK(Read(base.path() + "/rank.0001/stdout") == "as 1\n");
+}
+
 }  // namespace
 }  // namespace hvd
