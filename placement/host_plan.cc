@@ -109,6 +109,10 @@ void GiveCores(const HostWish& wish, const HostDevices& devices, HostPlan* plan)
   for (size_t slot = 0; slot < shares.size(); ++slot) {
     plan->slots[slot].cores = std::move(shares[slot]);
   }
+  // Where there are fewer than that for all, they share, and nobody has a share to cut.
+  const size_t most = wish.most_cores;
+  if (most == 0 || most * wish.slots > devices.cores.size()) return;
+  for (SlotShare& share : plan->slots) share.cores.resize(std::min(share.cores.size(), most));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct HostWish {
   // each slot sees what is there.
   std::optional<int> gpus_per_rank;
   bool binds_cores = true;
+  int most_cores = 0;  // of a slot, where the manager has given it so many; 0: its share
 };
 
 struct HostDevices {

@@ -54,6 +54,7 @@ v1::PrepareHost MakePrepare(const RunOptions& options, const JobSecrets& secrets
   prepare.set_output_to_console(true);
   prepare.set_epoch_secret(secrets.epoch);
   prepare.set_unbound(!options.binds_cores);
+  prepare.set_most_cores(options.most_cores);
   if (options.gpus_per_rank.has_value()) prepare.set_gpus_per_rank(*options.gpus_per_rank);
   for (const std::string& name : options.own_environment) prepare.add_own_environment(name);
   prepare.set_verbose(options.verbose > 0);

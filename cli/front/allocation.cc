@@ -96,6 +96,8 @@ Found FindSlurm(const FrontWorld& world) {
     if (hosts.ok()) {
       Found found = Of(absl::StrCat("Slurm job ", Printable(VariableOf(world, "SLURM_JOB_ID"))),
                        names.nodes, *std::move(hosts), "srun");
+      if (!absl::SimpleAtoi(VariableOf(world, "SLURM_CPUS_PER_TASK"), &(*found)->cores_per_rank))
+        (*found)->cores_per_rank = 0;
       if (&names == &kSlurmVariables[0]) (*found)->look = kSlurmLook;  // a step's nodes stay
       // Batch scripts and steps know their node; salloc's own shell may even be on one of the job.
       (*found)->shell_is_outside = VariableOf(world, "SLURMD_NODENAME").empty();

@@ -23,6 +23,7 @@ struct Allocation {
   // prints a name a line; empty: it cannot be asked.
   std::string look = {};
   bool shell_is_outside = false;  // this process has none of the job's cores and GPUs
+  int cores_per_rank = 0;         // as many as its manager gives to each; 0: not said
   int unstated_slots = 1;         // of a host for which that states none
 };
 

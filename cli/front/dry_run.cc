@@ -100,7 +100,7 @@ absl::StatusOr<HostPlan> PlanOwnHost(int slots, const RunOptions& options,
     devices.gpus = VisibleGpus(search.cards, devices.mask);
     devices.no_gpus = std::move(search.problem);
   }
-  return PlanHost({slots, options.gpus_per_rank, options.binds_cores}, devices);
+  return PlanHost({slots, options.gpus_per_rank, options.binds_cores, options.most_cores}, devices);
 }
 
 // By host of the topology; those of other machines stay empty.

@@ -102,6 +102,7 @@ void TakeAllocation(const Allocation& allocation, const FrontWorld& world, RunOp
   run->hosts = allocation.hosts;
   run->hosts_source = allocation.source;
   run->manager = allocation.manager;
+  run->most_cores = std::max(0, allocation.cores_per_rank);
   if (!allocation.hostfile.empty()) run->waits_for_hosts = true;  // an operator starts all at once
   std::string note =
       absl::StrCat("the hosts are those of ", allocation.source, ": ", allocation.hosts.size(),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/job/launch_plan.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -62,6 +64,7 @@ absl::StatusOr<HostPlan> PlanShares(const v1::PrepareHost& prepare, const HostDe
   HostWish wish;
   wish.slots = static_cast<int>(prepare.slots());
   wish.binds_cores = !prepare.unbound();
+  wish.most_cores = static_cast<int>(std::min(prepare.most_cores(), uint32_t{1} << 20));
   if (prepare.has_gpus_per_rank()) wish.gpus_per_rank = static_cast<int>(prepare.gpus_per_rank());
   return PlanHost(wish, devices);
 }

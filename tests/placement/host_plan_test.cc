@@ -116,6 +116,14 @@ TEST_CASE("a host without GPUs, or one whose GPUs are left alone, has cores only
   }
 }
 
+TEST_CASE("a slot gets no more cores than the manager gives it, where there are so many for each") {
+  CHECK(Plan({2, {}, true, 3}, Host(0)).slots[1].cores == Range(4, 6));
+  CHECK(Plan({2, {}, true, 4}, Host(0)).slots[1].cores == Range(4, 7));
+  CHECK(Plan({2, {}, true, 5}, Host(0)).slots[1].cores == Range(4, 7));
+  CHECK(Plan({9, {}, true, 1}, Host(0)).slots[1].cores == Range(0, 7));  // they share
+  CHECK(Plan({2, {}, false, 3}, Host(0)).slots[1].cores.empty());
+}
+
 TEST_CASE("near cores are taken as they are asked for, and where nobody loses") {
   HostDevices devices = Host(4);
   std::swap(devices.gpus[0], devices.gpus[3]);

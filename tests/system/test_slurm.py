@@ -110,6 +110,38 @@ def test_a_cancelled_job_ends_as_one():
 
 
 @world.bound(120)
+def test_a_job_whose_time_is_over_or_that_is_requeued_leaves_nothing_and_begins_anew():
+    with cluster(2) as slurm:
+        out = slurm.submit("-N2", "-n4", "-t1", script=f"{HVDRUN} {' '.join(map(repr, SLEEPS))}")
+        world.wait_until(lambda: out.read_text().count("up") == 4, 20, "the ranks")
+        number, = slurm.jobs()
+        slurm.run("scontrol", "update", f"jobid={number}", "EndTime=now").must(0)
+        world.wait_until(lambda: "exit code 143" in out.read_text(), 90, f"the verdict: {out.read_text()}")
+        assert "TIME LIMIT" in out.read_text(), out.read_text()
+        world.wait_until(lambda: not slurm.jobs(), 40, "the end of the job")
+        slurm.here.must_be_clean()
+        out = slurm.submit("-N2", "-n4", "--requeue", script=f"echo restart $SLURM_RESTART_COUNT; exec {HVDRUN} {' '.join(map(repr, SLEEPS))}")
+        world.wait_until(lambda: out.read_text().count("up") == 4, 20, "the ranks")
+        number, = slurm.jobs()
+        slurm.run("scontrol", "requeue", number).must(0)
+        world.wait_until(lambda: "PENDING" in slurm.run("squeue", "-h", "-o", "%T").out, 40, "the job to wait for its next run")
+        slurm.run("scontrol", "update", f"jobid={number}", "StartTime=now").must(0)  # it would be let wait for two minutes
+        # Its output begins anew, too.
+        world.wait_until(lambda: "restart 1" in out.read_text() and out.read_text().count("up") == 4, 60, f"the second run: {out.read_text()}")
+        assert slurm.jobs() == [number]
+        slurm.run("scancel", number).must(0)
+        world.wait_until(lambda: not slurm.jobs(), 20, "the end of the job")
+        slurm.here.must_be_clean()
+
+
+@world.bound(60)
+def test_a_rank_has_the_cores_of_its_task():
+    with cluster(1) as slurm:
+        shown = slurm.run("salloc", "-Q", "-n2", "-c1", HVDRUN, "--report-bindings", "true").must(0)
+        assert len(re.findall(r"cores \d+\b(?!-)", shown.err)) == 2, shown
+
+
+@world.bound(120)
 def test_an_elastic_job_follows_its_allocation():
     """Without a script of the person's: nodes that are drained, come back, and are given up."""
     with cluster(2) as slurm:

@@ -87,6 +87,7 @@ struct RunOptions {
   std::string directory;
   int stdin_rank = 0;  // -1 none, -2 all
   bool binds_cores = true;
+  int most_cores = 0;  // of a rank, as the manager of the allocation says; 0: it does not
   std::optional<int> gpus_per_rank;  // 0: CUDA_VISIBLE_DEVICES is left alone
   bool compat_horovod = false;       // a Python that imports horovod gets hvd
 

@@ -35,6 +35,18 @@ std::string Shown(const FrontWorld& world) {
   return text + "by " + agent + " from " + (*found)->source;
 }
 
+TEST_CASE("Slurm says how many cores each rank has") {
+  const Words job = {"SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=n1", "SLURM_TASKS_PER_NODE=2"};
+  const auto cores = [&](const Words& more) {
+    Words all = job;
+    all.insert(all.end(), more.begin(), more.end());
+    return (**FindAllocation(In(all))).cores_per_rank;
+  };
+  CHECK(cores({"SLURM_CPUS_PER_TASK=6"}) == 6);
+  CHECK(cores({}) == 0);
+  CHECK(cores({"SLURM_CPUS_PER_TASK=many"}) == 0);
+}
+
 TEST_CASE("outside of an allocation there is none") { CHECK(Shown(BoxWorld()) == "none"); }
 
 TEST_CASE("Slurm's shapes are read as it writes them") {
