@@ -9,6 +9,7 @@ import elastic
 import world
 from world import BIN, HVDRUN
 
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "deploy" / "slurm"
 SLEEPS = ("sh", "-c", "echo up; while :; do sleep 0.1; done")
 
 
@@ -131,6 +132,24 @@ def test_a_job_whose_time_is_over_or_that_is_requeued_leaves_nothing_and_begins_
         assert slurm.jobs() == [number]
         slurm.run("scancel", number).must(0)
         world.wait_until(lambda: not slurm.jobs(), 20, "the end of the job")
+        slurm.here.must_be_clean()
+
+
+@world.bound(120)
+def test_the_batch_scripts_to_begin_with():
+    with cluster(2) as slurm:
+        for script, program in (("train", BIN / "hello"), ("elastic", BIN / "hello")):
+            folder = slurm.here.place(script)
+            for host in (0, 1):
+                slurm.here.run("mkdir", "-p", folder, host=host).must(0)
+            slurm.run("sbatch", "-D", folder, "-o", "out", SCRIPTS / f"{script}.sbatch", program).must(0)
+            out = slurm.here.hosts[0].root / folder.lstrip("/") / "out"
+            world.wait_until(lambda: not slurm.jobs(), 40, f"the end of {script}")
+            assert ranks_of(out.read_text()) == [0, 1, 2, 3], out.read_text()
+            slurm.run("sbatch", "-W", "-D", folder, "-o", "usage", SCRIPTS / f"{script}.sbatch").must(2)
+            assert f"usage: sbatch [options] {script}.sbatch command" in (out.parent / "usage").read_text()
+            slurm.run("rm", "-rf", folder).must(0)
+            slurm.here.run("rm", "-rf", slurm.here.own, host=1).must(0)
         slurm.here.must_be_clean()
 
 
