@@ -187,6 +187,12 @@ LinkEnd ExplainLinkEnd(int wait_status, const std::string& shell, const std::str
   if (shell.empty() || !WIFEXITED(wait_status)) return {words, ""};
   // hvdd has seen our end, which was none: gRPC broke the link because of what came over it.
   if (WEXITSTATUS(wait_status) == 0) return ExplainForeignBytes(shell, host);
+  if (shell == "kubectl" && WEXITSTATUS(wait_status) == 1) {
+    return {absl::StrCat(words, ": its connection to the API server broke"),
+            absl::StrCat("is the pod ", host,
+                         " there (kubectl get pods)? are the API server and the proxies before it "
+                         "well?")};
+  }
   if (WEXITSTATUS(wait_status) != 255) return {words, ""};
   return {absl::StrCat(words, ": the connection broke, or hvdd was killed there"),
           absl::StrCat("is ", host, " up? who kills there? see its kernel's log (dmesg)")};
