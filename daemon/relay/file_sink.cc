@@ -27,6 +27,10 @@ bool WriteAll(int fd, std::string_view data) {
   return true;
 }
 
+std::string PathOf(const FileSinkOptions& place) {
+  return absl::StrCat(place.base, "/", place.directory, "/", place.name);
+}
+
 }  // namespace
 
 FileSink::FileSink(FileSinkOptions options)
@@ -87,7 +91,9 @@ void FileSink::Close() {
 
 std::string FileSink::path() const {
   const MutexLock lock(&mutex_);
-  return absl::StrCat(options_.base, "/", directory_, "/", options_.name);
+  FileSinkOptions place = options_;
+  place.directory = directory_;
+  return PathOf(place);
 }
 
 bool FileSink::Finish(TimePoint deadline) {
@@ -105,10 +111,11 @@ bool FileSink::Finish(TimePoint deadline) {
 void FileSink::Write() {
   pthread_setname_np(pthread_self(), "hvdd-sink");
   const absl::StatusOr<int> opened = Open(options_);
+  Target target = {PathOf(options_), Descriptor(opened.value_or(-1))};
   if (opened.ok()) {
-    WriteQueue(Descriptor(*opened));
+    WriteQueue(&target);
   } else {
-    Fail("opening", opened.status().message());
+    Fail(target, "opening", opened.status().message());
   }
   {
     const MutexLock lock(&mutex_);
@@ -118,7 +125,7 @@ void FileSink::Write() {
   if (options_.on_finished) options_.on_finished();
 }
 
-void FileSink::WriteQueue(Descriptor file) {
+void FileSink::WriteQueue(Target* target) {
   MutexLock lock(&mutex_);
   while (failure_.empty()) {
     while (queue_.empty() && !finishing_) changed_.Wait(&mutex_);
@@ -128,32 +135,32 @@ void FileSink::WriteQueue(Descriptor file) {
     const bool call_room = std::exchange(wants_room_, false);
     lock.Unlock();
     for (const Batch& batch : batches) {
-      if (!WriteBatch(batch, &file)) break;
+      if (!WriteBatch(batch, target)) break;
     }
     if (call_room) options_.on_room();
     lock.Lock();
   }
   lock.Unlock();
-  CloseFile(&file);
+  CloseFile(target);
 }
 
-bool FileSink::WriteBatch(const Batch& batch, Descriptor* file) {
+bool FileSink::WriteBatch(const Batch& batch, Target* target) {
   if (batch.open.has_value()) {
-    if (!CloseFile(file)) return false;
+    if (!CloseFile(target)) return false;
     const absl::StatusOr<int> opened = Open(*batch.open);
-    if (!opened.ok()) Fail("opening", opened.status().message());
+    *target = {PathOf(*batch.open), Descriptor(opened.value_or(-1))};
+    if (!opened.ok()) Fail(*target, "opening", opened.status().message());
     if (!opened.ok()) return false;
-    *file = Descriptor(*opened);
   }
-  const bool written = WriteAll(file->get(), batch.bytes);
-  if (!written) Fail("writing", strerrordesc_np(errno));
+  const bool written = WriteAll(target->file.get(), batch.bytes);
+  if (!written) Fail(*target, "writing", strerrordesc_np(errno));
   return written;
 }
 
 // A file system on another machine may say only now that it has no room.
-bool FileSink::CloseFile(Descriptor* file) {
-  if (close(file->Release()) == 0 || errno == EINTR || !healthy()) return true;
-  Fail("closing", strerrordesc_np(errno));
+bool FileSink::CloseFile(Target* target) {
+  if (close(target->file.Release()) == 0 || errno == EINTR || !healthy()) return true;
+  Fail(*target, "closing", strerrordesc_np(errno));
   return false;
 }
 
@@ -175,9 +182,9 @@ absl::StatusOr<int> FileSink::Open(const FileSinkOptions& place) {
   return file;
 }
 
-void FileSink::Fail(absl::string_view what, absl::string_view reason) {
+void FileSink::Fail(const Target& target, absl::string_view what, absl::string_view reason) {
   const std::string why =
-      absl::StrCat(what, " ", Printable(path()), ": ", Printable(std::string(reason)));
+      absl::StrCat(what, " ", Printable(target.path), ": ", Printable(std::string(reason)));
   bool call_room = false;
   {
     const MutexLock lock(&mutex_);

@@ -62,11 +62,16 @@ class FileSink {
     std::optional<FileSinkOptions> open;
     std::string bytes;
   };
-  void WriteQueue(Descriptor file);
-  bool WriteBatch(const Batch& batch, Descriptor* file);
-  bool CloseFile(Descriptor* file);
+  // The file that the writer has open.
+  struct Target {
+    std::string path;
+    Descriptor file;
+  };
+  void WriteQueue(Target* target);
+  bool WriteBatch(const Batch& batch, Target* target);
+  bool CloseFile(Target* target);
   static absl::StatusOr<int> Open(const FileSinkOptions& place);
-  void Fail(absl::string_view what, absl::string_view reason);
+  void Fail(const Target& target, absl::string_view what, absl::string_view reason);
 
   const FileSinkOptions options_;
   mutable Mutex mutex_;
