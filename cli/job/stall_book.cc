@@ -221,7 +221,7 @@ void StallBook::TellStuck(const StuckWork& stuck, Telling* telling) const {
                       stuck.ranks.size() == 1 ? " does" : " do", " not finish ", what);
       break;
     case StuckWork::kEnds:
-      absl::StrAppend(&text, "all others wait in join or shutdown for ", ranks);
+      absl::StrAppend(&text, "others wait in join or shutdown for ", ranks);
       break;
     case StuckWork::kUnknown:
       absl::StrAppend(&text, what, " does not go on, and all of ", ranks, " wait in it");

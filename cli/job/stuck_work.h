@@ -19,7 +19,7 @@ struct StuckWork {
     kLink,     // what was sent between two hosts does not come
     kSilent,   // `ranks` neither wait nor get on
     kDevice,   // the devices of `ranks` do not finish it
-    kEnds,     // all others wait for the end of `ranks`, which the kernel holds
+    kEnds,     // others wait in join or shutdown for `ranks`, which the kernel holds
     kUnknown,  // all of `ranks` wait for one another
   } why = kUnknown;
   int set = 0;

@@ -99,8 +99,8 @@ const char* NameOf(FaultKind kind) { return kFaults[static_cast<size_t>(kind)]; 
 
 // A rank may take longer to its start than the others wait for it.
 bool Scenario::HoldsUp() const {
-  constexpr double kSpawnS = 0.05;
-  if (start_s + kSpawnS > options.elastic_timeout_s) return true;
+  constexpr double kMarginS = 0.05;  // until its process is there
+  if (start_s + kMarginS > options.elastic_timeout_s) return true;
   return std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
     return fault.kind == FaultKind::kPausedWorker || fault.kind == FaultKind::kPausedDaemon ||
            fault.kind == FaultKind::kPartition || fault.kind == FaultKind::kHostSilent;
