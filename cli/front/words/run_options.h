@@ -36,8 +36,9 @@ struct ElasticOptions {
   std::string manager_look = {};
   double discovery_interval_s = 1;
   bool interval_is_given = false;
-  double start_timeout_s =
-      30;  // how long the first epoch is held up by one rank that does not come
+  // RunOptions' own, which JobState copies: how long a rank that does not come holds up the first
+  // epoch.
+  double start_timeout_s = 30;
   double elastic_timeout_s =
       600;               // how long too few ranks, or one that does not come, are waited for
   int reset_limit = -1;  // epochs after the first; -1: any number
