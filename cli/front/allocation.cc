@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/printable.h"
-#include "cli/front/slurm_shape.h"
 #include "cli/front/words/run_options.h"
 #include "hostfile/host_item.h"
+#include "hostfile/slurm_shape.h"
 
 namespace hvd {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/printable.h"
 #include "cli/front/words/agents.h"
-#include "cli/reach/ssh_words.h"
+#include "cli/front/words/shell_words.h"
 
 namespace hvd {
 namespace {

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "cli/front/plan.h"
-#include "cli/front/slurm_shape.h"
+#include "hostfile/slurm_shape.h"
 #include "tests/cli/front/front_worlds.h"
 
 namespace hvd {

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/reach/ssh_words.h"
+#include "cli/front/words/shell_words.h"
 
 namespace hvd {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/reach/ssh_words.h"
+#include "cli/front/words/shell_words.h"
 
 #include "absl/strings/str_cat.h"
 #include "base/source_error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/front/slurm_shape.h"
+#include "hostfile/slurm_shape.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
