@@ -17,6 +17,7 @@
 #include <string>
 #include <system_error>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/file_limit.h"
@@ -24,7 +25,9 @@
 #include "base/source_error.h"
 #include "daemon/job/daemon.h"
 #include "daemon/job/host_identity.h"
+#include "daemon/link_a/await.h"
 #include "daemon/link_a/channel.h"
+#include "daemon/link_a/dial.h"
 #include "daemon/link_a/service.h"
 #include "daemon/shim/shim_start.h"
 #include "proto/exit_code.h"
@@ -38,6 +41,8 @@ constexpr int kUsage = 2;
 
 constexpr absl::string_view kHelp =
     "usage: hvdd --marker HEX [--containment auto|namespace|cgroup|subreaper]\n"
+    "       hvdd --await SECONDS\n"
+    "       hvdd --dial HOST COMMAND\n"
     "\n"
     "The daemon of one host of an hvd job. hvdrun starts it and speaks to it over its\n"
     "stdin and stdout; it is of no use by hand.\n"
@@ -45,6 +50,9 @@ constexpr absl::string_view kHelp =
     "  --marker HEX         word that precedes the hello line\n"
     "  --containment LEVEL  how the job's processes are held together (auto: the strongest\n"
     "                       that works here)\n"
+    "  --await SECONDS      wait so long for one call of a job whose secret HVD_AWAIT_SECRET is,\n"
+    "                       and become what it says (ranks of other launchers start this)\n"
+    "  --dial HOST COMMAND  call the --await of a host that HVD_ADOPTION names\n"
     "  --version            print the version\n"
     "  --help               print this\n";
 
@@ -114,6 +122,15 @@ int OpenSignals() {
   _exit(kExitLauncher);
 }
 
+int Await(const char* patience) {
+  int seconds = 0;
+  if (!absl::SimpleAtoi(patience, &seconds) || seconds < 1) {
+    return Complain(absl::StrCat("--await ", Quoted(patience), " is no number of seconds"));
+  }
+  syscall(SYS_close_range, 3, ~0U, 0);
+  return AwaitCall(seconds);
+}
+
 int Serve(const Arguments& arguments) {
   if (HasBorrowedRights()) {
     fprintf(stderr, "hvdd: it %s\n", kBorrowedRightsWords);
@@ -167,6 +184,9 @@ int Serve(const Arguments& arguments) {
 }  // namespace hvd
 
 int main(int argc, char** argv) {
+  const absl::string_view first = argc > 1 ? argv[1] : "";
+  if (first == "--dial" && argc == 4) return hvd::Dial(argv[2], argv[3]);
+  if (first == "--await" && argc == 3) return hvd::Await(argv[2]);
   hvd::Arguments arguments;
   const int exit_code = hvd::Parse(argc, argv, &arguments);
   return exit_code >= 0 ? exit_code : hvd::Serve(arguments);

@@ -120,6 +120,8 @@ void Daemon::OnReport(const ShimReport& report) {
           {.slot = report.slot, .status = W_EXITCODE(report.status, 0), .never_started = true});
     }
     case ShimTell::kExited: {
+      if (report.text[0] != 0)
+        Notify(absl::StrCat("rank in slot ", report.slot, ": ", report.text));
       const bool killed = WIFSIGNALED(report.status) && WTERMSIG(report.status) == SIGKILL;
       const bool by_us = stop_.has_value() && stop_->begun();
       const bool out_of_memory = killed && !by_us && oom_->StruckSince();

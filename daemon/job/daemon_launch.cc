@@ -374,7 +374,8 @@ void Daemon::WarnOfLimits() {
         "rank that starts hvd in a process of its own making may not find its job");
   }
   const std::string& why = supervisor_->shim().weaker_why;
-  if (supervisor_->level() != ContainmentLevel::kNamespace) {
+  // What holds adopted ranks together is their launcher's.
+  if (supervisor_->level() != ContainmentLevel::kNamespace && prepared_->adoption_key().empty()) {
     Notify(absl::StrCat(
         "containment by ", LevelName(supervisor_->level()), " only, ",
         why.empty() ? "as --containment says"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/job/launch_plan.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/job/worker_environment.h"
 #include "daemon/link_b/epoch_token.h"
+#include "proto/adoption.h"
 #include "proto/page/host_page.h"
 
 namespace hvd {
@@ -114,6 +117,11 @@ SpawnOrder OrderFor(const SlotLink& link, const SpawnContext& context) {
     order.limits.push_back({limit.resource(), limit.soft()});
   }
   order.cores = context.shares.slots[link.share].cores;
+  if (prepare.adoption_key().empty()) return order;
+  order.claim = ClaimName(prepare.adoption_key(), geteuid(), link.slot);
+  // The one that has started hvdrun waits already.
+  const bool is_head = plan.host == 0 && link.slot == 0;
+  order.claim_patience_ms = is_head ? 0 : static_cast<uint32_t>(prepare.claim_patience_s() * 1000);
   return order;
 }
 

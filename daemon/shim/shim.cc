@@ -51,7 +51,10 @@ Shim::Shim(ShimChannel channel, Containment containment, Descriptor outer_fdinfo
       containment_(std::move(containment)),
       outer_fdinfo_(std::move(outer_fdinfo)),
       child_signal_(OpenChildSignal()),
-      lease_(lease) {}
+      lease_(lease),
+      claimed_(
+          &loop_, [this](const ShimReport& report) { TellOfClaimed(report); }, [this] { Reap(); }) {
+}
 
 void Shim::Serve() {
   TellReady();
@@ -107,13 +110,14 @@ void Shim::Handle(const ShimRequest& request, std::vector<Descriptor> fds) {
       return SignalWorker(request);
     case ShimAsk::kTermLeftovers:
       stopping_ = true;
+      claimed_.GiveUpAwaited();
       TermLeftovers();
       return Reap();  // tells at once if nothing is there
     case ShimAsk::kKillAll:
       return KillAll();
     case ShimAsk::kCountAll: {
       ShimReport report{ShimTell::kSurvivors};
-      report.status = containment_.CountLiving(mark_);
+      report.status = containment_.CountLiving(mark_) + claimed_.living();
       return channel_.Tell(report);
     }
     case ShimAsk::kLease:
@@ -130,6 +134,9 @@ void Shim::SpawnWorker(int slot, std::vector<Descriptor> fds) {
   }
   for (const std::string& entry : worker.order.environment) {
     if (entry.rfind("HVD_JOB_MARK=", 0) == 0) mark_ = entry;
+  }
+  if (!worker.order.claim.empty()) {
+    return claimed_.Claim(slot, std::move(worker.order), std::move(fds[4]));
   }
   const SpawnFds ends{std::move(fds[1]), std::move(fds[2]), std::move(fds[3]), std::move(fds[4])};
   Spawned spawned = Spawn(worker.order, ends);
@@ -149,6 +156,11 @@ void Shim::SpawnWorker(int slot, std::vector<Descriptor> fds) {
   workers_[slot] = std::move(worker);
   // Recorded: the gate may open.
   [[maybe_unused]] const ssize_t n = write(spawned.gate.get(), "g", 1);
+}
+
+void Shim::TellOfClaimed(const ShimReport& report) {
+  channel_.Tell(report);
+  UpdateWatch();
 }
 
 void Shim::TellSpawnFailed(int slot, const Worker& worker, const ExecFailure& failure) {
@@ -182,6 +194,10 @@ bool Shim::FinishExec(int slot, Worker* worker) {
 }
 
 void Shim::SignalWorker(const ShimRequest& request) {
+  if (claimed_.Signal(request)) {
+    stopping_ = stopping_ || request.tree != 0;
+    return;
+  }
   const auto found = workers_.find(request.slot);
   if (found == workers_.end()) return;
   if (request.tree != 0) {
@@ -218,6 +234,7 @@ void Shim::TermLeftovers() {
 
 void Shim::KillAll() {
   stopping_ = killing_ = true;
+  claimed_.KillAll();
   containment_.KillAll(mark_);
   Reap();
   if (killing_) {
@@ -231,7 +248,7 @@ void Shim::Reap() {
   int status;
   int pid;
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0) OnExit(pid, status);
-  if (pid < 0 && errno == ECHILD) {
+  if (pid < 0 && errno == ECHILD && claimed_.empty()) {
     // Init and subreaper alike: no child means no descendant.
     killing_ = false;
     channel_.Tell({ShimTell::kEmpty});
@@ -282,6 +299,7 @@ void Shim::WatchLease() {
 
 void Shim::EndEverything() {
   const TimePoint patience = Clock::now() + kLastKillPatience;
+  claimed_.KillNow();
   while (Clock::now() < patience) {
     containment_.KillAll(mark_);
     int pid;
@@ -294,6 +312,7 @@ void Shim::EndEverything() {
     while (read(child_signal_.get(), &info, sizeof(info)) > 0) {
     }
   }
+  claimed_.AwaitEnd(patience);
   containment_.Leave();
   _exit(0);
 }

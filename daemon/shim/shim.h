@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/loop.h"
+#include "daemon/shim/claimed_workers.h"
 #include "daemon/shim/containment.h"
 #include "daemon/shim/lease_word.h"
 #include "daemon/shim/process_tree.h"
@@ -40,6 +41,7 @@ class Shim {
   void OnRequests();
   void Handle(const ShimRequest& request, std::vector<Descriptor> fds);
   void SpawnWorker(int slot, std::vector<Descriptor> fds);
+  void TellOfClaimed(const ShimReport& report);
   void TellSpawnFailed(int slot, const Worker& worker, const ExecFailure& failure);
   // Learns whether the exec worked. False: it failed (told).
   bool FinishExec(int slot, Worker* worker);
@@ -64,6 +66,7 @@ class Shim {
   const LeaseWord* const lease_;
   Loop loop_;
   std::map<int, Worker> workers_;  // living ones, by slot
+  ClaimedWorkers claimed_;         // likewise, of another launcher
   std::string mark_;               // "HVD_JOB_MARK=…" once known
   bool leftovers_due_ = false;
   bool stopping_ = false;

@@ -85,6 +85,8 @@ std::string PackOrder(const SpawnOrder& order) {
   }
   packer.Number(order.cores.size());
   for (const int core : order.cores) packer.Number(core);
+  packer.Text(order.claim);
+  packer.Number(order.claim_patience_ms);
   return packer.Take();
 }
 
@@ -102,6 +104,8 @@ bool UnpackOrder(std::string_view packed, SpawnOrder* order) {
   }
   order->cores.resize(unpacker.Count());
   for (int& core : order->cores) core = static_cast<int>(unpacker.Number());
+  order->claim = unpacker.Text();
+  order->claim_patience_ms = static_cast<uint32_t>(unpacker.Number());
   return unpacker.ok();
 }
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "proto/adoption.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace hvd {
+namespace {
+
+constexpr std::string_view kBegin = "hvd-adoption-1";
+constexpr std::string_view kNone = "-";
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+bool ParseNumber(std::string_view text, int least, int most, int* number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && end == text.data() + text.size() && *number >= least &&
+         *number <= most;
+}
+
+std::string Given(std::string_view word) { return std::string(word.empty() ? kNone : word); }
+
+bool ParseHost(std::string_view line, AdoptedHost* host) {
+  const std::vector<std::string_view> words = Split(line, ' ');
+  if (words.size() != 5 || !std::all_of(words.begin(), words.end() - 1, IsAdoptionWord)) {
+    return false;
+  }
+  host->name = words[0];
+  if (!ParseNumber(words[1], 1, 1 << 16, &host->ranks)) return false;
+  if (!ParseNumber(words[2], 0, 65535, &host->port)) return false;
+  if (words[3] != kNone) host->secret = words[3];
+  if (words[4] == kNone) return true;
+  for (const std::string_view address : Split(words[4], ',')) {
+    if (!IsAdoptionWord(address)) return false;
+    host->addresses.emplace_back(address);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool IsAdoptionWord(std::string_view word) {
+  const auto fits = [](char c) { return c > ' ' && c < 0x7f && c != ','; };
+  return !word.empty() && std::all_of(word.begin(), word.end(), fits);
+}
+
+std::string FormatAdoption(const Adoption& adoption) {
+  std::string text = std::string(kBegin) + " " + adoption.by + " " + adoption.key;
+  for (const AdoptedHost& host : adoption.hosts) {
+    std::string addresses;
+    for (const std::string& address : host.addresses) {
+      addresses += (addresses.empty() ? "" : ",") + address;
+    }
+    text += "\n" + host.name + " " + std::to_string(host.ranks) + " " + std::to_string(host.port) +
+            " " + Given(host.secret) + " " + Given(addresses);
+  }
+  return text;
+}
+
+std::optional<Adoption> ParseAdoption(std::string_view text) {
+  const std::vector<std::string_view> lines = Split(text, '\n');
+  const std::vector<std::string_view> head = Split(lines[0], ' ');
+  if (head.size() != 3 || head[0] != kBegin || lines.size() < 2) return std::nullopt;
+  if (!IsAdoptionWord(head[1]) || !IsAdoptionWord(head[2])) return std::nullopt;
+  Adoption adoption;
+  adoption.by = head[1];
+  adoption.key = head[2];
+  for (size_t i = 1; i < lines.size(); ++i) {
+    adoption.hosts.emplace_back();
+    if (!ParseHost(lines[i], &adoption.hosts.back())) return std::nullopt;
+  }
+  return adoption;
+}
+
+std::string ClaimName(std::string_view key, unsigned user, int slot) {
+  return "hvd-adopt-" + std::to_string(user) + "-" + std::string(key) + "-" + std::to_string(slot);
+}
+
+}  // namespace hvd
