@@ -133,7 +133,17 @@ absl::Status CheckFileLimit(size_t hosts, bool any_local) {
       MostFiles(), " are allowed here; raise the hard limit (ulimit -Hn)"));
 }
 
+// The rank that has called is to have no child that its program could meet, and hvdrun goes on
+// while that one ends.
+int GoOnAlone() {
+  const pid_t child = fork();
+  if (child > 0) _exit(kExitOk);
+  if (child == 0) return kExitOk;
+  return Fail(std::string("cannot make a process: ") + strerror(errno), kExitLauncher);
+}
+
 int Run(const RunOptions& options) {
+  if (options.adoption.has_value() && GoOnAlone() != kExitOk) return kExitLauncher;
   const bool any_local =
       std::find(options.is_local.begin(), options.is_local.end(), true) != options.is_local.end();
   const absl::Status files = CheckFileLimit(options.topology.hosts().size(), any_local);

@@ -50,7 +50,8 @@ v1::PrepareHost MakePrepare(const RunOptions& options, const JobSecrets& secrets
   for (const v1::Limit& limit : limits.limits) *program->add_limits() = limit;
   prepare.set_lease_s(options.lease_s);
   prepare.set_grace_s(options.grace_s);
-  if (!options.files_here) prepare.set_output_directory(options.output_directory);
+  const bool ours = !options.adoption.has_value();  // the output
+  if (ours && !options.files_here) prepare.set_output_directory(options.output_directory);
   prepare.set_output_to_console(true);
   prepare.set_epoch_secret(secrets.epoch);
   prepare.set_unbound(!options.binds_cores);
@@ -60,6 +61,10 @@ v1::PrepareHost MakePrepare(const RunOptions& options, const JobSecrets& secrets
   prepare.set_verbose(options.verbose > 0);
   prepare.set_stall_warn_s(options.stall_warn_s);
   prepare.set_stall_abort_s(options.stall_abort_s);
+  if (options.adoption.has_value()) {
+    prepare.set_adoption_key(options.adoption->key);
+    prepare.set_claim_patience_s(kAdoptionPatienceS);
+  }
   prepare.set_timeline(!options.timeline_path.empty());
   return prepare;
 }

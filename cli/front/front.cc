@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/source_error.h"
+#include "cli/front/adopted.h"
 #include "cli/front/borrowed_options.h"
 #include "cli/front/check_build.h"
 #include "cli/front/dry_run.h"
@@ -91,7 +92,7 @@ absl::Status MustBeOnce(const FrontWorld& world) {
   };
   const absl::StatusOr<bool> meant = IsMeantAlone(environment);
   if (!meant.ok()) return meant.status();
-  if (*meant || environment("HVD_RANK") != nullptr) return absl::OkStatus();
+  if (*meant || environment("HVD_RANK") != nullptr || IsAdoption(world)) return absl::OkStatus();
   const auto launcher = FindForeignLauncher(environment);
   if (!launcher.has_value()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -154,7 +155,12 @@ absl::StatusOr<TypedOptions> ReadOptions(absl::Span<const std::string> args, Dia
 }  // namespace
 
 FrontOutcome DecideRun(int argc, const char* const* argv, const FrontWorld& world) {
-  const std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
+  std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
+  if (IsAdoption(world)) {
+    auto words = WithRunOptions(world, args);
+    if (!words.ok()) return Refuse(words.status(), "");
+    args = *std::move(words);
+  }
   const bool horovod = argc > 0 && IsHorovodrun(argv[0]);
   const absl::StatusOr<TypedOptions> typed = ReadOptions(args, {horovod, {}}, world);
   if (!typed.ok()) return Refuse(typed.status(), "");

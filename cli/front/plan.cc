@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/printable.h"
+#include "cli/front/adopted.h"
 #include "cli/front/allocation.h"
 #include "cli/front/local_host.h"
 #include "cli/front/own_names.h"
@@ -223,7 +224,10 @@ absl::Status PlanHosts(const TypedOptions& typed, const FrontWorld& world, RunOp
   run->np = typed.np;
   run->is_local_host = [world](const HostSlots& host) { return IsLocalHost(host, world); };
   absl::Status status;
-  if (run->elastic.has_value() && !run->elastic->discovery_script.empty()) {
+  if (IsAdoption(world)) {
+    status = TakeAdoption(typed, world, run);
+    if (status.ok()) status = PlaceRanks(run);
+  } else if (run->elastic.has_value() && !run->elastic->discovery_script.empty()) {
     status = AwaitHosts(run);
   } else {
     status = ChooseHosts(typed, world, run);

@@ -43,10 +43,23 @@ constexpr std::array kOfTheHost = {
 // What tells a process of a launcher who it is: a worker that found an outer launcher's would
 // believe it. hvdd gives each worker its own.
 constexpr std::array kOfALauncher = {
-    "HVD_HOSTFILE", "HVD_PYTHON",     "HVD_CONTAINMENT",   "HVD_CUDA_VISIBLE_DEVICES",
-    "PMI_*",        "PMIX_*",         "OMPI_COMM_WORLD_*", "OMPI_UNIVERSE_SIZE",
-    "SLURM_PROCID", "SLURM_LOCALID",  "SLURM_NODEID",      "SLURM_TASK_PID",
-    "SLURM_STEP*",  "TORCHELASTIC_*", "ROLE_NAME",         "MPI_LOCAL*",
+    "HVD_ADOPTION",
+    "HVD_HOSTFILE",
+    "HVD_PYTHON",
+    "HVD_CONTAINMENT",
+    "HVD_CUDA_VISIBLE_DEVICES",
+    "PMI_*",
+    "PMIX_*",
+    "OMPI_COMM_WORLD_*",
+    "OMPI_UNIVERSE_SIZE",
+    "SLURM_PROCID",
+    "SLURM_LOCALID",
+    "SLURM_NODEID",
+    "SLURM_TASK_PID",
+    "SLURM_STEP*",
+    "TORCHELASTIC_*",
+    "ROLE_NAME",
+    "MPI_LOCAL*",
 };
 
 // hvdd sets these for each worker; -x must not.

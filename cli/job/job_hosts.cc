@@ -124,6 +124,11 @@ void JobState::ReportBindings(int host, const v1::Launched& launched) {
     // Ranks of an elastic job belong to its epochs.
     const std::string rank =
         membership_ ? "" : absl::StrCat("rank ", facts_.topology.first_rank(host) + slot, ": ");
+    if (!policy_.adopted_from.empty()) {
+      outbox_.Say(absl::StrCat(rank, "host ", HostName(host), ", adopted from ",
+                               policy_.adopted_from, ", which has placed it"));
+      continue;
+    }
     outbox_.Say(absl::StrCat(rank, "host ", HostName(host), ", slot ", slot, ", cores ",
                              FormatCores(share.cores), ", GPU ", FormatGpus(slot, share)));
   }

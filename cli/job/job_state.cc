@@ -10,6 +10,7 @@ namespace {
 JobFacts FactsAtStart(const Topology& topology, const JobPolicy& policy) {
   JobFacts facts = FactsOf(topology);
   facts.compat_horovod = policy.compat_horovod;
+  facts.adopted_from = policy.adopted_from;
   facts.elastic = policy.elastic.has_value();
   return facts;
 }

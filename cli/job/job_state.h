@@ -35,7 +35,8 @@ struct JobPolicy {
   // Of a job whose members come and go; its first epoch needs `np` ranks.
   std::optional<ElasticOptions> elastic = {};
   int np = 0;
-  std::string manager = {};  // "Slurm job 7", within whose allocation this is; may be empty
+  std::string manager = {};       // "Slurm job 7", within whose allocation this is; may be empty
+  std::string adopted_from = {};  // the launcher that has started the ranks; empty: hvdrun
 };
 
 class JobState {

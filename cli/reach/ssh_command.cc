@@ -76,6 +76,11 @@ std::vector<std::string> LocalArgv(const RunOptions& options, const DaemonStart&
   return argv;
 }
 
+// The ranks of other hosts have each had a daemon wait there.
+bool IsDialled(const RunOptions& options) {
+  return options.adoption.has_value() && options.rsh_agent.empty();
+}
+
 }  // namespace
 
 std::string WhereHvddIsSought(const RunOptions& options, const DaemonStart& start) {
@@ -113,6 +118,7 @@ std::string SshTarget(const RunOptions& options, const HostTarget& target) {
 std::string LoginCommand(const RunOptions& options, const HostTarget& target) {
   const Agent* const agent = FindAgent(options.rsh_agent);
   const std::string by = agent != nullptr            ? agent->login
+                         : IsDialled(options)        ? "hvdd --dial"
                          : options.rsh_agent.empty() ? "ssh"
                                                      : options.rsh_agent;
   return absl::StrCat(by, " ", SshTarget(options, target));
@@ -120,6 +126,7 @@ std::string LoginCommand(const RunOptions& options, const HostTarget& target) {
 
 std::string ShellName(const RunOptions& options, const HostTarget& target) {
   if (target.is_local) return "";
+  if (IsDialled(options)) return "hvdd --dial";
   if (options.rsh_agent.empty()) return "ssh";
   const auto words = SplitShellWords(options.rsh_agent);
   return words.ok() && !words->empty() ? Printable(words->front()) : "the remote shell";
@@ -135,7 +142,9 @@ absl::StatusOr<std::vector<std::string>> DaemonArgv(const RunOptions& options,
                                                     const HostTarget& target) {
   if (target.is_local) return LocalArgv(options, start);
   std::vector<std::string> argv;
-  if (options.rsh_agent.empty()) {
+  if (IsDialled(options)) {
+    argv = {start.own_hvdd, "--dial", target.host.name};
+  } else if (options.rsh_agent.empty()) {
     argv = SshArgv(options, target.host);
   } else if (const Agent* const agent = FindAgent(options.rsh_agent)) {
     argv = ArgvOf(*agent);

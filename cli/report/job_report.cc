@@ -142,6 +142,7 @@ std::string RenderJobReport(const JobFacts& facts, const Verdict& verdict) {
   for (size_t i = 0; i < facts.ranks.size(); ++i) {
     if (!facts.ranks[i].past) ranks.push_back(RankJson(facts, i));
   }
+  if (!facts.adopted_from.empty()) json["adopted_from"] = JsonText(facts.adopted_from);
   if (facts.elastic) AddMembers(facts, &json);
   return RenderJsonLines(json);
 }

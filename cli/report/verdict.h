@@ -109,6 +109,7 @@ struct JobFacts {
   std::vector<std::string> lost_files;
   double duration_s = 0;
   bool compat_horovod = false;  // the ranks' Python was told that horovod is hvd
+  std::string adopted_from;     // the launcher that has started the ranks; empty: hvdrun
 };
 
 // Before anything has happened: a rank each, on its host.

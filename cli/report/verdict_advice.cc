@@ -113,6 +113,9 @@ std::string AfterRank(const JobFacts& facts, int rank) {
   if (LacksCoordinator(exit)) {
     return "import hvd.jax before jax.distributed.initialize(), which needs no argument then";
   }
+  if (!facts.adopted_from.empty()) {
+    return absl::StrCat("its output lies with that of ", facts.adopted_from);
+  }
   return exit.last_lines_size() > 0
              ? ""
              : absl::StrCat("it has printed nothing; run the command alone on ", host,

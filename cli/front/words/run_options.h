@@ -11,6 +11,7 @@
 
 #include "hostfile/host_slots.h"
 #include "hostfile/topology.h"
+#include "proto/adoption.h"
 #include "proto/deadlines.h"
 
 namespace hvd {
@@ -65,6 +66,8 @@ struct RunOptions {
   std::vector<bool> is_local;
   // The same of any host, for those that are found later. May ask the resolver.
   std::function<bool(const HostSlots&)> is_local_host;
+
+  std::optional<Adoption> adoption;  // the ranks run already, started by another launcher
 
   // How to get there.
   int ssh_port = 0;

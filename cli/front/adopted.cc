@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/front/adopted.h"
+
+#include "absl/strings/str_cat.h"
+#include "cli/front/allocation.h"
+#include "cli/front/words/shell_words.h"
+
+namespace hvd {
+namespace {
+
+constexpr const char* kRunOptions = "HVD_RUN_OPTIONS";
+constexpr int kSubreaper = 3;  // hvd.v1.Containment: no namespace of hvdd's holds its ranks
+
+}  // namespace
+
+bool IsAdoption(const FrontWorld& world) { return !VariableOf(world, kAdoptionVariable).empty(); }
+
+absl::StatusOr<std::vector<std::string>> WithRunOptions(const FrontWorld& world,
+                                                        const std::vector<std::string>& args) {
+  auto words = SplitShellWords(VariableOf(world, kRunOptions));
+  if (!words.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("$", kRunOptions, ": ", words.status().message()));
+  }
+  words->insert(words->end(), args.begin(), args.end());
+  return words;
+}
+
+absl::Status TakeAdoption(const TypedOptions& typed, const FrontWorld& world, RunOptions* run) {
+  run->adoption = ParseAdoption(VariableOf(world, kAdoptionVariable));
+  if (!run->adoption.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("$", kAdoptionVariable,
+                     " is not as hvd writes it; unset it, it is no variable for people"));
+  }
+  const Adoption& adoption = *run->adoption;
+  if (typed.np != 0 || typed.has_hosts || typed.has_hostfile || run->elastic.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "$", kRunOptions, ": ", adoption.by,
+        " has started the ranks already; how many there are, where, and that they stay is its to "
+        "say, so leave -np, -H, --hostfile and options of elastic jobs out"));
+  }
+  for (const AdoptedHost& adopted : adoption.hosts) {
+    HostSlots host;
+    host.name = adopted.name;
+    host.slots = adopted.ranks;
+    host.where = adoption.by;
+    run->hosts.push_back(std::move(host));
+    run->np += adopted.ranks;
+  }
+  run->hosts_source = adoption.by;
+  const std::string own = adoption.hosts.front().name;
+  run->is_local_host = [own](const HostSlots& host) { return host.name == own; };
+  // Where no daemon waits, the hosts are a Slurm step's.
+  if (adoption.hosts.back().port == 0) run->rsh_agent = "srun";
+  run->containment = kSubreaper;
+  run->binds_cores = false;
+  run->gpus_per_rank = 0;
+  run->stdin_rank = -1;
+  return absl::OkStatus();
+}
+
+}  // namespace hvd
