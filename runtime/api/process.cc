@@ -2,11 +2,14 @@
 #include "runtime/api/process.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "proto/hmac_sha256.h"
 #include "runtime/api/nccl/nccl_way.h"
@@ -98,10 +101,33 @@ std::shared_ptr<Engine> Process::engine() const {
   return engine_;
 }
 
+// What was tried cannot be tried again: the launcher's other processes have gone on.
+absl::Status Process::Adopt() {
+  const MutexLock lock(&adoption_mutex_);
+  if (std::exchange(adoption_tried_, true)) return adoption_status_;
+  const std::vector<std::string> environment = ReadEnvironment();
+  auto place = FindForeignPlace([](const char* name) { return getenv(name); });
+  adoption_status_ = place.status();
+  if (!place.ok() || !place->has_value()) return adoption_status_;
+  auto adopted = Adopted::Join(**place, {OwnPath(), environment});
+  adoption_status_ = adopted.status();
+  if (!adopted.ok()) return adoption_status_;
+  adopted_ = *std::move(adopted);
+  // How a process ends is its launcher's to know; hvd's daemon hears it from the process itself.
+  on_exit([](int code, void* left) { static_cast<Adopted*>(left)->Leave(code); }, adopted_.get());
+  return absl::OkStatus();
+}
+
+const std::vector<std::string>& Process::adopted_environment() const {
+  static const std::vector<std::string> none;
+  return adopted_ != nullptr ? adopted_->environment() : none;
+}
+
 absl::StatusOr<Store*> Process::store() {
+  if (absl::Status adopted = Adopt(); !adopted.ok()) return adopted;
   const MutexLock lock(&store_mutex_);
   if (store_ != nullptr) return store_.get();
-  auto link = ReadLink();
+  auto link = ReadLink(adopted_environment());
   if (!link.ok()) return link.status();
   if (link->has_value()) {
     store_ = std::make_unique<LinkedStore>(**std::move(link));
@@ -162,7 +188,7 @@ absl::Status Process::JoinNext(const StaticSets& sets) {
 // The program may go on without hvd, or say nothing of its own when it ends.
 void Process::TellInitFailed(const std::string& why) {
   if (session_ == nullptr) {
-    const auto link = ReadLink();
+    const auto link = ReadLink(adopted_environment());
     if (!link.ok() || !link->has_value() || !OpenSession(**link).ok()) return;
   }
   (void)session_->TellInitFailed(why).ok();
@@ -210,7 +236,8 @@ absl::Status Process::InitCaught(const StaticSets& sets) {
 // behind in an epoch that it is no part of.
 absl::Status Process::InitLocked(const StaticSets& sets) {
   const FloatRules inherited;  // by the threads that the transport makes
-  const absl::StatusOr<EngineConfig> config = ReadConfig();
+  if (absl::Status adopted = Adopt(); !adopted.ok()) return adopted;
+  const absl::StatusOr<EngineConfig> config = ReadConfig(adopted_environment());
   if (!config.ok()) return config.status();
   std::unique_ptr<Tuner> tuner;
   if (config->link) {
@@ -306,7 +333,8 @@ hvd_epoch_t Process::epoch() const {
 absl::StatusOr<bool> Process::IsElastic() {
   if (is_elastic_.load() < 0 && !forked_child.load()) {
     const MutexLock lock(&life_mutex_);
-    const auto link = ReadLink();
+    if (absl::Status adopted = Adopt(); !adopted.ok()) return adopted;
+    const auto link = ReadLink(adopted_environment());
     if (!link.ok()) return link.status();
     if (!link->has_value()) {
       is_elastic_.store(0);

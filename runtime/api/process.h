@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "runtime/adoption/adopted.h"
 #include "runtime/api/device/gpus.h"
 #include "runtime/api/handle_table.h"
 #include "runtime/api/nccl/nccl_process.h"
@@ -68,6 +69,9 @@ class Process {
 
  private:
   Process();
+  // Once: where another launcher has started this process, makes it a rank. Waits for the others.
+  absl::Status Adopt();
+  const std::vector<std::string>& adopted_environment() const;
   absl::Status OpenSession(const LinkName& link) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   void TellInitFailed(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   absl::Status JoinNext(const StaticSets& sets) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
@@ -86,7 +90,12 @@ class Process {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   void ShutdownLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
 
-  Mutex life_mutex_;                                   // held during Init and Shutdown
+  Mutex adoption_mutex_;
+  bool adoption_tried_ ABSL_GUARDED_BY(adoption_mutex_) = false;
+  absl::Status adoption_status_ ABSL_GUARDED_BY(adoption_mutex_);
+  std::unique_ptr<Adopted>
+      adopted_;       // set once, by Adopt; null: hvdrun has started this, or nobody
+  Mutex life_mutex_;  // held during Init and Shutdown
   bool joining_ ABSL_GUARDED_BY(life_mutex_) = false;  // hvd_init has come as far as that
   std::unique_ptr<Session> session_ ABSL_GUARDED_BY(life_mutex_);  // outlives epochs
   bool static_sets_added_ ABSL_GUARDED_BY(life_mutex_) = false;    // in this epoch

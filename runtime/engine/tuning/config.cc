@@ -148,11 +148,17 @@ absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environmen
   return config;
 }
 
-absl::StatusOr<EngineConfig> ReadConfig() {
+std::vector<std::string> ReadEnvironment() {
   std::vector<std::string> environment;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     environment.emplace_back(*entry);
   }
+  return environment;
+}
+
+absl::StatusOr<EngineConfig> ReadConfig(absl::Span<const std::string> adopted) {
+  std::vector<std::string> environment(adopted.begin(), adopted.end());
+  for (std::string& entry : ReadEnvironment()) environment.push_back(std::move(entry));
   return MakeConfig(environment);
 }
 
@@ -161,8 +167,11 @@ std::string ReadNcclLibrary() {
   return path != nullptr ? path : "";
 }
 
-absl::StatusOr<std::optional<LinkName>> ReadLink() {
-  return FindLink([](const char* name) { return getenv(name); });
+absl::StatusOr<std::optional<LinkName>> ReadLink(absl::Span<const std::string> adopted) {
+  return FindLink([adopted](const char* name) {
+    const char* const given = Find(adopted, name);
+    return given != nullptr ? given : getenv(name);
+  });
 }
 
 void SaySettings(const EngineConfig& config) {

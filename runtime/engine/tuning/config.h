@@ -63,12 +63,14 @@ struct EngineConfig {
 
 // Entries NAME=VALUE. InvalidArgument names the variable, its value and what is allowed.
 absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environment);
-// Of this process's environment.
-absl::StatusOr<EngineConfig> ReadConfig();
+// Of this process's environment, before which `adopted` counts.
+absl::StatusOr<EngineConfig> ReadConfig(absl::Span<const std::string> adopted);
 // Only where NCCL lies, if it is said.
 std::string ReadNcclLibrary();
 // Only its link, which may be fine where something else is not.
-absl::StatusOr<std::optional<LinkName>> ReadLink();
+absl::StatusOr<std::optional<LinkName>> ReadLink(absl::Span<const std::string> adopted);
+// This process's, NAME=VALUE.
+std::vector<std::string> ReadEnvironment();
 // Rank 0 says on stderr what HVD_LOG_LEVEL lets it: `set` for information; `doubts` as a warning,
 // unless hvdrun has said them.
 void SaySettings(const EngineConfig& config);

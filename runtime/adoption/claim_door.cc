@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/adoption/claim_door.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace hvd {
+namespace {
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+constexpr size_t kMostWords = 256 * 1024;  // more than a socket takes at once
+
+absl::Status Failed(const char* what) {
+  return absl::UnavailableError(
+      absl::StrCat("joining the launcher's other processes: ", what, ": ", strerror(errno)));
+}
+
+int MillisecondsTo(TimePoint until) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      until - std::chrono::steady_clock::now());
+  return static_cast<int>(std::max<int64_t>(left.count(), 0));
+}
+
+bool IsOwnUser(int socket) {
+  ucred who{};
+  socklen_t size = sizeof(who);
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid();
+}
+
+// The one message that comes, with the door.
+bool Receive(int socket, std::string* words, Descriptor* door) {
+  words->resize(kMostWords);
+  iovec payload = {words->data(), words->size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &payload;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (got <= 0) return false;
+  words->resize(got);
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return false;
+  int fd = -1;
+  memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+  door->Reset(fd);
+  return true;
+}
+
+// Not valid: whoever has come is none of ours, or is gone.
+Claim Take(int listener, TimePoint until) {
+  Claim claim;
+  Descriptor talk(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
+  if (!talk.valid() || !IsOwnUser(talk.get())) return claim;
+  pollfd ready{talk.get(), POLLIN, 0};
+  std::string words;
+  if (poll(&ready, 1, MillisecondsTo(until)) != 1) return claim;
+  if (!Receive(talk.get(), &words, &claim.door)) return claim;
+  for (const absl::string_view entry : absl::StrSplit(words, '\0', absl::SkipEmpty())) {
+    claim.environment.emplace_back(entry);
+  }
+  const struct {
+    char kind = 't';
+    char padding[3] = {};
+    int32_t parent = getppid();
+  } taken;
+  if (send(talk.get(), &taken, sizeof(taken), MSG_NOSIGNAL) == sizeof(taken)) {
+    claim.talk = std::move(talk);
+  }
+  return claim;
+}
+
+// Whether the helper lives, or has done its part.
+bool Goes(Descriptor* helper) {
+  char word;
+  const ssize_t got = read(helper->get(), &word, 1);
+  if (got == 1 && word == 'c') helper->Reset();  // "called": the daemon is coming
+  return got == 1 || (got < 0 && errno == EINTR);
+}
+
+}  // namespace
+
+absl::StatusOr<ClaimDoor> ClaimDoor::Open(const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const size_t length = std::min(name.size(), sizeof(address.sun_path) - 1);
+  memcpy(address.sun_path + 1, name.data(), length);
+  Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.valid()) return Failed("a socket");
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  if (bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) {
+    if (errno != EADDRINUSE) return Failed("a socket's name");
+    return absl::AlreadyExistsError(
+        "another process speaks for this rank already: a launcher's process is one rank, and "
+        "those that it starts itself need HVD_STANDALONE=1 to use hvd alone");
+  }
+  if (listen(listener.get(), 4) != 0) return Failed("listening");
+  return ClaimDoor(std::move(listener));
+}
+
+absl::StatusOr<Claim> ClaimDoor::Await(Descriptor helper, TimePoint until) {
+  while (true) {
+    pollfd ready[] = {{listener_.get(), POLLIN, 0}, {helper.get(), POLLIN, 0}};
+    const int count = poll(ready, 2, MillisecondsTo(until));
+    if (count < 0 && errno != EINTR) return Failed("waiting");
+    if (count == 0) {
+      return absl::DeadlineExceededError(
+          "no daemon of hvd has come for this rank: have all processes of the launcher called "
+          "hvd's init? What hvdrun says lies with the first rank's output");
+    }
+    if (count > 0 && ready[0].revents != 0) {
+      Claim claim = Take(listener_.get(), until);
+      if (claim.talk.valid()) return claim;
+      continue;
+    }
+    if (count > 0 && ready[1].revents != 0 && !Goes(&helper)) {
+      return absl::UnavailableError(
+          "hvd's own processes, which were to join the launcher's, have ended; what they said lies "
+          "above, or with the first rank's output");
+    }
+  }
+}
+
+}  // namespace hvd

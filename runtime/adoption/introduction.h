@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each rank of another launcher's says of itself to all others by the launcher's store, and
+// what that comes to: the job's hosts. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/adoption.h"
+
+namespace hvd {
+
+struct Introduction {
+  std::string host;
+  int local_rank = 0, local_size = 0;
+  std::string key;     // rank 0: of the job's claims
+  AdoptedHost daemon;  // local rank 0: how the daemon that it has wait is called
+};
+
+std::string FormatIntroduction(const Introduction& introduction);
+
+// `texts` by rank. FailedPrecondition: the ranks are not numbered host by host, or one says what
+// no hvd of this version says. Within a host they may be in any order: hvd's local ranks follow
+// the ranks, as Open MPI's do not.
+absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
+                                        const std::vector<std::string>& texts);
+
+// Of a rank, on its host.
+int SlotOf(const Adoption& adoption, int rank);
+
+}  // namespace hvd
