@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks that other launchers have started are one job: with their numbers, their end, and nothing left."""
+import json
+import re
+import shutil
+import signal
+
+import test_python
+import test_slurm
+import world
+from world import BIN
+
+ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+SLEEPS = (BIN / "train_digits", "--epochs", "100000")
+
+
+def needs(program):
+    if shutil.which(program) is None:
+        raise world.Skip(f"there is no {program}; scripts/setup --schedulers installs it")
+
+
+def mpirun(count, hosts):
+    """Open MPI's."""
+    needs("mpirun.openmpi")
+    places = ",".join(f"host{host}:{count // hosts}" for host in range(hosts))
+    # Its own daemons are quick to give up on a host whose login is slow.
+    return ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-H", places, "-n", count]
+
+
+def mpiexec(count, hosts):
+    """MPICH's Hydra."""
+    needs("mpiexec.hydra")
+    return ["mpiexec.hydra", "-hosts", ",".join(f"host{host}" for host in range(hosts)), "-ppn", count // hosts, "-n", count]
+
+
+LAUNCHERS = {"mpirun": mpirun, "mpiexec": mpiexec}
+
+
+def ranks_of(text):
+    return sorted(int(rank) for rank in re.findall(r"rank (\d+) of \d+", text))
+
+
+@world.bound(90)
+def test_processes_of_a_launcher_are_the_ranks_of_one_job():
+    for launcher in LAUNCHERS.values():
+        with world.hosts(2) as here:
+            for count, hosts in ((2, 1), (4, 2), (1, 1)):
+                job = here.run(*launcher(count, hosts), BIN / "hello", env=ROOT).must(0)
+                assert ranks_of(job.out) == list(range(count)), job
+                assert f"1 + ... + {count} = {count * (count + 1) // 2}" in job.out or count == 1, job
+            # Their numbers are the launcher's.
+            say = 'echo "$OMPI_COMM_WORLD_RANK$PMI_RANK is $(%s)"' % (BIN / "hello")
+            job = here.run(*launcher(4, 2), "sh", "-c", say, env=ROOT).must(0)
+            assert sorted(re.findall(r"(\d) is rank (\d) of 4", job.out)) == [(str(rank), str(rank)) for rank in range(4)], job
+            here.must_be_clean()
+
+
+ENDS = """
+import os, sys, time, hvd
+hvd.init()
+hvd.barrier()
+if hvd.rank() == 1:
+    {how}
+try:
+    hvd.barrier()
+except hvd.AbortedError as error:
+    time.sleep(20)  # for the launcher to see who was first
+"""
+
+
+@world.bound(120)
+def test_the_end_of_a_rank_of_a_launcher_is_told():
+    """The launcher has ended the others, and itself, at once: hvdrun's words may come too late for a pipe, but not for its file."""
+    python = test_python.python()
+    with world.hosts(2) as here:
+        for name, launcher in LAUNCHERS.items():
+            for how, key, value in (("os.kill(os.getpid(), 9)", "signal", 9), ("sys.exit(3)", "exit_code", 3), ("os._exit(4)", "exit_code", 4)):
+                report = here.place("out")
+                env = {**ROOT, **test_python.ENV, "HVD_RUN_OPTIONS": f"--output-filename {report}"}
+                forward = ["-x", "PYTHONPATH"] if name == "mpirun" else []
+                job = here.run(*launcher(4, 2), *forward, python, "-c", ENDS.format(how=how), env=env)
+                assert job.code != 0, job
+                world.wait_until(lambda: here.run("test", "-e", f"{report}/job.json").code == 0, 10, f"the report: {job}")
+                told = json.loads(here.run("cat", f"{report}/job.json").must(0).out)
+                culprit = told["ranks"][told["culprit"]["rank"]]
+                assert culprit["rank"] == 1 and culprit[key] == value, (name, how, told)
+                assert told["adopted_from"] == name, told
+                here.run("rm", "-rf", report).must(0)
+                here.must_be_clean(within=3)
+
+
+def role(here, name):
+    """Every process of that name in the job, of all hosts."""
+    return [process for host in here.hosts for process in host.processes() if process.name == name]
+
+
+@world.bound(180)
+def test_whoever_dies_nothing_is_left():
+    with world.hosts(2) as here:
+        for name, launcher in LAUNCHERS.items():
+            starter = launcher(4, 2)[0]
+            for victim in ("train_digits", "hvdrun", "hvdd", starter):
+                job = here.start(*launcher(4, 2), *SLEEPS, env=ROOT)
+                world.wait_until(lambda: "epoch 1" in job.out(), 30, f"the training under {name}: {job.out()} {job.err()}")
+                victims = role(here, victim[:15])
+                assert victims, f"{name}: there is no {victim}"
+                victims[0].kill(signal.SIGKILL)
+                assert job.wait(20).code != 0, f"{name} without {victim}"
+                here.run("sh", "-c", "rm -rf /tmp/ompi.*").must(0)  # Open MPI's own, of an mpirun that was killed
+                here.must_be_clean(within=3)
+
+
+@world.bound(180)
+def test_workers_of_torchrun_are_the_ranks_of_one_job():
+    torchrun = test_python.python().with_name("torchrun")
+    with world.hosts(2) as here:
+        for hosts in (1, 2):
+            # A host has a network of its own, so that this port is free.
+            words = [torchrun, "--nnodes", hosts, "--nproc-per-node", 2, "--master-addr", "host0", "--master-port", 29500, "--no-python", "--node-rank"]
+            say = 'echo "$RANK is $(%s)"' % (BIN / "hello")
+            jobs = [here.start(*words, host, "sh", "-c", say, host=host, env=test_python.ENV) for host in range(hosts)]
+            said = "".join(job.wait(120).must(0).out for job in jobs)
+            assert sorted(re.findall(r"(\d) is rank (\d) of", said)) == [(str(rank), str(rank)) for rank in range(2 * hosts)], said
+        for host in range(2):
+            here.run("sh", "-c", "rm -rf /tmp/torchelastic_*", host=host).must(0)  # torchrun's own
+        test_python.must_be_clean(here)
+
+
+@world.bound(60)
+def test_who_means_one_process_gets_one():
+    with world.hosts(1) as here:
+        for launcher in LAUNCHERS.values():
+            job = here.run(*launcher(2, 1), BIN / "hello", env={**ROOT, "HVD_STANDALONE": "1"}).must(0)
+            assert ranks_of(job.out) == [0, 0], job
+        here.must_be_clean()
+
+
+@world.bound(120)
+def test_tasks_of_a_step_are_the_ranks_of_one_job():
+    with test_slurm.cluster(2) as slurm:
+        for shape, ranks in ((("-N2", "-n4"), 4), (("-N2", "-n3"), 3), (("-N1", "-n2"), 2), (("-N2", "-n4", "--mpi=pmi2"), 4)):
+            job = slurm.run("srun", *shape, BIN / "hello").must(0)
+            assert ranks_of(job.out) == list(range(ranks)), job
+        slurm.run("srun", "-N2", "-n4", "-m", "cyclic", BIN / "hello").must(1, "use srun -m block")
+        for _ in range(2):
+            job = slurm.start("srun", "-N2", "-n4", *SLEEPS)
+            world.wait_until(lambda: "epoch 1" in job.out(), 30, f"the training: {job.out()} {job.err()}")
+            slurm.run("scancel", *slurm.jobs()).must(0)
+            assert job.wait(20).code != 0
+            slurm.here.must_be_clean(within=3)
