@@ -19,7 +19,7 @@ namespace {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-constexpr size_t kMostWords = 256 * 1024;  // more than a socket takes at once
+constexpr size_t kMostWords = size_t{256} * 1024;  // more than a socket takes at once
 
 absl::Status Failed(const char* what) {
   return absl::UnavailableError(
