@@ -29,14 +29,18 @@ def environment():
     maker = test_python.python()
     with tempfile.TemporaryDirectory() as place:
         must(maker, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-build-isolation", "--no-deps", "--wheel-dir", place, SOURCE)
-        must("/usr/bin/python3", "-m", "venv", f"{place}/venv")
+        must("/usr/bin/python3", "-m", "venv", "--without-pip", f"{place}/venv")
         packages, = pathlib.Path(place).glob("venv/lib/python*/site-packages")
         wheel, = pathlib.Path(place).glob("hvd_horovod-*-py3-none-any.whl")
         yield pathlib.Path(place) / "venv" / "bin" / "python", packages, wheel
 
 
+def pip(python, *words):
+    must(test_python.python(), "-m", "pip", "--disable-pip-version-check", "--quiet", "--python", python, *words)
+
+
 def install(python, wheel):
-    must(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", wheel)
+    pip(python, "install", "--no-index", "--no-deps", wheel)
 
 
 def paths():
@@ -58,7 +62,7 @@ def test_horovod_is_hvd_once_the_wheel_is_there_and_until_it_is_taken_away():
         must(python, "-c", "import sys, json; assert not any(name.startswith('hvd') for name in sys.modules)", **paths())
         code, said = run(python, "-c", "import horovodx", **paths())
         assert "No module named 'horovodx'" in said, said
-        must(python, "-m", "pip", "uninstall", "--quiet", "--yes", "hvd-horovod")
+        pip(python, "uninstall", "--yes", "hvd-horovod")
         left = set(packages.rglob("*")) - set(before)
         assert not [path for path in left if path.suffix != ".pyc" and path.name != "__pycache__"], left
 
@@ -75,5 +79,5 @@ def test_an_installed_horovod_is_never_taken_for_hvd_nor_overwritten():
         assert (packages / "horovod" / "__init__.py").read_text() == "print('the real one')\n"
         code, said = run(python, "-c", "import horovod", **paths())
         assert code != 0 and "the real one" not in said and "Horovod 0.28.1" in said and "pip uninstall horovod" in said, said
-        must(python, "-m", "pip", "uninstall", "--quiet", "--yes", "hvd-horovod")
+        pip(python, "uninstall", "--yes", "hvd-horovod")
         assert "the real one" in must(python, "-c", "import horovod", **paths())
