@@ -53,6 +53,8 @@ absl::Status TakeAdoption(const TypedOptions& typed, const FrontWorld& world, Ru
   run->is_local_host = [own](const HostSlots& host) { return host.name == own; };
   // Where no daemon waits, the hosts are a Slurm step's.
   if (adoption.hosts.back().port == 0) run->rsh_agent = "srun";
+  // A rank may be late by as much as under MPI, whose init has no limit at all.
+  if (!run->waits_for_hosts) run->start_timeout_s = kAdoptionPatienceS;
   run->containment = kSubreaper;
   run->binds_cores = false;
   run->gpus_per_rank = 0;

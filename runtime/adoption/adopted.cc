@@ -30,6 +30,8 @@ namespace {
 using TimePoint = std::chrono::steady_clock::time_point;
 
 constexpr std::chrono::seconds kPatience(kAdoptionPatienceS);
+// For ranks of this host that have not come as far.
+constexpr std::chrono::milliseconds kRefusalPatience(2000);
 constexpr size_t kSecretBytes = 16;
 constexpr int kFirstPipe = 10;
 
@@ -199,6 +201,15 @@ absl::StatusOr<Adoption> Meet(const ForeignPlace& place, const AdoptionTools& to
   return GatherAdoption(place.by, *told);
 }
 
+// The ranks of rank 0's host, when hvdrun does not go on: they would wait without end.
+void TellOthersHere(const Adoption& adoption, const absl::Status& why) {
+  std::vector<std::string> doors;
+  for (int slot = 1; slot < adoption.hosts.front().ranks; ++slot) {
+    doors.push_back(ClaimName(adoption.key, geteuid(), slot));
+  }
+  RefuseClaims(std::move(doors), absl::StrCat("rank 0: ", why.message()), kRefusalPatience);
+}
+
 // HVD_LINK's descriptor is the one that has come here.
 void NameDoor(int door, std::vector<std::string>* environment) {
   constexpr absl::string_view kLink = "HVD_LINK=";
@@ -219,22 +230,36 @@ Adopted::Adopted(Claim claim, std::unique_ptr<LauncherStore> store)
   NameDoor(claim_.door.get(), &claim_.environment);
 }
 
-absl::StatusOr<std::unique_ptr<Adopted>> Adopted::Join(const ForeignPlace& place,
-                                                       const AdoptionTools& tools) {
+absl::StatusOr<Claim> Adopted::Enter(const ForeignPlace& place, const AdoptionTools& tools,
+                                     LauncherStore* store) {
   const TimePoint until = std::chrono::steady_clock::now() + kPatience;
-  auto store = OpenStore(place, tools);
-  if (!store.ok()) return store.status();
   Helper helper;
-  const absl::StatusOr<Adoption> adoption = Meet(place, tools, store->get(), &helper);
+  const absl::StatusOr<Adoption> adoption = Meet(place, tools, store, &helper);
   if (!adoption.ok()) return adoption.status();
   auto door = ClaimDoor::Open(ClaimName(adoption->key, geteuid(), SlotOf(*adoption, place.rank)));
   if (!door.ok()) return door.status();
-  if (place.rank == 0) {
-    absl::Status started = StartHvdrun(tools, *adoption, &helper);
-    if (!started.ok()) return started;
+  if (place.rank != 0) return door->Await(std::move(helper.words), until);
+  absl::Status started = StartHvdrun(tools, *adoption, &helper);
+  if (!started.ok()) {
+    TellOthersHere(*adoption, started);
+    return started;
   }
   absl::StatusOr<Claim> claim = door->Await(std::move(helper.words), until);
-  if (!claim.ok()) return claim.status();
+  if (!claim.ok()) TellOthersHere(*adoption, claim.status());
+  return claim;
+}
+
+absl::StatusOr<std::unique_ptr<Adopted>> Adopted::Join(const ForeignPlace& place,
+                                                       const AdoptionTools& tools) {
+  auto store = OpenStore(place, tools);
+  if (!store.ok()) return store.status();
+  absl::StatusOr<Claim> claim = Enter(place, tools, store->get());
+  if (!claim.ok()) {
+    // No leave is taken of the launcher: it is to take the end of this process for the failure that
+    // it is, and to end the others, which wait for hvd.
+    (void)store->release();
+    return claim.status();
+  }
   return std::unique_ptr<Adopted>(new Adopted(*std::move(claim), *std::move(store)));
 }
 

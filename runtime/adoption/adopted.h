@@ -37,6 +37,8 @@ class Adopted {
 
  private:
   Adopted(Claim claim, std::unique_ptr<LauncherStore> store);
+  static absl::StatusOr<Claim> Enter(const ForeignPlace& place, const AdoptionTools& tools,
+                                     LauncherStore* store);
 
   const pid_t pid_;
   Claim claim_;

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -19,6 +20,8 @@ namespace {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
+constexpr std::string_view kRefusal = "refused: ";
+constexpr std::chrono::milliseconds kTryAgain(20);
 constexpr size_t kMostWords = size_t{256} * 1024;  // more than a socket takes at once
 
 absl::Status Failed(const char* what) {
@@ -38,6 +41,22 @@ bool IsOwnUser(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid();
 }
 
+socklen_t NameAbstract(const std::string& name, sockaddr_un* address) {
+  *address = {};
+  address->sun_family = AF_UNIX;
+  const size_t length = std::min(name.size(), sizeof(address->sun_path) - 1);
+  memcpy(address->sun_path + 1, name.data(), length);
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+}
+
+bool Refuse(const std::string& name, const std::string& words) {
+  sockaddr_un address;
+  const socklen_t size = NameAbstract(name, &address);
+  const Descriptor talk(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return talk.valid() && connect(talk.get(), reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+         send(talk.get(), words.data(), words.size(), MSG_NOSIGNAL) > 0;
+}
+
 // The one message that comes, with the door.
 bool Receive(int socket, std::string* words, Descriptor* door) {
   words->resize(kMostWords);
@@ -49,8 +68,8 @@ bool Receive(int socket, std::string* words, Descriptor* door) {
   message.msg_control = control;
   message.msg_controllen = sizeof(control);
   const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  words->resize(std::max<ssize_t>(got, 0));
   if (got <= 0) return false;
-  words->resize(got);
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return false;
   int fd = -1;
@@ -67,7 +86,10 @@ Claim Take(int listener, TimePoint until) {
   pollfd ready{talk.get(), POLLIN, 0};
   std::string words;
   if (poll(&ready, 1, MillisecondsTo(until)) != 1) return claim;
-  if (!Receive(talk.get(), &words, &claim.door)) return claim;
+  if (!Receive(talk.get(), &words, &claim.door)) {
+    if (words.rfind(kRefusal, 0) == 0) claim.refusal = words.substr(kRefusal.size());
+    return claim;
+  }
   for (const absl::string_view entry : absl::StrSplit(words, '\0', absl::SkipEmpty())) {
     claim.environment.emplace_back(entry);
   }
@@ -93,13 +115,10 @@ bool Goes(Descriptor* helper) {
 }  // namespace
 
 absl::StatusOr<ClaimDoor> ClaimDoor::Open(const std::string& name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const size_t length = std::min(name.size(), sizeof(address.sun_path) - 1);
-  memcpy(address.sun_path + 1, name.data(), length);
+  sockaddr_un address;
+  const socklen_t size = NameAbstract(name, &address);
   Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.valid()) return Failed("a socket");
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
   if (bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) {
     if (errno != EADDRINUSE) return Failed("a socket's name");
     return absl::AlreadyExistsError(
@@ -123,6 +142,7 @@ absl::StatusOr<Claim> ClaimDoor::Await(Descriptor helper, TimePoint until) {
     if (count > 0 && ready[0].revents != 0) {
       Claim claim = Take(listener_.get(), until);
       if (claim.talk.valid()) return claim;
+      if (!claim.refusal.empty()) return absl::UnavailableError(claim.refusal);
       continue;
     }
     if (count > 0 && ready[1].revents != 0 && !Goes(&helper)) {
@@ -130,6 +150,18 @@ absl::StatusOr<Claim> ClaimDoor::Await(Descriptor helper, TimePoint until) {
           "hvd's own processes, which were to join the launcher's, have ended; what they said lies "
           "above, or with the first rank's output");
     }
+  }
+}
+
+void RefuseClaims(std::vector<std::string> names, const std::string& why,
+                  std::chrono::milliseconds patience) {
+  const TimePoint until = std::chrono::steady_clock::now() + patience;
+  const std::string words = std::string(kRefusal) + why;
+  const auto is_told = [&words](const std::string& name) { return Refuse(name, words); };
+  while (true) {
+    names.erase(std::remove_if(names.begin(), names.end(), is_told), names.end());
+    if (names.empty() || std::chrono::steady_clock::now() >= until) return;
+    poll(nullptr, 0, static_cast<int>(kTryAgain.count()));
   }
 }
 

@@ -17,6 +17,7 @@ struct Claim {
   Descriptor talk;                       // to the daemon's shim, for the process's life
   Descriptor door;                       // of HVD_LINK
   std::vector<std::string> environment;  // NAME=VALUE
+  std::string refusal;                   // there is no place: another rank says why
 };
 
 class ClaimDoor {
@@ -33,5 +34,10 @@ class ClaimDoor {
 
   Descriptor listener_;
 };
+
+// Tells the ranks that wait, or will soon, at these doors that no daemon comes, and why. `names`
+// that nobody opens within `patience` are left.
+void RefuseClaims(std::vector<std::string> names, const std::string& why,
+                  std::chrono::milliseconds patience);
 
 }  // namespace hvd

@@ -47,7 +47,8 @@ absl::Status Pmi1Wire::Blame(const absl::Status& status, absl::string_view quest
   gone_ = true;
   return absl::UnavailableError(absl::StrCat(
       name_, " does not answer ", question, ": ", status.message(),
-      "; next: look whether mpiexec still runs, and whether it began this process itself"));
+      "; next: look whether mpiexec still runs; each of its processes can join once, so a second "
+      "program in the same one (sh -c 'a; b') needs an mpiexec of its own"));
 }
 
 absl::StatusOr<std::string> Pmi1Wire::ReadLine(TimePoint until) {

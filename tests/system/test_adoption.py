@@ -127,6 +127,17 @@ def test_workers_of_torchrun_are_the_ranks_of_one_job():
 
 
 @world.bound(60)
+def test_options_that_hvdrun_refuses_end_every_rank():
+    """Without a word of rank 0's they would wait for their daemon until nobody comes."""
+    with world.hosts(2) as here:
+        for launcher in LAUNCHERS.values():
+            for hosts in (1, 2):
+                job = here.run(*launcher(4, hosts), BIN / "hello", env={**ROOT, "HVD_RUN_OPTIONS": "--bogus"}, seconds=20)
+                assert job.code != 0 and 'unknown option "--bogus"' in job.err, job
+        here.must_be_clean()
+
+
+@world.bound(60)
 def test_who_means_one_process_gets_one():
     with world.hosts(1) as here:
         for launcher in LAUNCHERS.values():
