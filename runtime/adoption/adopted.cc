@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -210,6 +211,21 @@ void TellOthersHere(const Adoption& adoption, const absl::Status& why) {
   RefuseClaims(std::move(doors), absl::StrCat("rank 0: ", why.message()), kRefusalPatience);
 }
 
+// Takes no leave of the launcher before the process ends, and then only if it ends well: its end
+// is to be taken for the failure that it is, and the others, which wait for hvd, are to be ended.
+void LeaveAsFailed(std::unique_ptr<LauncherStore> store) {
+  struct Kept {
+    pid_t pid;
+    std::unique_ptr<LauncherStore> store;
+  };
+  const auto leave = [](int code, void* argument) {
+    Kept* const kept = static_cast<Kept*>(argument);
+    if (getpid() != kept->pid) return;  // of a child that was forked
+    code == 0 ? kept->store.reset() : kept->store->Abandon();
+  };
+  on_exit(leave, new Kept{getpid(), std::move(store)});
+}
+
 // HVD_LINK's descriptor is the one that has come here.
 void NameDoor(int door, std::vector<std::string>* environment) {
   constexpr absl::string_view kLink = "HVD_LINK=";
@@ -255,9 +271,7 @@ absl::StatusOr<std::unique_ptr<Adopted>> Adopted::Join(const ForeignPlace& place
   if (!store.ok()) return store.status();
   absl::StatusOr<Claim> claim = Enter(place, tools, store->get());
   if (!claim.ok()) {
-    // No leave is taken of the launcher: it is to take the end of this process for the failure that
-    // it is, and to end the others, which wait for hvd.
-    (void)store->release();
+    if (*store != nullptr) LeaveAsFailed(*std::move(store));
     return claim.status();
   }
   return std::unique_ptr<Adopted>(new Adopted(*std::move(claim), *std::move(store)));

@@ -24,6 +24,10 @@ class LauncherStore {
   // variable that is at fault.
   virtual absl::StatusOr<std::vector<std::string>> Exchange(const std::string& mine,
                                                             std::chrono::milliseconds patience) = 0;
+
+  // This process is about to end as one that could not join: the launcher is to end the others,
+  // which wait for hvd. Nothing where it does so by itself, as it hears of no leave.
+  virtual void Abandon() {}
 };
 
 }  // namespace hvd

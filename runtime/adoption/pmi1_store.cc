@@ -30,6 +30,7 @@ class Pmi1Store : public LauncherStore {
   absl::Status Begin();
   absl::StatusOr<std::vector<std::string>> Exchange(const std::string& mine,
                                                     std::chrono::milliseconds patience) override;
+  void Abandon() override { wire_.Abort(Clock::now() + kFarewellPatience); }
 
  private:
   absl::StatusOr<std::string> Ask(const std::string& question, absl::string_view answer,

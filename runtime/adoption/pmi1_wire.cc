@@ -87,4 +87,8 @@ void Pmi1Wire::Finalize(TimePoint until) {
   }
 }
 
+void Pmi1Wire::Abort(TimePoint until) {
+  if (!gone_) (void)SendUntil(socket_.get(), "cmd=abort exitcode=1\n", until).ok();
+}
+
 }  // namespace hvd

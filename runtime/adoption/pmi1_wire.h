@@ -30,6 +30,9 @@ class Pmi1Wire {
   // a crash. A late answer to an earlier question is passed over.
   void Finalize(TimePoint until);
 
+  // Has mpiexec end all its processes, as MPI_Abort does.
+  void Abort(TimePoint until);
+
   // "mpiexec at PMI_FD=8", for errors.
   const std::string& name() const { return name_; }
 
