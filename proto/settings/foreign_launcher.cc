@@ -18,12 +18,15 @@ struct SizeVariable {
   const char* launcher;
 };
 
-// The most telling first: mpirun within an allocation of Slurm's has the variables of both. Slurm's
-// own tell of the step, and where they do not, SLURM_NTASKS does.
+// The innermost first: who starts torchrun or mpirun by a step of Slurm's has the variables of
+// both, and Slurm knows nothing of what its task has started. Slurm's own tell of the step, and
+// where they do not, SLURM_NTASKS does. (Slurm sets PMI's two as well, but not Hydra's.)
 constexpr std::array kSizeVariables = {
+    SizeVariable{"WORLD_SIZE", "TORCHELASTIC_RUN_ID", "torchrun"},
     SizeVariable{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "mpirun"},
     SizeVariable{"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK", "mpirun_rsh"},
     SizeVariable{"JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_RANK", "jsrun"},
+    SizeVariable{"PMI_SIZE", "MPI_LOCALRANKID", "mpiexec"},
     SizeVariable{"SLURM_STEP_NUM_TASKS", "SLURM_STEP_ID", "srun"},
     SizeVariable{"SLURM_NTASKS", "SLURM_STEP_ID", "srun"},
     SizeVariable{"PMI_SIZE", "PMI_RANK", "mpiexec"},
@@ -53,15 +56,17 @@ absl::StatusOr<bool> IsMeantAlone(const EnvironmentLookup& environment) {
 }
 
 std::optional<ForeignLauncher> FindForeignLauncher(const EnvironmentLookup& environment) {
-  bool told_one = false;
+  bool told_one = false, step_of_one = false;
   for (const SizeVariable& each : kSizeVariables) {
     const char* const size = environment(each.size);
     if (size == nullptr || environment(each.witness) == nullptr) continue;
+    const bool of_slurm = std::strcmp(each.witness, "SLURM_STEP_ID") == 0;
+    if (of_slurm && step_of_one) continue;
     const int number = NumberIn(size);
     if (number > 1) return ForeignLauncher{each.launcher, Shown(each.size, size), number};
     told_one = told_one || number == 1;
     // An interactive step of one task lies in an allocation of several.
-    if (std::strcmp(each.witness, "SLURM_STEP_ID") == 0 && number == 1) break;
+    step_of_one = step_of_one || (of_slurm && number == 1);
   }
   const char* const space = environment("PMIX_NAMESPACE");
   if (told_one || space == nullptr || environment("PMIX_RANK") == nullptr) return std::nullopt;

@@ -41,6 +41,28 @@ TEST_CASE("each launcher's variables tell that it has started several") {
         "a launcher that speaks PMIx PMIX_NAMESPACE=prte-7 0");
 }
 
+TEST_CASE("of several launchers the innermost counts") {
+  const Variables step = {
+      {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "1"}};
+  const Variables one = {
+      {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_NTASKS", "8"}};
+  const Variables torchrun = {{"TORCHELASTIC_RUN_ID", "none"}, {"RANK", "3"}, {"WORLD_SIZE", "4"}};
+  const Variables hydra = {
+      {"PMI_RANK", "1"}, {"PMI_SIZE", "4"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
+  for (const Variables& outer : {step, one}) {
+    for (const auto& [inner, evidence] : {std::pair(torchrun, "torchrun WORLD_SIZE=4 4"),
+                                          std::pair(hydra, "mpiexec PMI_SIZE=4 4")}) {
+      Variables both = outer;
+      both.insert(inner.begin(), inner.end());
+      CHECK(Evidence(both) == evidence);
+    }
+  }
+  // Slurm's own PMI is no Hydra's.
+  Variables pmi2 = step;
+  pmi2.insert({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}});
+  CHECK(Evidence(pmi2) == "srun SLURM_STEP_NUM_TASKS=2 2");
+}
+
 TEST_CASE("one process is alone, whoever has started it") {
   CHECK(Evidence({}).empty());
   CHECK(Evidence({{"OMPI_COMM_WORLD_SIZE", "1"},
