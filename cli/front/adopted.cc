@@ -26,6 +26,14 @@ absl::StatusOr<std::vector<std::string>> WithRunOptions(const FrontWorld& world,
   return words;
 }
 
+absl::Status CheckRunOptions(const TypedOptions& typed, size_t program_words) {
+  if (typed.ask == Ask::kRun && typed.run.command.size() == program_words) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("$", kRunOptions,
+                   " has options of a job, as in --output-filename out --timeout 3600; it "
+                   "can neither name a program nor ask for help or a version"));
+}
+
 absl::Status TakeAdoption(const TypedOptions& typed, const FrontWorld& world, RunOptions* run) {
   run->adoption = ParseAdoption(VariableOf(world, kAdoptionVariable));
   if (!run->adoption.has_value()) {
@@ -34,11 +42,14 @@ absl::Status TakeAdoption(const TypedOptions& typed, const FrontWorld& world, Ru
                      " is not as hvd writes it; unset it, it is no variable for people"));
   }
   const Adoption& adoption = *run->adoption;
-  if (typed.np != 0 || typed.has_hosts || typed.has_hostfile || run->elastic.has_value()) {
+  const bool places = typed.np != 0 || typed.has_hosts || typed.has_hostfile || run->agent_is_given;
+  const bool gives = !run->binds_cores || run->gpus_per_rank.has_value() || run->stdin_rank != 0;
+  if (places || gives || run->elastic.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "$", kRunOptions, ": ", adoption.by,
-        " has started the ranks already; how many there are, where, and that they stay is its to "
-        "say, so leave -np, -H, --hostfile and options of elastic jobs out"));
+        " has started the ranks already; how many there are, where, that they stay and what they "
+        "have is its to say, so leave -np, -H, --hostfile, --rsh-agent, --bind, --gpus-per-rank, "
+        "--stdin and options of elastic jobs out"));
   }
   for (const AdoptedHost& adopted : adoption.hosts) {
     HostSlots host;

@@ -19,6 +19,10 @@ bool IsAdoption(const FrontWorld& world);
 absl::StatusOr<std::vector<std::string>> WithRunOptions(const FrontWorld& world,
                                                         const std::vector<std::string>& args);
 
+// InvalidArgument: these options are none of a job, or name a program. `program_words`: of the one
+// that runs.
+absl::Status CheckRunOptions(const TypedOptions& typed, size_t program_words);
+
 // The hosts, and what their ranks keep of their launcher: cores, cards, output, stdin.
 // InvalidArgument: the variable is not as libhvd writes it, or the options say what the launcher
 // has decided.

@@ -156,7 +156,9 @@ absl::StatusOr<TypedOptions> ReadOptions(absl::Span<const std::string> args, Dia
 
 FrontOutcome DecideRun(int argc, const char* const* argv, const FrontWorld& world) {
   std::vector<std::string> args(argv + (argc > 0 ? 1 : 0), argv + argc);
-  if (IsAdoption(world)) {
+  const bool adopts = IsAdoption(world);
+  const size_t program_words = args.size() - (args.empty() ? 0 : 1);  // behind "--"
+  if (adopts) {
     auto words = WithRunOptions(world, args);
     if (!words.ok()) return Refuse(words.status(), "");
     args = *std::move(words);
@@ -164,6 +166,10 @@ FrontOutcome DecideRun(int argc, const char* const* argv, const FrontWorld& worl
   const bool horovod = argc > 0 && IsHorovodrun(argv[0]);
   const absl::StatusOr<TypedOptions> typed = ReadOptions(args, {horovod, {}}, world);
   if (!typed.ok()) return Refuse(typed.status(), "");
+  if (adopts) {
+    const absl::Status fine = CheckRunOptions(*typed, program_words);
+    if (!fine.ok()) return Refuse(fine, "");
+  }
   switch (typed->ask) {
     case Ask::kHelp:
       return Print(HelpText() + (typed->run.compat_horovod ? HorovodHelp() : ""));

@@ -49,7 +49,9 @@ TEST_CASE("options come by a variable, and those that the launcher has decided a
   REQUIRE(outcome.exit_code < 0);
   CHECK(outcome.options.verbose == 1);
   CHECK(outcome.options.run_timeout_s == 60);
-  for (const char* wrong : {"-np 2", "-H a:1", "--min-np 1", "--verbose 'x", "--nix"}) {
+  for (const char* wrong :
+       {"-np 2", "-H a:1", "--min-np 1", "--verbose 'x", "--nix", "--version", "--help",
+        "--dry-run", "true", "-- true", "--stdin all", "--bind none", "--gpus-per-rank 1"}) {
     const FrontOutcome refused = Decide({"--", "train"}, Adopting(wrong));
     INFO(wrong << ": " << refused.err);
     CHECK(refused.exit_code == 2);
@@ -60,7 +62,7 @@ TEST_CASE("options come by a variable, and those that the launcher has decided a
 TEST_CASE("a variable that libhvd has not written is refused") {
   FrontWorld world = BoxWorld();
   world.environment.push_back("HVD_ADOPTION=yes");
-  const FrontOutcome outcome = Decide({"-np", "1", "train"}, world);
+  const FrontOutcome outcome = Decide({"--", "train"}, world);
   CHECK(outcome.exit_code == 2);
   CHECK_THAT(outcome.err, Contains("HVD_ADOPTION is not as hvd writes it"));
 }
