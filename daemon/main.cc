@@ -24,7 +24,6 @@
 #include "base/own_rights.h"
 #include "base/source_error.h"
 #include "daemon/job/daemon.h"
-#include "daemon/job/host_identity.h"
 #include "daemon/link_a/await.h"
 #include "daemon/link_a/channel.h"
 #include "daemon/link_a/dial.h"
@@ -32,6 +31,7 @@
 #include "daemon/shim/shim_start.h"
 #include "proto/exit_code.h"
 #include "proto/hello.h"
+#include "proto/host_identity.h"
 #include "proto/open_files.h"
 
 namespace hvd {

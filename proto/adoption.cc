@@ -80,8 +80,8 @@ std::optional<Adoption> ParseAdoption(std::string_view text) {
   return adoption;
 }
 
-std::string ClaimName(std::string_view key, unsigned user, int slot) {
-  return "hvd-adopt-" + std::to_string(user) + "-" + std::string(key) + "-" + std::to_string(slot);
+std::string ClaimName(std::string_view key, unsigned user, int rank) {
+  return "hvd-adopt-" + std::to_string(user) + "-" + std::string(key) + "-" + std::to_string(rank);
 }
 
 }  // namespace hvd

@@ -43,8 +43,8 @@ std::optional<Adoption> ParseAdoption(std::string_view text);
 // Whether words of these texts may contain it: not empty, printable, without blanks and commas.
 bool IsAdoptionWord(std::string_view word);
 
-// The name, in the abstract namespace of its host, of the socket at which the rank in this slot
-// waits for its daemon.
-std::string ClaimName(std::string_view key, unsigned user, int slot);
+// The name, in the abstract namespace of its host, of the socket at which this rank waits for its
+// daemon.
+std::string ClaimName(std::string_view key, unsigned user, int rank);
 
 }  // namespace hvd

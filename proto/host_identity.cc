@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/job/host_identity.h"
+#include "proto/host_identity.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

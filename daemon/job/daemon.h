@@ -87,6 +87,7 @@ class Daemon {
   void StartLinks();
   void StartRelay();
   void TellLaunched();
+  void TellAwaited();
   void WarnOfLimits();
   void FailLaunch(int exit_code, const std::string& message);
 

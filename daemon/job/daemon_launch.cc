@@ -29,6 +29,7 @@ namespace hvd {
 namespace {
 
 constexpr double kDefaultLease = 10;
+constexpr Clock::duration kTellAwaitedAfter = std::chrono::seconds(15);
 
 HostFacts ReadHostFacts(bool with_gpus) {
   HostFacts facts;
@@ -258,6 +259,8 @@ void Daemon::Spawn(const v1::SpawnSlots& asked) {
     FailLaunch(kExitLauncher, absl::StrCat(prepared_->name(), ": ", why));
     return BeginStop(true, why);
   }
+  if (prepared_->adoption_key().empty()) return;
+  loop_.At(Clock::now() + kTellAwaitedAfter, [this] { TellAwaited(); });
 }
 
 void Daemon::NeverStart(const v1::Seat& seat, const std::string& why) {
@@ -345,6 +348,18 @@ absl::Status Daemon::StartRank(const v1::Seat& seat) {
   supervisor_->Spawn(slot, {order.get(), pipes.in.read_end.get(), pipes.out.write_end.get(),
                             pipes.err.write_end.get(), pipes.door_there.get()});
   return absl::OkStatus();
+}
+
+// Those that another launcher has started, and that have not called init.
+void Daemon::TellAwaited() {
+  std::string ranks;
+  for (int slot = 0; slot < slots_; ++slot) {
+    if (vacant(slot) || table_->started(slot)) continue;
+    absl::StrAppend(&ranks, ranks.empty() ? "" : ", ", plan_->RankOf(plan_->LocalRankOf(slot)));
+  }
+  if (ranks.empty() || stop_.has_value()) return;
+  Notify(absl::StrCat("waits for hvd's init of rank ", ranks, ", for ",
+                      prepared_->claim_patience_s(), " s at most"));
 }
 
 void Daemon::TellLaunched() {

@@ -118,10 +118,12 @@ SpawnOrder OrderFor(const SlotLink& link, const SpawnContext& context) {
   }
   order.cores = context.shares.slots[link.share].cores;
   if (prepare.adoption_key().empty()) return order;
-  order.claim = ClaimName(prepare.adoption_key(), geteuid(), link.slot);
-  // The one that has started hvdrun waits already.
-  const bool is_head = plan.host == 0 && link.slot == 0;
-  order.claim_patience_ms = is_head ? 0 : static_cast<uint32_t>(prepare.claim_patience_s() * 1000);
+  const int rank = environment.place.rank;
+  order.claim = ClaimName(prepare.adoption_key(), geteuid(), rank);
+  order.claim_grace_ms = static_cast<uint32_t>(prepare.grace_s() * 1000);
+  // Rank 0 has started hvdrun, and waits already.
+  order.claim_patience_ms =
+      rank == 0 ? 0 : static_cast<uint32_t>(prepare.claim_patience_s() * 1000);
   return order;
 }
 

@@ -179,14 +179,23 @@ void ClaimedWorkers::WatchParent(int slot, int parent) {
   Worker& worker = workers_[slot];
   if (parent <= 1) return;  // it had none when it came
   worker.parent.Reset(static_cast<int>(syscall(SYS_pidfd_open, parent, 0)));
-  const auto end = [this, slot] {
-    Worker& orphan = workers_[slot];
-    if (orphan.parent.valid()) loop_->Forget(orphan.parent.get());
-    SendSignal(orphan.pidfd.get(), SIGCONT);
-    SendSignal(orphan.pidfd.get(), SIGTERM);
-  };
-  if (!worker.parent.valid()) return end();
-  loop_->Watch(worker.parent.get(), EPOLLIN, [end](uint32_t) { end(); });
+  if (!worker.parent.valid()) return EndOrphan(slot);
+  loop_->Watch(worker.parent.get(), EPOLLIN, [this, slot](uint32_t) { EndOrphan(slot); });
+}
+
+// A slot has one worker in a job whose ranks are adopted, so that the timer finds none but this.
+void ClaimedWorkers::EndOrphan(int slot) {
+  Worker& orphan = workers_[slot];
+  if (orphan.parent.valid()) {
+    loop_->Forget(orphan.parent.get());
+    orphan.parent.Reset();
+  }
+  SendSignal(orphan.pidfd.get(), SIGCONT);
+  SendSignal(orphan.pidfd.get(), SIGTERM);
+  loop_->At(Clock::now() + std::chrono::milliseconds(orphan.order.claim_grace_ms), [this, slot] {
+    const auto found = workers_.find(slot);
+    if (found != workers_.end()) SendSignal(found->second.pidfd.get(), SIGKILL);
+  });
 }
 
 // The kernel keeps the status of a process whose parent has taken it, from Linux 6.15 on; before

@@ -60,6 +60,7 @@ class ClaimedWorkers {
   ShimReport DescribeEnd(int slot) const;
   void TellEnds(bool all);
   void WatchParent(int slot, int parent);
+  void EndOrphan(int slot);
   void Fail(int slot, const std::string& why);
   void Drop(int slot);
 

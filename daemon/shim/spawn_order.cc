@@ -87,6 +87,7 @@ std::string PackOrder(const SpawnOrder& order) {
   for (const int core : order.cores) packer.Number(core);
   packer.Text(order.claim);
   packer.Number(order.claim_patience_ms);
+  packer.Number(order.claim_grace_ms);
   return packer.Take();
 }
 
@@ -106,6 +107,7 @@ bool UnpackOrder(std::string_view packed, SpawnOrder* order) {
   for (int& core : order->cores) core = static_cast<int>(unpacker.Number());
   order->claim = unpacker.Text();
   order->claim_patience_ms = static_cast<uint32_t>(unpacker.Number());
+  order->claim_grace_ms = static_cast<uint32_t>(unpacker.Number());
   return unpacker.ok();
 }
 

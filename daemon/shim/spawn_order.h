@@ -29,6 +29,7 @@ struct SpawnOrder {
   // the rank that it is to be. Empty: the shim starts one.
   std::string claim;
   uint32_t claim_patience_ms = 0;  // for one that does not wait there yet
+  uint32_t claim_grace_ms = 0;     // between TERM and KILL, when its launcher is gone
 };
 
 std::string PackOrder(const SpawnOrder& order);

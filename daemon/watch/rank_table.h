@@ -59,6 +59,7 @@ class RankTable {
   void Drained(int slot, std::vector<std::string> last_lines);
   void LinkSpoke(int slot, LinkFacts facts);
 
+  bool started(int slot) const { return ranks_[slot].end.pid != 0; }
   bool ended(int slot) const { return ranks_[slot].process_ended; }
   bool told(int slot) const { return ranks_[slot].taken; }  // its whole end
   // The rank's whole end, once, as soon as nothing is missing.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -19,6 +20,8 @@
 #include "absl/strings/str_split.h"
 #include "proto/adoption.h"
 #include "proto/hello.h"
+#include "proto/hmac_sha256.h"
+#include "proto/host_identity.h"
 #include "runtime/adoption/helper_process.h"
 #include "runtime/adoption/introduction.h"
 #include "runtime/adoption/pmi1_store.h"
@@ -75,7 +78,8 @@ absl::StatusOr<std::unique_ptr<LauncherStore>> OpenStore(const ForeignPlace& pla
   TorchStorePlace torch;
   torch.host = text("MASTER_ADDR");
   torch.port = NumberIn(text("MASTER_PORT"));
-  torch.prefix = absl::StrCat("hvd/", text("TORCHELASTIC_RESTART_COUNT"), "/");
+  // Of agents that come or go torchrun counts no restart, but there are more processes, or fewer.
+  torch.prefix = absl::StrCat("hvd/", text("TORCHELASTIC_RESTART_COUNT"), "/", place.size, "/");
   torch.rank = place.rank;
   torch.size = place.size;
   return OpenTorchStore(torch);
@@ -85,6 +89,13 @@ std::string HostName() {
   char name[256] = {};
   gethostname(name, sizeof(name) - 1);
   return IsAdoptionWord(name) ? name : "host";
+}
+
+// A store's values are short. Empty: this host cannot be told from others.
+std::string ShortIdentity() {
+  const std::string identity = HostIdentity();
+  if (identity.empty()) return "";
+  return absl::BytesToHexString(std::string(AsText(Sha256(identity))).substr(0, 8));
 }
 
 // What is not for hvd's own processes: PMI's descriptor is the rank's alone.
@@ -187,6 +198,7 @@ absl::StatusOr<Adoption> Meet(const ForeignPlace& place, const AdoptionTools& to
   if (store == nullptr) return PlannedAdoption(place);
   Introduction mine;
   mine.host = HostName();
+  mine.identity = ShortIdentity();
   mine.local_rank = place.local_rank;
   mine.local_size = place.local_size;
   if (place.rank == 0) {
@@ -202,11 +214,19 @@ absl::StatusOr<Adoption> Meet(const ForeignPlace& place, const AdoptionTools& to
   return GatherAdoption(place.by, *told);
 }
 
+// Not from all of many: they wait for the same.
+std::string WaitWords(const ForeignPlace& place) {
+  constexpr int kMostThatSpeak = 4;
+  if (place.rank >= kMostThatSpeak) return "";
+  return absl::StrCat("rank ", place.rank, " of ", place.by,
+                      " waits for rank 0 to call hvd's init, which starts hvdrun");
+}
+
 // The ranks of rank 0's host, when hvdrun does not go on: they would wait without end.
 void TellOthersHere(const Adoption& adoption, const absl::Status& why) {
   std::vector<std::string> doors;
-  for (int slot = 1; slot < adoption.hosts.front().ranks; ++slot) {
-    doors.push_back(ClaimName(adoption.key, geteuid(), slot));
+  for (int rank = 1; rank < adoption.hosts.front().ranks; ++rank) {
+    doors.push_back(ClaimName(adoption.key, geteuid(), rank));
   }
   RefuseClaims(std::move(doors), absl::StrCat("rank 0: ", why.message()), kRefusalPatience);
 }
@@ -239,11 +259,20 @@ void NameDoor(int door, std::vector<std::string>* environment) {
   }
 }
 
+// Where hvdd and its shim are both gone, nobody ends this process any more, and the others have
+// given it up: the kernel asks it to end, as it does for children of a parent that is gone.
+void EndWithTheOtherSide(int talk) {
+  fcntl(talk, F_SETOWN, getpid());
+  fcntl(talk, F_SETSIG, SIGTERM);
+  fcntl(talk, F_SETFL, fcntl(talk, F_GETFL) | O_ASYNC);
+}
+
 }  // namespace
 
 Adopted::Adopted(Claim claim, std::unique_ptr<LauncherStore> store)
     : pid_(getpid()), claim_(std::move(claim)), store_(std::move(store)) {
   NameDoor(claim_.door.get(), &claim_.environment);
+  EndWithTheOtherSide(claim_.talk.get());
 }
 
 absl::StatusOr<Claim> Adopted::Enter(const ForeignPlace& place, const AdoptionTools& tools,
@@ -252,15 +281,15 @@ absl::StatusOr<Claim> Adopted::Enter(const ForeignPlace& place, const AdoptionTo
   Helper helper;
   const absl::StatusOr<Adoption> adoption = Meet(place, tools, store, &helper);
   if (!adoption.ok()) return adoption.status();
-  auto door = ClaimDoor::Open(ClaimName(adoption->key, geteuid(), SlotOf(*adoption, place.rank)));
+  auto door = ClaimDoor::Open(ClaimName(adoption->key, geteuid(), place.rank));
   if (!door.ok()) return door.status();
-  if (place.rank != 0) return door->Await(std::move(helper.words), until);
+  if (place.rank != 0) return door->Await(std::move(helper.words), WaitWords(place), until);
   absl::Status started = StartHvdrun(tools, *adoption, &helper);
   if (!started.ok()) {
     TellOthersHere(*adoption, started);
     return started;
   }
-  absl::StatusOr<Claim> claim = door->Await(std::move(helper.words), until);
+  absl::StatusOr<Claim> claim = door->Await(std::move(helper.words), "", until);
   if (!claim.ok()) TellOthersHere(*adoption, claim.status());
   return claim;
 }

@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -22,6 +24,7 @@ using TimePoint = std::chrono::steady_clock::time_point;
 
 constexpr std::string_view kRefusal = "refused: ";
 constexpr std::chrono::milliseconds kTryAgain(20);
+constexpr std::chrono::seconds kTellAfter(15);
 constexpr size_t kMostWords = size_t{256} * 1024;  // more than a socket takes at once
 
 absl::Status Failed(const char* what) {
@@ -122,18 +125,24 @@ absl::StatusOr<ClaimDoor> ClaimDoor::Open(const std::string& name) {
   if (bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) {
     if (errno != EADDRINUSE) return Failed("a socket's name");
     return absl::AlreadyExistsError(
-        "another process speaks for this rank already: a launcher's process is one rank, and "
-        "those that it starts itself need HVD_STANDALONE=1 to use hvd alone");
+        "another process holds this rank's place, or another user its name: each process of a "
+        "launcher is one rank, and what it starts itself is none (HVD_STANDALONE=1 lets that use "
+        "hvd alone)");
   }
   if (listen(listener.get(), 4) != 0) return Failed("listening");
   return ClaimDoor(std::move(listener));
 }
 
-absl::StatusOr<Claim> ClaimDoor::Await(Descriptor helper, TimePoint until) {
+absl::StatusOr<Claim> ClaimDoor::Await(Descriptor helper, std::string waits, TimePoint until) {
+  const TimePoint told_at = std::min(until, std::chrono::steady_clock::now() + kTellAfter);
   while (true) {
     pollfd ready[] = {{listener_.get(), POLLIN, 0}, {helper.get(), POLLIN, 0}};
-    const int count = poll(ready, 2, MillisecondsTo(until));
+    const int count = poll(ready, 2, MillisecondsTo(waits.empty() ? until : told_at));
     if (count < 0 && errno != EINTR) return Failed("waiting");
+    if (count == 0 && !waits.empty()) {
+      fprintf(stderr, "hvd: %s\n", std::exchange(waits, "").c_str());
+      continue;
+    }
     if (count == 0) {
       return absl::DeadlineExceededError(
           "no daemon of hvd has come for this rank: have all processes of the launcher called "

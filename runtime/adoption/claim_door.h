@@ -26,8 +26,10 @@ class ClaimDoor {
   static absl::StatusOr<ClaimDoor> Open(const std::string& name);
 
   // `helper`: whoever is to bring the daemon here; its end is an error. -1: nobody to look at.
+  // `waits`: said on stderr where it takes long; empty: nothing is.
   // DeadlineExceeded: nobody has come by `until`.
-  absl::StatusOr<Claim> Await(Descriptor helper, std::chrono::steady_clock::time_point until);
+  absl::StatusOr<Claim> Await(Descriptor helper, std::string waits,
+                              std::chrono::steady_clock::time_point until);
 
  private:
   explicit ClaimDoor(Descriptor listener) : listener_(std::move(listener)) {}

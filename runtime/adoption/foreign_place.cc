@@ -85,8 +85,15 @@ absl::Status ReadMpirun(const EnvironmentLookup& environment, ForeignPlace* plac
   return absl::OkStatus();
 }
 
-absl::Status ReadHydra(const EnvironmentLookup& environment, ForeignPlace* place) {
+absl::Status ReadHydra(const EnvironmentLookup& environment, const AncestorLookup& ancestor,
+                       ForeignPlace* place) {
   if (absl::Status read = ReadNumbers(environment, kHydra, place); !read.ok()) return read;
+  // PMI's wire is for one program, and better left to MPI where it is not needed.
+  const std::string proxy = OnOneHost(*place) ? ancestor("hydra_pmi_proxy") : "";
+  if (!proxy.empty()) {
+    MeetHere(absl::StrCat("hydra ", proxy), place);
+    return absl::OkStatus();
+  }
   if (Text(environment, "PMI_FD").empty()) return Wrong("PMI_FD is not set");
   place->store = ForeignStore::kPmi1;
   return absl::OkStatus();
@@ -159,7 +166,8 @@ absl::Status ReadSrun(const EnvironmentLookup& environment, ForeignPlace* place)
 
 }  // namespace
 
-absl::StatusOr<std::optional<ForeignPlace>> FindForeignPlace(const EnvironmentLookup& environment) {
+absl::StatusOr<std::optional<ForeignPlace>> FindForeignPlace(const EnvironmentLookup& environment,
+                                                             const AncestorLookup& ancestor) {
   const absl::StatusOr<bool> alone = IsMeantAlone(environment);
   if (!alone.ok()) return alone.status();
   const bool ours = environment("HVD_LINK") != nullptr || environment("HVD_RANK") != nullptr;
@@ -174,9 +182,8 @@ absl::StatusOr<std::optional<ForeignPlace>> FindForeignPlace(const EnvironmentLo
   } else if (launcher->name == "srun") {
     read = ReadSrun(environment, &place);
   } else if (launcher->name == "mpiexec") {
-    read = ReadHydra(environment, &place);
-  } else if (environment("TORCHELASTIC_RUN_ID") != nullptr) {
-    place.by = "torchrun";
+    read = ReadHydra(environment, ancestor, &place);
+  } else if (launcher->name == "torchrun") {
     read = ReadTorchrun(environment, &place);
   } else {
     return std::optional<ForeignPlace>();

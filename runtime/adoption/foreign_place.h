@@ -3,6 +3,7 @@
 // say it. Pure.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,10 +27,15 @@ struct ForeignPlace {
   std::vector<HostShape> hosts;  // one without a name: this host
 };
 
+// Of the nearest process above this one that runs a program of that name: what it has and no other
+// process of this host, now or before. Empty: there is none, or it cannot be seen.
+using AncestorLookup = std::function<std::string(const char* program)>;
+
 // Nothing: no launcher has started this process as one of several, or none that hvd can join.
 // FailedPrecondition: its variables say what hvd cannot make a job of; the message has the next
 // step.
-absl::StatusOr<std::optional<ForeignPlace>> FindForeignPlace(const EnvironmentLookup& environment);
+absl::StatusOr<std::optional<ForeignPlace>> FindForeignPlace(const EnvironmentLookup& environment,
+                                                             const AncestorLookup& ancestor);
 
 // The key of the claims of a job without a store.
 std::string ClaimKeyOf(const ForeignPlace& place);

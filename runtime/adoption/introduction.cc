@@ -27,17 +27,22 @@ std::string Taken(const std::string& word) { return word == kNone ? "" : word; }
 std::optional<Introduction> Parse(const std::string& text) {
   const std::vector<std::string> words = absl::StrSplit(text, ' ');
   Introduction read;
-  if (words.size() != 8 || words[0] != kBegin) return std::nullopt;
-  if (!std::all_of(words.begin() + 1, words.end() - 1, IsAdoptionWord)) return std::nullopt;
+  if (words.size() != 9 || words[0] != kBegin) return std::nullopt;
+  const std::string addresses = words[7];
+  if (!IsAdoptionWord(words[8]) ||
+      !std::all_of(words.begin() + 1, words.begin() + 7, IsAdoptionWord)) {
+    return std::nullopt;
+  }
   read.host = words[1];
+  read.identity = words[8];
   if (!ReadNumber(words[2], &read.local_rank) || !ReadNumber(words[3], &read.local_size) ||
       !ReadNumber(words[5], &read.daemon.port)) {
     return std::nullopt;
   }
   read.key = Taken(words[4]);
   read.daemon.secret = Taken(words[6]);
-  if (words[7] == kNone) return read;
-  for (const absl::string_view address : absl::StrSplit(words[7], ',')) {
+  if (addresses == kNone) return read;
+  for (const absl::string_view address : absl::StrSplit(addresses, ',')) {
     read.daemon.addresses.emplace_back(address);
   }
   return read;
@@ -51,6 +56,11 @@ std::string FreeName(const std::vector<AdoptedHost>& hosts, const std::string& w
     name = absl::StrCat(wanted, "+", copy);
   }
   return name;
+}
+
+void AddHost(const Introduction& said, bool is_new, std::vector<AdoptedHost>* hosts) {
+  if (is_new) hosts->push_back({FreeName(*hosts, said.host), 0, 0, "", {}});
+  hosts->back().ranks += said.local_size;
 }
 
 absl::Status NotByHost(const std::string& by, size_t rank) {
@@ -69,7 +79,7 @@ std::string FormatIntroduction(const Introduction& said) {
   }
   return absl::StrCat(kBegin, " ", Given(said.host.substr(0, kMostHostName)), " ", said.local_rank,
                       " ", said.local_size, " ", Given(said.key), " ", said.daemon.port, " ",
-                      Given(said.daemon.secret), " ", Given(addresses));
+                      Given(said.daemon.secret), " ", Given(addresses), " ", Given(said.identity));
 }
 
 absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
@@ -77,7 +87,7 @@ absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
   Adoption adoption;
   adoption.by = by;
   std::set<int> missing;  // local ranks of the last host that are still to come
-  std::string name;       // as that host calls itself
+  Introduction host;      // the first one of these
   for (size_t rank = 0; rank < texts.size(); ++rank) {
     std::optional<Introduction> said = Parse(texts[rank]);
     if (!said.has_value()) {
@@ -88,29 +98,22 @@ absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
     }
     if (rank == 0) adoption.key = said->key;
     if (missing.empty()) {
-      name = said->host;
-      adoption.hosts.push_back({FreeName(adoption.hosts, name), said->local_size, 0, "", {}});
+      const bool same = rank > 0 && said->identity == host.identity && said->identity != kNone;
+      AddHost(*said, !same, &adoption.hosts);
+      host = *said;
       for (int local = 0; local < said->local_size; ++local) missing.insert(local);
     }
-    AdoptedHost& host = adoption.hosts.back();
-    const bool fits = said->host == name && said->local_size == host.ranks;
+    const bool fits = said->host == host.host && said->local_size == host.local_size;
     if (!fits || missing.erase(said->local_rank) == 0) return NotByHost(by, rank);
-    if (said->local_rank == 0 && adoption.hosts.size() > 1) {
-      host.port = said->daemon.port;
-      host.secret = std::move(said->daemon.secret);
-      host.addresses = std::move(said->daemon.addresses);
+    AdoptedHost& last = adoption.hosts.back();
+    if (said->local_rank == 0 && adoption.hosts.size() > 1 && last.port == 0) {
+      last.port = said->daemon.port;
+      last.secret = std::move(said->daemon.secret);
+      last.addresses = std::move(said->daemon.addresses);
     }
   }
   if (!missing.empty() || adoption.hosts.empty()) return NotByHost(by, texts.size());
   return adoption;
-}
-
-int SlotOf(const Adoption& adoption, int rank) {
-  for (const AdoptedHost& host : adoption.hosts) {
-    if (rank < host.ranks) return rank;
-    rank -= host.ranks;
-  }
-  return -1;
 }
 
 }  // namespace hvd

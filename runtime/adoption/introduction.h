@@ -13,6 +13,7 @@ namespace hvd {
 
 struct Introduction {
   std::string host;
+  std::string identity;  // of the host: the same for all its names, and no other has it
   int local_rank = 0, local_size = 0;
   std::string key;     // rank 0: of the job's claims
   AdoptedHost daemon;  // local rank 0: how the daemon that it has wait is called
@@ -22,11 +23,9 @@ std::string FormatIntroduction(const Introduction& introduction);
 
 // `texts` by rank. FailedPrecondition: the ranks are not numbered host by host, or one says what
 // no hvd of this version says. Within a host they may be in any order: hvd's local ranks follow
-// the ranks, as Open MPI's do not.
+// the ranks, as Open MPI's do not. What a launcher takes for neighbouring hosts, as two torchruns
+// on one machine do, is one if it is one.
 absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
                                         const std::vector<std::string>& texts);
-
-// Of a rank, on its host.
-int SlotOf(const Adoption& adoption, int rank);
 
 }  // namespace hvd

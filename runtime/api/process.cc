@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "proto/hmac_sha256.h"
+#include "runtime/adoption/ancestor.h"
 #include "runtime/api/nccl/nccl_way.h"
 #include "runtime/api/own_path.h"
 #include "runtime/collective/kernels/float_rules.h"
@@ -106,7 +107,7 @@ absl::Status Process::Adopt() {
   const MutexLock lock(&adoption_mutex_);
   if (std::exchange(adoption_tried_, true)) return adoption_status_;
   const std::vector<std::string> environment = ReadEnvironment();
-  auto place = FindForeignPlace([](const char* name) { return getenv(name); });
+  auto place = FindForeignPlace([](const char* name) { return getenv(name); }, FindAncestor);
   adoption_status_ = place.status();
   if (!place.ok() || !place->has_value()) return adoption_status_;
   auto adopted = Adopted::Join(**place, {OwnPath(), environment});

@@ -36,7 +36,7 @@ TEST_CASE("what is cut short or made by others is no adoption") {
   }
 }
 
-TEST_CASE("claims of other users, jobs and slots have other names") {
+TEST_CASE("claims of other users, jobs and ranks have other names") {
   CHECK(ClaimName("feed", 7, 1) == "hvd-adopt-7-feed-1");
   CHECK(ClaimName("feed", 7, 1) != ClaimName("feed", 71, 1));
   CHECK(ClaimName("feed", 7, 1) != ClaimName("feed", 7, 11));

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that other launchers have started are one job: with their numbers, their end, and nothing left."""
+import contextlib
 import json
 import re
 import shutil
@@ -58,12 +59,12 @@ def test_processes_of_a_launcher_are_the_ranks_of_one_job():
 ENDS = """
 import os, sys, time, hvd
 hvd.init()
-hvd.barrier()
-if hvd.rank() == 1:
-    {how}
 try:
     hvd.barrier()
-except hvd.AbortedError as error:
+    if hvd.rank() == 1:
+        {how}
+    hvd.barrier()
+except hvd.AbortedError as error:  # some may be in the first one still
     time.sleep(20)  # for the launcher to see who was first
 """
 
@@ -121,9 +122,42 @@ def test_workers_of_torchrun_are_the_ranks_of_one_job():
             jobs = [here.start(*words, host, "sh", "-c", say, host=host, env=test_python.ENV) for host in range(hosts)]
             said = "".join(job.wait(120).must(0).out for job in jobs)
             assert sorted(re.findall(r"(\d) is rank (\d) of", said)) == [(str(rank), str(rank)) for rank in range(2 * hosts)], said
+        # As people try several hosts: two of torchrun's on one machine, which is one host.
+        both = [here.start(*words[:2], 2, *words[3:], agent, "sh", "-c", say, env=test_python.ENV) for agent in range(2)]
+        said = "".join(agent.wait(120).must(0).out for agent in both)
+        assert sorted(re.findall(r"(\d) is rank (\d) of", said)) == [(str(rank), str(rank)) for rank in range(4)], said
         for host in range(2):
             here.run("sh", "-c", "rm -rf /tmp/torchelastic_*", host=host).must(0)  # torchrun's own
         test_python.must_be_clean(here)
+
+
+@world.bound(90)
+def test_ranks_whose_launcher_or_daemon_is_gone_are_ended_whatever_they_ignore():
+    with world.hosts(1) as here:
+        job = here.start(*mpirun(2, 1), "sh", "-c", "trap '' TERM; exec %s --epochs 100000" % SLEEPS[0], env={**ROOT, "HVD_RUN_OPTIONS": "--grace 1"})
+        world.wait_until(lambda: "epoch" in job.out(), 30, "the training")
+        role(here, "mpirun.openmpi")[0].kill(signal.SIGKILL)
+        job.wait(20)
+        here.run("sh", "-c", "rm -rf /tmp/ompi.*").must(0)
+        here.must_be_clean(within=5)
+        # Nobody is left who could end them, and hvdrun has given them up.
+        job = here.start(*mpirun(2, 1), *SLEEPS, env=ROOT)
+        world.wait_until(lambda: "epoch" in job.out(), 30, "the training")
+        for name in ("hvdd", "hvd-shim"):
+            for process in role(here, name):
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill(signal.SIGKILL)
+        assert job.wait(20).code != 0
+        here.must_be_clean(within=5)
+
+
+@world.bound(60)
+def test_programs_one_after_the_other_are_jobs_one_after_the_other():
+    twice = f"{BIN / 'hello'}; {BIN / 'hello'}"
+    with world.hosts(1) as here:
+        for launcher in LAUNCHERS.values():
+            assert ranks_of(here.run(*launcher(2, 1), "sh", "-c", twice, env=ROOT).must(0).out) == [0, 0, 1, 1]
+        here.must_be_clean()
 
 
 @world.bound(60)
@@ -153,6 +187,14 @@ def test_tasks_of_a_step_are_the_ranks_of_one_job():
             job = slurm.run("srun", *shape, BIN / "hello").must(0)
             assert ranks_of(job.out) == list(range(ranks)), job
         slurm.run("srun", "-N2", "-n4", "-m", "cyclic", BIN / "hello").must(1, "use srun -m block")
+        # What a task starts knows best: mpiexec within a step of one task, and torchrun in one for each node.
+        inner = slurm.run("srun", "-N1", "-n1", "mpiexec.hydra", "-launcher", "fork", "-n", 2, BIN / "hello").must(0)
+        assert ranks_of(inner.out) == [0, 1], inner
+        torchrun = f"{test_python.python().with_name('torchrun')} --nnodes 2 --nproc-per-node 2 --node-rank $SLURM_PROCID --master-addr host0 --master-port 29500 --no-python {BIN / 'hello'}"
+        inner = slurm.run("srun", "-N2", "-n2", "--ntasks-per-node=1", "sh", "-c", torchrun).must(0)
+        assert ranks_of(inner.out) == [0, 1, 2, 3], inner
+        for host in range(2):
+            slurm.here.run("sh", "-c", "rm -rf /tmp/torchelastic_*", host=host).must(0)
         for _ in range(2):
             job = slurm.start("srun", "-N2", "-n4", *SLEEPS)
             world.wait_until(lambda: "epoch 1" in job.out(), 30, f"the training: {job.out()} {job.err()}")

@@ -10,11 +10,15 @@ namespace {
 using Variables = std::map<std::string, std::string>;
 using Catch::Matchers::Contains;
 
-absl::StatusOr<std::optional<ForeignPlace>> Find(const Variables& variables) {
-  return FindForeignPlace([&](const char* name) -> const char* {
-    const auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  });
+// `proxy`: what is known of Hydra's process on this host.
+absl::StatusOr<std::optional<ForeignPlace>> Find(const Variables& variables,
+                                                 const std::string& proxy = "") {
+  return FindForeignPlace(
+      [&](const char* name) -> const char* {
+        const auto found = variables.find(name);
+        return found == variables.end() ? nullptr : found->second.c_str();
+      },
+      [&](const char*) { return proxy; });
 }
 
 ForeignPlace Place(const Variables& variables) {
@@ -103,6 +107,12 @@ TEST_CASE("mpiexec needs its wire, torchrun its store") {
                            {"PMI_FD", "9"}};
   CHECK(Place(hydra).store == ForeignStore::kPmi1);
   CHECK_THAT(WhyNot(Without(hydra, "PMI_FD")), Contains("PMI_FD is not set"));
+  const auto here = Find(hydra, "17.4711");
+  REQUIRE(here.ok());
+  CHECK((*here)->store == ForeignStore::kNone);
+  const auto one_of_two = Find(With(hydra, "PMI_SIZE", "4"), "17.4711");
+  REQUIRE(one_of_two.ok());
+  CHECK((*one_of_two)->store == ForeignStore::kPmi1);
   const Variables torch = {{"RANK", "1"},
                            {"WORLD_SIZE", "4"},
                            {"LOCAL_RANK", "1"},
@@ -114,11 +124,11 @@ TEST_CASE("mpiexec needs its wire, torchrun its store") {
   CHECK(Place(torch).store == ForeignStore::kTorch);
   CHECK_THAT(WhyNot(Without(torch, "TORCHELASTIC_USE_AGENT_STORE")), Contains("no store"));
   CHECK_THAT(WhyNot(Without(torch, "LOCAL_RANK")), Contains("LOCAL_RANK is not set"));
-  const Variables here = With(torch, "LOCAL_WORLD_SIZE", "4");
-  CHECK(Place(here).store == ForeignStore::kNone);
+  const Variables alone = With(torch, "LOCAL_WORLD_SIZE", "4");
+  CHECK(Place(alone).store == ForeignStore::kNone);
   // What torchrun starts again is another job.
-  CHECK(ClaimKeyOf(Place(here)) !=
-        ClaimKeyOf(Place(With(here, "TORCHELASTIC_RESTART_COUNT", "1"))));
+  CHECK(ClaimKeyOf(Place(alone)) !=
+        ClaimKeyOf(Place(With(alone, "TORCHELASTIC_RESTART_COUNT", "1"))));
 }
 
 TEST_CASE("what makes no sense is refused, never a job of one") {

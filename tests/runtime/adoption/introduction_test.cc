@@ -8,9 +8,11 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-std::string Say(const std::string& host, int local_rank, int local_size) {
+std::string Say(const std::string& host, int local_rank, int local_size,
+                const std::string& identity = "") {
   Introduction said;
   said.host = host;
+  said.identity = identity;
   said.local_rank = local_rank;
   said.local_size = local_size;
   if (host == "a" && local_rank == 0) said.key = "feed";
@@ -39,7 +41,19 @@ TEST_CASE("within a host the launcher's local ranks may be in any order") {
   REQUIRE(adoption.ok());
   CHECK(adoption->hosts[0].port == 0);
   CHECK(adoption->hosts[1].port == 4711);
-  for (const int rank : {0, 1, 2, 3}) CHECK(SlotOf(*adoption, rank) == rank % 2);
+}
+
+TEST_CASE("neighbours on one machine are one host, and are reached once") {
+  const auto first = GatherAdoption("torchrun", {Say("a", 0, 2, "x"), Say("a", 1, 2, "x"),
+                                                 Say("a", 0, 1, "x"), Say("b", 0, 1, "y")});
+  REQUIRE(first.ok());
+  CHECK(first->hosts == std::vector<AdoptedHost>{{"a", 3, 0, "", {}},
+                                                 {"b", 1, 4711, "cafe", {"10.0.0.2", "fd00::2"}}});
+  const auto last =
+      GatherAdoption("torchrun", {Say("a", 0, 1, "x"), Say("b", 0, 1, "y"), Say("b", 0, 1, "y")});
+  REQUIRE(last.ok());
+  CHECK(last->hosts == std::vector<AdoptedHost>{{"a", 1, 0, "", {}},
+                                                {"b", 2, 4711, "cafe", {"10.0.0.2", "fd00::2"}}});
 }
 
 TEST_CASE("hosts of one name stay two") {
@@ -68,6 +82,7 @@ TEST_CASE("an introduction fits into a launcher's store") {
   said.local_rank = said.local_size = 65535;
   said.daemon.port = 65535;
   said.daemon.secret = said.key = std::string(32, 'f');
+  said.identity = std::string(16, 'f');
   said.daemon.addresses.assign(6, "2001:0db8:0000:0000:0000:0000:0000:0001");
   CHECK(FormatIntroduction(said).size() <= 450);
 }
