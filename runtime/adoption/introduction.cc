@@ -28,7 +28,7 @@ std::optional<Introduction> Parse(const std::string& text) {
   const std::vector<std::string> words = absl::StrSplit(text, ' ');
   Introduction read;
   if (words.size() != 9 || words[0] != kBegin) return std::nullopt;
-  const std::string addresses = words[7];
+  const std::string& addresses = words[7];
   if (!IsAdoptionWord(words[8]) ||
       !std::all_of(words.begin() + 1, words.begin() + 7, IsAdoptionWord)) {
     return std::nullopt;
