@@ -211,11 +211,9 @@ def test_a_signal_of_slurms_reaches_the_ranks_and_ends_nothing():
 
 
 @world.bound(60)
-def test_ranks_that_srun_has_started_are_no_jobs_of_one():
+def test_a_step_of_one_task_is_a_job_of_one():
+    """Those of several tasks are one job: test_adoption."""
     with cluster(2) as slurm:
-        refused = slurm.run("srun", "-N2", "-n2", BIN / "hello")
-        assert refused.code != 0 and not ranks_of(refused.out), refused
-        assert "srun has started this process as one of 2" in refused.err and "hvdrun -np 2 PROGRAM" in refused.err, refused
         one = slurm.run("srun", "-N1", "-n1", BIN / "hello").must(0)
         assert ranks_of(one.out) == [0], one
         slurm.here.must_be_clean()
