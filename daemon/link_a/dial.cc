@@ -31,7 +31,7 @@ namespace {
 
 constexpr auto kConnectPatience = std::chrono::seconds(3);  // an address
 constexpr auto kProofPatience = std::chrono::seconds(10);
-constexpr size_t kPumpBytes = 64 * 1024;
+constexpr size_t kPumpBytes = size_t{64} * 1024;
 constexpr int kFailed = 255;  // as ssh says it
 
 // Connected, or why not.

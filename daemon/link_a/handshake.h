@@ -13,7 +13,7 @@ namespace hvd {
 
 // The least that a secret has, in bytes.
 inline constexpr size_t kLeastDialSecret = 16;
-inline constexpr size_t kMostDialCommand = 32 * 1024;
+inline constexpr size_t kMostDialCommand = size_t{32} * 1024;
 
 // The side that has called. `socket` blocks not; both return by `until`.
 absl::Status ProveAndAsk(int socket, const std::string& secret, const std::string& command,
