@@ -52,18 +52,7 @@ PmixPlaces FindPmixPlaces(const EnvironmentLookup& environment) {
 }
 
 absl::StatusOr<SharedLibrary> PmixLibrary::Find(const PmixPlaces& places) {
-  auto loaded = SharedLibrary::OpenLoaded(places.system);
-  if (loaded.ok()) return loaded;
-  std::string why;
-  for (const std::string& path : places.beside) {
-    if (access(path.c_str(), F_OK) != 0) continue;
-    auto beside = SharedLibrary::Open(path);
-    if (beside.ok()) return beside;
-    absl::StrAppend(&why, beside.status().message(), "; ");
-  }
-  auto found = SharedLibrary::Open(places.system);
-  if (found.ok()) return found;
-  return absl::NotFoundError(absl::StrCat(why, found.status().message()));
+  return SharedLibrary::OpenFirst(places.system, places.beside);
 }
 
 absl::StatusOr<PmixLibrary> PmixLibrary::Load(const PmixPlaces& places) {

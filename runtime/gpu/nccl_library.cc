@@ -16,17 +16,7 @@ absl::StatusOr<SharedLibrary> NcclLibrary::Find(const NcclPlaces& places) {
     return absl::NotFoundError(
         absl::StrCat("HVD_NCCL_LIBRARY is ", places.named, ": ", named.status().message()));
   }
-  auto loaded = SharedLibrary::OpenLoaded(places.system);
-  if (loaded.ok()) return loaded;
-  std::string why;
-  for (const std::string& path : places.beside) {
-    auto beside = SharedLibrary::Open(path);
-    if (beside.ok()) return beside;
-    absl::StrAppend(&why, beside.status().message(), "; ");
-  }
-  auto found = SharedLibrary::Open(places.system);
-  if (found.ok()) return found;
-  return absl::NotFoundError(absl::StrCat(why, found.status().message()));
+  return SharedLibrary::OpenFirst(places.system, places.beside);
 }
 
 absl::StatusOr<NcclLibrary> NcclLibrary::Load(const NcclPlaces& places) {

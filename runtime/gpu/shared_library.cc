@@ -38,6 +38,21 @@ absl::StatusOr<SharedLibrary> SharedLibrary::OpenLoaded(const std::string& name)
   return OpenAs(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 }
 
+absl::StatusOr<SharedLibrary> SharedLibrary::OpenFirst(const std::string& system,
+                                                       const std::vector<std::string>& beside) {
+  auto loaded = OpenLoaded(system);
+  if (loaded.ok()) return loaded;
+  std::string why;
+  for (const std::string& path : beside) {
+    auto opened = Open(path);
+    if (opened.ok()) return opened;
+    absl::StrAppend(&why, opened.status().message(), "; ");
+  }
+  auto found = Open(system);
+  if (found.ok()) return found;
+  return absl::NotFoundError(absl::StrCat(why, found.status().message()));
+}
+
 void* SharedLibrary::Find(const char* symbol) const {
   return handle_ == nullptr ? nullptr : dlsym(handle_, symbol);
 }

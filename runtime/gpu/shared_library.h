@@ -24,6 +24,11 @@ class SharedLibrary {
   // The one that this process has loaded already; NotFound: it has none.
   static absl::StatusOr<SharedLibrary> OpenLoaded(const std::string& name);
 
+  // The loaded one, else the first of `beside` that can be opened, else what the system finds.
+  // NotFound: why not, of each.
+  static absl::StatusOr<SharedLibrary> OpenFirst(const std::string& system,
+                                                 const std::vector<std::string>& beside);
+
   // Null: it has none of that name.
   void* Find(const char* symbol) const;
   const std::string& path() const { return path_; }
