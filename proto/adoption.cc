@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <cstring>
 
 namespace hvd {
 namespace {
@@ -82,6 +84,13 @@ std::optional<Adoption> ParseAdoption(std::string_view text) {
 
 std::string ClaimName(std::string_view key, unsigned user, int rank) {
   return "hvd-adopt-" + std::to_string(user) + "-" + std::string(key) + "-" + std::to_string(rank);
+}
+
+ClaimAddress::ClaimAddress(std::string_view claim) {
+  name.sun_family = AF_UNIX;
+  const size_t length = std::min(claim.size(), sizeof(name.sun_path) - 1);
+  std::memcpy(name.sun_path + 1, claim.data(), length);  // behind the byte of the abstract ones
+  size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
 }
 
 }  // namespace hvd

@@ -3,6 +3,10 @@
 // daemons of their hosts are reached. Pure.
 #pragma once
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,5 +50,20 @@ bool IsAdoptionWord(std::string_view word);
 // The name, in the abstract namespace of its host, of the socket at which this rank waits for its
 // daemon.
 std::string ClaimName(std::string_view key, unsigned user, int rank);
+
+// Where that is.
+struct ClaimAddress {
+  sockaddr_un name = {};
+  socklen_t size = 0;
+
+  explicit ClaimAddress(std::string_view claim);
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
+};
+
+// All that a rank says there; the daemon has sent the rank's place and door before.
+struct ClaimWord {
+  enum Kind : int32_t { kTaken = 1, kEnds = 2 } kind = kTaken;
+  int32_t number = 0;  // of its parent's process; its exit code
+};
 
 }  // namespace hvd

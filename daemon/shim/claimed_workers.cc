@@ -5,46 +5,31 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/descriptor_mail.h"
 #include "daemon/shim/process_tree.h"
 #include "daemon/watch/process_end.h"
+#include "proto/adoption.h"
+#include "proto/exit_code.h"
 
 namespace hvd {
 namespace {
 
 // Of a process of whose end nobody can tell: that it did not end well cannot be said either.
 constexpr int kUnknownEnd = 1;
-constexpr int kNotClaimed = 125;
 // How long an end that is known waits for one that began before it.
 constexpr Clock::duration kTurnPatience = std::chrono::milliseconds(100);
 constexpr Clock::duration kFirstPause = std::chrono::milliseconds(10);
 constexpr Clock::duration kLongestPause = std::chrono::milliseconds(250);
-
-// All that a worker says.
-struct Word {
-  char kind;  // 't': it has taken its place; 'e': it ends by itself
-  char padding[3];
-  int32_t number;  // its parent's pid; its exit code
-};
-
-socklen_t NameAbstract(const std::string& name, sockaddr_un* address) {
-  memset(address, 0, sizeof(*address));
-  address->sun_family = AF_UNIX;
-  const size_t length = std::min(name.size(), sizeof(address->sun_path) - 1);
-  memcpy(address->sun_path + 1, name.data(), length);
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-}
 
 // What of a worker's environment tells of the job. The rest is its launcher's.
 std::string OwnNames(const std::vector<std::string>& environment) {
@@ -54,22 +39,6 @@ std::string OwnNames(const std::vector<std::string>& environment) {
     block.append(entry).push_back('\0');
   }
   return block;
-}
-
-bool SendWith(int socket, const std::string& bytes, int descriptor) {
-  iovec payload = {const_cast<char*>(bytes.data()), bytes.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &payload;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
-  return sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
 }
 
 void SetText(ShimReport* report, const std::string& text) {
@@ -121,11 +90,8 @@ void ClaimedWorkers::TryAgain(int slot) {
 // errno says why not.
 bool ClaimedWorkers::Connect(Worker* worker) {
   Descriptor talk(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  sockaddr_un address;
-  const socklen_t length = NameAbstract(worker->order.claim, &address);
-  if (!talk.valid() || connect(talk.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) {
-    return false;
-  }
+  const ClaimAddress address(worker->order.claim);
+  if (!talk.valid() || connect(talk.get(), address.get(), address.size) != 0) return false;
   worker->talk = std::move(talk);
   return true;
 }
@@ -144,7 +110,8 @@ std::string ClaimedWorkers::HandOver(Worker* worker) {
   if (!worker->pidfd.valid()) {
     return absl::StrCat("it cannot be watched: ", strerrordesc_np(errno));
   }
-  if (!SendWith(worker->talk.get(), OwnNames(worker->order.environment), worker->door.get())) {
+  const std::string place = OwnNames(worker->order.environment);
+  if (SendMail(worker->talk.get(), {place.data(), place.size()}, {worker->door.get()}, 0) < 0) {
     return absl::StrCat("it cannot be told its place: ", strerrordesc_np(errno));
   }
   worker->door.Reset();
@@ -153,13 +120,14 @@ std::string ClaimedWorkers::HandOver(Worker* worker) {
 
 void ClaimedWorkers::OnWords(int slot) {
   Worker& worker = workers_[slot];
-  Word word{};
+  ClaimWord word;
   while (true) {
     const ssize_t got = recv(worker.talk.get(), &word, sizeof(word), MSG_DONTWAIT);
     if (got < 0) return;
     if (got == 0) break;  // its end comes by the pidfd
-    if (word.kind == 'e' && got == sizeof(word)) worker.word = word.number;
-    if (word.kind != 't' || worker.taken) continue;
+    if (got != sizeof(word)) continue;
+    if (word.kind == ClaimWord::kEnds) worker.word = word.number;
+    if (word.kind != ClaimWord::kTaken || worker.taken) continue;
     worker.taken = true;
     ShimReport report{ShimTell::kStarted};
     report.slot = slot;
@@ -250,7 +218,7 @@ void ClaimedWorkers::Fail(int slot, const std::string& why) {
   ShimReport report{ShimTell::kSpawnFailed};
   report.slot = slot;
   report.pid = workers_[slot].pid;
-  report.status = kNotClaimed;
+  report.status = kExitLauncher;
   SetText(&report, absl::StrCat("the process that is to be the rank of slot ", slot, ": ", why));
   Drop(slot);
   tell_(report);

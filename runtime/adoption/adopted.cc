@@ -308,11 +308,7 @@ absl::StatusOr<std::unique_ptr<Adopted>> Adopted::Join(const ForeignPlace& place
 
 void Adopted::Leave(int exit_code) {
   if (getpid() != pid_) return;
-  const struct {
-    char kind = 'e';
-    char padding[3] = {};
-    int32_t exit_code;
-  } word{.exit_code = exit_code};
+  const ClaimWord word{ClaimWord::kEnds, exit_code};
   (void)send(claim_.talk.get(), &word, sizeof(word), MSG_NOSIGNAL | MSG_DONTWAIT);
   store_.reset();
 }

@@ -3,12 +3,10 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -16,6 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/descriptor_mail.h"
+#include "proto/adoption.h"
 
 namespace hvd {
 namespace {
@@ -44,67 +44,43 @@ bool IsOwnUser(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.uid == geteuid();
 }
 
-socklen_t NameAbstract(const std::string& name, sockaddr_un* address) {
-  *address = {};
-  address->sun_family = AF_UNIX;
-  const size_t length = std::min(name.size(), sizeof(address->sun_path) - 1);
-  memcpy(address->sun_path + 1, name.data(), length);
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-}
-
 bool Refuse(const std::string& name, const std::string& words) {
-  sockaddr_un address;
-  const socklen_t size = NameAbstract(name, &address);
+  const ClaimAddress address(name);
   const Descriptor talk(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  return talk.valid() && connect(talk.get(), reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-         send(talk.get(), words.data(), words.size(), MSG_NOSIGNAL) > 0;
+  return talk.valid() && connect(talk.get(), address.get(), address.size) == 0 &&
+         SendMail(talk.get(), {words.data(), words.size()}, {}, 0) > 0;
 }
 
 // The one message that comes, with the door.
 bool Receive(int socket, std::string* words, Descriptor* door) {
   words->resize(kMostWords);
-  iovec payload = {words->data(), words->size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &payload;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  std::vector<Descriptor> came;
+  const ssize_t got = ReceiveMail(socket, words->data(), words->size(), &came);
   words->resize(std::max<ssize_t>(got, 0));
-  if (got <= 0) return false;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return false;
-  int fd = -1;
-  memcpy(&fd, CMSG_DATA(header), sizeof(fd));
-  door->Reset(fd);
+  if (got <= 0 || came.size() != 1) return false;
+  *door = std::move(came[0]);
   return true;
 }
 
-// Not valid: whoever has come is none of ours, or is gone.
-Claim Take(int listener, TimePoint until) {
-  Claim claim;
+// Leaves `claim` without a connection where whoever has come is none of ours, is gone, or is
+// another rank that says why there is no place.
+void Take(int listener, TimePoint until, Claim* claim, std::string* refusal) {
   Descriptor talk(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
-  if (!talk.valid() || !IsOwnUser(talk.get())) return claim;
+  if (!talk.valid() || !IsOwnUser(talk.get())) return;
   pollfd ready{talk.get(), POLLIN, 0};
   std::string words;
-  if (poll(&ready, 1, MillisecondsTo(until)) != 1) return claim;
-  if (!Receive(talk.get(), &words, &claim.door)) {
-    if (words.rfind(kRefusal, 0) == 0) claim.refusal = words.substr(kRefusal.size());
-    return claim;
+  if (poll(&ready, 1, MillisecondsTo(until)) != 1) return;
+  if (!Receive(talk.get(), &words, &claim->door)) {
+    if (words.rfind(kRefusal, 0) == 0) refusal->assign(words, kRefusal.size());
+    return;
   }
   for (const absl::string_view entry : absl::StrSplit(words, '\0', absl::SkipEmpty())) {
-    claim.environment.emplace_back(entry);
+    claim->environment.emplace_back(entry);
   }
-  const struct {
-    char kind = 't';
-    char padding[3] = {};
-    int32_t parent = getppid();
-  } taken;
+  const ClaimWord taken{ClaimWord::kTaken, getppid()};
   if (send(talk.get(), &taken, sizeof(taken), MSG_NOSIGNAL) == sizeof(taken)) {
-    claim.talk = std::move(talk);
+    claim->talk = std::move(talk);
   }
-  return claim;
 }
 
 // Whether the helper lives, or has done its part.
@@ -118,11 +94,10 @@ bool Goes(Descriptor* helper) {
 }  // namespace
 
 absl::StatusOr<ClaimDoor> ClaimDoor::Open(const std::string& name) {
-  sockaddr_un address;
-  const socklen_t size = NameAbstract(name, &address);
+  const ClaimAddress address(name);
   Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.valid()) return Failed("a socket");
-  if (bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size) != 0) {
+  if (bind(listener.get(), address.get(), address.size) != 0) {
     if (errno != EADDRINUSE) return Failed("a socket's name");
     return absl::AlreadyExistsError(
         "another process holds this rank's place, or another user its name: each process of a "
@@ -149,9 +124,11 @@ absl::StatusOr<Claim> ClaimDoor::Await(Descriptor helper, std::string waits, Tim
           "hvd's init? What hvdrun says lies with the first rank's output");
     }
     if (count > 0 && ready[0].revents != 0) {
-      Claim claim = Take(listener_.get(), until);
+      Claim claim;
+      std::string refusal;
+      Take(listener_.get(), until, &claim, &refusal);
       if (claim.talk.valid()) return claim;
-      if (!claim.refusal.empty()) return absl::UnavailableError(claim.refusal);
+      if (!refusal.empty()) return absl::UnavailableError(refusal);
       continue;
     }
     if (count > 0 && ready[1].revents != 0 && !Goes(&helper)) {

@@ -17,7 +17,6 @@ struct Claim {
   Descriptor talk;                       // to the daemon's shim, for the process's life
   Descriptor door;                       // of HVD_LINK
   std::vector<std::string> environment;  // NAME=VALUE
-  std::string refusal;                   // there is no place: another rank says why
 };
 
 class ClaimDoor {
