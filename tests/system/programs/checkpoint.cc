@@ -3,7 +3,8 @@
 // to stop, "save" for SECONDS, and end with 0. GRACE: asks hvdrun for so many seconds. Says
 // "training" after the first step, "hears N" for a signal, and "saved after step N" at the end.
 // checkpoint deaf: the same without handlers; TERM is ignored.
-// checkpoint lost: rank 1 dies of TERM, the others say what that is to them.
+// checkpoint lost: rank 1 dies of TERM; the others train on until they are told of it, and say what
+// that is to them. They don't stop by themselves: they may hear TERM before it has reached rank 1.
 #include <unistd.h>
 
 #include <csignal>
@@ -32,13 +33,13 @@ bool AllAgreeToStop() {
   return stop != 0;
 }
 
-void Train(double seconds) {
+void Train(double seconds, bool stops) {
   float gradient[4] = {1, 2, 3, 4};
   for (int step = 1;; ++step) {
     usleep(static_cast<useconds_t>(1000 * (hvd::rank() + 1)));  // the compute
     hvd::allreduce(gradient, 4, hvd::Op::kAverage, "gradient");
     if (step == 1) Say("training");
-    if (!AllAgreeToStop()) continue;
+    if (!stops || !AllAgreeToStop()) continue;
     Say("hears " + std::to_string(heard));
     usleep(static_cast<useconds_t>(seconds * 1e6));  // the save
     hvd::barrier();
@@ -58,7 +59,7 @@ int main(int argc, char** argv) {
   try {
     hvd::Session session;
     if (argc > 2) hvd::set_grace(std::atof(argv[2]));
-    Train(std::atof(kind.c_str()));
+    Train(std::atof(kind.c_str()), kind != "lost");
   } catch (const hvd::Error& error) {
     std::printf("rank %s is told: %s\n", std::getenv("HVD_RANK"), error.what());
     return 3;
