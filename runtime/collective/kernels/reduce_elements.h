@@ -64,37 +64,71 @@ HVD_INLINE Vector OneNan(Vector v) {
                                   (reinterpret_cast<Bits>(nan) & ~ordered));
 }
 
+static HVD_INLINE bool IsPowerOfTwo(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof(bits));
+  return (bits & ((uint64_t{1} << 52) - 1)) == 0;
+}
+
+// Keeps all but the lowest `kDropped` bits, to nearest even; what is dropped stays as it falls.
+// REQUIRES: these bits of a NaN are 0, so that it carries nothing.
+template <int kDropped, class Bits>
+HVD_INLINE Bits RoundBits(Bits bits) {
+  constexpr uint32_t kBelowHalf = (uint32_t{1} << (kDropped - 1)) - 1;
+  return bits + kBelowHalf + ((bits >> kDropped) & 1);
+}
+
+// float32 numbers with as many digits as a shorter type has, whatever their size. NaNs come from
+// numbers of that type, or are an instruction's own.
+template <class Level, int kDropped>
+struct ShortDigits {
+  using Floats = typename VectorOf<Level, float>::type;
+  using Bits = typename VectorOf<Level, uint32_t>::type;
+
+  static HVD_INLINE Floats Round(Floats v) {
+    constexpr uint32_t kKept = ~((uint32_t{1} << kDropped) - 1);
+    return reinterpret_cast<Floats>(RoundBits<kDropped>(reinterpret_cast<Bits>(v)) & kKept);
+  }
+};
+// Numbers that are combined in the type that they lie in memory in.
+struct AllDigits {
+  template <class Vector>
+  static HVD_INLINE Vector Round(Vector v) {
+    return v;
+  }
+};
+
 // What a result is multiplied by and divided by: a divisor whose inverse is not exact stays one as
-// long as nothing else rounds.
+// long as nothing else rounds. What is combined in more digits than its type has is divided first,
+// then rounded, and `last` multiplies what a program would find: but a power of two changes no
+// digit.
 struct ResultFactors {
   double factor;
   int divisor = 1;
+  double last = 1;
 
-  explicit HVD_INLINE ResultFactors(const ReduceTask& task) : factor(task.postscale) {
-    const bool has_exact_inverse = (task.divisor & (task.divisor - 1)) == 0;
-    if (has_exact_inverse || !IsPowerOfTwo(factor)) {
+  HVD_INLINE ResultFactors(const ReduceTask& task, bool has_all_digits) : factor(task.postscale) {
+    if (!has_all_digits && !IsPowerOfTwo(factor)) {
+      last = factor;
+      factor = 1;
+    }
+    if (IsPowerOfTwo(task.divisor) || !IsPowerOfTwo(factor)) {
       factor /= task.divisor;
     } else {
       divisor = task.divisor;
     }
   }
-
- private:
-  static HVD_INLINE bool IsPowerOfTwo(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-    return (bits & ((uint64_t{1} << 52) - 1)) == 0;
-  }
 };
 
 // Scales of the result alone, in the type that floats are combined in.
-template <class Real>
+template <class Element>
 struct ResultScales {
+  using Real = typename Element::Real;
   Real factor;
   Real divisor;
 
   explicit HVD_INLINE ResultScales(const ReduceTask& task) {
-    const ResultFactors of(task);
+    const ResultFactors of(task, Element::kHasAllDigits);
     factor = static_cast<Real>(of.factor);
     divisor = static_cast<Real>(of.divisor);
   }
@@ -111,13 +145,14 @@ struct ResultScales {
 };
 
 // Scales of each source too.
-template <class Real>
-struct AllScales : ResultScales<Real> {
+template <class Element>
+struct AllScales : ResultScales<Element> {
+  using Real = typename Element::Real;
   Real before;
   int prescaled;
 
   explicit HVD_INLINE AllScales(const ReduceTask& task)
-      : ResultScales<Real>(task),
+      : ResultScales<Element>(task),
         before(static_cast<Real>(task.prescale)),
         prescaled(task.prescaled) {}
   template <class Vector>
@@ -126,28 +161,56 @@ struct AllScales : ResultScales<Real> {
   }
 };
 
+// All scales of elements that have fewer digits in memory than what they are combined in.
+template <class Element>
+struct RoundedScales : AllScales<Element> {
+  using Real = typename Element::Real;
+  Real last;
+
+  explicit HVD_INLINE RoundedScales(const ReduceTask& task)
+      : AllScales<Element>(task),
+        last(static_cast<Real>(ResultFactors(task, Element::kHasAllDigits).last)) {}
+  // Whether a scale is no power of two.
+  static HVD_INLINE bool Needed(const ReduceTask& task) {
+    return !IsPowerOfTwo(task.prescale) || ResultFactors(task, Element::kHasAllDigits).last != 1;
+  }
+  template <class Vector>
+  HVD_INLINE Vector Before(Vector v, int source) const {
+    if (source < this->prescaled || this->before == 1) return v;
+    return Element::Digits::Round(AllScales<Element>::Before(v, source));
+  }
+  template <class Vector>
+  HVD_INLINE Vector After(Vector v) const {
+    v = AllScales<Element>::After(v);
+    return last != 1 ? Element::Digits::Round(v) * last : v;
+  }
+};
+
 // The same by products in double, for scales that are no float32.
+template <class Element>
 struct FarScales {
   double before;
   int prescaled;
   ResultFactors after;
 
   explicit HVD_INLINE FarScales(const ReduceTask& task)
-      : before(task.prescale), prescaled(task.prescaled), after(task) {}
+      : before(task.prescale), prescaled(task.prescaled), after(task, Element::kHasAllDigits) {}
   static HVD_INLINE bool IsFar(double scale) {
     const double size = scale < 0 ? -scale : scale;
     return size > __FLT_MAX__ || (size < __FLT_MIN__ && size != 0);
   }
   static HVD_INLINE bool Needed(const ReduceTask& task) {
-    return IsFar(task.prescale) || IsFar(ResultFactors(task).factor);
+    const ResultFactors of(task, Element::kHasAllDigits);
+    return IsFar(task.prescale) || IsFar(of.factor) || IsFar(of.last);
   }
   template <class Vector>
   HVD_INLINE Vector Before(Vector v, int source) const {
-    return source >= prescaled ? Times(v, before) : v;
+    return source >= prescaled ? Element::Digits::Round(Times(v, before)) : v;
   }
   template <class Vector>
   HVD_INLINE Vector After(Vector v) const {
-    return Times(v, after.factor / after.divisor);
+    v = Times(v, after.factor / after.divisor);
+    return after.last == 1 ? v : Times(Element::Digits::Round(v), after.last);
   }
 
  private:
@@ -162,6 +225,8 @@ template <class Level, class T>
 struct FloatElement : PlainElement<Level, T> {
   using Vector = typename PlainElement<Level, T>::Vector;
   using Real = T;
+  using Digits = AllDigits;
+  static constexpr bool kHasAllDigits = true;
   static HVD_INLINE void Store(T* to, Vector v) { PlainElement<Level, T>::Store(to, OneNan(v)); }
 };
 
@@ -230,6 +295,8 @@ struct Float16Element {
   using Stored = uint16_t;
   using Vector = typename VectorOf<Level, float>::type;
   using Real = float;
+  using Digits = ShortDigits<Level, 13>;
+  static constexpr bool kHasAllDigits = false;
   typedef uint16_t Narrow __attribute__((vector_size(Level::kBytes / 2)));
   static constexpr size_t kLanes = VectorOf<Level, float>::kLanes;
 
@@ -255,6 +322,8 @@ struct BfloatElement {
   using Bits = typename VectorOf<Level, uint32_t>::type;
   using Vector = PairOf<Floats>;
   using Real = float;
+  using Digits = ShortDigits<Level, 16>;
+  static constexpr bool kHasAllDigits = false;
   static constexpr size_t kLanes = VectorOf<Level, uint16_t>::kLanes;
 
   static HVD_INLINE Vector Load(const Stored* from) {
@@ -270,10 +339,9 @@ struct BfloatElement {
  private:
   static constexpr uint32_t kOdd = 0xffff0000;
 
-  // In the upper half, to nearest even. The one NaN has no bits that could carry.
+  // In the upper half.
   static HVD_INLINE Bits Round(Floats v) {
-    const Bits bits = reinterpret_cast<Bits>(OneNan(v));
-    return bits + 0x7fff + ((bits >> 16) & 1);
+    return RoundBits<16>(reinterpret_cast<Bits>(OneNan(v)));
   }
 };
 

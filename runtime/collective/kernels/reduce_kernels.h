@@ -6,7 +6,8 @@
 // The result depends on the elements alone: sources are combined in order (((s0+s1)+s2)+...), an
 // element's bits depend neither on where it lies nor on how long the buffers are, and all levels
 // give the same. float16 and bfloat16 are combined in float32, float8 in float64, and rounded once
-// (to nearest even).
+// (to nearest even). Before and after a scale that is no power of two, float16 and bfloat16 have no
+// more digits than in memory, so that postscale gives what a multiplication of the result would.
 // A NaN among the sources makes the result NaN, for MIN and MAX too, and always the same NaN.
 // Integers wrap, but for the sums of their averages. What a program has set for float arithmetic
 // does not matter (float_rules.h).

@@ -159,13 +159,18 @@ template <class Element, class Op>
 HVD_INLINE void ReduceScaled(const ReduceTask& task) {
   using Real = typename Element::Real;
   if constexpr (sizeof(Real) < sizeof(double)) {
-    if (FarScales::Needed(task)) return ReduceAll<Element, Op, 0, 0>(task, FarScales(task));
+    using Far = FarScales<Element>;
+    if (Far::Needed(task)) return ReduceAll<Element, Op, 0, 0>(task, Far(task));
+  }
+  if constexpr (!Element::kHasAllDigits) {
+    using Rounded = RoundedScales<Element>;
+    if (Rounded::Needed(task)) return ReduceAll<Element, Op, 0, 0>(task, Rounded(task));
   }
   if constexpr (Op::kIsSum) {
-    if (task.prescale == 1) return ReduceFew<Element, Op>(task, ResultScales<Real>(task));
-    ReduceFew<Element, Op>(task, AllScales<Real>(task));
+    if (task.prescale == 1) return ReduceFew<Element, Op>(task, ResultScales<Element>(task));
+    ReduceFew<Element, Op>(task, AllScales<Element>(task));
   } else {
-    ReduceAll<Element, Op, 0, 0>(task, AllScales<Real>(task));
+    ReduceAll<Element, Op, 0, 0>(task, AllScales<Element>(task));
   }
 }
 

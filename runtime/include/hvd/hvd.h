@@ -72,11 +72,14 @@ typedef enum hvd_dtype_t {
 
 /* On bool: SUM and MAX are "or", PRODUCT and MIN are "and"; AVERAGE is refused. Sums and products
  * of integers wrap; their averages never do: the exact quotient is truncated towards zero. float16
- * and bfloat16 are summed in float32 and rounded once within a host. Between hosts float16 sums are
- * made smaller before they travel where postscale or the average makes the result smaller, so they
- * overflow only where the result does. An average of float32, float64 or bfloat16 overflows where
- * the sum does, in float64 or float32. How a program's threads round, and whether they flush
- * denormals or trap, does not matter.
+ * and bfloat16 are summed in float32 and rounded once within a host. A scale multiplies the numbers
+ * that a program would multiply itself: what prescale makes of an element, and what postscale is
+ * applied to, has 11 and 8 binary digits, as in the type, though it may be larger or smaller than
+ * the type's numbers. (ADASUM's scales do not round.) Between hosts float16 sums are made smaller
+ * before they travel where postscale or the average makes the result smaller, so they overflow only
+ * where the result does. An average of float32, float64 or bfloat16 overflows where the sum does,
+ * in float64 or float32. How a program's threads round, and whether they flush denormals or trap,
+ * does not matter.
  *
  * float8 is combined in float64, between hosts too, and rounded once, to nearest even: its sums
  * are exact until then, whatever the order. (Between hosts MIN and MAX are rounded after prescale
