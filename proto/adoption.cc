@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kBegin = "hvd-adoption-1";
 constexpr std::string_view kNone = "-";
+constexpr int kMostRanks = 1 << 16;
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -30,15 +31,46 @@ bool ParseNumber(std::string_view text, int least, int most, int* number) {
 
 std::string Given(std::string_view word) { return std::string(word.empty() ? kNone : word); }
 
+// "0/2/3,9/1/1": 0, 2, 4, 9. There may be thousands of them in turn.
+std::string FormatNumbers(const std::vector<int>& numbers) {
+  std::string text;
+  for (size_t at = 0; at < numbers.size();) {
+    size_t end = at + 1;
+    const int step = end < numbers.size() ? numbers[end] - numbers[at] : 1;
+    while (end < numbers.size() && numbers[end] - numbers[end - 1] == step) ++end;
+    text += (text.empty() ? "" : ",") + std::to_string(numbers[at]) + "/" + std::to_string(step) +
+            "/" + std::to_string(end - at);
+    at = end;
+  }
+  return text;
+}
+
+bool ParseNumbers(std::string_view text, std::vector<int>* numbers) {
+  if (text == kNone) return true;
+  for (const std::string_view run : Split(text, ',')) {
+    const std::vector<std::string_view> parts = Split(run, '/');
+    int first, step, count;
+    if (parts.size() != 3 || !ParseNumber(parts[0], 0, kMostRanks, &first) ||
+        !ParseNumber(parts[1], 1, kMostRanks, &step) ||
+        !ParseNumber(parts[2], 1, kMostRanks / step + 1, &count) ||
+        numbers->size() + count > kMostRanks) {
+      return false;
+    }
+    for (int i = 0; i < count; ++i) numbers->push_back(first + i * step);
+  }
+  return true;
+}
+
 bool ParseHost(std::string_view line, AdoptedHost* host) {
   const std::vector<std::string_view> words = Split(line, ' ');
-  if (words.size() != 5 || !std::all_of(words.begin(), words.end() - 1, IsAdoptionWord)) {
+  if (words.size() != 6 || !std::all_of(words.begin(), words.end() - 2, IsAdoptionWord)) {
     return false;
   }
   host->name = words[0];
-  if (!ParseNumber(words[1], 1, 1 << 16, &host->ranks)) return false;
+  if (!ParseNumber(words[1], 1, kMostRanks, &host->ranks)) return false;
   if (!ParseNumber(words[2], 0, 65535, &host->port)) return false;
   if (words[3] != kNone) host->secret = words[3];
+  if (!ParseNumbers(words[5], &host->numbers)) return false;
   if (words[4] == kNone) return true;
   for (const std::string_view address : Split(words[4], ',')) {
     if (!IsAdoptionWord(address)) return false;
@@ -62,7 +94,8 @@ std::string FormatAdoption(const Adoption& adoption) {
       addresses += (addresses.empty() ? "" : ",") + address;
     }
     text += "\n" + host.name + " " + std::to_string(host.ranks) + " " + std::to_string(host.port) +
-            " " + Given(host.secret) + " " + Given(addresses);
+            " " + Given(host.secret) + " " + Given(addresses) + " " +
+            Given(FormatNumbers(host.numbers));
   }
   return text;
 }

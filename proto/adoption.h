@@ -30,6 +30,9 @@ struct AdoptedHost {
   int port = 0;                        // 0: none waits; the host is reached another way
   std::string secret;                  // hex digits; both sides prove that they know it
   std::vector<std::string> addresses;  // numeric
+  // Its ranks, ascending, where the launcher has numbered them in turn over the hosts. Empty, for
+  // all hosts: they follow those of the host before.
+  std::vector<int> numbers = {};
   bool operator==(const AdoptedHost&) const = default;
 };
 

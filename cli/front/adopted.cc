@@ -11,6 +11,11 @@ namespace {
 constexpr const char* kRunOptions = "HVD_RUN_OPTIONS";
 constexpr int kSubreaper = 3;  // hvd.v1.Containment: no namespace of hvdd's holds its ranks
 
+absl::Status NotAsWritten() {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "$", kAdoptionVariable, " is not as hvd writes it; unset it, it is no variable for people"));
+}
+
 }  // namespace
 
 bool IsAdoption(const FrontWorld& world) { return !VariableOf(world, kAdoptionVariable).empty(); }
@@ -36,11 +41,7 @@ absl::Status CheckRunOptions(const TypedOptions& typed, size_t program_words) {
 
 absl::Status TakeAdoption(const TypedOptions& typed, const FrontWorld& world, RunOptions* run) {
   run->adoption = ParseAdoption(VariableOf(world, kAdoptionVariable));
-  if (!run->adoption.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("$", kAdoptionVariable,
-                     " is not as hvd writes it; unset it, it is no variable for people"));
-  }
+  if (!run->adoption.has_value()) return NotAsWritten();
   const Adoption& adoption = *run->adoption;
   const bool places = typed.np != 0 || typed.has_hosts || typed.has_hostfile || run->agent_is_given;
   const bool gives = !run->binds_cores || run->gpus_per_rank.has_value() || run->stdin_rank != 0;
@@ -71,6 +72,16 @@ absl::Status TakeAdoption(const TypedOptions& typed, const FrontWorld& world, Ru
   run->gpus_per_rank = 0;
   run->stdin_rank = -1;
   return absl::OkStatus();
+}
+
+absl::StatusOr<Topology> AdoptedTopology(const Adoption& adoption) {
+  std::vector<HostShape> hosts;
+  hosts.reserve(adoption.hosts.size());
+  for (const AdoptedHost& host : adoption.hosts) {
+    hosts.push_back({host.name, host.ranks, host.numbers});
+  }
+  if (!Topology::CheckNumbers(hosts).ok()) return NotAsWritten();
+  return Topology(std::move(hosts));
 }
 
 }  // namespace hvd

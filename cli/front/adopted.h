@@ -28,4 +28,7 @@ absl::Status CheckRunOptions(const TypedOptions& typed, size_t program_words);
 // has decided.
 absl::Status TakeAdoption(const TypedOptions& typed, const FrontWorld& world, RunOptions* run);
 
+// Its ranks, as the launcher has numbered them. InvalidArgument: as above.
+absl::StatusOr<Topology> AdoptedTopology(const Adoption& adoption);
+
 }  // namespace hvd

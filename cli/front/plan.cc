@@ -200,7 +200,8 @@ absl::Status PlaceRanks(RunOptions* run) {
   if (absl::Status counted = CountRanks(run); !counted.ok()) return counted;
   std::vector<HostSlots> usable = run->hosts;
   for (HostSlots& host : usable) host.slots = std::min(host.slots, MostSlots(*run));
-  absl::StatusOr<Topology> topology = Topology::Place(usable, run->np);
+  absl::StatusOr<Topology> topology = run->adoption.has_value() ? AdoptedTopology(*run->adoption)
+                                                                : Topology::Place(usable, run->np);
   if (!topology.ok())
     return run->elastic.has_value() ? OfLeast(topology.status()) : topology.status();
   if (absl::Status fits = CheckRanksOfHosts(*topology); !fits.ok()) return fits;

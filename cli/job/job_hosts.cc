@@ -123,7 +123,7 @@ void JobState::ReportBindings(int host, const v1::Launched& launched) {
     const int slot = static_cast<int>(told.slot());
     // Ranks of an elastic job belong to its epochs.
     const std::string rank =
-        membership_ ? "" : absl::StrCat("rank ", facts_.topology.first_rank(host) + slot, ": ");
+        membership_ ? "" : absl::StrCat("rank ", facts_.topology.rank_at(host, slot), ": ");
     if (!policy_.adopted_from.empty()) {
       outbox_.Say(absl::StrCat(rank, "host ", HostName(host), ", adopted from ",
                                policy_.adopted_from, ", which has placed it"));

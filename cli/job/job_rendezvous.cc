@@ -79,8 +79,7 @@ std::string JobRendezvous::Missing() const {
   std::vector<std::string> hosts;
   for (int host = 0; host < static_cast<int>(topology_->hosts().size()); ++host) {
     std::vector<int> ranks;
-    for (int r = 0; r < topology_->hosts()[host].ranks; ++r) {
-      const int rank = topology_->first_rank(host) + r;
+    for (const int rank : topology_->ranks_of(host)) {
       if (first->second.joined.count(rank) == 0) ranks.push_back(rank);
     }
     if (ranks.empty()) continue;

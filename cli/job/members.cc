@@ -30,6 +30,7 @@ v1::EpochPropose Members::Propose() {
     listed.set_host(host);
     listed.set_name(topology_.hosts()[host].name);
     *listed.mutable_members() = Seats(host, {}).seats();
+    for (const int rank : topology_.hosts()[host].numbers) listed.add_ranks(rank);
   }
   return propose;
 }
@@ -60,7 +61,7 @@ uint64_t Members::MemberAt(uint64_t epoch, uint32_t rank) const {
 v1::SpawnSlots Members::Seats(int host, const std::function<bool(int rank)>& takes_stdin) const {
   v1::SpawnSlots spawn;
   for (int slot = 0; slot < topology_.hosts()[host].ranks; ++slot) {
-    const int rank = topology_.first_rank(host) + slot;
+    const int rank = topology_.rank_at(host, slot);
     v1::Seat& seat = *spawn.add_seats();
     seat.set_member(by_rank_[rank]);
     seat.set_slot(slot);

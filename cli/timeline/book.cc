@@ -68,7 +68,7 @@ void TimelineBook::BeginEpoch(const TimelineEpoch& epoch, std::string* out) {
 int TimelineBook::RankOf(int host, uint32_t local_rank) const {
   const int place = places_[host];
   if (place < 0 || local_rank >= static_cast<uint32_t>(topology_.hosts()[place].ranks)) return -1;
-  return topology_.first_rank(place) + static_cast<int>(local_rank);
+  return topology_.rank_at(place, static_cast<int>(local_rank));
 }
 
 std::string TimelineBook::BeginFile(TimelineFormat* format, int64_t start_ns, int64_t epoch_us) {

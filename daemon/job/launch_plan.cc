@@ -52,8 +52,9 @@ absl::StatusOr<EpochPlan> PlanEpoch(const v1::EpochPropose& propose,
         plan.slots.push_back(static_cast<int>(seat.slot()));
       }
     }
-    hosts.push_back({host.name(), host.members_size()});
+    hosts.push_back({host.name(), host.members_size(), {host.ranks().begin(), host.ranks().end()}});
   }
+  if (absl::Status numbered = Topology::CheckNumbers(hosts); !numbered.ok()) return numbered;
   plan.topology = Topology(std::move(hosts));
   plan.state.resume_commit = propose.resume_commit();
   plan.state.root = propose.root();

@@ -21,7 +21,7 @@ struct EpochShape {
   uint64_t epoch = 0;
   std::vector<int> slots;              // of its ranks, in the order of their local ranks
   std::vector<uint64_t> members = {};  // in these slots; their next ones are none of it
-  int first_rank = 0;                  // of this host in the epoch
+  std::vector<int> ranks = {};         // in the epoch, by local rank
   bool several_hosts = false;          // then each local rank sleeps on an event fd
 };
 
@@ -36,7 +36,7 @@ class EpochMemory {
   absl::Status SetFirst(uint64_t bytes);
 
   int local_size() const { return static_cast<int>(shape_.slots.size()); }
-  int first_rank() const { return shape_.first_rank; }
+  int rank_of(int local_rank) const { return shape_.ranks[local_rank]; }
   bool several_hosts() const { return shape_.several_hosts; }
   const std::vector<int>& slots() const { return shape_.slots; }
   int slot_of(int local_rank) const { return shape_.slots[local_rank]; }

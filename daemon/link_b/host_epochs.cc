@@ -109,7 +109,8 @@ void HostEpochs::Create(const EpochAction& action) {
   shape.epoch = action.epoch;
   shape.slots = plan.slots;
   for (const int slot : plan.slots) shape.members.push_back(MemberOf(slot));
-  shape.first_rank = plan.RankOf(0);
+  const absl::Span<const int> ranks = plan.topology.ranks_of(plan.host);
+  shape.ranks.assign(ranks.begin(), ranks.end());
   shape.several_hosts = plan.topology.hosts().size() > 1;
   absl::StatusOr<std::shared_ptr<EpochMemory>> memory = EpochMemory::Create(shape);
   if (!memory.ok()) return Abort(action.epoch, std::string(memory.status().message()));
@@ -139,6 +140,7 @@ void HostEpochs::SendStart(const EpochAction& action) {
     v1::WorldHost& shape = *start.add_hosts();
     shape.set_name(host.name);
     shape.set_ranks(host.ranks);
+    for (const int rank : host.numbers) shape.add_numbers(rank);
   }
   std::vector<int> fds = found->second->Descriptors();
   if (options_.elastic) {

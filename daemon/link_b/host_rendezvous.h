@@ -35,7 +35,7 @@ struct EpochPlan {
 
   // -1: the member of that slot is not in it.
   int LocalRankOf(int slot) const;
-  int RankOf(int local_rank) const { return topology.first_rank(host) + local_rank; }
+  int RankOf(int local_rank) const { return topology.rank_at(host, local_rank); }
 };
 
 struct EpochAction {

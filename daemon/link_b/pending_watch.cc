@@ -62,8 +62,8 @@ std::vector<int> PendingWatch::SlotsByLocalRank() const {
   return newest == nullptr ? std::vector<int>() : newest->slots;
 }
 
-int PendingWatch::FirstWatched() const {
-  return Watched() == nullptr ? 0 : Watched()->first_rank();
+int PendingWatch::RankOf(int local_rank) const {
+  return Watched() == nullptr ? local_rank : Watched()->rank_of(local_rank);
 }
 
 std::vector<RankProgress> PendingWatch::Progress() {
@@ -176,10 +176,10 @@ void PendingWatch::TellPending(const PendingAnswers& answers) {
   AddTensors(answers, &host);
   for (const RankPending& answer : answers.given) {
     if (answer.list.truncated) host.set_more(true);
-    if (answer.list.joined) host.add_joined(FirstWatched() + answer.local_rank);
+    if (answer.list.joined) host.add_joined(RankOf(answer.local_rank));
   }
   for (const int slot : SlotsByLocalRank()) host.add_activities(DoingOf(slot));
-  for (const int rank : silent_) host.add_silent(FirstWatched() + rank);
+  for (const int rank : silent_) host.add_silent(RankOf(rank));
   AddWork(&host);
   AddHeld(&host);
   AddMessages(&host);
@@ -198,7 +198,7 @@ void PendingWatch::AddTensors(const PendingAnswers& answers, v1::HostPending* ho
     tensor.set_what(waiting.what);
     tensor.set_waited_s(waiting.waited_s);
     tensor.set_moving(waiting.moving);
-    for (const int rank : waiting.local_ranks) tensor.add_ranks(FirstWatched() + rank);
+    for (const int rank : waiting.local_ranks) tensor.add_ranks(RankOf(rank));
     for (const int64_t member : waiting.members) tensor.add_members(static_cast<uint32_t>(member));
   }
 }
@@ -206,7 +206,7 @@ void PendingWatch::AddTensors(const PendingAnswers& answers, v1::HostPending* ho
 void PendingWatch::AddWork(v1::HostPending* host) {
   for (const RankProgress& progress : Progress()) {
     v1::RankWork& work = *host->add_work();
-    work.set_rank(FirstWatched() + progress.local_rank);
+    work.set_rank(RankOf(progress.local_rank));
     work.set_set(progress.set);
     work.set_what(progress.what);
     work.set_still_s(progress.still_s);
@@ -222,7 +222,7 @@ void PendingWatch::AddHeld(v1::HostPending* host) {
     held.set_slot(one.slot);
     held.set_held_s(one.held_s);
     const auto rank = std::find(watched.begin(), watched.end(), one.slot);
-    if (rank != watched.end()) held.set_rank(FirstWatched() + (rank - watched.begin()));
+    if (rank != watched.end()) held.set_rank(RankOf(static_cast<int>(rank - watched.begin())));
   }
 }
 
@@ -234,7 +234,7 @@ void PendingWatch::AddMessages(v1::HostPending* host) const {
       for (const MessageCount& count : in_set.counts) {
         if (host->messages_size() == kMostMessages) return;
         v1::MessagesSeen& seen = *host->add_messages();
-        seen.set_rank(memory->first_rank() + rank);
+        seen.set_rank(memory->rank_of(rank));
         seen.set_peer(count.peer);
         seen.set_set(in_set.set);
         seen.set_channel(count.channel);

@@ -61,7 +61,7 @@ class PendingWatch {
   void AddMessages(v1::HostPending* host) const;
   // The newest epoch's, while it lives; else null.
   const EpochMemory* Watched() const;
-  int FirstWatched() const;  // the first rank of this host, in the epoch that is watched
+  int RankOf(int local_rank) const;  // in the epoch that is watched
   std::vector<int> SlotsByLocalRank() const;
   std::vector<RankProgress> Progress();
   std::string DoingOf(int slot) const;

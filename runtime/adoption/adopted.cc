@@ -188,6 +188,7 @@ Adoption PlannedAdoption(const ForeignPlace& place) {
     AdoptedHost adopted;
     adopted.name = host.name.empty() ? HostName() : host.name;
     adopted.ranks = host.ranks;
+    adopted.numbers = host.numbers;
     adoption.hosts.push_back(std::move(adopted));
   }
   return adoption;
@@ -224,8 +225,10 @@ std::string WaitWords(const ForeignPlace& place) {
 
 // The ranks of rank 0's host, when hvdrun does not go on: they would wait without end.
 void TellOthersHere(const Adoption& adoption, const absl::Status& why) {
+  const AdoptedHost& here = adoption.hosts.front();
   std::vector<std::string> doors;
-  for (int rank = 1; rank < adoption.hosts.front().ranks; ++rank) {
+  for (int local = 1; local < here.ranks; ++local) {
+    const int rank = here.numbers.empty() ? local : here.numbers[local];
     doors.push_back(ClaimName(adoption.key, geteuid(), rank));
   }
   RefuseClaims(std::move(doors), absl::StrCat("rank 0: ", why.message()), kRefusalPatience);

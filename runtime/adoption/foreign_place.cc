@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/adoption/foreign_place.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -131,20 +132,50 @@ absl::StatusOr<std::vector<HostShape>> StepHosts(const EnvironmentLookup& enviro
   return hosts;
 }
 
-// hvd numbers ranks host by host, and a rank that is not the launcher's would surprise.
-absl::Status CheckBlocks(const EnvironmentLookup& environment, int node,
-                         const ForeignPlace& place) {
-  int first = 0;
-  for (int host = 0; host < node; ++host) first += place.hosts[host].ranks;
+// How many tasks a node gets in its turn. 0: all of its tasks; nothing: srun's rule has no name.
+std::optional<int> TasksATurn(const EnvironmentLookup& environment) {
   const std::string how = Text(environment, "SLURM_DISTRIBUTION");
-  const bool in_turn = place.hosts.size() > 1 &&
-                       static_cast<int>(place.hosts.size()) < place.size &&
-                       (absl::StartsWith(how, "cyclic") || absl::StartsWith(how, "plane") ||
-                        absl::StartsWith(how, "arbitrary"));
-  if (!in_turn && place.rank == first + place.local_rank) return absl::OkStatus();
-  return Wrong(absl::StrCat("it numbers them in turn over the hosts (",
-                            how.empty() ? "SLURM_PROCID" : how,
-                            "), where hvd numbers them host by host: use srun -m block"));
+  if (absl::StartsWith(how, "cyclic")) return 1;
+  if (absl::StartsWith(how, "arbitrary")) return std::nullopt;
+  int tasks = 0;
+  if (absl::StartsWith(how, "plane")) {
+    const bool told = ReadNumber(environment, "SLURM_DIST_PLANESIZE", &tasks).ok() && tasks > 0;
+    return told ? std::optional<int>(tasks) : std::nullopt;
+  }
+  return 0;
+}
+
+// Gives the hosts' ranks their numbers, as srun does.
+void NumberInTurn(int tasks_a_turn, ForeignPlace* place) {
+  std::vector<std::string> names;
+  std::vector<int> left, host_of_rank;
+  for (const HostShape& host : place->hosts) {
+    names.push_back(host.name);
+    left.push_back(host.ranks);
+  }
+  while (static_cast<int>(host_of_rank.size()) < place->size) {
+    for (size_t host = 0; host < left.size(); ++host) {
+      const int tasks = std::min(left[host], tasks_a_turn);
+      host_of_rank.insert(host_of_rank.end(), tasks, static_cast<int>(host));
+      left[host] -= tasks;
+    }
+  }
+  place->hosts = Topology::Numbered(names, host_of_rank).hosts();
+}
+
+absl::Status NumberTasks(const EnvironmentLookup& environment, int node, ForeignPlace* place) {
+  const std::optional<int> turn = TasksATurn(environment);
+  if (turn.value_or(0) > 0) NumberInTurn(*turn, place);
+  const Topology topology(place->hosts);
+  if (turn.has_value() && topology.place(place->rank).host == node &&
+      topology.place(place->rank).local_rank == place->local_rank) {
+    return absl::OkStatus();
+  }
+  const std::string how = Text(environment, "SLURM_DISTRIBUTION");
+  return Wrong(absl::StrCat(
+      "it numbers them over the hosts in an order that its variables don't "
+      "tell (",
+      how.empty() ? "SLURM_PROCID" : "-m " + how, "): use srun -m block, cyclic or plane"));
 }
 
 absl::Status ReadSrun(const EnvironmentLookup& environment, ForeignPlace* place) {
@@ -161,7 +192,8 @@ absl::Status ReadSrun(const EnvironmentLookup& environment, ForeignPlace* place)
   place->local_size = place->hosts[node].ranks;
   place->job = absl::StrCat("slurm ", Text(environment, "SLURM_JOB_ID"), ".",
                             Text(environment, "SLURM_STEP_ID"));
-  return CheckBlocks(environment, node, *place);
+  if (place->rank >= place->size) return Wrong("SLURM_PROCID is more than the step has tasks");
+  return NumberTasks(environment, node, place);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -58,16 +59,58 @@ std::string FreeName(const std::vector<AdoptedHost>& hosts, const std::string& w
   return name;
 }
 
-void AddHost(const Introduction& said, bool is_new, std::vector<AdoptedHost>* hosts) {
-  if (is_new) hosts->push_back({FreeName(*hosts, said.host), 0, 0, "", {}});
-  hosts->back().ranks += said.local_size;
-}
+// The hosts of what ranks say of themselves, rank after rank.
+class HostsSaid {
+ public:
+  // The host of the rank that says this, as an index; the first that says so makes it. Nothing:
+  // that cannot be told, since no host can be told from others of its name.
+  std::optional<size_t> Find(const Introduction& said, std::vector<AdoptedHost>* hosts) {
+    if (said.identity != kNone) {
+      const auto [found, is_new] = by_identity_.try_emplace(said.identity, hosts->size());
+      if (is_new) Add(said, hosts);
+      return found->second;
+    }
+    if (missing_.empty()) {
+      open_ = said;
+      for (int local = 0; local < said.local_size; ++local) missing_.insert(local);
+      at_ = hosts->size();
+      Add(said, hosts);
+    }
+    const bool fits = said.host == open_.host && said.local_size == open_.local_size;
+    if (!fits || missing_.erase(said.local_rank) == 0) return std::nullopt;
+    return at_;
+  }
+  bool all_came() const { return missing_.empty(); }
+
+ private:
+  static void Add(const Introduction& said, std::vector<AdoptedHost>* hosts) {
+    hosts->push_back({FreeName(*hosts, said.host), 0, 0, "", {}});
+  }
+
+  std::map<std::string, size_t> by_identity_;
+  // Of a host without identity, whose ranks must be neighbours: its first rank, and the local ranks
+  // that are still to come.
+  Introduction open_;
+  std::set<int> missing_;
+  size_t at_ = 0;
+};
 
 absl::Status NotByHost(const std::string& by, size_t rank) {
   return absl::FailedPreconditionError(absl::StrCat(
       by, " numbers its processes in turn over the hosts (rank ", rank,
-      "), where hvd numbers them host by host; use its default (mpirun: --map-by slot), or start "
-      "the program by hvdrun"));
+      "), and these cannot be told from one another (no /proc/sys/kernel/random/boot_id); use its "
+      "default (mpirun: --map-by slot), or start the program by hvdrun"));
+}
+
+// Numbers that say what holds without them are not told.
+void DropPlainNumbers(std::vector<AdoptedHost>* hosts) {
+  int next = 0;
+  for (const AdoptedHost& host : *hosts) {
+    for (const int rank : host.numbers) {
+      if (rank != next++) return;
+    }
+  }
+  for (AdoptedHost& host : *hosts) host.numbers.clear();
 }
 
 }  // namespace
@@ -86,8 +129,7 @@ absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
                                         const std::vector<std::string>& texts) {
   Adoption adoption;
   adoption.by = by;
-  std::set<int> missing;  // local ranks of the last host that are still to come
-  Introduction host;      // the first one of these
+  HostsSaid hosts;
   for (size_t rank = 0; rank < texts.size(); ++rank) {
     std::optional<Introduction> said = Parse(texts[rank]);
     if (!said.has_value()) {
@@ -97,22 +139,19 @@ absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
                        "the same version?"));
     }
     if (rank == 0) adoption.key = said->key;
-    if (missing.empty()) {
-      const bool same = rank > 0 && said->identity == host.identity && said->identity != kNone;
-      AddHost(*said, !same, &adoption.hosts);
-      host = *said;
-      for (int local = 0; local < said->local_size; ++local) missing.insert(local);
-    }
-    const bool fits = said->host == host.host && said->local_size == host.local_size;
-    if (!fits || missing.erase(said->local_rank) == 0) return NotByHost(by, rank);
-    AdoptedHost& last = adoption.hosts.back();
-    if (said->local_rank == 0 && adoption.hosts.size() > 1 && last.port == 0) {
-      last.port = said->daemon.port;
-      last.secret = std::move(said->daemon.secret);
-      last.addresses = std::move(said->daemon.addresses);
+    const std::optional<size_t> at = hosts.Find(*said, &adoption.hosts);
+    if (!at.has_value()) return NotByHost(by, rank);
+    AdoptedHost& host = adoption.hosts[*at];
+    ++host.ranks;
+    host.numbers.push_back(static_cast<int>(rank));
+    if (said->local_rank == 0 && *at > 0 && host.port == 0) {
+      host.port = said->daemon.port;
+      host.secret = std::move(said->daemon.secret);
+      host.addresses = std::move(said->daemon.addresses);
     }
   }
-  if (!missing.empty() || adoption.hosts.empty()) return NotByHost(by, texts.size());
+  if (!hosts.all_came() || adoption.hosts.empty()) return NotByHost(by, texts.size());
+  DropPlainNumbers(&adoption.hosts);
   return adoption;
 }
 

@@ -21,10 +21,10 @@ struct Introduction {
 
 std::string FormatIntroduction(const Introduction& introduction);
 
-// `texts` by rank. FailedPrecondition: the ranks are not numbered host by host, or one says what
-// no hvd of this version says. Within a host they may be in any order: hvd's local ranks follow
-// the ranks, as Open MPI's do not. What a launcher takes for neighbouring hosts, as two torchruns
-// on one machine do, is one if it is one.
+// `texts` by rank. FailedPrecondition: hosts that cannot be told from one another have ranks in
+// turn, or a rank says what no hvd of this version says. Within a host ranks may be in any order:
+// hvd's local ranks follow the ranks, as Open MPI's do not. What a launcher takes for several
+// hosts, as two torchruns on one machine do, is one if it is one.
 absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
                                         const std::vector<std::string>& texts);
 

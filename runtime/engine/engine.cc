@@ -12,9 +12,9 @@ TensorPlaces PlacesOf(const EpochWorld& world) {
   const RankPlace& here = world.place();
   std::vector<TensorPlaces::Owner> owners;
   owners.reserve(here.local_size);
-  const int first = world.topology().first_rank(here.host);
   for (int local = 0; local < here.local_size; ++local) {
-    owners.push_back({world.LocalRankInJob(local), world.GlobalRank(first + local)});
+    owners.push_back({world.LocalRankInJob(local),
+                      world.GlobalRank(world.topology().rank_at(here.host, local))});
   }
   return {world.arenas(), std::move(owners), here.local_rank};
 }

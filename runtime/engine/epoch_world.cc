@@ -42,16 +42,14 @@ struct RegionShape {
 
 // The set's ranks, by host; and the index of `rank` among them.
 std::pair<Topology, int> SetTopology(const Topology& job, absl::Span<const int> ranks, int rank) {
-  std::vector<HostShape> hosts;
-  int last_host = -1;
-  for (const int member : ranks) {
-    const int host = job.place(member).host;
-    if (host != last_host) hosts.push_back({job.hosts()[host].name, 0});
-    last_host = host;
-    ++hosts.back().ranks;
-  }
+  std::vector<std::string> names;
+  names.reserve(job.hosts().size());
+  for (const HostShape& host : job.hosts()) names.push_back(host.name);
+  std::vector<int> host_of_rank;
+  host_of_rank.reserve(ranks.size());
+  for (const int member : ranks) host_of_rank.push_back(job.place(member).host);
   const auto at = std::lower_bound(ranks.begin(), ranks.end(), rank);
-  return {Topology(std::move(hosts)), static_cast<int>(at - ranks.begin())};
+  return {Topology::Numbered(names, host_of_rank), static_cast<int>(at - ranks.begin())};
 }
 
 // How much of every arena of the host all its ranks can see.
@@ -169,7 +167,7 @@ absl::Status EpochWorld::MapRegion() {
 
 int EpochWorld::LocalRankInJob(int local_rank) const {
   if (job_ == nullptr) return local_rank;
-  const int in_set = topology_.first_rank(place().host) + local_rank;
+  const int in_set = topology_.rank_at(place().host, local_rank);
   return job_->topology().place(set_.global_ranks[in_set]).local_rank;
 }
 
@@ -246,7 +244,7 @@ void EpochWorld::BuildAgreement() {
   board.memory = region_;
   board.local_rank = place().local_rank;
   board.local_size = place().local_size;
-  board.first_rank = topology_.first_rank(place().host);
+  board.ranks_here = topology_.ranks_of(place().host);
   board.world_size = topology_.size();
   board.several_hosts = topology_.hosts().size() > 1;
   board.host = place().host;

@@ -29,10 +29,13 @@ std::string Wrap(int kind, const WireWriter& message) {
 
 bool DecodeHost(std::string_view bytes, HostShape* host) {
   WireReader reader(bytes);
+  std::vector<int64_t> numbers;
   while (reader.Next()) {
     if (reader.field() == 1) host->name = std::string(reader.bytes());
     if (reader.field() == 2) host->ranks = static_cast<int>(reader.number());
+    if (reader.field() == 3 && !reader.Packed(&numbers)) return false;
   }
+  host->numbers.assign(numbers.begin(), numbers.end());
   return reader.ok() && host->ranks > 0 && host->ranks <= 65536;
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace hvd {
 namespace {
 
@@ -146,6 +148,10 @@ absl::StatusOr<EpochGrant> Session::TakeStart(const MemoryNeed& need) {
         "limit (ulimit -n)");
   }
   grant.token = std::move(start->token);
+  if (absl::Status numbered = Topology::CheckNumbers(start->hosts); !numbered.ok()) {
+    for (const int fd : fds) close(fd);
+    return absl::InternalError(absl::StrCat("hvdd tells of hosts: ", numbered.message()));
+  }
   grant.topology = Topology(std::move(start->hosts));
   grant.rank = start->rank;
   if (grant.rank < 0 || grant.rank >= grant.topology.size()) {

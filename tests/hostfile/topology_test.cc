@@ -28,8 +28,9 @@ TEST_CASE("ranks fill the hosts in order") {
   const auto topology = Topology::Place(Hosts("a:2,b:2"), 4);
   REQUIRE(topology.ok());
   CHECK(Show(*topology) == "0 a.0/2 0/2 | 1 a.1/2 0/2 | 2 b.0/2 1/2 | 3 b.1/2 1/2");
-  CHECK(topology->first_rank(0) == 0);
-  CHECK(topology->first_rank(1) == 2);
+  CHECK(topology->rank_at(0, 1) == 1);
+  CHECK(topology->rank_at(1, 0) == 2);
+  CHECK(topology->is_host_by_host());
   CHECK(topology->is_homogeneous());
 }
 
@@ -38,6 +39,40 @@ TEST_CASE("cross ranks count only the hosts that own the local rank") {
   REQUIRE(topology.ok());
   CHECK(Show(*topology) == "0 a.0/2 0/3 | 1 a.1/2 0/2 | 2 b.0/1 1/3 | 3 c.0/2 2/3 | 4 c.1/2 1/2");
   CHECK_FALSE(topology->is_homogeneous());
+}
+
+TEST_CASE("ranks in turn over the hosts, as a launcher may number them") {
+  const std::vector<std::string> names = {"a", "b", "c"};
+  const Topology topology = Topology::Numbered(names, {1, 0, 1, 1, 2, 0});
+  CHECK(Show(topology) ==
+        "0 b.0/3 0/3 | 1 a.0/2 1/3 | 2 b.1/3 0/2 | 3 b.2/3 0/1 | 4 c.0/1 2/3 | 5 a.1/2 1/2");
+  CHECK(topology.rank_at(0, 2) == 3);
+  CHECK(topology.rank_at(1, 1) == 5);
+  CHECK_FALSE(topology.is_host_by_host());
+  CHECK(Topology::CheckNumbers(topology.hosts()).ok());
+}
+
+TEST_CASE("numbers that say what holds without them are dropped") {
+  const std::vector<std::string> names = {"a", "b"};
+  CHECK(Topology::Numbered(names, {0, 0, 1}).hosts() == std::vector<HostShape>{{"a", 2}, {"b", 1}});
+  CHECK(Topology::Numbered(names, {0, 0, 1}).is_host_by_host());
+}
+
+TEST_CASE("numbers of ranks are each rank once, ascending, and hosts go by their first") {
+  const std::vector<std::vector<HostShape>> wrong = {
+      {{"a", 2, {0, 2}}, {"b", 1}},         // b has none
+      {{"a", 2, {0, 2}}, {"b", 1, {2}}},    // twice
+      {{"a", 2, {2, 0}}, {"b", 1, {1}}},    // not ascending
+      {{"a", 1, {1}}, {"b", 2, {0, 2}}},    // b is first
+      {{"a", 2, {0, 3}}, {"b", 1, {1}}},    // no such rank
+      {{"a", 2, {-1, 0}}, {"b", 1, {1}}},   // nor this
+      {{"a", 2, {0, 1, 2}}, {"b", 1, {3}}}  // too many
+  };
+  for (const std::vector<HostShape>& hosts : wrong) {
+    CAPTURE(hosts[0].numbers);
+    CHECK(Topology::CheckNumbers(hosts).code() == absl::StatusCode::kInvalidArgument);
+  }
+  CHECK(Topology::CheckNumbers({}).ok());
 }
 
 TEST_CASE("np is exact: slots may stay free and hosts may stay out") {

@@ -20,6 +20,24 @@ TEST_CASE("what is told of adopted ranks is read as it was meant") {
   CHECK(*read == TwoHosts());
 }
 
+TEST_CASE("ranks in turn over the hosts are told in a few words") {
+  Adoption adoption = TwoHosts();
+  adoption.hosts[0].numbers = {0, 2};
+  adoption.hosts[1].numbers = {1};
+  CHECK(*ParseAdoption(FormatAdoption(adoption)) == adoption);
+  adoption.hosts = {{"a", 0, 0, "", {}}};
+  for (int rank = 0; rank < 65536; rank += rank % 64 == 62 ? 3 : 2) {
+    adoption.hosts[0].numbers.push_back(rank);
+  }
+  adoption.hosts[0].ranks = static_cast<int>(adoption.hosts[0].numbers.size());
+  CHECK(*ParseAdoption(FormatAdoption(adoption)) == adoption);
+  for (const char* numbers : {"1", "0/0/2", "0/1/0", "-1/1/1", "0/1/2,", "0/1/65537", "0/1/1/1"}) {
+    INFO(numbers);
+    CHECK_FALSE(
+        ParseAdoption("hvd-adoption-1 mpirun feed\na 1 0 - - " + std::string(numbers)).has_value());
+  }
+}
+
 TEST_CASE("what is cut short or made by others is no adoption") {
   const std::string text = FormatAdoption(TwoHosts());
   for (size_t bytes = 0; bytes < text.size(); ++bytes) {
@@ -27,10 +45,10 @@ TEST_CASE("what is cut short or made by others is no adoption") {
     if (read.has_value()) CHECK_FALSE(*read == TwoHosts());
   }
   for (const char* wrong :
-       {"", "hello", "hvd-adoption-1 mpirun feed", "hvd-adoption-2 mpirun feed\na 1 0 - -",
-        "hvd-adoption-1 mpirun feed\na 0 0 - -", "hvd-adoption-1 mpirun feed\na 1 65536 - -",
-        "hvd-adoption-1 mpirun feed\na 1 0 -", "hvd-adoption-1 mpirun feed\na 1 0 - ,",
-        "hvd-adoption-1 mpirun feed\na 1x 0 - -", "hvd-adoption-1  feed\na 1 0 - -"}) {
+       {"", "hello", "hvd-adoption-1 mpirun feed", "hvd-adoption-2 mpirun feed\na 1 0 - - -",
+        "hvd-adoption-1 mpirun feed\na 0 0 - - -", "hvd-adoption-1 mpirun feed\na 1 65536 - - -",
+        "hvd-adoption-1 mpirun feed\na 1 0 - -", "hvd-adoption-1 mpirun feed\na 1 0 - , -",
+        "hvd-adoption-1 mpirun feed\na 1x 0 - - -", "hvd-adoption-1  feed\na 1 0 - - -"}) {
     INFO(wrong);
     CHECK_FALSE(ParseAdoption(wrong).has_value());
   }

@@ -77,7 +77,7 @@ void World::BuildHost(int index, int h) {
   place.page = pages_[set.world_hosts[h]].get();
   place.memory = set.memory.back().get();
   place.local_size = local_size;
-  place.first_rank = set.topology.first_rank(h);
+  place.ranks_here = set.topology.ranks_of(h);
   place.world_size = set.topology.size();
   place.host = h;
   place.several_hosts = set.several_hosts;
@@ -91,8 +91,9 @@ void World::BuildHost(int index, int h) {
   Host& host = set.hosts.emplace_back();
   host.index = h;
   if (!set.several_hosts) return;
-  host.leader = std::make_unique<LeaderCore>(LeaderCoreParts{
-      &set.topology, h, set.boards[place.first_rank].get(), plan_.fan_out, plan_.most_ids});
+  host.leader = std::make_unique<LeaderCore>(
+      LeaderCoreParts{&set.topology, h, set.boards[set.topology.rank_at(h, 0)].get(), plan_.fan_out,
+                      plan_.most_ids});
   host.actor = static_cast<uint32_t>(actors_.size());
   actors_.push_back({Actor::kLeader, h, index});
   // One actor for all links into this host; the links themselves are independent.

@@ -223,13 +223,13 @@ void World::NoteMark(Set* set, int member, const Item& item) {
   Host& host = HostOf(set, member);
   if (!set->several_hosts) {
     if (set->boards[member]->HasOpen()) WakeHost(set, host.index);
-  } else if (set->boards[set->topology.first_rank(host.index)]->HasOutbox()) {
+  } else if (set->boards[set->topology.rank_at(host.index, 0)]->HasOutbox()) {
     Wake(host.actor);
   }
 }
 
 void World::WakeHost(Set* set, int host) {
-  const int first = set->topology.first_rank(host);
+  const int first = set->topology.rank_at(host, 0);
   for (int r = 0; r < set->topology.hosts()[host].ranks; ++r) {
     Wake(static_cast<uint32_t>(set->members[first + r]));
   }

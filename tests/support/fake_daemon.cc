@@ -138,6 +138,7 @@ bool FakeDaemon::ServeEpoch(uint64_t epoch) {
       v1::WorldHost* told = start.mutable_epoch_start()->add_hosts();
       told->set_name(shape.name);
       told->set_ranks(shape.ranks);
+      for (const int rank : shape.numbers) told->add_numbers(rank);
     }
     const int host = topology_.place(r).host;
     std::vector<int> fds = {memories_[host]};

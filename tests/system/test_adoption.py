@@ -9,7 +9,7 @@ import signal
 import test_python
 import test_slurm
 import world
-from world import BIN
+from world import BIN, PROGRAMS
 
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 SLEEPS = (BIN / "train_digits", "--epochs", "100000")
@@ -54,6 +54,23 @@ def test_processes_of_a_launcher_are_the_ranks_of_one_job():
             job = here.run(*launcher(4, 2), "sh", "-c", say, env=ROOT).must(0)
             assert sorted(re.findall(r"(\d) is rank (\d) of 4", job.out)) == [(str(rank), str(rank)) for rank in range(4)], job
             here.must_be_clean()
+
+
+@world.bound(90)
+def test_ranks_in_turn_over_the_hosts_keep_their_numbers():
+    """What random calls give is what the plan says, also where a host's ranks are no neighbours."""
+    needs("mpirun.openmpi"), needs("mpiexec.hydra")
+    by_node = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "--map-by", "node", "-H"]
+    with world.hosts(2) as here:
+        for words, count in (([*by_node, "host0:2,host1:2", "-n", 4], 4), ([*by_node, "host0:4,host1:1", "-n", 5], 5),
+                             (["mpiexec.hydra", "-hosts", "host0,host1", "-ppn", 1, "-n", 4], 4)):
+            say = 'echo "$OMPI_COMM_WORLD_RANK$PMI_RANK is $(%s)"' % (BIN / "hello")
+            job = here.run(*words, "sh", "-c", say, env=ROOT).must(0)
+            assert sorted(re.findall(r"(\d) is rank (\d) of", job.out)) == [(str(rank), str(rank)) for rank in range(count)], job
+            env = {**ROOT, "HVD_TRANSPORT": "tcp", "HVD_RUN_OPTIONS": "--stall-check-shutdown-time-seconds 60 --report-bindings"}
+            job = here.run(*words, PROGRAMS / "fuzz", 1, 12, env=env, seconds=60).must(0, "rank 1: host host1, adopted from")
+            assert job.out.count("no fault") == count, job
+        here.must_be_clean()
 
 
 ENDS = """
@@ -186,7 +203,11 @@ def test_tasks_of_a_step_are_the_ranks_of_one_job():
         for shape, ranks in ((("-N2", "-n4"), 4), (("-N2", "-n3"), 3), (("-N1", "-n2"), 2), (("-N2", "-n4", "--mpi=pmi2"), 4)):
             job = slurm.run("srun", *shape, BIN / "hello").must(0)
             assert ranks_of(job.out) == list(range(ranks)), job
-        slurm.run("srun", "-N2", "-n4", "-m", "cyclic", BIN / "hello").must(1, "use srun -m block")
+        for how in ("cyclic", "plane=1"):
+            job = slurm.run("srun", "-N2", "-n5", "-O", "-m", how, "sh", "-c", f'echo "$SLURM_PROCID is $({BIN / "hello"})"').must(0)
+            assert sorted(re.findall(r"(\d) is rank (\d) of 5", job.out)) == [(str(rank), str(rank)) for rank in range(5)], job
+            fuzz = slurm.run("srun", "-N2", "-n5", "-O", "-m", how, PROGRAMS / "fuzz", 1, 3).must(0)
+            assert fuzz.out.count("no fault") == 5, fuzz
         # What a task starts knows best: mpiexec within a step of one task, and torchrun in one for each node.
         inner = slurm.run("srun", "-N1", "-n1", "mpiexec.hydra", "-launcher", "fork", "-n", 2, BIN / "hello").must(0)
         assert ranks_of(inner.out) == [0, 1], inner

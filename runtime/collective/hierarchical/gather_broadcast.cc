@@ -21,7 +21,7 @@ absl::Status AllgatherOnFirstRail(Rails& rails, const GatherArgs& args) {
   absl::Status done = rails.host().Allgather(
       {.input = args.input,
        .output = output + before,
-       .bytes_by_rank = args.bytes_by_rank.subspan(rails.topology().first_rank(rails.place().host),
+       .bytes_by_rank = args.bytes_by_rank.subspan(rails.topology().rank_at(rails.place().host, 0),
                                                    rails.place().local_size)});
   if (!done.ok()) return done;
   if (rails.leads()) {
@@ -78,7 +78,7 @@ class AllgatherOnRails {
     const auto* input = static_cast<const std::byte*>(args_.input);
     size_t at = blocks_[place.host];
     for (int i = 0; i < place.local_size; ++i) {
-      const size_t end = at + args_.bytes_by_rank[rails_.topology().first_rank(place.host) + i];
+      const size_t end = at + args_.bytes_by_rank[rails_.topology().rank_at(place.host, 0) + i];
       const size_t from = std::clamp(mine.begin, at, end);
       bytes.push_back(std::clamp(mine.begin + mine.count, at, end) - from);
       if (i == place.local_rank) input += from - at;
@@ -187,7 +187,7 @@ absl::Status BroadcastAcross(Rails& rails, const BroadcastArgs& args) {
 // Pairs on different hosts exchange directly, meanwhile those of one host do among themselves.
 absl::Status AlltoallAcross(Rails& rails, const AlltoallArgs& args) {
   if (rails.flat()) return rails.rail().Alltoall(args);
-  const int first = rails.topology().first_rank(rails.place().host);
+  const int first = rails.topology().rank_at(rails.place().host, 0);
   std::vector<int> others;
   for (int rank = 0; rank < rails.size(); ++rank) {
     if (rails.topology().place(rank).host != rails.place().host) others.push_back(rank);

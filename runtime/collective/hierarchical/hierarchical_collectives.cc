@@ -32,20 +32,30 @@ absl::Status HierarchicalCollectives::Allreduce(const ReduceArgs& args) {
 
 absl::Status HierarchicalCollectives::ReduceScatter(const ReduceScatterArgs& args) {
   if (one_host()) return rails_.host().ReduceScatter(args);
-  return TravelsWide(args.op, args.dtype) ? ReduceWide(args, this)
-                                          : ReduceScatterAcross(rails_, args);
+  if (TravelsWide(args.op, args.dtype)) return ReduceWide(args, this);
+  return rails_.order().ReduceScatter(args, [this](const ReduceScatterArgs& by_position) {
+    return ReduceScatterAcross(rails_, by_position);
+  });
 }
 
 absl::Status HierarchicalCollectives::Allgather(const GatherArgs& args) {
-  return one_host() ? rails_.host().Allgather(args) : AllgatherAcross(rails_, args);
+  if (one_host()) return rails_.host().Allgather(args);
+  return rails_.order().Allgather(
+      args, [this](const GatherArgs& by_position) { return AllgatherAcross(rails_, by_position); });
 }
 
 absl::Status HierarchicalCollectives::Alltoall(const AlltoallArgs& args) {
-  return one_host() ? rails_.host().Alltoall(args) : AlltoallAcross(rails_, args);
+  if (one_host()) return rails_.host().Alltoall(args);
+  return rails_.order().Alltoall(args, [this](const AlltoallArgs& by_position) {
+    return AlltoallAcross(rails_, by_position);
+  });
 }
 
 absl::Status HierarchicalCollectives::Broadcast(const BroadcastArgs& args) {
-  return one_host() ? rails_.host().Broadcast(args) : BroadcastAcross(rails_, args);
+  if (one_host()) return rails_.host().Broadcast(args);
+  BroadcastArgs by_position = args;
+  by_position.root = rails_.order().position_of(args.root);
+  return BroadcastAcross(rails_, by_position);
 }
 
 absl::Status HierarchicalCollectives::Barrier() {

@@ -30,7 +30,7 @@ class HierarchicalCollectives : public Collectives {
   // send.
   absl::Status MeetPeers();
 
-  int rank() const override { return rails_.place().rank; }
+  int rank() const override { return rails_.order().rank_at(rails_.place().rank); }
   int size() const override { return rails_.size(); }
   absl::Status Allreduce(const ReduceArgs& args) override;
   absl::Status ReduceScatter(const ReduceScatterArgs& args) override;

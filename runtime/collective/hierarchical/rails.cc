@@ -19,28 +19,30 @@ int RanksOfSmallestHost(const Topology& topology) {
 
 Rails::Rails(const HierarchicalOptions& options, const HierarchicalThresholds& thresholds,
              std::unique_ptr<HostCollectives> host)
-    : topology_(*options.topology),
-      place_(topology_.place(options.rank)),
+    : order_(*options.topology),
+      place_(topology().place(order_.position_of(options.rank))),
       thresholds_(thresholds),
-      count_(RanksOfSmallestHost(topology_)),
+      count_(RanksOfSmallestHost(topology())),
       waiter_(options.waiter),
       host_(std::move(host)) {
   MessageGroupOptions everyone;
   everyone.waiter = options.waiter;
   everyone.transport = options.transport;
-  everyone.index = options.rank;
+  everyone.index = place_.rank;
   everyone.channel = options.channel;
   everyone.lane = 1;
-  for (int rank = 0; rank < size(); ++rank) everyone.ranks.push_back(rank);
+  for (int position = 0; position < size(); ++position)
+    everyone.ranks.push_back(order_.rank_at(position));
   MessageGroupOptions rail = everyone;
+  everyone_ = std::make_unique<MessageCollectives>(std::move(everyone), thresholds.message);
+  if (place_.local_rank >= count_) return;
   rail.index = place_.host;
   rail.lane = 0;  // rails share no rank
   rail.ranks.clear();
   for (int h = 0; h < hosts(); ++h) {
-    rail.ranks.push_back(topology_.first_rank(h) + place_.local_rank);
+    const int position = topology().rank_at(h, place_.local_rank);
+    rail.ranks.push_back(order_.rank_at(position));
   }
-  everyone_ = std::make_unique<MessageCollectives>(std::move(everyone), thresholds.message);
-  if (place_.local_rank >= count_) return;
   rail_ = std::make_unique<MessageCollectives>(std::move(rail), thresholds.message);
 }
 
@@ -57,11 +59,11 @@ std::vector<size_t> Rails::Bounds(size_t count) const {
   return bounds;
 }
 
-std::vector<size_t> Rails::BlockBounds(absl::Span<const size_t> by_rank) const {
+std::vector<size_t> Rails::BlockBounds(absl::Span<const size_t> by_position) const {
   std::vector<size_t> bounds = {0};
   for (int h = 0; h < hosts(); ++h) {
-    const auto ranks = by_rank.subspan(topology_.first_rank(h), topology_.hosts()[h].ranks);
-    bounds.push_back(bounds.back() + SumAndLargest(ranks).first);
+    const auto block = by_position.subspan(topology().rank_at(h, 0), topology().hosts()[h].ranks);
+    bounds.push_back(bounds.back() + SumAndLargest(block).first);
   }
   return bounds;
 }
@@ -76,12 +78,7 @@ absl::Status Rails::Join(std::byte* data, size_t bytes) {
 
 std::byte* Rails::Room(size_t index, size_t bytes) {
   if (rooms_.size() <= index) rooms_.resize(index + 1);
-  RoomMemory& room = rooms_[index];
-  if (room.bytes < bytes) {
-    room.memory.reset(new std::byte[bytes]);
-    room.bytes = bytes;
-  }
-  return room.memory.get();
+  return rooms_[index].Take(bytes);
 }
 
 }  // namespace hvd

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an operation over several hosts works with: the ranks of this host, the rails, and which
-// part of a buffer goes on which.
+// part of a buffer goes on which. Ranks are counted by position here (host_order.h).
 //
 // Rails: the ranks with the same local rank, one on each host; as many as the smallest host has
 // ranks. All operations cross on all rails, and large ones in chunks, so that what the hosts do and
@@ -14,12 +14,14 @@
 
 #include "absl/types/span.h"
 #include "hostfile/topology.h"
+#include "runtime/collective/hierarchical/growing_room.h"
+#include "runtime/collective/hierarchical/host_order.h"
 #include "runtime/collective/host/host_collectives.h"
 #include "runtime/collective/message/message_collectives.h"
 
 namespace hvd {
 
-// A group is the job or a process set; its ranks are numbered from 0, by host.
+// A group is the job or a process set; its ranks are numbered from 0.
 struct HierarchicalOptions {
   Waiter* waiter = nullptr;        // borrowed; has the transport set
   Transport* transport = nullptr;  // borrowed; knows the ranks by their numbers in the group
@@ -48,10 +50,12 @@ class Rails {
   const HierarchicalThresholds& thresholds() const { return thresholds_; }
   size_t chunk_bytes() const { return thresholds_.message.chunk_bytes; }
 
-  const Topology& topology() const { return topology_; }
-  const RankPlace& place() const { return place_; }  // of this rank
-  int size() const { return topology_.size(); }
-  int hosts() const { return static_cast<int>(topology_.hosts().size()); }
+  HostOrder& order() { return order_; }
+  const HostOrder& order() const { return order_; }
+  const Topology& topology() const { return order_.topology(); }  // of positions
+  const RankPlace& place() const { return place_; }               // of this rank's position
+  int size() const { return topology().size(); }
+  int hosts() const { return static_cast<int>(topology().hosts().size()); }
   int count() const { return count_; }
   // One rank a host: a rail is everyone, and there is nothing to do in the hosts.
   bool flat() const { return size() == hosts(); }
@@ -65,20 +69,15 @@ class Rails {
 
   // How `count` elements of one host are divided among the rails: bounds by local rank.
   std::vector<size_t> Bounds(size_t count) const;
-  // Where the hosts' blocks begin, and the end, of what has `by_rank` for each rank.
-  std::vector<size_t> BlockBounds(absl::Span<const size_t> by_rank) const;
+  // Where the hosts' blocks begin, and the end, of what has `by_position` for each position.
+  std::vector<size_t> BlockBounds(absl::Span<const size_t> by_position) const;
   // Everyone on this host gets what the rails have of `bytes` bytes: each its slice, at its place.
   absl::Status Join(std::byte* data, size_t bytes);
   // Memory that all operations use one after the other; it grows to what was needed most.
   std::byte* Room(size_t index, size_t bytes);
 
  private:
-  struct RoomMemory {
-    std::unique_ptr<std::byte[]> memory;
-    size_t bytes = 0;
-  };
-
-  const Topology topology_;
+  HostOrder order_;
   const RankPlace place_;
   HierarchicalThresholds thresholds_;
   const int count_;
@@ -86,7 +85,7 @@ class Rails {
   const std::unique_ptr<HostCollectives> host_;
   std::unique_ptr<MessageCollectives> rail_;  // null on ranks beyond the rails
   std::unique_ptr<MessageCollectives> everyone_;
-  std::vector<RoomMemory> rooms_;
+  std::vector<GrowingRoom> rooms_;
 };
 
 }  // namespace hvd

@@ -67,7 +67,7 @@ class ReduceScatterOnRails {
     for (int h = 0; h < rails_.hosts(); ++h) {
       std::vector<size_t> bounds = rails_.Bounds(chunk.blocks[h + 1] - chunk.blocks[h]);
       for (int i = 0; even_ && i < rails_.place().local_size; ++i) {
-        bounds[i + 1] = bounds[i] + chunk.counts[rails_.topology().first_rank(h) + i];
+        bounds[i + 1] = bounds[i] + chunk.counts[rails_.topology().rank_at(h, 0) + i];
       }
       const size_t count = bounds[me + 1] - bounds[me];
       chunk.slices.push_back({at, count});
@@ -140,7 +140,7 @@ class ReduceScatterOnRails {
     absl::Status joined = rails_.host().Allgather({Results(k), block, bytes});
     if (!joined.ok()) return joined;
     size_t skipped = 0;
-    for (int r = rails_.topology().first_rank(rails_.place().host); r < rails_.place().rank; ++r) {
+    for (int r = rails_.topology().rank_at(rails_.place().host, 0); r < rails_.place().rank; ++r) {
       skipped += chunk.counts[r];
     }
     CopyBytes(OutputAt(k), block + skipped * width_, chunk.counts[rails_.place().rank] * width_);

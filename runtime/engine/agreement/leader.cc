@@ -22,7 +22,7 @@ Leader::Leader(const LeaderParts& parts)
   std::vector<int> hosts = core_.children();
   if (!is_root()) hosts.insert(hosts.begin(), core_.parent());
   for (const int host : hosts) {
-    const int rank = parts.topology->first_rank(host);
+    const int rank = parts.topology->rank_at(host, 0);
     neighbours_.push_back(std::unique_ptr<Neighbour>(
         new Neighbour{host, FrameChannel({.transport = parts.transport,
                                           .peer = rank,

@@ -46,7 +46,7 @@ int LeaderCore::SourceOf(int host) const {
 // A rank that stands for a source, as messages name it.
 int LeaderCore::SourceRank(int source) const {
   const int host = source == 0 ? parts_.host : children_[source - 1];
-  return parts_.board->GlobalRank(parts_.topology->first_rank(host));
+  return parts_.board->GlobalRank(parts_.topology->rank_at(host, 0));
 }
 
 absl::Status LeaderCore::OnMessage(int from_host, const AgreementMessage& message) {
@@ -267,10 +267,9 @@ Decision LeaderCore::DecideTensor(LeaderTensor* tensor) {
     decision.rows.resize(static_cast<size_t>(size));
     for (size_t at = 0; at < report.rows.size();) {
       const int host = static_cast<int>(report.rows[at++]);
-      const int ranks = parts_.topology->hosts()[host].ranks;
-      std::copy_n(report.rows.begin() + static_cast<ptrdiff_t>(at), ranks,
-                  decision.rows.begin() + parts_.topology->first_rank(host));
-      at += static_cast<size_t>(ranks);
+      for (const int rank : parts_.topology->ranks_of(host)) {
+        decision.rows[rank] = report.rows[at++];
+      }
     }
   }
   const bool has_id = tensor->id != 0 && !tensor->retired;

@@ -90,13 +90,33 @@ TEST_CASE("a step of Slurm's is told by its variables alone") {
   CHECK(ClaimKeyOf(place) == ClaimKeyOf(Place(Srun("0", "0", "0"))));
 }
 
-TEST_CASE("a step whose ranks go in turn over the hosts is refused with the way out") {
+// Of a step of "4,1,2" tasks, with `how` as its distribution.
+std::vector<HostShape> InTurn(const std::string& how, Variables rank) {
+  rank["SLURM_STEP_NODELIST"] = "n[1-3]";
+  rank["SLURM_STEP_TASKS_PER_NODE"] = "4,1,2";
+  rank["SLURM_STEP_NUM_TASKS"] = "7";
+  rank["SLURM_DISTRIBUTION"] = how;
+  if (how == "plane") rank["SLURM_DIST_PLANESIZE"] = "2";
+  return Place(rank).hosts;
+}
+
+TEST_CASE("a step's ranks may go in turn over the hosts, as srun numbers them") {
+  const std::vector<HostShape> cyclic = {
+      {"n1", 4, {0, 3, 5, 6}}, {"n2", 1, {1}}, {"n3", 2, {2, 4}}};
+  CHECK(InTurn("cyclic", Srun("4", "1", "2")) == cyclic);
+  CHECK(InTurn("cyclic:block", Srun("6", "3", "0")) == cyclic);
+  CHECK(InTurn("plane", Srun("3", "0", "2")) ==
+        std::vector<HostShape>{{"n1", 4, {0, 1, 5, 6}}, {"n2", 1, {2}}, {"n3", 2, {3, 4}}});
+  CHECK(InTurn("block", Srun("4", "0", "1")) ==
+        std::vector<HostShape>{{"n1", 4}, {"n2", 1}, {"n3", 2}});
+}
+
+TEST_CASE("a step in an order that its variables don't tell is refused with the way out") {
   CHECK_THAT(WhyNot(Srun("1", "0", "1")), Contains("use srun -m block"));
-  const Variables first = With(Srun("0", "0", "0"), "SLURM_DISTRIBUTION", "cyclic");
-  CHECK_THAT(WhyNot(first), Contains("(cyclic)"));
-  // One a host is both.
-  const Variables flat = With(first, "SLURM_STEP_TASKS_PER_NODE", "1(x2)");
-  CHECK(Place(With(flat, "SLURM_STEP_NUM_TASKS", "2")).size == 2);
+  const Variables first = With(Srun("0", "0", "0"), "SLURM_DISTRIBUTION", "arbitrary");
+  CHECK_THAT(WhyNot(first), Contains("(-m arbitrary)"));
+  CHECK_THAT(WhyNot(With(first, "SLURM_DISTRIBUTION", "plane")), Contains("(-m plane)"));
+  CHECK_THAT(WhyNot(Srun("3", "0", "1")), Contains("SLURM_PROCID"));
 }
 
 TEST_CASE("mpiexec needs its wire, torchrun its store") {

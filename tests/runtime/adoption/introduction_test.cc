@@ -64,7 +64,20 @@ TEST_CASE("hosts of one name stay two") {
   CHECK(adoption->hosts[2].name == "a+3");
 }
 
-TEST_CASE("ranks that go in turn over the hosts are refused") {
+TEST_CASE("ranks may go in turn over hosts that can be told from one another") {
+  const auto adoption =
+      GatherAdoption("mpirun", {Say("a", 0, 2, "x"), Say("b", 0, 3, "y"), Say("b", 1, 3, "y"),
+                                Say("a", 1, 2, "x"), Say("b", 2, 3, "y")});
+  REQUIRE(adoption.ok());
+  REQUIRE(adoption->hosts.size() == 2);
+  CHECK(adoption->hosts[0].numbers == std::vector<int>{0, 3});
+  CHECK(adoption->hosts[0].port == 0);
+  CHECK(adoption->hosts[1].numbers == std::vector<int>{1, 2, 4});
+  CHECK(adoption->hosts[1].ranks == 3);
+  CHECK(adoption->hosts[1].port == 4711);
+}
+
+TEST_CASE("ranks that go in turn over hosts that cannot be told are refused") {
   CHECK_THAT(WhyNot({Say("a", 0, 2), Say("b", 0, 2), Say("a", 1, 2), Say("b", 1, 2)}),
              Contains("in turn over the hosts (rank 1)"));
   CHECK_THAT(WhyNot({Say("a", 0, 2), Say("a", 0, 2)}), Contains("rank 1"));

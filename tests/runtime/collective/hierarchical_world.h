@@ -23,6 +23,13 @@ class HierarchicalWorld : public World {
     }
     topology_ = Topology(hosts);
   }
+  // By rank: the number of its host.
+  HierarchicalWorld(const char* how, const std::vector<int>& host_of_rank,
+                    const HierarchicalThresholds& thresholds)
+      : thresholds_(thresholds), name_(how) {
+    const std::vector<std::string> names = {"host0", "host1", "host2"};
+    topology_ = Topology::Numbered(names, host_of_rank);
+  }
 
   std::string name() const override { return name_; }
   int size() const override { return topology_.size(); }

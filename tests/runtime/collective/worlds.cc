@@ -70,6 +70,15 @@ std::vector<WorldMaker> AcrossWorlds() {
       makers.push_back([=] { return std::make_unique<HierarchicalWorld>(hosts, thresholds); });
     }
   }
+  for (const std::vector<int>& host_of_rank :
+       {std::vector{0, 1, 0, 1}, std::vector{0, 1, 2, 0, 1, 2}, std::vector{0, 1, 1, 2, 0, 1},
+        std::vector{0, 1, 0, 0}}) {
+    for (const HierarchicalThresholds& thresholds : {HierarchicalThresholds{}, all_rails}) {
+      makers.push_back([=] {
+        return std::make_unique<HierarchicalWorld>("in turn over hosts", host_of_rank, thresholds);
+      });
+    }
+  }
   return makers;
 }
 

@@ -16,7 +16,12 @@ using test::RunWorld;
 using test::Sum;
 
 const std::vector<std::vector<HostShape>> kWorlds = {
-    {{"a", 1}}, {{"a", 2}}, {{"a", 4}}, {{"a", 1}, {"b", 1}}, {{"a", 2}, {"b", 1}, {"c", 1}}};
+    {{"a", 1}},
+    {{"a", 2}},
+    {{"a", 4}},
+    {{"a", 1}, {"b", 1}},
+    {{"a", 2}, {"b", 1}, {"c", 1}},
+    {{"a", 2, {0, 3}}, {"b", 1, {1}}, {"c", 1, {2}}}};
 
 absl::Status Join(Engine& engine) {
   Request join;

@@ -14,8 +14,11 @@ using test::RunWorld;
 using test::RunWorlds;
 using test::Sum;
 
-const std::vector<std::vector<HostShape>> kWorlds = {
-    {{"a", 2}}, {{"a", 5}}, {{"a", 1}, {"b", 1}}, {{"a", 2}, {"b", 2}}};
+const std::vector<std::vector<HostShape>> kWorlds = {{{"a", 2}},
+                                                     {{"a", 5}},
+                                                     {{"a", 1}, {"b", 1}},
+                                                     {{"a", 2}, {"b", 2}},
+                                                     {{"a", 2, {0, 2}}, {"b", 2, {1, 3}}}};
 // Inside a notice, beside it, in several pieces.
 const std::vector<size_t> kSizes = {0, 1, 64, 65, 1000, 200000};
 

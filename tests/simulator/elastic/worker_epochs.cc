@@ -86,7 +86,7 @@ int Worker::CutOff() const {
   for (size_t place = 0; place < epoch_->hosts.size(); ++place) {
     const std::string& other = world_->hosts[epoch_->hosts[place]]->name();
     if (!world_->trouble.IsCut(host_->name(), other, now)) continue;
-    return epoch_->topology.first_rank(static_cast<int>(place));
+    return epoch_->topology.rank_at(static_cast<int>(place), 0);
   }
   return -1;
 }

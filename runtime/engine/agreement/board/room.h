@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "runtime/engine/agreement/board/memory.h"
 #include "runtime/engine/agreement/board/shared_lock.h"
 
@@ -21,7 +22,8 @@ struct BoardPlace {
   void* memory = nullptr;          // Board::Bytes(); zeroed at first
   int local_rank = 0;
   int local_size = 1;
-  int first_rank = 0;  // global rank of local rank 0
+  // By local rank: the rank in the set. Borrowed; empty: the same.
+  absl::Span<const int> ranks_here = {};
   int world_size = 1;
   int host = 0;
   bool several_hosts = false;
@@ -70,7 +72,9 @@ class BoardRoom {
   int GlobalRank(int rank) const {
     return place_.global_ranks != nullptr ? place_.global_ranks[rank] : rank;
   }
-  int RankHere(int local_rank) const { return GlobalRank(place_.first_rank + local_rank); }
+  int RankHere(int local_rank) const {
+    return GlobalRank(place_.ranks_here.empty() ? local_rank : place_.ranks_here[local_rank]);
+  }
   // All ranks of the host: the bell is not the set's.
   void RingHost() const {
     Ring(&place_.page->bell, place_.event_fds, static_cast<int>(place_.page->local_size));

@@ -21,7 +21,7 @@ struct TestTree {
       BoardPlace place;
       place.page = pages.back().get();
       place.memory = memory.back().get();
-      place.first_rank = h;
+      place.ranks_here = topology.ranks_of(h);
       place.world_size = hosts;
       place.host = h;
       place.several_hosts = true;

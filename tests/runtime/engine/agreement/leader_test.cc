@@ -16,7 +16,7 @@ struct TwoLeaders {
       memory.emplace_back(calloc(1, Board::Bytes(1, 2, 64)), free);
       boards.push_back(std::make_unique<Board>(BoardPlace{.page = &pages[h],
                                                           .memory = memory.back().get(),
-                                                          .first_rank = h,
+                                                          .ranks_here = topology.ranks_of(h),
                                                           .world_size = 2,
                                                           .host = h,
                                                           .several_hosts = true,
