@@ -14,8 +14,9 @@ On a GPU calls keep the order of streams, as kernels do: see `on_stream` for whi
 when the result is on its way, and the stream goes on behind it.
 
 Raises InvalidError (a ValueError) for arguments that make no sense, DuplicateError when the name is
-pending here, NotInitializedError outside a job; MismatchError when the ranks asked for different
-things, AbortedError when one died, which names it. With a Handle the last two come from wait().
+pending here (or is that of the call just before, about whose end nobody has asked),
+NotInitializedError outside a job; MismatchError when the ranks asked for different things,
+AbortedError when one died, which names it. With a Handle the last two come from wait().
 """
 from __future__ import annotations
 

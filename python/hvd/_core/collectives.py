@@ -51,12 +51,16 @@ class Adapter(Protocol):
 def submit(function: Callable[..., int], arguments: tuple[Any, ...], kept: object, result: Any,
            device: Any, take: Callable[[int], Any] | None = None) -> Handle:
     """Calls the C function with the arguments and room for a handle."""
+    options = arguments[-1]
+    if options is RUNTIME.unseen and options is not None:
+        RUNTIME.refuse_again(options)
     if _orphans:
         RUNTIME.sweep()
     number = ctypes.c_uint64()
     status = function(*arguments, _byref(number))
     if status:
         raise LIBRARY.error(status)
+    RUNTIME.unseen = options
     return Handle(number.value, kept, result, take, device)
 
 
@@ -86,6 +90,8 @@ class Collectives:
 
     def allreduce(self, tensor: Any, output: Any, options: object) -> Handle:
         if output is tensor:  # as submit(); a step of training does this for each gradient
+            if options is RUNTIME.unseen:
+                RUNTIME.refuse_again(options)
             if _orphans:
                 RUNTIME.sweep()
             place = self.describe(tensor, True)
@@ -94,6 +100,7 @@ class Collectives:
             status = _allreduce_async(reference, reference, options, _byref(number))
             if status:
                 raise LIBRARY.error(status)
+            RUNTIME.unseen = options
             return Handle(number.value, (tensor, place), tensor, None, place.device)
         source, target, output = self._ends(tensor, output)
         return submit(_held.hvd_allreduce_async, (source.reference, target.reference, options),

@@ -31,7 +31,8 @@ class InvalidError(Error, ValueError):
 
 
 class DuplicateError(InvalidError):
-    """This rank has a call of this name pending already."""
+    """This rank has a call of this name pending already, or has made it just now and not asked
+    whether it is done."""
 
 
 class NotInitializedError(Error, ValueError):

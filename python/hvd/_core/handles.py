@@ -65,6 +65,7 @@ class Handle:
         """Waits until the work is done and returns its result: the output tensor, or what the call
         says. Raises the work's error. Again: the same. On a GPU it is done when the result is on
         its way; the stream goes on behind it."""
+        RUNTIME.unseen = None
         mine = False
         if self._number:
             with self._lock:
@@ -79,6 +80,7 @@ class Handle:
 
     def wait_for(self, seconds: float) -> bool:
         """Whether wait() would return at once, after so long a time at most."""
+        RUNTIME.unseen = None
         end = time.monotonic() + seconds
         done = _done()
         reference = _byref(done)
@@ -93,6 +95,7 @@ class Handle:
 
     def done(self) -> bool:
         """Whether wait() would return at once."""
+        RUNTIME.unseen = None
         if not self._number:
             return True
         answer = ctypes.c_int32()

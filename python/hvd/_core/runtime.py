@@ -36,6 +36,8 @@ class Runtime:
         self.sets = ProcessSets()
         # Number, what it keeps, and its handles.OnDevice or None.
         self.orphans: deque[tuple[int, object, Any]] = deque()
+        # Options of the last call that returned a handle, while nobody has asked for its end.
+        self.unseen: object = None
         self.buckets: list[int] = []  # that were dropped in the middle of a step
         self.epoch = 0  # how often this process has joined
         self.before_leaving: list[Callable[[], object]] = []  # called then, by whoever leaves
@@ -121,6 +123,7 @@ class Runtime:
         self._place.clear()
         self.sets.left()
         self.orphans.clear()  # nothing is in flight any more
+        self.unseen = None
         while self.buckets:
             LIBRARY.released.hvd_bucket_destroy(self.buckets.pop())
 
@@ -182,6 +185,17 @@ class Runtime:
             if status and status not in _TOLD_BY_OTHERS:
                 warnings.warn(f"hvd: a call whose handle was dropped failed: "
                               f"{LIBRARY.error(status)}", RuntimeWarning, stacklevel=4)
+
+    def refuse_again(self, options: object) -> None:
+        """A name is free again when a program can know that its call is done. The call before this
+        one had these very options, and nobody has asked for its end since: whether it is over by
+        now is luck, so the same name is refused whether it is or not. DuplicateError, where they
+        have a name."""
+        name: bytes | None = options._obj.name  # type: ignore[attr-defined]  # ctypes.byref has it
+        if name is not None:
+            raise errors.make(abi.ERR_DUPLICATE, "HVD_ERR_DUPLICATE", (
+                f"tensor '{name.decode(errors='replace')}' has just been submitted by this rank; "
+                "wait for it before submitting the same name again"))
 
     # ---- options ----
 
