@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "cli/console/driver_process.h"
+#include "cli/console/repeated_term.h"
 #include "cli/console/shown_output.h"
 #include "cli/console/signals.h"
 #include "cli/console/stdin_reader.h"
@@ -55,6 +56,7 @@ class Console {
   Console(const RunOptions& options, Descriptor driver, pid_t driver_pid)
       : driver_(std::move(driver), driver_pid, options.lease_s),
         patience_s_(std::max(options.grace_s, kLeastPatienceS)),
+        repeated_term_(!options.manager.empty()),
         output_(options, bell_.get()),
         stdin_(options.stdin_rank != -1, &signals_) {}
 
@@ -78,6 +80,7 @@ class Console {
   ConsoleSignals signals_;  // before the writers: their threads take no signal
   const Descriptor bell_ = MakeBell();
   double patience_s_;
+  RepeatedTerm repeated_term_;
   ShownOutput output_;
   StdinReader stdin_;
   int interrupts_ = 0;
@@ -186,6 +189,7 @@ void Console::AnswerDrain() {
 void Console::OnSignal(int signal) {
   if (signal == SIGCHLD) return driver_.LookWhetherStopped();
   if (signal == SIGCONT) output_.CursorMoved();
+  if (signal == SIGTERM && repeated_term_.Is(MonotonicSeconds())) return;
   if (signal == SIGINT || signal == SIGTERM) {
     ++interrupts_;
     // The verdict is known, or the person has had enough: the daemons see our end and stop by

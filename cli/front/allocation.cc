@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/front/allocation.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -128,8 +130,10 @@ Found FindGridEngine(const FrontWorld& world) {
   }
   auto hosts = ParseHostfile(ours, path);
   if (!hosts.ok()) return OfVariable(hosts.status(), kName);
-  return Of(absl::StrCat("Grid Engine job ", Printable(VariableOf(world, "JOB_ID"))), kName,
-            *std::move(hosts), "qrsh");
+  Allocation found = Of(absl::StrCat("Grid Engine job ", Printable(VariableOf(world, "JOB_ID"))),
+                        kName, *std::move(hosts), "qrsh");
+  found.end_notice = SIGUSR2;  // of jobs that ask for it: qsub -notify
+  return found;
 }
 
 // ---- PBS and LSF ----

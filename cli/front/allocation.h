@@ -25,6 +25,7 @@ struct Allocation {
   bool shell_is_outside = false;  // this process has none of the job's cores and GPUs
   int cores_per_rank = 0;         // as many as its manager gives to each; 0: not said
   int unstated_slots = 1;         // of a host for which that states none
+  int end_notice = 0;  // the signal by which its manager tells that it will kill the job; 0: none
 };
 
 // Nothing when this process is in no allocation. InvalidArgument, with the next step, when what is

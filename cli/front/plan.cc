@@ -103,6 +103,7 @@ void TakeAllocation(const Allocation& allocation, const FrontWorld& world, RunOp
   run->hosts = allocation.hosts;
   run->hosts_source = allocation.source;
   run->manager = allocation.manager;
+  run->end_notice = allocation.end_notice;
   run->most_cores = std::max(0, allocation.cores_per_rank);
   if (!allocation.hostfile.empty()) run->waits_for_hosts = true;  // an operator starts all at once
   std::string note =

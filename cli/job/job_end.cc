@@ -31,13 +31,16 @@ bool LetsAgree(Ending ending) {
          ending == Ending::kTimedOut || ending == Ending::kHungUp;
 }
 
-// Whether no rank and no host has met another end than TERM's, or than our stop's.
-bool IsTermAlone(const JobFacts& facts) {
-  const auto is_rank_fine = [](const RankFact& rank) {
+bool IsBy(int signal, const v1::RankExited& exit) {
+  return signal != 0 && (exit.signal() == signal || exit.exit_code() == 128 + signal);
+}
+
+// Whether no rank and no host has met another end than TERM's, or the notice's, or than our stop's.
+bool IsTermAlone(const JobFacts& facts, int notice) {
+  const auto is_rank_fine = [notice](const RankFact& rank) {
     if (!rank.init_failure.empty()) return false;
     if (rank.phase != RankFact::kExited || rank.during_stop) return true;
-    const bool by_term = rank.exit.signal() == SIGTERM || rank.exit.exit_code() == 128 + SIGTERM;
-    return by_term || rank.exit.after_abort() ||
+    return IsBy(SIGTERM, rank.exit) || IsBy(notice, rank.exit) || rank.exit.after_abort() ||
            (rank.exit.signal() == 0 && rank.exit.exit_code() == 0);
   };
   const auto is_host_fine = [](const HostFact& host) {
@@ -50,6 +53,7 @@ bool IsTermAlone(const JobFacts& facts) {
 }  // namespace
 
 void JobState::Signalled(int signal, double now) {
+  if (signal == policy_.end_notice) return Noticed(now);
   if (signal != SIGINT && signal != SIGTERM) {
     facts_.passed_on.insert(signal);
     v1::Command command;
@@ -74,6 +78,14 @@ void JobState::Signalled(int signal, double now) {
   End(Ending::kInterrupted, "interrupted by Ctrl-C", now);
 }
 
+// It may come several times, to a process and to its group, and no person is in a hurry.
+void JobState::Noticed(double now) {
+  if (std::exchange(noticed_, true)) return;
+  Terminate(absl::StrCat("stopped by SIG", sigabbrev_np(policy_.end_notice), ", which ",
+                         policy_.manager, " gets before it is killed (qdel, or out of time)"),
+            now);
+}
+
 void JobState::ManagerStops(const std::string& words, double now) {
   const std::string text = absl::StrCat("stopped by ", words);
   // Its words say more than its signal.
@@ -85,7 +97,7 @@ void JobState::ManagerStops(const std::string& words, double now) {
 // is no fault of theirs.
 void JobState::Terminate(const std::string& text, double now) {
   const bool at_once = stopping_.begun && now - stopping_.since < kAtOnceS;
-  if (at_once && facts_.ending == Ending::kNone && IsTermAlone(facts_)) {
+  if (at_once && facts_.ending == Ending::kNone && IsTermAlone(facts_, policy_.end_notice)) {
     facts_.ending = Ending::kTerminated;
     facts_.ending_text = text;
   }

@@ -121,6 +121,9 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
 
 void JobState::FailedExit(int rank, double now) {
   const RankFact& fact = facts_.ranks[rank];
+  // A manager tells each host for itself, and this one's may come last.
+  const bool noticed = policy_.end_notice != 0 && fact.exit.signal() == policy_.end_notice;
+  if (noticed && !stopping_.begun) return Noticed(now);
   const std::string cause = absl::StrCat(NameRank(facts_, rank), " ", DescribeExit(fact.exit));
   const bool by_another = fact.exit.after_abort() && !fact.cause;
   if (by_another && CauseRuns()) return StopForVictim(cause, kCausePatienceS, now);

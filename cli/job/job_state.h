@@ -37,6 +37,7 @@ struct JobPolicy {
   int np = 0;
   std::string manager = {};       // "Slurm job 7", within whose allocation this is; may be empty
   std::string adopted_from = {};  // the launcher that has started the ranks; empty: hvdrun
+  int end_notice = 0;  // the signal by which the manager tells that it will kill the job; 0: none
 };
 
 class JobState {
@@ -167,6 +168,7 @@ class JobState {
 
   // The end (job_end.cc, with Signalled, ManagerStops, Paused, ProcessLost and Tick).
   void Terminate(const std::string& text, double now);
+  void Noticed(double now);
   void Stop(const std::string& cause, bool kill, double now);
   void SendStop(const std::string& cause, bool kill);
   void OnGraceAsked(const v1::GraceAsked& asked);
@@ -216,6 +218,7 @@ class JobState {
   Victim victim_;
   Pause pause_;
   int interrupts_ = 0;
+  bool noticed_ = false;     // the manager's notice has come
   double faults_until_ = 0;  // other hosts' launch faults are gathered until then
   double last_fault_ = 0;    // when the newest host was lost
   double deadline_ = 0;

@@ -54,10 +54,14 @@ constexpr std::array kRows = {
         {StartFault::kNoRoute, "Slurm's daemon there does not answer",
          "is slurmd up on HOST (sinfo -N -n HOST)?"}},
     Row{"qrsh",
+        "failed sending task to execd@",
+        {StartFault::kNoRoute, "Grid Engine's daemon there does not answer",
+         "is sge_execd up on HOST (qhost -h HOST)?"}},
+    Row{"qrsh",
         "executing task of job",
         {StartFault::kRefused, "Grid Engine starts no task of this job there",
-         "is HOST in $PE_HOSTFILE, with a slot that is free, and has the parallel environment "
-         "control_slaves TRUE (qconf -sp)?"}},
+         "has the parallel environment control_slaves TRUE (qconf -sp), and the job a slot on HOST "
+         "that is free (qstat -g t)?"}},
     Row{"qrsh",
         "denied: host",
         {StartFault::kDenied, "Grid Engine does not let this host submit or execute",

@@ -185,6 +185,12 @@ LinkEnd ExplainLinkEnd(int wait_status, const std::string& shell, const std::str
   const std::string words =
       absl::StrCat(shell.empty() ? "hvdd" : shell, " ", DescribeEnd(wait_status));
   if (shell.empty() || !WIFEXITED(wait_status)) return {words, ""};
+  // With 0 it ends, too, when what it spoke to there is gone.
+  if (shell == "qrsh" && WEXITSTATUS(wait_status) == 0) {
+    return {"the connection of qrsh broke, or Grid Engine's shepherd was killed there",
+            absl::StrCat("is ", host, " up (qhost -h ", host,
+                         ")? who kills there? see its kernel's log (dmesg)")};
+  }
   // hvdd has seen our end, which was none: gRPC broke the link because of what came over it.
   if (WEXITSTATUS(wait_status) == 0) return ExplainForeignBytes(shell, host);
   if (shell == "kubectl" && WEXITSTATUS(wait_status) == 1) {

@@ -59,6 +59,7 @@ struct RunOptions {
   Topology topology;  // np ranks placed on `hosts`; its hosts are a prefix-ordered subset of them.
                       // An elastic job has none while it runs: the lists of hosts say where
   std::string manager;             // "Slurm job 7", whose allocation the hosts are of; may be empty
+  int end_notice = 0;              // its signal before it kills the job; 0: none
   std::string hosts_note;          // of hosts that nobody has typed: whose they are; may be empty
   std::vector<std::string> notes;  // what became of the hosts as written, a line each
   // For each topology host: its HostSlots (user, port) and whether it is this machine (plain fork).

@@ -2,6 +2,8 @@
 // What schedulers write into a job's environment, as their manuals and their jobs have it.
 #include "cli/front/allocation.h"
 
+#include <signal.h>
+
 #include <catch2/catch.hpp>
 
 #include "cli/front/plan.h"
@@ -114,6 +116,7 @@ TEST_CASE("Grid Engine's file has hosts, slots, queue and processors") {
       {"/spool/pe_hostfile", "host0 2 all.q@host0 UNDEFINED\nhost1 1 all.q@host1 <NULL>\n\n"}};
   CHECK(Shown(In({"JOB_ID=12", "PE_HOSTFILE=/spool/pe_hostfile"}, files)) ==
         "host0:2 host1:1 by qrsh from Grid Engine job 12 ($PE_HOSTFILE)");
+  CHECK((**FindAllocation(In({"PE_HOSTFILE=/spool/pe_hostfile"}, files))).end_notice == SIGUSR2);
   CHECK_THAT(Shown(In({"PE_HOSTFILE=/gone"})), Contains("/gone is not there"));
   CHECK_THAT(Shown(In({"PE_HOSTFILE=/gone"})), Contains("$PE_HOSTFILE says so; give the hosts by"));
 }

@@ -43,6 +43,57 @@ TEST_CASE("what a manager's TERM does to hosts and ranks before hvdrun has its o
   CHECK(table.Judged().exit_code == 143);
 }
 
+TEST_CASE("a manager's notice ends the job once, whatever it has done to the ranks") {
+  JobPolicy policy;
+  policy.manager = "Grid Engine job 3";
+  policy.end_notice = SIGUSR2;
+  DriverTable table(policy);
+  table.Start();
+  SECTION("before them") {}
+  SECTION("after a rank died of it") { table.Exit(0, {.signal = SIGUSR2, .left = false}); }
+  SECTION("after a shell whose rank died of it") {
+    table.Exit(0, {.code = 128 + SIGUSR2, .left = false});
+  }
+  table.state.Signalled(SIGUSR2, 2);
+  const double until = table.state.deadline();
+  table.state.Signalled(SIGUSR2, 2.1);
+  CHECK(table.state.deadline() == until);  // a second one hurries nothing
+  CHECK(table.Judged().kind == Verdict::kEnding);
+  CHECK(table.Judged().exit_code == 143);
+  CHECK(table.state.facts().ending_text ==
+        "stopped by SIGUSR2, which Grid Engine job 3 gets before it is killed (qdel, or out of "
+        "time)");
+}
+
+TEST_CASE("a rank that dies of a manager's notice tells of it") {
+  JobPolicy policy;
+  policy.manager = "Grid Engine job 3";
+  policy.end_notice = SIGUSR2;
+  DriverTable table(policy);
+  table.Start();
+  SECTION("as its host has it before ours") {
+    table.Exit(2, {.signal = SIGUSR2, .left = false});
+    CHECK(table.Judged().exit_code == 143);
+    CHECK(table.state.facts().ending_text.find("which Grid Engine job 3 gets before") !=
+          std::string::npos);
+  }
+  SECTION("but not of a failure that came before") {
+    table.Exit(1, {.code = 3, .left = false});
+    table.Exit(2, {.signal = SIGUSR2, .left = false});
+    CHECK(table.Judged().kind == Verdict::kRank);
+  }
+}
+
+TEST_CASE("without such a notice USR2 is for the ranks, and whoever dies of it fails") {
+  DriverTable table(InSlurm());
+  table.Start();
+  table.state.Signalled(SIGUSR2, 2);
+  CHECK(table.state.facts().passed_on.count(SIGUSR2) == 1);
+  table.Exit(0, {.signal = SIGUSR2, .left = false});
+  table.state.Signalled(SIGTERM, 2.1);
+  CHECK(table.Judged().kind == Verdict::kRank);
+}
+
 TEST_CASE("a failure that came before a manager's TERM stays the reason") {
   DriverTable table(InSlurm());
   table.Start();

@@ -18,7 +18,7 @@ StartFailure Explain(const std::string& shell, int code, const std::string& erro
   return ExplainStartFailure(end);
 }
 
-// What Slurm 22.05, kubectl 1.32, podman 4.3 and docker 20.10 print.
+// What Slurm 22.05, Grid Engine 8.1, kubectl 1.32, podman 4.3 and docker 20.10 print.
 TEST_CASE("each agent's words are told as what they mean") {
   const auto fault = [](const char* shell, const char* errors) {
     return Explain(shell, 1, errors).fault;
@@ -50,6 +50,14 @@ TEST_CASE("the next step names the host and the agent") {
   const StartFailure slurmd = Explain(
       "srun", 1, "srun: error: Task launch failed on node n7: Communication connection failure\n");
   CHECK(slurmd.remedy == "is slurmd up on n7 (sinfo -N -n n7)?");
+  const StartFailure execd = Explain("qrsh", 1,
+                                     "error: executing task of job 14 failed: failed sending task "
+                                     "to execd@n7: got send error\n");
+  CHECK(execd.remedy == "is sge_execd up on n7 (qhost -h n7)?");
+  const StartFailure slot = Explain("qrsh", 1,
+                                    "error: executing task of job 11 failed: execution daemon on "
+                                    "host \"n7\" didn't accept task\n");
+  CHECK(slot.remedy.find("a slot on n7 that is free") != std::string::npos);
   CHECK(Explain("podman", 125, "Error: no such container n7\n").remedy == "see `podman ps --all`");
 }
 

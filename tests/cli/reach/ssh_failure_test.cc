@@ -87,6 +87,8 @@ TEST_CASE("the end of a link is told by how its remote shell ended") {
   CHECK(ExplainLinkEnd(Exited(1), "ssh", "n1").remedy.empty());
   CHECK(ExplainLinkEnd(Exited(1), "kubectl", "p1").cause.find("to the API server broke") !=
         std::string::npos);
+  CHECK(ExplainLinkEnd(Exited(0), "qrsh", "n1").cause.find("connection of qrsh broke") !=
+        std::string::npos);
   CHECK(ExplainLinkEnd(Exited(0), "ssh", "n1").cause.find("was not hvdd's") != std::string::npos);
   CHECK(ExplainLinkEnd(Exited(0), "ssh", "n1").remedy.find("start-up files of n1") !=
         std::string::npos);
