@@ -310,15 +310,15 @@ def console_of(here):
 
 
 @contextlib.contextmanager
-def hosts(count=1, slots=2, rate=None, slurm=False):
-    """A World of fresh simulated hosts; with `slurm` a cluster of Slurm's."""
+def hosts(count=1, slots=2, rate=None, slurm=False, sge=False):
+    """A World of fresh simulated hosts; with `slurm` or `sge` a cluster of Slurm's or Grid Engine's."""
     if os.geteuid() != 0:
         raise Skip("simulated hosts need root")
     scratch = tempfile.mkdtemp(prefix="hvd-test.")
     os.chmod(scratch, 0o755)
     directory = pathlib.Path(scratch) / "hosts"
     command = [SIM_HOSTS, "up", str(count), "--slots", str(slots), "--dir", str(directory)] + (["--rate", rate] if rate else [])
-    command += ["--slurm"] if slurm else []
+    command += (["--slurm"] if slurm else []) + (["--sge"] if sge else [])
     try:
         made = subprocess.run(command, capture_output=True, text=True)
         assert made.returncode == 0, made.stderr
