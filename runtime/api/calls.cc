@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "runtime/api/check/check_tensor.h"
-#include "runtime/api/nccl/nccl_call.h"
 #include "runtime/api/process.h"
+#include "runtime/device/nccl/nccl_call.h"
 
 namespace hvd {
 namespace {

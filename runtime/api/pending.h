@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "hvd/hvd.h"
-#include "runtime/api/sets/set_requests.h"
 #include "runtime/engine/request/request.h"
+#include "runtime/sets/set_requests.h"
 
 namespace hvd {
 

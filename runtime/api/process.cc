@@ -13,9 +13,9 @@
 
 #include "proto/hmac_sha256.h"
 #include "runtime/adoption/ancestor.h"
-#include "runtime/api/nccl/nccl_way.h"
 #include "runtime/api/own_path.h"
 #include "runtime/collective/kernels/float_rules.h"
+#include "runtime/device/nccl/nccl_way.h"
 #include "runtime/engine/tuning/config.h"
 #include "runtime/gpu/found.h"
 #include "runtime/session/linked_store.h"

@@ -10,15 +10,15 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "runtime/adoption/adopted.h"
-#include "runtime/api/device/gpus.h"
 #include "runtime/api/handle_table.h"
-#include "runtime/api/nccl/nccl_process.h"
-#include "runtime/api/sets/process_sets.h"
-#include "runtime/api/staged/host_way.h"
-#include "runtime/api/state/state_home.h"
+#include "runtime/device/gpus.h"
+#include "runtime/device/nccl/nccl_process.h"
+#include "runtime/device/staged/host_way.h"
 #include "runtime/engine/engine.h"
 #include "runtime/session/arena.h"
 #include "runtime/session/store.h"
+#include "runtime/sets/process_sets.h"
+#include "runtime/state/state_home.h"
 
 namespace hvd {
 

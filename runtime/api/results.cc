@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "runtime/api/nccl/nccl_call.h"
-#include "runtime/api/staged/staged_call.h"
+#include "runtime/device/nccl/nccl_call.h"
+#include "runtime/device/staged/staged_call.h"
 #include "runtime/engine/engine.h"
 
 namespace hvd {

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "runtime/api/calls.h"
-#include "runtime/api/nccl/nccl_call.h"
 #include "runtime/api/process.h"
-#include "runtime/api/staged/staged_call.h"
+#include "runtime/device/nccl/nccl_call.h"
+#include "runtime/device/staged/staged_call.h"
 
 namespace hvd {
 namespace {

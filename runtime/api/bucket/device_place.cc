@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/api/bucket/place.h"
 #include "runtime/api/check/check_tensor.h"
-#include "runtime/api/device/caller_order.h"
-#include "runtime/api/device/device_memory.h"
 #include "runtime/api/process.h"
 #include "runtime/collective/collectives.h"
+#include "runtime/device/caller_order.h"
+#include "runtime/device/device_memory.h"
 
 namespace hvd {
 namespace {

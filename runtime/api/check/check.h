@@ -9,17 +9,9 @@
 #include "absl/types/span.h"
 #include "hvd/hvd.h"
 #include "runtime/engine/request/request.h"
+#include "runtime/sets/set_seen.h"
 
 namespace hvd {
-
-// A process set as one of its members sees it.
-struct Membership {
-  int32_t id = HVD_GLOBAL_PROCESS_SET;
-  absl::Span<const int> ranks;  // global, ascending
-  int index = 0;                // this rank's among them
-
-  int size() const { return static_cast<int>(ranks.size()); }
-};
 
 // The caller's options, with defaults for what it does not have (NULL; a smaller, older struct).
 absl::Status ReadOptions(const hvd_options_t* given, hvd_options_t* options);

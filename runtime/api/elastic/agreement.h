@@ -4,7 +4,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "runtime/api/state/commit_book.h"
+#include "runtime/state/commit_book.h"
 
 namespace hvd {
 

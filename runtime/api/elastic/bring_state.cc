@@ -11,7 +11,7 @@
 #include "runtime/api/elastic/tensor_bytes.h"
 #include "runtime/api/errors.h"
 #include "runtime/api/process.h"
-#include "runtime/api/state/directory.h"
+#include "runtime/state/directory.h"
 
 namespace hvd {
 namespace {

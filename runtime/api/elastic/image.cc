@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/api/elastic/tensor_bytes.h"
-#include "runtime/api/state/directory.h"
+#include "runtime/state/directory.h"
 
 namespace hvd {
 namespace {

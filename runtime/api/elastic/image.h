@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/api/state/entries.h"
-#include "runtime/api/state/state_files.h"
-#include "runtime/api/state/state_layout.h"
+#include "runtime/state/entries.h"
+#include "runtime/state/state_files.h"
+#include "runtime/state/state_layout.h"
 
 namespace hvd {
 

@@ -11,8 +11,8 @@
 
 #include "hvd/hvd.h"
 #include "runtime/api/elastic/image.h"
-#include "runtime/api/state/entries.h"
-#include "runtime/api/state/state_home.h"
+#include "runtime/state/entries.h"
+#include "runtime/state/state_home.h"
 
 namespace hvd {
 

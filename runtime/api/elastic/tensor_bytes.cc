@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/api/elastic/tensor_bytes.h"
 
-#include "runtime/api/device/caller_order.h"
-#include "runtime/api/device/device_memory.h"
 #include "runtime/api/process.h"
 #include "runtime/collective/kernels/copy.h"
+#include "runtime/device/caller_order.h"
+#include "runtime/device/device_memory.h"
 
 namespace hvd {
 namespace {
