@@ -3,11 +3,9 @@
 // slow or hung file system holds up neither beats nor output.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>

@@ -316,12 +316,14 @@ void EpochWorld::LetGo() {
   EpochWorld& whole = job_ == nullptr ? *this : *job_;
   if (whole.transport_ == nullptr) return;
   {
-    std::unique_lock<std::mutex> lock(whole.told_mutex_);
+    const MutexLock lock(&whole.told_mutex_);
     if (job_ == nullptr) {
-      told_ = true;
-      told_changed_.notify_all();
+      whole.told_ = true;
+      whole.told_changed_.NotifyAll();
     } else if (whole.leader_ != nullptr) {
-      whole.told_changed_.wait_for(lock, kMost, [&] { return whole.told_; });
+      const auto end = std::chrono::steady_clock::now() + kMost;
+      while (!whole.told_ && whole.told_changed_.WaitUntil(&whole.told_mutex_, end)) {
+      }
     }
   }
   whole.transport_->Stop();

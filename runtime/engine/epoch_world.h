@@ -4,14 +4,13 @@
 // one's memory and transport and has a region and channels of its own.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "hostfile/topology.h"
 #include "runtime/collective/hierarchical/hierarchical_collectives.h"
 #include "runtime/engine/agreement/board.h"
@@ -157,9 +156,9 @@ class EpochWorld {
   HierarchicalCollectives* across_hosts_ = nullptr;  // or on several
   std::unique_ptr<Leader> leader_;
   // Of the global set's: its leader has told that the epoch has ended.
-  std::mutex told_mutex_;
-  std::condition_variable told_changed_;
-  bool told_ = false;  // guarded by told_mutex_
+  Mutex told_mutex_;
+  Condition told_changed_;
+  bool told_ ABSL_GUARDED_BY(told_mutex_) = false;
 };
 
 }  // namespace hvd

@@ -9,13 +9,13 @@ namespace hvd {
 Pairs::Pairs(EpochWorld* world) : world_(world) {}
 
 void Pairs::Submit(Request* request) {
-  const std::lock_guard<std::mutex> lock(news_mutex_);
+  const MutexLock lock(&news_mutex_);
   news_.push_back({request, news_round_});
   active_.store(true, std::memory_order_release);
 }
 
 void Pairs::SetAway(PairWord word) {
-  const std::lock_guard<std::mutex> lock(news_mutex_);
+  const MutexLock lock(&news_mutex_);
   news_away_ = word;
   if (word == PairWord::kAsks) ++news_round_;
   active_.store(true, std::memory_order_release);
@@ -23,7 +23,7 @@ void Pairs::SetAway(PairWord word) {
 
 // Together: what was submitted before this rank went away is never answered as missing.
 void Pairs::TakeNews() {
-  const std::lock_guard<std::mutex> lock(news_mutex_);
+  const MutexLock lock(&news_mutex_);
   begun_.insert(begun_.end(), news_.begin(), news_.end());
   news_.clear();
   if (round_ != news_round_) owes_ = true;
@@ -208,7 +208,7 @@ std::vector<PendingRequest> Pairs::Pending() {
       if (!task->settled) waiting.push_back({nullptr, task->request, task->begun});
     }
   }
-  const std::lock_guard<std::mutex> lock(news_mutex_);
+  const MutexLock lock(&news_mutex_);
   for (const News& news : news_) waiting.push_back({nullptr, news.request});
   return waiting;
 }
@@ -222,7 +222,7 @@ void Pairs::TakeAll(absl::FunctionRef<void(Request*)> end) {
     for (const auto& [task, owned] : peer.tasks) end(task->request);
   }
   peers_.clear();
-  const std::lock_guard<std::mutex> lock(news_mutex_);
+  const MutexLock lock(&news_mutex_);
   for (const News& news : news_) end(news.request);
   news_.clear();
   active_.store(false, std::memory_order_release);

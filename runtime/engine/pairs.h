@@ -10,12 +10,12 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "runtime/engine/epoch_world.h"
 #include "runtime/engine/pairs/pair_book.h"
 #include "runtime/engine/pairs/pair_link.h"
@@ -96,10 +96,10 @@ class Pairs {
 
   EpochWorld* const world_;
   std::atomic<bool> active_{false};
-  std::mutex news_mutex_;
-  std::vector<News> news_;                // guarded by news_mutex_
-  PairWord news_away_ = PairWord::kAsks;  // guarded by news_mutex_
-  uint32_t news_round_ = 0;               // guarded by news_mutex_; joins that are over
+  Mutex news_mutex_;
+  std::vector<News> news_ ABSL_GUARDED_BY(news_mutex_);
+  PairWord news_away_ ABSL_GUARDED_BY(news_mutex_) = PairWord::kAsks;
+  uint32_t news_round_ ABSL_GUARDED_BY(news_mutex_) = 0;  // joins that are over
   // The executor's.
   std::deque<News> begun_;  // taken out of news_, not looked at yet
   PairWord away_ = PairWord::kAsks;
