@@ -59,7 +59,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   bool held_ = true;
 };
 
-// What threads that hold `mutex` wait for. A wait may end without cause: look again.
+// A change that threads that hold `mutex` wait for. A wait may end without cause: look again.
 class Condition {
  public:
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -136,7 +136,7 @@ class ABSL_SCOPED_LOCKABLE ReaderLock {
 
 class ABSL_LOCKABLE ThreadRole {
  public:
-  // What hands the role over calls these. They do nothing.
+  // Code that hands the role over calls these. They do nothing.
   void Take() const ABSL_EXCLUSIVE_LOCK_FUNCTION() {}
   void Leave() const ABSL_UNLOCK_FUNCTION() {}
   // The caller vouches that this thread has the role: nobody else can be at it.

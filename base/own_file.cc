@@ -39,7 +39,7 @@ class Fd {
 absl::Status Refused(const std::string& why) { return absl::PermissionDeniedError(why); }
 absl::Status SystemError() { return absl::UnavailableError(strerror(errno)); }
 
-// Who owns a directory decides what lies in it.
+// The owner of a directory decides what lies in it.
 bool IsTrusted(uid_t owner, int directory) {
   struct stat about;
   return owner == geteuid() || (fstat(directory, &about) == 0 && owner == about.st_uid);
@@ -49,7 +49,7 @@ std::string AnotherUsers(const std::string& what, uid_t owner) {
   return absl::StrCat(what, " belongs to another user (uid ", owner, ")");
 }
 
-// What the link that `link` is leads to, seen from its directory.
+// Opens the target of the symbolic link that `link` is, seen from its directory.
 absl::StatusOr<Fd> Follow(int directory, const Fd& link, const std::string& name) {
   struct stat about;
   if (fstat(link.get(), &about) != 0) return SystemError();

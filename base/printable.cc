@@ -9,7 +9,8 @@ namespace hvd {
 namespace {
 
 constexpr size_t kMostShownName = 120;
-// What the names of hvd's own calls begin with (runtime/engine/request/request.h); users' do not.
+// The bytes that the names of hvd's own calls begin with (runtime/engine/request/request.h); users'
+// do not.
 constexpr char kOwnName = '\x01', kPartName = '\x02';
 
 unsigned Byte(std::string_view bytes, size_t i) { return static_cast<unsigned char>(bytes[i]); }

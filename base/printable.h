@@ -9,7 +9,7 @@
 
 namespace hvd {
 
-// What a text begins with.
+// The character that a text begins with.
 struct Character {
   std::string_view bytes;  // a well-formed UTF-8 sequence, or one byte that begins none
   bool well_formed = true;
@@ -22,16 +22,16 @@ Character TakeCharacter(std::string_view* text);
 
 // `foreign` on one line: control characters (C0, DEL, C1), line and paragraph separators and what
 // changes the direction of text become \n, \x1b, \u009b or \u202e; a byte that is no UTF-8 becomes
-// \x9b. The rest stays as it is, so that what is printable already does not change. Of more than
-// `most` bytes the first ones, and "...".
+// \x9b. The rest stays as it is, so that what is printable already does not change. A text of more
+// than `most` bytes becomes its first ones and "...".
 std::string Printable(std::string_view foreign, size_t most = std::string_view::npos);
 
 // The same, but it keeps the ends of lines and the tabs: for a text of several lines whose foreign
 // pieces have each been made printable, or that is shown behind a mark of its own on every line.
 std::string PrintableLines(std::string_view foreign, size_t most = std::string_view::npos);
 
-// A tensor's or a bucket's name, in single quotes; at most its first 120 bytes. Of hvd's own names
-// the byte that keeps them apart from users' is left out.
+// A tensor's or a bucket's name, in single quotes; at most its first 120 bytes. hvd's own names are
+// shown without the byte that keeps them apart from users'.
 std::string ShownName(std::string_view name);
 
 }  // namespace hvd
