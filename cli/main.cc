@@ -112,8 +112,8 @@ Descriptor OpenPidfd(pid_t pid) {
   return Descriptor(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
 
-// A helper ends with its last child. So that the shell finds nothing of the job when we return, we
-// wait for that; not long, since what is stuck is being dealt with.
+// A helper ends with its last child. We wait for that, so that the shell finds nothing of the job
+// when we return; not long, since what is stuck is being dealt with.
 void AwaitEnd(const Descriptor& helper) {
   syscall(SYS_pidfd_send_signal, helper.get(), SIGCONT, nullptr, 0);
   pollfd wait = {helper.get(), POLLIN, 0};
@@ -158,7 +158,7 @@ int Run(const RunOptions& options) {
   for (size_t host = 0; host < options.topology.hosts().size(); ++host) {
     auto argv = DaemonArgv(options, setup.start, TargetOf(options, host));
     if (!argv.ok()) return Fail(std::string(argv.status().message()), kExitUsage);
-    // Of an elastic job's hosts the driver says which are reached, and when.
+    // The driver says which hosts of an elastic job are reached, and when.
     if (host < kStartsAtOnce && !options.elastic) plan.argv.push_back(*std::move(argv));
   }
   Ends ends;

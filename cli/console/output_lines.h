@@ -10,10 +10,10 @@ namespace hvd {
 
 inline constexpr size_t kMaxLine = 64 * 1024;
 
-// Lines end with \n or \r\n. What a lone \r ends, or begins, is a state of a progress bar: it takes
-// the place of the one before, and whoever shows the lines decides when it is shown. A line that
-// follows a \r takes the bar's place, as on a terminal. A line over kMaxLine is split, each part
-// but the last marked. Other bytes pass unchanged.
+// Lines end with \n or \r\n. A piece that a lone \r ends, or begins, is a state of a progress bar:
+// it takes the place of the one before, and whoever shows the lines decides when it is shown. A
+// line that follows a \r takes the bar's place, as on a terminal. A line over kMaxLine is split,
+// each part but the last marked. Other bytes pass unchanged.
 class LineAssembler {
  public:
   // Appends the prefix of the line that begins now: it may hold the time.

@@ -30,7 +30,7 @@ inline constexpr double kShowAfterS = 0.2;
 // Where no line can be drawn anew, a bar's state is a line of its own at most this often.
 inline constexpr double kBarEveryS = 1;
 
-// What waits to be written to one of our streams, in order.
+// The output that waits to be written to one of our streams, in order.
 class OutputPrinter {
  public:
   OutputPrinter(const Topology* topology, OutputStyle style) : topology_(topology), style_(style) {}
@@ -74,7 +74,7 @@ class OutputPrinter {
   };
   bool Knows(int index) const;
 
-  // Of a stream that may have a progress bar. Times as of ShowUnfinished.
+  // The progress bar that a stream may have. Times as of ShowUnfinished.
   struct Bar {
     std::string newest;
     double changed_at = 0;  // kNotSeen: since the last look

@@ -19,8 +19,8 @@
 namespace hvd {
 namespace {
 
-// What one write gives away. It returns when the reader has made room for all of it, and only then
-// it counts as progress: small where a reader may be slow.
+// The bytes that one write gives away. It returns when the reader has made room for all of them,
+// and only then they count as progress: few where a reader may be slow.
 constexpr size_t kPipePiece = 4096;
 constexpr size_t kTerminalPiece = 512;
 constexpr size_t kFilePiece = 64 * 1024;
@@ -44,8 +44,8 @@ struct OutputWriter::Inside {
   Inside(int fd, int bell) : fd(fd), bell(bell), kind(KindOf(fd)) {}
 
   void Run();
-  // What the next write gives away. Whole lines where one ends in it, since stdout and stderr may
-  // be one terminal by two names.
+  // Returns the bytes that the next write gives away: whole lines where a line ends in them, since
+  // stdout and stderr may be one terminal by two names.
   std::string NextPiece() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void Written(ssize_t bytes, int failure) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 

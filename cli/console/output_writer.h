@@ -23,7 +23,7 @@ class OutputWriter {
   size_t waiting() const;
   // Differs from call to call while the reader takes something, be it a byte of a full pipe.
   uint64_t progress() const;
-  // Of the write that failed; 0: none. Nothing is written after it.
+  // The errno of the write that failed; 0: none. Nothing is written after it.
   int error() const;
   // Forgets what waits and returns how many bytes that was.
   size_t Drop();

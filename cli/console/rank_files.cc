@@ -30,7 +30,7 @@ struct Piece {
   std::string bytes;
 };
 
-// What waits for a piece, so that an empty one, an end, is not lost.
+// The bytes that a waiting piece counts as: one more, so that an empty one, an end, is not lost.
 size_t CostOf(const Piece& piece) { return piece.bytes.size() + 1; }
 
 absl::Status WriteAll(int fd, std::string_view bytes) {

@@ -15,7 +15,7 @@
 namespace hvd {
 namespace {
 
-// What may wait for a slow reader of ours before the driver has to keep it.
+// The most bytes that may wait for a slow reader of ours before the driver has to keep the rest.
 constexpr size_t kMaxPending = size_t{256} * 1024;
 constexpr size_t kMaxDrawn = 8192;  // bytes that may wait when bars are drawn anew
 constexpr double kStatusEveryS = 0.1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that the console writes: stdout, stderr and, where it keeps them, the ranks' files. What came
-// of the job waits here for their readers; this knows how much does, and what was lost. Used by the
+// All that the console writes: stdout, stderr and, where it keeps them, the ranks' files. The job's
+// output waits here for their readers; this knows how much does, and what was lost. Used by the
 // console's one thread.
 #pragma once
 
@@ -54,7 +54,7 @@ class ShownOutput {
   // The job ends; see ConsoleSink::Age.
   void Age(double seconds, double patience);
 
-  // So much waits for a slow reader of ours that the driver has to keep the rest.
+  // Whether so much waits for a slow reader of ours that the driver has to keep the rest.
   bool full() const;
   bool done() const;  // all is written, or lost
   // Each rank's host keeps its output in files.
@@ -63,7 +63,7 @@ class ShownOutput {
   bool err_done() const { return err_.done(); }
   // Bytes of output that were taken in total, where that is news for the driver.
   std::optional<uint64_t> NewlyTaken();
-  // What was lost and why, in words of the verdict.
+  // Says what was lost and why, in words of the verdict.
   std::vector<std::string> Losses() const;
 
  private:

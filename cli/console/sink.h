@@ -54,7 +54,7 @@ class ConsoleSink {
   void Watch(double seconds);
   // Its reader has taken nothing for that long.
   double idle_s() const { return watched_.seconds(); }
-  // What came while it is not open.
+  // Counts the bytes that came while it is not open.
   void Lose(uint64_t bytes) { lost_ += bytes; }
 
   uint64_t lost() const { return lost_; }  // bytes

@@ -20,9 +20,9 @@ class StdinReader {
   bool wants() const { return open_ && read_ < room_; }
   // Never from the background: that would stop us, or steal the shell's input.
   bool MayRead() const;
-  // So many bytes in total may be read.
+  // Allows so many bytes in total to be read.
   void SetRoom(uint64_t bytes) { room_ = bytes; }
-  // What has come, for the driver; nothing when none can be had now.
+  // Reads what has come, for the driver; nothing when none can be had now.
   std::optional<Frame> Read();
   // Whether the person has ended a line on a terminal with this piece.
   bool IsEnter(const Frame& piece) const;

@@ -15,7 +15,7 @@
 namespace hvd {
 namespace {
 
-// So many good looks in a row, and a fault is news again.
+// After so many good looks in a row, a fault is news again.
 constexpr int kQuietLooks = 60;
 
 bool SameHost(const HostSlots& one, const HostSlots& other) {

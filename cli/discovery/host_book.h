@@ -18,8 +18,8 @@ namespace hvd {
 struct HostBookRules {
   std::string source;      // its name in messages about a line
   int unstated_slots = 1;  // of a host for which none are stated
-  // A hostfile, and no script: somebody may be writing it. What it says counts when two looks have
-  // seen the same, and it never says that there are no hosts.
+  // A hostfile, and no script: somebody may be writing it. Its text counts when two looks have seen
+  // the same, and it never says that there are no hosts.
   bool is_file = false;
   // The source states no slots: each host keeps those of the list before the first look. One that
   // was not in it has as many as the largest there.
@@ -27,7 +27,7 @@ struct HostBookRules {
   std::function<bool(const HostSlots&)> is_local_host;
 };
 
-// What a look has brought.
+// The news that a look has brought.
 struct HostNews {
   bool changed = false;  // hosts() is another list, or the first
   std::string said;      // for the person; empty: nothing
@@ -39,8 +39,8 @@ class HostBook {
   // `known`: the list before the first look; empty: none, and a first look that fails is fatal.
   HostBook(HostBookRules rules, std::vector<HostSlots> known);
 
-  // A look that went well. What is no list of hosts changes nothing. An empty text of a script
-  // means that there are no hosts now.
+  // A look that went well. A text that is no list of hosts changes nothing. An empty text of a
+  // script means that there are no hosts now.
   HostNews Take(std::string_view text);
   // A look that failed; the list stays. Told once, and again only after it has gone well for long.
   HostNews Fail(const std::string& why);

@@ -43,7 +43,8 @@ std::string LastWords(const std::string& words) {
   return text;
 }
 
-// What the script's line begins with has a slash: a file, not a program that PATH leads to.
+// Whether the word that the script's line begins with has a slash: then it is a file, not a program
+// that PATH leads to.
 bool IsPath(const std::string& script) {
   const size_t begin = script.find_first_not_of(" \t");
   if (begin == std::string::npos) return false;

@@ -15,11 +15,11 @@ struct FailedLook {
   double bound_s = 0;      // how long it had
 };
 
-// Of a script, which is a command line for the shell.
+// Explains a failed look by a script, which is a command line for the shell.
 std::string ExplainScript(const std::string& script, const FailedLook& look);
-// Of what a manager ("Slurm job 7") says of its job.
+// Explains a failed look at what a manager ("Slurm job 7") says of its job.
 std::string ExplainManager(const std::string& manager, const FailedLook& look);
-// Of a hostfile, at this path.
+// Explains a failed look at the hostfile at this path.
 std::string ExplainHostfile(const std::string& path, const FailedLook& look);
 
 }  // namespace hvd

@@ -19,7 +19,7 @@ class DriverConsole {
   void Put(Frame frame);
   // Output, and what is to come after it. Output goes as far as the console says that it takes it.
   void PutInOrder(Frame frame);
-  // So many bytes of output, in total, leave room for more.
+  // The console has taken so many bytes of output, in total, and has room for more.
   void Taken(uint64_t bytes) { taken_ = bytes; }
   // Sends what the socket takes now.
   void Flush();

@@ -109,7 +109,7 @@ void Driver::NotePause(double meant) {
   const double late = now - std::exchange(turned_at_, now) - meant;
   if (late < options_.lease_s / 2) return;
   state_.Paused(late, now);
-  // What the hosts have said meanwhile comes first.
+  // The messages that the hosts have sent meanwhile come first.
   next_look_ = now + kAfterPauseS;
 }
 

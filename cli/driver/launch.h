@@ -11,7 +11,7 @@
 
 namespace hvd {
 
-// What hvdrun itself was given and its workers are to have.
+// The limits that hvdrun itself was given and its workers are to have.
 struct LauncherLimits {
   uint32_t umask = 022;
   std::vector<v1::Limit> limits;

@@ -31,7 +31,7 @@ namespace hvd {
 // hvdrun's own words, as the console shows them.
 Frame NoticeOf(const std::string& text);
 
-// Who an epoll event is for.
+// The source of an epoll event.
 enum class DriverSource : uint32_t {
   kConsole,
   kSpawner,

@@ -215,7 +215,7 @@ bool Driver::MayStartNext() const {
 void Driver::StartNext() {
   while (MayStartNext()) {
     const int host = next_start_++;
-    // Of an elastic job it may have been let go meanwhile.
+    // A host of an elastic job may have been let go meanwhile.
     if (state_.facts().hosts[host].phase != HostFact::kGone) AskToStart(host);
     if (!options_.elastic) return;
   }

@@ -51,7 +51,7 @@ void DriverStore::PumpTouched(double now) {
   touched_.clear();
 }
 
-// What may be sent goes; what has come is acknowledged with it, or alone.
+// Sends what may be sent; what has come is acknowledged with it, or alone.
 void DriverStore::Pump(int host, double now) {
   Port& port = ports_[host];
   bool sent = true;

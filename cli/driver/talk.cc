@@ -105,7 +105,8 @@ void Driver::SendConsole() {
 
 void Driver::TakeArrivals() {
   auto arrivals = links_.Take();
-  // What hosts have said while hvdrun was paused is judged by that pause, wherever it fell.
+  // The messages that hosts have sent while hvdrun was paused are judged by that pause, wherever it
+  // fell.
   NotePause(0);
   for (Arrival& arrival : arrivals) {
     switch (arrival.kind) {
@@ -168,7 +169,7 @@ void Driver::OnOutput(int host, v1::OutputChunk* taken) {
   state_.StreamMoved(index, chunk.end(), MonotonicSeconds());
 }
 
-// Of an elastic job: which rank this member is by now, where the console does not know.
+// Tells the console which rank this member of an elastic job is by now, where it does not know.
 void Driver::TellRank(int index) {
   if (!options_.elastic) return;
   const RankFact& fact = state_.facts().ranks[index];

@@ -23,7 +23,8 @@ using Found = absl::StatusOr<std::optional<Allocation>>;
 
 constexpr const char* kInstead = "; give the hosts by -H or --hostfile";
 
-// What a variable of a manager's names, or holds, is the manager's mistake or a leftover.
+// A fault in what a variable of a manager's names, or holds, is the manager's mistake, or the
+// variable is a leftover.
 absl::Status OfVariable(const absl::Status& status, const std::string& name) {
   return absl::InvalidArgumentError(
       absl::StrCat(status.message(), "\n  $", name, " says so", kInstead));
@@ -143,7 +144,7 @@ struct Owner {
   const char* agent;
 };
 
-// Of a file with a host a line, as often as it has slots.
+// Finds the hosts in a file with a host a line, each as often as it has slots.
 Found FindMentions(const FrontWorld& world, const char* name, const Owner& owner) {
   const std::string path = VariableOf(world, name);
   if (path.empty()) return std::nullopt;

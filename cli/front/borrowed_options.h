@@ -12,7 +12,8 @@
 
 namespace hvd {
 
-// What `typed` and the environment name, checked; InvalidArgument points at what is wrong.
+// Returns the options that `typed` and the environment name, checked; InvalidArgument points at
+// what is wrong.
 absl::StatusOr<std::vector<BorrowedOption>> BorrowOptions(const TypedOptions& typed,
                                                           const FrontWorld& world);
 

@@ -58,7 +58,7 @@ std::string Found(const LibraryReport& library, const std::string& name) {
   return found == library.info.end() ? "" : found->second;
 }
 
-// What is there, with its path, or why it is not.
+// Says what is there, with its path, or why it is not.
 std::string GpuLines(const LibraryReport& library) {
   std::string text;
   for (const auto& [name, title] : {std::pair("cuda", "CUDA driver"), std::pair("nccl", "NCCL")}) {

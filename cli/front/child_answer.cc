@@ -98,7 +98,7 @@ ChildAnswer AskChild(const ChildQuestion& question) {
   const TimePoint deadline = Clock::now() + question.patience;
   const Reading reading = ReadAnswer(reading_end.get(), question.last, deadline, &answer.text);
   answer.problem = ProblemOf(reading, question.patience);
-  // Who has closed its end is about to end by itself, and how is worth knowing.
+  // A child that has closed its end is about to end by itself, and how is worth knowing.
   if (reading == Reading::kEnd) AwaitEnd(child, deadline);
   kill(-child, SIGKILL);
   while (waitpid(child, &answer.wait_status, 0) < 0 && errno == EINTR) {

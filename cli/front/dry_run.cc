@@ -89,7 +89,7 @@ std::string ShellWord(const std::string& word) {
   return quoted + "'";
 }
 
-// What hvdd will give to the slots of a host of this machine.
+// Returns what hvdd will give to the slots of a host that is this machine.
 absl::StatusOr<HostPlan> PlanOwnHost(int slots, const RunOptions& options,
                                      const FrontWorld& world) {
   HostDevices devices;

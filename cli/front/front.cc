@@ -53,8 +53,8 @@ FrontOutcome Refuse(const absl::Status& status, const char* after) {
   return outcome;
 }
 
-// What the workers' settings are, or are not, and what became of the hosts; InvalidArgument for a
-// wrong value.
+// Says what the workers' settings are, or are not, and what became of the hosts; InvalidArgument
+// for a wrong value.
 absl::Status CheckSettings(const RunOptions& options, std::string* said) {
   const auto values = SettingValues::Read(options.environment);
   if (!values.ok()) return values.status();
@@ -102,7 +102,8 @@ absl::Status MustBeOnce(const FrontWorld& world) {
                    " PROGRAM. If several jobs are meant, set HVD_STANDALONE=1"));
 }
 
-// Who sits where in an elastic job is decided while it runs; the plan has shown that it can begin.
+// The ranks' places in an elastic job are decided while it runs; the plan has shown that it can
+// begin.
 void ForgetPlaces(RunOptions* run) {
   run->topology = Topology();
   run->host_of.clear();

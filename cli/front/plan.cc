@@ -54,7 +54,7 @@ int MostSlots(const RunOptions& run) {
   return run.elastic.has_value() ? kMaxLocalRanks : kMaxRanks;
 }
 
-// So many as -np or, in its place, --min-np says; 0: neither.
+// Returns as many ranks as -np or, in its place, --min-np says; 0: neither.
 int WantedRanks(const RunOptions& run) {
   return run.np == 0 && run.elastic.has_value() ? run.elastic->min_np : run.np;
 }
@@ -257,7 +257,7 @@ absl::Status ResolvePaths(const FrontWorld& world, RunOptions* run) {
       absl::StrCat("--ssh-identity-file: there is no file ", Printable(run->ssh_identity)));
 }
 
-// Of the workers' settings, those that hvdrun and hvdd carry out.
+// Reads those of the workers' settings that hvdrun and hvdd carry out.
 absl::Status ReadSettings(const FrontWorld& world, RunOptions* run) {
   const absl::StatusOr<SettingValues> settings = SettingValues::Read(run->environment);
   if (!settings.ok()) return settings.status();

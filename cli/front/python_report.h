@@ -36,8 +36,8 @@ std::string FindPython(const std::vector<std::string>& environment);
 // Asks that Python, in a child process. Call it before any thread exists.
 PythonReport ProbePython(const PythonQuestion& question);
 
-// What _frameworks.py writes; lines that are not its own are left out. `whole` says whether its
-// last line is there.
+// Reads what _frameworks.py writes; lines that are not its own are left out. `whole` says whether
+// its last line is there.
 PythonReport ParsePythonAnswer(const std::string& text, bool* whole);
 
 }  // namespace hvd

@@ -40,8 +40,8 @@ constexpr std::array kOfTheHost = {
     "NOTIFY_SOCKET",
 };
 
-// What tells a process of a launcher who it is: a worker that found an outer launcher's would
-// believe it. hvdd gives each worker its own.
+// The variables that tell a process of a launcher who it is: a worker that found an outer
+// launcher's would believe them. hvdd gives each worker its own.
 constexpr std::array kOfALauncher = {
     "HVD_ADOPTION",
     "HVD_HOSTFILE",

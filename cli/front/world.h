@@ -25,17 +25,17 @@ struct FrontWorld {
   // The own name with its domain. May ask the resolver, so it is called only when a host of the job
   // looks like this one; never called when empty.
   std::function<std::string()> full_host_name;
-  // Who runs hvdrun; called only when a local host names a user.
+  // The user who runs hvdrun; called only when a local host names a user.
   std::function<std::string()> user_name;
   // This host's GPUs; called for --dry-run only.
   std::function<CardSearch()> find_cards;
   // The whole text of a file of at most kMaxHostfileBytes; the status's message is for the user.
   std::function<absl::StatusOr<std::string>(const std::string& path)> read_file;
   std::function<bool(const std::string& path)> file_exists;
-  // What libhvd says about itself; called for --check-build only.
+  // Returns what libhvd says about itself; called for --check-build only.
   std::function<LibraryReport()> probe_library;
-  // What the person's Python has, by hvd's Python package in this folder; called for --check-build
-  // only.
+  // Returns what the person's Python has, by hvd's Python package in this folder; called for
+  // --check-build only.
   std::function<PythonReport(const std::string& package)> probe_python;
 };
 

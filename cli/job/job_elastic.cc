@@ -191,7 +191,8 @@ void JobState::EndByMembership(const MembershipAction& action, double now) {
   End(EndingOf(action.end), action.text, now);
 }
 
-// What has ended meanwhile does not begin any more, though its last host may say that it is ready.
+// An epoch that is over, or whose job is being stopped, does not begin any more, though its last
+// host may say that it is ready.
 void JobState::OnReady(int host, uint64_t epoch, double now) {
   if (stopping_.begun || (membership_ && membership_->IsOver(epoch))) return;
   if (membership_) membership_->Ready(host, epoch);
@@ -267,7 +268,7 @@ bool JobState::EndsBySignal(const MemberEnd& end, double now) {
 }
 
 // A worker that has died behind its wrapper, or whose process lives on without a link, is no rank
-// any more. Of the wrapper's end nothing is to be learned: it is asked for here.
+// any more. Its wrapper's end tells nothing, since it is asked for here.
 void JobState::ReplaceBroken(int index, const v1::RankBroke& broke, double now) {
   RankFact& fact = facts_.ranks[index];
   if (std::exchange(fact.told_dead, true)) return;

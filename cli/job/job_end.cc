@@ -120,8 +120,9 @@ void JobState::EndPaused(double now) {
       now);
 }
 
-// Of a stop that has begun nobody sees the end any more, nor can hurry it: the ranks have as much
-// time as they would have if it began now, whatever they have asked for.
+// If a stop has begun when the console or the spawner is lost, nobody sees the stop's end any more,
+// nor can hurry it: the ranks have as much time as they would have if it began now, whatever they
+// have asked for.
 void JobState::ProcessLost(Ending ending, const std::string& text, double now) {
   const bool is_ours = ending == Ending::kConsoleLost || ending == Ending::kSpawnerLost;
   if (is_ours && stopping_.begun && stopping_.grace_s > policy_.grace_s) {
@@ -270,8 +271,8 @@ void JobState::Settle(double now) {
 }
 
 bool JobState::StopDone(double now) {
-  // Hosts are not waited for any longer. What they have sent is the person's, as fast as its reader
-  // takes it: the console knows when that one is stuck.
+  // Hosts are not waited for any longer. The output that they have sent is the person's, as fast as
+  // its reader takes it: the console knows when that one is stuck.
   if (now >= stopping_.until) return OutputDone(kDrainStoppedS, now);
   WakeAt(stopping_.until);
   return HostsDone(now) && OutputDone(kDrainStoppedS, now);

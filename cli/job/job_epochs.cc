@@ -32,7 +32,7 @@ void JobEpochs::SendToEpoch(const v1::Command& command, int but) {
   }
 }
 
-// Of an elastic job's epochs only the newest can start.
+// Only the newest of an elastic job's epochs can start.
 bool JobEpochs::Concerns(int host, uint64_t epoch) const {
   return !facts_->elastic || (epoch == members_.proposed() && members_.PlaceOf(host) >= 0);
 }

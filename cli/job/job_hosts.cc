@@ -186,7 +186,7 @@ double JobState::NextStartDeadline() const {
   return next;
 }
 
-// Of the hosts that are to be waited for, those that have not done what the start asks of them.
+// Reports the hosts that are to be waited for and have not done what the start asks of them.
 void JobState::ReportOverdue(double now) {
   for (int host = 0; host < static_cast<int>(facts_.hosts.size()); ++host) {
     const HostFact::Phase phase = facts_.hosts[host].phase;

@@ -20,7 +20,8 @@ constexpr double kWrapperPatienceS = 0.2;  // for the end of what a dead worker 
 
 bool Failed(const v1::MemberDied& died) { return died.signal() != 0 || died.exit_code() != 0; }
 
-// What was not told of its death: it was never started, or its host had no time to.
+// Makes a rank's death from its exit, if nobody has told the death: the rank was never started, or
+// its host had no time to tell.
 v1::MemberDied DeathOf(const v1::RankExited& exit) {
   v1::MemberDied died;
   died.set_member(exit.member());
@@ -108,7 +109,7 @@ void JobState::OnExited(const v1::RankExited& exit, double now) {
   if (exit.signal() != 0 || exit.exit_code() != 0) return FailedExit(rank, now);
   if (victim_.until > 0 && !CauseRuns()) return Stop(victim_.cause, false, now);
   if (!exit.left() && !exit.refused() && OthersNeeded(rank)) {
-    // Those who failed for it may have been told first.
+    // The ranks that failed for it may have been told first.
     fact.early = !stopping_.begun || started_ + fact.ended_s <= stopping_.since;
     // Whoever waits for it gets an error that names it; whoever does not goes on undisturbed.
     if (!stopping_.begun) outbox_.Abort(kAllHosts, 0, SayExit(rank, fact.exit));
@@ -184,7 +185,7 @@ void JobState::OnJoined(const v1::RankJoined& joined, double now) {
   Settle(now);
 }
 
-// Ranks abort an epoch themselves when one leaves while others wait for it, or cannot go on. Those
+// Ranks abort an epoch themselves when one leaves while others wait for it, or cannot go on. Ranks
 // that are inside a collective on other hosts hear of it only here.
 void JobState::OnLeft(int host, const v1::RankLeft& left, double now) {
   if (left.has_abort_rank()) NoteCause(left.epoch(), left.abort_rank());

@@ -32,7 +32,7 @@ struct JobPolicy {
   StallLimits stall = {};
   bool compat_horovod = false;
   int stdin_rank = -1;  // who gets hvdrun's stdin; -1: none, -2: all
-  // Of a job whose members come and go; its first epoch needs `np` ranks.
+  // The options of a job whose members come and go; its first epoch needs `np` ranks.
   std::optional<ElasticOptions> elastic = {};
   int np = 0;
   std::string manager = {};       // "Slurm job 7", within whose allocation this is; may be empty
@@ -79,7 +79,7 @@ class JobState {
   bool finished() const { return finished_; }
   // Every rank has ended, or is being stopped.
   bool ending() const { return stopping_.begun || (running_ == 0 && !changes()); }
-  // Of the member's fact; -1: there is none.
+  // Returns the index of the member's fact; -1: there is none.
   int IndexOf(uint64_t member) const {
     return member >= 1 && member <= facts_.ranks.size() ? static_cast<int>(member) - 1 : -1;
   }
@@ -124,8 +124,8 @@ class JobState {
   std::vector<int> RunningHosts() const;
   const std::string& HostName(int host) const { return facts_.hosts[host].name; }
 
-  // An elastic job while members are replaced (job_elastic.cc). Else it is as one whose members
-  // stay.
+  // True for an elastic job while members are replaced (job_elastic.cc). Otherwise the job is as
+  // one whose members stay.
   bool changes() const {
     return membership_.has_value() && !membership_->closed() && !stopping_.begun;
   }

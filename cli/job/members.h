@@ -32,12 +32,12 @@ class Members {
   const std::vector<int>& hosts() const { return hosts_; }
   // The place of a host there; -1: it has none.
   int PlaceOf(int host) const;
-  // Who was this rank of the epoch. 0: nobody that is known.
+  // Returns the member that was this rank of the epoch. 0: none that is known.
   uint64_t MemberAt(uint64_t epoch, uint32_t rank) const;
   // The newest epoch that has been proposed, 0: none yet.
   uint64_t proposed() const { return proposed_; }
 
-  // What starts the members of `host`. `takes_stdin` is asked of their ranks.
+  // Makes the command that starts the members of `host`. `takes_stdin` is asked of their ranks.
   v1::SpawnSlots Seats(int host, const std::function<bool(int rank)>& takes_stdin) const;
 
  private:

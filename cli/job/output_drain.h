@@ -31,7 +31,7 @@ class OutputDrain {
   // Every stream has ended, or nothing came for `patience_s` although it could.
   bool Done(double patience_s, double now) const;
   bool Ended(int rank) const { return !streams_[rank].started || streams_[rank].ended == kStreams; }
-  // Of ranks that were started: how many have not ended.
+  // How many streams of the ranks that were started have not ended.
   int open() const { return open_; }
   bool paused() const { return paused_; }
   // When to look again, if it is not done.

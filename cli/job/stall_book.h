@@ -35,8 +35,8 @@ class StallBook {
   struct Report {
     std::string text;     // empty: nobody is missing, and nothing stands still
     double waited_s = 0;  // the longest
-    // Of those that are waited for: ranks that the kernel holds (SIGSTOP, a debugger); and hosts
-    // between which nothing passes.
+    // The ranks that are waited for and that the kernel holds (SIGSTOP, a debugger); and the hosts
+    // that are waited for and between which nothing passes.
     std::vector<int> held = {};
     std::vector<std::pair<int, int>> cut = {};
   };
@@ -53,7 +53,7 @@ class StallBook {
   };
   using Key = std::pair<int, std::string>;  // set, name
 
-  // What is told, as it grows.
+  // The report that is told, as it grows.
   struct Telling {
     Report report;
     std::vector<int> ranks;  // to tell more of

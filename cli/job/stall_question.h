@@ -32,7 +32,8 @@ class StallQuestion {
   void Due(double now);
   // `alive`: the hosts that can answer. True: all of them have.
   bool Answered(int host, const v1::HostPending& pending, const std::vector<int>& alive);
-  // Ends the question and warns the person. What comes is what the job must end for, if it must.
+  // Ends the question and warns the person. Returns the report that the job must end for, if it
+  // must.
   std::optional<StallBook::Report> Tell(double now, const std::vector<AwaitedRank>& awaited = {});
 
  private:

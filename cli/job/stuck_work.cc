@@ -23,7 +23,7 @@ MessageKey FarKeyOf(const v1::MessagesSeen& seen) {
   return {seen.peer(), seen.rank(), seen.set(), seen.channel(), seen.step()};
 }
 
-// What is known of one process set.
+// The facts that are known of one process set.
 struct SetFacts {
   Ranks under_way, executing;
   double asked_s = 0;  // the longest wait for a tensor
@@ -31,7 +31,7 @@ struct SetFacts {
   std::string what;    // of those that execute, if any
 };
 
-// Of the whole job. All words are workers', so ranks that no job has are left out.
+// The facts of the whole job. All words are workers', so ranks that no job has are left out.
 struct Facts {
   Facts(const PendingByHost& answers, int size);
 
@@ -123,8 +123,8 @@ class Stop {
     const bool executes = facts_.executing.count(static_cast<int>(seen.rank())) != 0;
     return executes == (seen.channel() != kAgreementMessages);
   }
-  // Whoever takes part or is waited for. What a rank has sent may still be in it, though it has
-  // gone on.
+  // Whoever takes part or is waited for. A message that a rank has sent may still be in it, though
+  // it has gone on.
   Ranks Stopped() const {
     Ranks needed = facts_.under_way;
     for (const v1::MessagesSeen* seen : awaited_) needed.insert(static_cast<int>(seen->peer()));

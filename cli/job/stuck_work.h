@@ -30,7 +30,7 @@ struct StuckWork {
   std::vector<std::pair<int, int>> links;  // hosts, the smaller number first; sorted
 };
 
-// What the hosts have answered.
+// The answers of the hosts.
 using PendingByHost = std::map<int, v1::HostPending>;
 
 // The process sets in which nothing moves for at least `least_s`, and what devices have worked on

@@ -23,7 +23,7 @@ class ClockOffset {
   static constexpr size_t kKept = 32;  // 8 to 16 s of beats
 
   void Add(const BeatRoundTrip& trip);
-  // What to add to the host's clock to get ours; nothing before the first round trip.
+  // Returns what to add to the host's clock to get ours; nothing before the first round trip.
   std::optional<int64_t> offset_ns() const;
 
  private:

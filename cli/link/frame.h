@@ -51,7 +51,7 @@ enum class LookEnd : uint32_t {
 };
 inline constexpr size_t kMaxLookText = size_t{1} << 20;
 
-// Of kMaySkip.
+// The bits of kMaySkip's number.
 inline constexpr uint64_t kSkipOut = 1;
 inline constexpr uint64_t kSkipErr = 2;
 

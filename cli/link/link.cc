@@ -24,7 +24,8 @@
 namespace hvd {
 namespace {
 
-// So many beats follow one another at once where a timeline needs the offset of the clocks.
+// The number of beats that follow one another at once where a timeline needs the offset of the
+// clocks.
 constexpr uint64_t kTripsForClocks = 8;
 
 // Where completed messages go; shared by all hosts.

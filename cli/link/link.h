@@ -14,7 +14,7 @@
 
 namespace hvd {
 
-// What came from a host.
+// A message that came from a host, or the end of its link.
 struct Arrival {
   enum Kind { kBeat, kEvent, kOutput, kStore, kEnded } kind;
   int host = 0;

@@ -11,7 +11,7 @@ namespace hvd {
 
 class BadLinks {
  public:
-  // So many, and one of the two hosts is left out.
+  // After so many failed epochs in a row, one of the two hosts is left out.
   static constexpr int kEpochs = 3;
 
   // An epoch has ended for this. Returns for how many in a row.

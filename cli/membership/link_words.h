@@ -9,7 +9,7 @@ namespace hvd {
 // "no data passes between host0 and host1: cannot connect from …". `why` may be empty.
 std::string SayLink(const std::string& one, const std::string& other, const std::string& why);
 
-// What a person may look for.
+// A hint at what a person may look for.
 inline constexpr char kLinkHint[] =
     "is a route, a firewall or a cable of the data's network in the way? (--network-interfaces, "
     "HVD_NET_DEVICES, chooses it; the ranks connect at free ports of it)";

@@ -115,7 +115,7 @@ void Membership::Died(uint64_t member, const MemberEnd& end, double now) {
   }
   Cause cause = {end.own ? Cause::kEnd : Cause::kFollows, end.what};
   if (end.clean()) cause.order = Cause::kWord;
-  // Who leaves before it dies ends the epoch by that, which says less.
+  // A member that leaves before it dies ends the epoch by leaving, which says less.
   if (InCurrent(member) && !end.clean() && !dead.retired) AddCause(cause);
   // Why one was ended, where that broke the epoch, has been told.
   if (was_in && !(dead.retired && current_.broke)) Break(dead.host, cause, now);

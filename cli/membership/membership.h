@@ -45,7 +45,7 @@ class Membership {
   void Unreached(int host, int other, uint64_t epoch, const std::string& why);
   // The others have waited for this one for longer than the person allows: it is replaced.
   void Stalled(uint64_t member, const std::string& why, double now);
-  // Those of the newest epoch whom others wait for outside any collective, and since when.
+  // A member of the newest epoch whom others wait for outside any collective, and since when.
   struct Awaited {
     uint64_t member = 0;
     double since = 0;
@@ -115,7 +115,7 @@ class Membership {
     double ended_at = 0;  // when it broke, or was announced to change
     std::string text;     // its ranks and hosts, and why it began
   };
-  // Of the listed hosts: where members may be started.
+  // A listed host, where members may be started.
   struct Place {
     const BookHost* listed = nullptr;
     int host = -1;  // -1: it is not reached

@@ -45,8 +45,8 @@ bool Membership::IsLost(uint64_t ended) const {
   });
 }
 
-// Of one that is lost: others could not go on without it. Where one has failed by itself, this one
-// has done what it was to do, and does it again.
+// Whether others could not go on without this member, which is lost. If one of the others has
+// failed by itself, this one has done what it was to do, and does it again.
 bool Membership::IsMissed(uint64_t ended) const {
   if (!InCurrent(ended) || !current_.started) return true;
   return std::any_of(current_.members.begin(), current_.members.end(), [this](uint64_t number) {

@@ -213,7 +213,8 @@ void Membership::EndWithoutState() {
   End(MembershipEnd::kStateLost, 0, text);
 }
 
-// Those who stand lack what was committed, and somebody is on the way where it is.
+// Whether the members that stand lack what was committed, while a member of a host that has it is
+// on the way.
 bool Membership::AwaitsState(double now) const {
   if (history_.empty() || HasState(World(Standing()))) return false;
   const auto comes = [this](uint64_t number) {
@@ -336,7 +337,7 @@ void Membership::Propose(double now) {
   current_.text = JoinCauses(causes);
   for (const v1::EpochHost& listed : action.propose.hosts()) {
     Host& host = hosts_[listed.host()];
-    // What is beyond is forgotten there.
+    // The host forgets what was committed beyond the commit that the epoch resumes.
     host.kept = {listed.void_state() ? 0 : current_.commit, 0};
     current_.hosts.push_back(static_cast<int>(listed.host()));
     for (const v1::Seat& seat : listed.members()) {

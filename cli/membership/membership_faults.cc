@@ -122,7 +122,7 @@ void Membership::NoteKept(int host, uint64_t commit) {
   }
 }
 
-// True: nobody is started there for now. What others commit does not make up for it: each of these
+// True: nobody is started there for now. Commits of others do not make up for it: each of these
 // starts has cost them an epoch.
 bool Membership::NoteFailedStart(uint64_t member, const MemberEnd& end, double now) {
   const Member& dead = Of(member);

@@ -54,7 +54,7 @@ void Membership::LookAtLate(double now) {
   }
 }
 
-// Those who hold up the next epoch, or the start of one that is proposed.
+// The ranks and hosts that hold up the next epoch, or the start of one that is proposed.
 std::vector<std::string> Membership::WhoIsLate() const {
   std::vector<std::string> late;
   for (size_t rank = 0; current_.broke && rank < current_.members.size(); ++rank) {

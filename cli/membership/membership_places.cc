@@ -49,7 +49,8 @@ int Membership::MostThatMayCome() const {
   return most;
 }
 
-// Of more than there may be, those stay who are in the epoch, on the older hosts.
+// If there are more members than there may be, those in the epoch stay first, then those on the
+// older hosts.
 void Membership::ChooseStaying() {
   using Order = std::tuple<bool, size_t, int, uint64_t>;  // joins, place in the list, share, member
   std::vector<Order> order;
@@ -87,7 +88,8 @@ void Membership::KeepTheState() {
   staying_.insert(kept_.begin(), kept_.end());
 }
 
-// Those, too, that are on their way there, since whoever had it has died.
+// The members on hosts that have the state: also those on their way there, since whoever had it has
+// died.
 std::vector<uint64_t> Membership::WhereTheStateIs() const {
   std::vector<uint64_t> there;
   for (uint64_t number = 1; number <= members_.size(); ++number) {
@@ -108,7 +110,7 @@ void Membership::KeepOneHost(const std::vector<uint64_t>& members) {
   }
 }
 
-// Who lives keeps its place; what is left of the places goes to the older hosts first.
+// Members that live keep their places; the places that are left go to the older hosts first.
 std::vector<Membership::Place> Membership::FindPlaces(double now) const {
   std::vector<Place> places;
   int room = most() - static_cast<int>(staying_.size() - kept_.size() + ended_well_.size());

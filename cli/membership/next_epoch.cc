@@ -44,7 +44,7 @@ void SortRanks(NextEpoch* next) {
   if (holder != next->hosts.end()) std::rotate(next->hosts.begin(), holder, holder + 1);
 }
 
-// What the ranks are told of their state, the same for all.
+// Writes what the ranks are told of their state, the same for all.
 class StateWords {
  public:
   StateWords(const NextEpoch& next, v1::EpochPropose* propose)

@@ -37,7 +37,7 @@ double ShareBudget::Until(const std::string& host, int share) const {
   return record == nullptr ? 0 : record->until;
 }
 
-// Who kills a rank of a job that gets on is not to be waited for.
+// If the job gets on, a rank that somebody else kills is replaced without a wait.
 void ShareBudget::GetsOn() {
   for (auto& [place, record] : records_) {
     record.renewable = true;

@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kMaxErrorLine = 4096;
 constexpr std::string_view kLoggedInLine = "hvdrun-is-logged-in\n";  // see ssh_command
-// Of one look: more than a pipe holds, so that it has all last words, and no flood holds us up.
+// The most bytes that one look takes: more than a pipe holds, so that it has all last words, and no
+// flood holds us up.
 constexpr size_t kMostErrors = 128 * 1024;
 
 // Takes `bytes` that have been looked at already.

@@ -11,7 +11,7 @@
 
 namespace hvd {
 
-// What reading from a host's socket came to.
+// The outcome of reading from a host's socket.
 struct Greeting {
   enum State { kWaiting, kReady, kWrong } state = kWaiting;
   std::string cause;  // kWrong

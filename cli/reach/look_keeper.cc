@@ -44,8 +44,9 @@ void KillChildren() {
   closedir(processes);
 }
 
-// Kills whatever is left. What a killed child had started becomes our child, so it takes turns.
-// Each turn has killed all children there were, so the wait ends. Returns how the command ended.
+// Kills whatever is left. A process that a killed child had started becomes our child, so it takes
+// turns. Each turn has killed all children there were, so the wait ends. Returns how the command
+// ended.
 int EndAll(pid_t command, int status) {
   kill(-command, SIGKILL);
   for (;;) {

@@ -15,7 +15,7 @@ struct HostTarget {
   HostSlots host;
   bool is_local = false;  // this machine: without a remote shell
 };
-// Of the host with this index of options.topology.hosts().
+// Returns the target for the host with this index of options.topology.hosts().
 HostTarget TargetOf(const RunOptions& options, int host);
 
 struct DaemonStart {
@@ -30,13 +30,14 @@ std::string WhereHvddIsSought(const RunOptions& options, const DaemonStart& star
 // The command string for a host's login shell, whichever that is.
 std::string RemoteCommand(const RunOptions& options, const DaemonStart& start);
 
-// What ssh and its tools get from a person who means that host: "-p 2222 -i key me@host1".
+// The words that ssh and its tools get from a person for that host: "-p 2222 -i key me@host1".
 std::string SshTarget(const RunOptions& options, const HostTarget& target);
 
 // How a person logs in there: "ssh -p 2222 -i key me@host1", "AGENT me@host1".
 std::string LoginCommand(const RunOptions& options, const HostTarget& target);
 
-// What gets there, by its name: "ssh" or the agent's first word; empty: nothing, it is here.
+// The name of the program that gets there: "ssh" or the agent's first word; empty: none, the host
+// is here.
 std::string ShellName(const RunOptions& options, const HostTarget& target);
 
 // How it is reached, as one would say it: "ssh -p 2222 me@host1 hvdd", "hvdd" here.

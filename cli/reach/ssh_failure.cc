@@ -19,8 +19,7 @@ namespace hvd {
 namespace {
 
 // One row: the words by which ssh says it, and what we say. Rows are tried in order, so a precise
-// one stands before a vague one. What stands in capitals is
-// replaced (Fill).
+// one stands before a vague one. Words in capitals are replaced (Fill).
 struct Row {
   const char* words;
   StartFault fault;
@@ -111,7 +110,7 @@ StartFailure Fill(const StartEnd& end, StartFault fault, absl::string_view cause
   return {fault, fill(cause), fill(remedy)};
 }
 
-// What stands between two texts; empty: it is not there.
+// Returns the text that stands between two others; empty: it is not there.
 std::string Between(absl::string_view text, absl::string_view before, absl::string_view after) {
   const size_t begin = text.find(before);
   if (begin == text.npos) return "";

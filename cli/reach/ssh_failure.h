@@ -30,7 +30,7 @@ enum class StartFault {
   kHvddFailed,    // it started and ended before its hello
 };
 
-// What is known about a daemon's command that ended before the hello.
+// The facts that are known about a daemon's command that ended before the hello.
 struct StartEnd {
   int wait_status = 0;
   absl::string_view errors;  // its stderr
@@ -63,7 +63,8 @@ LinkEnd ExplainForeignBytes(const std::string& shell, const std::string& host);
 
 StartFailure ExplainStartFailure(const StartEnd& end);
 
-// Of a host that is only being made: its name and its sshd come later than hvdrun.
+// Whether the fault may be that of a host that is only being made: its name and its sshd come later
+// than hvdrun.
 bool MayComeYet(StartFault fault);
 
 // The last `lines` lines of `text`, each behind "    | ", unprintable bytes as '?'. Empty for no

@@ -32,7 +32,7 @@ const char* EndingName(Ending ending) {
   return kNames[static_cast<int>(ending)];
 }
 
-// Of a rank that has ended.
+// Adds the end of a rank that has ended.
 void AddEnd(const RankFact& fact, Json* json) {
   const v1::RankExited& exit = fact.exit;
   json->update({{"exit_code", exit.exit_code()},
@@ -110,7 +110,7 @@ Json EpochJson(const EpochRecord& epoch) {
           {"seconds", Rounded(epoch.seconds)}};
 }
 
-// Of a job whose members come and go: all that it ever had.
+// Adds all epochs and members that a job whose members come and go has ever had.
 void AddMembers(const JobFacts& facts, Json* json) {
   Json& epochs = (*json)["epochs"] = Json::array();
   for (const EpochRecord& epoch : facts.epochs) epochs.push_back(EpochJson(epoch));

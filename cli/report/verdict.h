@@ -13,7 +13,7 @@
 
 namespace hvd {
 
-// Of one member: in a job whose members stay, of one rank.
+// The facts of one member: in a job whose members stay, of one rank.
 struct RankFact {
   int rank = -1;  // in the newest epoch that it was proposed for; -1: none yet
   int host = 0;   // index into JobFacts::hosts
@@ -81,7 +81,7 @@ enum class Ending {
   kOutputGone,  // nobody reads our stdout
   kSpawnerLost,
   kPaused,  // hvdrun itself stood still for longer than its hosts wait
-  // Of jobs whose members come and go.
+  // Endings of jobs whose members come and go.
   kTooFew,      // ranks, for too long
   kStateLost,   // nobody is left who has what an elastic job had committed
   kResetLimit,  // one more epoch than the person allows
@@ -103,7 +103,7 @@ struct JobFacts {
   int ending_signal = 0;    // of Ending::kSignal
   std::set<int> passed_on;  // signals that hvdrun has got and passed on to the ranks
   int ending_rank = -1;     // index of the one that an elastic job ends for; -1: none
-  // What our stdout or stderr did not get, and why: "cannot write to stdout: …".
+  // The output that our stdout or stderr did not get, and why: "cannot write to stdout: …".
   std::vector<std::string> lost_output;
   // The same of the files that the person has asked for: the ranks', job.json, the timeline.
   std::vector<std::string> lost_files;
@@ -135,7 +135,7 @@ std::string DescribeExit(const v1::RankExited& exit);
 // The same of a worker behind a wrapper.
 std::string DescribeWorkerEnd(const v1::WorkerEnd& worker);
 
-// Of a rank whose link broke: its own process ended by itself, badly, and so says what happened.
+// Whether the process of a rank whose link broke ended by itself, badly, and so says what happened.
 bool OwnEndSaysMore(const RankFact& fact);
 
 // Whether the exit is what our stop brings about.

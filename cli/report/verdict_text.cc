@@ -42,7 +42,7 @@ std::vector<int> InOrder(const JobFacts& facts) {
   return order;
 }
 
-// What became of ranks that are not the culprit, behind their numbers: "were stopped", "has
+// Says what became of ranks that are not the culprit, behind their numbers: "were stopped", "has
 // exited".
 std::string Fate(const JobFacts& facts, int rank, const Verdict& verdict, bool several) {
   const RankFact& fact = facts.ranks[rank];
@@ -96,7 +96,7 @@ std::string Others(const JobFacts& facts, const Verdict& verdict) {
   return text;
 }
 
-// Of a worker that is not the process which was started, and died first.
+// Tells of a worker that is not the process which was started, and died first.
 std::string WorkerText(const RankFact& fact) {
   const std::string wrapper = Printable(fact.worker.wrapper());
   return absl::StrCat("its worker (pid ", fact.worker.pid(), ") ", DescribeWorkerEnd(fact.worker),
@@ -156,7 +156,7 @@ std::string RankText(const JobFacts& facts, const Verdict& verdict) {
   return text + LastLines(exit);
 }
 
-// Of the rank that an ending was seen by.
+// Returns the last lines of the rank that an ending was seen by.
 std::string LastWords(const JobFacts& facts) {
   return facts.ending_rank < 0 ? "" : LastLines(facts.ranks[facts.ending_rank].exit);
 }
@@ -215,7 +215,7 @@ std::string SurvivorText(const JobFacts& facts) {
   return text;
 }
 
-// What was asked for and is not whole. Each of it was told when it was lost.
+// Lists the outputs that were asked for and are not whole. Each was told when it was lost.
 std::string LossText(const JobFacts& facts, bool first) {
   std::vector<std::string> losses = facts.lost_output;
   const size_t files = facts.lost_files.size();

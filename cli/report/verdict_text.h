@@ -11,7 +11,7 @@ namespace hvd {
 // Empty for a success and for an ending that wants no words (nobody reads our stdout).
 std::string RenderVerdict(const JobFacts& facts, const Verdict& verdict);
 
-// Who is where and in which state: shown at the first Ctrl-C.
+// Tells where each rank is and in which state: shown at the first Ctrl-C.
 std::string RenderStates(const JobFacts& facts);
 
 // "rank 3 on host1", of the fact with this index.

@@ -31,7 +31,7 @@ class TimelineBook {
   std::string BeginFile(TimelineFormat* format, int64_t start_ns, int64_t epoch_us);
   void EndFile() { format_ = nullptr; }
 
-  // Who is which rank from now on. Appends the mark that the file gets.
+  // Sets which member is which rank from now on. Appends the mark that the file gets.
   void BeginEpoch(const TimelineEpoch& epoch, std::string* out);
   // A piece of a host's stream; `offset_ns` turns its clock into ours. Appends what the file gets.
   void Take(int host, std::string_view bytes, int64_t offset_ns, std::string* out);

@@ -36,7 +36,7 @@ absl::Status CannotWrite(const std::string& path, absl::string_view reason) {
       absl::StrCat("cannot write the timeline ", Printable(path), ": ", reason));
 }
 
-// Opens what bytes can be written over. What lies there already is not touched yet.
+// Opens what bytes can be written over. The bytes that lie there already are not touched yet.
 absl::StatusOr<Descriptor> OpenRegular(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string parent = slash == path.npos ? "." : path.substr(0, slash + 1);
@@ -74,7 +74,7 @@ struct TimelineFile::Inside {
   std::string path ABSL_GUARDED_BY(writer);
   off_t at ABSL_GUARDED_BY(writer) = 0;      // where the next bytes go: over the last End()
   std::string text ABSL_GUARDED_BY(writer);  // of Take
-  // What happened to the file, or to the last one.
+  // The fault of the file, or of the last one; empty: none.
   std::string wrong ABSL_GUARDED_BY(writer);
 
   void Run();
@@ -150,7 +150,7 @@ bool TimelineFile::Inside::TellBegun(const Work& work, absl::Status outcome) {
   return true;
 }
 
-// What was queued before is in the file.
+// Everything that was queued before is in the file.
 void TimelineFile::Inside::End(const Work& work) {
   book.EndFile();
   file.Reset();

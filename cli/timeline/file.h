@@ -38,7 +38,7 @@ class TimelineFile {
   // A piece of a host's stream. When too much waits to be written, the timeline
   // ends here.
   void Take(int host, std::string bytes, int64_t offset_ns);
-  // Who is which rank from now on.
+  // Sets which member is which rank from now on.
   void BeginEpoch(TimelineEpoch epoch);
   // Ends the file; waits until everything is written, at most `seconds`. Says what went wrong, or
   // nothing.

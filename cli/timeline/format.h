@@ -38,7 +38,8 @@ class TimelineFormat {
   virtual std::string Lost(int rank, uint64_t count, int64_t at_ns) = 0;
   // An epoch of a job whose members come and go has begun.
   virtual std::string Epoch(uint64_t number, int64_t at_ns) = 0;
-  // What makes the file whole whenever nothing follows; the next bytes overwrite it.
+  // Returns the bytes that make the file whole whenever nothing follows; the next bytes overwrite
+  // them.
   virtual std::string End() = 0;
 };
 

@@ -32,7 +32,7 @@ class DriverTimeline {
   // When all that is in the file, TakeEnded has the outcome, as TakeBegun has.
   void BeginEnd();
   std::optional<absl::Status> TakeEnded(double now);
-  // Who is which rank from now on.
+  // Sets which member is which rank from now on.
   void BeginEpoch(TimelineEpoch epoch);
   void Heard(int host, const BeatRoundTrip& trip);
   // A chunk of a host's timeline stream.

@@ -18,7 +18,7 @@ struct Agent {
 // Null: the word is a command line of the person's own. ("ssh" is none of these: it has options.)
 const Agent* FindAgent(std::string_view word);
 
-// What is run, up to and without the host.
+// The command that is run, up to and without the host.
 std::vector<std::string> ArgvOf(const Agent& agent);
 
 }  // namespace hvd

@@ -43,7 +43,8 @@ Word Split(absl::Span<const OptionSpelling> spellings, const std::string& word) 
   return {Find(spellings, word.substr(0, equals)), true, word.substr(equals + 1)};
 }
 
-// What the word begins ("--contain"), or else what it may be a typo of; empty when nothing is near.
+// The option that the word begins ("--contain"), or else the one that it may be a typo of; empty
+// when none is near.
 absl::string_view Meant(absl::Span<const OptionSpelling> spellings, const std::string& name) {
   static constexpr size_t kLeastPrefix = 4;
   static constexpr size_t kOneLetter = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options of other launchers that hvdrun does not have: old job scripts get told how it has them.
-// Those of horovodrun are in horovod_flags.
+// The options of horovodrun are in horovod_flags.
 #pragma once
 
 #include "absl/strings/string_view.h"

@@ -22,11 +22,11 @@ struct HorovodFlag {
   const char* names;  // every spelling, "-p,--ssh-port"
   int values;         // words that follow it
   HorovodFate fate;
-  // Of kNote, a name that begins with HOROVOD_ stands for what proto/settings/settings.h says of
-  // that variable; of kOurs: what is different here, for people.
+  // For kNote, a name that begins with HOROVOD_ stands for what proto/settings/settings.h says of
+  // that variable; for kOurs: what is different here, for people.
   const char* words;
-  // Its place in horovodrun's config file, "params.cache_capacity". Of a flag without values: true;
-  // false is its opposite.
+  // Its place in horovodrun's config file, "params.cache_capacity". A flag without values has true
+  // there; false is its opposite.
   const char* key = nullptr;
 };
 
@@ -50,7 +50,7 @@ std::string WordsOf(const HorovodFlag& flag);
 // The spellings that hvdrun does not have by itself.
 std::vector<OptionSpelling> HorovodSpellings();
 
-// What --help says besides, where horovodrun's words are taken.
+// Returns what --help says besides, where horovodrun's words are taken.
 std::string HorovodHelp();
 
 // The table of cli/HOROVOD.md.

@@ -18,7 +18,7 @@ struct SettingText {
   std::string typed;
 };
 
-// Of those for jobs whose members come and go.
+// The texts of options for jobs whose members come and go.
 struct ElasticTexts {
   std::string min_np, max_np, slots_per_host, discovery_script, discovery_interval;
   std::string timeout, reset_limit, cooldown_range, change;

@@ -36,7 +36,7 @@ struct BorrowedOption {
 // How a command line is read.
 struct Dialect {
   bool horovod = false;  // horovodrun's words as well, as --compat horovod does
-  // Those that the command line does not mention count, and neither does its opposite.
+  // A borrowed option counts if the command line mentions neither it nor its opposite.
   std::vector<BorrowedOption> borrowed;
 };
 

@@ -16,7 +16,7 @@
 
 namespace hvd {
 
-// What becomes of ranks when members come or go while all others are well.
+// The fate of ranks when members come or go while all others are well.
 enum class MembershipChange {
   kDrain,  // they go on until their next commit or check, and lose nothing
   kNow,    // their epoch ends at once, and they go back to the last commit
@@ -85,7 +85,7 @@ struct RunOptions {
   bool grace_is_given = false;  // by the person, so no program asks for another
   int containment = 0;  // hvd.v1.Containment's values: 0 auto, 1 namespace, 2 cgroup, 3 subreaper
 
-  // What the workers get.
+  // The workers get these.
   std::vector<std::string> command;
   std::vector<std::string> environment;      // filtered; NAME=VALUE, -x applied
   std::vector<std::string> own_environment;  // names given by -x
@@ -96,7 +96,7 @@ struct RunOptions {
   std::optional<int> gpus_per_rank;  // 0: CUDA_VISIBLE_DEVICES is left alone
   bool compat_horovod = false;       // a Python that imports horovod gets hvd
 
-  // What the user sees.
+  // These decide what the user sees.
   int verbose = 0;               // 1: what hvdrun does; 2: with whole command lines
   std::string output_directory;  // absolute; empty none
   bool files_here = false;       // hvdrun writes the ranks' files there itself, on this host
