@@ -15,7 +15,7 @@ namespace hvd {
 namespace {
 
 constexpr NumberRule kSlotsRule = {"slots", kMaxRanks};
-// What a port that was meant may be: no host has as many slots.
+// The numbers that are taken for a port: no host has as many slots.
 constexpr int kLeastPort = 1024;
 constexpr int kMostPort = 65535;
 constexpr int kSshPort = 22;

@@ -14,7 +14,7 @@ namespace hvd {
 // "host(x2)".
 absl::Status RefuseForeignForm(const SourceLine& line, absl::string_view word);
 
-// What to write instead of a hostfile's key of another launcher; empty: not known.
+// Says what to write instead of a hostfile's key of another launcher; empty: not known.
 absl::string_view AdviceForKey(absl::string_view key);
 
 // The slots behind a host's colon: a whole number. `mention` is what stands before the colon;

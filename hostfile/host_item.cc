@@ -49,7 +49,7 @@ absl::Status TakeUser(const SourceLine& line, absl::string_view* rest, std::stri
   return absl::OkStatus();
 }
 
-// What a nodeset has between its brackets.
+// Whether `text` is what a nodeset has between its brackets.
 bool IsNumbers(absl::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789-,/") == absl::string_view::npos;
 }

@@ -50,7 +50,7 @@ class Topology {
   int size() const { return static_cast<int>(places_.size()); }
   const std::vector<HostShape>& hosts() const { return hosts_; }
   const RankPlace& place(int rank) const { return places_[rank]; }
-  // Of a host, by local rank.
+  // The ranks of a host, by local rank.
   absl::Span<const int> ranks_of(int host) const {
     return absl::MakeConstSpan(ranks_).subspan(first_[host], hosts_[host].ranks);
   }
