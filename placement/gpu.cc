@@ -20,12 +20,12 @@ using Gpus = std::vector<Gpu>;
 
 Gpus UsableOf(const GpuCard& card) { return card.in_mig_mode ? card.instances : Gpus{card.gpu}; }
 
-// What the word is, or is the beginning of: whole names come first.
+// Whether the word is the GPU's UUID (`whole`), or the beginning of it: whole names come first.
 bool Begins(const Gpu& gpu, absl::string_view word, bool whole) {
   return whole ? gpu.uuid == word : absl::StartsWith(gpu.uuid, word);
 }
 
-// Of just one card; nothing if it is not just one.
+// Returns the GPUs of the card that the word names; nothing if it does not name just one.
 std::optional<Gpus> CardNamed(absl::Span<const GpuCard> cards, absl::string_view word, bool whole) {
   std::optional<Gpus> found;
   for (const GpuCard& card : cards) {

@@ -10,7 +10,7 @@
 
 namespace hvd {
 
-// What a rank can be given: a card, or a MIG instance of one.
+// A device that a rank can be given: a card, or a MIG instance of one.
 struct Gpu {
   std::string uuid;                  // "GPU-…" or "MIG-…"
   std::string name;                  // "NVIDIA H200"
@@ -26,13 +26,14 @@ struct GpuCard {
 
 bool IsMigInstance(const Gpu& gpu);
 
-// What hvdd's own environment says of the GPUs that it may give out: HVD_CUDA_VISIBLE_DEVICES, else
-// CUDA_VISIBLE_DEVICES; nothing: all. `environment` holds NAME=VALUE.
+// Returns what hvdd's own environment says of the GPUs that it may give out:
+// HVD_CUDA_VISIBLE_DEVICES, else CUDA_VISIBLE_DEVICES; nothing: all. `environment` holds
+// NAME=VALUE.
 std::optional<std::string> InheritedMask(absl::Span<const std::string> environment);
 
 // The GPUs of `cards` that `mask` leaves, in its order. As in CUDA, an entry is an index, or a UUID
 // or the beginning of just one, and the first that names none ends the list. A card in MIG mode
-// stands for its instances. What is named again is not there twice. No mask: all.
+// stands for its instances. A GPU that is named again is not there twice. No mask: all.
 std::vector<Gpu> VisibleGpus(absl::Span<const GpuCard> cards,
                              const std::optional<std::string>& mask);
 

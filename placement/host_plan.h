@@ -14,8 +14,8 @@ namespace hvd {
 
 struct HostWish {
   int slots = 0;
-  // So many GPUs for each slot, and no fewer; 0: CUDA_VISIBLE_DEVICES is left as it is. Not given:
-  // each slot sees what is there.
+  // The number of GPUs for each slot, and no fewer; 0: CUDA_VISIBLE_DEVICES is left as it is. Not
+  // given: each slot sees what is there.
   std::optional<int> gpus_per_rank;
   bool binds_cores = true;
   int most_cores = 0;  // of a slot, where the manager has given it so many; 0: its share
