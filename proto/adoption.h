@@ -16,7 +16,8 @@ namespace hvd {
 
 // The variable by which hvdrun --adopt gets it. Ranks never see it: it holds secrets.
 inline constexpr const char* kAdoptionVariable = "HVD_ADOPTION";
-// Of the daemon that a rank of another host has started, its secret: hex digits.
+// The variable by which the daemon that a rank of another host has started gets its secret: hex
+// digits.
 inline constexpr const char* kAwaitSecretVariable = "HVD_AWAIT_SECRET";
 
 // How long one rank waits for the others to call hvd's init, in seconds: as MPI's, theirs may come

@@ -4,7 +4,7 @@
 
 namespace hvd {
 
-// Of a rank's door: out of the way of what shells and make use.
+// The descriptor of a rank's door: out of the way of those that shells and make use.
 inline constexpr int kDoorFd = 197;
 
 // On each host: for hvdd and its links, and above the number of a rank's door.

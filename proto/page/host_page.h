@@ -35,18 +35,18 @@ inline constexpr size_t kWorkWords = 16;  // of 8 characters each
 
 enum class RankState : uint32_t { kOutside = 0, kIdle = 1, kWaiting = 2, kLeft = 3 };
 
-// What somebody works on, named so that a reader may look at any time: `number` is not 0 while
-// there is work, and differs from that of the work before. So a reader that finds the same number
-// before and after has read a whole name.
+// The work that somebody is at, named so that a reader may look at any time: `number` is not 0
+// while there is work, and differs from that of the work before. A reader that finds the same
+// number before and after has therefore read a whole name.
 struct NotedWork {
   std::atomic<uint64_t> number{0};
   std::atomic<uint64_t> text[kWorkWords] = {};  // "allreduce 'grad.3' and 11 more", nul-terminated
 };
 
-// What a rank is doing in a process set, for the verdict, and for hvdd, which finds out without the
-// rank's help whether it has come to a stop: it looks now and then whether work, moves and calls
-// are the same as before. So the rank needs no clock. Written by that rank alone; a torn read of
-// `last` costs a garbled word in a message, nothing more, so there is no lock.
+// The activity of a rank in a process set, for the verdict, and for hvdd, which finds out without
+// the rank's help whether it has come to a stop: hvdd looks now and then whether work, moves and
+// calls are the same as before, so the rank needs no clock. Written by that rank alone; a torn read
+// of `last` costs a garbled word in a message, nothing more, so there is no lock.
 struct RankActivity {
   alignas(64) std::atomic<RankState> state{RankState::kOutside};
   std::atomic<int32_t> set{0};       // the process set's number, as users know it
@@ -54,10 +54,10 @@ struct RankActivity {
   std::atomic<uint64_t> pending{0};  // collectives submitted and not done
   std::atomic<uint64_t> moves{0};    // grows with each thing that comes to pass inside a collective
   std::atomic<uint32_t> callers{0};  // threads of the program inside a call that waits
-  // What the rank executes, of what all have agreed on; numbered by its executions.
+  // The work that the rank executes, of what all have agreed on; numbered by its executions.
   NotedWork work;
-  // Of what it has launched on its device and what has not finished there the oldest, numbered by
-  // its launches. The rank itself may do something else meanwhile, or nothing.
+  // The oldest work that the rank has launched on its device and that has not finished there,
+  // numbered by its launches. The rank itself may do something else meanwhile, or nothing.
   NotedWork device;
   char last[84] = {};  // "allreduce 'grad.3'", nul-terminated
 };
@@ -86,8 +86,8 @@ struct HostPage {
   uint32_t local_size = 0;
   uint64_t bytes = 0;  // of the whole file: sparse, and far more than anybody maps
   uint64_t epoch = 0;
-  // Of the file, from its beginning: what the ranks have taken, and map where they need it. What is
-  // taken later than at first is shared by its place in the file.
+  // The bytes of the file, from its beginning, that the ranks have taken, and map where they need
+  // them. Bytes that are taken later than at first are shared by their place in the file.
   std::atomic<uint64_t> taken{0};
   // Where the memory of a process set's region begins; 0: nobody has asked for it yet.
   std::atomic<uint64_t> region_at[kWatchedSets]{};
@@ -111,7 +111,7 @@ struct HostPage {
   std::atomic<uint64_t> sees_of_arenas[kMaxLocalRanks]{};
 };
 
-// What lies behind the page, zeroed at first and touched only where it is used: each rank's
+// The memory of each rank behind the page, zeroed at first and touched only where it is used: its
 // counters and answers, one a region (a process set, and after it others), and its timeline.
 struct RankWatch {
   RankActivity activity[kWatchedSets];  // of the sets besides the global one, which is in the page
@@ -126,7 +126,7 @@ constexpr size_t HostPageBytes(int local_size) {
   return kRankWatchAt + static_cast<size_t>(local_size) * sizeof(RankWatch);
 }
 
-// What an epoch's host memory begins as.
+// The shape that an epoch's host memory begins with.
 struct HostPageShape {
   uint64_t epoch = 0;
   int local_size = 1;

@@ -21,7 +21,7 @@ struct MemoryLimits {
   uint64_t cgroup_used = 0;             // of it
 };
 
-// Of this process, which has just been refused with `error`.
+// Reads the limits of this process, which has just been refused with `error`.
 MemoryLimits ReadMemoryLimits(int error);
 
 // "62 MB", "1.5 MB".

@@ -71,7 +71,7 @@ std::vector<MessageCount> MessageCounts::Read() const {
     count.peer = static_cast<uint32_t>(key >> (kChannelBits + kStepBits)) - 1;
     count.channel = static_cast<uint32_t>(key >> kStepBits) & ((1u << kChannelBits) - 1);
     count.step = static_cast<uint32_t>(key);
-    // What came before what was asked for: else more may seem to have come.
+    // `came` is read before `asked`: otherwise more may seem to have come.
     count.came = entry.counts[2].load(std::memory_order_acquire);
     count.asked = entry.counts[1].load(std::memory_order_acquire);
     count.sent = entry.counts[0].load(std::memory_order_acquire);

@@ -22,8 +22,8 @@ struct MessageCount {
   uint32_t came = 0;   // of these, ended
 };
 
-// A rank's latest, one process set. One writer: who executes the set's requests. What is long over
-// makes room for what is new; what is under way is new. Zeroed memory is empty.
+// A rank's latest, one process set. One writer: who executes the set's requests. Messages that are
+// long over make room for new ones; those under way count as new. Zeroed memory is empty.
 class MessageCounts {
  public:
   enum class What { kSent, kAsked, kCame };

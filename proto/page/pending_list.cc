@@ -20,8 +20,8 @@ size_t SharedBytes(std::string_view a, std::string_view b) {
   return static_cast<size_t>(at.first - a.begin());
 }
 
-// Names are whole, for they are compared with other ranks'. Of one only that is told in which it
-// differs from the name `before`: long ones mostly begin alike.
+// Names are whole, for they are compared with other ranks'. Only the part of a name is told in
+// which it differs from the name `before`: long ones mostly begin alike.
 std::string Encode(const PendingTensor& tensor, std::string_view before) {
   const std::string_view name = tensor.name, what = tensor.what;
   const size_t shared = SharedBytes(name, before);

@@ -4,7 +4,7 @@
 // ranks write, hvdd reads: a commit outlives the ranks that have written it.
 //
 // A rank that writes a commit takes its old word back first, writes its share of the bytes, and
-// says so last. So what is complete was written by everybody.
+// says so last. A commit that is complete was therefore written by everybody.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,8 @@ struct StateCell {
 struct StateHead {
   StateCell cells[kMaxLocalRanks];  // by local rank
 };
-// What the cells say lies behind this; a file that is empty, or shorter, holds nothing.
+// The contents that the cells tell of lie behind this; a file that is empty, or shorter, holds
+// nothing.
 inline constexpr uint64_t kStateContentsAt = (sizeof(StateHead) + 4095) / 4096 * 4096;
 
 struct StateWord {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kTextPerSlot = sizeof(TraceSlot::words);
 constexpr size_t kLongestName = 240;  // ten slots
-// Of a frame: so that whoever reads frame by frame stays in its caches.
+// The slots of a frame: so few that whoever reads frame by frame stays in its caches.
 constexpr size_t kFrameSlots = 2048;
 constexpr size_t kMostSlots = kLongestName / kTextPerSlot + 2;
 

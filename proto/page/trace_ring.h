@@ -14,8 +14,8 @@
 
 namespace hvd {
 
-// What a span of time was spent on. The first ones are the operations, numbered as the engine
-// numbers its requests.
+// The activity that a span of time was spent on. The first ones are the operations, numbered as the
+// engine numbers its requests.
 enum class TraceActivity : uint8_t {
   kNone = 0,
   kAllreduce = 1,
@@ -90,7 +90,7 @@ struct TraceCursor {
 void DrainRing(TraceRing* ring, TraceCursor* cursor, uint32_t local_rank, size_t room,
                std::string* out);
 
-// What a stream of frames says, event after event.
+// One record of a stream of frames: an event, or how many events are missing.
 struct TraceRecord {
   uint32_t local_rank = 0;
   uint64_t lost = 0;  // not 0: so many events are missing here, and the rest says nothing

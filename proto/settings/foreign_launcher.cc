@@ -34,7 +34,7 @@ constexpr std::array kSizeVariables = {
     SizeVariable{"WORLD_SIZE", "RANK", "torchrun, or what sets its variables,"},
 };
 
-// Of no number: 0.
+// Returns the number that `text` is; 0 if it is none.
 int NumberIn(const char* text) {
   int number = 0;
   const auto read = std::from_chars(text, text + std::strlen(text), number);

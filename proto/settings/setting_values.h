@@ -19,7 +19,7 @@ class SettingValues {
   static absl::StatusOr<SettingValues> Read(absl::Span<const std::string> environment);
 
   bool IsSet(SettingId id) const { return !Of(id).from.empty(); }
-  // Of a setting without a default, 0 unless it is set.
+  // The number of a setting without a default is 0 unless it is set.
   double Number(SettingId id) const { return Of(id).value.number; }
   bool Flag(SettingId id) const { return Of(id).value.number != 0; }
   const std::string& Text(SettingId id) const { return Of(id).value.text; }

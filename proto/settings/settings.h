@@ -66,7 +66,7 @@ struct Setting {
 
 absl::Span<const Setting> Settings();
 
-// Of whom a setting is.
+// The owners of a setting, whose value counts.
 enum class SettingScope {
   kJob,    // all ranks' alike: results, or who waits for whom, depend on it. Compared at hvd_init
   kRank,   // each rank's own
