@@ -23,7 +23,7 @@ struct StoreParcel {
 class ParcelSender {
  public:
   void Put(const StoreParcel& parcel);
-  // What may be sent now; empty when nothing is left or too much is under way.
+  // Returns the bytes that may be sent now; empty when nothing is left or too much is under way.
   std::string Take(CreditWindow::TimePoint now);
   // `total`: all bytes that the other side has received.
   void Acked(uint64_t total, CreditWindow::TimePoint now) { window_.Acked(total, now); }

@@ -17,7 +17,7 @@
 
 namespace hvd {
 
-// Who asks: the host, and the number that its hvdd gave the call.
+// The caller that asks: the host, and the number that its hvdd gave the call.
 struct StoreCaller {
   int host = 0;
   uint64_t call = 0;
@@ -38,8 +38,8 @@ class StoreBook {
 
   explicit StoreBook(size_t most_bytes = kMostStoreBytes) : most_bytes_(most_bytes) {}
 
-  // What is answered now, to this caller and to those who waited for what it has set. A caller that
-  // is not among them waits. `now`: seconds of any monotonic clock.
+  // Returns the answers that are given now, to this caller and to those who waited for what it has
+  // set. A caller that is not among them waits. `now`: seconds of any monotonic clock.
   std::vector<Reply> Ask(StoreCaller from, const StoreRequest& request, double now);
   // The caller waits no more, or is gone; so are all of a host.
   void Forget(StoreCaller caller);

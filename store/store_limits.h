@@ -12,7 +12,7 @@ namespace hvd {
 inline constexpr size_t kMostKeyBytes = 4096;
 inline constexpr size_t kMostValueBytes = size_t{16} << 20;
 inline constexpr size_t kMostWaitBytes = size_t{1} << 20;  // of all keys of one wait
-// Of all keys and values, with what each key costs besides.
+// The most bytes that all keys and values take, with what each key costs besides.
 inline constexpr size_t kMostStoreBytes = size_t{256} << 20;
 inline constexpr size_t kKeyCostBytes = 128;
 // An encoded request or answer: two values (compare_set), and some words.

@@ -66,7 +66,7 @@ StoreBytes EncodeStoreAnswer(const StoreAnswer& answer);
 // False when the bytes are no such message.
 bool DecodeStoreRequest(std::string_view bytes, StoreRequest* request);
 bool DecodeStoreAnswer(std::string_view bytes, StoreAnswer* answer);
-// What an encoded request asks; kNone when that cannot be seen.
+// Returns what an encoded request asks; kNone when that cannot be seen.
 StoreVerb VerbOf(std::string_view request);
 
 // "hvd_store_get", as users know it.
