@@ -10,7 +10,7 @@
 
 namespace hvd {
 
-// So long from now; the clock does not wrap.
+// Returns the time so long from now; the clock does not wrap.
 std::chrono::steady_clock::time_point EndOf(int64_t microseconds);
 hvd_status_t NegativeTime();
 
@@ -24,14 +24,15 @@ hvd_status_t CallAsync(Call call, const hvd_options_t* given, hvd_handle_t* hand
 hvd_status_t CallGroupBlocking(GroupCall call, const hvd_options_t* given, hvd_tensor_t* results);
 hvd_status_t CallGroupAsync(GroupCall call, const hvd_options_t* given, hvd_handle_t* handle);
 
-// What a caller expects of a handle. Another one's is refused, and stays.
+// The kind of call that a caller expects behind a handle. A handle of another kind is refused, and
+// stays.
 enum class Wait { kForEnd, kForResult, kForAlltoall, kForGroup, kForJoin };
 hvd_status_t WaitHandle(hvd_handle_t handle, Wait wait, const CallerResults& place = {});
 hvd_status_t WaitGroupHandle(hvd_handle_t handle, hvd_tensor_t* results, int32_t count);
 hvd_status_t PollHandle(hvd_handle_t handle, int32_t* done);
 hvd_status_t WaitHandleFor(hvd_handle_t handle, int64_t microseconds, int32_t* done);
 hvd_status_t WaitHandleOn(hvd_handle_t handle, void* stream);
-// What has gone wrong, as far as it is known now.
+// Returns what has gone wrong, as far as it is known now.
 hvd_status_t CheckEpochAndGpus();
 hvd_status_t ReleaseHandle(hvd_handle_t handle);
 

@@ -28,7 +28,7 @@ class CompletionQueue {
   hvd_queue_t* handle() { return reinterpret_cast<hvd_queue_t*>(this); }
 
   int fd() const { return fd_; }
-  // So many more calls name it.
+  // Counts `calls` more calls that name this queue.
   void Expect(int calls);
   // One of these is over.
   void Put(const std::shared_ptr<Pending>& ended);

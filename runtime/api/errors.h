@@ -17,13 +17,14 @@ namespace hvd {
 hvd_status_t Fail(hvd_status_t code, std::string message);
 // Neither this nor what follows throws: where there is no memory for words, the code says it.
 hvd_status_t Return(const absl::Status& status);
-// What the engine itself says is wrong with the arguments was agreed among ranks: a mismatch.
+// Likewise for a status of the engine's: if it says that the arguments are wrong, ranks have agreed
+// on that, so the code is that of a mismatch.
 hvd_status_t ReturnExecuted(const absl::Status& status);
 hvd_status_t NotInitialized();
 // There is no memory for words.
 hvd_status_t FailWordless(hvd_status_t code) noexcept;
 hvd_status_t FailThrown(const std::exception& error) noexcept;
-// What failed, if it did: the collective of this name. Returns `code`.
+// Notes the name of the collective that failed, if it did. Returns `code`.
 hvd_status_t NoteName(hvd_status_t code, std::string_view name);
 
 // Nothing may be thrown into C; what is thrown inside is memory running out.

@@ -102,7 +102,7 @@ std::shared_ptr<Engine> Process::engine() const {
   return engine_;
 }
 
-// What was tried cannot be tried again: the launcher's other processes have gone on.
+// Tries only once: the launcher's other processes have gone on by the time of another try.
 absl::Status Process::Adopt() {
   const MutexLock lock(&adoption_mutex_);
   if (std::exchange(adoption_tried_, true)) return adoption_status_;
@@ -175,7 +175,7 @@ absl::Status Process::JoinNext(const StaticSets& sets) {
     joining_ = false;
     status = InitCaught(sets);
   }
-  // What others have broken they know; and that this member is removed.
+  // The others know of what they have broken, and of this member's removal.
   const bool known = absl::IsAborted(status) || absl::IsCancelled(status);
   if (!status.ok() && !known) TellInitFailed(std::string(status.message()));
   // A refusal is an answer; a link that is broken, or a member that has given its epoch up by
@@ -233,8 +233,8 @@ absl::Status Process::InitCaught(const StaticSets& sets) {
   }
 }
 
-// What can be wrong about this rank alone is looked at before it joins: it would leave the others
-// behind in an epoch that it is no part of.
+// Looks at what can be wrong about this rank alone before it joins: failing later, it would leave
+// the others behind in an epoch that it is no part of.
 absl::Status Process::InitLocked(const StaticSets& sets) {
   const FloatRules inherited;  // by the threads that the transport makes
   if (absl::Status adopted = Adopt(); !adopted.ok()) return adopted;
@@ -360,7 +360,7 @@ std::unique_ptr<DeviceWork> Process::MakeDevice(const EngineConfig& config, Epoc
   return std::make_unique<NcclWay>(parts);
 }
 
-// The program may have set it itself, where hvdrun could not see it. What goes wrong, hvdrun says.
+// The program may have set it itself, where hvdrun could not see it. Errors are told by hvdrun.
 void Process::BeginTimelineOf(const EngineConfig& config, const EpochWorld& world) {
   if (session_ == nullptr || world.rank() != 0) return;
   if (config.timeline.empty() || config.timeline == "DYNAMIC") return;

@@ -39,11 +39,12 @@ class Process {
   absl::Status Reset(const StaticSets& sets);
   // The one that this process has joined; number 0: it is in none.
   hvd_epoch_t epoch() const;
-  // Of the host: the same for the process's life; -1: it has not joined yet.
+  // Returns this process's share of the host: the same for the process's life; -1: it has not
+  // joined yet.
   int share() const { return share_.load(); }
   // Asks the launcher's daemon, once.
   absl::StatusOr<bool> IsElastic();
-  // What is kept of the program's state.
+  // Returns the part of the program's state that is kept.
   StateHome& state_home() { return state_home_; }
   // Has hvdrun write the timeline of all ranks to `path`, or end it (empty). Waits until it is so.
   absl::Status AskTimeline(const std::string& path);
@@ -60,7 +61,7 @@ class Process {
   Arena& arena() { return arena_; }
   Gpus& gpus() { return gpus_; }
   NcclProcess& nccl() { return nccl_; }
-  // Of tensors on GPUs; made at the first call, and stays.
+  // Returns the way for tensors on GPUs; it is made at the first call, and stays.
   HostWay& host_way();
   // Null: there was no such call.
   HostWay* used_host_way() const { return used_host_way_.load(std::memory_order_acquire); }

@@ -63,7 +63,7 @@ absl::Status WaitFor(const Pending& pending) {
   for (const auto& request : pending.requests) {
     if (status.ok()) status = OrderCaller(*request);
   }
-  // What was aborted on the GPU has ended there, too.
+  // A call that was aborted on the GPU has ended there, too.
   if (status.ok() && pending.requests[0]->buffers.device.waits_on_host) {
     const std::shared_ptr<Engine> engine = pending.EngineOf(0).lock();
     if (engine != nullptr) status = engine->world().waiter().Check();

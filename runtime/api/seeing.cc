@@ -15,7 +15,7 @@
 namespace hvd {
 namespace {
 
-// What was counted since; both are nothing but sums.
+// Returns what was counted between `before` and `now`; both are nothing but sums.
 RankTotals Since(const RankTotals& before, const RankTotals& now) {
   using Numbers = std::array<uint64_t, sizeof(RankTotals) / sizeof(uint64_t)>;
   const auto earlier = std::bit_cast<Numbers>(before);

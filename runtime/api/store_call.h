@@ -8,7 +8,7 @@
 #include "hvd/hvd.h"
 #include "runtime/session/store.h"
 
-// What hvd_store_begin_* give. Threads: one at a time.
+// The call that hvd_store_begin_* give. Threads: one at a time.
 struct hvd_store_call_t {
  public:
   // Looks the request over, and sends it.

@@ -45,7 +45,7 @@ hvd_status_t FindToWait(hvd_handle_t handle, Wait wait, std::shared_ptr<Pending>
                      : Fail(HVD_ERR_INVALID, "handle " + std::to_string(handle) + " " + why);
 }
 
-// Of several threads that wait for one handle, the first to take it away has the results.
+// If several threads wait for one handle, the first to take it away has the results.
 hvd_status_t EndWait(hvd_handle_t handle, const Pending& pending) {
   const absl::Status status = WaitFor(pending);
   if (!Process::Get().handles().Remove(handle)) return UnknownHandle(handle);

@@ -26,13 +26,13 @@ class CallerOrder {
   CallerOrder(const CallerOrder&) = delete;
   CallerOrder& operator=(const CallerOrder&) = delete;
 
-  // Of one call's requests: what is on their streams now comes before it, or what the caller's own
-  // event holds. Unimplemented: a stream is being captured into a graph.
+  // Notes what comes before a call with these requests: the work now on their streams, or what the
+  // caller's own event holds. Unimplemented: a stream is being captured into a graph.
   absl::Status Note(absl::Span<const std::unique_ptr<Request>> requests);
-  // What is asked of `stream` from now on comes after that.
+  // Puts what is asked of `stream` from now on after that.
   absl::Status MakeWait(CudaStream stream) const;
 
-  // Of the caller's tensors, each once.
+  // Returns the streams of the caller's tensors, each once.
   const std::vector<void*>& streams() const { return streams_; }
 
  private:
@@ -44,8 +44,8 @@ class CallerOrder {
   std::vector<GpuDevice::Event> ready_;
 };
 
-// What stands behind a call on its device: the caller's streams go on behind it. Shared by the
-// requests that were launched together.
+// The event that stands behind a call on its device: the caller's streams go on behind it. Shared
+// by the requests that were launched together.
 class LaunchedEnd {
  public:
   // In the device's Scope.

@@ -28,7 +28,7 @@ class Gpus {
   absl::StatusOr<void*> Allocate(int id, size_t bytes);
   // InvalidArgument: Allocate has not given it, or it was freed. Waits for what is on the device.
   absl::Status Free(void* memory);
-  // What has gone wrong on those that are open.
+  // Returns what has gone wrong on the GPUs that are open.
   absl::Status Check() const;
   // -1: Allocate has not given it.
   int DeviceOf(const void* memory) const;

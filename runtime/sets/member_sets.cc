@@ -12,7 +12,7 @@
 namespace hvd {
 namespace {
 
-// What members tell one another; small enough for a notice.
+// A message from one member to another; small enough for a notice.
 struct MemberWord {
   enum Kind : int32_t { kHere, kFull, kTry, kYes, kNo, kAgreed, kFailed, kPlace, kGone };
   Kind kind = kHere;
@@ -105,7 +105,7 @@ absl::Status MemberAgreement::AbortIfLeft(int rank, const absl::Status& why) con
   return job.board().Abort({text.c_str(), rank});
 }
 
-// Those that are lost have been told, or cannot be.
+// Tells all members but the lost ones, which have been told, or cannot be.
 absl::Status MemberAgreement::TellFailed(const absl::Status& why, const std::vector<bool>& lost) {
   MemberWord word;
   word.kind = MemberWord::kFailed;
@@ -263,7 +263,7 @@ absl::StatusOr<int32_t> ProcessSets::NextLed() {
       "this rank has led as many process sets as have numbers; shut down and init again");
 }
 
-// What is this rank's alone; its region is 0 when there is none left.
+// Reserves what is this rank's alone; the set's region is 0 when there is none left.
 absl::StatusOr<std::shared_ptr<ProcessSet>> ProcessSets::ReserveMembers(const ProcessSet& global,
                                                                         std::vector<int> ranks,
                                                                         std::string_view key,

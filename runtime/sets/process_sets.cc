@@ -76,7 +76,7 @@ void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& conf
   stopping_.store(false);
 }
 
-// Those that this rank is a member of; the global one first, if there are any.
+// Returns the sets that this rank is a member of; the global one first, if there are any.
 std::vector<ProcessSets::SetPointer> ProcessSets::AsMember() const {
   const MutexLock lock(&mutex_);
   std::vector<SetPointer> sets;
@@ -262,7 +262,7 @@ int ProcessSets::FreeRegion() const {
   return -1;
 }
 
-// Of a change: aborted when there is none, or not for long.
+// Returns the global set for a change. Aborted: there is none, or not for long.
 absl::StatusOr<ProcessSets::SetPointer> ProcessSets::Global() const {
   SetPointer global = stopping_.load() ? nullptr : Find(HVD_GLOBAL_PROCESS_SET);
   if (global == nullptr) return NotInitialized();
@@ -278,7 +278,7 @@ absl::StatusOr<int32_t> ProcessSets::NextId() {
   return ++last_id_;
 }
 
-// The set's own engine. What goes wrong here ends the epoch: the other members count on this rank.
+// Makes the set's own engine. An error here ends the epoch: the other members count on this rank.
 absl::Status ProcessSets::Make(ProcessSet* set) const {
   EpochWorld& job = set->global_engine->world();
   try {

@@ -53,7 +53,7 @@ class ProcessSets {
  public:
   using SetPointer = std::shared_ptr<const ProcessSet>;
 
-  // Of a set's engine; null: none.
+  // Makes the device work of a set's engine; null: none.
   using DeviceFactory = std::function<std::unique_ptr<DeviceWork>(EpochWorld*)>;
   // A new epoch: the global set alone.
   void Start(std::shared_ptr<Engine> global, const EngineConfig& config,
@@ -115,7 +115,8 @@ class ProcessSets {
   std::string Unknown(int32_t id) const;
   void DropStopped() const;
 
-  // Of this epoch. Start writes it while there is no set, so that nobody makes one (Make reads it).
+  // The settings of this epoch. Start writes them while there is no set, so that nobody makes one
+  // (Make reads them).
   EngineConfig config_;
   DeviceFactory make_device_;
   Mutex change_mutex_;  // held while a change is agreed and made, and while all sets go
@@ -126,7 +127,7 @@ class ProcessSets {
   mutable Mutex mutex_;
   std::map<int32_t, SetPointer> sets_ ABSL_GUARDED_BY(mutex_);
   int32_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;  // never goes back within an epoch
-  // Of sets that only members know, on the way too.
+  // The keys of sets that only members know, also of those on the way.
   std::set<std::pair<std::vector<int>, std::string>> member_keys_ ABSL_GUARDED_BY(mutex_);
   std::set<int> member_regions_ ABSL_GUARDED_BY(mutex_);
   std::set<int> channels_ ABSL_GUARDED_BY(mutex_);
@@ -134,9 +135,9 @@ class ProcessSets {
   bool join_turn_ ABSL_GUARDED_BY(mutex_) = false;
   std::weak_ptr<const SetRequests> join_ ABSL_GUARDED_BY(mutex_);  // gone: it is done
 
-  // Who is inside counts itself first and looks at global_ then; Stop takes global_ away first and
-  // looks at the count then. So one of the two sees the other, and the last one out drops what was
-  // stopped.
+  // A thread that is inside has counted itself first and looks at global_ then; Stop takes global_
+  // away first and looks at the count then. One of the two therefore sees the other, and the last
+  // one out drops what was stopped.
   std::atomic<const ProcessSet*> global_{nullptr};
   mutable std::atomic<int> inside_{0};
   mutable std::atomic<bool> any_stopped_{false};
@@ -159,7 +160,7 @@ class JoinTurn {
   ProcessSets* const sets_;
 };
 
-// What a call is for: keeps the set until the call is over.
+// Keeps the set that a call is for until the call is over.
 class CallTarget {
  public:
   explicit CallTarget(const ProcessSets& sets) : sets_(sets) {}

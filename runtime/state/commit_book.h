@@ -13,12 +13,12 @@
 
 namespace hvd {
 
-// What a rank says in an agreement; all ranks' maximum comes back.
+// The words of a rank in an agreement; all ranks' maximum comes back.
 using AgreementWords = std::array<int64_t, 5>;
 
 struct AgreementSide {
-  // What this rank is at: a commit's number; kChecks: none, it only looks whether the members are
-  // to change; kFailed: it could not write its part.
+  // The point that this rank is at: a commit's number; kChecks: none, it only looks whether the
+  // members are to change; kFailed: it could not write its part.
   int64_t number = 0;
   uint64_t layout = 0;     // of a commit: StateLayout::hash
   bool is_change = false;  // this rank's host has been told of a change
@@ -48,12 +48,12 @@ class CommitBook {
   void GoOnFrom(uint64_t number) { complete_ = number; }
   uint64_t complete() const { return complete_; }
   uint64_t next() const { return complete_ + 1; }
-  // So many commits of the program's own led to complete().
+  // Learns that so many commits of the program's own led to complete().
   void Learn(uint64_t steps) { steps_ = steps; }
   uint64_t steps() const { return steps_; }
   // Likewise to next().
   uint64_t NextSteps(CommitBy by) const { return steps_ + (by == CommitBy::kProgram ? 1 : 0); }
-  // What all ranks have said of commit next().
+  // Takes in what all ranks have said of commit next().
   void Hear(const Agreement& agreement, CommitBy by) {
     if (agreement.verdict == AgreementVerdict::kDiffers) return;
     ++complete_;

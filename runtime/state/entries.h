@@ -50,9 +50,9 @@ class StateEntries {
   }
   const std::string& BytesOf(const StateItem& item) const { return bytes_.at(item.name); }
 
-  // What is in an item of somebody else's must fit what was added here.
+  // Checks that the items, which are somebody else's, fit what was added here.
   absl::Status CheckFits(const std::vector<StateItem>& items) const;
-  // Likewise the other way: what was added here, but the private, is in it.
+  // Likewise the other way: what was added here, but the private, is in them.
   absl::Status CheckHas(const std::vector<StateItem>& items) const;
   // Memory for the tensors of `items` that nobody has added; those held before are gone. Once
   // CheckFits is OK. ResourceExhausted: nothing has changed.

@@ -28,15 +28,15 @@ class StateFile {
   StateFile(const StateFile&) = delete;
   StateFile& operator=(const StateFile&) = delete;
 
-  // So many bytes are there, and mapped. ResourceExhausted says size and limit.
+  // Makes sure that so many bytes are there, and mapped. ResourceExhausted says size and limit.
   absl::Status Grow(uint64_t bytes);
   // The pages of such bytes are there: what has no memory is an error here, and no signal later.
   absl::Status Populate(uint64_t begin, uint64_t end);
-  // Of the first `bytes`, all that are there are mapped; returns how many the file has. It may be
-  // larger than what its commit needs: others, that could not be written, have made it grow.
+  // Maps those of the first `bytes` that are there; returns how many the file has. It may be larger
+  // than what its commit needs: others, that could not be written, have made it grow.
   absl::StatusOr<uint64_t> MapFirst(uint64_t bytes);
 
-  // Of what is mapped.
+  // Returns the address of a mapped byte.
   std::byte* at(uint64_t offset) const { return base_ + offset; }
   StateHead* head() const { return reinterpret_cast<StateHead*>(base_); }
 

@@ -17,7 +17,7 @@
 
 namespace hvd {
 
-// What an epoch brings of the state.
+// The part of the state that an epoch brings.
 struct EpochState {
   hvd_epoch_t epoch = HVD_EPOCH_INIT;
   std::vector<int> needy;  // ranks, ascending
@@ -37,7 +37,7 @@ class StateHome {
   Mutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
   const EpochState& state() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return state_; }
   bool in_epoch() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return in_epoch_; }
-  // Of this process, as hvdd or the process itself keeps them.
+  // Returns this process's files, as hvdd or the process itself keeps them.
   absl::StatusOr<StateFiles*> Files() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const CommitBook& book() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return book_; }
   void Hear(const Agreement& agreement, CommitBy by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

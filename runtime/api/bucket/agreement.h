@@ -27,7 +27,7 @@ class BucketAgreement {
 
   // Before a chunk is submitted. Nothing when it is asked already, or known in this epoch.
   hvd_status_t Ask();
-  // What Ask has begun, to be waited for before End; 0: nothing.
+  // Returns the handle that Ask has begun, to be waited for before End; 0: none.
   hvd_handle_t asked() const { return asked_; }
   // How it went, again and again until the step ends. HVD_ERR_MISMATCH names the difference.
   hvd_status_t End();

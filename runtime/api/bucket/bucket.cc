@@ -40,7 +40,7 @@ absl::Status Bucket::Allocate() {
                    : MakeHostPlace(plan_.bytes);
   if (!place.ok()) return place.status();
   place_ = *std::move(place);
-  // What lies between the tensors is reduced with them: it must be numbers.
+  // The memory between the tensors is reduced with them: it must hold numbers.
   const size_t element = DtypeBytes(options_.dtype);
   absl::Status cleared;
   for (size_t i = 0; i < plan_.views.size() && cleared.ok(); ++i) {
@@ -253,7 +253,7 @@ hvd_status_t Bucket::Reset() {
   return Wait();
 }
 
-// True: it is done, or is none. What a wait for it says is told later.
+// True: `handle` is done, or is none. The result of a wait for it is told later.
 bool Bucket::Await(hvd_handle_t handle, Clock::time_point end) const {
   if (handle == 0) return true;
   const auto left =

@@ -31,7 +31,8 @@ class DeviceBucketPlace : public BucketPlace {
   absl::Status LetFollow(void* stream) override;
 
  private:
-  // Who has written tensors of a chunk in this step; the event stands behind the last of them.
+  // A stream that has written tensors of a chunk in this step; the event stands behind the last of
+  // them.
   struct Writer {
     void* stream = nullptr;
     GpuDevice::Event written;
@@ -185,7 +186,7 @@ absl::Status DeviceBucketPlace::Join(Chunk* chunk) {
   return status.ok() ? chunk->joined.Record(stream_) : status;
 }
 
-// What went wrong, hvd_wait says.
+// Ignores errors: hvd_wait tells them.
 void DeviceBucketPlace::EndCall(size_t chunk, hvd_handle_t handle) {
   std::vector<Writer>& writers = chunks_[chunk].writers;
   for (const Writer& writer : writers) (void)hvd_wait_on(handle, writer.stream);

@@ -32,13 +32,13 @@ class BucketPlace {
   virtual absl::Status Copy(const hvd_tensor_t& source, const CopyTarget& target,
                             const std::string& what) = 0;
 
-  // What is on `stream` now writes a tensor of `chunk`.
+  // Notes that the work now on `stream` writes a tensor of `chunk`.
   virtual absl::Status NoteWriter(size_t chunk, void* stream) = 0;
-  // Of the chunk's call: where its tensor lies, and what the call begins behind.
+  // Fills in for the chunk's call where its tensor lies, and what the call begins behind.
   virtual absl::Status PutPlace(size_t chunk, hvd_tensor_t* tensor, hvd_options_t* options) = 0;
   // The call is done: what its writers' streams are asked from now on comes behind it.
   virtual void EndCall(size_t chunk, hvd_handle_t handle) = 0;
-  // So does what is asked of `stream`, behind all calls that have ended so.
+  // Puts what is asked of `stream` from now on behind all calls that EndCall has ended.
   virtual absl::Status LetFollow(void* stream) = 0;
 };
 

@@ -116,7 +116,7 @@ bool RowsComeLater(RequestKind kind) {
 }
 
 // Where an allgather's input lies in its output, or a reduce-scatter's output in its input, when
-// the call is in place. Of an allgather only the execution knows the ranks' rows (PlaceResult).
+// the call is in place. For an allgather, only the execution knows the ranks' rows (PlaceResult).
 bool IsInPlace(const Call& call, const Membership& set, const Spans& spans) {
   if (call.kind == RequestKind::kReduceScatter) {
     const ScatteredRows mine(call.input->shape[0], set.size(), set.index);

@@ -27,7 +27,7 @@ absl::Status CheckPart(const GroupCall& call, const Membership& set, int i, Requ
                                          " of the group: " + std::string(status.message()));
 }
 
-// What tensor i adds to the request of its dtype.
+// Adds the part of the tensor at `position` to the request of its dtype.
 void AddPart(const Request& checked, int position, Request* request) {
   const Signature& one = checked.signature;
   Signature& all = request->signature;

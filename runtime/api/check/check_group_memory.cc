@@ -9,7 +9,7 @@
 namespace hvd {
 namespace {
 
-// What a tensor of the group reads, or writes.
+// The memory that a tensor of the group reads, or writes.
 struct Span {
   uintptr_t begin, end;
   int tensor;
@@ -22,8 +22,9 @@ Span SpanOf(const hvd_tensor_t& tensor, int position, bool written) {
   return {begin, begin + ElementsOf(tensor) * element, position, written};
 }
 
-// Those of all tensors, empty ones left out. A tensor that is reduced in place has one, and so has
-// one of a gather or a scatter in place, which was checked by itself: the larger of the two.
+// Returns the spans of all tensors, empty ones left out. A tensor that is reduced in place has one,
+// and so has one of a gather or a scatter in place, which was checked by itself: the larger of the
+// two.
 std::vector<Span> SpansOf(const GroupCall& call) {
   std::vector<Span> spans;
   spans.reserve(static_cast<size_t>(call.count) * 2);

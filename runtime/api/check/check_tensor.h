@@ -21,7 +21,7 @@ size_t ElementsOf(const hvd_tensor_t& tensor);
 // From dimension `from` on; dtypes too.
 bool SameShape(const hvd_tensor_t& a, const hvd_tensor_t& b, int from);
 
-// Of a group whose tensors are right each by itself: whether none writes what another reads or
+// Checks a group whose tensors are right each by itself: none may write what another reads or
 // writes.
 absl::Status CheckGroupMemory(const GroupCall& call);
 
@@ -31,7 +31,7 @@ absl::Status CheckName(const char* name);
 absl::Status CheckOptions(const hvd_options_t& options, RequestKind kind);
 // How the end of a call is to be told, which only an asynchronous one can want.
 absl::Status CheckTelling(const hvd_options_t& options, bool asynchronous);
-// What the options say about a reduction of this type.
+// Puts into `signature` what the options say about a reduction of its type.
 absl::Status PutReduction(const hvd_options_t& options, Signature* signature);
 
 }  // namespace hvd

@@ -11,7 +11,7 @@ namespace hvd {
 // Collective. Puts this host's word on a change into `side`. Aborted: the epoch is broken.
 // FailedPrecondition: this rank is in none, or one has joined.
 absl::StatusOr<Agreement> Agree(AgreementSide side);
-// What HVD_ERR_HOSTS_UPDATED says.
+// The message of HVD_ERR_HOSTS_UPDATED.
 extern const char kHostsUpdated[];
 
 }  // namespace hvd

@@ -110,7 +110,7 @@ class Travel {
   std::vector<hvd_handle_t> under_way_;
 };
 
-// What travels, in which order: the root's word.
+// Shares the root's directory, which says what travels, and in which order.
 absl::StatusOr<std::string> ShareDirectory(const StateEntries& entries, Travel* travel,
                                            GoesOnFrom* from) {
   std::string directory;

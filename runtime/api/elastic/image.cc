@@ -24,7 +24,7 @@ absl::Status WriteShare(const StateEntries& entries, const StateLayout& layout,
   return absl::OkStatus();
 }
 
-// What one rank alone writes.
+// Writes the part that one rank alone writes.
 absl::Status WriteRest(const StateEntries& entries, const StateLayout& layout, StateFile* file) {
   const std::string directory = WriteDirectory(layout.items);
   const uint64_t end = layout.end + directory.size();

@@ -25,7 +25,7 @@ struct ImageWriter {
 absl::Status WriteImage(const StateEntries& entries, const StateLayout& layout,
                         const ImageWriter& writer, StateFile* file);
 
-// What a file holds as commit `number`, and where. NotFound: it holds another, or none.
+// Finds what a file holds as commit `number`, and where. NotFound: it holds another, or none.
 absl::StatusOr<std::vector<StateItem>> FindImage(uint64_t number, StateFile* file);
 // The items' bytes into the entries, which have them (CheckFits, Hold). REQUIRES: of FindImage.
 absl::Status ReadTensors(const std::vector<StateItem>& items, const StateFile& file,

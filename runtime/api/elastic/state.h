@@ -57,8 +57,9 @@ struct GoesOnFrom {
 absl::Status BringState(const EpochState& epoch, const absl::Status& before, StateEntries* entries,
                         GoesOnFrom* from);
 
-// What tells this place of a program's course from others: its integers and bytes that all ranks
-// have alike. 0: it has none. Floats are no help: they come out differently each time.
+// Returns what tells this place of a program's course from others, made of its integers and bytes
+// that all ranks have alike. 0: it has none. Floats are no help: they come out differently each
+// time.
 uint64_t PlaceOf(const StateEntries& entries, const StateLayout& layout);
 
 }  // namespace hvd

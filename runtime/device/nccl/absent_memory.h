@@ -25,7 +25,8 @@ class AbsentMemory {
   AbsentMemory(const AbsentMemory&) = delete;
   AbsentMemory& operator=(const AbsentMemory&) = delete;
 
-  // So many bytes, until the next call: what is asked of `shared_stream` later comes after.
+  // Returns so many bytes, which last until the next call: what is asked of `shared_stream` later
+  // comes after.
   absl::StatusOr<std::byte*> Take(size_t bytes);
   // Fills what lies there with values that change nothing, in the order of `shared_stream`.
   absl::Status Fill(const Signature& signature, std::byte* memory, size_t elements);

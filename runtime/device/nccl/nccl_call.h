@@ -15,7 +15,7 @@
 
 namespace hvd {
 
-// Of an engine that libhvd has made.
+// Returns the way of an engine that libhvd has made.
 inline NcclWay& WayOf(Engine& engine) { return *static_cast<NcclWay*>(engine.device()); }
 
 // Whether NCCL can have all of it at once. Not what somebody observes: he is told when the bytes

@@ -25,7 +25,7 @@ bool AllEqual(absl::Span<const size_t> sizes) {
 
 }  // namespace
 
-// What is asked between its beginning and End goes to the device as one.
+// The calls between a group's beginning and its End go to the device as one.
 class NcclCollectives::Group {
  public:
   explicit Group(NcclCollectives* of) : of_(*of), calls_(Nccl().calls()) {

@@ -20,7 +20,7 @@ struct NcclCollectivesParts {
   Communicator* communicator = nullptr;  // borrowed
   Communicator::Place place;
   CudaStream stream = nullptr;
-  // Of the epoch: an error ends a call that still waits for other ranks.
+  // Checks the epoch: an error ends a call that still waits for other ranks.
   std::function<absl::Status()> check;
 };
 

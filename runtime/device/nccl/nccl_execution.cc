@@ -71,7 +71,7 @@ absl::StatusOr<std::vector<size_t>> NcclExecution::ShareCounts(const LogEntry& e
   return std::vector<size_t>(counts.begin(), counts.end());
 }
 
-// Of a rank that has joined; but for reductions, which are never alone here.
+// Does the part of a rank that has joined, but for reductions, which are never alone here.
 absl::Status NcclExecution::ExecuteAbsent(const LogEntry& entry) {
   const Signature& signature = entry.signature;
   if (signature.kind != RequestKind::kAllgather) return absl::OkStatus();

@@ -26,7 +26,8 @@ class NcclExecution {
  public:
   explicit NcclExecution(const NcclExecutionParts& parts) : parts_(parts) {}
 
-  // What is wrong with one request stands in its status. An error: this rank has not done its part.
+  // An error of one request stands in its status. A returned error: this rank has not done its
+  // part.
   absl::Status Execute(const DeviceRun& run);
 
  private:

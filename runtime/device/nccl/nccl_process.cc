@@ -14,7 +14,7 @@ namespace {
 
 // How often it looks where nobody has told it anything: errors and the epoch's end come so.
 constexpr std::chrono::milliseconds kLook{50};
-// So often in vain, and then it sleeps until it is woken: whoever launches need not wake it each
+// After so many looks in vain it sleeps until it is woken: whoever launches need not wake it each
 // time.
 constexpr int kQuiet = 20;
 

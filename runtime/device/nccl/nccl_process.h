@@ -19,7 +19,7 @@
 
 namespace hvd {
 
-// What that thread looks after.
+// An object that "hvd-nccl" looks after.
 class NcclWatched {
  public:
   virtual ~NcclWatched() = default;

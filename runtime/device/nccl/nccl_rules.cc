@@ -46,7 +46,7 @@ bool IsFloat(NcclType type) {
          type == kNcclFloat64;
 }
 
-// Of 0 and 1, which is what a bool holds.
+// Returns the operation for 0 and 1, which is what a bool holds.
 std::optional<NcclOp> BoolOp(hvd_op_t op) {
   switch (op) {
     case HVD_SUM:

@@ -19,7 +19,7 @@ namespace hvd {
 
 struct NcclWayParts {
   SetDecisionParts decision;
-  // What hvd gives for results, and how it is freed; null: there is no memory.
+  // Functions that give and free hvd's memory for results; null: there is no memory.
   void* (*allocate_result)(int device, size_t bytes) = nullptr;
   void (*free_result)(void*) = nullptr;
 };

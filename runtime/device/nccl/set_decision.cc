@@ -11,7 +11,7 @@
 namespace hvd {
 namespace {
 
-// What the first rank of the set tells: the communicator's id, or that there is none.
+// The message of the set's first rank: the communicator's id, or that there is none.
 struct ToldId {
   NcclId id = {};
   int32_t made = 0;
@@ -58,7 +58,7 @@ SetVote SetDecision::Vote(const Request* first) {
   return vote;
 }
 
-// Of this rank's GPU, and of its NCCL.
+// Fills in the vote's part on this rank's GPU, and on its NCCL.
 void SetDecision::Examine(const Request& first, SetVote* vote) {
   const auto device = parts_.gpus->Find(first.buffers.device.id);
   if (!device.ok()) return vote->SetWhyNot(device.status().message());

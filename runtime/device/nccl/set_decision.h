@@ -42,8 +42,8 @@ class SetDecision {
   enum class Way { kOpen, kHost, kNccl, kRefused };
   // Any thread. It is decided once.
   Way way() const { return way_.load(std::memory_order_acquire); }
-  // This rank brings nothing from now on: if it has not voted, it votes so. Any thread. What counts
-  // then; kOpen: the others are about to decide.
+  // This rank brings nothing from now on: if it has not voted, it votes so. Any thread. Returns the
+  // way that counts then; kOpen: the others are about to decide.
   Way CloseForJoin();
 
   // Exchanges votes with the other ranks. `first`: this rank's request; null: it has joined.

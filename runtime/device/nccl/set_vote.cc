@@ -10,7 +10,7 @@
 namespace hvd {
 namespace {
 
-// What speaks against NCCL; empty: nothing.
+// Returns the reason against NCCL; empty: there is none.
 std::string WhyNotNccl(GpuOperations asked, absl::Span<const SetVote> votes,
                        absl::Span<const int> ranks) {
   for (size_t i = 0; i < votes.size(); ++i) {

@@ -15,7 +15,7 @@ namespace hvd {
 
 using GpuOperations = EngineConfig::GpuOperations;  // the same on all ranks
 
-// What a rank says. Plain bytes: it travels between hosts.
+// The vote of one rank. Plain bytes: it travels between hosts.
 struct SetVote {
   int32_t nccl_version = 0;   // 0: it has none, and `why_not` says why
   int32_t host = 0;           // its number in the job

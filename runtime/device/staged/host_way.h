@@ -60,7 +60,7 @@ class HostWay {
   void TryBlocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
   void LookAround() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
   std::vector<std::shared_ptr<StagedCall>> OpenCalls() const;
-  // Of the set, up to that number.
+  // Returns whether a call of the set is open, up to the number `last`.
   bool HasOpen(int32_t set, uint64_t last) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasUnsubmitted() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LeaveToDevice();

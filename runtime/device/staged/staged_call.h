@@ -36,8 +36,8 @@ namespace hvd {
 
 inline constexpr ThreadRole kGpuThread{};
 
-// Of this rank's calls under way. The engine knows only what is announced, and that is agreed
-// before the call is done. Any thread.
+// The names of this rank's calls under way. The engine knows only what is announced, and that is
+// agreed before the call is done. Any thread.
 class StagedNames {
  public:
   // False: it is taken.
@@ -100,8 +100,8 @@ class StagedCall {  // NOLINT(clang-analyzer-optin.performance.Padding)
 
   // ---- hvd-gpu ----
   void Take(const StagedStep& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
-  // What has arrived is submitted, whether the others have announced it or not: this rank is about
-  // to join, and they count on what it has announced.
+  // Submits what has arrived, whether the others have announced it or not: this rank is about to
+  // join, and they count on what it has announced.
   void Hurry() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread);
   // A call of the same turn that came before is still under way: try again when it has ended.
   bool is_blocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kGpuThread) { return is_blocked_; }

@@ -85,8 +85,8 @@ absl::Status StagedCall::BeginByHost(size_t request) {
   return status;
 }
 
-// What was launched stands on the device already; what was only agreed on begins now, if it has
-// not.
+// A launched request stands on the device already; one that was only agreed on begins now, if it
+// has not.
 absl::Status StagedCall::Agreed(size_t request) {
   Head& head = heads_[request];
   const RequestResult& agreed = announced_[request]->result;

@@ -45,7 +45,7 @@ struct StagedCopy {
   size_t bytes = 0;
 };
 
-// What the engine is asked for.
+// A request to the engine.
 struct StagedRequest {
   Request request;
   size_t of = 0;                 // which request of the call
@@ -63,8 +63,8 @@ struct StagedWhere {
   std::byte* memory = nullptr;
   std::string_view agreed_name;
 };
-// Of one request of the call: all ranks make the same ones. `result_source` gives host memory for
-// results of a size that is known later.
+// Makes the engine's requests for one request of the call: all ranks make the same ones.
+// `result_source` gives host memory for results of a size that is known later.
 std::vector<std::unique_ptr<StagedRequest>> MakeStagedRequests(
     const Request& asked, absl::Span<const StagedTensor> tensors, const StagedWhere& where,
     const ResultSource& result_source);

@@ -33,7 +33,8 @@ class Staging {
   absl::StatusOr<Piece> Take(size_t bytes, const std::shared_ptr<GpuDevice>& device);
   // Null is nothing. No copy touches it any more.
   void Give(const Piece& piece);
-  // Gives back to the system what was given here. What is still taken stays with the process.
+  // Gives back to the system what was given here. Pieces that are still taken stay with the
+  // process.
   void Clear();
 
   // Sizes are powers of two, and of large ones eighths between them: what is given back fits the
