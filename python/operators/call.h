@@ -17,8 +17,8 @@ namespace hvd {
 using torch::stable::Tensor;
 using Shape = std::vector<int64_t>;
 
-// An operator's arguments, in the order of its schema. Who has read one owns it, so all are to be
-// read before anything is checked.
+// An operator's arguments, in the order of its schema. A caller owns each one that it has read, so
+// all are to be read before anything is checked.
 class Arguments {
  public:
   explicit Arguments(StableIValue* stack) : next_(stack) {}
@@ -27,7 +27,7 @@ class Arguments {
   T Next() {
     return torch::stable::detail::to<T>(*next_++);
   }
-  // What does not fit becomes -1, which libhvd refuses with its own words.
+  // Returns -1 for a number that does not fit, which libhvd refuses with its own words.
   int32_t NextInt32();
 
  private:
@@ -43,7 +43,7 @@ class Options {
   void ReadRoot(Arguments* arguments);        // root, set, name
   void ReadSetAndName(Arguments* arguments);  // set, name
 
-  // Of results whose memory `give` gives: see hvd_options_t::result_fn.
+  // Lets `give` give the results' memory: see hvd_options_t::result_fn.
   void SetResults(decltype(hvd_options_t::result_fn) give, void* arg);
 
   const hvd_options_t* Get();

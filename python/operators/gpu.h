@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch's CUDA streams. What torch has for them lies in libtorch_cuda, which a torch without CUDA
-// has not: it is looked for at the first use, in the process, where a tensor on a GPU has brought
-// it.
+// torch's CUDA streams. torch's functions for them lie in libtorch_cuda, which a torch without CUDA
+// has not: that library is looked for at the first use, in the process, where a tensor on a GPU has
+// brought it.
 #pragma once
 
 #include <cstdint>

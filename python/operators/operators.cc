@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators torch.ops.hvd.*: one call of libhvd each. What they take and give is in the schemas
-// at the end; shapes for the compiler and gradients are in hvd/torch/operator_rules.py.
+// The operators torch.ops.hvd.*: one call of libhvd each. The schemas at the end say what they take
+// and give; shapes for the compiler and gradients are in hvd/torch/operator_rules.py.
 //
 // They block; torch has given Python's lock away by then.
 #include <torch/csrc/stable/ops.h>
@@ -161,7 +161,7 @@ std::optional<int64_t> ShareOf(const Tensor& input, int32_t process_set) {
   return rows / size + (rank < rows % size ? 1 : 0);
 }
 
-// What a reducescatter of the input makes.
+// Makes the tensor that a reducescatter of the input fills.
 Tensor NewShare(const Tensor& input, const std::optional<int64_t>& rows, int32_t process_set) {
   const auto share = ShareOf(input, process_set);
   if (rows && share && *rows != *share) {
@@ -283,8 +283,8 @@ STABLE_TORCH_LIBRARY(hvd, library) {
   library.def("broadcast_(Tensor(a!) tensor, int root_rank, " HVD_SET_AND_NAME ") -> ()");
   library.def("allgather(Tensor input, " HVD_SET_AND_NAME ", SymInt? rows=None) -> Tensor");
   library.def("grouped_allgather(Tensor[] inputs, " HVD_SET_AND_NAME ") -> Tensor[]");
-  // What came, and how many rows from each. No tuple: torch 2.13's inductor does not compile one of
-  // unknown size from an operator that is kept in order.
+  // Returns the rows that came, and how many came from each member. No tuple: torch 2.13's inductor
+  // does not compile one of unknown size from an operator that is kept in order.
   library.def("alltoall(Tensor input, Tensor? splits=None, " HVD_SET_AND_NAME
               ", SymInt? rows=None) -> Tensor[]");
   library.def("reducescatter(Tensor input, " HVD_REDUCTION ", SymInt? rows=None) -> Tensor");

@@ -14,7 +14,8 @@ namespace hvd {
 
 enum class CallKind { kAllreduce, kAllgather, kReducescatter, kBroadcast, kAlltoall };
 
-// What is asked of libhvd. Several inputs are a group, which a broadcast and an alltoall have not.
+// The request of a call to libhvd. Several inputs are a group, which a broadcast and an alltoall
+// have not.
 struct CallRequest {
   CallKind kind = CallKind::kAllreduce;
   std::string name;
@@ -32,13 +33,13 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // What libhvd tells calls under way apart by: the name, in its process set.
+  // Returns the key that libhvd tells calls under way apart by: the name, in its process set.
   std::string key() const {
     return std::to_string(request_.options.process_set) + ":" + request_.name;
   }
-  // False: libhvd has refused it, and it has ended. Else `ended` is called once, perhaps before
-  // this returns, from a thread of libhvd's. For the time of `linger` this thread works for libhvd,
-  // if the call does not end before.
+  // False: libhvd has refused it, and it has ended. Otherwise `ended` is called once, perhaps
+  // before this returns, from a thread of libhvd's. For the time of `linger` this thread works for
+  // libhvd, if the call does not end before.
   bool Begin(std::function<void()> ended, std::chrono::microseconds linger);
 
   // For how long a thread of the framework's had better work for libhvd than wake another for it,

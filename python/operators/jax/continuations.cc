@@ -10,7 +10,8 @@
 namespace hvd::xla {
 namespace {
 
-// So many programs may wait for something in their rest, before others have to wait for them.
+// The number of programs that may wait for something in their rest, before others have to wait for
+// them.
 constexpr size_t kMostThreads = 16;
 
 // The program's signals are for its own threads, but those of this one's faults.

@@ -2,9 +2,9 @@
 // Goes on with programs whose calls have ended.
 //
 // At the end of a future XLA runs what waited for it, on the thread that ends it: that computes,
-// and may call functions of Python's, which may wait for calls of hvd's. So it must not be libhvd's
-// thread, which other calls wait for, nor may one program's rest wait for another's: there are
-// several threads, made as they are needed. They stay; what nobody waits for costs nothing.
+// and may call functions of Python's, which may wait for calls of hvd's. That thread must therefore
+// not be libhvd's, which other calls wait for, nor may one program's rest wait for another's: there
+// are several threads, made as they are needed. They stay; what nobody waits for costs nothing.
 //
 // Threads: any.
 #pragma once

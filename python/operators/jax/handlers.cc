@@ -40,8 +40,8 @@ Error* Handle(CallFrame* frame, CallKind kind) try {
   return MakeError(*frame->api, kInternal, thrown.what());
 }
 
-// Of a step that only makes a program longer: see hvd/jax/side_by_side. One of a program's tells
-// besides, by its only attribute, which calls the program has.
+// Handles a step that only makes a program longer: see hvd/jax/side_by_side. One such step of a
+// program also tells, by its only attribute, which calls the program has.
 Error* DoNothing(const CallFrame& frame) try {
   if (Tell(frame) || frame.stage != kExecuteStage || frame.attributes.size == 0) return nullptr;
   int64_t run = 0;

@@ -12,7 +12,7 @@
 namespace hvd::xla {
 namespace {
 
-// Of another kind than what it refuses.
+// A call of another kind than the one that it refuses.
 class Refusal : public Call {
  public:
   explicit Refusal(const std::string& key) {

@@ -43,8 +43,8 @@ class UnderWay {
   // Calls of these keys may soon be ended because the ranks wait for one another: should one end
   // with a mismatch, then with this text, and not before End or Acquit.
   void Judge(const std::vector<std::string>& keys, const std::string& text);
-  // Of those that were judged, these have not come here: ends them for all ranks, by taking part
-  // with what fits no other rank's. Calls of these keys that come meanwhile are to be refused.
+  // Ends these calls, which were judged and have not come here, for all ranks, by taking part with
+  // what fits no other rank's. Calls of these keys that come meanwhile are to be refused.
   void End(const std::vector<std::string>& keys);
   // They go on.
   void Acquit(const std::vector<std::string>& keys);
@@ -65,7 +65,7 @@ class UnderWay {
   bool Has(const std::string& key) const;  // REQUIRES: mutex_
   void LetEnd();
 
-  // So many runs may overlap. Nobody says when one is over.
+  // The number of runs that may overlap. Nobody says when one is over.
   static constexpr size_t kMostRuns = 256;
 
   std::mutex mutex_;

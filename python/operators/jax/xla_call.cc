@@ -54,7 +54,7 @@ std::optional<hvd_dtype_t> DtypeOf(DataType type) {
   return std::nullopt;
 }
 
-// Of the call that begins on this thread.
+// The future of the call that begins on this thread.
 thread_local const Future* beginning = nullptr;
 
 template <class Number>
@@ -119,7 +119,7 @@ Error* XlaCall::Read(const CallFrame& frame) {
   return ReadBuffers(frame, frame.results, &request().outputs);
 }
 
-// Those that hvd.jax gives; of their types it takes care.
+// Reads one of the attributes that hvd.jax gives; hvd.jax takes care of their types.
 void XlaCall::ReadAttribute(const Attributes& attributes, int64_t index) {
   const Span& text = *attributes.names[index];
   const std::string name(text.data, text.size);

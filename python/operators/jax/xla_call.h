@@ -44,7 +44,7 @@ class XlaCall : public Call {
   Error* ReadBuffers(const CallFrame& frame, const Buffers& buffers,
                      std::vector<hvd_tensor_t>* tensors);
 
-  // Of what takes no longer than that: 1 MB of float32.
+  // The most input elements of a call that takes no longer than that: 1 MB of float32.
   static constexpr int64_t kSmall = int64_t{1} << 18;
 
   const Api* api_ = nullptr;
@@ -52,7 +52,7 @@ class XlaCall : public Call {
   int64_t elements_ = 0;  // of the inputs
 };
 
-// Of the run of a program that makes the call. False: this XLA does not tell.
+// Reads the number of the run of a program that makes the call. False: this XLA does not tell.
 bool ReadRunId(const CallFrame& frame, int64_t* run);
 
 // An error of XLA's, which owns it.

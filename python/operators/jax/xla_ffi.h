@@ -30,7 +30,7 @@ struct ApiVersion {
   int minor_version;
 };
 
-// What XLA asks of a handler when it is registered.
+// The answer that XLA asks of a handler when it is registered.
 struct Metadata {
   size_t struct_size;
   ApiVersion api_version;
@@ -116,7 +116,7 @@ struct Scalar {
 
 enum AttributeType : int { kScalarAttribute = 3, kStringAttribute = 4 };
 
-// Of arguments and of results.
+// The buffers of arguments, or of results.
 struct Buffers {
   size_t struct_size;
   Extension* extensions;

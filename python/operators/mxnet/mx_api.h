@@ -52,7 +52,7 @@ struct OnComplete {
   void operator()(const std::runtime_error* error) const { callback(engine, operation, error); }
 };
 
-// What the engine calls: `on_complete` is an OnComplete*, and the caller's.
+// A function that the engine calls: `on_complete` is an OnComplete*, and the caller's.
 using AsyncFunction = void (*)(void* run_context, void* on_complete, void* param);
 using Deleter = void (*)(void* param);
 
@@ -74,9 +74,9 @@ struct Api {
                              int written_count, void* property, int priority, const char* name,
                              bool wait);
 
-  // Of oneDNN, whose kernels may leave an array in a layout of their own: null where MXNet was
-  // built without. MXNDArrayGetData waits for the engine then, which an operation of the engine's
-  // must not. They are C++: of mxnet::NDArray and of its Chunk.
+  // Functions for oneDNN, whose kernels may leave an array in a layout of their own: null where
+  // MXNet was built without. MXNDArrayGetData waits for the engine then, which an operation of the
+  // engine's must not. They are C++: of mxnet::NDArray and of its Chunk.
   bool (*IsOwnLayout)(const void* chunk);
   void (*ToDefaultLayout)(void* chunk);
   void* (*InDefaultLayout)(void* room, const void* array);  // the copy is made in `room`
@@ -89,7 +89,7 @@ inline constexpr int kArrayBytes =
 // why not.
 std::string Load(const char* path, Api* api);
 
-// Of this process.
+// The functions of this process's libmxnet.
 extern Api mxnet;
 
 }  // namespace hvd::mx

@@ -22,7 +22,7 @@ constexpr std::array<std::pair<int, hvd_dtype_t>, 13> kTypes = {{
     {kBfloat16, HVD_BFLOAT16},
 }};
 
-// What MXNet refuses ends the operation: the engine takes the exception.
+// Ends the operation if MXNet refuses it: the engine takes the exception.
 void Check(int failed) {
   if (failed != 0) throw std::runtime_error(mxnet.MXGetLastError());
 }

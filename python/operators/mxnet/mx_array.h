@@ -17,7 +17,7 @@ namespace hvd::mx {
 // hvd's type for one of MXNet's.
 std::optional<hvd_dtype_t> DtypeOf(int type);
 
-// Owns an NDArray. Those that are copied from one another are the same array to MXNet: the memory
+// Owns an NDArray. Arrays that are copied from one another are the same one to MXNet: the memory
 // lives as long as one of them. Any thread may make and destroy it.
 class Array {
  public:
@@ -37,8 +37,8 @@ class Array {
   Context context() const;
   std::vector<int64_t> shape() const;
   NDArrayHandle handle() const { return handle_; }
-  // What it is a part of; views of one array have the same, and the engine orders what is done to
-  // it.
+  // Returns the chunk that it is a part of; views of one array have the same, and the engine orders
+  // what is done to it.
   void* chunk() const { return *static_cast<void**>(handle_); }
   // Gives it away.
   NDArrayHandle Release();
@@ -52,7 +52,7 @@ class Array {
   NDArrayHandle RowByRow(bool writable);
 
   NDArrayHandle handle_ = nullptr;  // MXNet's; null: given away
-  // Of the other layout that oneDNN's kernels may have left: an mxnet::NDArray.
+  // A copy of an array that oneDNN's kernels may have left in the other layout: an mxnet::NDArray.
   struct Copy {
     explicit Copy(NDArrayHandle array) { mxnet.InDefaultLayout(room.data(), array); }
     ~Copy() { mxnet.Destroy(room.data()); }

@@ -11,7 +11,7 @@
 namespace hvd::mx {
 namespace {
 
-// What MXNet's profiler shows.
+// Returns the name that MXNet's profiler shows.
 const char* NameOf(CallKind kind) {
   switch (kind) {
     case CallKind::kAllreduce:
@@ -28,7 +28,7 @@ const char* NameOf(CallKind kind) {
   return "hvd_alltoall";
 }
 
-// What a rank asks for that cannot use its arrays: nothing, of a shape of its own.
+// The tensor of a rank that cannot use its arrays: it holds nothing, and has a shape of its own.
 constexpr int64_t kNothingShape[] = {0, 0};
 constexpr hvd_tensor_t kNothing = {
     sizeof(hvd_tensor_t), nullptr, kNothingShape, 2, HVD_FLOAT32, HVD_CPU, 0, nullptr};
@@ -158,7 +158,7 @@ void MxCall::GiveUpArrays(const std::string& error) {
 // The engine may go on with what waits for the arrays, on its own threads.
 void MxCall::Tell(const std::string& error) {
   const std::runtime_error text(error);
-  // Who waits for results is told of the error there.
+  // A caller that waits for results is told of the error there.
   const bool told_there = error.empty() || arrays_.results != nullptr;
   if (on_complete_.callback != nullptr) on_complete_(told_there ? nullptr : &text);
   on_complete_.callback = nullptr;

@@ -13,7 +13,7 @@
 
 namespace hvd::mx {
 
-// What is asked, but for the arrays.
+// The request, but for the arrays.
 struct Asked {
   CallKind kind = CallKind::kAllreduce;
   hvd_options_t options = HVD_OPTIONS_INIT;  // with the name
@@ -40,7 +40,7 @@ class MxCall : public Call {
   void End(hvd_handle_t handle, hvd_status_t status) override;
 
  private:
-  // What the engine owns: a call that has not begun. It never will where the engine leaves it out,
+  // A call that has not begun, which the engine owns. It never will where the engine leaves it out,
   // since an array that it reads or writes has an error.
   struct Waiting;
   static void Run(void* run_context, void* on_complete, void* waiting);

@@ -14,7 +14,7 @@ extern "C" {
 struct hvd_mxnet_call_t {
   const hvd_options_t* options;  // with a name
   void** inputs;                 // NDArrayHandles, `count` of them
-  // `inputs` again: in place. Else the results' handles, which are made here: of the inputs'
+  // `inputs` again: in place. Otherwise the results' handles, which are made here: of the inputs'
   // shapes, or of this rank's rows of them. Null: `results` gets them.
   void** outputs;
   void* results;          // of hvd_mxnet_results_create, or null
@@ -30,7 +30,7 @@ struct hvd_mxnet_call_t {
 namespace hvd::mx {
 namespace {
 
-// What a function says to the thread that has called it.
+// Keeps and returns what a function says to the thread that has called it.
 const char* Say(std::string text) {
   static thread_local std::string said;
   said = std::move(text);
@@ -123,7 +123,7 @@ HVD_EXPORT const char* hvd_mxnet_results_error(void* results) {
 HVD_EXPORT void* hvd_mxnet_results_take(void* results, int32_t index) {
   return ResultsOf(results)->Take(static_cast<size_t>(index));
 }
-// Of an alltoall: how many rows came from each member of the set.
+// Returns, for an alltoall, how many rows came from each member of the set.
 HVD_EXPORT const int64_t* hvd_mxnet_results_received(void* results) {
   return ResultsOf(results)->received().data();
 }

@@ -6,7 +6,7 @@
 
 namespace hvd::tf {
 
-// Of the op of that name, which is registered.
+// Registers kernels of the ops of that name, which are registered themselves.
 void RegisterCollectiveKernels(Status* status);
 void RegisterPlaceKernel(Status* status);
 // Kernels for XLA's compiler that refuse in words what its own error would not say.

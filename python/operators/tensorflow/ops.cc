@@ -31,7 +31,8 @@ class Definition {
     tensorflow.TF_OpDefinitionBuilderAddAttr(builder_, words);
     return *this;
   }
-  // What concerns the other ranks: TensorFlow neither leaves it out nor does it once for all.
+  // Marks an op that concerns the other ranks: TensorFlow neither leaves it out nor does it once
+  // for all.
   // (It does not chain such ops either: hvd.tensorflow tells it not to.)
   Definition& Stateful() {
     tensorflow.TF_OpDefinitionBuilderSetIsStateful(builder_, true);

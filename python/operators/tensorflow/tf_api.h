@@ -21,11 +21,11 @@ struct TF_Tensor;
 
 namespace hvd::tf {
 
-// Of TF_Code.
+// Values of TF_Code.
 inline constexpr int kInvalidArgument = 3, kFailedPrecondition = 9, kAborted = 10,
                      kUnimplemented = 12, kInternal = 13;
 
-// Of TF_DataType.
+// Values of TF_DataType.
 inline constexpr int kFloat = 1, kDouble = 2, kInt32 = 3, kUint8 = 4, kInt16 = 5, kInt8 = 6,
                      kComplex64 = 8, kInt64 = 9, kBool = 10, kBfloat16 = 14, kUint16 = 17,
                      kComplex128 = 18, kHalf = 19, kUint32 = 22, kUint64 = 23, kFloat8E5m2 = 24,
@@ -94,7 +94,8 @@ struct Api {
 // not.
 std::string Load(Api* api);
 
-// Of this process; what calls it runs in TensorFlow, so it has been loaded.
+// The functions of this process's TensorFlow; what calls them runs in TensorFlow, so it has been
+// loaded.
 extern Api tensorflow;
 
 // A TF_Status of TensorFlow's.

@@ -60,7 +60,7 @@ int CodeOf(hvd_status_t status) {
   }
 }
 
-// Of an element of a type that TypeOf gives.
+// Returns the bytes of an element of a type that TypeOf gives.
 size_t BytesOf(int type) {
   switch (type) {
     case kComplex128:

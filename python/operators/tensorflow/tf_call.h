@@ -15,7 +15,7 @@
 
 namespace hvd::tf {
 
-// What a node of the graph says, for all its calls.
+// The attributes of a node of the graph, for all its calls.
 struct CallAttributes {
   CallKind kind = CallKind::kAllreduce;
   std::string name;
@@ -41,7 +41,7 @@ class TfCall : public Call {
   void End(hvd_handle_t handle, hvd_status_t status) override;
 
  private:
-  // Of what takes less time than a thread's wake-up.
+  // The most bytes of a call that takes less time than a thread's wake-up.
   static constexpr size_t kSmall = 64 * 1024;
 
   hvd_tensor_t ReadInput(int index, Status* status);

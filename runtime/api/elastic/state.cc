@@ -63,7 +63,7 @@ absl::Status State::Write(CommitBy by, Written* written) {
   ImageWriter writer;
   StateWord word;
   if (absl::Status found = FindWriter(&writer, &word.epoch); !found.ok()) return found;
-  // A file that only this process writes, it writes whole.
+  // Files that only this process writes are written whole.
   if (home_->keeps_own()) writer = ImageWriter();
   const absl::StatusOr<StateFiles*> files = home_->Files();
   if (!files.ok()) return files.status();

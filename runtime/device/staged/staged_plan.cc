@@ -55,8 +55,8 @@ ptrdiff_t Within(const void* outer, size_t bytes, const void* inner) {
                                                              : -1;
 }
 
-// Takes room from `plan`. One piece is enough if the call is in place: it is so here when it is on
-// the device, and an elementwise call is in any case.
+// Takes room from `plan`. A call that is in place on the device is in place here, too, and an
+// elementwise call is in any case: one piece is enough for it.
 StagedTensor Place(const Request& request, const Asked& tensor, const StagedPlace& place,
                    StagedPlan* plan) {
   const size_t whole = ElementsOf(tensor.shape, 0) * ElementBytes(request.signature);
