@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Horovod's older arguments mean beside the newer ones."""
+"""The meaning of Horovod's older arguments beside the newer ones."""
 from __future__ import annotations
 
 import warnings
@@ -9,7 +9,7 @@ from ._core import abi
 
 
 def op_of(op: int | None, average: bool | None) -> int:
-    """What `op` and Horovod's older `average` mean together."""
+    """The op that `op` and Horovod's older `average` mean together."""
     if op is not None:
         if average is not None:
             raise ValueError("The op parameter supersedes average. Please provide only one of "
@@ -23,7 +23,7 @@ def op_of(op: int | None, average: bool | None) -> int:
 
 
 def groups_asked(num_groups: int, groups: Any) -> Any:
-    """What `groups` and Horovod's older `num_groups` mean together."""
+    """The groups that `groups` and Horovod's older `num_groups` mean together."""
     if num_groups:
         warnings.warn("Parameter `num_groups` has been replaced by `groups`.", DeprecationWarning,
                       stacklevel=3)

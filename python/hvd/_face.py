@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the faces of all frameworks have in common: joining a job, who is in it, process sets, what
-this build can do, the reductions and the errors. Each face shows it as its own."""
+"""The parts that the faces of all frameworks have in common: joining a job, who is in it, process
+sets, what this build can do, the reductions and the errors. Each face shows it as its own."""
 from ._core.errors import error_of
 from .basics import (
     add_process_set,

@@ -82,9 +82,10 @@ def require(face: str, version: str) -> None:
 
 @contextlib.contextmanager
 def needed(face: str) -> Iterator[None]:
-    """What imports the face's framework; ImportError in words where there is none, or where Keras
-    has nothing to compute by. hvd's extras bring neither a TensorFlow nor what Keras computes by:
-    pip cannot ask for one of several, and would put a second TensorFlow over the first."""
+    """Wraps the import of the face's framework; raises ImportError in words where there is none, or
+    where Keras has nothing to compute by. hvd's extras bring neither a TensorFlow nor what Keras
+    computes by: pip cannot ask for one of several, and would put a second TensorFlow over the
+    first."""
     framework = of_face(face)
     try:
         yield
@@ -124,7 +125,8 @@ def package_of(module: str) -> str:
 
 
 def version_of(package: str, distributions: tuple[str, ...]) -> str:
-    """What the packages' own records say, first those beside the module; "" when none does."""
+    """The version in the packages' own records, first those beside the module; "" when none has
+    it."""
     places: Sequence[list[str]] = ([os.path.dirname(package)], sys.path)
     for place in places:
         for name in distributions:
@@ -158,7 +160,7 @@ def _lacks_of_hvd(framework: Framework, around: Surroundings) -> str:
 
 
 def _lacks_of_others(framework: Framework, version: str, others: dict[str, Found]) -> str:
-    """What else of this Python it needs."""
+    """Returns what else of this Python it needs and lacks."""
     if framework.title == "Keras" and all(others[name].problem for name in BACKENDS):
         return f"hvd.keras needs one of {', '.join(BACKENDS)}"
     if framework.title == "tf_keras":
@@ -177,7 +179,7 @@ def _lacks_of_others(framework: Framework, version: str, others: dict[str, Found
 def look_for_all(around: Surroundings) -> dict[str, Found]:
     """All of them, in the order of FRAMEWORKS."""
     found: dict[str, Found] = {}
-    # Those that need others come last.
+    # Frameworks that need others come last.
     for framework in sorted(FRAMEWORKS, key=lambda each: each.title in ("Keras", "tf_keras")):
         try:
             found[framework.title] = look(framework, around, found)
@@ -197,7 +199,8 @@ def python_problem(around: Surroundings) -> str:
 
 
 def answer(libraries: str) -> str:
-    """What hvdrun reads. Each line is MARK, a word and what belongs to it, with tabs between."""
+    """The text that hvdrun reads. Each line is MARK, a word and what belongs to it, with tabs
+    between."""
     around = Surroundings(package_of("hvd"), libraries)
     version = ".".join(map(str, sys.version_info[:3]))
     lines = [("python", version, python_problem(around), sys.executable), ("package", around.hvd)]

@@ -27,18 +27,19 @@ class Meeting(NamedTuple):
 
 
 def meeting(names: Sequence[str]) -> Meeting:
-    """Of tensors of these names. Where a rank has one twice, they meet by their places."""
+    """The meeting of tensors of these names. Where a rank has a name twice, they meet by their
+    places."""
     return _meeting(tuple(names))
 
 
 def name_of(variable: Any) -> str:
-    """What ranks know a variable of Keras' by: Keras 3 has paths, of which the name is the last
-    part."""
+    """The name that ranks know a variable of Keras' by: Keras 3 has paths, of which the name is the
+    last part."""
     return str(getattr(variable, "path", None) or getattr(variable, "name", "variable"))
 
 
 def shown(contents: Sequence[str]) -> str:
-    """What a call is given as its contents."""
+    """The text that a call is given as its contents."""
     return ", ".join(contents)
 
 
@@ -58,7 +59,7 @@ def _meeting(names: tuple[str, ...]) -> Meeting:
 
 
 def _numbers(name: str) -> tuple[Any, ...]:
-    """Those in a name, by its words; a word without one comes before the same with one."""
+    """The numbers in a name, by its words; a word without one comes before the same with one."""
     found: list[list[int]] = []
     for word in _WORD.findall(name):
         text = word.rstrip("0123456789")

@@ -222,7 +222,7 @@ class KeptState(State):
                                        if key.startswith(start)})
 
     def _level(self, root: int, all_of_it: bool) -> None:
-        """What callbacks have changed, and what each host has its own of, becomes root's."""
+        """Replaces what callbacks have changed, and what each host has its own of, by root's."""
         mine = self._objects()
         said = broadcast_bytes(bytes([all_of_it]) + mine, root, None)
         if said[1:] != mine:

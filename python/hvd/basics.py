@@ -38,8 +38,8 @@ def init(comm: object = None,
 
 
 def shutdown() -> None:
-    """Leaves the job once every rank does. What is pending ends with AbortedError. A process that
-    ends without it leaves then."""
+    """Leaves the job once every rank does. Calls that are pending end with AbortedError. A process
+    that ends without it leaves then."""
     RUNTIME.shutdown()
 
 

@@ -33,7 +33,7 @@ class _Step:
 
 def _let_go(bucket: int, step: _Step, device: int | None) -> None:
     if device is not None:
-        # Who uses the views, and on which streams, is not known.
+        # Nobody knows who uses the views, and on which streams.
         with contextlib.suppress(errors.Error):  # a GPU that has failed is through with everything
             driver.wait_for(device)
     # Destroying waits for what is under way, which the other ranks may never send: the collector

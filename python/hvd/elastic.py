@@ -89,8 +89,9 @@ def _ends_epoch(error: Exception) -> bool:
 
 
 def _enter(state: State, reset: Callable[[], Any], ended: Exception) -> None:
-    """Into the next epoch. What happens there is the launcher's word, the same for all ranks; but
-    where nobody can be lost, and for an error that a program has raised itself, the program's."""
+    """Enters the next epoch. The launcher says what happens there, the same for all ranks; but
+    where nobody can be lost, and for an error that a program has raised itself, the program says
+    it."""
     try:
         reset()
     except (AbortedError, LaunchError) as error:

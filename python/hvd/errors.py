@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hvd's calls raise. Every error is a RuntimeError and has the C ABI's code.
+"""The errors that hvd's calls raise. Every error is a RuntimeError and has the C ABI's code.
 
     Error
     ├── InvalidError (ValueError)             an argument makes no sense

@@ -40,7 +40,7 @@ Adasum = abi.ADASUM
 Min = abi.MIN
 Max = abi.MAX
 Product = abi.PRODUCT
-# Of integers and bools, whose results are bools; without scales.
+# These three take integers and bools, whose results are bools; without scales.
 BitwiseAnd = abi.BAND
 BitwiseOr = abi.BOR
 BitwiseXor = abi.BXOR
@@ -51,7 +51,7 @@ _options = RUNTIME.options
 
 @functools.cache
 def _collectives() -> Collectives:
-    """Those of arrays. hvd.torch can be used where there is no NumPy."""
+    """The collectives of arrays. hvd.torch can be used where there is no NumPy."""
     from ._core.arrays import Arrays
 
     return Collectives(Arrays())
@@ -277,8 +277,8 @@ def recv(tensor: Array, source: int, tag: int = 0,
 
 
 def barrier(process_set: ProcessSet = global_process_set) -> None:
-    """Returns when every member has called it. What this rank has submitted before may still be
-    under way: its handles say when it is done."""
+    """Returns when every member has called it. Calls that this rank has submitted before may still
+    be under way: their handles say when they are done."""
     _collectives().barrier(_options("barrier", None, process_set)).wait()
 
 

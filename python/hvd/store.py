@@ -25,7 +25,7 @@ __all__ = ["Store", "Timeout"]
 Timeout = float | timedelta | None
 
 _FOREVER = float("inf")
-# So long a signal waits for its handler at most.
+# The longest time that a signal waits for its handler.
 _LOOK_AROUND_US = 100_000
 _lib = LIBRARY.released
 _byref = ctypes.byref

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hvd.h in ctypes: its structs and numbers. What they mean is said in hvd.h.
+"""hvd.h in ctypes: its structs and numbers. Their meaning is said in hvd.h.
 
 Made by hand and compared with the header by tests/test_abi.py.
 """

@@ -22,7 +22,7 @@ _CODES: dict[np.dtype, int] = {
         ("float64", abi.FLOAT64), ("bool", abi.BOOL), ("uint16", abi.UINT16),
         ("uint32", abi.UINT32), ("uint64", abi.UINT64), ("complex64", abi.COMPLEX64),
         ("complex128", abi.COMPLEX128))}
-# Of the package ml_dtypes, which need not be there.
+# The types of the package ml_dtypes, which need not be there.
 _FURTHER = {"bfloat16": abi.BFLOAT16, "float8_e4m3fn": abi.FLOAT8_E4M3FN,
             "float8_e5m2": abi.FLOAT8_E5M2}
 _MOST_CACHED = 4096
@@ -49,7 +49,7 @@ class Described:
 
 
 def code_of(dtype: np.dtype) -> int:
-    """What libhvd calls elements of this type."""
+    """The code by which libhvd knows elements of this type."""
     code = _CODES.get(dtype)
     if code is not None:
         return code

@@ -33,7 +33,7 @@ class Place(Protocol):
 
 
 class Adapter(Protocol):
-    """What a kind of tensor must know of itself."""
+    """The facts that a kind of tensor must know of itself."""
 
     def describe(self, tensor: Any, writable: bool = False) -> Any:
         """Its Place. An Error, or a TypeError, for what hvd cannot use."""

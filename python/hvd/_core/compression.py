@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the frameworks' classes of compression are to libhvd."""
+"""The frameworks' classes of compression as libhvd knows them."""
 from __future__ import annotations
 
 from typing import Any

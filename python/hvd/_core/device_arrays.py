@@ -81,7 +81,7 @@ class _Memory:
 def _release(owner: int, device: int, release: Callable[[], Any]) -> None:
     if os.getpid() != owner:
         return  # a fork's child has no GPU; the memory is its parent's
-    # Who has used it, and on which streams, is not known: the driver's own cudaFree waits for the
+    # Nobody knows who has used it, and on which streams: the driver's own cudaFree waits for the
     # whole GPU, too, but does not promise it.
     with contextlib.suppress(errors.Error):  # a GPU that has failed is through with everything
         driver.wait_for(device)

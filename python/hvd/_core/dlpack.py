@@ -109,22 +109,23 @@ def is_dense(shape: Sequence[int], strides: Any, step: int) -> bool:
 
 # ---- capsules of hvd's own ----
 
-# What was shown and not yet given back, by the number in its `context`: the struct itself, and what
-# it points at.
+# Tensors that were shown and not yet given back, by the number in their `context`: the struct
+# itself, and what it points at.
 _shown: dict[int, tuple[object, ...]] = {}
 _numbers = itertools.count(1)
 _KINDS = {code: pair for pair, code in _DTYPES.items()}
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = [c_void_p, ctypes.c_char_p, c_void_p]
-# Of a capsule that is being destroyed: nobody may refer to it again.
+# These take a capsule that is being destroyed: nobody may refer to it again.
 _dying_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p, ctypes.c_char_p)(
     ("PyCapsule_IsValid", ctypes.pythonapi))
 _dying_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi))
 
 
-# What they need is bound: tensors may go when the interpreter has taken the modules apart.
+# Both functions have what they need bound: tensors may go when the interpreter has taken the
+# modules apart.
 @ctypes.CFUNCTYPE(None, c_void_p)
 def _give_back_old(address: int, shown: dict[int, Any] = _shown, kind: Any = _Managed) -> None:
     shown.pop(kind.from_address(address).context, None)
@@ -137,7 +138,8 @@ def _give_back_new(address: int, shown: dict[int, Any] = _shown, kind: Any = _Ve
 
 @ctypes.PYFUNCTYPE(None, c_void_p)
 def _end_capsule(capsule: int) -> None:
-    # Who has taken the tensor has given the capsule another name, and gives the tensor back.
+    # A consumer that has taken the tensor has given the capsule another name, and gives the tensor
+    # back.
     if _dying_is_valid(capsule, _NEW):
         _give_back_new(_dying_pointer(capsule, _NEW))
     elif _dying_is_valid(capsule, _OLD):

@@ -89,7 +89,7 @@ def driver() -> Driver:
 
 
 class Event:
-    """What is on `stream`, a cudaStream_t, at the moment. To be ended by close()."""
+    """The work on `stream`, a cudaStream_t, at the moment. To be ended by close()."""
 
     __slots__ = ("device", "_event")
 
@@ -111,7 +111,7 @@ class Event:
         return True
 
     def make_wait(self, stream: int) -> None:
-        """What is put on `stream` from now on comes after it."""
+        """Puts what is asked of `stream` from now on after it."""
         with driver().entered(self.device):
             driver().call("cuStreamWaitEvent", stream, self._event, 0)
 
@@ -121,7 +121,7 @@ class Event:
 
 
 def order(device: int, first: int, then: int) -> None:
-    """What is put on stream `then` from now on comes after what is on `first`."""
+    """Puts what is asked of stream `then` from now on after what is on `first`."""
     if first == then:
         return
     event = Event(device, first)

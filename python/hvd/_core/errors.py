@@ -119,12 +119,12 @@ def make(code: int, status: str, message: str) -> Error:
 
 
 def invalid(message: str) -> InvalidError:
-    """What an argument that Python refuses raises."""
+    """The error of an argument that Python refuses."""
     return InvalidError(message, abi.ERR_INVALID, "HVD_ERR_INVALID")
 
 
 def unsupported(message: str) -> UnsupportedError:
-    """What hvd cannot do."""
+    """The error of a request that hvd cannot do."""
     return UnsupportedError(message, abi.ERR_UNSUPPORTED, "HVD_ERR_UNSUPPORTED")
 
 
@@ -135,7 +135,7 @@ def not_initialized(message: str = "hvd has not been initialized; use hvd.init()
 
 
 def launch(message: str) -> LaunchError:
-    """What hvdrun needs is not there."""
+    """The error when something that hvdrun needs is not there."""
     return LaunchError(message, abi.ERR_LAUNCH, "HVD_ERR_LAUNCH")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an asynchronous call returns."""
+"""The handle that an asynchronous call returns."""
 from __future__ import annotations
 
 import ctypes
@@ -18,7 +18,7 @@ _wait_for = LIBRARY.released.hvd_wait_for
 _poll = LIBRARY.held.hvd_poll
 _done = ctypes.c_int32
 _byref = ctypes.byref
-# So many microseconds a signal waits for its handler at most.
+# The most microseconds that a signal waits for its handler.
 _LOOK_AROUND_US = 100_000
 LOOK_AROUND = ctypes.c_int64(_LOOK_AROUND_US)
 
@@ -151,7 +151,7 @@ class Handle:
 
     @property
     def device(self) -> Any:
-        """Of a call on tensors of a GPU what was given as such; else None."""
+        """The `device` that a call on tensors of a GPU was given; None for other calls."""
         return self._device
 
     def __repr__(self) -> str:

@@ -2,8 +2,9 @@
 """Blocking calls of libhvd during which the handlers of signals run.
 
 Python runs them in the main thread, between two of its instructions: a C function that waits for
-other ranks would keep them waiting as long. So the main thread has another one make the call, and
-waits for that, which signals interrupt. What a handler raises leaves the wait; the call goes on.
+other ranks would keep them waiting as long. The main thread therefore has another one make the
+call, and waits for that, which signals interrupt. An exception of a handler leaves the wait; the
+call goes on.
 """
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class ProcessSet:
 
 
 class ProcessSets:
-    """Those that this process has registered. `world` is the set of all ranks."""
+    """The process sets that this process has registered. `world` is the set of all ranks."""
 
     def __init__(self) -> None:
         self.world = ProcessSet([])
@@ -139,8 +139,8 @@ def _ranks_of(number: int) -> list[int]:
 
 
 def as_sets(given: object, world: ProcessSet) -> list[ProcessSet]:
-    """What init() may be given, as a list. "dynamic" is Horovod's word for what hvd always can:
-    adding sets later."""
+    """The process sets that init() was given, as a list. "dynamic" is Horovod's word for what hvd
+    always can: adding sets later."""
     if given is None or (isinstance(given, str) and given.lower() == "dynamic"):
         return []
     if isinstance(given, str) or not hasattr(given, "__iter__"):

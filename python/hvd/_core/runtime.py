@@ -135,8 +135,8 @@ class Runtime:
         return rank
 
     def place(self, name: str) -> int:
-        """What the function of libhvd says of this process' place in the job. The child of a fork
-        has its parent's: a data loader's worker asks which part of the data is its rank's.
+        """The answer of libhvd's function `name` about this process' place in the job. The child of
+        a fork has its parent's: a data loader's worker asks which part of the data is its rank's.
         NotInitializedError outside a job."""
         value = int(getattr(LIBRARY.held, name)())
         if value < 0:
@@ -229,7 +229,7 @@ class Runtime:
         ranks = tuple(process_set.ranks)
         self._buckets_made[ranks] += 1
         name = f"bucket.{process_set.process_set_id}.{self._buckets_made[ranks]}"
-        # Those of the epochs before may be there still.
+        # Buckets of the epochs before may be there still.
         return f"{name}.{self.epoch_now().number}" if self.is_elastic() else name
 
 

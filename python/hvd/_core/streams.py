@@ -26,8 +26,8 @@ _chosen: ContextVar[int | None] = ContextVar("hvd.on_stream", default=None)
 
 
 def number_of(stream: Any) -> int:
-    """Of a stream as frameworks have them: a number; what has __cuda_stream__; torch's, CuPy's and
-    numba's."""
+    """The number of a stream as frameworks have them: a number; an object with __cuda_stream__;
+    torch's, CuPy's and numba's."""
     if hasattr(stream, "__cuda_stream__"):
         asked = stream.__cuda_stream__
         stream = (asked() if callable(asked) else asked)[1]

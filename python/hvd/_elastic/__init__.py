@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What elastic states are made of, below Python's objects.
+"""The parts that elastic states are made of, below Python's objects.
 
     box ──> _core        epochs ──> _core
 

@@ -21,7 +21,7 @@ class Entry:
     kind: int
 
     def place(self) -> tuple[Any, ...]:
-        """What tells whether libhvd has been told of it."""
+        """The values that tell whether libhvd has been told of it."""
         struct = self.struct
         shape = tuple(struct.shape[i] for i in range(struct.ndim))
         return struct.data, shape, struct.dtype, struct.device_id, struct.stream, self.kind
@@ -66,7 +66,7 @@ class Box:
         LIBRARY.check(LIBRARY.held.hvd_state_put(self._state, name.encode(), data, len(data)))
 
     def get(self, name: str) -> bytes:
-        """Those under a name; b"" when there are none."""
+        """The bytes under a name; b"" when there are none."""
         data, size = ctypes.c_void_p(), ctypes.c_size_t()
         LIBRARY.check(LIBRARY.held.hvd_state_get(self._state, name.encode(), ctypes.byref(data),
                                                  ctypes.byref(size)))
@@ -116,7 +116,7 @@ class Box:
 
 
 class _Owner:
-    """Who has the process's box."""
+    """The owner of the process's box."""
 
     def __init__(self) -> None:
         self.box: Box | None = None

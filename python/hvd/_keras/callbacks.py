@@ -93,9 +93,9 @@ class Broadcast:
 
 
 class MetricAverage:
-    """What is logged at the end of an epoch is the average over the ranks, for callbacks behind
-    this one. What only some ranks have measured (as with validation on one of them) is the average
-    of these, on all. `device`: has no use here."""
+    """Metrics that are logged at the end of an epoch are averages over the ranks, for callbacks
+    behind this one. A metric that only some ranks have measured (as with validation on one of them)
+    is the average of these, on all. `device`: has no use here."""
 
     model: Any
 

@@ -37,8 +37,8 @@ class Variables:
 
 
 class KerasState(ObjectState):
-    """What training goes on with: a model and its optimizer (if it is not compiled into the
-    model), and whatever keywords there are. The model must be built, ValueError otherwise.
+    """The state that training goes on with: a model and its optimizer (if it is not compiled into
+    the model), and whatever keywords there are. The model must be built, ValueError otherwise.
     `backend` has no use: TensorFlow 1's sessions have gone."""
 
     def __init__(self, model: Any, optimizer: Any = None, backend: Any = None,

@@ -12,8 +12,8 @@ from ..process_sets import ProcessSet
 
 
 class Functions:
-    """Those of one backend. Values: its tensors, Keras' variables, NumPy arrays, numbers. Results
-    are its tensors. Called within a compiled step, they are part of it."""
+    """The functions of one backend. Values: its tensors, Keras' variables, NumPy arrays, numbers.
+    Results are its tensors. Called within a compiled step, they are part of it."""
 
     def __init__(self, backend: ModuleType) -> None:
         self._backend = backend

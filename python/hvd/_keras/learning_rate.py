@@ -89,7 +89,8 @@ class Schedule:
 
 
 def _velocities(optimizer: Any, model: Any) -> list[Any]:
-    """Those of optimizers with a momentum (SGD, RMSprop). Adam's moments have no learning rate."""
+    """The velocities of optimizers with a momentum (SGD, RMSprop). Adam's moments have no learning
+    rate."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
     if not getattr(optimizer, "momentum", None):
         return []
@@ -109,7 +110,7 @@ class Warmup(Schedule):
     def __init__(self, initial_lr: float, warmup_epochs: int = 5, momentum_correction: bool = True,
                  steps_per_epoch: int | None = None, verbose: int = 0) -> None:
         def multiplier(epoch: float) -> float:
-            # So that the last batch of warm-up has the whole rate.
+            # The last batch of warm-up is to have the whole rate.
             assert self.steps_per_epoch is not None
             epoch += 1.0 / self.steps_per_epoch
             return 1.0 / size() * (epoch * (size() - 1) / warmup_epochs + 1)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keras 3's LossScaleOptimizer around an optimizer of ours, whoever made it.
 
-It looks for infinities in the gradients, and where there are any it takes no step. What one rank
-finds must be what all find: so gradients are reduced before it looks; one rank's infinity is in the
-sum. Where they cannot be (accumulation reduces later, local variables never) the ranks agree on
+It looks for infinities in the gradients, and where there are any it takes no step. All ranks must
+find what one rank finds: gradients are therefore reduced before it looks; one rank's infinity is in
+the sum. Where they cannot be (accumulation reduces later, local variables never) the ranks agree on
 what they have found.
 """
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .optimizer import DistributedMixin, accumulates
 
 
 class ScaledMixin:
-    """What is added to LossScaleOptimizer's class."""
+    """The methods that are added to LossScaleOptimizer's class."""
 
     inner_optimizer: Any
 

@@ -22,7 +22,7 @@ _frameworks.require("hvd.keras", keras.__version__)  # older ones let one rank's
 
 
 class State:
-    """What one optimizer has besides Keras' own."""
+    """The state that one optimizer has besides Keras' own."""
 
     def __init__(self, settings: Settings) -> None:
         self.reduction = backends.load(keras.config.backend()).Reduction(settings)
@@ -32,8 +32,8 @@ class State:
 
 
 class DistributedMixin:
-    """What is added to an optimizer's class. `_hvd_settings` belong to the class, so that
-    from_config() makes optimizers that reduce, too."""
+    """The methods that are added to an optimizer's class. `_hvd_settings` belong to the class, so
+    that from_config() makes optimizers that reduce, too."""
 
     _hvd_settings: Settings
 
@@ -62,8 +62,8 @@ class DistributedMixin:
         return self._trainable_variables if given is None else given  # type: ignore[attr-defined]
 
     def _hvd_reduce(self, grads: list[Any], variables: Sequence[Any]) -> list[Any]:
-        """What is due before Keras' own apply. Variables that are replaced by their gradients
-        (scales of float8) get the greatest, as Keras itself accumulates them."""
+        """Does what is due before Keras' own apply. Variables that are replaced by their
+        gradients (scales of float8) get the greatest, as Keras itself accumulates them."""
         if len(grads) != len(variables):
             return grads  # Keras says what is wrong
         replaced = [i for i, each in enumerate(variables)
@@ -109,12 +109,12 @@ class DistributedMixin:
         return dict(config)
 
     def save_own_variables(self, store: Any) -> None:
-        """Those that the plain optimizer has."""
+        """Saves the variables that the plain optimizer has."""
         for i, variable in enumerate(self._hvd_saved()):
             store[str(i)] = keras.ops.convert_to_numpy(variable)
 
     def load_own_variables(self, store: Any) -> None:
-        """Those that the plain optimizer has."""
+        """Loads the variables that the plain optimizer has."""
         saved = self._hvd_saved()
         if self._hvd_settings.passes == 1 or len(store.keys()) != len(saved):
             super().load_own_variables(store)  # type: ignore[misc]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What SyncBatchNormalization of both Keras asks first."""
+"""The questions that SyncBatchNormalization of both Keras asks first."""
 from __future__ import annotations
 
 from typing import Any

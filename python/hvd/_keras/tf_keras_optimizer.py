@@ -2,9 +2,9 @@
 """tf_keras' optimizers, of both kinds, with gradients reduced over the ranks.
 
 Both have a method that brings the gradients of several replicas together, which their
-LossScaleOptimizers call before they look for infinities: there the ranks' are reduced. Who computes
-gradients by the optimizer itself gets them reduced, as in Horovod, and applying them does not
-reduce them again.
+LossScaleOptimizers call before they look for infinities: there the ranks' are reduced. A program
+that computes gradients by the optimizer itself gets them reduced, as in Horovod, and applying them
+does not reduce them again.
 """
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Pairs = list[tuple[Any, Any]]
 
 
 class State:
-    """What one optimizer has besides Keras' own."""
+    """The state that one optimizer has besides Keras' own."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -38,7 +38,7 @@ class State:
         self._computed: Any = None  # where gradients were computed that are to be applied
 
     def reduce(self, gradients: Any, variables: Any) -> list[Any]:
-        """Of all ranks, at once; what Aggregation asks for."""
+        """The gradients of all ranks, at once; Aggregation asks for them."""
         return reduce_shared(self.reduction, self.settings, self.own, list(gradients),
                              list(variables or ()))
 
@@ -83,8 +83,8 @@ class _Passes(NamedTuple):
 
 
 class DistributedMixin:
-    """What is added to an optimizer's class. `_hvd_settings` belong to the class, so that
-    from_config() makes optimizers that reduce, too."""
+    """The methods that are added to an optimizer's class. `_hvd_settings` belong to the class, so
+    that from_config() makes optimizers that reduce, too."""
 
     _hvd_settings: Settings
 
@@ -123,7 +123,8 @@ class DistributedMixin:
 
 
 def _operation(result: Any) -> Any:
-    """What a graph of sessions must wait for; tf.functions keep the order of themselves."""
+    """The operation that a graph of sessions must wait for; tf.functions keep the order of
+    themselves."""
     return result if isinstance(result, (tf.Operation, tf.Tensor)) else None
 
 
@@ -144,7 +145,7 @@ class NewMixin(DistributedMixin):
         raise ValueError("grad_loss is for optimizers of tf_keras.optimizers.legacy")
 
     def aggregate_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> Pairs:
-        """Of all ranks."""
+        """The pairs, with the gradients of all ranks."""
         return self._hvd.aggregated(grads_and_vars)
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]], name: str | None = None,
@@ -177,7 +178,7 @@ class LegacyMixin(DistributedMixin):
         return [gradient for gradient, _ in self._hvd.computed(pairs)]
 
     def _aggregate_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]]) -> list[Any]:
-        """Of all ranks."""
+        """The pairs, with the gradients of all ranks."""
         return self._hvd.aggregated(grads_and_vars)
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]], name: str | None = None,

@@ -15,8 +15,8 @@ from ..process_sets import ProcessSet
 
 
 def of_model(model: Any) -> list[Any]:
-    """What a model has learned; [] before it is built. Not the states of its random numbers: each
-    rank has its own."""
+    """The variables that a model has learned; [] before it is built. Not the states of its random
+    numbers: each rank has its own."""
     return list(model.weights) if model.built else []
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a rank of hvd.run hands its result up: inside its own stdout, in frames that nothing which
-the rank prints can break or forge. So results travel where output does, inside hvdrun's links.
+the rank prints can break or forge. Results therefore travel where output does, inside hvdrun's
+links.
 
 A frame is one write of at most PIPE_BUF bytes, which a pipe keeps in one piece whoever else writes,
 and begins with a secret word of the job. hvdrun may put newlines and prefixes into the middle of a
@@ -19,7 +20,7 @@ _MORE, _LAST = ".", ":"
 
 
 def frames(word: str, message: bytes) -> Iterator[bytes]:
-    """What is to be written, each with one write."""
+    """The frames to be written, each with one write."""
     for at in range(0, max(len(message), 1), _PIECE):
         mark = _LAST if at + _PIECE >= len(message) else _MORE
         text = base64.b64encode(message[at:at + _PIECE]).decode()

@@ -37,7 +37,7 @@ class Lines:
         return [piece.decode(errors="replace") for piece in pieces]
 
     def finish(self) -> list[str]:
-        """What has no end."""
+        """The piece that has no end."""
         rest, self._rest = self._rest, b""
         return [rest.decode(errors="replace")] if rest else []
 
@@ -139,8 +139,8 @@ class Job:
         sys.stderr.flush()
 
     def failure(self) -> errors.JobError | None:
-        """What the caller is to be told; None: all went well, as hvdrun sees it: one that failed in
-        an elastic job may have been replaced."""
+        """The error that the caller is to be told; None: all went well, as hvdrun sees it: one that
+        failed in an elastic job may have been replaced."""
         if self.code == 0:
             return None
         for said in self.said.values():

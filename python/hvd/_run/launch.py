@@ -123,7 +123,7 @@ def run(func: Callable[..., Any], args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None, num_proc: int | None = None, *,
         np: int | None = None, **options: Any) -> list[Any]:
     """Calls func(*args, **kwargs) on num_proc ranks (one, if it is not said) and returns what each
-    returned, by rank. What the ranks print is shown as it comes.
+    returned, by rank. The ranks' output is shown as it comes.
 
     The other keywords are Horovod's: hosts ("host1:4,host2:4"), hostfile, start_timeout, ssh_port,
     ssh_identity_file, output_filename, verbose, network_interfaces, executable (the ranks' Python;

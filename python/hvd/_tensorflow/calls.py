@@ -22,15 +22,16 @@ from .operator_library import OPS
 
 Tensors = Sequence[tf.Tensor]
 
-# Those of gradients of branches and loops are subclasses of these.
+# The graphs of gradients of branches and loops are of subclasses of these.
 _GRAPHS_WITHIN = {"CondBranchFuncGraph", "WhileCondFuncGraph", "WhileBodyFuncGraph"}
-# What TensorFlow makes of a function: it numbers these by what the process has made before.
+# The names of what TensorFlow makes of a function: it numbers these by what the process has made
+# before.
 _NUMBERED = re.compile(r"__(forward|backward|inference)_(.*)_\d+")
 
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """What is asked of the tensors."""
+    """The call that is asked for on the tensors."""
 
     kind: str  # "allreduce" and its like
     process_set: int  # its number
@@ -47,7 +48,7 @@ class Call:
 
 
 def number_of(process_set: ProcessSet) -> int:
-    """What the ops call it."""
+    """The number by which the ops know it."""
     number = process_set.process_set_id
     held = LIBRARY.held
     if number is None:
@@ -60,8 +61,8 @@ def number_of(process_set: ProcessSet) -> int:
 
 
 def name_of(variable: Any) -> str:
-    """What ranks know it by. Keras 3 has paths, of which the name is the last part; a tensor that
-    is no variable has none."""
+    """The name that ranks know it by. Keras 3 has paths, of which the name is the last part; a
+    tensor that is no variable has none."""
     if isinstance(variable, tf.Variable):
         return str(variable.name)
     return str(getattr(variable, "path", "tensor"))
@@ -196,7 +197,7 @@ def _reducescatter_gradient(op: tf.Operation, *gradients: tf.Tensor) -> list[tf.
 def _broadcast_gradient(op: tf.Operation, gradient: tf.Tensor) -> list[tf.Tensor]:
     """The average on the root, zeros elsewhere. There the average is chosen against, too, not left
     out: the root waits for it, and zeros of a known shape are a constant to TensorFlow, which needs
-    nothing else. So it is with the gradient of this one."""
+    nothing else. The same holds for the gradient of this one."""
     totals = run(_call_of(op, "allreduce", op=abi.AVERAGE), [gradient])
     mine = LIBRARY.held.hvd_rank() == op.get_attr("root")
     return [tf.where(mine, total, tf.zeros_like(total)) for total in totals]

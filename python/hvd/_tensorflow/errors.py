@@ -51,13 +51,13 @@ def of(error: errors.Error) -> errors.Error:
 
 
 def invalid(message: str) -> errors.Error:
-    """What an argument that Python refuses raises."""
+    """The error of an argument that Python refuses."""
     return of(errors.invalid(message))
 
 
 @contextlib.contextmanager
 def ours_raised() -> Iterator[None]:
-    """What hvd's ops raise within, when they run eagerly, becomes hvd's own error."""
+    """Makes hvd's own error of what hvd's ops raise within, when they run eagerly."""
     try:
         yield
     except tf.errors.OpError as error:

@@ -26,7 +26,7 @@ Gradient = Any  # a tensor, IndexedSlices, or None
 
 
 def key_of(source: Any) -> Any:
-    """What tells variables apart; Keras 3 keeps TensorFlow's within its own."""
+    """The key that tells variables apart; Keras 3 keeps TensorFlow's within its own."""
     inner = source if isinstance(source, (tf.Variable, tf.Tensor)) else getattr(
         source, "value", source)
     return inner.ref() if isinstance(inner, (tf.Variable, tf.Tensor)) else id(source)

@@ -13,7 +13,7 @@ from .gradients import Reduction, key_of
 
 
 class _Mixin:
-    """What both have."""
+    """The property that both mixins have."""
 
     @property
     def _optimizer(self) -> Any:
@@ -22,7 +22,7 @@ class _Mixin:
 
 
 class DistributedMixin(_Mixin):
-    """What is added to an optimizer's class."""
+    """The methods that are added to an optimizer's class."""
 
     _hvd_reduction: Reduction
     _hvd_aggregation: Aggregation | None
@@ -66,8 +66,8 @@ class DistributedMixin(_Mixin):
 
 
 class AdasumMixin(_Mixin):
-    """What is added to an optimizer's class for op=Adasum: each rank takes its own step, and what
-    the steps changed is combined."""
+    """The methods that are added to an optimizer's class for op=Adasum: each rank takes its own
+    step, and what the steps changed is combined."""
 
     _hvd_reduction: Reduction
 

@@ -14,7 +14,7 @@ from .gradients import Reduction, groups_asked, key_of
 
 
 class DistributedTape:
-    """What DistributedGradientTape adds to a tape's class."""
+    """The methods that DistributedGradientTape adds to a tape's class."""
 
     _hvd_reduction: Reduction
     _hvd_scale_local: bool
@@ -99,7 +99,7 @@ def PartialDistributedGradientTape(  # noqa: N802  (Horovod's name)
 
 
 def local_variables(layers: Any) -> list[Any]:
-    """What a layer, or several, train."""
+    """The variables that a layer, or several, train."""
     several = layers if isinstance(layers, (list, tuple, set)) else [layers]
     return [variable for layer in several if layer is not None
             for variable in layer.trainable_weights]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hvd.torch, hvd.torch.elastic and backend "hvd" of torch.distributed are made of.
+"""The parts of hvd.torch, hvd.torch.elastic and backend "hvd" of torch.distributed.
 
     state ──> handlers ──> sampler, memory ──┐
                       gradients/ ──> sparse ──┴──> operators ──> cuda

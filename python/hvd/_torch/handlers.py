@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an elastic state keeps of a model, an optimizer, a sampler; and how programs add their own
-types. Each is a part of the state (hvd._state.Part)."""
+"""The parts that an elastic state keeps of a model, an optimizer, a sampler; and how programs add
+their own types. Each is a part of the state (hvd._state.Part)."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -72,18 +72,19 @@ class KeptHandler:
 
 
 class StateDictHandler(KeptHandler):
-    """Of what has a small state_dict(): schedulers, gradient scalers."""
+    """Keeps an object that has a small state_dict(): schedulers, gradient scalers."""
 
 
 class SamplerStateHandler(KeptHandler):
-    """Of an ElasticSampler."""
+    """Keeps an ElasticSampler."""
 
     def meet(self) -> None:
         self.value.meet()
 
 
 class ModelStateHandler(KeptHandler):
-    """Of a module: parameters, which are the same on all ranks, and buffers, which may not be."""
+    """Keeps a module: parameters, which are the same on all ranks, and buffers, which may not
+    be."""
 
     def _tensors(self) -> Iterator[tuple[str, torch.Tensor, int]]:
         for name, p in self.value.named_parameters():
@@ -108,7 +109,7 @@ class ModelStateHandler(KeptHandler):
 
 
 class OptimizerStateHandler(KeptHandler):
-    """Of an optimizer: its groups' options and its state, in place."""
+    """Keeps an optimizer: its groups' options and its state, in place."""
 
     def _params(self) -> dict[str, torch.Tensor]:
         """By the names that a DistributedOptimizer has for them, so that ranks may list them in

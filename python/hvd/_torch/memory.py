@@ -46,7 +46,7 @@ class Outline:
 
 
 def outline_of(tensor: torch.Tensor) -> Outline:
-    """What is known of a tensor besides its contents."""
+    """The outline of a tensor: what is known of it besides its contents."""
     return _outline(tensor.shape, tensor.stride(), tensor.dtype, tensor.device.type)
 
 

@@ -72,7 +72,7 @@ class Tensors:
     same tensors in each step."""
 
     def __init__(self) -> None:
-        # Of those on a GPU with its number and the stream's.
+        # The keys of tensors on a GPU have its number and the stream's, too.
         self._places: dict[tuple[Any, ...], Place] = {}
 
     def describe(self, tensor: torch.Tensor, writable: bool = False) -> Place:

@@ -40,9 +40,9 @@ class ElasticSampler(torch.utils.data.Sampler):
     """Shares out an epoch's samples to the ranks; after a reset, those that are not done yet.
 
     Put it into the TorchState; call record_batch (or record_indices) after each batch, and
-    set_epoch(epoch + 1) at the end of each epoch. What ranks have recorded they tell one another at
-    each commit; with a commit goes back what was recorded after it. As with DistributedSampler all
-    ranks have equally many samples: some come twice at the end of an epoch, and count once."""
+    set_epoch(epoch + 1) at the end of each epoch. Ranks tell one another at each commit what they
+    have recorded; with a commit goes back what was recorded after it. As with DistributedSampler
+    all ranks have equally many samples: some come twice at the end of an epoch, and count once."""
 
     def __init__(self, dataset: Sized, shuffle: bool = True, seed: int = 0) -> None:
         """`seed` must be the same on all ranks; `dataset` keeps its length."""
@@ -106,8 +106,8 @@ class ElasticSampler(torch.utils.data.Sampler):
         return {"epoch": self.epoch, "first": known.first, "beyond": sorted(known.beyond)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """What state_dict() gave; or Horovod's, which has the number of samples that are done, or
-        the samples."""
+        """Takes what state_dict() gave; or Horovod's, which has the number of samples that are
+        done, or the samples."""
         if self.epoch != state_dict["epoch"]:
             self._begin_batches(None)  # another order
         self.epoch = state_dict["epoch"]

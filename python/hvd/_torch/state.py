@@ -9,9 +9,9 @@ from .handlers import KeptHandler, StateHandler, handler_of
 
 
 class TorchState(ObjectState):
-    """What training goes on with. Each argument becomes an attribute. Modules, optimizers,
-    ElasticSamplers, learning rate schedulers and gradient scalers (any number of them, by keyword)
-    are kept by handlers, in place; everything else is pickled."""
+    """The state that training goes on with. Each argument becomes an attribute. Modules,
+    optimizers, ElasticSamplers, learning rate schedulers and gradient scalers (any number of them,
+    by keyword) are kept by handlers, in place; everything else is pickled."""
 
     def __init__(self, model: Any = None, optimizer: Any = None, **kwargs: Any) -> None:
         self._handlers: dict[str, Any] = {}

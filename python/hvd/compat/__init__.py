@@ -14,7 +14,7 @@ import sys
 from . import _finder
 from ._finder import HorovodFinder as HorovodFinder
 
-# What hvdrun says to each rank, and what it is without hvdrun.
+# The words that hvdrun says to each rank, and what they are without hvdrun.
 _IDENTITY = {"RANK": "0", "SIZE": "1", "LOCAL_RANK": "0", "LOCAL_SIZE": "1", "CROSS_RANK": "0",
              "CROSS_SIZE": "1"}
 

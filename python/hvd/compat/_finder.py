@@ -17,7 +17,7 @@ _ABSENT = ("horovod.spark", "horovod.ray")
 
 class HorovodFinder:
     """A meta-path finder: `horovod` is in this package, before any that is installed, and `hvd` is
-    this one. What is inside them is found by their path, as for any package."""
+    this one. Modules inside them are found by their path, as for any package."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None,
                   target: ModuleType | None = None) -> ModuleSpec | None:

@@ -39,14 +39,14 @@ def listed(given: Any) -> list[torch.Tensor]:
 
 
 def reduce_op(opts: Any) -> Any:
-    """Of c10d's options; or the op itself, as the methods' short forms take it."""
+    """The op of c10d's options; or the op itself, as the methods' short forms take it."""
     if opts is None or isinstance(opts, int):
         return dist.ReduceOp.SUM
     return getattr(opts, "reduceOp", opts)
 
 
 def root_of(opts: Any) -> int:
-    """Of c10d's options; or the group rank itself, as the methods' short forms take it."""
+    """The root of c10d's options; or the group rank itself, as the methods' short forms take it."""
     return int(getattr(opts, "rootRank", opts))
 
 

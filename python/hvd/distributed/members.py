@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who belongs to a c10d group, and how its process set comes and goes."""
+"""The members of a c10d group, and how its process set comes and goes."""
 from __future__ import annotations
 
 import threading

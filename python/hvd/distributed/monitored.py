@@ -27,7 +27,7 @@ class Patience(NamedTuple):
 
 
 class Group(Protocol):
-    """What a barrier needs of a process group."""
+    """The methods that a barrier needs of a process group."""
 
     def rank(self) -> int: ...
 

@@ -23,7 +23,7 @@ class Reduction(NamedTuple):
 
 
 def reduction(given: Any) -> Reduction:
-    """What c10d's ReduceOp asks for. InvalidError for what hvd has not."""
+    """The reduction that c10d's ReduceOp asks for. InvalidError for one that hvd has not."""
     kind = getattr(given, "op", given)
     if kind == dist.ReduceOp.PREMUL_SUM:
         return Reduction(abi.SUM, _factor(given))

@@ -45,7 +45,7 @@ class Store(dist.Store):
         now = self._store.compare_set(key, expected, desired)
         if now is not None:
             return now
-        # Of a key that is not there torch's stores say what was expected.
+        # If a key is not there, torch's stores return what was expected.
         return expected.encode() if isinstance(expected, str) else expected
 
     def check(self, keys: list[str]) -> bool:
@@ -95,12 +95,12 @@ _RENDEZVOUS = _Rendezvous()
 
 
 def at_rendezvous(url: str, timeout: timedelta) -> tuple[dist.Store, int, int]:
-    """What a rendezvous handler yields: the store, this rank, and how many there are."""
+    """The tuple that a rendezvous handler yields: the store, this rank, and how many there are."""
     query = parse_qs(urlparse(url).query)
     rank, size = (int(_said(query, word, variable))
                   for word, variable in (("rank", "RANK"), ("world_size", "WORLD_SIZE")))
     if RUNTIME.is_elastic():
-        # What the launcher said when it started this process may be of another epoch.
+        # The launcher's words when it started this process may be of another epoch.
         RUNTIME.init(None, None)
         rank, size = RUNTIME.rank(), int(LIBRARY.held.hvd_size())
     if _RENDEZVOUS.store is None:

@@ -13,7 +13,7 @@ DEVICES = ("cpu", "cuda")
 
 
 class Landings:
-    """What is to be copied to its place when a collective is done."""
+    """Tensors that are to be copied to their places when a collective is done."""
 
     def __init__(self) -> None:
         self._copies: list[tuple[torch.Tensor, torch.Tensor]] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a collective of backend "hvd" returns, and who completes its future.
+"""The work that a collective of backend "hvd" returns, and who completes its future.
 
 A future is completed by threads of its own (hvd_queue_* tells them which calls are done): the
 thread that waits for a future may be C++, which can only sleep. They start with the first call that
@@ -110,9 +110,9 @@ class Work(dist.Work):
         with self._lock:
             if self._future is None:
                 self._ended = new_future(self._device)
-                # What a future is given by set_exception is an error for Python alone. C++ takes it
-                # for a value, as DDP's reducer does, and ends by SIGSEGV. What a callback raises is
-                # an error for both.
+                # An exception that a future is given by set_exception is an error for Python alone.
+                # C++ takes it for a value, as DDP's reducer does, and ends by SIGSEGV. An exception
+                # that a callback raises is an error for both.
                 self._future = self._ended.then(self._value_or_error)
                 if not self.queued and self._handle is not None:  # rare: of a send or recv
                     threading.Thread(target=self._wait_and_tell, daemon=True).start()
@@ -232,8 +232,9 @@ class Completions:
         threading.Thread(target=self._serve, name="hvd futures", daemon=True).start()
 
     def _serve(self) -> None:
-        # What waits for a future's end may itself wait for another future (PowerSGD's hook does).
-        # So a thread that is about to run such code sees to it that another one is free.
+        # Code that waits for a future's end may itself wait for another future (PowerSGD's hook
+        # does). A thread that is about to run such code therefore sees to it that another one is
+        # free.
         while True:
             with self._turn:
                 work = self._next()

@@ -13,8 +13,8 @@
         updates, state = optimizer.update(gradients, state, params)
         return optax.apply_updates(params, updates), state, hvd.allreduce(loss)
 
-Arrays are in the CPU's memory. What goes wrong while a program runs is an error of JAX's;
-`error_of` makes hvd's own of it.
+Arrays are in the CPU's memory. An error while a program runs is one of JAX's; `error_of` makes
+hvd's own of it.
 """
 from .._face import *  # noqa: F403
 from .._face import __all__ as _common

@@ -27,7 +27,7 @@ _traced = itertools.count(1)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Call:
-    """What is asked of the arrays."""
+    """The call that is asked for on the arrays."""
 
     kind: str  # of handlers.KINDS
     process_set: ProcessSet
@@ -46,7 +46,7 @@ class Call:
 
 
 def beside_of(call: Call) -> Any:
-    """What `run` takes besides the arrays."""
+    """The operand that `run` takes besides the arrays."""
     return side_by_side(call.keys)
 
 
@@ -75,7 +75,7 @@ def _trace(call: Call, arrays: Arrays, beside: Any) -> Arrays:
 
 
 def _check(call: Call, array: Any, members: int) -> None:
-    """What can be known before the program runs."""
+    """Checks what can be known before the program runs."""
     code_of(np.dtype(array.dtype))
     if call.kind not in ("allgather", "reducescatter", "alltoall"):
         return

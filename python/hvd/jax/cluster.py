@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What jax.distributed.initialize() finds out by itself under hvdrun: where the ranks meet, how
-many they are and which this is.
+"""The cluster that jax.distributed.initialize() finds out by itself under hvdrun: where the ranks
+meet, how many they are and which this is.
 
 JAX looks through the kinds of clusters that it knows when it is asked; this makes hvdrun the first
 of them, since a job may lie within one of Slurm's. JAX asks no entry point before that, so a

@@ -91,7 +91,7 @@ def _on_leaves(tree: Tree, call: Call) -> Tree:
 
 
 def _name_of(key: Any) -> str:
-    """A part of a path. What is no text or number may be shown by its address."""
+    """A part of a path. A key that is no text or number may be shown by its address."""
     for kind in ("key", "idx", "name"):
         if hasattr(key, kind):
             return _ADDRESS.sub("", str(getattr(key, kind)))

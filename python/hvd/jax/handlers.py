@@ -19,7 +19,7 @@ NOTHING = "hvd_jax_nothing"  # a step of a program that does nothing: see side_b
 
 
 def target(kind: str) -> str:
-    """What programs call the handler."""
+    """The name by which programs call the handler."""
     return f"hvd_jax_{kind}"
 
 
@@ -40,8 +40,8 @@ def judge(keys: Iterable[str], text: str) -> None:
 
 
 def end(keys: Iterable[str]) -> None:
-    """Of those that were judged, these have not come to this rank: ends them for all. The others
-    are ended so by other ranks."""
+    """Ends, for all ranks, these calls, which were judged and have not come to this rank. Other
+    ranks end the others so."""
     _library.hvd_jax_end(BETWEEN_KEYS.join(keys).encode())
 
 

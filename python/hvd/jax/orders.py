@@ -35,8 +35,8 @@ from .deadlock import Place, explain, find
 SETTING = "HVD_JAX_ORDER_SECONDS"
 _SECONDS = 20.0
 _LOOKS = 8  # in that time
-# So much longer where some thread of the process computes, which may be XLA's: longer than any step
-# of a program takes between two of its calls.
+# The time is so many times as long where some thread of the process computes, which may be XLA's:
+# longer than any step of a program takes between two of its calls.
 _WHERE_ANOTHER_COMPUTES = 30
 # All look several times in this.
 _AGREEMENT_S = 60.0
@@ -67,7 +67,7 @@ def _seconds() -> float:
 
 @dataclass
 class _Seen:
-    """What a look has shown."""
+    """The facts that a look has shown."""
 
     changes: int  # how often anything has changed
     waits: frozenset[str]  # the keys of the calls under way

@@ -3,13 +3,14 @@
 
 XLA on CPUs takes a computation of few steps, or of small arrays only, to be quicker one step after
 the other, in an order of its own. Then a call waits for the one before, and ranks whose programs
-differ a little wait for each other for ever. So each computation that has calls within gets steps
-that do nothing, as many, and of as large an operand, as it takes: XLA looks at nothing else.
+differ a little wait for each other for ever. Each computation that has calls within therefore gets
+steps that do nothing, as many, and of as large an operand, as it takes: XLA looks at nothing else.
 
-What stays in the program's order: loops (scan, while, fori) that have calls in them, since XLA
+Two things stay in the program's order: loops (scan, while, fori) that have calls in them, since XLA
 gives what they compute in between the same memory; and sometimes a call whose input is computed in
-the memory of another's result. Where ranks wait for each other for that, `orders` ends it. So that
-it knows of the calls that a program has not come to, the first of those steps has a list of all.
+the memory of another's result. Where ranks wait for each other for that, `orders` ends it. The
+first of those steps has a list of all calls, so that `orders` knows of the ones that a program has
+not come to.
 """
 from __future__ import annotations
 
@@ -36,14 +37,15 @@ side_by_side_p.def_impl(lambda *, keys: jax.numpy.uint8(0))  # of a call that ru
 
 
 class Keys:
-    """What libhvd_jax calls a call, known when it has been traced; several where it is several."""
+    """The keys by which libhvd_jax knows a call, known when it has been traced; several where it is
+    several."""
 
     def __init__(self) -> None:
         self.all: list[str] = []
 
 
 def side_by_side(keys: Keys) -> Any:
-    """What a call takes besides its arrays, so that it may run beside others."""
+    """The operand that a call takes besides its arrays, so that it may run beside others."""
     return side_by_side_p.bind(keys=keys)
 
 

@@ -120,7 +120,7 @@ def gathered(asked: Asked, tensors: Arrays, splits: Sequence[int] | None = None,
 
 
 def _own_rows(asked: Asked, gradients: Arrays, rows: list[int]) -> Arrays:
-    """Of an allgather."""
+    """The gradients of an allgather's inputs."""
     totals = engine.new(_behind(asked, "allreduce")(len(rows)), gradients)
     counts = engine.gathered(_behind(asked, "allgather", "rows")(1),
                              [mxnet.nd.array([rows], dtype="int64")])[0][0]

@@ -5,7 +5,7 @@ A call returns at once. The engine begins it when all that was pushed before and
 has ended, and what reads the results after it has ended. None of the engine's threads waits for
 other ranks.
 
-What goes wrong is raised where the program waits for the results (`wait_to_read`, `asnumpy`, …):
+Errors are raised where the program waits for the results (`wait_to_read`, `asnumpy`, …): each is
 an MXNetError that is hvd's exception as well.
 """
 from __future__ import annotations
@@ -31,9 +31,9 @@ NAME = "libhvd_mxnet.so"
 KINDS = {"allreduce": 0, "allgather": 1, "reducescatter": 2, "broadcast": 3, "alltoall": 4}
 # Calls without a name have one of so many: libhvd remembers names.
 _UNNAMED = 256
-# So many microseconds a signal waits for its handler at most.
+# The most microseconds that a signal waits for its handler.
 _LOOK_AROUND_US = 100_000
-# So often is looked whether all calls have begun.
+# The microseconds between two looks whether all calls have begun.
 _LEAVING_LOOKS_US = 10_000
 
 NDArray = Any  # mx.nd.NDArray or mx.np.ndarray
@@ -85,7 +85,7 @@ _library = _load()
 
 
 def _prepare_to_leave() -> None:
-    """What was pushed begins first: other ranks count on it."""
+    """Lets all pushed calls begin first: other ranks count on them."""
     while not _library.hvd_mxnet_may_leave(_LEAVING_LOOKS_US):
         pass  # signals have their handlers
     _library.hvd_mxnet_leave()
@@ -136,7 +136,7 @@ def error_of_text(text: str) -> errors.Error:
 
 
 def invalid(message: str) -> errors.Error:
-    """What an argument that Python refuses raises."""
+    """The error of an argument that Python refuses."""
     return error_of_text(f"HVD_ERR_INVALID: {message}")
 
 
@@ -171,7 +171,8 @@ _unnamed = _Unnamed()
 # ---- pushing ----
 
 class Asked:
-    """What is asked of arrays. `words`: as Runtime.options'. `own_name` is no other call's."""
+    """The call that is asked for on arrays. `words`: as Runtime.options'. `own_name` is no other
+    call's."""
 
     __slots__ = ("kind", "own_name", "process_set", "words", "options", "priority")
 
@@ -225,7 +226,7 @@ def new(asked: Asked, tensors: Sequence[NDArray]) -> list[NDArray]:
 
 
 class _Results:
-    """Those of a call whose shapes only the exchange tells."""
+    """The results of a call whose shapes only the exchange tells."""
 
     def __init__(self, count: int) -> None:
         self.address = _library.hvd_mxnet_results_create(count)
@@ -245,7 +246,7 @@ class _Results:
         return type(tensor)(NDArrayHandle(handle))
 
     def received(self, members: int) -> list[int]:
-        """Of an alltoall: how many rows came from each of `members`."""
+        """Returns, for an alltoall, how many rows came from each of `members`."""
         return list(_library.hvd_mxnet_results_received(self.address)[:members])
 
 

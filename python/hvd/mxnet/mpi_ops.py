@@ -2,7 +2,7 @@
 """The collectives on NDArrays with Horovod's names, arguments and defaults.
 
 They are pushed to MXNet's engine, as its own operators are: a call returns at once, and what reads
-its result waits for it. Those whose result has rows that only the exchange tells (allgather,
+its result waits for it. Calls whose result has rows that only the exchange tells (allgather,
 alltoall) wait themselves. The arrays are dense and in the CPU's memory. Any thread may call.
 
 `priority`: where several calls may begin, MXNet's engine begins those of a higher one first. To
@@ -12,9 +12,9 @@ Calls without a name belong together by the order in which the ranks' programs m
 
 New arrays have gradients while MXNet's autograd records (see `differentiable`).
 
-What makes no sense by itself raises here, as does a call outside a job (ValueErrors). What goes
-wrong later is raised by MXNet where the program waits: HorovodInternalError when ranks disagree or
-one is gone, which is an MXNetError as well.
+A call that makes no sense by itself raises here, as does a call outside a job (ValueErrors). Later
+errors are raised by MXNet where the program waits: HorovodInternalError when ranks disagree or one
+is gone, which is an MXNetError as well.
 """
 from __future__ import annotations
 

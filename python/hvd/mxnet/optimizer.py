@@ -62,7 +62,7 @@ class DistributedOptimizer(mxnet.optimizer.Optimizer):
         return self._optimizer.create_state_multi_precision(index, weight)
 
     def __reduce__(self) -> Any:
-        # What is saved is the plain optimizer: who loads it need not have hvd.
+        # The plain optimizer is what is saved: a program that loads it need not have hvd.
         return _same, (self._optimizer,)
 
 

@@ -39,9 +39,9 @@ class Reduction:
 
     def reduce(self, names: Sequence[str], gradients: Sequence[NDArray],
                contents: Sequence[str] = ()) -> None:
-        """In place, one by one or in `num_groups` groups. Those that come first are begun first
-        where MXNet's engine may begin several. `contents`: what they are, by which the ranks see
-        whether theirs belong together."""
+        """Reduces in place, one by one or in `num_groups` groups. Gradients that come first are
+        begun first where MXNet's engine may begin several. `contents`: what they are, by which the
+        ranks see whether theirs belong together."""
         if not self.takes_part():
             return
         if self.num_groups > 0:

@@ -17,9 +17,9 @@ TensorFlowKerasState = KerasState
 
 
 class TensorFlowState(ObjectState):
-    """What training goes on with: variables, and whatever keywords there are. `variables` None:
-    TensorFlow 1's global ones. `session`: for graphs of TensorFlow 1; None: the default one there
-    is."""
+    """The state that training goes on with: variables, and whatever keywords there are. `variables`
+    None: TensorFlow 1's global ones. `session`: for graphs of TensorFlow 1; None: the default one
+    there is."""
 
     def __init__(self, variables: Sequence[Any] | None = None, session: Any = None,
                  **kwargs: Any) -> None:

@@ -22,7 +22,7 @@ from .parameters import Parameters, Passes, Watch, copied, untraced
 
 
 class AdasumOptimizer:
-    """What DistributedOptimizer(op=Adasum) adds to an optimizer's class."""
+    """The methods that DistributedOptimizer(op=Adasum) adds to an optimizer's class."""
 
     def _begin(self, parameters: Parameters, reduction: Reduction, passes: int) -> None:
         parameters.belong_to(self)  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ class AdasumOptimizer:
     step.hooked = True  # type: ignore[attr-defined]  # torch wraps the inner one, once is enough
 
     def _used(self, names: dict[torch.Tensor, str]) -> set[str]:
-        """Those for which some rank has a gradient."""
+        """The names of parameters for which some rank has a gradient."""
         description = describe(names, self._parameters, self._reduction)
         self._agreement.about = description.digest
         params = {name: p for p, name in names.items()}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The blocking collectives, which make new tensors and can be differentiated.
 
-What backward gives (g is the gradient of the output; all are Horovod's rules):
+The gradients that backward gives (g is the gradient of the output; all are Horovod's rules):
     allreduce       the same allreduce of g; Min and Max: the sum of the g's, to those who had the
                     least or greatest value; Product: the sum of the g's times the others' product
     allgather       this rank's rows of the average of the g's
@@ -40,7 +40,7 @@ def _tracked(tensors: Sequence[torch.Tensor]) -> bool:
 def _input_gradient(op: int, scales: tuple[float, float], process_set: ProcessSet,
                     tensor: torch.Tensor, output: torch.Tensor,
                     grad: torch.Tensor) -> torch.Tensor:
-    """Of allreduces whose gradient is not an allreduce of the same kind."""
+    """The gradient of allreduces whose gradient is not an allreduce of the same kind."""
     total = allreduce(grad, op=Sum, process_set=process_set)
     if op == Product and tensor.is_complex():
         return total * (output / tensor).conj()

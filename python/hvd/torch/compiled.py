@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The collectives in a program that torch compiles: by torch.ops.hvd.*, which stay in its graphs.
 
-These functions are not called as they stand: torch.compile reads them. What they ask of the job
-(ranks, sizes) becomes part of what is compiled.
+These functions are not called as they stand: torch.compile reads them. The numbers that they ask of
+the job (ranks, sizes) become part of what is compiled.
 """
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def there() -> bool:
 
 @_asked_when_compiled
 def _kept_in_order() -> bool:
-    """Before 2.15 inductor mixes up two names when it notes what has to stay in order. Of its steps
-    the one that looks for the least memory then moves calls: where ranks have different shapes or
+    """Before 2.15 inductor mixes up two names when it notes what has to stay in order. The one of
+    its steps that looks for the least memory then moves calls: where ranks have different shapes or
     graphs, not to the same places, and they would wait for each other for ever."""
     if operator_library.VERSION < (2, 15):
         from torch._inductor import config
@@ -57,7 +57,7 @@ def _kept_in_order() -> bool:
 
 @_asked_when_compiled
 def _advice() -> str:
-    """What is missing. Rank 0 says it, once."""
+    """Returns words on what is missing. Rank 0 says them, once."""
     words = ("hvd's collectives cannot be in a compiled graph, because the operators torch.ops.hvd "
              f"are missing: {operator_library.PROBLEM}")
     if not _told and LIBRARY.held.hvd_rank() <= 0:
@@ -106,7 +106,8 @@ def broadcast_(tensor: torch.Tensor, *how: Any) -> torch.Tensor:
 
 
 def _write(target: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
-    """What works in place. torch would not keep operators that do in order with the others."""
+    """Writes the result of a call that works in place. torch would not keep operators that do so in
+    order with the others."""
     with torch.no_grad():
         return target.copy_(result)
 

@@ -39,7 +39,7 @@ def reset() -> None:
 
 
 def run(func: Callable[..., Any]) -> Callable[..., Any]:
-    """See hvd.elastic.run. DistributedOptimizers begin their next step anew. What depends on groups
-    of torch.distributed (DistributedDataParallel, further groups) the function makes itself, each
-    time it is called."""
+    """See hvd.elastic.run. DistributedOptimizers begin their next step anew. The function itself
+    makes what depends on groups of torch.distributed (DistributedDataParallel, further groups),
+    each time it is called."""
     return run_fn(func, reset)

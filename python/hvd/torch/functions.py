@@ -30,8 +30,8 @@ def _named(params: Any) -> list[tuple[str | None, Any]]:
 
 def broadcast_parameters(params: Any, root_rank: int) -> None:
     """Copies parameters from `root_rank` to all, in place. `params`: a model's state_dict(), its
-    named_parameters(), or a list of tensors. What is no tensor (a module's extra state) is refused;
-    broadcast_object is for that."""
+    named_parameters(), or a list of tensors. An entry that is no tensor (a module's extra state) is
+    refused; broadcast_object is for that."""
     named = _named(params)
     for name, p in named:
         if not isinstance(p, torch.Tensor):

@@ -61,7 +61,7 @@ Adasum = _ops.Adasum
 Min = _ops.Min
 Max = _ops.Max
 Product = _ops.Product
-# Of integers and bools, whose results are bools; without scales.
+# These three take integers and bools, whose results are bools; without scales.
 BitwiseAnd = _ops.BitwiseAnd
 BitwiseOr = _ops.BitwiseOr
 BitwiseXor = _ops.BitwiseXor

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch's compiler must know of torch.ops.hvd.*: shapes, gradients, and that each is an event.
+"""The rules that torch's compiler must know of torch.ops.hvd.*: shapes, gradients, and that each is
+an event.
 
 Nothing here may depend on the rank or the job: torch keeps what it has compiled on disk, for
-whoever compiles the same graph. So ranks and sizes are arguments, or are asked for when it runs.
+whoever compiles the same graph. Ranks and sizes are therefore arguments, or are asked for when it
+runs.
 
 The gradients are those of `autograd`, and make the same calls in the same order: ranks that are
 compiled and ranks that are not may work together.
@@ -35,8 +37,8 @@ def register() -> None:
 
 
 def _keep_in_order(name: str) -> None:
-    """What is compiled makes all of its calls, and in the program's order, also where nobody uses
-    a result: the other ranks may."""
+    """Has a compiled program make all of its calls, and in the program's order, also where nobody
+    uses a result: the other ranks may."""
     from torch._library.effects import EffectType
     torch.library._register_effectful_op(f"hvd::{name}", EffectType.ORDERED)
 
@@ -107,7 +109,8 @@ _SHAPES: dict[str, Callable[..., Any]] = {
 # ---- gradients; what is kept of a forward call is in ctx.call ----
 
 def _to_first(ctx: Any, gradient: Any) -> tuple[Any, ...]:
-    """Of all inputs that were given; torch leaves out those that have their default."""
+    """The gradients of all inputs that were given; torch leaves out those that have their
+    default."""
     return gradient, *[None] * (len(ctx.needs_input_grad) - 1)
 
 
@@ -128,7 +131,7 @@ def _allreduce_gradient(ctx: Any, grad: torch.Tensor) -> Any:
 
 def _extreme_gradient(call: Sequence[Any], tensor: torch.Tensor, output: torch.Tensor,
                       grad: torch.Tensor) -> torch.Tensor:
-    """Of Min, Max and Product."""
+    """The gradient of Min, Max and Product."""
     op, before, after, _, process_set = call[:5]
     total = _ops.allreduce(grad, SUM, process_set=process_set)
     if op == PRODUCT:

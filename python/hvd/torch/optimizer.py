@@ -47,7 +47,7 @@ RUNTIME.after_join.append(_forget)
 
 
 class DistributedMixin:
-    """What DistributedOptimizer adds to an optimizer's class.
+    """The methods that DistributedOptimizer adds to an optimizer's class.
 
     A hook on each parameter starts its reduction when backward has made its gradient; step() waits
     for all. One thread at a time, as for any optimizer.
@@ -126,7 +126,8 @@ class DistributedMixin:
         self._synchronized = True
 
     def _make_sparse(self) -> None:
-        """What has travelled dense becomes sparse, for an optimizer that takes nothing else."""
+        """Makes gradients that have travelled dense sparse, for an optimizer that takes nothing
+        else."""
         for group in self.param_groups:  # type: ignore[attr-defined]
             for p in group["params"]:
                 if p.grad is not None and not p.grad.is_sparse:
@@ -143,8 +144,8 @@ class DistributedMixin:
 
     @untraced
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Waits for the gradients and takes the optimizer's step. Those that a closure makes are
-        reduced each time it is called."""
+        """Waits for the gradients and takes the optimizer's step. Gradients that a closure makes
+        are reduced each time it is called."""
         if self._should_synchronize and closure is None:
             if self._synchronized:
                 warnings.warn("optimizer.step() called without optimizer.skip_synchronize() "
@@ -206,8 +207,8 @@ class DistributedMixin:
 
 if TYPE_CHECKING:
     class ReducingOptimizer(DistributedMixin, torch.optim.Optimizer):  # type: ignore[misc]
-        """What DistributedOptimizer returns, to type checkers. While the program runs it is of the
-        class of the optimizer that was given."""
+        """The type of what DistributedOptimizer returns, to type checkers. While the program runs
+        it is of the class of the optimizer that was given."""
 
 
 def _check_scale(factor: float, op: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What DistributedOptimizer is told of its parameters: names, groups, passes, hooks."""
+"""The facts that DistributedOptimizer is told of its parameters: names, groups, passes, hooks."""
 from __future__ import annotations
 
 import copy
@@ -51,12 +51,12 @@ class Parameters:
         return [p for group in self._param_groups() for p in group["params"]]
 
     def ids(self) -> tuple[int, ...]:
-        """Of all."""
+        """The ids of all."""
         return tuple([id(p) for group in self._param_groups() for p in group["params"]])
 
     def names(self) -> dict[torch.Tensor, str]:
-        """Of all, in their order. One that named_parameters had not, and that came later, has the
-        name that its group has for it, or that of its place."""
+        """The names of all, in their order. A parameter that named_parameters had not, and that
+        came later, has the name that its group has for it, or that of its place."""
         given = self._given
         if given is None:
             given = names_of_groups(self._param_groups())
@@ -80,7 +80,7 @@ class Parameters:
         return made
 
     def take_groups(self, groups: int | Sequence[Sequence[torch.Tensor]] | None) -> None:
-        """What DistributedOptimizer is told of `groups`."""
+        """Takes what DistributedOptimizer is told of `groups`."""
         self.groups = as_groups(groups, self.names())
         self.groups_told = isinstance(groups, (list, tuple))
 
@@ -97,7 +97,7 @@ def _checked(pairs: list[tuple[str, torch.Tensor]]) -> dict[torch.Tensor, str]:
 
 
 def names_of_groups(groups: list[dict[str, Any]]) -> dict[torch.Tensor, str]:
-    """Those with which torch.optim's optimizers are made (from torch 2.6 on), if each is one
+    """The names with which torch.optim's optimizers are made (from torch 2.6 on), if each is one
     parameter's."""
     names = {p: name for group in groups if "param_names" in group
              for name, p in zip(group["param_names"], group["params"], strict=False)}
@@ -125,7 +125,7 @@ def as_groups(groups: int | Sequence[Sequence[torch.Tensor]] | None,
             if p.requires_grad and p not in names:
                 raise ValueError("groups has a parameter that is none of the optimizer's.")
             seen.add(p)
-    # Those that are frozen too: they may thaw, and on some ranks before others.
+    # Frozen parameters are in it, too: they may thaw, and on some ranks before others.
     made = [[p for p in group if p in names] for group in groups]
     return [group for group in made if group]
 

@@ -44,7 +44,7 @@ class XlaCall : public Call {
   Error* ReadBuffers(const CallFrame& frame, const Buffers& buffers,
                      std::vector<hvd_tensor_t>* tensors);
 
-  // The most input elements of a call that takes no longer than that: 1 MB of float32.
+  // The most input elements of a call that takes no longer than `linger`: 1 MB of float32.
   static constexpr int64_t kSmall = int64_t{1} << 18;
 
   const Api* api_ = nullptr;

@@ -40,8 +40,8 @@ class MxCall : public Call {
   void End(hvd_handle_t handle, hvd_status_t status) override;
 
  private:
-  // A call that has not begun, which the engine owns. It never will where the engine leaves it out,
-  // since an array that it reads or writes has an error.
+  // A call that has not begun, which the engine owns. It never begins where the engine leaves it
+  // out, since an array that it reads or writes has an error.
   struct Waiting;
   static void Run(void* run_context, void* on_complete, void* waiting);
 

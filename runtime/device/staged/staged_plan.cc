@@ -56,7 +56,7 @@ ptrdiff_t Within(const void* outer, size_t bytes, const void* inner) {
 }
 
 // Takes room from `plan`. A call that is in place on the device is in place here, too, and an
-// elementwise call is in any case: one piece is enough for it.
+// elementwise call is in any case: one piece is then enough.
 StagedTensor Place(const Request& request, const Asked& tensor, const StagedPlace& place,
                    StagedPlan* plan) {
   const size_t whole = ElementsOf(tensor.shape, 0) * ElementBytes(request.signature);

@@ -15,7 +15,7 @@ from ...process_sets import ProcessSet
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Of one optimizer, and of those that are made from its configuration."""
+    """The settings of one optimizer, and of those that are made from its configuration."""
 
     op: int = _ops.Average
     compression: Any = None  # None: gradients travel as they are
@@ -69,14 +69,14 @@ class Locals:
         return bool(self._layers or self._variables)
 
     def keys(self, key_of: Any) -> set[Any]:
-        """What `key_of` makes of each."""
+        """The keys that `key_of` makes of each variable."""
         of_layers = [variable for layer in self._layers for variable in layer.trainable_variables]
         return {key_of(variable) for variable in [*of_layers, *self._variables]}
 
 
 def in_meeting_order(found: Sequence[Any], variables: Sequence[Any],
                      reduce: Callable[[list[Any], Sequence[str]], list[Any]]) -> list[Any]:
-    """What `reduce` makes of the gradients, which it gets in the order in which the ranks' meet,
+    """The gradients as `reduce` makes them, which gets them in the order in which the ranks' meet,
     with what they are."""
     order = meeting(list(map(name_of, variables)))
     reduced = reduce([found[place] for place in order.places], order.contents)

@@ -74,7 +74,7 @@ def _compressor(asked: Any) -> Any:
 
 
 class Reduction:
-    """Of one optimizer; its calls have a name, which is the same on all ranks."""
+    """The reduction of one optimizer; its calls have a name, which is the same on all ranks."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

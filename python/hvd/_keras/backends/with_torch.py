@@ -20,7 +20,7 @@ _numbers = itertools.count(1)
 
 
 class Reduction:
-    """Of one optimizer."""
+    """The reduction of one optimizer."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

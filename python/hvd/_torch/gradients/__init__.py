@@ -3,6 +3,6 @@
 backward goes on is `early`'s, by `reduction`. `layout`, which is pure, says what that is;
 `agreement` is what the ranks tell one another about it, once a step.
 
-Threads: those of the optimizer, one at a time. What backward calls on threads of its own comes one
-after another.
+Threads: those of the optimizer, one at a time. The calls that backward makes on threads of its own
+come one after another.
 """

@@ -27,8 +27,8 @@ _ONES = (1 << 8 * _DIGEST_BYTES) - 1
 
 
 class Told(NamedTuple):
-    """What all ranks have together: kinds in the order of names; and whether one has more, for
-    which there is to be another round."""
+    """The gradients that all ranks have together: kinds in the order of names; and whether one has
+    more, for which there is to be another round."""
 
     kinds: bytes
     more: bool
@@ -51,8 +51,9 @@ class Agreement:
         self._tensor = torch.empty(0, dtype=torch.uint8)
 
     def tell(self, digest: int, mine: Told) -> Told | None:
-        """What all have; `digest` is the layout's, or another word for what all must have alike; 0:
-        this rank has none. None when not all have the same: then they meet. Blocks."""
+        """Tells `mine` and returns what all have; `digest` is the layout's, or another word for
+        what all must have alike; 0: this rank has none. None when not all have the same: then they
+        meet. Blocks."""
         length = max(_LEAST_BYTES, 1 << (_HEAD + len(mine.kinds) - 1).bit_length())
         if length != len(self._bytes):
             self._bytes = bytearray(length)

@@ -85,8 +85,8 @@ class Buckets:
             self._places.update(one.places)
 
     def begin(self) -> bool:
-        """A step begins. What the program has kept of the last one's results stays as it is.
-        Whether there are other starters for that."""
+        """Begins a step. The last step's results that the program has kept stay as they are.
+        Returns whether there are other starters for that."""
         self.lacking.clear()
         held = [number for number, one in enumerate(self._made) if one.is_held()]
         for number in held:
@@ -209,8 +209,8 @@ def dense_gradient(p: torch.Tensor) -> torch.Tensor:
 
 
 class EarlyGradients:
-    """Those that a layout has travel early. `begin` a step, start each by its one of `starters`,
-    `wait` for all, and `put` those that some rank has had."""
+    """The gradients that a layout has travel early. `begin` a step, start each by its one of
+    `starters`, `wait` for all, and `put` those that some rank has had."""
 
     def __init__(self, layout: Layout, params: dict[str, torch.Tensor],
                  reduction: Reduction) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all ranks of an optimizer must have alike so that their gradients meet: which parameters, in
-which order they lie in buckets, and which of them travel as soon as backward has made them. Pure.
+"""The layout, which all ranks of an optimizer must have alike so that their gradients meet: which
+parameters, in which order they lie in buckets, and which of them travel as soon as backward has
+made them. Pure.
 
 Names decide. The order is that of one rank, which the others take over.
 """
@@ -26,7 +27,8 @@ def sparse_kind(dimensions: int) -> int:
 
 
 def sparse_dimensions(kind: int) -> int:
-    """Of a gradient that is sparse, and alike, wherever there is one; else 0: it travels dense."""
+    """The sparse dimensions of a gradient that is sparse, and alike, wherever there is one;
+    otherwise 0: it travels dense."""
     return max(kind.bit_length() - 1, 0) if kind & (kind - 1) == 0 else 0
 
 
@@ -83,7 +85,7 @@ class Layout:
 
     @cached_property
     def late(self) -> list[tuple[int, str]]:
-        """Those that do not travel early, with their numbers in `names`."""
+        """The names of gradients that do not travel early, with their numbers in `names`."""
         return [(at, name) for at, name in enumerate(self.names) if name not in self.early]
 
     def after(self, kinds: bytes) -> Layout:
@@ -114,7 +116,7 @@ def first_layout(mine: Description, kinds: bytes) -> Layout:
 
 
 def together(rows: Iterable[bytes]) -> bytes:
-    """What several ranks have. The rows are equally long."""
+    """The kinds that several ranks have. The rows are equally long."""
     rows = list(rows)
     whole = 0
     for row in rows:

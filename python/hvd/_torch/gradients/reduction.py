@@ -25,12 +25,12 @@ class Reduction:
         self.process_set = process_set
 
     def options(self, kind: str, name: str) -> object:
-        """Those of one gradient's, or of a group's, allreduce."""
+        """The options of one gradient's, or of a group's, allreduce."""
         return options(kind, name, self.process_set, self.op, 0, *self.scales,
                        self.wire or abi.COMPRESSION_NONE)
 
     def settings(self) -> tuple[tuple[str, str], ...]:
-        """What all ranks must have alike, in words."""
+        """The settings that all ranks must have alike, in words."""
         return (("op", str(self.op)), ("gradient_predivide_factor", repr(self.scales[1])),
                 ("compression", getattr(self.compression, "__name__", str(self.wire))),
                 ("HVD_BUCKET_BYTES", os.environ.get("HVD_BUCKET_BYTES", "not set")))

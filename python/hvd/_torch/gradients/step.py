@@ -2,14 +2,14 @@
 """The gradients of a model on their way: each starts when backward has made it, all are waited for
 at once.
 
-Once a step the ranks tell one another which gradients they have (`agreement`). So a parameter for
-which no rank has one keeps None, and where only some have one the others count as zeros. It also
-says whether all ranks have the same layout, which tells what travels early. A rank that has none
-starts nothing before all have told what they have: it may be in its first step, while others are
-not.
+Once a step the ranks tell one another which gradients they have (`agreement`). A parameter for
+which no rank has one therefore keeps None, and where only some have one the others count as zeros.
+The agreement also says whether all ranks have the same layout, which tells what travels early. A
+rank that has none starts nothing before all have told what they have: it may be in its first step,
+while others are not.
 
-What is not in the layout's early part goes when all have told what they have: then it is known who
-has a sparse gradient.
+A gradient that is not in the layout's early part goes when all have told what they have: then it is
+known who has a sparse gradient.
 """
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _NO_STARTERS: dict[int, Callable[[torch.Tensor], None]] = {}
 
 
 class Parameters(Protocol):
-    """Those that an optimizer has now; there may come more."""
+    """The parameters that an optimizer has now; there may come more."""
 
     groups: list[list[torch.Tensor]]  # of those that are reduced together
     groups_told: bool
 
     def ids(self) -> tuple[int, ...]:
-        """Of all."""
+        """The ids of all."""
 
     def names(self) -> dict[torch.Tensor, str]:
         """In their order."""
@@ -56,7 +56,8 @@ class Gradients:
         self.abandon()
 
     def abandon(self) -> None:
-        """What of a step is under way is nobody's any more, and the next one is as the first."""
+        """Gives up what of a step is under way: it is nobody's any more, and the next step
+        is as the first."""
         self._layout: Layout | None = None
         self._early: EarlyGradients | None = None
         self._starters = _NO_STARTERS  # of _early
@@ -228,7 +229,7 @@ def _no_rows(p: torch.Tensor, dimensions: int) -> torch.Tensor:
 
 def describe(names: dict[torch.Tensor, str], parameters: Parameters,
              reduction: Reduction) -> Description:
-    """What the other ranks must have alike."""
+    """Describes what the other ranks must have alike."""
     outlines = tuple(
         Outline(name, tuple(p.shape), str(p.dtype).removeprefix("torch."), p.device.type)
         for p, name in names.items())

@@ -7,7 +7,7 @@ from hvd.errors import HostsUpdatedInterrupt as HostsUpdatedInterrupt
 
 
 def get_version_mismatch_message(name: str, version: str, installed_version: str) -> str:
-    """What HorovodVersionMismatchError says."""
+    """The message of HorovodVersionMismatchError."""
     return (f"{name} was built against version {version}, but version {installed_version} is "
             "installed")
 

@@ -108,7 +108,7 @@ def is_version_greater_equal_than(ver: str, target: str) -> bool:
 
 
 def get_average_backwards_compatibility_fun(reduce_ops: Any) -> Callable[..., int]:
-    """What makes one op of `op` and the older `average`."""
+    """The function that makes one op of `op` and the older `average`."""
     from hvd.torch.mpi_ops import handle_average_backwards_compatibility
 
     return handle_average_backwards_compatibility

@@ -28,7 +28,7 @@ class BaseDataLoader:
 
 
 class _End:
-    """Of an epoch; or of all, with what the loader raised."""
+    """The end of an epoch; or of all, with what the loader raised."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error

@@ -48,7 +48,7 @@ class LocalGradientAggregationHelper:
         self._local.add(key_of(var))
 
     def reduce(self, gradients: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
-        """Of all ranks; what Aggregation asks for."""
+        """The gradients of all ranks; Aggregation asks for them."""
         shared = [i for i, each in enumerate(variables) if key_of(each) not in self._local]
         found = [self._scale(gradient) for gradient in gradients]
         reduced = self._reduce([gradients[i] for i in shared], [variables[i] for i in shared])

@@ -32,10 +32,10 @@ def _cache(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def vars_to_refs(vars: Any) -> Any:  # noqa: A002  (Horovod's name)
-    """What can be hashed, for a variable, or for a list of them."""
+    """Stand-ins that can be hashed, for a variable, or for a list of them."""
     return tuple(vars_to_refs(each) for each in vars) if isinstance(vars, list) else vars.ref()
 
 
 def refs_to_vars(refs: Any) -> Any:
-    """What vars_to_refs was given."""
+    """The variables that vars_to_refs was given."""
     return [refs_to_vars(each) for each in refs] if isinstance(refs, tuple) else refs.deref()

@@ -23,8 +23,8 @@ _LOOK_AGAIN = 0.2  # seconds, at a file that another job writes
 
 @dataclass(frozen=True)
 class TfDataServiceConfig:
-    """What both jobs know. `dispatcher_side`: which of them runs the dispatchers, "compute" or
-    "training". `addresses` and `key` are the compute service's."""
+    """The facts that both jobs know. `dispatcher_side`: which of them runs the dispatchers,
+    "compute" or "training". `addresses` and `key` are the compute service's."""
 
     dispatchers: int
     workers_per_dispatcher: int
@@ -43,7 +43,7 @@ class TfDataServiceConfig:
 
     @staticmethod
     def from_dict(config: Mapping[str, Any]) -> TfDataServiceConfig:
-        """What to_dict() has given."""
+        """Reads what to_dict() has given."""
         addresses = {card: [(str(host), int(port)) for host, port in places]
                      for card, places in config["addresses"].items()}
         return TfDataServiceConfig(**{**config, "addresses": addresses,
@@ -114,7 +114,7 @@ def send_to_data_service(dataset: tf.data.Dataset, compute_config: TfDataService
             consumer_index=rank if in_turn else None, num_consumers=size if in_turn else None))
 
 
-# So that programs write dataset.send_to_data_service(…).
+# Programs write dataset.send_to_data_service(…).
 tf.data.Dataset.send_to_data_service = send_to_data_service
 
 

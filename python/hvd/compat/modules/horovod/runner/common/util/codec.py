@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""horovod.runner.common.util.codec, answered by hvd: objects as text. What is read is
-run as code."""
+"""horovod.runner.common.util.codec, answered by hvd: objects as text. Text that is read is run as
+code."""
 from __future__ import annotations
 
 import base64

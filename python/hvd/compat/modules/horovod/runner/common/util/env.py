@@ -8,7 +8,7 @@ import re
 from horovod.runner.common.util import secret
 
 LOG_LEVEL_STR = ["FATAL", "ERROR", "WARNING", "INFO", "DEBUG", "TRACE"]
-# Of variables that stay where they are when a job is started.
+# The names of variables that stay where they are when a job is started.
 IGNORE_REGEXES = {"BASH_FUNC_.*", "OLDPWD", ".*CUDA_VISIBLE_DEVICES", secret.HOROVOD_SECRET_KEY}
 KUBEFLOW_MPI_EXEC = "/etc/mpi/kubexec.sh"
 _LAUNCHERS = (("HOROVOD_RANK", "HOROVOD_SIZE"), ("HVD_RANK", "HVD_SIZE"),
@@ -21,8 +21,8 @@ def is_exportable(v: str) -> bool:
 
 
 def get_env_rank_and_size() -> tuple[int, int]:
-    """What the launcher says in the environment, without init(). Without one: 0 and 1.
-    RuntimeError when only half of it is there."""
+    """The rank and size that the launcher says in the environment, without init(). Without a
+    launcher: 0 and 1. RuntimeError when only half of it is there."""
     for words in _LAUNCHERS:
         there = [word for word in words if word in os.environ]
         if len(there) == 1:

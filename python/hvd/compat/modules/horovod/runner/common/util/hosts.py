@@ -19,7 +19,7 @@ class HostInfo:
 
     @staticmethod
     def from_string(host_string: str) -> HostInfo:
-        """Of "host:4". ValueError for anything else."""
+        """Reads "host:4". ValueError for anything else."""
         name, _, slots = host_string.strip().rpartition(":")
         if not name:
             raise ValueError(f"{host_string!r} is not a host and its slots, as worker-0:2")
@@ -74,7 +74,7 @@ def parse_hosts_and_slots(hosts: str) -> tuple[list[str], dict[str, int]]:
 
 
 def parse_hosts(hosts_string: str) -> list[HostInfo]:
-    """Those of "worker-0:2,worker-1:2"."""
+    """The hosts of "worker-0:2,worker-1:2"."""
     return [HostInfo.from_string(part) for part in hosts_string.split(",")]
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """horovod.runner.common.util.network, answered by hvd: a small service of one process, which others
 ask. Both sides prove that they know its key before either reads anything that is run as code
-(multiprocessing.connection's challenge). What travels is not encrypted.
+(multiprocessing.connection's challenge). The messages are not encrypted.
 
 Threads: a service has one that accepts, and one for each client that is being answered.
 """
@@ -34,7 +34,7 @@ class NoValidAddressesFound(Exception):
 
 
 class PingRequest:
-    """Who are you?"""
+    """Asks a service who it is."""
 
 
 class PingResponse:
@@ -67,7 +67,7 @@ def _card_addresses() -> dict[str, str]:
 
 
 def _limit(a_socket: socket.socket, seconds: int) -> None:
-    """So long a read or write takes at most. 0: any time. (settimeout() would make it return at
+    """Limits how long a read or write takes. 0: any time. (settimeout() would make it return at
     once, as a Connection sees it.)"""
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
         a_socket.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", seconds, 0))

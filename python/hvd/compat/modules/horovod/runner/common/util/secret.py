@@ -17,7 +17,7 @@ def make_secret_key() -> bytes:
 
 
 def compute_digest(key: bytes, message: bytes) -> bytes:
-    """What only those who know the key can make of the message."""
+    """The digest that only those who know the key can make of the message."""
     return hmac.new(key, message, hashlib.sha256).digest()
 
 

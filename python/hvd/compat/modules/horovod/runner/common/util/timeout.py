@@ -14,7 +14,7 @@ class TimeoutException(Exception):
 
 
 class Timeout:
-    """So many seconds from now. `message` has a place for {activity}."""
+    """A time so many seconds from now. `message` has a place for {activity}."""
 
     def __init__(self, timeout: float, message: str) -> None:
         self._seconds = timeout
