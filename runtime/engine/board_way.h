@@ -47,7 +47,7 @@ class BoardWay {
  private:
   Board& board_;
   const HostArenas* const arenas_;
-  // What is pending under each number; others are beyond it.
+  // The name that is pending under each number; numbers beyond its end have none pending.
   std::vector<LocalName*> by_number_ ABSL_GUARDED_BY(kEngineLock);
 };
 

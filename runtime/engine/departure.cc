@@ -14,7 +14,8 @@ constexpr char kLeaveName[] = "\x01shutdown";  // as kOwnName
 
 }  // namespace
 
-// What it has submitted before goes on; nothing more comes until the join has returned.
+// Requests that the rank has submitted before go on; nothing more comes until the join has
+// returned.
 absl::Status Departure::Refuse(const Request& request) const {
   // The others know already that nothing more comes.
   if (joining_ == nullptr) return absl::AbortedError(kHasLeft);
@@ -66,7 +67,7 @@ absl::Status Departure::LeaveSubmitted(absl::Status status) {
   return leave_submitted_;
 }
 
-// What goes wrong ends the epoch: the wait says so.
+// An error ends the epoch: the wait says so.
 void Departure::NoteLeft() {
   try {
     (void)parts_.board->NoteLeft(parts_.pending->Owed()).ok();

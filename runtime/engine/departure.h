@@ -2,10 +2,10 @@
 // How a rank joins and leaves: what it may still submit, what it owes the others, and what it tells
 // them of that.
 //
-// It joins at once, whatever of its own is pending. What of that it has marked directly, or has not
-// marked because its turn is taken, may still have to go to the board: it owes that there, and is
-// ready with neutral values for everything else. It leaves in order with all others, or its leaving
-// ends the epoch.
+// It joins at once, whatever of its own is pending. A pending request that it has marked directly,
+// or has not marked because its turn is taken, may still have to go to the board: the rank owes it
+// there, and is ready with neutral values for everything else. It leaves in order with all others,
+// or its leaving ends the epoch.
 #pragma once
 
 #include "absl/status/status.h"
@@ -17,7 +17,7 @@
 
 namespace hvd {
 
-// What ends, and what is asked for, after this rank's leave.
+// The error of requests that end, or are submitted, after this rank's leave.
 inline constexpr char kHasLeft[] = "this rank has called shutdown";
 
 // All borrowed.
@@ -52,8 +52,8 @@ class Departure {
 
   // The leave's request, to be submitted once; null: it has been.
   Request* BeginLeave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  // What came of that: nothing more is submitted. An error that is returned is told nobody yet:
-  // EndUnleft.
+  // Notes the status of that submission: nothing more is submitted. An error that is returned is
+  // told nobody yet: EndUnleft.
   absl::Status LeaveSubmitted(absl::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   bool leave_begun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return leave_begun_; }
   // A rank that cannot leave with the others must not let them wait for it, nor its own threads.

@@ -13,9 +13,9 @@
 // The board has as many numbers as names need them, up to a limit that ends the epoch: others wait
 // for what would not be marked.
 //
-// Threads: by the annotations. What marks is called under the engine's lock, what takes batches by
-// its executor, which in the leader's rank is the leader, too; the two may meet. The rest: any
-// thread. Ranks (processes) never need to be kept apart.
+// Threads: by the annotations. Functions that mark are called under the engine's lock, functions
+// that take batches by its executor, which in the leader's rank is the leader, too; the two may
+// meet. The rest: any thread. Ranks (processes) never need to be kept apart.
 #pragma once
 
 #include <exception>
@@ -55,8 +55,8 @@ class Board {
   // never answer, or there are too many names).
   absl::StatusOr<uint32_t> Mark(std::string_view name, const MarkValue& value)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  // Called with each number before this rank marks it as a name that it does not remember. What it
-  // throws comes out of Mark or Join, and nothing is marked.
+  // Called with each number before this rank marks it as a name that it does not remember. An
+  // exception that it throws comes out of Mark or Join, and nothing is marked.
   void set_before_mark(std::function<void(uint32_t)> call) {
     marks_.set_before_mark(std::move(call));
   }
@@ -107,7 +107,7 @@ class Board {
   std::optional<OutboxEntry> TakeOutbox() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
     return leader_side_.TakeOutbox();
   }
-  // Of an entry taken and not appended.
+  // Returns the name of an entry that is taken and not appended.
   std::string Name(uint32_t number) const { return names_.Name(number); }
   void Append(absl::Span<const LogEntry> batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
     leader_side_.Append(batch);

@@ -40,7 +40,7 @@ size_t FrameChannel::NextPart() const {
   return static_cast<size_t>(std::min<uint64_t>(place_.part_bytes, missing_));
 }
 
-// Of a message that is not for this user the parts come one over the other.
+// The parts of a message that is not for this user come one over the other.
 absl::Status FrameChannel::PostReceive() {
   void* data = incoming_.get();
   size_t bytes = sizeof(Frame);
@@ -57,7 +57,7 @@ absl::Status FrameChannel::PostReceive() {
   return absl::OkStatus();
 }
 
-// What has come is a frame.
+// Takes what has come as a frame.
 void FrameChannel::TakeFrame() {
   const Frame& frame = *incoming_;
   const size_t part = static_cast<size_t>(std::min<uint64_t>(frame.length, frame.bytes.size()));

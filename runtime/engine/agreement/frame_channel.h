@@ -23,8 +23,8 @@ struct FramePlace {
   Transport* transport = nullptr;  // borrowed, outlives the channel
   int peer = 0;
   uint16_t channel = 0;
-  // Of the channel's user, the same on both sides; what an earlier one has sent and nobody has read
-  // is dropped.
+  // The generation of the channel's user, the same on both sides; messages that an earlier user has
+  // sent and nobody has read are dropped.
   uint64_t generation = 0;
   size_t part_bytes = size_t{4} << 20;  // the same on both sides
 };

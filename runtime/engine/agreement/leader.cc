@@ -37,7 +37,7 @@ absl::StatusOr<bool> Leader::Step() {
   }
   absl::StatusOr<LeaderCore::Outcome> outcome = core_.Step();
   if (!outcome.ok()) return outcome.status();
-  // What has been marked after the end, a leave above all, must not be taken for its cause.
+  // A mark made after the end, a leave's above all, must not be taken for the end's cause.
   if (const HostPage& page = parts_.board->page(); page.aborted.load() != 0) {
     SpreadAbort(CauseOf(page));
     return absl::AbortedError(CauseOf(page).text);

@@ -17,7 +17,7 @@ namespace hvd {
 
 inline constexpr uint16_t kAgreementChannel = kAgreementMessages;
 
-// What a leader is made of; all borrowed, all of the same epoch.
+// The parts of a leader; all borrowed, all of the same epoch.
 struct LeaderParts {
   const Topology* topology = nullptr;
   int host = 0;

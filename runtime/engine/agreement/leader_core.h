@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host's leader decides: merges what its host and the hosts below it in the tree ask for,
-// passes it up, and takes the root's batches into its board and down. Messages in, messages out: it
-// sends nothing itself and waits for nothing, so that a simulator runs the same code.
+// The decisions of a host's leader: it merges what its host and the hosts below it in the tree ask
+// for, passes it up, and takes the root's batches into its board and down. Messages in, messages
+// out: it sends nothing itself and waits for nothing, so that a simulator runs the same code.
 //
 // Sources are who reports to this host: 0 its own board, then its children in order. The root (host
 // 0) decides what all sources have reported.
@@ -41,7 +41,7 @@ struct LeaderCoreParts {
 
 class LeaderCore {
  public:
-  // What to send after a step.
+  // The outcome of a step, with the messages to send after it.
   struct Outcome {
     bool appended = false;  // this host's log has grown
     std::optional<AgreementMessage> up;

@@ -26,7 +26,7 @@ std::vector<std::string> LeftRanks::StillToReport(int source,
 
 int LeftRanks::WhoCannotAnswer(const LeaderTensor& tensor) const {
   if (lefts_.empty()) return -1;
-  // Who has left has asked for the leave, and at the end that is everybody.
+  // A rank that has left has asked for the leave, and at the end every rank has.
   if (tensor.present == 0 || tensor.kind() == RequestKind::kLeave) return -1;
   for (const Left& left : lefts_) {
     const bool reported = (tensor.present >> left.source & 1) != 0;

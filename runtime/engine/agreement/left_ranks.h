@@ -22,10 +22,11 @@ class LeftRanks {
   // A tensor has been decided: whoever had asked for it has been answered.
   void Forget(const std::string& name);
 
-  // Of what a rank below `source` that has left is still to answer, what the parent has not heard:
-  // also what was reported to this leader and waits here for others, but not what was reported
-  // upwards, which may be decided there by now, and that was all of it. `names`: the same as the
-  // source says it, which leaves out what it has reported to this leader.
+  // Returns the names that a rank below `source` that has left is still to answer and that the
+  // parent has not heard. Names that were reported to this leader and wait here for others are
+  // among them. Names that were reported upwards are not: they may be decided there by now, and
+  // nothing more is to be said of them. `names`: the same as the source says it, which leaves out
+  // the names that it has reported to this leader.
   std::vector<std::string> StillToReport(int source, const std::vector<std::string>& names) const;
 
   // A rank (global) that has left and can never answer this tensor, which some have reported; -1:

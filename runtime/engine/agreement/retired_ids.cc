@@ -5,9 +5,9 @@
 
 namespace hvd {
 
-// The next ones only once all hosts have forgotten these: then no report can name them any more.
-// What is pending somewhere keeps its id; where hardly anything is idle, the next look waits for as
-// many decisions as make up for it.
+// The next ones only once all hosts have forgotten these: then no report can name them any more. A
+// tensor that is pending somewhere keeps its id; when hardly any is idle, the next look waits for
+// as many decisions as make up for it.
 std::vector<uint64_t> RetiredIds::Pick(size_t most, uint64_t decided) {
   std::vector<uint64_t> picked;
   if (tensors_.ids() <= most || !retiring_.empty() || decided < look_at_) return picked;

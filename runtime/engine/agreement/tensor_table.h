@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a leader knows of tensors: their ids, what was agreed for them, who has reported them. Pure.
+// A leader's knowledge of tensors: their ids, what was agreed for them, who has reported them.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ struct LeaderTensor {
   bool all_same = true;  // as agreed; `report` has no signature then
   Report report;
 
-  // Of the run that is being reported.
+  // Returns the kind of the run that is being reported.
   RequestKind kind() const { return all_same ? agreed.kind : report.first.signature.kind; }
   bool in_use() const { return on_board || present != 0 || pending; }
 };
@@ -43,7 +44,7 @@ class TensorTable {
   LeaderTensor* FindId(uint64_t id) const;  // null: unknown
   LeaderTensor* FindName(std::string_view name) const;
   LeaderTensor& FindOrCreate(std::string_view name);
-  // Of the board's number, if it still is of that tenant; else null.
+  // Finds the tensor of the board's number, if the number still is of that tenant; otherwise null.
   LeaderTensor* FindNumber(uint32_t number, uint64_t tenant) const;
   void SetNumber(LeaderTensor* tensor, uint32_t number, uint64_t tenant);
   void SetId(LeaderTensor* tensor, uint64_t id);

@@ -15,7 +15,8 @@ namespace {
 constexpr uint32_t kBuckets = 1024;
 constexpr size_t kNumbers = DirectTicket::kMostNumber + 1;  // from one on
 constexpr uint32_t kPlaces = 4;                             // see DirectTicket::line
-// Of a tensor in the line of its mark, and in the line that the processor fetches along with it.
+// Bytes of a tensor in the line of its mark and in the line that the processor fetches along with
+// it.
 constexpr size_t kBytesInLine = 112;
 constexpr size_t kDoneBytes = 128;  // apart from neighbours
 
@@ -287,7 +288,7 @@ void Direct::Leave(uint64_t round) {
   header_->away[place_.index].before_round.store(round, std::memory_order_release);
 }
 
-// What was never used is never touched.
+// Marks that were never used stay untouched.
 void Direct::ClearMarks(uint32_t number, uint64_t round, int peer) {
   for (const uint64_t count : {0, 1}) {
     const DirectTicket ticket = {number, round, count};

@@ -16,8 +16,8 @@
 // A generation's marks lie in a place of their own until every rank has seen them: a rank marks
 // generation g + 2 only after all have marked g + 1, and nobody marks g + 1 before it has read all
 // of g. Where joins make ranks skip generations they begin anew, in places of their own that hold
-// no mark yet: see BeginRound. So a generation is a plain count of 64 bits, and no mark is ever
-// older than it looks.
+// no mark yet: see BeginRound. A generation is therefore a plain count of 64 bits, and no mark is
+// ever older than it looks.
 //
 // Threads: Number from any; the rest from whoever runs the engine, or under its mutex.
 #pragma once
@@ -57,8 +57,9 @@ class Direct {
   // rank asks before its first use, and again after it has given the number up: then it has it
   // still, unless all had.
   //
-  // So all ranks find the same for each use. It has been given up by all only when nobody has a use
-  // pending, so when all have made as many; and then nobody gets it back but by a use of all.
+  // All ranks therefore find the same number for each use. All have given a number up only when
+  // nobody has a use pending, that is, when all have made as many uses; then nobody gets it back
+  // but by a use of all.
   uint32_t Number(std::string_view name);  // 0: none
   uint32_t Bind(std::string_view name);    // 0: all are taken
   // REQUIRES: this rank has the number, and no use of it pending. True: it was the last; the number
@@ -72,19 +73,21 @@ class Direct {
   bool IsByBoard(uint32_t number, uint64_t round) const;
   // A turn's, counted from one.
   static uint32_t NumberOfTurn(uint32_t turn) { return kNames + turn; }
-  // Of this rank's latest use of it in `round`; one of another round when there was none.
+  // Returns the ticket of this rank's latest use of it in `round`; one of another round when there
+  // was none.
   DirectTicket Latest(uint32_t number, uint64_t round) const;
 
-  // What a mark says of a request: its signature's hash and the bytes it brings, or kThroughBoard
-  // when such a request cannot go this way.
+  // Returns the word by which a mark names a request: its signature's hash and the bytes it brings,
+  // or kThroughBoard when such a request cannot go this way.
   static uint64_t WordOf(const Signature& signature);
   static size_t BytesOf(uint64_t word) { return word & 0xffff; }
   // Whether there is such a way for requests of this kind and type, whatever their size.
   static bool MayGoDirectly(const Signature& signature);
-  // Of a request in place: on all ranks from the arenas, or on all from the stages; and the mark
-  // brings `bytes`. A rank that cannot reach the others' arenas still reaches their stages.
+  // Returns the word of a request in place: on all ranks from the arenas, or on all from the
+  // stages; the mark brings `bytes`. A rank that cannot reach the others' arenas still reaches
+  // their stages.
   static uint64_t WordInPlace(const Signature& signature, bool staged, size_t bytes);
-  // Where a rank shows the others a tensor of its private memory, one at a time. What is larger
+  // Where a rank shows the others a tensor of its private memory, one at a time. A larger tensor
   // would leave the caches, and goes better in pieces (collective/). (Measured with 4 MB: two ranks
   // gain up to a tenth, four lose a third.)
   static constexpr size_t kStageBytes = size_t{1} << 20;

@@ -43,7 +43,7 @@ void WriteAlltoall(const Request& request, const Direct& direct, std::byte* room
   }
 }
 
-// Out of the marks of a small request. Of its own input only this rank knows the place.
+// The inputs out of the marks of a small request. Only this rank knows the place of its own input.
 class SmallInputs {
  public:
   SmallInputs(const Direct& direct, const DirectTicket& ticket, const Request& request)
@@ -59,7 +59,7 @@ class SmallInputs {
   bool streams() const { return false; }
 
  private:
-  // What `peer` sends this rank.
+  // Returns the piece that `peer` sends this rank.
   ShownInput Piece(int peer) const {
     const int me = direct_.index(), size = direct_.size();
     const std::byte* at = At(peer);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request brings beside its direct mark, and what a rank makes of everyone's.
+// Writes what a request brings beside its direct mark, and computes a rank's result out of
+// everyone's.
 #pragma once
 
 #include "absl/container/inlined_vector.h"
@@ -16,16 +17,16 @@ uint64_t DirectWord(const Request& request, int size);
 // Writes to `room` what the others need of this rank's input; what only this rank needs stays in
 // the input. An alltoall's bytes for each rank come first.
 void WriteDirect(const Request& request, const Direct& direct, std::byte* room);
-// REQUIRES: all marks are the same. Computes this rank's result; waits for nothing. What is wrong
-// with the request on this rank stands in its status; what is returned ends the epoch.
+// REQUIRES: all marks are the same. Computes this rank's result; waits for nothing. If the request
+// is wrong on this rank, its status says how; an error that is returned ends the epoch.
 absl::Status ExecuteDirect(const Direct& direct, const DirectTicket& ticket, Request* request);
 
-// What this rank needs of a rank's input. The bytes: of an allgather or alltoall.
+// The part of a rank's input that this rank needs. `bytes`: of an allgather or alltoall.
 struct ShownInput {
   const std::byte* at;
   size_t bytes;
 };
-// Of everyone's.
+// The parts of everyone's input.
 class ShownInputs {
  public:
   // `streams`: what is fetched goes past the caches.

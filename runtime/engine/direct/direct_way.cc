@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t kLeastRest = 256;
 // Names that one without a number makes room for.
 constexpr size_t kAtOnce = 64;
-// Of EndAtOnce: about half a microsecond.
+// Looks of EndAtOnce: about half a microsecond.
 constexpr int kLooksAtOnce = 200;
 
 // Some rank has it where the others cannot reach it, and it is too large for a stage: so it will be

@@ -40,8 +40,8 @@ class DirectWay {
   void FindNumber(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   // Whether its pending request, which goes by the board now, could go directly had it a number.
   bool WantsNumber(const LocalName& name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  // What the log says became of a use by the board, on every rank: whether the name has a number
-  // from now on, and how its next use goes. `submissions`: this rank's until now.
+  // Takes from the log what became of a use by the board, on every rank: whether the name has a
+  // number from now on, and how its next use goes. `submissions`: this rank's until now.
   void TakeNumber(const LogEntry& entry, LocalName* name, uint64_t submissions)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
@@ -58,8 +58,8 @@ class DirectWay {
     return name.direct.marked && LookAt(name) == Direct::Seen::kAllSame;
   }
 
-  // This rank joins: it marks nothing more until the round that comes. What it has marked stays.
-  // `turns`: of the unnamed calls, that were ever taken.
+  // This rank joins: it marks nothing more until the round that comes. Its marks stay. `turns`: of
+  // the unnamed calls, that were ever taken.
   void BeginJoin(uint32_t turns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   void Leave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);  // … or has joined
   void NextRound() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { ++round_; }
@@ -71,7 +71,7 @@ class DirectWay {
   // Whether Step would find something to do.
   bool IsReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 
-  // What a step was; `name`'s request is the one that it was about.
+  // The outcome of a step; `name`'s request is the one that the step was about.
   struct Outcome {
     enum class Kind {
       kNothing,    // there was nothing to do

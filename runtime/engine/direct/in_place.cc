@@ -34,7 +34,8 @@ void ForOthersSlices(const Direct& direct, const Signature& signature, const F& 
   if (count * width > end) f(end, count * width - end);
 }
 
-// What a mark says of its rank's input. Of an alltoall the bytes for each rank follow.
+// The place of a rank's input, as its mark tells it. In an alltoall's mark the bytes for each rank
+// follow.
 struct PlacedInput {
   int64_t at = -1;  // in the arena; with a stage: where in a cache line it begins
   uint64_t bytes = 0;
@@ -56,7 +57,7 @@ struct Range {
   size_t begin = 0, end = 0;  // bytes
 };
 
-// What nobody else needs of a rank's input.
+// Returns the range of a rank's input that nobody else needs.
 Range OnlyForItself(const Request& request, const Direct& direct) {
   const Signature& s = request.signature;
   const int me = direct.index(), ranks = direct.size();
@@ -234,7 +235,7 @@ void InPlace::StageForOthers(const Request& request) const {
   CopyBytes(stage + mine.end, input + mine.end, TensorBytes(request.signature) - mine.end);
 }
 
-// What this rank needs of the input that `peer` has placed.
+// Finds the part that this rank needs of the input that `peer` has placed.
 absl::StatusOr<ShownInput> InPlace::FindInput(const LocalName& name, int peer) const {
   const Direct& direct = *direct_;
   const Request& request = *name.pending;

@@ -5,7 +5,7 @@
 //
 // Allreduces and broadcasts (in_place.cc) write to the others' tensors too: each rank sums its
 // slice out of everyone's inputs and into everyone's outputs; its own slice of a private tensor is
-// never staged, only the others'. Of allgathers, reduce-scatters and alltoalls (shown inputs) each
+// never staged, only the others'. For allgathers, reduce-scatters and alltoalls (shown inputs) each
 // rank makes its result by itself, in memory of whatever kind.
 #pragma once
 
@@ -28,8 +28,9 @@ class InPlace {
   // Writes where the pending request's tensor lies, if the others can reach it: then
   // name->direct.in_place.
   void Mark(LocalName* name) const;
-  // All have marked: this rank's part. What is returned ends the epoch, for the others count on
-  // this rank; what is wrong on it alone (its output does not fit) stands in the request's status.
+  // All have marked: does this rank's part. An error that is returned ends the epoch, for the
+  // others count on this rank; an error of this rank alone (its output does not fit) stands in the
+  // request's status.
   absl::Status Work(const LocalName& name) const;
   // All have done their part.
   void Collect(const LocalName& name) const;

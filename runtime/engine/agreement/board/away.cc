@@ -133,15 +133,15 @@ bool BoardAway::MarkNeutral(uint32_t number) {
   }
 }
 
-// This rank has executed the batch while it has joined, or the end of its join. What
-// it completes here nobody else has seen: the host's ranks are rung for it.
+// This rank has executed the batch while it has joined, or the end of its join. Nobody else has
+// seen the entries that it completes here: the host's ranks are rung for them.
 void BoardAway::AdvanceJoined(BoardLog::Range batch) {
   bool is_over = false, completed = false;
   {
     BoardLock lock(room_);
     if (!lock.held()) return;
     const bool joined = memory_.header().joined.Has(local_rank_);
-    // What Join has found done it has marked.
+    // Join itself has marked the entries that it found done.
     for (uint64_t seq = std::max(batch.begin, joined_at_); seq < batch.end; ++seq) {
       const LogRecord& record = memory_.record(seq);
       is_over = is_over || record.is_join;
@@ -208,7 +208,7 @@ absl::Status BoardAway::CheckLeft(uint32_t number, int run, std::string_view nam
   for (int r = 0; r < local_size_; ++r) {
     if (!memory_.header().left.Has(r) || memory_.outstanding(r, number).load() != 0) continue;
     const MarkWord word(memory_.entry(number).word.load());
-    // Else it has been completed, and that rank is done with it.
+    // If the run has changed, the entry has been completed, and that rank is done with it.
     if (word.run() == run) return room_.AbortLeft(room_.RankHere(r), name);
   }
   return absl::OkStatus();

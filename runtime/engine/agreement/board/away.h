@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who of a host's ranks is away: has joined, and is ready for whatever the others ask for with
-// neutral values, or has left, and asks for nothing more. What this rank had submitted before, and
-// may still have to mark, it owes.
+// The ranks of a host that are away. A rank that has joined is ready for whatever the others ask
+// for with neutral values; a rank that has left asks for nothing more. This rank owes the entries
+// that it had submitted before and may still have to mark.
 //
 // A rank that has joined marks every entry that it has not asked for itself, now and whenever it
-// has executed one; whoever makes a new entry marks it for those who have joined. So the others'
-// marks need not know. When all have joined these marks are taken away again (BoardLog), before any
-// rank can submit.
+// has executed one; whoever makes a new entry marks it for the ranks that have joined. The others'
+// marks therefore need not know of joins. When all have joined these marks are taken away again
+// (BoardLog), before any rank can submit.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class BoardAway {
   BoardAway(const BoardRoom* room, const BoardNames* names, BoardCompletion* completion,
             BoardOutbox* outbox);
 
-  // Of this rank.
+  // Whether this rank is away, and whether it has joined.
   bool is_away() const {
     return joined_.load(std::memory_order_relaxed) || left_.load(std::memory_order_relaxed);
   }
@@ -67,7 +67,7 @@ class BoardAway {
   BoardOutbox& outbox_;
   const int local_rank_, local_size_;
   std::atomic<bool> joined_{false}, left_{false};
-  // Of the latest join, or of the leave: how often, by number.
+  // How often this rank owes each number, by its latest join or by its leave.
   std::unordered_map<uint32_t, int> owed_ ABSL_GUARDED_BY(kBoardLock);
   // Log entries that this rank had executed when it joined.
   uint64_t joined_at_ ABSL_GUARDED_BY(kBoardLock) = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of an entry that the last rank of this host has marked: in a job of one host it is
-// decided and appended to the log here, by whoever completed it; with several hosts it goes to the
-// outbox, and comes into the log when the root has decided.
+// Completes an entry that the last rank of this host has marked: in a job of one host it is decided
+// and appended to the log here, by whoever completed it; with several hosts it goes to the outbox,
+// and comes into the log when the root has decided.
 #pragma once
 
 #include <string_view>
@@ -19,10 +19,10 @@ class BoardCompletion {
       : room_(*room), log_(*log), outbox_(*outbox) {}
 
   // Whoever claimed the completion calls this; nobody else touches the entry until it is in the
-  // log. So it must come there, or the epoch ends. A join: under the lock. `wants_number`: the
-  // name, if it shall have a direct one.
+  // log. The entry must therefore come there, or the epoch ends. A join: under the lock.
+  // `wants_number`: the name, if it shall have a direct one.
   void Complete(uint32_t number, MarkWord claimed, std::string_view wants_number = {});
-  // What the ranks of this host ask for, of an entry that is claimed.
+  // Reads what the ranks of this host ask for in an entry that is claimed.
   Report ReadReport(uint32_t number) const;
 
  private:

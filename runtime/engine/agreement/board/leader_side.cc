@@ -31,7 +31,7 @@ OutboxEntry BoardLeaderSide::ReadLeft(int local_rank) const {
   taken.left_rank = room_.RankHere(local_rank);
   BoardLock lock(room_);
   for (uint32_t n = 1; lock.held() && n <= memory_.header().used; ++n) {
-    // What is in the log is answered, though this rank may not have executed it yet.
+    // An entry that is in the log is answered, though this rank may not have executed it yet.
     const MarkWord word(memory_.entry(n).word.load());
     if (word.asked() == 0 && !word.in_flight()) continue;
     if (memory_.outstanding(local_rank, n).load() != 0) {

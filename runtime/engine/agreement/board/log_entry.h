@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank says when it submits a tensor, and what it reads when all have agreed on it. Plain
-// values: execution and fusion need nothing else of the agreement.
+// The values that a rank gives when it submits a tensor, and the entry that it reads when all have
+// agreed on it. Plain values: execution and fusion need nothing else of the agreement.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct HostBuffers {
   int64_t input_at = -1, output_at = -1;
 };
 
-// What a rank says when it submits a tensor.
+// The values that a rank gives when it submits a tensor.
 struct MarkValue {
   Signature signature;
   int64_t input_at = -1, output_at = -1;  // offsets in this rank's arena; -1: not there

@@ -24,8 +24,8 @@ class MarkWord {
   static constexpr uint64_t kRun = 1ull << 33;
   // Grows when the entry changes its name or what was agreed for it; a rank that remembers an older
   // one has to look again. It has 30 bits and may wrap: a change takes a run of the entry, in which
-  // every rank marks it and looks again. So a rank is at most two changes behind; and one that has
-  // joined, and marks nothing, remembers nothing (Board::Join).
+  // every rank marks it and looks again. A rank is therefore at most two changes behind; a rank
+  // that has joined, and marks nothing, remembers nothing (Board::Join).
   static constexpr uint64_t kVersion = 1ull << 34;
 
   explicit MarkWord(uint64_t bits) : bits_(bits) {}

@@ -25,7 +25,7 @@ BoardMarks::Marked BoardMarks::MarkKnown(std::string_view name, const MarkValue&
 }
 
 // Under the lock the entry keeps its name, and this rank's mark is missing, so that what was agreed
-// stays too. What it needs of memory is there before others can see the mark.
+// stays too. The memory that the mark needs is there before others can see it.
 BoardMarks::Marked BoardMarks::MarkNew(std::string_view name, const MarkValue& value) {
   const uint32_t number = names_.FindOrCreate(name);
   if (!IsNumber(number)) return {number};
@@ -56,8 +56,8 @@ bool BoardMarks::TryMark(uint32_t number, const MarkValue& value, uint64_t count
   const int local_size = room_.place().local_size;
   uint64_t seen = entry.word.load(std::memory_order_acquire);
   if (MarkWord(seen).version() != version) return false;
-  // Before the mark, for whoever completes it. What is written for a stale entry is this rank's
-  // too, and not in use.
+  // Written before the mark, for whoever completes it. If the entry is stale, the places written
+  // are this rank's too, and not in use.
   std::atomic<uint8_t>& outstanding = *known.outstanding;
   outstanding.store(1, std::memory_order_release);
   if (value.signature.kind == RequestKind::kAllgather || counts >= MarkWord::kBuffered) {
@@ -79,7 +79,7 @@ bool BoardMarks::TryMark(uint32_t number, const MarkValue& value, uint64_t count
   }
 }
 
-// So that this rank's next mark of the name needs no lock.
+// Remembers the name, so that this rank's next mark of it needs no lock.
 void BoardMarks::Remember(uint32_t number, std::string_view name) {
   if (known_.size() <= number) known_.resize(number + 1);
   Known& known = known_[number];

@@ -35,12 +35,11 @@ class BoardMarks {
   // kNoNumber or kNoRoomLeft: there is no number for it, and it is not marked.
   Marked MarkNew(std::string_view name, const MarkValue& value)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kBoardLock);
-  // This rank joins. What changes until the others have joined it does not follow
-  // (MarkWord::kVersion).
+  // This rank joins. It does not follow changes until the others have joined (MarkWord::kVersion).
   void Forget();
 
  private:
-  // What this rank remembers of a number, so that a mark needs no look at the shared names, nor
+  // A number as this rank remembers it, so that a mark needs no look at the shared names, nor
   // for where things lie: they never move.
   struct Known {
     std::string name;

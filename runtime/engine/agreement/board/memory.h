@@ -36,8 +36,8 @@ struct RankSet {
 
 inline constexpr int kMostBoardSections = 24;
 
-// What is appended next: its place in the log, and the section in whose ring it lies. One word, so
-// that an appender learns both at once.
+// The place in the log of the record that is appended next, and the section in whose ring it lies.
+// One word, so that an appender learns both at once.
 class LogPlace {
  public:
   static constexpr uint64_t kNextSection = 1ull << 56;
@@ -88,29 +88,29 @@ struct BoardEntry {
   std::atomic<uint64_t> last_log_end;         // log position after its last run
   uint32_t next ABSL_GUARDED_BY(kBoardLock);  // in its bucket
   uint32_t bucket ABSL_GUARDED_BY(kBoardLock);
-  // Of its name. Written under the lock, and not while anybody has marked the entry: so whoever
-  // has, or has claimed its completion, reads them without.
+  // These fields are its name's. They are written under the lock, and not while anybody has marked
+  // the entry: whoever has marked it, or has claimed its completion, reads them without the lock.
   uint64_t hash_b;  // second hash of the whole name: stands for what exceeds kNameKept
   uint64_t tenant;  // which name this is, of all ever given
   uint32_t name_length;
   bool kept ABSL_GUARDED_BY(kBoardLock);  // its name's for good
-  // What those who changed their request ask for: written under the lock; whoever claims the
-  // completion owns it until the entry is in the log.
+  // The requests of ranks that changed theirs: written under the lock; whoever claims the
+  // completion owns them until the entry is in the log.
   int32_t proposed_rank, other_rank;  // local
   bool mismatch;                      // `other` is set
   RankSet changed;
   RankSet neutral;    // ranks that have joined
   uint64_t claimed;   // the complete MarkWord
   uint32_t next_out;  // in the outbox, what was pushed before
-  // What the last run without an error was; a rank may rely on it until it marks again.
+  // The last run without an error; a rank may rely on it until it marks again.
   bool registered;
   Signature agreed;
   Signature proposed, other;
   char name[kNameKept];
 };
 
-// What one rank marked, for those who need it. There are two a number and rank: a rank may mark the
-// next run while another still reads this one, but not the one after.
+// The values that one rank marked, for the ranks that need them. There are two a number and rank: a
+// rank may mark the next run while another still reads this one, but not the one after.
 struct MarkedValues {
   int64_t rows;
   HostBuffers buffers;
@@ -144,7 +144,7 @@ class BoardMemory {
  public:
   static constexpr size_t kTextBytes = 1536;
 
-  // Of what it has at first.
+  // Returns the bytes that the board has at first.
   static size_t Bytes(const BoardShape& shape);
   // `space` is borrowed; null: it cannot grow.
   BoardMemory(void* memory, const BoardShape& shape, SharedSpace* space);
@@ -160,7 +160,7 @@ class BoardMemory {
   // Twice as many numbers. Where another rank was faster, or it fails, nothing has changed.
   // `locked` calls what it is given under the board's lock, everything mapped; or not at all.
   absl::Status Grow(absl::FunctionRef<void(absl::FunctionRef<void()>)> locked);
-  // Of a board that no rank here uses any more: what it has grown by.
+  // Gives back what the board has grown by, once no rank here uses it any more.
   void GiveGrown();
 
   BoardHeader& header() const { return *header_; }
@@ -171,7 +171,7 @@ class BoardMemory {
     return at.section.entries[at.index];
   }
   int sections() const { return static_cast<int>(mapped_.load(std::memory_order_acquire)) + 1; }
-  // Of the names that have a number of this section.
+  // Returns a bucket of the names that have a number of this section.
   uint32_t& bucket(int section, uint64_t hash) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kBoardLock) {
     return sections_[section].buckets[hash & (2 * sections_[section].count - 1)];
   }
@@ -207,7 +207,7 @@ class BoardMemory {
     const int section = SectionOfLog(seq);
     return sections_[section].batch_ends[seq & (NumbersWith(static_cast<uint32_t>(section)) - 1)];
   }
-  // Of a number's last run.
+  // The rows, and the text, of a number's last run.
   int64_t* rows(uint32_t number) const {
     const At at = Find(number);
     return at.section.rows + static_cast<size_t>(at.index) * shape_.world_size;

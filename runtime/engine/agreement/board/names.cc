@@ -33,7 +33,7 @@ std::string_view BoardNames::KeptName(const BoardEntry& entry) {
 std::string BoardNames::Name(uint32_t number) const {
   const BoardEntry& entry = room_.memory().entry(number);
   std::string name(KeptName(entry));
-  // What was cut from a long name still has to tell names apart at the root.
+  // The part that was cut from a long name still has to tell names apart at the root.
   if (entry.name_length > BoardEntry::kNameKept) name += "#" + std::to_string(entry.hash_b);
   return name;
 }

@@ -24,8 +24,8 @@ class BoardNames {
   // … or one that it has from now on; kNoNumber or kNoRoomLeft where there is none for it.
   uint32_t FindOrCreate(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kBoardLock);
 
-  // Of an entry that cannot change its name while the caller uses it: what fits there of it, and
-  // what tells it apart from all others.
+  // KeptName returns the part of the name that fits in the entry, Name a text that tells the name
+  // apart from all others. REQUIRES: the entry cannot change its name while the caller uses it.
   static std::string_view KeptName(const BoardEntry& entry);
   std::string Name(uint32_t number) const;
   // Nobody wants it, and everybody is done with it.

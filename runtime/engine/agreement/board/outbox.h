@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host's ranks have completed and its leader has not taken yet, in a job of several hosts.
-// Anybody pushes, without the lock; the leader takes.
+// The entries that a host's ranks have completed and its leader has not taken yet, in a job of
+// several hosts. Anybody pushes, without the lock; the leader takes.
 //
 // It is a list through the entries, since each number is in flight once at most, and through the
 // ranks' positions, since each local rank leaves once.
@@ -30,7 +30,7 @@ class BoardOutbox {
   bool IsEmpty() const {
     return taken_ == 0 && room_.header().outbox.load(std::memory_order_acquire) == 0;
   }
-  // What was pushed first. None also when the epoch has ended.
+  // Takes the item that was pushed first. None also when the epoch has ended.
   std::optional<Item> Take() {
     if (IsEmpty()) return std::nullopt;
     if (taken_ == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks ask for, on its way to a decision, and the decision. Pure.
+// The requests of ranks on their way to a decision, and the decision. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,22 @@
 
 namespace hvd {
 
-// What some ranks ask for under one name. Ranks are global.
+// The requests of some ranks under one name. Ranks are global.
 struct Report {
   Asker first;
   std::optional<Asker> other;  // asks for something else than `first`
   int contributors = 0;        // ranks that have submitted it themselves
   int joined_rank = -1;        // one that has not, because it has joined
   int last_joined = -1;        // of a join: the last rank
-  // Of an allgather: each host's index and its ranks' rows, host after host.
+  // An allgather's rows: each host's index and its ranks' rows, host after host.
   std::vector<int64_t> rows;
 };
 
 // Does it go on with ranks that have joined and give nothing?
 bool RunsWhileJoined(const Signature& signature);
 
-// What to do about a report of all `world_size` ranks. Leaves number and rows to the caller.
+// Decides what to do about a report of all `world_size` ranks. Leaves number and rows to the
+// caller.
 LogEntry Decide(std::string_view name, const Report& report, int world_size);
 
 }  // namespace hvd

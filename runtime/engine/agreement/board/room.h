@@ -31,15 +31,15 @@ struct BoardPlace {
   // Gives a name a direct number, where all ranks have used it; 0: there is none left.
   std::function<uint32_t(std::string_view)> bind = nullptr;
   SharedSpace* space = nullptr;  // what it grows into; null: it does not
-  // Of names, the same on all ranks: the numbers at first, a power of two, and how many may be
-  // outstanding at once (HVD_MAX_PENDING).
+  // Counts of names, the same on all ranks: the numbers at first, a power of two, and how many may
+  // be outstanding at once (HVD_MAX_PENDING).
   uint32_t numbers = 8192;
   uint32_t most_pending = 1u << 20;
   int32_t set = 0;  // the process set, as users know it
 };
 
-// What a search for a number finds where there is none. Numbers start at 1, so zeroed memory is an
-// empty board.
+// The results of a search for a number when there is none. Numbers start at 1, so zeroed memory is
+// an empty board.
 inline constexpr uint32_t kNoNumber = 0;             // the board must grow
 inline constexpr uint32_t kNoRoomLeft = UINT32_MAX;  // and may not
 inline bool IsNumber(uint32_t found) { return found != kNoNumber && found != kNoRoomLeft; }
@@ -58,8 +58,8 @@ class BoardRoom {
   BoardHeader& header() const { return memory_.header(); }
   void GiveGrown() { memory_.GiveGrown(); }
 
-  // So that every number and place in the log can be looked at that this thread can have heard of.
-  // False: it cannot, and the epoch has ended.
+  // Makes sure that this thread can look at every number and every place in the log that it can
+  // have heard of. False: it cannot, and the epoch has ended.
   bool Follow() const { return memory_.IsCurrent() || FollowNew(); }
   // For who has a place in the section's ring: others will look for it there.
   bool FollowLog(int section) const;
