@@ -142,7 +142,7 @@ absl::Status Engine::RunUntil(Request* request, Clock::time_point end, bool* don
   if (absl::Status status = intake_.Submit(request, true); !status.ok()) return status;
   role_.AddWaiter();
   if (role_.taken()) {
-    // So that an executor of ours which sleeps gives the role up.
+    // Rings, so that an executor of ours which sleeps gives the role up.
     lock.Unlock();
     world_->waiter().Ring();
     lock.Relock();
@@ -242,7 +242,7 @@ void Engine::ExecuteOrWait(absl::FunctionRef<bool()> done, ExecutorRole::Lock* l
 
 void Engine::HandOver(ExecutorRole::Lock* lock) {
   const int others = role_.RemoveWaiter();
-  // Else it stays to be read what this rank was in.
+  // Once the epoch is broken, what this rank was in stays to be read.
   if (pending_.broken().ok()) notes_.SetCallers(role_.callers());
   const bool free = !role_.taken();
   lock->Unlock();
@@ -294,7 +294,7 @@ void Engine::AwaitDrain(const PendingRequests::Drain& drain) {
   role_.AddWaiter();
   notes_.SetCallers(role_.callers());
   if (role_.taken() && unfinished_.count() > 0) {
-    // So that an executor of ours which sleeps gives the role up, and the device is hurried.
+    // Rings, so that an executor of ours which sleeps gives the role up, and the device is hurried.
     lock.Unlock();
     world_->waiter().Ring();
     lock.Relock();
@@ -365,8 +365,8 @@ void Engine::WakeForDevice() {
 }
 
 // Without memory there is no answer, and nothing is lost by it.
-// What the others have done their part of waits for this rank alone, wherever that is held up: it
-// is no stall.
+// A request of which the others have done their part waits for this rank alone, wherever this rank
+// is held up: it is no stall.
 void Engine::AnswerHvdd() try {
   if (pairs_.active()) (void)pairs_.Step().ok();  // what peers have said; an error comes again
   ExecutorRole::Lock lock(&role_);

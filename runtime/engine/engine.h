@@ -8,8 +8,9 @@
 // receives concern two ranks and go a way of their own (pairs.h).
 //
 // A request is *done* when its waiters may go on, and has *finished* when the bytes are there. On
-// the CPU that is one moment. What a device executes (execution/device_work.h) is done when it is
-// on the device's stream; it finishes later, which Earlier, a join and Shutdown wait for.
+// the CPU that is one moment. A request that a device executes (execution/device_work.h) is done
+// when it is on the device's stream; it finishes later, which Earlier, a join and Shutdown wait
+// for.
 //
 // This is the facade. Behind it: how requests come in (intake.h), how they go (direct/direct_way.h,
 // board_way.h, pairs.h), who executes (executor_role.h) and what that is (executor.h), how a rank
@@ -28,7 +29,7 @@
 
 namespace hvd {
 
-// What an engine may have besides.
+// The optional helpers of an engine.
 struct EngineHelpers {
   std::unique_ptr<Tuner> tuner = nullptr;        // searches for better settings meanwhile
   std::unique_ptr<DeviceWork> device = nullptr;  // executes what does not lie in the host's memory

@@ -11,7 +11,7 @@
 namespace hvd {
 namespace {
 
-// What is worth a core at once.
+// More bytes than this are worth a core at once.
 constexpr size_t kSmallBatch = size_t{64} << 10;
 // Each is twice as long as the one before; the first is HVD_BATCH_WAIT_US.
 constexpr int kMostWindows = 2;

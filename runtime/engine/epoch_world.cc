@@ -28,8 +28,8 @@ bool MayBeAnothers(const absl::Status& status) {
 
 size_t Aligned(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
-// What a process set has of the host memory: a board, the collectives' region, where its pairs of
-// ranks have theirs, the direct path's where there is one.
+// A process set's part of the host memory: a board, the collectives' region, the places of its
+// pairs of ranks, the direct path's region where there is one.
 struct RegionShape {
   RegionShape(const Topology& set, int host)
       : collectives_at(Aligned(Board::Bytes(set.hosts()[host].ranks, set.size()))),

@@ -25,7 +25,7 @@
 
 namespace hvd {
 
-// Who needs a transport in a job of several hosts, and for which epoch.
+// The rank that needs a transport in a job of several hosts, and the epoch that it is for.
 struct TransportPlace {
   int rank = 0;
   int size = 1;
@@ -45,9 +45,9 @@ struct JoinOptions {
   uint32_t max_pending = BoardPlace().most_pending;  // HVD_MAX_PENDING
 };
 
-// Of those that all ranks know; the global set is one of them.
+// The most sets that all ranks know; the global set is one of them.
 inline constexpr int kMaxProcessSets = 16;
-// Of those that only their members know, for each rank; and how far their channels go.
+// The most sets that only their members know, for each rank; and how far their channels go.
 inline constexpr int kMaxMemberSets = kWatchedSets - kMaxProcessSets;
 inline constexpr int kMaxChannels = 1365;
 
@@ -56,7 +56,7 @@ struct SetPlace {
   int region = 0;                 // which of the memory's, where hvdd looks; no other set's here
   std::vector<int> global_ranks;  // ascending
   int32_t id = 0;                 // as users know it
-  // Of a set that only its members know: what they have agreed on; 0: follows from the region.
+  // The members of a set that only they know have agreed on these; 0: follows from the region.
   int channels = 0;
   uint64_t memory_at = 0;  // on this host
 };
@@ -81,7 +81,7 @@ class EpochWorld {
   const RankPlace& place() const { return topology_.place(rank_); }
   int rank() const { return rank_; }
   uint64_t epoch() const { return job().grant_.epoch; }
-  // Of an elastic job's epoch; the files go to the caller.
+  // The state of an elastic job's epoch; the files go to the caller.
   const StateWords& state_words() const { return job().grant_.state; }
   std::vector<Descriptor> TakeStateFiles() { return std::move(grant_.state_files); }
   HostPage* page() const { return job().grant_.memory->page(); }  // all sets' of the host
@@ -96,7 +96,7 @@ class EpochWorld {
   Leader* leader() { return leader_.get(); }  // null unless this rank speaks for its host
   Transport* transport() { return transport_.get(); }
   // The epoch has ended, and this rank has told the other hosts if it had to: from now on nothing
-  // between hosts touches the users' memory. Of a set: waits for the job's, whose leader tells
+  // between hosts touches the users' memory. A set's world waits for the job's, whose leader tells
   // more.
   void LetGo();
   // Null without a launcher.
@@ -118,10 +118,11 @@ class EpochWorld {
   int GlobalRank(int rank) const {
     return members().empty() ? rank : members()[static_cast<size_t>(rank)];
   }
-  // Of a removed set: its region's number may be another's. REQUIRES: no member on this host uses
-  // it any more. One of them suffices: does nothing on the others.
+  // Gives back a removed set's memory: its region's number may be another's. REQUIRES: no member on
+  // this host uses it any more. One of them suffices: does nothing on the others.
   void GiveMemoryBack();
-  // What the ranks of a host map at first, in bytes: the page, and what the job's own set has.
+  // Returns the bytes that the ranks of a host map at first: the page, and the part of the job's
+  // own set.
   static size_t FirstBytes(const Topology& job, int host);
 
  private:
@@ -141,7 +142,7 @@ class EpochWorld {
   const int rank_;
   EpochWorld* const job_;  // null in the global set's
   const SetPlace set_;
-  // Of the global set's.
+  // Only the global set's world fills these three.
   EpochGrant grant_;
   uint32_t max_pending_ = 0;
   std::unique_ptr<HostArenas> arenas_;
@@ -155,7 +156,7 @@ class EpochWorld {
   HostCollectives* on_host_ = nullptr;               // what collectives_ is, on one host
   HierarchicalCollectives* across_hosts_ = nullptr;  // or on several
   std::unique_ptr<Leader> leader_;
-  // Of the global set's: its leader has told that the epoch has ended.
+  // In the global set's world: its leader has told that the epoch has ended.
   Mutex told_mutex_;
   Condition told_changed_;
   bool told_ ABSL_GUARDED_BY(told_mutex_) = false;

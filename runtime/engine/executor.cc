@@ -86,7 +86,7 @@ void Executor::HurryDevice() {
   if (waited_for) parts_.device->Hurry();
 }
 
-// What goes over the network moves beside the looks, not in them.
+// Data that goes over the network moves beside the looks, not in them.
 absl::Status Executor::AwaitWork(absl::FunctionRef<bool()> stop) {
   HurryDevice();
   Errands errands(this);
@@ -186,8 +186,8 @@ bool Executor::StepPairs() {
   return moved || !ended.empty();
 }
 
-// What both sides have begun comes to its end by itself: then nothing writes to users' memory any
-// more.
+// A parcel that both sides have begun comes to its end by itself: then nothing writes to users'
+// memory any more.
 void Executor::FinishParcels() {
   const auto end = std::chrono::steady_clock::now() + kParcelTime;
   while (parts_.pairs->HasParcels() && std::chrono::steady_clock::now() < end &&
@@ -209,7 +209,8 @@ bool Executor::StepAgreement() {
   return *moved;
 }
 
-// What has finished on the device: whoever drains may go on, and what waited for it is done now.
+// Takes the runs that have finished on the device: whoever drains may go on, and what waited for
+// them is done now.
 bool Executor::StepDevice() {
   const std::vector<Unfinished::Ended> ended = parts_.unfinished->TakeEnded();
   for (const Unfinished::Ended& one : ended) {
@@ -233,7 +234,7 @@ bool Executor::StepBoard() {
   batch.entries = parts_.board->Next(&closed);
   if (closed) parts_.world->waiter().Ring();
   if (batch.entries.empty()) return false;
-  // So it is, too, when this rank's mark was refused because the epoch ends.
+  // A request is missing, too, when this rank's mark was refused because the epoch ends.
   if (!FindRequests(&batch)) {
     Break(parts_.world->waiter().EndEpoch(
         "the schedule names a tensor that this rank has not submitted"));

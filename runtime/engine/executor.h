@@ -42,7 +42,7 @@ class Executor {
   // Until `stop`, or until the epoch is broken: then nothing is pending any more. `stop` is asked
   // often and from inside waits: it must be cheap.
   void Until(absl::FunctionRef<bool()> stop) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  // What can be done without waiting.
+  // Does what can be done without waiting.
   void Poll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   // Memory has run out in the middle of this rank's part: it can do it no more, and the others must
   // not wait for it.
@@ -80,7 +80,7 @@ class Executor {
   bool StepDevice() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   bool FindRequests(AgreedBatch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void ExecuteBatch(AgreedBatch batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  // What a batch leaves to be done when all that this rank has launched until now has finished.
+  // The rest of a batch, to be done when all that this rank has launched until now has finished.
   // The next batch comes after it.
   struct Rest {
     std::vector<Request*> requests;  // a join, or a leave: executed, but not done yet

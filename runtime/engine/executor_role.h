@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who executes. One thread at a time has the executor's role: one that waits (caller-runs), or the
-// engine's own, which looks a while after a submission whether requests are pending and nobody
-// waits. Whoever leaves the role with work pending offers it on (Engine::OfferRole).
+// The executor's role. One thread at a time has it: one that waits (caller-runs), or the engine's
+// own, which looks a while after a submission whether requests are pending and nobody waits.
+// Whoever leaves the role with work pending offers it on (Engine::OfferRole).
 #pragma once
 
 #include <atomic>
@@ -104,7 +104,7 @@ class ExecutorRole {
   }
   void NotifyAll() { changed_.notify_all(); }
 
-  // What wakes the engine thread.
+  // The timer that wakes the engine thread.
   BatchTimer& timer() { return timer_; }
   // The engine is being destroyed: whoever executes comes back.
   void Stop() { stopping_ = true; }

@@ -131,9 +131,9 @@ absl::Status Intake::SubmitGroup(absl::Span<const std::unique_ptr<Request>> requ
   return absl::OkStatus();
 }
 
-// Once a name, and again after its number was given up. What this rank has marked directly others
-// count on, and so they do on a turn that it has taken: when it must go to the board, now or later,
-// there must be room.
+// Called once a name, and again after its number was given up. Others count on a request that this
+// rank has marked directly, and on a turn that it has taken: when it must go to the board, now or
+// later, there must be room.
 absl::Status Intake::Prepare(LocalName* name, const Request& request) {
   if (!IsUsers(request.signature.kind)) return absl::OkStatus();
   if (parts_.direct->exists()) parts_.direct->FindNumber(name);

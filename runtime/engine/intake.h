@@ -52,12 +52,12 @@ class Intake {
   absl::Status SubmitGroup(absl::Span<const std::unique_ptr<Request>> requests)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
-  // Its status is set: it is done and has finished. What waited for its turn may be marked
-  // (SubmitDeferred).
+  // Its status is set: it is done and has finished. A request that waited for its turn may be
+  // marked (SubmitDeferred).
   void Complete(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   // The same, but a device has it: it finishes later.
   void CompleteLaunched(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  // Those of a run have.
+  // The requests of a run have finished.
   void NoteFinished(const LaunchedRun& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   // Unnamed requests whose turn has become free, in their order.
   void SubmitDeferred() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);

@@ -73,7 +73,7 @@ absl::Status Pairs::Listen() {
   return absl::OkStatus();
 }
 
-// Of begun_'s first.
+// Begins the request of begun_'s first news.
 absl::Status Pairs::Begin(const News& news) {
   Request* request = news.request;
   const uint32_t round = news.round;

@@ -49,12 +49,12 @@ class Pairs {
 
   // The executor's. True if something moved. An error: the ranks have lost one another.
   absl::StatusOr<bool> Step();
-  // Those that have ended since, with their status.
+  // Takes the requests that have ended since, with their status.
   std::vector<Request*> TakeEnded();
   bool has_ended() const { return !ended_.empty(); }
   // Tensors are on their way: both sides see to it that they arrive.
   bool HasParcels() const;
-  // Those that are not over.
+  // Returns the requests that are not over.
   std::vector<PendingRequest> Pending();
   // All that are pending, for whoever ends them otherwise. Needs no memory.
   void TakeAll(absl::FunctionRef<void(Request*)> end);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this rank has submitted and has not seen done: names, those whose turn is taken, who waits
-// for how many, whose observers are still to be told, and the error that ended all of it. Of those
-// that are done, but that a device has not finished, it has the count: whoever drains waits for
-// them too.
+// The requests that this rank has submitted and has not seen done: names, requests whose turn is
+// taken, who waits for how many, requests whose observers are still to be told, and the error that
+// ended all of it. Requests that are done, but that a device has not finished, are only counted:
+// whoever drains waits for them too.
 //
 // Under the engine's lock, but for the counts.
 #pragma once
@@ -84,8 +84,8 @@ class PendingRequests {
   void EndAll(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   void EndBroken(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
-  // Those whose observers are to be told: the oldest, and the next in next_ended. The caller tells
-  // them without the lock, and then says so.
+  // The requests whose observers are to be told: the oldest, and the next in next_ended. The caller
+  // tells them without the lock, and then says so.
   bool has_ended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return ended_ != nullptr; }
   Request* TakeEnded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   void HasTold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { --telling_; }

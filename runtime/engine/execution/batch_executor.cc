@@ -69,7 +69,7 @@ bool HasSeveralTypes(const AgreedBatch& batch) {
   return false;
 }
 
-// What a rank that has joined tells of another type: nothing that is more than the others'.
+// Returns what a rank that has joined tells of another type: no byte is more than the others'.
 Signature NoSignature() {
   static_assert(std::is_trivially_copyable_v<Signature>);
   Signature none;
@@ -85,7 +85,7 @@ void AppendRequests(const AgreedBatch& batch, const std::vector<size_t>& run,
   }
 }
 
-// What ranks have asked for differently runs nowhere.
+// An entry that ranks have asked for differently runs nowhere.
 bool IsOnDevice(const LogEntry& entry) {
   return entry.error.empty() && entry.signature.is_on_device();
 }
@@ -101,14 +101,16 @@ BatchExecutor::BatchExecutor(const BatchParts& parts, const EngineConfig& config
       batch_wait_us_(config.batch_wait_us),
       fusion_threshold_(config.fusion_threshold) {}
 
-// What this rank asks for in the other types of a group; of a rank that has joined, nothing yet.
+// Returns what this rank asks for in the other types of a group; a rank that has joined, and asks
+// for nothing yet, gets them from the others.
 absl::StatusOr<std::vector<Signature>> BatchExecutor::OtherTypes(const LogEntry& entry,
                                                                  const Request* request) {
   std::vector<Signature> types;
   if (request != nullptr) {
     for (const auto& other : request->course.others) types.push_back(other->signature);
   }
-  // What was refused runs nowhere, and those who asked for it may have asked for different groups.
+  // A refused group runs nowhere, and the ranks that asked for it may have asked for different
+  // groups.
   if (!entry.error.empty() || AllContribute(entry, parts_.collectives->size())) return types;
   types.resize(static_cast<size_t>(entry.signature.group_types) - 1, NoSignature());
   ReduceArgs most;
@@ -244,7 +246,7 @@ absl::Status BatchExecutor::ExecuteRun(const AgreedBatch& batch, const Run& run)
   return ExecuteAbsent(entry, parts_.collectives);
 }
 
-// What this rank, having joined, has not: neutral values, and a place to drop results.
+// Prepares what this rank, having joined, has not: neutral values, and a place to drop results.
 void BatchExecutor::PrepareAbsent(const AgreedBatch& batch, const Run& run) {
   size_t absent = 0;  // elements of the largest
   for (const size_t i : run) {

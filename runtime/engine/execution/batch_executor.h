@@ -22,13 +22,13 @@
 
 namespace hvd {
 
-// What every rank executes next, and this rank's part of it.
+// The batch that every rank executes next, and this rank's part of it.
 struct AgreedBatch {
   std::vector<LogEntry> entries;
   std::vector<Request*> requests;  // by entry; null: this rank has joined and has not asked for it
 };
 
-// What a batch came to: this rank's requests of it that are over, in order, with their status.
+// The result of a batch: this rank's requests of it that are over, in order, with their status.
 struct ExecutedBatch {
   std::vector<Request*> finished;  // the bytes are there, or the request has failed
   std::vector<Request*> launched;  // done: they are on the device's stream (Unfinished)
@@ -102,7 +102,7 @@ class BatchExecutor {
   EngineConfig tuned_ ABSL_GUARDED_BY(kExecutor);
   std::unique_ptr<Tuner> tuner_ ABSL_GUARDED_BY(kExecutor);  // null: none, or done
   std::atomic<int64_t> batch_wait_us_, fusion_threshold_;    // written by the executor
-  // What a joined rank brings, and where results go that nobody asked for.
+  // The values that a joined rank brings, and the place of results that nobody asked for.
   std::vector<std::byte> neutral_ ABSL_GUARDED_BY(kExecutor), dropped_ ABSL_GUARDED_BY(kExecutor);
 };
 

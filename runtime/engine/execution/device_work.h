@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who executes what lies on a device: the seam between the engine and a device's library.
+// Executes what lies on a device: the seam between the engine and a device's library.
 //
 // Such work ends twice. It is *done* when it is on the device's stream: its waiters go on, since
 // what they put on the stream comes after it. It has *finished* when the bytes are there.

@@ -21,9 +21,9 @@ struct Execution {
   Collectives* sizes = nullptr;        // for sizes that only the ranks know: in the host's memory
 };
 
-// What this rank asked for: sets its results and its status, which says what is wrong with the
-// request itself, on this rank or on all. What is returned ends the epoch: the ranks have lost one
-// another. So of all that follow.
+// Executes what this rank asked for: sets its results and its status, which says what is wrong with
+// the request itself, on this rank or on all. An error that is returned ends the epoch: the ranks
+// have lost one another. The same holds for all functions that follow.
 absl::Status ExecuteRequest(const Execution& work);
 // The same for a rank that has joined and brings nothing.
 absl::Status ExecuteAbsent(const LogEntry& entry, Collectives* collectives);
@@ -33,12 +33,12 @@ absl::Status ExecuteAllgather(const Execution& work);
 absl::Status ExecuteGroupedAllgather(const Execution& work);
 absl::Status ExecuteAlltoall(const Execution& work);
 
-// Adasum of a group needs to know its tensors' sizes; a rank that has joined does not. So when
-// there is one, those that know tell, and all call this. The joined one, with parts that count 0,
-// gets them.
+// Adasum of a group needs its tensors' sizes, which a rank that has joined does not know. When
+// there is such a rank, the ranks that know the sizes tell them, and all call this. The joined
+// rank, with parts that count 0, gets them.
 absl::Status TellCounts(const Execution& work, absl::Span<ReducePart> parts);
 
-// What a grouped allgather's ranks say of each tensor.
+// The sizes that a grouped allgather's ranks tell of each tensor.
 struct RowsAndBytes {
   int64_t rows = 0;
   int64_t row_bytes = 0;  // 0 also from a rank that has joined
@@ -64,7 +64,7 @@ struct ResultSize {
   absl::Span<const int64_t> shape;  // but for the rows
   int64_t rows = 0;
   size_t bytes = 0;
-  // Of an allgather: where this rank's own rows come, which may be there already.
+  // An allgather's place for this rank's own rows, which may be there already.
   size_t own_at = 0, own_bytes = 0;
 };
 // `what` names the operation in an error. FailedPrecondition when the output does not fit, or an

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank that has joined does for the others' collectives: it brings nothing, and drops what
+// The part of a rank that has joined in the others' collectives: it brings nothing, and drops what
 // it gets.
 #include <numeric>
 

@@ -8,7 +8,7 @@
 
 namespace hvd {
 
-// What frameworks want of memory that they adopt.
+// The alignment that frameworks want of memory that they adopt.
 constexpr size_t kResultAlignment = 64;
 
 std::string NameOf(const Request& request) {

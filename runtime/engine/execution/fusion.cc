@@ -8,7 +8,7 @@ namespace hvd {
 
 namespace {
 
-// What a joined rank can take part in, whatever the tensors' sizes.
+// Whether a joined rank can take part in it, whatever the tensors' sizes.
 bool IsPlain(const Signature& s) {
   if (s.op == HVD_ADASUM) return false;
   return s.op == HVD_SUM || s.op == HVD_AVERAGE || s.op == kAverageOfContributors ||

@@ -23,9 +23,9 @@ struct FusionRules {
 
 // Indices into the batch, in the order in which to run them. Allreduces of the same type,
 // operation, scales and compression follow one another in one run up to the threshold; a tensor of
-// that size or more, and everything else, runs by itself. What all ranks of the host have in shared
-// memory is not mixed with what they have not; with several hosts it may be, for each has others
-// there, and all must come to the same plan.
+// that size or more, and everything else, runs by itself. Tensors that all ranks of the host have
+// in shared memory are not mixed with tensors that they have not; with several hosts they may be,
+// for each host has others there, and all must come to the same plan.
 std::vector<std::vector<size_t>> PlanFusion(const std::vector<LogEntry>& batch,
                                             const FusionRules& rules);
 

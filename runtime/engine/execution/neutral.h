@@ -7,7 +7,7 @@
 
 namespace hvd {
 
-// What a rank that has joined brings to a reduction, so that it changes nothing.
+// Writes the values that a rank that has joined brings to a reduction, so that it changes nothing.
 void FillNeutral(const Signature& signature, void* elements, size_t count);
 
 }  // namespace hvd

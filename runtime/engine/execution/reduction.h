@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a signature says about how to reduce, as calls of the collectives.
+// Reductions as a signature asks for them, as calls of the collectives.
 #pragma once
 
 #include "runtime/collective/collectives.h"
@@ -32,7 +32,7 @@ bool ScalesFirst(const LogEntry& entry, int size);
 // As Reduce, of such an entry, on a rank that has not joined.
 absl::Status ReduceScaledFirst(const LogEntry& entry, absl::Span<const ReducePart> parts,
                                Collectives* collectives);
-// What a rank that has joined takes part in then.
+// Returns the entry in which a rank that has joined takes part then.
 LogEntry WithoutPrescale(const LogEntry& entry);
 
 }  // namespace hvd

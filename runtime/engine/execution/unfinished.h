@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this rank has launched on its device in one process set, and what has not finished there.
-// The requests of it are done, and may be gone: it lives here until its end is told.
+// The runs that this rank has launched on its device in one process set and that have not finished
+// there. A run's requests are done, and may be gone: the run lives here until its end is told.
 //
 // Threads: by the annotations. The executor adds runs and takes those that have ended; any thread
 // tells an end. A run leaves this class only by the executor's hand, so what it sees stands still.
@@ -22,7 +22,7 @@ namespace hvd {
 
 class Unfinished {
  public:
-  // Of a launch, from one on. Never used again.
+  // The number of a launch, from one on. Never used again.
   using Number = uint64_t;
 
   // `on_told`: called by whoever tells an end, so that the executor looks. Without a lock held.
@@ -34,8 +34,8 @@ class Unfinished {
   Number Add(LaunchedRun run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   // It has not been launched after all.
   void Remove(Number number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  // Any thread: it has finished, or failed. What was told of it before, or is not known here (any
-  // more), changes nothing.
+  // Any thread: it has finished, or failed. A run whose end was told before, or that is not known
+  // here (any more), changes nothing.
   void Tell(Number number, const absl::Status& status);
 
   struct Ended {
@@ -43,7 +43,7 @@ class Unfinished {
     absl::Status status;
     int64_t end_ns = 0;  // when it was told
   };
-  // Those whose end has been told since, in the order of that.
+  // Takes the runs whose end has been told since, in the order in which it was told.
   std::vector<Ended> TakeEnded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   struct Oldest {
     Number number = 0;

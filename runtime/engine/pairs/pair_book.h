@@ -20,7 +20,8 @@ class PairBook {
   std::optional<PairNotice> Ask(const PairKey& key, PairTask* mine);
   // The peer says something: the task of this rank that it is for; null: it is kept.
   PairTask* Hear(const PairNotice& theirs);
-  // What the peer has asked for until this round and this rank has not; as if it had now.
+  // Takes the notices of what the peer has asked for until this round and this rank has not, as if
+  // it had now.
   std::vector<PairNotice> TakeUnanswered(uint32_t round);
 
  private:

@@ -32,7 +32,7 @@ class PairLink {
   // The parcel stays where it is until it is done, or the link goes.
   virtual absl::Status BeginSend(Parcel* parcel) = 0;
   virtual absl::Status BeginReceive(Parcel* parcel) = 0;
-  // Moves parcels on; true if something moved. Those that are done are appended.
+  // Moves parcels on; true if something moved. Parcels that are done are appended.
   virtual absl::StatusOr<bool> Step(std::vector<Parcel*>* done) = 0;
 };
 

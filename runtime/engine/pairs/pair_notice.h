@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank tells another of a send to it, or of a receive from it, and the sides' names. Plain
-// bytes: it travels through shared memory and over the transport.
+// The notice that a rank gives another of a send to it, or of a receive from it, and the sides'
+// names. Plain bytes: it travels through shared memory and over the transport.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ struct PairNotice {
 };
 static_assert(std::is_trivially_copyable_v<PairNotice>);
 
-// Of a request of kind kSend or kReceive. With the tensor, if it fits in.
+// Makes the notice of a request of kind kSend or kReceive, with the tensor, if it fits in.
 PairNotice NoticeOf(const Request& request, int32_t set);
 
 // Two notices that met, and the global ranks that gave them.

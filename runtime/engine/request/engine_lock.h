@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may do what in an engine, said so that clang checks it (-Wthread-safety). The two stand for
-// the lock and the role of the engine at hand: no engine ever touches another's requests.
+// The lock and the role that say who may do what in an engine, so that clang checks it
+// (-Wthread-safety). The two stand for the lock and the role of the engine at hand: no engine ever
+// touches another's requests.
 #pragma once
 
 #include "base/mutex.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this rank knows of a name that it has used: what is pending under it, and what makes marking
-// it again cheap. Each part belongs to the class that it is named for, and nobody else writes it.
+// A name that this rank has used: the request that is pending under it, and what makes marking it
+// again cheap. Each part belongs to the class that it is named for, and nobody else writes it.
 #pragma once
 
 #include <array>
@@ -52,8 +52,8 @@ struct LocalName {
   } noted;
 };
 
-// What ranks call it among themselves: as it was given, else by its turn, once it is submitted. Any
-// thread.
+// Returns the name that ranks use among themselves: the one that was given, otherwise the turn's,
+// once the request is submitted. Any thread.
 inline const std::string& AgreedName(const Request& request) {
   const bool has_turn = request.unnamed && request.course.local != nullptr;
   return has_turn ? *request.course.local->name : request.name;  // turns are never forgotten

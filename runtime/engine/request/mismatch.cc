@@ -36,7 +36,7 @@ const char* ShapeDifference(const Signature& a, const Signature& b) {
   return RowsMayDiffer(a) ? "shapes beyond the first dimension" : "shapes";
 }
 
-// What differs, in the order in which a user would look.
+// Says what differs, in the order in which a user would look.
 const char* Difference(const Signature& a, const Signature& b) {
   if (a.kind != b.kind) return "operations";
   if (a.dtype != b.dtype) return "dtypes";

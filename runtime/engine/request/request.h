@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank wants done: the value that travels from the C ABI through agreement to execution.
+// A rank's request: the value that travels from the C ABI through agreement to execution.
 #pragma once
 
 #include <algorithm>
@@ -52,8 +52,8 @@ inline constexpr char kPartName[] = "\x02";
 bool IsReserved(std::string_view name);
 // As messages say it: without those bytes.
 std::string_view PlainName(std::string_view name);
-// Of the request of a group that holds its tensors of `dtype`, if it is not the first: for messages
-// and for what belongs to it. (The ranks agree under the first one's.)
+// Returns the name of the request that holds a group's tensors of `dtype`, if it is not the first:
+// for messages and for what belongs to it. (The ranks agree under the first one's.)
 std::string NamePart(std::string_view group_name, uint32_t dtype);
 
 inline constexpr int kMaxDimensions = 16;
@@ -61,7 +61,8 @@ inline constexpr int kMaxDimensions = 16;
 // An op of Signature beyond hvd_op_t: the average over the ranks that have not joined.
 inline constexpr uint32_t kAverageOfContributors = 1000;
 
-// What all ranks must agree on. Plain bytes: it also lies in the hosts' shared memory.
+// The part of a request that all ranks must agree on. Plain bytes: it also lies in the hosts'
+// shared memory.
 //
 // A group of tensors enters as one request: `group_count` tensors of one type. `shape` then has
 // their element counts (of a row, for an allgather); when there are more than kMaxDimensions, the
@@ -136,22 +137,23 @@ struct ResultSource {
 struct LocalName;
 struct Request;
 
-// Who is told that a request is done: once, by a thread that is in the engine with no lock held,
-// and has the executor's role: it must not wait for the engine. Until then the request lives.
+// An observer is told that a request is done: once, by a thread that is in the engine with no lock
+// held, and has the executor's role: it must not wait for the engine. Until then the request lives.
 class RequestObserver {
  public:
   virtual ~RequestObserver() = default;
   virtual void OnDone(Request* request) = 0;
 };
 
-// Of tensors on a device, which lie on one: which it is, and the order that they keep there. The
-// driver's handles.
+// The one device on which a request's tensors lie, and the order that they keep there. The driver's
+// handles.
 struct DevicePlace {
   int id = 0;
   void* stream = nullptr;       // of the first tensor
   void* ready_event = nullptr;  // null: what is on the streams now comes before
   bool waits_on_host = false;   // a wait is for the bytes, and not for the stream
-  // What comes before it on the caller's streams, as the device's library has it (api/device/).
+  // The work that comes before it on the caller's streams, as the device's library has it
+  // (api/device/).
   std::shared_ptr<void> order;
 };
 
@@ -169,8 +171,8 @@ struct RequestBuffers {
   DevicePlace device;                 // unless signature.device_type is the CPU
 };
 
-// What became of it. Written by the executor before `done`, or by whoever ends what is pending;
-// then the submitter's. Results of a group are in its parts.
+// The outcome of a request. Written by the executor before `done`, or by whoever ends what is
+// pending; then the submitter's. Results of a group are in its parts.
 struct RequestResult {
   void* owned = nullptr;                // the request's until its waiter takes it
   void (*free_owned)(void*) = nullptr;  // frees that, and a group's results; null: malloc'ed
@@ -179,21 +181,21 @@ struct RequestResult {
   std::vector<int64_t> shape;            // of owned
   std::vector<int64_t> received_splits;  // of an alltoall
   int64_t number = 0;                    // join: the last rank; add process set: its number
-  // Of what lies on a device. It was agreed on, and nothing was exchanged: what it brings travels
-  // under other names (api/staged/).
+  // True for a request of tensors on a device that was agreed on while nothing was exchanged: what
+  // it brings travels under other names (api/staged/).
   bool agreed_only = false;
-  // Else what stands behind it on the device, as its library has it (api/nccl/); null: nothing has
-  // been launched.
+  // Otherwise, the work that stands behind it on the device, as its library has it (api/nccl/);
+  // null: nothing has been launched.
   std::shared_ptr<void> device_end;
   absl::Status status;
 };
 
-// How it goes on its way through the engine, which alone writes this: under its lock. What was
-// written at the submission the executor reads without it.
+// How it goes on its way through the engine, which alone writes this: under its lock. The executor
+// reads without it what was written at the submission.
 struct RequestCourse {
   uint64_t sequence = 0;  // of this rank's submissions in its set
-  // Of the first request of a group: those of its other types, which go where it goes. Borrowed, as
-  // they are.
+  // The requests of a group's other types, in its first request: they go where it goes. Borrowed,
+  // as they are.
   absl::Span<const std::unique_ptr<Request>> others;
   bool is_other = false;          // it is one of these
   bool alone = false;             // its submitter waits for it, and for nothing else
@@ -207,8 +209,8 @@ struct RequestCourse {
 // Owned by the submitter (blocking call) or the handle table; the engine borrows it from submit
 // until `done`, and until its observer, if it has one, is told.
 struct Request {
-  // What is asked for: what all ranks must agree on. The submitter's, before the submission. (The
-  // engine names a group's other requests.)
+  // The request as asked for, which all ranks must agree on. The submitter's, before the
+  // submission. (The engine names a group's other requests.)
   std::string name;      // as given; see AgreedName (local_name.h)
   bool unnamed = false;  // takes the next turn of the unnamed ones
   Signature signature;

@@ -16,7 +16,7 @@ inline size_t ElementBytes(const Signature& signature) {
 inline size_t RowBytes(const Signature& signature) {
   return signature.row_elements() * ElementBytes(signature);
 }
-// Of one tensor; of a group, all of them.
+// Returns the bytes of one tensor, or of all tensors of a group.
 inline size_t TensorBytes(const Signature& signature) {
   return signature.elements() * ElementBytes(signature);
 }

@@ -20,10 +20,10 @@ struct ArenaOffsets {
   int64_t output = -1;
 };
 
-// Of a single allreduce or broadcast on the CPU, where ranks write to the others' tensors, both or
-// none. `arenas` may be null.
+// Returns the offsets of a single allreduce or broadcast on the CPU, where ranks write to the
+// others' tensors: both or none. `arenas` may be null.
 ArenaOffsets OffsetsInArena(const Request& request, const HostArenas* arenas);
-// Of a single tensor on the CPU that the others only read; -1 as above.
+// Returns the offset of a single tensor on the CPU that the others only read; -1 as above.
 int64_t InputInArena(const Request& request, const HostArenas* arenas);
 
 // The others' tensors, by what their marks say.
@@ -39,7 +39,7 @@ class TensorPlaces {
       : arenas_(arenas), owners_(std::move(owners)), local_rank_(local_rank) {}
 
   const HostArenas* arenas() const { return arenas_; }
-  // Of the set on this host.
+  // The number of the set's ranks on this host.
   size_t ranks() const { return owners_.size(); }
   // Internal: it lies outside that rank's arena, so its mark says nonsense. ResourceExhausted: this
   // process has no address space for it.

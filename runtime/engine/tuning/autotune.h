@@ -19,7 +19,7 @@
 
 namespace hvd {
 
-// What is searched for. Of a job on one host the last three are left alone.
+// The settings that are searched for. In a job on one host the last three are left alone.
 enum class Knob { kFusionThreshold, kBatchWait, kOneShot, kPiece, kRails, kRing, kSegment };
 inline constexpr size_t kKnobs = 7;
 // A value each; bytes, or microseconds of kBatchWait.
@@ -45,7 +45,7 @@ class Autotune {
   // The grid of each setting contains the value that it has in `start`.
   Autotune(const TunePoint& start, const TuneLimits& limits);
 
-  // What should be in force now; when done, the result.
+  // Returns the settings that should be in force now; when done, the result.
   const TunePoint& candidate() const { return candidate_; }
   bool done() const { return phase_ == Phase::kDone; }
   // How well candidate() did: bytes a microsecond, larger is better. REQUIRES: !done().

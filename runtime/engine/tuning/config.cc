@@ -80,7 +80,8 @@ void TakeWatching(const SettingValues& values, EngineConfig* config) {
   config->autotune_samples = static_cast<int>(values.Number(Id::kAutotuneSamples));
 }
 
-// What counts where nothing is set, of a setting whose default the algorithms have.
+// Returns the value that counts where nothing is set, for a setting whose default the algorithms
+// have.
 double MeasuredDefault(Id id) {
   const HierarchicalThresholds measured;
   switch (id) {
@@ -99,7 +100,7 @@ double MeasuredDefault(Id id) {
   }
 }
 
-// Of the values that count, whether they are set or not.
+// Returns the terms of the values that count, whether they are set or not.
 std::vector<Term> TermsOf(const SettingValues& values) {
   std::vector<Term> terms;
   for (const Setting& setting : Settings()) {

@@ -28,7 +28,7 @@ struct EngineConfig {
   // SSH_CONNECTION's addresses: the other end's, and this host's. Empty: no ssh has come here.
   std::string reached_from, reached_at;
 
-  // Of tensors on GPUs.
+  // Settings for tensors on GPUs.
   enum class GpuOperations { kAuto, kNccl, kHost };
   GpuOperations gpu_operations = GpuOperations::kAuto;
   std::string nccl_library;       // a path; empty: looked for
@@ -42,16 +42,16 @@ struct EngineConfig {
   uint32_t max_pending = 1u << 20;  // tensors of a process set that a host may have pending at once
   int64_t bucket_bytes = 25 << 20;  // of a gradient bucket's tensors that travel together
 
-  // Of the algorithms; what is not set stays as the collectives measured it.
+  // Thresholds of the algorithms; one that is not set stays as the collectives measured it.
   HierarchicalThresholds thresholds;
 
   // Seeing inside. (Stalls are hvdrun's to find: it reads those settings.)
   std::string timeline;  // a path, or DYNAMIC; empty: none
   LogLevel log_level = LogLevel::kWarning;
-  // What is set and where it came from, and names that look misspelt; a line each.
+  // The settings that are set and where they came from, and names that look misspelt; a line each.
   std::vector<std::string> set, doubts;
 
-  // What of all this every rank must have alike.
+  // The part of all this that every rank must have alike.
   std::vector<Term> terms;
 
   bool autotune = false;
@@ -63,7 +63,7 @@ struct EngineConfig {
 
 // Entries NAME=VALUE. InvalidArgument names the variable, its value and what is allowed.
 absl::StatusOr<EngineConfig> MakeConfig(absl::Span<const std::string> environment);
-// Of this process's environment, before which `adopted` counts.
+// Reads the settings of this process's environment, before which `adopted` counts.
 absl::StatusOr<EngineConfig> ReadConfig(absl::Span<const std::string> adopted);
 // Only where NCCL lies, if it is said.
 std::string ReadNcclLibrary();

@@ -15,7 +15,7 @@ namespace {
 
 enum { kAddress = 1, kValue = 2 };
 
-// So many are named at most: the message must fit where hvdd finds it.
+// Settings that are named at most: the message must fit where hvdd finds it.
 constexpr size_t kMostNamed = 4;
 
 struct Card {
@@ -42,8 +42,8 @@ std::string RankOn(const Topology& topology, size_t rank) {
 
 uint64_t Hash(std::string_view text) { return StableHash().Add(text).value(); }
 
-// What differs in term `t` between rank 0 and the first that has another value; nothing if all have
-// the same.
+// Says how term `t` differs between rank 0 and the first rank that has another value; nothing if
+// all have the same.
 std::string Difference(const std::vector<Card>& cards, const Topology& topology, const Term& term,
                        size_t t) {
   const auto value = [&](size_t rank) {

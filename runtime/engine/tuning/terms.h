@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all ranks of a job must have alike, and the comparison when they meet. Pure.
+// The terms that all ranks of a job must have alike, and the comparison when they meet. Pure.
 //
 // Each rank's card goes to all others with the table of addresses: where its transport is reached,
-// and the values of its terms. So every rank compares the same cards and comes to the same answer,
-// before anything is exchanged that would depend on them.
+// and the values of its terms. Every rank therefore compares the same cards and comes to the same
+// answer, before anything is exchanged that would depend on them.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct Term {
   std::string advice;  // what to do when it differs
 };
 
-// Of hvd_init's process sets.
+// Returns the term of hvd_init's process sets.
 Term ProcessSetsTerm(const std::vector<std::vector<int32_t>>& sets);
 
 std::string WriteCard(std::string_view address, absl::Span<const Term> terms);

@@ -16,7 +16,7 @@
 
 namespace hvd {
 
-// What rank 0 tells the others, as it travels.
+// The decision that rank 0 tells the others, as it travels.
 struct TuneDecision {
   TunePoint point = {};
   int64_t done = 0;

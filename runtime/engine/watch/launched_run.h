@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of a run that a device has to finish. It is kept from the launch to the end: the
-// requests are done before, and gone.
+// The facts that are told of a run that a device has to finish. They are kept from the launch to
+// the end: the requests are done before, and gone.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank counts about one process set, in the host's shared memory. Plain loads and stores:
-// the writer is whoever executes the set's requests, one thread at a time.
+// The counts that a rank keeps about one process set, in the host's shared memory. Plain loads and
+// stores: the writer is whoever executes the set's requests, one thread at a time.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 
 namespace hvd {
 
-// Of the tensor or of all of a group; 0 for what carries none.
+// Returns the bytes of the tensor, or of all tensors of a group; 0 for a request that carries none.
 uint64_t InputBytes(const Request& request);
 
 class Metrics {

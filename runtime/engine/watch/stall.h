@@ -14,7 +14,7 @@
 
 namespace hvd {
 
-// What is pending; a request lives as long as the lock that its owner holds.
+// A pending request; it lives as long as its owner holds the lock.
 struct PendingRequest {
   const std::string* name = nullptr;  // null: of a send or receive, which is called by its ranks
   const Request* request = nullptr;

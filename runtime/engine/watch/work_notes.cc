@@ -23,8 +23,8 @@ TraceActivity OnDevice(RequestKind kind) {
   return Sums(kind) ? TraceActivity::kDeviceReduce : TraceActivity::kDeviceCopy;
 }
 
-// Of one that goes by the board: behind the few of those that go directly, which are counted by
-// themselves.
+// Traces a request that goes by the board: its number comes behind the few numbers of requests that
+// go directly, which are counted by themselves.
 TracedTensor TracedOf(const Request& request) {
   // No name has the number 0: it is told anew what is called so.
   if (request.course.is_other) return {0, PlainName(request.name), InputBytes(request)};
@@ -145,7 +145,7 @@ void WorkNotes::TellTensor(const RunSpans& run, const TracedTensor& tensor, int6
   timeline_.Record(Timeline::Operation(run.kind), tensor, batch_ns, run.end_ns);
 }
 
-// Of the first run of a batch: the others wait for that one.
+// Counts only for the first run of a batch: the others wait for that one.
 void WorkNotes::NoteCameLast(const RunTimes& times) {
   if (times.begin_ns == times.batch_ns && !std::exchange(waited_, false)) metrics_.CameLast();
 }

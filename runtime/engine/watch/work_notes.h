@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told about an engine's work: to hvdd through the host's page (what this rank does, what
-// it has pending), to the metrics and to the timeline.
+// Tells about an engine's work: to hvdd through the host's page (what this rank does, what it has
+// pending), to the metrics and to the timeline.
 //
 // Threads: by the annotations. A rank's activity is written by submitters under the engine's lock
 // and by the executor, each its own words of it; hvdd reads them whenever it likes.
@@ -60,12 +60,13 @@ class WorkNotes {
   void SetCallers(int callers) {
     activity_.callers.store(static_cast<uint32_t>(callers), std::memory_order_relaxed);
   }
-  // What is pending here, as hvdd has asked. One thread at a time.
+  // Answers hvdd's question with what is pending here. One thread at a time.
   void Answer(std::vector<PendingRequest> pending) { stall_.Give(std::move(pending)); }
 
   // The executor's.
   void SetState(RankState state) { activity_.state.store(state, std::memory_order_relaxed); }
-  // What it executes out of a batch, of which `first` is this rank's; null: only others have it.
+  // Notes what it executes out of a batch; `first` is this rank's first request of that, null if
+  // only others have it.
   void BeginRun(RequestKind kind, const Request* first, size_t tensors)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   // It is over. (Not when it broke: what this rank was in stays to be read.)
@@ -74,17 +75,19 @@ class WorkNotes {
     int64_t batch_ns;  // when its batch came
     int64_t begin_ns;
   };
-  // Those that have ended with a run, and the threshold of fusion.
+  // Notes the requests that have ended with a run, and the threshold of fusion.
   void Ran(const RunTimes& times, absl::Span<Request* const> requests, uint64_t threshold)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  // What is to be told of a run that goes to the device, as BeginRun has it; these are this rank's.
+  // Returns what is to be told of a run that goes to the device, as BeginRun has it; `requests` are
+  // this rank's.
   LaunchedRun Launches(const RunTimes& times, absl::Span<Request* const> requests,
                        uint64_t threshold) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   // It is on the device's stream.
   void Launched(const LaunchedRun& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   // It has finished there, at `end_ns`.
   void Finished(const LaunchedRun& run, int64_t end_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  // What the device works on for the longest; null: nothing. Its number is that of the launch.
+  // Notes the run that the device works on for the longest; null: nothing. Its number is that of
+  // the launch.
   void SetDeviceWork(uint64_t number, const LaunchedRun* oldest)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void RanDirectly(const Request& request, int64_t begin_ns)
@@ -102,7 +105,7 @@ class WorkNotes {
   const Timeline& timeline() const { return timeline_; }
 
  private:
-  // What is told of all tensors of a run alike.
+  // The times that are told of all tensors of a run alike.
   struct RunSpans {
     RequestKind kind;
     TraceActivity work;
@@ -120,7 +123,7 @@ class WorkNotes {
   const LocalName* last_noted_ ABSL_GUARDED_BY(kEngineLock) = nullptr;  // on the page
   bool waited_ = false;  // the executor's; set inside its waits
   const std::string* at_work_ ABSL_GUARDED_BY(kExecutor) = nullptr;
-  // What the page says that it executes.
+  // The run that the page says this rank executes.
   struct NotedRun {
     uint64_t number = 0;
     const LocalName* first = nullptr;
