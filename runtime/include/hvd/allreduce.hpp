@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allreduces of plain memory and vectors, for hvd.hpp, which includes it.
 //
-// The tensor has one dimension. What is asked for most comes after it: the op (an average without
-// one) and the name, or an hvd::Options with everything. All ranks of the process set give the same
-// count, type, op and scales; otherwise each throws HVD_ERR_MISMATCH, and the next call works. A
-// rank that dies or leaves is HVD_ERR_ABORTED on all others. Any thread may call.
+// The tensor has one dimension. The arguments asked for most come after it: the op (an average
+// without one) and the name, or an hvd::Options with everything. All ranks of the process set give
+// the same count, type, op and scales; otherwise each throws HVD_ERR_MISMATCH, and the next call
+// works. A rank that dies or leaves is HVD_ERR_ABORTED on all others. Any thread may call.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@
 //     }
 //   });
 //
-// What is committed is what `run` begins with after members have died; so the count of the steps
+// After members have died, `run` begins with the committed state; the count of the steps therefore
 // belongs to the state.
 #pragma once
 
@@ -87,7 +87,8 @@ enum class StateKind : int32_t {
   kPrivate = HVD_STATE_PRIVATE,        // each rank's own, never sent to others
 };
 
-// What a program goes on with: see hvd_state_create. One at a time in a process. Move-only.
+// The state that a program goes on with: see hvd_state_create. One at a time in a process.
+// Move-only.
 class State {
  public:
   State() { internal::ThrowIfError(hvd_state_create(&state_)); }

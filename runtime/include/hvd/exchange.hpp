@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves rows between ranks, for hvd.hpp, which includes it: allgather, reduce-scatter,
-// alltoall, broadcast; and one tensor from rank to rank.
+// The calls that move rows between ranks, for hvd.hpp, which includes it: allgather,
+// reduce-scatter, alltoall, broadcast; and one tensor from rank to rank.
 #pragma once
 
 #include <cstddef>

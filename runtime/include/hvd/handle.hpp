@@ -14,7 +14,7 @@ namespace hvd {
 
 namespace internal {
 
-// What all handles have in common.
+// The part that all handles have in common.
 class Flight {
  public:
   Flight() = default;
@@ -42,8 +42,8 @@ class Flight {
   hvd_handle_t Take() noexcept { return std::exchange(handle_, 0); }
 
  private:
-  // What an exception breaks off here, other ranks may never bring their part of: they must hear
-  // that this one has left, and what is in flight ends with that.
+  // If an exception breaks a call off here, other ranks may never bring their part of it: they must
+  // hear that this one has left, and what is in flight ends with that.
   void Finish() noexcept {
     if (!valid()) return;
     int32_t done = 1;
@@ -112,7 +112,7 @@ template <class T>
 class [[nodiscard]] GatherHandle : public internal::Flight {
  public:
   using Flight::Flight;
-  // Of an allgather the ranks' elements, in rank order; nothing of an empty handle.
+  // Returns the elements, for an allgather the ranks' in rank order; nothing for an empty handle.
   std::vector<T> wait() {
     internal::Result result;
     if (!valid()) return {};
@@ -121,7 +121,7 @@ class [[nodiscard]] GatherHandle : public internal::Flight {
   }
 };
 
-// What an alltoall brought: the ranks' rows in rank order, and how many from each.
+// The result of an alltoall: the ranks' rows in rank order, and how many came from each.
 template <class T>
 struct Received {
   std::vector<T> data;

@@ -99,8 +99,8 @@ typedef enum hvd_op_t {
   HVD_BXOR = 8  /* bitwise exclusive or */
 } hvd_op_t;
 
-/* How float32 and float64 tensors travel in a reduction: as they are, or in 16 bits. What is
- * received is summed in float32. Other types always travel as they are. */
+/* How float32 and float64 tensors travel in a reduction: as they are, or in 16 bits. Received
+ * elements are summed in float32. Other types always travel as they are. */
 typedef enum hvd_compression_t {
   HVD_COMPRESSION_NONE = 0,
   HVD_COMPRESSION_FP16 = 1,
@@ -111,16 +111,16 @@ typedef enum hvd_flags_t {
   /* HVD_AVERAGE divides by the number of ranks that have submitted the tensor, not by all: those
    * that have joined (hvd_join) may have not. */
   HVD_AVERAGE_OVER_CONTRIBUTORS = 1,
-  /* Of any collective: HVD_ERR_MISMATCH, naming a rank, while one has joined (hvd_join), instead of
-   * going on without it. All ranks give it, or none. */
+  /* With it any collective is HVD_ERR_MISMATCH, naming a rank, while one has joined (hvd_join),
+   * instead of going on without it. All ranks give it, or none. */
   HVD_REFUSE_JOINED = 2,
-  /* Of tensors on a GPU: a wait returns when the bytes are there, as for CPU tensors. */
+  /* A wait for tensors on a GPU returns when the bytes are there, as for CPU tensors. */
   HVD_WAIT_ON_HOST = 4
 } hvd_flags_t;
 
 typedef uint64_t hvd_handle_t; /* never 0 */
 
-/* Of an asynchronous call that is done: its tag (hvd_options_t) and its own status. */
+/* An asynchronous call that is done: its tag (hvd_options_t) and its own status. */
 typedef struct hvd_completion_t {
   uint64_t tag;
   hvd_handle_t handle;
@@ -167,16 +167,16 @@ typedef struct hvd_options_t {
   /* For reductions: each input is multiplied by prescale first, before it is summed or compressed,
    * and the result by postscale; both default to 1. On integers each product is a double that is
    * truncated towards zero (3 times 0.5 is 1, -3 times 0.5 is -1; an average's division and
-   * postscale are truncated once), so 64-bit values beyond 2^53 lose their last bits. What does not
-   * fit the type wraps, as sums do. Bool and bitwise operations cannot be scaled. */
+   * postscale are truncated once), so 64-bit values beyond 2^53 lose their last bits. A value that
+   * does not fit the type wraps, as sums do. Bool and bitwise operations cannot be scaled. */
   double prescale;
   double postscale;
   int32_t compression; /* hvd_compression_t, for reductions; default none */
   int32_t flags;       /* hvd_flags_t, or-ed; default 0 */
-  /* Of asynchronous calls, how their end is told; one of the two, or neither. It is told once for
-   * each call that was submitted, and never inside the call that submits it, though perhaps before
-   * that returns (*handle is set before). What it did is in memory by then. The handle stays until
-   * hvd_wait or hvd_release. Everything is told before hvd_shutdown returns.
+  /* The ways in which the end of asynchronous calls is told; one of the two, or neither. The end is
+   * told once for each call that was submitted, and never inside the call that submits it, though
+   * perhaps before that returns (*handle is set before). The call's result is in memory by then.
+   * The handle stays until hvd_wait or hvd_release. Everything is told before hvd_shutdown returns.
    *
    * On a GPU that is when the results are there, later than a wait may return.
    *
@@ -196,13 +196,13 @@ typedef struct hvd_options_t {
   void* (*result_fn)(void* result_arg, const int64_t* shape, int32_t ndim, int32_t dtype,
                      int32_t index);
   void* result_arg;
-  /* Of tensors on a GPU: a cudaEvent_t that has been recorded; the call begins behind it, instead
+  /* For tensors on a GPU: a cudaEvent_t that has been recorded; the call begins behind it, instead
    * of behind what is on the tensors' streams. The caller's again when the call is done. */
   void* ready_event;
-  /* What the tensors are to the program, as text: their names in their order, for instance. Ranks
-   * whose texts are not the same get HVD_ERR_MISMATCH, each with its own in the message, and
-   * nothing is exchanged. So it is when only some ranks give one. NULL or "": nothing is compared.
-   * Copied. */
+  /* A text that says what the tensors are to the program: their names in their order, for instance.
+   * Ranks whose texts are not the same get HVD_ERR_MISMATCH, each with its own in the message, and
+   * nothing is exchanged. The same happens when only some ranks give one. NULL or "": nothing is
+   * compared. Copied. */
   const char* contents;
 } hvd_options_t;
 #define HVD_OPTIONS_INIT                                                              \
@@ -227,11 +227,11 @@ typedef struct hvd_init_options_t {
 /* Joins the job that started this process; without a launcher (no HVD_RANK, no HVD_LINK) gives
  * size 1. One of several that another launcher has started (mpirun, srun, torchrun and their like)
  * is no job of one: HVD_ERR_LAUNCH, unless HVD_STANDALONE is 1. Returns when all ranks have joined.
- * What they must have alike is compared first: the library, most HVD_ variables, the process sets
- * in `options`; HVD_ERR_LAUNCH on all ranks then names what differs, where. Already initialized:
- * HVD_OK, nothing happens, unless the epoch is over (a rank has left it, or died): then as
- * hvd_reset. May be called again after hvd_shutdown; that starts the job's next epoch. `options`
- * may be NULL. */
+ * Settings that they must have alike are compared first: the library, most HVD_ variables, the
+ * process sets in `options`; HVD_ERR_LAUNCH on all ranks then names what differs, where. Already
+ * initialized: HVD_OK, nothing happens, unless the epoch is over (a rank has left it, or died):
+ * then as hvd_reset. May be called again after hvd_shutdown; that starts the job's next epoch.
+ * `options` may be NULL. */
 HVD_EXPORT hvd_status_t hvd_init(const hvd_init_options_t* options);
 
 /* Leaves the epoch: waits until every rank leaves too (or the epoch is broken), then gives
@@ -389,7 +389,7 @@ HVD_EXPORT hvd_status_t hvd_grouped_reducescatter_async(const hvd_tensor_t* inpu
  * A peer that joins without its part is HVD_ERR_MISMATCH, one that leaves (hvd_shutdown) is
  * HVD_ERR_ABORTED; what it had submitted before goes on. Any number may be pending, of any size,
  * and any threads may call. hvd_barrier waits for this rank's own, like for all that it has
- * submitted. Of `options` name, op and the like must keep their defaults (HVD_ERR_INVALID). */
+ * submitted. In `options`, name, op and the like must keep their defaults (HVD_ERR_INVALID). */
 HVD_EXPORT hvd_status_t hvd_send(const hvd_tensor_t* tensor, int32_t destination, int64_t tag,
                                  const hvd_options_t* options);
 HVD_EXPORT hvd_status_t hvd_send_async(const hvd_tensor_t* tensor, int32_t destination, int64_t tag,
@@ -409,16 +409,16 @@ HVD_EXPORT hvd_status_t hvd_barrier_async(const hvd_options_t* options, hvd_hand
 /* This rank has no more work: until every rank of the job has joined, it takes part, in all its
  * process sets, in the others' barriers, allreduces with neutral values (HVD_AVERAGE divides by all
  * ranks, unless HVD_AVERAGE_OVER_CONTRIBUTORS) and allgathers with no rows; their other collectives
- * are HVD_ERR_MISMATCH, as are MIN, MAX and PRODUCT with a prescale of tensors on a GPU. What this
- * rank has submitted before goes on and counts as any other's: it is done when every other rank has
- * submitted it or has joined. Until the join returns this rank's other threads can submit nothing
- * (HVD_ERR_MISMATCH). Returns when all ranks have joined, and all that they had submitted is done;
- * *last_rank (may be NULL) gets the rank that did last. */
+ * are HVD_ERR_MISMATCH, as are MIN, MAX and PRODUCT with a prescale of tensors on a GPU. A call
+ * that this rank has submitted before goes on and counts as any other's: it is done when every
+ * other rank has submitted it or has joined. Until the join returns this rank's other threads can
+ * submit nothing (HVD_ERR_MISMATCH). Returns when all ranks have joined, and all that they had
+ * submitted is done; *last_rank (may be NULL) gets the rank that did last. */
 HVD_EXPORT hvd_status_t hvd_join(int32_t* last_rank);
 /* The same without a thread that waits: takes effect at once, and is done when hvd_join would
  * return. Until then this rank can submit nothing, nor join again (HVD_ERR_MISMATCH); from `done`
- * on it can. hvd_shutdown does not wait for it: it ends with HVD_ERR_ABORTED, on all ranks. Of
- * `options` done, done_arg, queue and tag count; the others keep their defaults (HVD_ERR_INVALID).
+ * on it can. hvd_shutdown does not wait for it: it ends with HVD_ERR_ABORTED, on all ranks. In
+ * `options`, done, done_arg, queue and tag count; the others keep their defaults (HVD_ERR_INVALID).
  * Waits for a change of process sets that another thread of this rank has under way, and until what
  * this rank has submitted on a GPU is there: not to be called from `done`. */
 HVD_EXPORT hvd_status_t hvd_join_async(const hvd_options_t* options, hvd_handle_t* handle);
@@ -438,7 +438,7 @@ HVD_EXPORT hvd_status_t hvd_release(hvd_handle_t handle);
 /* Waits, returns the operation's own status and releases the handle. HVD_ERR_INVALID: it is no
  * handle, or has been waited for or released before. */
 HVD_EXPORT hvd_status_t hvd_wait(hvd_handle_t handle);
-/* As hvd_wait; on success *result describes the library-allocated output (see hvd_allgather). Of a
+/* As hvd_wait; on success *result describes the library-allocated output (see hvd_allgather). For a
  * group: HVD_ERR_INVALID, and the handle stays. When several threads wait for one handle, one gets
  * the result, the others HVD_ERR_INVALID. */
 HVD_EXPORT hvd_status_t hvd_wait_result(hvd_handle_t handle, hvd_tensor_t* result);
@@ -449,8 +449,8 @@ HVD_EXPORT hvd_status_t hvd_wait_results(hvd_handle_t handle, hvd_tensor_t* resu
  * has been given back do nothing. Any thread, also within `done`; may come after hvd_shutdown. */
 HVD_EXPORT void hvd_free_result(hvd_tensor_t* result);
 
-/* Of tensors on a GPU: `stream` (cudaStream_t), of the same GPU, goes on behind the call. Returns
- * what hvd_wait would, and leaves the handle. Of a call on CPU tensors: only waits. */
+/* If the tensors are on a GPU, `stream` (cudaStream_t), of the same GPU, goes on behind the call.
+ * Returns what hvd_wait would, and leaves the handle. If they are on the CPU, only waits. */
 HVD_EXPORT hvd_status_t hvd_wait_on(hvd_handle_t handle, void* stream);
 /* HVD_OK, or what has gone wrong on this rank's GPUs, also after a wait had returned; or in the
  * epoch: HVD_ERR_ABORTED. Does not wait. */
@@ -480,16 +480,16 @@ HVD_EXPORT hvd_status_t hvd_alloc(size_t bytes, void** memory);
 /* The same on a device: hvd_alloc for HVD_CPU, whose device_id is 0; device memory for HVD_CUDA. */
 HVD_EXPORT hvd_status_t hvd_alloc_on(size_t bytes, int32_t device_type, int32_t device_id,
                                      void** memory);
-/* Of both. NULL does nothing. No operation may be using the memory. */
+/* Frees memory of either kind. NULL does nothing. No operation may be using the memory. */
 HVD_EXPORT hvd_status_t hvd_free(void* memory);
 
 /* ---- the end of the job ---- */
 
 /* When the job is to end (Ctrl-C, TERM to hvdrun), this rank needs so long between its TERM and its
  * end, for a last checkpoint: hvdrun sends KILL after the longest that a rank has asked for,
- * instead of its default of 5 s. What the person has said (--grace, HVD_GRACE) counts in any case.
- * Until then, or until a rank is gone, collectives work: ranks may agree in them on what to save.
- * HVD_ERR_INVALID: it is no number of seconds from 0 to a year. */
+ * instead of its default of 5 s. A time that the person has given (--grace, HVD_GRACE) counts in
+ * any case. Until then, or until a rank is gone, collectives work: ranks may agree in them on what
+ * to save. HVD_ERR_INVALID: it is no number of seconds from 0 to a year. */
 HVD_EXPORT hvd_status_t hvd_set_grace(double seconds);
 
 /* ---- seeing inside ---- */
@@ -517,7 +517,7 @@ typedef struct hvd_bucket_t hvd_bucket_t;
 
 enum {
   /* The caller has seen to it that all ranks make the same bucket under this name: no step asks.
-   * So a rank may make its bucket anew, in other memory, while the others keep theirs. */
+   * A rank may therefore make its bucket anew, in other memory, while the others keep theirs. */
   HVD_BUCKET_COMPARED = 1
 };
 typedef struct hvd_bucket_options_t {
@@ -571,14 +571,14 @@ HVD_EXPORT hvd_status_t hvd_bucket_wait_for(hvd_bucket_t* bucket, int64_t micros
  * HVD_ERR_MISMATCH, naming the tensor and the ranks, when ranks have made the bucket otherwise:
  * what it holds is then undefined.
  * On a GPU the host does not wait for the results (HVD_WAIT_ON_HOST in the reduction's flags does):
- * the streams that have made tensors ready go on behind them. So it is with hvd_bucket_wait_tensor.
- */
+ * the streams that have made tensors ready go on behind them. The same holds for
+ * hvd_bucket_wait_tensor. */
 HVD_EXPORT hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket);
 /* The same, and `stream`, of the same GPU, goes on behind the results as well. */
 HVD_EXPORT hvd_status_t hvd_bucket_wait_on(hvd_bucket_t* bucket, void* stream);
 /* Gives up a step that has begun, for instance because a backward pass has failed: tensors that are
  * not ready count as zeros, and the rest of the step goes on as in hvd_bucket_wait, which the other
- * ranks call, or this. What the views hold afterwards is of no use. Does nothing when no tensor is
+ * ranks call, or this. The views hold nothing of use afterwards. Does nothing when no tensor is
  * ready. */
 HVD_EXPORT hvd_status_t hvd_bucket_reset(hvd_bucket_t* bucket);
 /* NULL does nothing. Waits for chunks under way. */
@@ -662,10 +662,10 @@ HVD_EXPORT hvd_status_t hvd_state_create(hvd_state_t** state);
  * tensor's stream, and what is written into a tensor is there when the call returns. */
 HVD_EXPORT hvd_status_t hvd_state_add(hvd_state_t* state, const char* name,
                                       const hvd_tensor_t* tensor, int32_t kind);
-/* Of a tensor, held or not, or of bytes. HVD_ERR_INVALID: there is none of this name. */
+/* Removes a tensor, held or not, or bytes. HVD_ERR_INVALID: there is none of this name. */
 HVD_EXPORT hvd_status_t hvd_state_remove(hvd_state_t* state, const char* name);
-/* Bytes under a name, copied; they replace those before. Those of a host's first rank are kept by a
- * commit, those of the root are sent by a sync. */
+/* Bytes under a name, copied; they replace those before. A commit keeps the bytes of a host's first
+ * rank, a sync sends the root's. */
 HVD_EXPORT hvd_status_t hvd_state_put(hvd_state_t* state, const char* name, const void* data,
                                       size_t bytes);
 /* *data is NULL and *bytes 0 when there are none; else valid until the name is put or removed, or
@@ -689,7 +689,7 @@ HVD_EXPORT hvd_status_t hvd_state_keep(hvd_state_t* state, uint64_t* number);
  * that it has and that nobody has added are held. *number may be NULL. */
 HVD_EXPORT hvd_status_t hvd_state_restore(hvd_state_t* state, uint64_t* number);
 /* All ranks call it, after hvd_init and after every hvd_reset: whatever the epoch wants (see
- * hvd_epoch_t). Those who have the commit go back to it if the epoch before broke; ranks that need
+ * hvd_epoch_t). Ranks that have the commit go back to it if the epoch before broke; ranks that need
  * the root's state get it; then, if there were any, all commit. In a job that is not elastic all
  * ranks get rank 0's. Errors as of hvd_state_commit, and HVD_ERR_MISMATCH where the root's tensors
  * are not as what was added here. After an error what the tensors hold is undefined until a sync
@@ -732,9 +732,9 @@ HVD_EXPORT void hvd_state_destroy(hvd_state_t* state);
  * (HVD_ERR_UNSUPPORTED names it, and how much is taken).
  *
  * timeout_s: 0 does not wait; INFINITY waits until the job ends. HVD_ERR_TIMEOUT names the keys
- * that nobody has set. What is under way when the job is stopped, or waits when this host's epoch
- * is broken, ends with HVD_ERR_ABORTED: hvd_last_error names the cause. HVD_ERR_LAUNCH: hvdrun's
- * daemon on this host is gone, or does not take this process for one of the job's. */
+ * that nobody has set. A call that is under way when the job is stopped, or waits when this host's
+ * epoch is broken, ends with HVD_ERR_ABORTED: hvd_last_error names the cause. HVD_ERR_LAUNCH:
+ * hvdrun's daemon on this host is gone, or does not take this process for one of the job's. */
 
 /* Bytes: of the caller's where they are given, the library's where they are got: those are given
  * back by hvd_store_free. data NULL: none, which is not the same as an empty value. */

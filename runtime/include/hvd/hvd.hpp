@@ -87,7 +87,7 @@ inline JoinHandle join_async() {
 
 // ---- seeing inside ----
 
-// So long this rank needs between TERM and its end; see hvd_set_grace.
+// Says how long this rank needs between TERM and its end; see hvd_set_grace.
 inline void set_grace(double seconds) { internal::ThrowIfError(hvd_set_grace(seconds)); }
 
 // hvdrun writes what every rank does from now on to `path`; see hvd_start_timeline. Any rank may

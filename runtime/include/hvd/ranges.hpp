@@ -64,7 +64,7 @@ Handle allreduce_async(R& data, const Options& options) {
   return allreduce_async(data.data(), data.size(), options);
 }
 
-// What global rank `root` has, on every rank.
+// Gives every rank what global rank `root` has.
 template <class R, class = internal::IfRange<R>>
 void broadcast(R& data, int root = 0, const Name& name = {}) {
   broadcast(data.data(), data.size(), root, name);

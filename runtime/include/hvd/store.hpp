@@ -21,7 +21,7 @@ inline constexpr Timeout kForever{std::numeric_limits<double>::infinity()};
 
 namespace internal {
 
-// What the library gave, as a string.
+// A value that the library gave, as a string.
 class Got {
  public:
   Got() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of hvd.hpp, which includes it, are told and what they throw.
+// The options of the calls of hvd.hpp, which includes it, and the errors that they throw.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@
 
 namespace hvd {
 
-// What a failed call throws. what() is the whole message: what failed, where, and what to do next.
+// The exception that a failed call throws. what() is the whole message: what failed, where, and
+// what to do next.
 class Error : public std::runtime_error {
  public:
   Error(hvd_status_t code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -28,7 +29,8 @@ class Error : public std::runtime_error {
   hvd_status_t code_;
 };
 
-// Of an elastic job (elastic.hpp). The members are to change: reset, and go on without going back.
+// Thrown in an elastic job (elastic.hpp). The members are to change: reset, and go on without going
+// back.
 class HostsUpdated : public Error {
  public:
   explicit HostsUpdated(const std::string& message) : Error(HVD_ERR_HOSTS_UPDATED, message) {}
@@ -58,8 +60,8 @@ enum class Compression : int32_t {
   kBfloat16 = HVD_COMPRESSION_BF16,
 };
 
-// What a call is known by on all ranks: any text, and none means by its order. Points to the text,
-// for the length of the call that it is given to.
+// The name by which all ranks know a call: any text, and none means by its order. Points to the
+// text, for the length of the call that it is given to.
 class Name {
  public:
   Name() = default;
@@ -75,7 +77,7 @@ class Name {
 };
 
 // All that a collective can be told; the functions without it take the part that is asked for most.
-// What an operation has no use for must stay as it is.
+// A field that an operation has no use for must stay as it is.
 struct Options {
   std::string name = {};
   int process_set = HVD_GLOBAL_PROCESS_SET;
@@ -85,8 +87,8 @@ struct Options {
   Compression compression = Compression::kNone;
   bool average_over_contributors = false;  // not over ranks that have joined without it
   bool refuse_joined = false;              // HVD_ERR_MISMATCH while a rank has joined
-  // What the tensors are, for instance their names in their order: HVD_ERR_MISMATCH where the ranks
-  // do not say the same. Empty: nothing is compared.
+  // A text that says what the tensors are, for instance their names in their order:
+  // HVD_ERR_MISMATCH where the ranks do not say the same. Empty: nothing is compared.
   std::string contents = {};
 };
 
@@ -147,7 +149,7 @@ struct dtype_of<bool> : std::integral_constant<hvd_dtype_t, HVD_BOOL> {
   static_assert(sizeof(bool) == 1, "hvd's bool is one byte");
 };
 
-// Of long and long long, one is int64_t and the other is as good.
+// One of long and long long is int64_t, and the other is as good.
 template <class T>
 struct dtype_of<
     T, std::enable_if_t<(std::is_same<T, long>::value || std::is_same<T, long long>::value) &&
