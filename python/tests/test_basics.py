@@ -191,7 +191,7 @@ print(hvd.allreduce(torch.ones(2, dtype=torch.bfloat16)).tolist(), hvd.broadcast
 
 
 def test_a_join_beside_a_shutdown(rank, size, several):
-    """Who left is named, also to a rank that has joined; and init() joins the next epoch there."""
+    """The leaving rank is named, also to one that joined; init() there joins the next epoch."""
     store = hvd.Store()
     for number in range(6):
         joining = number % size
@@ -209,8 +209,8 @@ def test_a_join_beside_a_shutdown(rank, size, several):
         hvd.init()
         hvd.init()  # does nothing
         assert hvd.allreduce(np.ones(1), "again", op=hvd.Sum)[0] == size
-        # The next round's leave ends the epoch at once: none leaves before all have the result. Who
-        # is told of the leave here has its key there, or nobody would have left.
+        # The next round's leave ends the epoch at once: none leaves before all have the result. A
+        # rank that is told of the leave here has its key there, or nobody would have left.
         with contextlib.suppress(hvd.AbortedError):
             store.set(f"join beside shutdown {number} {rank}", b"")
             store.wait([f"join beside shutdown {number} {other}" for other in range(size)])

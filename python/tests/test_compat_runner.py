@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Horovod's programs and tests import besides its faces: horovod.runner and horovod.data."""
+"""horovod.runner and horovod.data, which Horovod's programs and tests import besides its faces."""
 import io
 import os
 import socket
@@ -111,7 +111,7 @@ def test_a_service_answers_who_knows_its_key():
         assert isinstance(client._send(Asked("ab"), heard), network.AckStreamResponse)
         assert heard.getvalue() == "x" * 100_000 + "ab"
         assert isinstance(client._send("what?"), NotImplementedError)
-        # Who says nothing, or what is no challenge's answer, holds nobody up.
+        # A client that says nothing, or gives no challenge's answer, holds nobody up.
         silent = socket.create_connection(("127.0.0.1", service.get_port()))
         with socket.create_connection(("127.0.0.1", service.get_port())) as stranger:
             stranger.sendall(b"\x80\x05GET / HTTP/1.0\r\n\r\n" * 100)

@@ -32,7 +32,7 @@ class Installed:
         for library in LIBRARIES:
             (folder / "lib" / library).touch()
         monkeypatch.setattr(sys, "path", [str(folder)])
-        # Of this process the real ones may have been imported.
+        # This process may have imported the real ones.
         for framework in _frameworks.FRAMEWORKS:
             monkeypatch.delitem(sys.modules, framework.module, raising=False)
         monkeypatch.delitem(sys.modules, "jaxlib", raising=False)
@@ -150,7 +150,7 @@ def test_pyproject_says_the_same():
 
 
 def test_no_extra_brings_a_second_tensorflow():
-    """tensorflow and tensorflow-cpu have the same files. Who asks for one by name gets that."""
+    """tensorflow and tensorflow-cpu have the same files. A user who asks for either gets that."""
     extras = dict(re.findall(r"^([\w-]+) = (\[[^\]]*\])", PYPROJECT.read_text().partition(
         "[project.optional-dependencies]")[2].partition("\n[project.scripts]")[0], re.MULTILINE))
     assert extras["tensorflow"] == "[]" and "keras" in extras

@@ -36,7 +36,7 @@ def test_an_order_of_names_does_not_depend_on_the_list():
       "adam_2/sequential_3_dense_10_kernel_momentum"]),
     (["w:0", "w_1:0", "b:0"], ["w_2:0", "w_3:0", "b_7:0"])])
 def test_numbers_count_only_by_their_order(first, second):
-    """What a process has built before numbers what it builds now."""
+    """A process numbers what it builds now by what it has built before."""
     pairs = list(zip(first, second, strict=True))
     for seed in range(10):
         random.Random(seed).shuffle(pairs)

@@ -18,7 +18,7 @@ WORD = "0123456789abcdef"
 
 
 def read(stream, pieces):
-    """What a reader shows and takes of `stream` that comes in lines, each cut at `pieces`."""
+    """Returns what a reader shows and takes of `stream`, whose lines come cut at `pieces`."""
     shown, taken = [], []
     reader = FrameReader(WORD, shown.append, taken.append)
     for piece in pieces(stream):

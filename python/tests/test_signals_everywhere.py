@@ -122,7 +122,7 @@ CALLS = {
     "shutdown": hvd.shutdown,
     "init": hvd.init,
 }
-# Those that wait for no other rank; what they wait for is here, or hvdrun.
+# Calls that wait for no other rank, but for something here, or for hvdrun.
 AT_ONCE = {
     "ProcessSet", "alloc", "build_info", "library_version", "metrics", "on_stream", "poll", "rank",
     "size", "local_rank", "local_size", "cross_rank", "cross_size", "is_homogeneous",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands on torch.distributed, over backend "hvd": each gives what one process gives."""
+"""Training on torch.distributed, over backend "hvd": each way gives what one process gives."""
 import warnings
 
 import pytest

@@ -43,7 +43,7 @@ def call(name, *arguments):
 
 
 def findings():
-    """What the stand-in has found; a real driver says nothing."""
+    """Returns what the stand-in has found; a real driver says nothing."""
     library = ctypes.CDLL("libcuda.so.1")
     if not hasattr(library, "hvd_stand_in_findings"):
         return []
@@ -130,7 +130,7 @@ class Refusing(Shown):
 
 
 def fetch(array, stream=None):
-    """What lies there behind `stream`: its own, where it names one."""
+    """Returns the array's values behind `stream`; without one, behind the stream that it names."""
     if isinstance(array, Memory):
         said, own = array.interface(), array.stream
     else:

@@ -30,7 +30,7 @@ class Stream:
 
 
 class Cuda:
-    """What hvd.torch asks torch.cuda for."""
+    """The part of torch.cuda that hvd.torch asks for."""
 
     def __init__(self):
         self._thread = threading.local()
@@ -50,7 +50,7 @@ class Cuda:
 
 class Pool:
     """As torch's allocator: what is dropped is used again at once, in the order of the stream where
-    it was made, and of those that were recorded. Who still needs it then is found."""
+    it was made, and of those that were recorded. Code that still needs it then is found."""
 
     def __init__(self):
         self._old = []
@@ -158,7 +158,7 @@ def installed(monkeypatch):
 
 
 def current(monkeypatch, stream):
-    """Of a fixture: torch.cuda, whose current stream is `stream`."""
+    """Yields, for a fixture, a torch.cuda whose current stream is `stream`."""
     fake = installed(monkeypatch)
     with fake.stream(Stream(stream)):
         yield fake

@@ -39,7 +39,7 @@ def agree_on_a_port():
 
 
 def meet_without_a_port():
-    """What init_process_group does first; the groups' own connections come later."""
+    """Does what init_process_group does first; the groups' own connections come later."""
     before = listening()
     store, rank, size = next(dist.rendezvous("env://"))
     store.set(f"rank {rank}", b"\0here")

@@ -120,7 +120,7 @@ def handles_a_signal_in_a_wait():
 
 @mode
 def interrupted_in_a_wait():
-    """What a handler raises leaves the handle as it is."""
+    """An exception that a handler raises leaves the handle as it is."""
     hvd.init()
     if hvd.rank() == 0:
         signal.signal(signal.SIGALRM, signal.default_int_handler)

@@ -63,7 +63,7 @@ def test_allreduce(rank, size, op, scales):
 
 @pytest.mark.parametrize("op", [hvd.Sum, hvd.Average, hvd.Product])
 def test_allreduce_of_complex_numbers(rank, size, op):
-    """What the same computation gives on one rank, which has everyone's inputs."""
+    """Gradients are those of the same computation on one rank, which has everyone's inputs."""
     generator = torch.Generator().manual_seed(3)
     every = torch.randn(size, 4, dtype=torch.complex128, generator=generator)
     every.requires_grad_()

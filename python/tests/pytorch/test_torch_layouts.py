@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks agree on about an optimizer's gradients: pure."""
+"""Checks what ranks agree on about an optimizer's gradients: pure."""
 import pytest
 
 pytest.importorskip("torch")

@@ -40,7 +40,7 @@ def test_guards(rank, size, several):
 
 
 def test_a_backward_that_raised(rank, size):
-    """What was started is finished by synchronize(), and the next step is as if nothing was."""
+    """synchronize() finishes what was started, and the next step is as if nothing was."""
     model = made()
     optimizer = wrapped(model, lambda p: torch.optim.SGD(p, lr=0.05))
 
@@ -183,7 +183,7 @@ def test_wrapped_twice(size, op):
 
 
 def test_a_deep_copy(rank, size):
-    """Of model and optimizer together: it trains on as the first would have, by itself."""
+    """A copy of model and optimizer together trains on as the first would have, by itself."""
     model = made()
     optimizer = wrapped(model, groups=2)
     train(rank, size, optimizer, model, steps=2)

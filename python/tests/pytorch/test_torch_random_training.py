@@ -31,7 +31,7 @@ def parameters():
 
 
 class Move:
-    """What a rank does in a step."""
+    """A rank's part in a step."""
 
     def __init__(self, dice, plan):
         self.passes = dice.randint(0, plan.passes) if dice.random() < 0.3 else plan.passes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What type checkers make of programs that use hvd.torch."""
+"""Checks what type checkers make of programs that use hvd.torch."""
 import pathlib
 import re
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the operators run: a function, and the way back through it."""
+"""Runs a function, and the way back through it, for the tests of the operators."""
 
 
 def run(function, inputs):

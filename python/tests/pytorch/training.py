@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of DistributedOptimizer train: a net on all ranks, and the same in one process
-that has all ranks' batches."""
+"""The training in the tests of DistributedOptimizer: of a net on all ranks, and of the same in one
+process that has all ranks' batches."""
 import torch
 
 import hvd.torch as hvd

@@ -230,7 +230,7 @@ def test_the_second_of_two_errors(rank, size, several):
 
 
 def test_a_program_lists_its_calls():
-    """Those of its loops and functions too: hvd.jax knows what a run has not come to."""
+    """It lists those of its loops and functions too: hvd.jax knows what a run has not come to."""
     program = jax.jit(lambda x: (scan(x, "listed a"), summed(x, "listed b"), in_jit(x, "listed c"),
                                  hvd.broadcast([x, x], name="listed d")))
     text = program.lower(jnp.ones(3)).as_text()

@@ -62,7 +62,7 @@ def batches(x, order):
 
 
 def kinds(x, order):
-    """Of five kinds; each gives what a sum would."""
+    """Makes calls of five kinds; each gives what a sum would."""
     def call(i):
         y, name, size = x * i, f"order {i}", hvd.size()
         if i % 5 == 0:

@@ -13,7 +13,7 @@ C = hvd.callbacks
 
 
 class Watch(keras.callbacks.Callback):
-    """What other callbacks see."""
+    """Notes what other callbacks see."""
 
     def __init__(self):
         super().__init__()

@@ -104,7 +104,7 @@ def test_mxnets_abi(tmp_path):
 
 
 def test_our_own_abi(tmp_path):
-    """What Python calls of libhvd_mxnet."""
+    """Python and libhvd_mxnet agree about a call's struct and its kinds."""
     ours = engine.CallStruct
     lines = ['#include "python/operators/mxnet/operations.cc"', "#include <cstddef>",
              f"static_assert(sizeof(hvd_mxnet_call_t) == {ctypes.sizeof(ours)});"]

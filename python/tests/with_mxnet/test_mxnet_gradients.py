@@ -12,7 +12,8 @@ import hvd.mxnet as hvd  # noqa: E402
 
 
 def gradients(call, *values):
-    """Of what call makes of the values, summed by 1, 2, 3, … times this rank's number from 1."""
+    """Returns the gradients of the sum of what `call` makes of the values, weighted by 1, 2, 3, …
+    times this rank's number from 1."""
     mine = [nd.array(value) for value in values]
     for each in mine:
         each.attach_grad()

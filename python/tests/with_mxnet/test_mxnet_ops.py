@@ -171,7 +171,7 @@ def test_overlapping_views_are_refused(rank):
 
 
 def convolved(rank):
-    """What oneDNN leaves in a layout of its own."""
+    """Returns an array that oneDNN leaves in a layout of its own."""
     made = nd.Convolution(nd.ones((1, 16, 8, 8)) * (rank + 1), nd.ones((16, 16, 3, 3)),
                           kernel=(3, 3), num_filter=16, no_bias=True)
     made.wait_to_read()

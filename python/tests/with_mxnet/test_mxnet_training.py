@@ -30,7 +30,7 @@ def network(seed, outputs=3, **how):
 
 
 def batch(step, size):
-    """Of all ranks: (inputs, targets)."""
+    """Returns (inputs, targets) of all ranks."""
     values = np.random.RandomState(step)
     return (values.randn(ROWS * size, 4).astype("float32"),
             values.randn(ROWS * size, 3).astype("float32"))

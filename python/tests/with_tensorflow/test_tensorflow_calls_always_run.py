@@ -31,8 +31,8 @@ CALLS = {
     "alltoall with splits": lambda x: hvd.alltoall(
         x, [x.shape[0] // hvd.size()] * hvd.size(), name="always")[0],
 }
-# What a rank may do with a result, of which TensorFlow can tell something before the call has run.
-# Those that Python already makes constants need the call in a tf.function only.
+# Uses that a rank may make of a result, of which TensorFlow can tell something before the call has
+# run. Uses that Python already makes constants need the call in a tf.function only.
 FOLDED = {
     "times zero": lambda found: found * 0.0,
     "no rows": lambda found: found[:0],
@@ -63,7 +63,7 @@ def rows(request, size):
 
 
 def in_session(make):
-    """What the graph that `make` builds gives, each time it runs."""
+    """Returns what the graph that `make` builds gives, each time it runs."""
     with tf.Graph().as_default(), v1.Session() as session:
         fetched = make()
         return [session.run(fetched) for _ in range(RUNS)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Horovod's TensorFlow programs and tests import besides the face itself."""
+"""Modules that Horovod's TensorFlow programs and tests import besides the face itself."""
 import threading
 
 import pytest

@@ -142,7 +142,7 @@ def test_other_names_are_a_mismatch_and_generic_names_are_not_looked_at(run, ran
     with pytest.raises((hvd.MismatchError, tf.errors.FailedPreconditionError)) as told:
         gradients(False)
     assert "give different tensors, by their names or their order" in str(told.value)
-    # Of some of them: a graph's calls run in no order.
+    # The message names some of them: a graph's calls run in no order.
     assert re.search(f"This rank gives: .*[abcd] of {'rest' if rank else 'root'}", str(told.value))
 
 

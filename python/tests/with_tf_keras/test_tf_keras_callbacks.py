@@ -15,7 +15,7 @@ C = hvd.callbacks
 
 
 class Watch(tf.keras.callbacks.Callback):
-    """What other callbacks see."""
+    """Notes what other callbacks see."""
 
     def __init__(self):
         super().__init__()

@@ -86,7 +86,7 @@ def test_passes_are_counted(kind, inside, rank, size):
 
 @pytest.mark.parametrize("kind", [O, L])
 def test_gradients_by_the_optimizer(kind, rank, size):
-    """Who computes them has those of all ranks; applying does not reduce them again."""
+    """Computed gradients are those of all ranks; applying does not reduce them again."""
     variable = tf.Variable(tf.zeros(3))
     optimizer = hvd.DistributedOptimizer(kind.SGD(1.0), op=hvd.Sum)
     compute = getattr(optimizer, "compute_gradients", None) or optimizer._compute_gradients
