@@ -12,7 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What two threads do to one another through a mutex and a condition.
+// Turns that two threads give one another through a mutex and a condition.
 class Turns {
  public:
   // Waits until it is `turn`, then gives the next one.

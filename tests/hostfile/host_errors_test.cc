@@ -167,7 +167,7 @@ TEST_CASE("a comment that is never closed is named where it begins") {
   CHECK_THAT(ShowFile("/*/ a\n"), StartsWith("hosts:1:1: this comment is never closed"));
 }
 
-// Of the processor, which other programs do not use up.
+// Returns this thread's seconds of the processor, which other programs do not use up.
 double CpuSeconds() {
   timespec used;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);

@@ -12,7 +12,7 @@
 namespace hvd {
 namespace {
 
-// What the header calls otherwise, in our words.
+// Our type for one of the header's, where that is called otherwise.
 template <class T>
 struct Ours {
   using Type = T;

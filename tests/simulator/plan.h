@@ -25,7 +25,7 @@ struct Item {
   int odd_rank = -1;  // a world rank that asks for another shape
 };
 
-// What the members of a set submit in any order; or a join of them all.
+// The calls that the members of a set submit in any order; or a join of them all.
 struct Round {
   int set = 0;
   std::vector<Item> items;
@@ -50,7 +50,8 @@ struct Plan {
   bool passes_limit = false;  // more are pending, and the epoch ends for it
 
   static Plan Draw(uint64_t seed, const Size& size);
-  // So many tensors of all ranks, and of half of them, pending at once in opposite orders, twice.
+  // Draws rounds: so many tensors of all ranks, then of half of them, are pending at once in
+  // opposite orders; and all that twice.
   static Plan DrawCrowd(uint64_t seed, const Size& size, int tensors);
   // The first round of the segment in which the rank does not take part any more: it has joined.
   bool HasJoinedBefore(int rank, int round) const;

@@ -29,7 +29,7 @@ struct World::Rank {
   bool leaving = false, finished = false;
 };
 
-// What all members have asked for under one name, in the run that is coming.
+// The requests of all members under one name, in the run that is coming.
 struct World::Marks {
   std::vector<bool> by_member;
   int count = 0;
@@ -63,7 +63,7 @@ struct World::Set {
   std::vector<std::unique_ptr<Board>> boards;  // by member
   std::vector<Host> hosts;
   std::vector<Marks> marks;  // by name; then join and leave
-  // What the first rank to come there has executed: every other must find the same.
+  // The work that the first rank to come there has executed: every other must find the same.
   std::vector<uint64_t> log;
   std::vector<Item> items;
   std::vector<std::vector<bool>> present;  // empty: all

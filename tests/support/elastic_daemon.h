@@ -35,7 +35,7 @@ struct ElasticPlan {
 
 class ElasticDaemon {
  public:
-  // Of a job that is not elastic: the members are told so, and get no files.
+  // Without `is_elastic`, the job is not elastic: the members are told so, and get no files.
   explicit ElasticDaemon(bool is_elastic = true);
   ~ElasticDaemon();  // kills the members that still live
   ElasticDaemon(const ElasticDaemon&) = delete;
@@ -79,7 +79,7 @@ class ElasticDaemon {
   // A host's file for commits with an even or odd number, as far as it goes.
   StateHead* state(int host, uint64_t number);
   uint64_t NewestCommit(int host);
-  // What hvdd does with commits beyond those that the next epoch goes on from.
+  // Does what hvdd does with commits beyond `number`, from which the next epoch goes on.
   void VoidBeyond(int host, uint64_t number);
 
  private:

@@ -19,7 +19,7 @@ class FakeDaemon {
   explicit FakeDaemon(std::vector<HostShape> hosts);
   ~FakeDaemon();  // ends when all ranks have closed their links
 
-  // What HVD_LINK would say for a rank.
+  // Returns what HVD_LINK would say for a rank.
   LinkName link(int rank) const;
   // The page of a host in the current epoch, to abort it as the daemon would. Valid once a rank has
   // joined.

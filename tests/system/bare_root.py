@@ -18,7 +18,7 @@ MNT_DETACH = 2
 
 
 class BareRoot:
-    """Such a system in `folder`. What its programs are to find is put into it before they run."""
+    """Such a system in `folder`. Files that its programs are to find are put into it before they run."""
 
     def __init__(self, folder):
         if os.geteuid() != 0:

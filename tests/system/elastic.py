@@ -12,7 +12,7 @@ TRAINING = PROGRAMS / "elastic"
 EPOCH = re.compile(r"epoch (\d+) rank (\d+) size (\d+) pid (\d+) slot (\d+) new ([01]) commit (\d+) back ([01]) host (\S+)$", re.M)
 COMMIT = re.compile(r"^\[(\d+)\]<stdout>:commit (\d+) step \d+$", re.M)
 RESUMED = re.compile(r"resumed rank (\d+) epoch (\d+) after_us (\d+)$", re.M)
-# What must never be said.
+# Words that must never be said.
 WRONG = ("LOST COMMIT", "STATE DIFFERS", "STEP LOST", "comes twice")
 
 

@@ -13,7 +13,7 @@ SHAPES = ((1, 2), (1, 3), (2, 1), (2, 2))  # hosts, slots
 
 
 class Faults:
-    """What one run does to its job."""
+    """The faults that one run does to its job."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)

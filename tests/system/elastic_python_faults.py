@@ -61,7 +61,7 @@ class Fault:
 
 
 def check(fault, outcome):
-    """What the job must have come to."""
+    """Checks that the job came to what it must."""
     assert "Fatal Python error" not in outcome.err or fault.kind == "segv", outcome
     if fault.again and not fault.spare and not fault.ends_well:
         outcome.must(CODES[fault.kind])

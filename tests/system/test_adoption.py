@@ -58,7 +58,7 @@ def test_processes_of_a_launcher_are_the_ranks_of_one_job():
 
 @world.bound(90)
 def test_ranks_in_turn_over_the_hosts_keep_their_numbers():
-    """What random calls give is what the plan says, also where a host's ranks are no neighbours."""
+    """Random calls give what the plan says, also where a host's ranks are no neighbours."""
     needs("mpirun.openmpi"), needs("mpiexec.hydra")
     by_node = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "--map-by", "node", "-H"]
     with world.hosts(2) as here:
@@ -208,7 +208,7 @@ def test_tasks_of_a_step_are_the_ranks_of_one_job():
             assert sorted(re.findall(r"(\d) is rank (\d) of 5", job.out)) == [(str(rank), str(rank)) for rank in range(5)], job
             fuzz = slurm.run("srun", "-N2", "-n5", "-O", "-m", how, PROGRAMS / "fuzz", 1, 3).must(0)
             assert fuzz.out.count("no fault") == 5, fuzz
-        # What a task starts knows best: mpiexec within a step of one task, and torchrun in one for each node.
+        # A launcher that a task starts knows best: mpiexec within a step of one task, and torchrun in one for each node.
         inner = slurm.run("srun", "-N1", "-n1", "mpiexec.hydra", "-launcher", "fork", "-n", 2, BIN / "hello").must(0)
         assert ranks_of(inner.out) == [0, 1], inner
         torchrun = f"{test_python.python().with_name('torchrun')} --nnodes 2 --nproc-per-node 2 --node-rank $SLURM_PROCID --master-addr host0 --master-port 29500 --no-python {BIN / 'hello'}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks come to that ask in another order, for other types, or with nothing: barriers, groups, empty tensors."""
+"""Ranks ask in another order, for other types, or with nothing: what comes of barriers, groups, empty tensors."""
 import world
 from world import PROGRAMS
 

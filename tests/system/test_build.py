@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was built: what it needs, what it exports, that the public headers stand alone."""
+"""The built programs and libraries: what they need, what they export, that the public headers stand alone."""
 import os
 import re
 import shutil
@@ -71,7 +71,7 @@ def test_public_headers_compile_alone():
             output_of(compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", f"-I{include}", source.name)
 
 
-# What is refused, and a part of what the compiler must say.
+# Code that is refused, and a part of what the compiler must say.
 REFUSED = {
     "std::vector<long double> v(3); hvd::broadcast(v);": "hvd has no elements of this type",
     "std::vector<char32_t> v(3); hvd::allgather(v);": "hvd has no elements of this type",
@@ -114,7 +114,7 @@ def test_check_build_and_version():
 
 
 def test_check_build_says_what_a_python_has():
-    """Of each framework, with a reason where it is not usable, as `import hvd` in that Python would find it."""
+    """The report has each framework, with a reason where it is not usable, as `import hvd` in that Python would find it."""
     python = shutil.which("python3")
     package = str(world.REPOSITORY / "python")
     for path, usable in ((package, "X"), ("", " ")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripts/bundle makes: it runs in a system of another release that has nothing but glibc, and on hosts reached by ssh, from a
+"""The bundle of scripts/bundle: it runs in a system of another release that has nothing but glibc, and on hosts reached by ssh, from a
 folder whose name is not plain; and scripts/check-bundle finds what would keep it from running elsewhere."""
 import contextlib
 import os

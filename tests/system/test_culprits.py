@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is to blame, where it is none of those that fail first or loudest: wrappers, ranks that never came, a paused hvdrun, logins."""
+"""Culprits that are none of those that fail first or loudest: wrappers, ranks that never came, a paused hvdrun, logins."""
 import contextlib
 import os
 import re

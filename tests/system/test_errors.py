@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be asked wrongly: the same message on every rank, and a job that goes on."""
+"""Calls that ask wrongly: the same message on every rank, and a job that goes on."""
 import world
 from world import PROGRAMS
 

@@ -18,7 +18,7 @@ HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 
 
 def own_words(running):
-    """What hvdrun itself has said, checked: no byte of it steers a terminal, none of its lines is another's."""
+    """Returns what hvdrun itself has said, checked: no byte of it steers a terminal, none of its lines is another's."""
     raw = pathlib.Path(running.err_path).read_bytes()
     own = b"".join(line + b"\n" for line in raw.split(b"\n") if not OF_A_RANK.fullmatch(line)).decode()  # or it is no UTF-8
     assert not HARMFUL.search(own), own.encode()

@@ -129,7 +129,7 @@ def test_why_nccl_is_not_used_is_said():
 
 
 def check_build(here, cards, driver, nccl):
-    """What --check-build says where the kernel has so many cards, a folder the driver, and a file NCCL."""
+    """Returns what --check-build says where the kernel has so many cards, a folder the driver, and a file NCCL."""
     script = "mount -t tmpfs cards /proc/driver; for i in $(seq $0); do mkdir -p /proc/driver/nvidia/gpus/0000:0$i:00.0; done; exec \"$@\""
     words = ("env", f"LD_LIBRARY_PATH={driver}", f"HVD_NCCL_LIBRARY={nccl}", world.HVDRUN, "--check-build")
     return here.run("unshare", "--mount", "sh", "-c", script, cards, *words).must(0).out

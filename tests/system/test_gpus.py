@@ -10,7 +10,7 @@ CORES = ("sh", "-c", "grep Cpus_allowed_list /proc/self/status | cut -f2")
 
 
 def cards(*names, bus=(), words=""):
-    """So many cards, of UUIDs that a person can tell apart; NVML numbers them otherwise than their bus does if `bus` says so."""
+    """Describes a card for each name, with a UUID that a person can tell apart; NVML numbers them otherwise than their bus does if `bus` says so."""
     return ";".join(f"{uuid(name)} name=NVIDIA_{name} {words}" + (f" bus={bus[i]}" if bus else "") for i, name in enumerate(names))
 
 
@@ -27,7 +27,7 @@ def env_of(described, **more):
 
 
 def seen(here, np, *options, described, program=SHOW, **more):
-    """What the program prints, by rank; and what hvdrun says."""
+    """Returns what the program prints, by rank; and what hvdrun says."""
     outcome = here.hvdrun("-np", np, *options, *program, env=env_of(described, **more)).must(0)
     return by_rank(outcome, np), outcome.err
 

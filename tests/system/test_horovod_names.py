@@ -164,7 +164,7 @@ def test_horovod_is_hvd_from_when_the_wheel_is_installed_until_it_is_uninstalled
         must_fail(*here.says("import horovod"), said="No module named 'horovod'")
         must(*here.install("hvd-horovod"))  # which asks for hvd
         must(*here.says(IMPORTS), TF_CPP_MIN_LOG_LEVEL="2")
-        # Who does not ask for it has only the finder; who looks only finds it.
+        # A program that does not ask for it has only the finder; one that only looks finds it.
         assert set(must(*here.says(LOADED)).split()) - loaded == {"_hvd_horovod"}
         must(*here.says(LOOKS))
         must_fail(*here.says("import horovodx"), said="No module named 'horovodx'")
@@ -193,7 +193,7 @@ def test_a_horovod_that_could_be_either_is_refused_with_the_way_out():
             assert "the other one" not in said and "pip uninstall horovod, or pip uninstall hvd-horovod" in said, said
         # Programs that can do without go on.
         must(*here.says("import importlib.util as u; assert u.find_spec('horovod')\ntry:\n import horovod\nexcept ImportError: pass"))
-        # Who says --compat has said which one.
+        # A user who says --compat has said which one.
         compat = (here.packages / "hvd" / "bin" / "hvdrun", "-np", 1, "--compat", "horovod", here.python, "-c")
         assert OURS in must(*compat, "import horovod; print(horovod.__file__)")
         # Either way out is one.

@@ -5,7 +5,7 @@ from world import PROGRAMS
 
 
 def all_pairs_end(here, how, np, rounds, *words):
-    """Of a pair that does not end within its bound the program says the name, and exits with 3."""
+    """The program names a pair that does not end within its bound, and exits with 3."""
     outcome = here.hvdrun("-np", np, *words, PROGRAMS / "lifecycle", how, rounds, seconds=150).must(0)
     assert outcome.out.count("pairs ended") == np, outcome
 

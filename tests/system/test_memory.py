@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job's shared memory takes: of core files, of address space, and what is told where there is none."""
+"""A job's shared memory: what it takes of core files and of address space, and what is told where there is none."""
 import pathlib
 import re
 
@@ -56,7 +56,7 @@ def test_the_hosts_memory_is_small_and_grows_with_the_process_sets():
 
 
 def host_memory_of_sets(before, ranks):
-    """What each set beyond the job's own took at most."""
+    """Returns what each set beyond the job's own took at most."""
     most = max(sets for sets in before)
     return (before[most] - before[0]) / most
 

@@ -184,7 +184,7 @@ def test_workers_find_what_they_were_promised():
 
 
 def test_ranks_are_process_groups_and_bound_ones_are_scheduling_groups():
-    """What shares all cores shares one scheduling group, else none lets another pass; what is bound has its own, else the kernel starves others."""
+    """Ranks on all cores share one scheduling group, else none lets another pass; bound ones have their own, else the kernel starves others."""
     command = "cut -d' ' -f5,6 /proc/self/stat; cat /proc/self/autogroup 2>/dev/null || true"
     with world.hosts() as here:
         for bind, sessions_wanted in (("none", 1), ("cores", 2)):

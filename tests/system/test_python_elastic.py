@@ -262,7 +262,7 @@ def test_all_ranks_are_killed_and_the_commit_is_there_still():
 
 
 def lose_hosts(lost, *words):
-    """What becomes of a job of two hosts that loses these for good."""
+    """Returns the outcome of a job of two hosts that loses these for good."""
     python()
     with world.hosts(2) as here:
         job = Job(here, ("-np", 2, "-H", "host0:1,host1:1", "--blacklist-cooldown-range", 1000, 1000, *words))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cannot be done: words that mean nothing, commands that cannot run, and limits of files, processes and memory."""
+"""Jobs that cannot be run: words that mean nothing, commands that cannot run, and limits of files, processes and memory."""
 import world
 from world import BIN, PROGRAMS
 
@@ -80,7 +80,7 @@ def test_a_directory_that_may_not_be_entered_is_told_as_such():
 
 
 def test_no_place_for_a_socket_is_told():
-    """Of use to ranks that are not the processes which hvdd started."""
+    """The socket is of use to ranks that are not the processes which hvdd started."""
     with world.hosts() as here:
         places = ("/tmp", "/dev/shm", "/var/tmp")
         if str(world.REPOSITORY).startswith(tuple(f"{place}/" for place in places)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be seen of a job: the timeline of all ranks, stalled tensors, counters."""
+"""Views of a job: the timeline of all ranks, stalled tensors, counters."""
 import contextlib
 import json
 import os

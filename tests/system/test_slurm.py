@@ -212,7 +212,7 @@ def test_a_signal_of_slurms_reaches_the_ranks_and_ends_nothing():
 
 @world.bound(60)
 def test_a_step_of_one_task_is_a_job_of_one():
-    """Those of several tasks are one job: test_adoption."""
+    """Steps of several tasks are one job each: test_adoption."""
     with cluster(2) as slurm:
         one = slurm.run("srun", "-N1", "-n1", BIN / "hello").must(0)
         assert ranks_of(one.out) == [0], one

@@ -150,7 +150,7 @@ def test_a_closed_stdout_ends_the_job():
 
 
 def on_terminal(here, *words, columns=100, env=None):
-    """What hvdrun writes to a terminal of its own, byte for byte."""
+    """Returns what hvdrun writes to a terminal of its own, byte for byte."""
     command = f"stty cols {columns}; exec {world.HVDRUN} {shlex.join(map(str, words))}"
     running = here.start("script", "-qec", command, "/dev/null", env={"TERM": "xterm", "NO_COLOR": "", **(env or {})})
     running.wait()

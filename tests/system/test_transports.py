@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold whatever carries tensors between hosts: the same programs over our own TCP and over UCX; and strangers."""
+"""Promises that must hold whatever carries tensors between hosts: the same programs over our own TCP and over UCX; and strangers."""
 import world
 from world import BIN, PROGRAMS
 

@@ -65,7 +65,7 @@ def is_named(module, name, pattern):
 
 
 def patient(seconds):
-    """What takes less than `seconds` on an idle machine may take this long now, beside all others who want its cores."""
+    """Returns how long work of less than `seconds` on an idle machine may take now, beside all others who want its cores."""
     running = int(pathlib.Path("/proc/stat").read_text().partition("procs_running ")[2].split()[0])
     wanted = max(os.getloadavg()[0], running) / len(os.sched_getaffinity(0))
     return seconds * min(max(2 * wanted, 1), 20)
@@ -84,7 +84,7 @@ def wait_until(condition, seconds, what):
 
 
 def state_and_time(process):
-    """Of a Process: its state as ps has it, and the clock ticks of processor that it has used."""
+    """Returns a Process's state as ps has it, and the clock ticks of processor that it has used."""
     fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(") ")[2].split()
     return fields[0], int(fields[11]) + int(fields[12])
 
@@ -204,7 +204,7 @@ class Host:
         return [process for process in found if process]
 
     def belongings(self):
-        """What a job may leave on a host besides processes."""
+        """Returns what a job may leave on a host besides processes."""
         files = {f"/{place}/{name}" for place in ("tmp", "dev/shm", "run", "root") for name in os.listdir(self.root / place)}
         sockets = {line.split()[7] for line in (pathlib.Path(f"/proc/{self.init}/net/unix").read_text().splitlines()[1:])
                    if len(line.split()) > 7}
@@ -213,7 +213,7 @@ class Host:
         return files | sockets | mounts | groups
 
     def left(self):
-        """What is there now and was not at first; nothing of a host that is off, or is going off."""
+        """Returns what is there now and was not at first; nothing of a host that is off, or is going off."""
         try:
             return [repr(process) for process in self.processes()] + sorted(self.belongings() - self.clean)
         except (FileNotFoundError, ProcessLookupError):
@@ -252,7 +252,7 @@ class World:
         return f"{self.own}/{name}"
 
     def placed(self):
-        """What lies there."""
+        """Returns the names of what lies there."""
         return sorted(path.name for path in (self.hosts[0].root / self.own.lstrip("/")).iterdir()) if self.own else []
 
     def start_hvdrun(self, *words, **how):

@@ -50,7 +50,7 @@ TEST_CASE("hvdrun's own words never steer the terminal; the ranks' are theirs") 
   CHECK(Pending(printer) == "hvdrun: \\x1b[2J\\r\\u009b\n\tnext\n[0]<stdout>:\x1b[2J\n");
 }
 
-// What a terminal of that many columns shows in the end: it knows what the printer uses.
+// A terminal of that many columns, as it looks in the end: it knows what the printer uses.
 class Screen {
  public:
   explicit Screen(size_t columns) : columns_(columns) {}

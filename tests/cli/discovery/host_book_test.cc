@@ -30,7 +30,7 @@ std::string Shown(const HostBook& book) {
   return text;
 }
 
-// Of a script.
+// Has the book take a script's list, after which it has `hosts`.
 HostNews Took(HostBook* book, const std::string& text, const std::string& hosts) {
   HostNews news = book->Take(text);
   CHECK(Shown(*book) == hosts);
@@ -179,7 +179,7 @@ TEST_CASE("a hostfile that names nobody for long, or is away for long, is told o
   CHECK(away.Fail("it is away").said.empty());
   CHECK_THAT(away.Fail("it is away").said, StartsWith("it is away\n"));
   CHECK(away.Fail("it is away").said.empty());
-  // What a look saw before a failed one is no witness.
+  // A look before a failed one is no witness.
   HostBook torn = BookOf(true, Known());
   torn.Take("b\n");
   torn.Fail("it is away");

@@ -26,7 +26,7 @@ class Hosts {
     ports_[caller.host].sender.Put({caller.call, {}});
     Send(caller.host, 0);
   }
-  // What has been answered to the call; null: nothing.
+  // Returns the answer to the call; null: there is none yet.
   const StoreAnswer* Answer(StoreCaller caller) const {
     const auto found = answers_.find(caller);
     return found == answers_.end() ? nullptr : &found->second;

@@ -86,7 +86,7 @@ TEST_CASE("a Python without hvd, with another one, or without an answer is said 
                       "] TensorFlow\n"));
 }
 
-// What libhvd says of a machine with or without either.
+// Returns what libhvd says of a machine with or without either.
 LibraryReport OnMachine(bool driver, bool nccl) {
   LibraryReport library = {"/x", "", {{"version", HVD_VERSION}}};
   library.info["cuda"] = driver ? "13.0 (/x/libcuda.so.1)" : "";

@@ -17,7 +17,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// What takes so long ends by being ended.
+// Never ends by itself: a child that takes so long is ended.
 [[noreturn]] void WaitForEver() {
   for (;;) pause();
 }

@@ -79,7 +79,7 @@ struct DriverTable {
     for (int stream = 0; stream < 2; ++stream) state.StreamMoved(rank, true, now);
   }
 
-  // What comes before the exit; what is told of `exit` later is not known yet.
+  // Tells of the death, which comes before the exit; what is told of `exit` later is not known yet.
   void Died(v1::MemberDied died) {
     v1::Event event;
     *event.mutable_member_died() = std::move(died);

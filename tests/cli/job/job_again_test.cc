@@ -125,7 +125,7 @@ TEST_CASE("a rank that is held while the others wait is replaced when the job wo
                       "waiting; epoch 2: 3 ranks on 2 hosts; resumed at commit 3"));
 }
 
-// What rank 0 has sent to rank 2 does not come.
+// Returns the pending work of a rank in a ring where data from rank 0 to rank 2 does not all come.
 v1::HostPending InRing(uint32_t rank, bool sends) {
   v1::HostPending pending;
   v1::RankWork& work = *pending.add_work();

@@ -133,7 +133,7 @@ TEST_CASE("the grace is the longest that a living rank asks for, or what the per
     CHECK(table.state.deadline() <= 2.3);
     table.state.Tick(2.3);
     CHECK(table.state.deadline() == Approx(2 + (given ? 5 : 30) + 3));
-    // Who asked for it dies; the others keep what they have been given.
+    // The rank that asked for it dies; the others keep what they have been given.
     v1::MemberDied died;
     died.set_member(MemberOf(0));
     table.Died(died);

@@ -122,7 +122,7 @@ TEST_CASE("an elastic job loses a host, whose ranks are no failure of the job's"
     table.Ready(2);
     CHECK(table.Wants() == "prepare2 spawn@2");
     CHECK(table.state.facts().hosts[2].name == "b");
-    // What is still said of the old number concerns nobody.
+    // Words that still come about the old number concern nobody.
     table.state.HostLost(1, "again", 11);
     table.state.HostDetail(1, {"hvdd was killed", ""}, 11);
     CHECK(table.Wants().empty());

@@ -87,7 +87,7 @@ TEST_CASE("a rank that ends well before init is early, even if told after those 
   CHECK(table.Judged().exit_code == 1);
 }
 
-// Its host told of the death at once. What it says of the end has been on its way for long.
+// Its host told of the death at once. The host's word of the end has been on its way for long.
 TEST_CASE("a rank that ends well before init is early, though its end was held up on the way") {
   DriverTable table;
   table.Start();

@@ -120,7 +120,7 @@ TEST_CASE("a stopped rank that nobody waits for is not to blame") {
 
 TEST_CASE("where more was sent than comes, the link between the two hosts is cut") {
   StuckJob job;
-  // Of a ring: all wait, but only what b has sent to c is lost.
+  // In this ring all wait, but only what b has sent to c is lost.
   job.Passes(0, 1, 5, 5);
   job.Passes(1, 2, 5, 3);
   job.Passes(2, 0, 4, 4);

@@ -364,7 +364,7 @@ TEST_CASE("a program that never calls hvd_init ends well with its last process")
 TEST_CASE("a share in which ranks die again and again is left out, at last its host") {
   MembershipTable table(4, {.min_np = 1, .cooldown_least_s = 10});
   table.Start(2);
-  // Of host 1 the first share, then the other.
+  // Ranks die in the first share of host 1, then in the other.
   uint64_t in_share[] = {3, 4};
   uint64_t next = 5;
   for (const int share : {0, 1}) {

@@ -108,7 +108,7 @@ struct MembershipTable {
     end.what = "member " + std::to_string(member) + " ended";
     Die(member, end);
   }
-  // Of a member whose epoch is `epoch`, and whose end is told whole at once.
+  // Ends a member whose epoch is `end.epoch`; the end is told whole at once.
   void Die(uint64_t member, const MemberEnd& end = {.signal = 9, .what = "a rank died"}) {
     membership.Died(member, end, now);
     membership.Freed(member, now);

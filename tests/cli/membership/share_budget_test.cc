@@ -52,7 +52,7 @@ TEST_CASE("a share waits for longer and longer until the next start") {
   };
   CHECK(budget.Until("a", 0) == 0);
   CHECK(wait(1) == 0);
-  // Who kills the ranks of a job that gets on is not to be waited for.
+  // Nobody waits for an outsider who kills the ranks of a job that gets on.
   CHECK(wait(1) == (outside ? 0 : 0.5));
   CHECK(wait(2) == (outside ? 0 : 1));
   for (int time = 0; time < 100; ++time) wait(3);

@@ -18,7 +18,7 @@ StartFailure Explain(const std::string& shell, int code, const std::string& erro
   return ExplainStartFailure(end);
 }
 
-// What Slurm 22.05, Grid Engine 8.1, kubectl 1.32, podman 4.3 and docker 20.10 print.
+// Slurm 22.05, Grid Engine 8.1, kubectl 1.32, podman 4.3 and docker 20.10 print these words.
 TEST_CASE("each agent's words are told as what they mean") {
   const auto fault = [](const char* shell, const char* errors) {
     return Explain(shell, 1, errors).fault;

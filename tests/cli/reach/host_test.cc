@@ -67,7 +67,7 @@ TEST_CASE("one look takes a bounded part of what is written to stderr without en
   lseek(file.get(), 0, SEEK_SET);
   HostPort port;
   port.Begin(Descriptor(), std::move(file));
-  // What a pipe holds, so that the last words of a process come in one look.
+  // A look takes what a pipe holds, so that the last words of a process come in one.
   const size_t taken = port.TakeErrors().size();
   CHECK(taken >= 64 << 10);
   CHECK(taken <= 1 << 20);

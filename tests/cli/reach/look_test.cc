@@ -120,7 +120,7 @@ class Spawned {
   pid_t process_ = -1;
 };
 
-// Who has it open for writing lives; when nobody is left, its end is read.
+// A process that has it open for writing lives; when none is left, its end is read.
 class Lifeline {
  public:
   explicit Lifeline(const Folder& folder) : path_((folder.path / "alive").string()) {

@@ -17,7 +17,7 @@ struct Case {
   StartFault fault;
 };
 
-// What OpenSSH 9.2 prints.
+// OpenSSH 9.2 prints these words.
 const Case kCases[] = {
     {Exited(255), "ssh: Could not resolve hostname nod1: Name or service not known\r\n",
      StartFault::kUnknownHost},

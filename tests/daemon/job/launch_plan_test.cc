@@ -6,7 +6,7 @@
 namespace hvd {
 namespace {
 
-// Of the second host of two, with two slots each.
+// Returns what the second host of two is told, with two slots each.
 v1::PrepareHost SecondHost() {
   v1::PrepareHost prepare;
   prepare.set_job("feed");

@@ -61,7 +61,7 @@ class Caller {
   FrameCutter cutter_{kMostStoreMessage};
 };
 
-// What the relay tells, as the driver hears it. It outlives the relay.
+// Hears what the relay tells, as the driver does. It outlives the relay.
 class Driver {
  public:
   void Hear(const v1::StoreChunk& chunk) {
@@ -191,7 +191,7 @@ TEST_CASE("a rank has a limit of connections, which is told") {
   CHECK(one_more.Receive().empty());
   callers.front()->Ask(StoreVerb::kSet);
   CHECK(job.driver.Await(0).second == Caller::Bytes(StoreVerb::kSet, "k"));
-  // Who gives one up has room for another at once.
+  // A rank that gives up a connection has room for another at once.
   for (size_t next = 1; next <= 20; ++next) {
     callers[next].reset();
     callers.push_back(std::make_unique<Caller>(&job.relay));

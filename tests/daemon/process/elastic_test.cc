@@ -226,7 +226,8 @@ TEST_CASE("who is not started in a slot that is used again ends like any other")
   host.StopClean(3);
 }
 
-// Of its group, of a session of its own, double-forked into one, and one that respawns.
+// Processes of the member's group, of a session of its own, double-forked into one, and one that
+// respawns.
 const char kTree[] =
     "sleep 1000 & setsid sleep 1000 & ( ( setsid sleep 1000 & ) & ) ; "
     "setsid sh -c 'while :; do sleep 0.02; done' & "

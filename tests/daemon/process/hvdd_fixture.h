@@ -54,7 +54,7 @@ class Hvdd {
   int Count(v1::Event::KindCase kind);
   // Waits for the end of a rank's stream and gives all of it.
   std::string AwaitOutput(int rank, bool is_stderr = false, double seconds = 10);
-  // What has come so far.
+  // Returns what has come so far.
   std::string Output(int rank);
   // No acknowledgements any more: a console that is stopped.
   void StopAcking();

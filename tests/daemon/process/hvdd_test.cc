@@ -259,7 +259,7 @@ TEST_CASE("USR1 and USR2 at hvdd itself are for its ranks") {
   for (int rank : {0, 1}) CHECK(hvdd.AwaitExit(rank)->exit_code() == 3);
 }
 
-// What a process holds open, by descriptor: "socket:[123]".
+// Returns what a process holds open, by descriptor: "socket:[123]".
 std::map<int, std::string> Open(int pid) {
   std::map<int, std::string> names;
   for (const auto& entry :

@@ -80,7 +80,7 @@ TEST_CASE("arenas go from each rank of a host to all of it, and hvdd keeps none"
   CHECK(Eventually(2, [&] { return DescriptorsOf(job.hvdd.pid()) == before; }));
 }
 
-// What a buggy or hostile worker may send instead of its arena: it alone is refused, by words or
+// A buggy or hostile worker may send these instead of its arena: it alone is refused, by words or
 // by the end of its link, and hvdd keeps no descriptor of it.
 TEST_CASE("arenas that are refused") {
   const Descriptor good = MakeArena(kArena, F_SEAL_SHRINK), open = MakeArena(kArena, 0);

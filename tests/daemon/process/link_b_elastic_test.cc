@@ -77,7 +77,7 @@ class ElasticJob {
     return propose;
   }
 
-  // Those that are proposed, and stand, through to the running epoch.
+  // Takes the proposed members, which stand, through to the running epoch.
   void Run(const v1::EpochPropose& propose) {
     const uint64_t epoch = propose.epoch();
     const int addressed = hvdd.Count(Kind::kHostAddresses), ready = hvdd.Count(Kind::kHostReady);

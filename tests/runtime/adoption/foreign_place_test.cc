@@ -90,7 +90,7 @@ TEST_CASE("a step of Slurm's is told by its variables alone") {
   CHECK(ClaimKeyOf(place) == ClaimKeyOf(Place(Srun("0", "0", "0"))));
 }
 
-// Of a step of "4,1,2" tasks, with `how` as its distribution.
+// Returns the hosts of a step of "4,1,2" tasks, with `how` as its distribution.
 std::vector<HostShape> InTurn(const std::string& how, Variables rank) {
   rank["SLURM_STEP_NODELIST"] = "n[1-3]";
   rank["SLURM_STEP_TASKS_PER_NODE"] = "4,1,2";
@@ -146,7 +146,7 @@ TEST_CASE("mpiexec needs its wire, torchrun its store") {
   CHECK_THAT(WhyNot(Without(torch, "LOCAL_RANK")), Contains("LOCAL_RANK is not set"));
   const Variables alone = With(torch, "LOCAL_WORLD_SIZE", "4");
   CHECK(Place(alone).store == ForeignStore::kNone);
-  // What torchrun starts again is another job.
+  // A job that torchrun starts again is another job.
   CHECK(ClaimKeyOf(Place(alone)) !=
         ClaimKeyOf(Place(With(alone, "TORCHELASTIC_RESTART_COUNT", "1"))));
 }

@@ -121,7 +121,7 @@ Mpiexec::Answer To(const std::string& verb, const std::string& text) {
   return [=](const std::string& line) { return Pmi1Field(line, "cmd") == verb ? text : ""; };
 }
 
-// What the Exchange of rank 0 of one comes to.
+// Returns what the Exchange of rank 0 of one comes to.
 absl::Status ExchangeWith(Mpiexec* mpiexec, std::chrono::milliseconds patience = kLong) {
   auto store = OpenPmi1Store(mpiexec->fd(), 0, 1);
   return store.ok() ? (*store)->Exchange("value", patience).status() : store.status();

@@ -138,7 +138,7 @@ TEST_CASE("unnamed calls keep their order when there are more than turns") {
     scalar.data = &x[i];
     const hvd_tensor_t* tensor = i == 0 ? &large.tensor : &scalar;
     REQUIRE(hvd_allreduce_async(tensor, tensor, nullptr, &handles[i]) == HVD_OK);
-    // Those of one element need nobody to wait for them.
+    // Calls of one element need nobody to wait for them.
     if (i == 2 * kTurns - 1) REQUIRE((done(1) && done(kTurns - 1)));
   }
   const bool later_is_done = done(2 * kTurns + 1);
@@ -146,7 +146,7 @@ TEST_CASE("unnamed calls keep their order when there are more than turns") {
   for (const hvd_handle_t handle : handles) CHECK(hvd_wait(handle) == HVD_OK);
 }
 
-// What a forked child sees; the parent goes on as if there were none.
+// Returns how a forked child ends that runs `body`; the parent goes on as if there were none.
 int InChild(const std::function<bool()>& body) {
   const pid_t child = fork();
   if (child == 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hvd.hpp in a job of one rank: every call in each of its forms, and what the types come to. What
-// must not compile is in tests/system/test_build.py.
+// hvd.hpp in a job of one rank: every call in each of its forms, and what the types come to. Code
+// that must not compile is in tests/system/test_build.py.
 #include <array>
 #include <catch2/catch.hpp>
 #include <complex>

@@ -97,7 +97,7 @@ std::string CheckReduceScatter(Collectives& ranks, const ScatterCase& c) {
   return "";
 }
 
-// What rank `from` sends to rank `to`.
+// Returns how many bytes rank `from` sends to rank `to`.
 size_t SentBytes(int from, int to, size_t bytes) {
   return (from + 2 * to) % 4 == 1 ? 0 : bytes + 3 * from + to;
 }

@@ -229,7 +229,7 @@ inline double ExpectedBits(hvd_op_t op, const std::vector<double>& values) {
   return static_cast<double>(result);
 }
 
-// What the operation gives for these values, one a rank.
+// Returns what the operation gives for these values, one a rank.
 inline double Expected(hvd_dtype_t dtype, hvd_op_t op, const std::vector<double>& values) {
   double result = values[0];
   if (dtype == HVD_BOOL) return ExpectedBool(op, values);

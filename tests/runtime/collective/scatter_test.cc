@@ -21,7 +21,7 @@ void OnHostWorlds(const Body& body) {
   }
 }
 
-// What `from` sends to `to` around `bytes`: uneven, and nothing here and there.
+// Returns how many bytes `from` sends to `to`, around `bytes`: uneven, and nothing here and there.
 size_t SentBytes(size_t bytes, int from, int to) {
   return (from + 2 * to) % 3 == 1 && bytes > 1 ? 0 : bytes + from * (bytes / 5) + to * 3;
 }

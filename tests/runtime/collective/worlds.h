@@ -32,7 +32,7 @@ using WorldMaker = std::function<std::unique_ptr<World>()>;
 std::vector<WorldMaker> HostWorlds();
 // Over a transport, alone and beside the ways of hosts.
 std::vector<WorldMaker> AcrossWorlds();
-// Those whose sums do not depend on how tensors were fused.
+// Worlds whose sums do not depend on how tensors were fused.
 std::vector<WorldMaker> DeterministicWorlds();
 // Every implementation in several sizes.
 std::vector<WorldMaker> AllWorlds();

@@ -30,7 +30,7 @@ absl::Status Join(Engine& engine) {
   return engine.Run(&join);
 }
 
-// Of whole numbers: any order of summation gives the same.
+// A sum of whole numbers: any order of summation gives the same.
 struct PendingSum {
   std::vector<float> data;
   Request request;
@@ -178,7 +178,7 @@ TEST_CASE("unnamed calls that wait for their turn count, too") {
   }
 }
 
-// Of three tensors, the second without elements; of any number of bytes.
+// Sums a group of three tensors, the second without elements; of any number of bytes.
 absl::Status SumGroup(Engine& engine, size_t count, std::vector<float>* data) {
   data->assign(2 * count, 1.0f);
   Request request;
@@ -219,7 +219,7 @@ unsigned Draw(int round, int rank, int name) {
   return static_cast<unsigned>(rand_r(&seed)) / 7;
 }
 
-// Every rank has some of the names pending. Those that join late then sum all of them, twice.
+// Every rank has some of the names pending. Ranks that join late then sum all of them, twice.
 void JoinAtRandom(Engine& engine, Problems& problems, int round) {
   constexpr int kNames = 12;
   const int rank = engine.world().rank(), size = engine.world().topology().size();

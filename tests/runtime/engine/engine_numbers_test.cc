@@ -15,7 +15,7 @@ using test::Problems;
 using test::RunWorld;
 using test::Sum;
 
-// Of the log: what goes directly is in none.
+// Returns the batches of the log: calls that go directly are in none.
 uint64_t Batches(const Engine& engine) {
   const WatchPlace place = engine.world().watch();
   return WatchOf(place.page, place.local_rank).metrics[place.region].batches.load();

@@ -39,7 +39,7 @@ struct Task {
   Request request;
 };
 
-// What a rank has under way.
+// The tasks that a rank has under way.
 class Tasks {
  public:
   Tasks(Engine& engine, Problems& problems) : engine_(engine), problems_(problems) {}

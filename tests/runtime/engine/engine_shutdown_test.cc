@@ -14,7 +14,7 @@ using test::Problems;
 using test::RunWorld;
 using test::Sum;
 
-// What the rank is blocked in.
+// The call in which the rank is blocked.
 enum class Blocked { kSmallSum, kLargeSum, kJoin };
 
 void Fill(Blocked what, Request* request, std::vector<float>* data) {

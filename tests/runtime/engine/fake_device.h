@@ -38,7 +38,7 @@ class FakeStream {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (DeviceEnd ended = std::exchange(ends_[index], nullptr)) ended(status);
   }
-  // What Launch answers from now on.
+  // Sets what Launch answers from now on.
   void Refuse(absl::Status status) {
     const std::lock_guard<std::mutex> lock(mutex_);
     refusal_ = std::move(status);
@@ -48,7 +48,7 @@ class FakeStream {
     const std::lock_guard<std::mutex> lock(mutex_);
     return aborts_;
   }
-  // Of each launched run: its requests' number, those of others counting too.
+  // Returns the number of the launched run's requests, those of others counting too.
   size_t entries(size_t index) {
     const std::lock_guard<std::mutex> lock(mutex_);
     return entries_[index];

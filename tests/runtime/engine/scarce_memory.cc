@@ -18,7 +18,7 @@ void* operator new(size_t bytes) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
-// Else a sanitizer's own, whose memory may not end in the delete below.
+// Without this, a sanitizer's own is called, whose memory may not end in the delete below.
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   try {
     return operator new(bytes);

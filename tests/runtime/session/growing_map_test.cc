@@ -82,7 +82,7 @@ TEST_CASE("where something is in the way there is another view, and the old one 
   CHECK(wide != first + 30 * kMiB);
   CHECK(wide[20 * kMiB] == std::byte{7});
   CHECK(source.map.At(wide, 40 * kMiB) == static_cast<int64_t>(30 * kMiB));
-  // What was found once is found there again.
+  // A piece that was found once is found there again.
   CHECK(source.map.Find(31 * kMiB, 10) == first + 31 * kMiB);
   CHECK(source.map.At(first + 31 * kMiB, 10) == static_cast<int64_t>(31 * kMiB));
   first[31 * kMiB] = std::byte{9};

@@ -18,7 +18,7 @@ StoreRequest Of(StoreVerb verb, const std::string& key, int64_t timeout_us = kSt
   return request;
 }
 
-// Of any thread, so it checks nothing itself. Without an answer: the refusal.
+// Asks the store, on any thread, so it checks nothing itself. Without an answer: the refusal.
 StoreAnswer Ask(LocalStore* store, const StoreRequest& request) {
   const auto call = store->Begin(request);
   const auto answered = (*call)->Await(std::nullopt);

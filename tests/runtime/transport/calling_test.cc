@@ -56,7 +56,7 @@ TEST_CASE("the end of the remote shell's connection is called first, addresses l
 
 const std::string kSecret(kSecretBytes, 's');
 
-// Of three ranks.
+// Makes the transport of one of three ranks.
 std::unique_ptr<Transport> Make(int rank) {
   auto transport =
       MakeTcpTransport({.secret = kSecret, .rank = rank, .size = 3, .net_devices = "lo"});
@@ -103,7 +103,7 @@ struct Dark : Silent {
   }
 };
 
-// What `transport` says of itself, with `others` before its own addresses.
+// Returns what `transport` says of itself, with `others` before its own addresses.
 std::string AddressBehind(Transport& transport, const std::vector<PeerAddress>& others) {
   const std::string address = *transport.Address();
   AddressList list = ListOf(transport);

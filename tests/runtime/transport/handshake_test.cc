@@ -62,7 +62,7 @@ TEST_CASE("a proof serves once and one way: not for another challenge, not refle
   const Talk talk, later;
   CHECK_FALSE(CheckAnswer(kSecret, later.challenge, talk.answer).has_value());
   CHECK_FALSE(CheckConfirmation(kSecret, later.challenge, later.answer, talk.confirmation));
-  // What the caller proves is not what the called must prove.
+  // The caller's proof is not what the called must prove.
   const std::string proof = talk.answer.substr(talk.answer.size() - kConfirmationBytes);
   CHECK_FALSE(CheckConfirmation(kSecret, talk.challenge, talk.answer, proof));
   std::string reflected = talk.answer;

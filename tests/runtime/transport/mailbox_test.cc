@@ -15,7 +15,7 @@ using Bytes = std::vector<std::byte>;
 
 struct Side : public Outbox {
   explicit Side(const MailboxLimits& limits) : mailbox(limits, this) {}
-  // What is put in is on the wire at once, as if the system took everything.
+  // A frame that is put in is on the wire at once, as if the system took everything.
   void Put(const Frame& frame, const std::shared_ptr<Outbound>& message) override {
     Bytes payload;
     if (message != nullptr) {
@@ -181,7 +181,7 @@ TEST_CASE("a receive that is withdrawn leaves its message to the next of its tag
   }
 }
 
-// What a peer that knows the secret can do wrong is answered by an error, not by memory.
+// A peer that knows the secret and breaks the rules is answered by an error, not by memory.
 TEST_CASE("a peer that breaks the rules is refused") {
   const auto refused = [](const std::vector<Frame>& frames) {
     Side b(kTight);

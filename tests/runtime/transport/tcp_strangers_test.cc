@@ -246,7 +246,7 @@ struct BadPeer {
   void SayFrame(const Frame& frame) {
     test::Say(socket, std::string(reinterpret_cast<const char*>(&frame), sizeof(frame)));
   }
-  // What a receive from it ends with.
+  // Returns what a receive from it ends with.
   std::string Outcome() {
     int value = 0;
     auto request = low->Receive(1, {1, 1}, &value, sizeof(value));

@@ -150,7 +150,7 @@ void Checker::FailsStart(const Part& part, const std::string& host) {
   bad_starts_[host].insert(part.host);
 }
 
-// Who has the state, and who gets it from whom.
+// Checks who has the state, and who gets it from whom.
 void Checker::CheckState(const v1::EpochPropose& propose) {
   const int size = static_cast<int>(MembersOf(propose).size());
   const std::set<int> needy(propose.needy().begin(), propose.needy().end());
@@ -214,7 +214,7 @@ void Checker::CheckKeeps(const v1::EpochPropose& propose, const Epoch& before,
   returned_model_ = model != nullptr ? *model : Model();
 }
 
-// What a host holds that was not in the epoch before may be of another past.
+// A commit on a host that was not in the epoch before may be of another past.
 bool Checker::Holds(const HeldCommit& host, const Epoch& before) const {
   const auto& hosts = before.propose.hosts();
   return host.newest >= returned_ &&

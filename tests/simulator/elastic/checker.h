@@ -24,7 +24,7 @@ struct Part {
   bool host_lost = false;  // hvdrun has given it up
 };
 
-// What a host holds of commits, as it is in its files.
+// The commits that a host holds, as they are in its files.
 struct HeldCommit {
   int host = 0;
   uint64_t newest = 0;  // complete
@@ -38,7 +38,7 @@ class Checker {
   const std::string& text() const { return text_; }
   void Fail(Violation violation, const std::string& text);
 
-  // What hvdrun's driver does and hears.
+  // Acts and news of hvdrun's driver.
   void Reaches(const std::string& host, double now);
   void HostFailed(const std::string& host, double now);
   // No member is started there any more on a share; it may have been the host's last.
@@ -51,11 +51,11 @@ class Checker {
   void Starts(uint64_t epoch) { epochs_[epoch].started = true; }
   void Announces(uint64_t epoch) { epochs_[epoch].announced = true; }
 
-  // What comes to pass on hosts.
+  // Events on hosts.
   void EpochCame(int host, uint64_t epoch);
   void Broke(uint64_t epoch);
 
-  // What workers are told, and do.
+  // News that workers are told, and their acts.
   void Told(const Part& part, const std::string& words);
   void Begins(const Part& part);
   void Writes(const Part& part);

@@ -291,7 +291,7 @@ void Driver::NoteProposal(const v1::EpochPropose& propose) {
   world_->checker.Proposes(propose, Held());
 }
 
-// What hosts hold where somebody could read it.
+// Returns what hosts hold where somebody could read it.
 std::vector<HeldCommit> Driver::Held() const {
   std::vector<HeldCommit> held;
   for (const auto& host : world_->hosts) {
@@ -329,7 +329,7 @@ void Driver::Plant(v1::Command* command) {
   }
 }
 
-// What would end an epoch that has not started.
+// Returns whether the event would end an epoch that has not started.
 bool Driver::Hides(const v1::Event& event) {
   if (event.has_rank_exited()) return hidden_.count(event.rank_exited().member()) != 0;
   if (!event.has_member_died() || hosts_of_.empty()) return false;

@@ -77,7 +77,7 @@ TEST_CASE("a program that never calls hvd_init ends well when -np of its process
   }
 }
 
-// What it comes to light by.
+// Returns the violations by which the mutant comes to light.
 Kinds SignsOf(Mutant mutant) {
   switch (mutant) {
     case Mutant::kNoAgreement:

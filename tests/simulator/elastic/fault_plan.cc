@@ -27,7 +27,7 @@ const Fault* FaultPlan::Strikes(Place place) {
   for (Fault& fault : waiting_) {
     if (fault.place != place || fault.passes-- > 0) continue;
     struck_ = fault;
-    // What follows the first comes soon.
+    // A fault that follows the first comes soon.
     const bool again = std::exchange(fault.again, false);
     if (again) fault.passes = world_->scheduler.random().Between(0, 2);
     if (!again) fault.place = Place::kCount;

@@ -16,7 +16,8 @@ class FaultPlan {
   explicit FaultPlan(World* world) : world_(world) {}
 
   void Arm(const std::vector<Fault>& faults);
-  // What strikes a worker that comes to this place; null: nothing does. Until the next call.
+  // Returns the fault that strikes a worker that comes to this place; null: none does. Valid until
+  // the next call.
   const Fault* Strikes(Place place);
   // Hosts that are reached do not answer.
   bool unreachable() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulated program trains: a value that says from which steps, of which ranks, it has come.
-// So two states after the same number of steps are told apart. As bytes, it is as long as the ranks
-// of a host need for a share each.
+// The state that a simulated program trains: a value that says from which steps, of which ranks, it
+// has come, so that two states after the same number of steps are told apart. As bytes, it is as
+// long as the ranks of a host need for a share each.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct Model {
   uint64_t lineage = 1;
 
   bool operator==(const Model&) const = default;
-  // What the ranks' sum makes of it.
+  // Takes a step with the ranks' sum.
   void Step(uint64_t sum) {
     ++steps;
     lineage = Mix(lineage, sum);

@@ -52,7 +52,7 @@ enum class FaultKind {
   kExit,          // a worker ends with code 0 where it is
   kLeavingExit,   // the same, and leaves its epoch before
   kFailure,       // a worker ends with the program's own code
-  // Of jobs whose hosts are apart.
+  // Faults of jobs whose hosts are apart.
   kCutLink,  // no data passes between two hosts, for a while or for good
   kBadHost,  // the program fails there between init and sync, for a while or for good
   kCount

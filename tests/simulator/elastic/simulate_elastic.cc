@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs simulated elastic jobs: simulate_elastic FIRST LAST [MUTANT|none
 // [commits|apart|without-init]]. Says what was violated, then how often what happened, as a line of
-// JSON. Of a single seed, all that happens.
+// JSON. For a single seed, it says all that happens.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

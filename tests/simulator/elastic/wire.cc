@@ -30,7 +30,7 @@ void Wire::Step() {
     if (!each->second.empty() && open_(each->first.first, each->first.second)) open.push_back(each);
   }
   auto& [ends, link] = *open[scheduler_->random().Below(open.size())];
-  // What lies in one host's buffers comes together.
+  // Gifts that lie in one host's buffers come together.
   const size_t batch = 1 + scheduler_->random().Below(link.size());
   for (size_t i = 0; i < batch; ++i) {
     Gift gift = std::move(link.front());

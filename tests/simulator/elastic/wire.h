@@ -26,7 +26,7 @@ struct CollectiveKey {
   auto operator<=>(const CollectiveKey&) const = default;
 };
 
-// What one rank gives.
+// The part that one rank gives.
 struct Given {
   std::string name;  // of the collective, which must be the same on all ranks
   Words words;
@@ -45,12 +45,12 @@ class Wire : public Actor {
     Given given;
   };
   void Give(const Gift& gift, const std::vector<int>& hosts);
-  // What has come to the host.
+  // Returns what has come to the host.
   const Gifts& At(int host, CollectiveKey key) {
     if (any_epoch_) key.epoch = 0;
     return boards_[{host, key}];
   }
-  // What was given under this place in any epoch (for a mutant).
+  // With `any`, a host takes what was given under a place in any epoch (for a mutant).
   void TakeAnyEpoch(bool any) { any_epoch_ = any; }
   void Forget(uint64_t epochs_before);
 

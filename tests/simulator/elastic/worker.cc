@@ -19,7 +19,7 @@ constexpr int kStartCode = 5;  // the program fails between init and sync
 
 Worker::Worker(World* world, Host* host, const Seat& seat)
     : world_(world), host_(host), seat_(seat) {
-  // What a process starts with is nobody else's, so a state that was not brought is seen.
+  // The model that a process starts with is nobody else's, so a state that was not brought is seen.
   model_.lineage = Mix(seat.member, world->scenario.seed);
 }
 
@@ -126,7 +126,7 @@ Course<int> Worker::Run() {
   }
 }
 
-// Of a program that fails by itself.
+// Returns kBug where the program fails by itself.
 Worker::Code Worker::CodeOfStep() const {
   const Scenario& scenario = world_->scenario;
   const bool mine = !scenario.bug_is_one || (seat_.share == 0 && host_->name() == "h0");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker: the user's program and the libhvd in its process. What libhvd decides is production
-// code where that is pure (CommitBook, the agreement's words, StateLayout, the cells of a state
+// A worker: the user's program and the libhvd in its process. Decisions of libhvd are production
+// code where they are pure (CommitBook, the agreement's words, StateLayout, the cells of a state
 // file); Process, Session and State are followed step by step, since they wait in sockets and
 // shared memory.
 #pragma once
@@ -30,7 +30,7 @@ namespace hvd::elastic_simulator {
 class Host;
 struct World;
 
-// What hvdd sends, as it comes out of the socket.
+// A message of hvdd's, as it comes out of the socket.
 struct FromDaemon {
   v1::ToWorker message;
   SlotMessage raw;

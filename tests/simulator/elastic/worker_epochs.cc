@@ -171,7 +171,7 @@ void Worker::TakeStart(FromDaemon start) {
   world_->checker.Told(PartNow(), Describe());
 }
 
-// What all members of an epoch must have been told alike.
+// Returns what all members of an epoch must have been told alike.
 std::string Worker::Describe() const {
   const v1::EpochStart& told = epoch_->start;
   std::vector<std::string> hosts;

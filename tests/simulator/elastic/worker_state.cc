@@ -170,7 +170,7 @@ void Worker::TakeBack(uint64_t number) {
   if (!Aborted()) BeginState(&HeadOf(number)->cells[epoch_->local_rank]);
 }
 
-// Of a commit, or a check: `number` 0.
+// Agrees on a commit, or on a check, whose `number` is 0.
 Course<Worker::Code> Worker::Agree(CommitBy by, AgreementSide side, uint64_t number) {
   const Mutant mutant = world_->mutant;
   side.is_change = epoch_->page->change.load() != 0;

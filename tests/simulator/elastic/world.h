@@ -19,7 +19,7 @@
 
 namespace hvd::elastic_simulator {
 
-// What hosts tell hvdrun.
+// Hears what hosts tell hvdrun.
 class DriverSide {
  public:
   virtual ~DriverSide() = default;

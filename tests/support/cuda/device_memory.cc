@@ -15,7 +15,7 @@ constexpr int kUnset = 0xcb;  // what new memory holds: no value that a test wou
 
 }  // namespace
 
-// What was given back stays reserved until then, so that a late use of it is found.
+// Memory that was given back stays reserved, so that a late use of it is found.
 DeviceMemory::~DeviceMemory() {
   for (const auto& [address, each] : device_) {
     munmap(reinterpret_cast<void*>(address), each.reserved);

@@ -23,8 +23,9 @@ class DeviceMemory {
 
   // 0: there is none left. Its bytes are no zeros.
   uint64_t Allocate(size_t bytes, int device);
-  // False: nothing of the device's begins there. What was given back is never given again. What
-  // is `in_use` still keeps its bytes, so that a program that frees it too early goes on.
+  // False: nothing of the device's begins there. An address that was given back is never given
+  // again. Memory that is `in_use` still keeps its bytes, so that a program that frees it too early
+  // goes on.
   bool Free(uint64_t address, bool in_use = false);
   // Pinned memory of the host's; `owned` is freed by Unpin.
   void Pin(void* address, size_t bytes, std::unique_ptr<char[]> owned = nullptr);
@@ -34,7 +35,7 @@ class DeviceMemory {
   // Where the bytes lie that a device reads as `address`; null: they are not one piece of device
   // memory, or not any more.
   char* Bytes(uint64_t address, size_t bytes) const;
-  // Of the allocation that begins at `address`; 0: none does.
+  // Returns the size of the allocation that begins at `address`; 0: none does.
   size_t SizeOf(uint64_t address) const;
   int DeviceOf(uint64_t address) const;  // -1: no device memory
   size_t allocations() const { return device_.size(); }

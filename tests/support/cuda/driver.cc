@@ -35,7 +35,7 @@ bool IsDevice(CudaDevice device) {
   return device >= 0 && device < StandIn::Get().settings().devices;
 }
 
-// What every call that needs a context begins with.
+// Begins every call that needs a context.
 CudaResult Begin(const char* call) {
   if (StandIn::Get().Fails(call)) return kOnOrder;
   if (!contexts.empty()) return kCudaSuccess;

@@ -24,7 +24,7 @@ bool hvd_stand_in_aborts_together();
 
 uint64_t hvd_stand_in_calls(const char* call);
 uint64_t hvd_stand_in_findings();
-// Of the `index`th finding; as many bytes as fit.
+// Writes the `index`th finding to `text`; as many bytes as fit.
 void hvd_stand_in_finding(uint64_t index, char* text, size_t bytes);
 
 }  // extern "C"

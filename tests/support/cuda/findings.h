@@ -11,7 +11,7 @@
 
 namespace hvd {
 
-// Of the stand-in at that path, since this was made. Any thread.
+// The findings of the stand-in at that path, since this was made. Any thread.
 class Findings {
  public:
   explicit Findings(const char* library) : library_(dlopen(library, RTLD_NOW)) {

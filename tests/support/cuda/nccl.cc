@@ -37,7 +37,8 @@ namespace {
 
 constexpr int kVersion = 22809;
 
-// Of this process: which there are, which have ended, and how many are being aborted.
+// The communicators of this process: which there are, which have ended, and how many are being
+// aborted.
 class Communicators {
  public:
   // It outlives all threads, as the driver's stand-in does.
@@ -101,7 +102,7 @@ struct Call {
   std::vector<hvd_stand_in_range> ranges;
 };
 
-// What a thread has asked for since its outermost ncclGroupStart.
+// The calls that a thread has made since its outermost ncclGroupStart.
 thread_local int depth = 0;
 thread_local std::vector<Call> asked;
 

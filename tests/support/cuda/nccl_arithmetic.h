@@ -9,7 +9,7 @@
 namespace hvd {
 
 size_t NcclBytesOf(NcclType type);
-// What the scalar at `scalar` stands for.
+// Returns the number that the scalar at `scalar` stands for.
 double NcclScalar(NcclType type, const void* scalar);
 // `to` = `to` op `from`, element by element; an average sums here.
 void NcclCombine(NcclType type, NcclOp op, size_t count, const char* from, char* to);

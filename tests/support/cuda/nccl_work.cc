@@ -53,7 +53,7 @@ class PieceRun {
     return true;
   }
 
-  // Of all ranks in their order, so that every rank comes to the same bits.
+  // Reduces the pieces of all ranks in their order, so that every rank comes to the same bits.
   bool Reduce() const {
     std::vector<char> sum, other(piece_.count * size_);
     for (int rank = 0; rank < meeting_.ranks(); ++rank) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of a stand-in for the driver: one a process, behind libcuda.so.1 as the tests build it
 // (driver.cc). It keeps the driver's promises and no more: streams run late, and memory is apart.
-// What a program does wrong is a finding, which a test reads. Never shipped.
+// A program's mistake is a finding, which a test reads. Never shipped.
 //
 // HVD_STAND_IN says how it is, as "name=value" words:
 //   devices=N        how many there are (1)

@@ -13,7 +13,7 @@
 
 namespace hvd {
 
-// What a stream has behind it: of each stream, up to which of its steps.
+// The work that a stream has behind it: of each stream, up to which of its steps.
 class OrderClock {
  public:
   uint64_t of(int stream) const;
@@ -36,9 +36,9 @@ class StreamOrder {
   int AddStream();
   // The next step of `stream`, as the host asks for it now.
   OrderStep Enqueue(int stream);
-  // What an event holds when it is recorded there.
+  // Returns what an event holds when it is recorded there.
   OrderClock Record(int stream) const { return clocks_.at(stream); }
-  // What follows in `stream` comes after what the event holds.
+  // Work that follows in `stream` comes after what the event holds.
   void Await(int stream, const OrderClock& event) { clocks_.at(stream).Join(event); }
   // The host has seen the event: what it asks for from now on comes after that, in any stream.
   void HostSaw(const OrderClock& event) { host_.Join(event); }
@@ -54,7 +54,7 @@ class StreamOrder {
   int last_ = 0;
 };
 
-// Who has touched a piece of memory, and whether the next one may. Addresses are those of the
+// Knows who has touched a piece of memory, and whether the next one may. Addresses are those of the
 // device's memory, or of pinned memory of the host.
 class AccessLog {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcuda.so.1 that records. What it does not know (NCCL's CUDA runtime asks for hundreds of
-// functions) the loader finds in the real library, to which this one is linked.
+// libcuda.so.1 that records. The loader finds functions that it does not know (NCCL's CUDA runtime
+// asks for hundreds) in the real library, to which this one is linked.
 #include "tests/support/cuda_recorder/recorder.h"
 
 #define HVD_RECORD_CUDA(symbol, entry) \

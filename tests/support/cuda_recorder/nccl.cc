@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libnccl.so.2 that records. What only younger ones have the loader finds in the real library, or
-// does not.
+// libnccl.so.2 that records. The loader finds functions that only younger ones have in the real
+// library, or does not.
 #include "tests/support/cuda_recorder/recorder.h"
 
 #define HVD_RECORD_NCCL(symbol, entry) \

@@ -179,8 +179,8 @@ void CheckCompression(const char* name, hvd_compression_t compression, size_t co
   }
 }
 
-// What every rank has everywhere, and what an allreduce makes of it, where a sum on the way would
-// overflow.
+// A value that every rank has everywhere, and what an allreduce makes of it, where a sum on the way
+// would overflow.
 struct Extreme {
   const char* dtype;
   hvd_op_t op;

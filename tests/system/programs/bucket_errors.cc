@@ -60,7 +60,7 @@ void CheckDifference(const Made& common, const Made& odd, int odd_rank, const st
   }
 }
 
-// What rank 0 has and what the odd one has; the odd one may be rank 0.
+// Returns the words for what rank 0 has and what the odd one has; the odd one may be rank 0.
 std::string Said(int odd_rank, const std::string& unit, const char* common, const char* odd) {
   const std::string other = std::to_string(odd_rank == 0 ? 1 : odd_rank);
   return "rank 0 has " + std::string(odd_rank == 0 ? odd : common) + unit + ", rank " + other +

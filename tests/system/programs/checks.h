@@ -159,7 +159,7 @@ inline double Reduced(const Dtype& dtype, hvd_op_t op, size_t i) {
   return Rounded(dtype, result);
 }
 
-// What an average may be off by: everything else is exact.
+// Returns what an average may be off by: everything else is exact.
 inline double Tolerance(const Dtype& dtype, hvd_op_t op) {
   if (op != HVD_AVERAGE || !IsFloat(dtype) || IsFloat8(dtype)) return 0;
   if (dtype.code == HVD_FLOAT64 || dtype.code == HVD_COMPLEX128) return 1e-14;

@@ -51,7 +51,8 @@ class Run {
     }
   }
 
-  // Of a join: each rank does as many of the operations as it has drawn, and joins.
+  // Draws a phase's operations. In a join, each rank does as many of them as it has drawn, and
+  // joins.
   std::vector<Operation> DrawPhase(Phase phase) {
     const auto count = static_cast<int>(1 + plan_.Below(kMostCalls));
     std::vector<int64_t> done_by(static_cast<size_t>(hvd::size()), count);

@@ -12,7 +12,7 @@
 
 namespace differential {
 
-// What a tensor lies in, between marked bytes.
+// The memory that a tensor lies in, between marked bytes.
 class Guarded {
  public:
   Guarded() = default;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMostBytes = int64_t{3} << 20;
 
-// Of all tensors of an operation; as often a few bytes as megabytes.
+// Draws the bytes of all tensors of an operation; as often a few as megabytes.
 int64_t DrawBytes(Random* random) {
   const std::vector<int64_t> most = {0, 64, 64, 4096, 4096, 70000, 70000, 300000, kMostBytes};
   return std::min(random->Of(most), 1 + random->Below(kMostBytes)) * random->Below(1000) / 999;

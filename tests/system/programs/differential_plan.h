@@ -88,9 +88,9 @@ Operation Draw(const DrawOptions& options, const std::vector<Set>& sets, Random*
 
 std::string Describe(const Operation& operation);
 
-// What `rank` has in its input.
+// Returns what `rank` has in its input.
 double InputValue(const Operation& operation, size_t tensor, int rank, size_t element);
-// What a member gets, and how far off it may be.
+// The value that a member gets, and how far off it may be.
 struct Wanted {
   double value = 0;
   double tolerance = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // elastic: a training run whose members come and go. Its state is known in closed form: after step
-// s every weight is s, whoever took part. So what is lost, mixed or counted twice is seen at once.
+// s every weight is s, whoever took part. A step that is lost, mixed or counted twice is therefore
+// seen at once.
 //
 // Says, a line each: who it is in each epoch, commits that have returned, how long a break took.
 // It ends after --steps, or once the file --until is there.

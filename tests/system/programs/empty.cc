@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kWide = 10000;  // elements of a row: too many for the short way
 
-// Of this rank: `rows` of `width` ones; without an address when there are none.
+// A tensor of this rank: `rows` of `width` ones; without an address when there are none.
 struct Rows {
   Rows(int64_t rows, int64_t width, double scale = 1)
       : data(static_cast<size_t>(rows * width), 1.0f), shape{rows, width} {

@@ -8,7 +8,7 @@
 
 namespace {
 
-// What a rank can see by itself: refused at once, whatever the others do.
+// A wrong argument that a rank can see by itself is refused at once, whatever the others do.
 void CheckArguments() {
   const Array good(*bench::FindDtype("float32"), {4}), scalar(*bench::FindDtype("float32"), {});
   hvd_tensor_t result = HVD_TENSOR_INIT;

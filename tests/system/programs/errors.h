@@ -5,7 +5,7 @@
 
 #include "tests/system/programs/checks.h"
 
-// What a rank asks for.
+// The options and the name that a rank asks with.
 struct Ask {
   hvd_options_t options = HVD_OPTIONS_INIT;
   std::string name;

@@ -98,10 +98,10 @@ class Session {
     Must(hvd_barrier(nullptr), "the barrier behind a round");
   }
 
-  // Calls that block, and those whose place tells them from others, stay in the plan's order. What
-  // has a name and does not block may come anywhere; but where somebody waits for all that he has
-  // submitted, or joins, only between two calls that block, on all ranks alike: else two ranks
-  // could wait for what the other has behind the call in which it waits.
+  // Calls that block, and those whose place tells them from others, stay in the plan's order. A
+  // call that has a name and does not block may come anywhere; but where somebody waits for all
+  // that he has submitted, or joins, it moves only between two calls that block, on all ranks
+  // alike: else two ranks could wait for what the other has behind the call in which it waits.
   Calls InOwnOrder(const Round& round, const std::map<int, Call*>& mine) {
     const bool late = std::count(round.late.begin(), round.late.end(), hvd_rank()) != 0;
     Calls order, segment, held;
@@ -145,7 +145,7 @@ class Session {
     }
   }
 
-  // What is free may come from a second thread beside the first's.
+  // Calls that are free may come from a second thread beside the first's.
   void PlayByTwo(const Calls& order) {
     Calls first, second;
     for (Call* call : order) (IsFree(call) && own_.OneIn(2) ? second : first).push_back(call);

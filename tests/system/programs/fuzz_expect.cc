@@ -44,7 +44,7 @@ Value Combined(hvd_op_t op, const Type& type, Value a, Value b) {
   }
 }
 
-// Of the ranks that have joined nothing counts, but for an average's divisor.
+// Inputs of ranks that have joined do not count; these ranks count in an average's divisor.
 Value Reduced(const Operation& call, size_t part, int64_t element) {
   const Type& type = call.parts[part].type;
   const Members givers = ThoseWho(call, true);

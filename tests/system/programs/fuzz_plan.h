@@ -101,7 +101,7 @@ Value Input(const Operation& operation, size_t part, int member, int64_t element
 
 // HVD_OK or HVD_ERR_MISMATCH, for a member that takes part.
 hvd_status_t ExpectedStatus(const Operation& operation);
-// Of a call that succeeds: the shape of the part's result, and its elements.
+// The shape of the part's result, and its elements, if the call succeeds.
 std::vector<int64_t> ExpectedShape(const Operation& operation, size_t part, int member);
 Value Expected(const Operation& operation, size_t part, int member, int64_t element);
 // Whether that is what must be there to the last bit.

@@ -26,7 +26,7 @@ using gpu::Submit;
 using gpu::Sum;
 using gpu::Tensor;
 
-// What a call promises about streams: each wait is followed by work on a stream that it has
+// Checks what a call promises about streams: each wait is followed by work on a stream that it has
 // ordered.
 void CheckOrders() {
   const auto ranks = static_cast<float>(hvd::size());
@@ -204,7 +204,8 @@ void CheckJoined() {
   Must(hvd_join(nullptr), "join");
 }
 
-// What the GPU has finished is known, though nobody asks: else hvdrun would say that it is stalled.
+// Work that the GPU has finished is known, though nobody asks: else hvdrun would say that it is
+// stalled.
 void CheckIdle() {
   Tensor x(10);
   x.Set(1);

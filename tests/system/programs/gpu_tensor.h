@@ -65,7 +65,7 @@ inline hvd_handle_t Submit(const Tensor& tensor, const hvd_options_t& options) {
 
 using Modes = std::map<std::string, std::function<void()>>;
 
-// A program that does one of these, in a job. What it ends with.
+// Does one of these in a job, as a whole program; returns its exit code.
 inline int RunMode(const Modes& modes, const std::string& asked) try {
   const auto mode = modes.find(asked);
   if (mode == modes.end()) return 2;

@@ -51,7 +51,7 @@ class Group {
     const auto count = static_cast<int32_t>(results_.size());
     return has_results ? hvd_wait_results(handle, results_.data(), count) : hvd_wait(handle);
   }
-  // Of an allreduce.
+  // Checks the results of an allreduce.
   void MustBe(double value, const std::string& what) const {
     for (const auto& array : arrays_) {
       for (size_t i = 0; i < 8; ++i) {
@@ -85,7 +85,7 @@ struct Asked {
 const Types kTwo = {HVD_FLOAT32, HVD_INT32}, kOther = {HVD_INT32, HVD_FLOAT64},
             kThree = {HVD_UINT8, HVD_FLOAT32, HVD_FLOAT64}, kOne = {HVD_FLOAT32},
             kTurned = {HVD_INT32, HVD_FLOAT32}, kMore = {HVD_FLOAT32, HVD_INT32, HVD_INT32};
-// What the ranks but the first ask for, and the first.
+// The requests of the ranks but the first, and of the first.
 const std::vector<std::pair<Asked, Asked>> kDiffering = {
     {{Kind::kAllreduce, kOne}, {Kind::kAllreduce, kTwo}},
     {{Kind::kAllreduce, kTwo}, {Kind::kAllreduce, kOne}},

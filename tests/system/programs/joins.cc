@@ -46,7 +46,7 @@ void MustSum(const std::string& name, size_t count, float wanted) {
   PendingSum(name, count, false).MustBe(wanted);
 }
 
-// Of all ranks but the first.
+// Returns the sum over all ranks but the first.
 float OfTheRest() {
   float sum = 0;
   for (int rank = 1; rank < hvd::size(); ++rank) sum += static_cast<float>(rank + 1);
@@ -84,7 +84,7 @@ void CheckTheRestFirst(bool in_arena) {
   }
 }
 
-// Of the sets {0, 1} and {1, 2, ...}, and of all: each rank in all of its own.
+// Sums in the sets {0, 1} and {1, 2, ...}, and in that of all: each rank in all of its own.
 void CheckSets(const std::vector<int32_t>& sets) {
   std::vector<std::unique_ptr<PendingSum>> sums;
   for (const int32_t set : sets) {

@@ -62,7 +62,7 @@ void Sum(int64_t count, const char* name) {
   const hvd_status_t status = hvd_allreduce(&tensor, &tensor, &options);
   Note(status, "allreduce");
   if (status != HVD_OK) return;
-  // Those who have joined bring nothing.
+  // Ranks that have joined bring nothing.
   for (const float sum : data) {
     if (sum == data[0] && sum >= 1 && sum <= static_cast<float>(my_size)) continue;
     std::fprintf(stderr, "rank %d: a sum is %f, of %d ones\n", my_rank, sum, my_size);

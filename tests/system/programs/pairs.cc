@@ -66,7 +66,7 @@ struct Message {
   std::vector<int32_t> data = {};
 };
 
-// Of one tag the order counts; so each has one size a round.
+// Draws messages. Their order counts within one tag, so each tag has one size a round.
 std::vector<Message> DrawMessages(const std::vector<int>& ranks, uint32_t seed) {
   std::vector<Message> messages;
   for (const int peer : ranks) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What strangers say to the ports of a job: probes.py COUNT HOST:PORT... Prints how many of the probes were connected.
+"""Says what strangers say to the ports of a job: probes.py COUNT HOST:PORT... Prints how many of the probes were connected.
 
 Each probe is another of: nothing, one byte, rubbish, framed rubbish (also of the right length for the handshake), what UCX takes for
 a peer of its own, much more than anybody reads, a reset, and one that stays until the end, saying a byte now and then.

@@ -24,7 +24,7 @@ void Need(bool holds, const std::string& what) {
   if (!holds) Wrong(what);
 }
 
-// What a framework would allocate, by the tensor's index.
+// The results that a framework would allocate, by the tensor's index.
 struct Results {
   bool gives = true;
   std::vector<std::vector<int64_t>> shapes = std::vector<std::vector<int64_t>>(3);
@@ -51,7 +51,7 @@ hvd_options_t OptionsFor(Results* results, const std::string& name) {
   return options;
 }
 
-// So many rows of two, with the rank's number in each.
+// A tensor of `rows` rows of two, with the rank's number in each.
 struct Rows {
   explicit Rows(int64_t rows) : shape{rows, 2}, data(2 * rows, static_cast<float>(hvd_rank())) {
     value.data = data.data();

@@ -29,7 +29,7 @@ void ThrowWith(const std::string& what) {
   }
 }
 
-// What is done, or was never begun, is no reason to leave.
+// Work that is done, or was never begun, is no reason to leave.
 void CatchInside() {
   hvd::Gradients<float> gradients({10});
   try {

@@ -38,7 +38,7 @@ int TermProof(const Arguments& arguments) {
   while (true) pause();
 }
 
-// What the call of a rank comes to that others may leave alone.
+// Makes a call that others may leave alone; returns the rank's exit code.
 int Told(const std::function<void()>& call) {
   try {
     call();

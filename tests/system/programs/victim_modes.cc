@@ -174,8 +174,8 @@ int CountInTimeline(const std::string& path, const std::string& text) {
   return count;
 }
 
-// timeline PATH: sums, sums while the timeline is on, sums. What rank 0 finds in the file on its
-// host when it has been stopped is all.
+// timeline PATH: sums, sums while the timeline is on, sums. When it has been stopped, rank 0 finds
+// all of it in the file on its host.
 int TimelineOnAndOff(const Arguments& arguments) {
   Join();
   float value = 1;

@@ -13,14 +13,15 @@ namespace victim {
 
 using Arguments = std::vector<std::string>;
 
-// What a mode does with its arguments; returns the process's exit code. May throw hvd::Error.
+// A mode works with its arguments and returns the process's exit code. It may throw hvd::Error.
 using Mode = std::function<int(const Arguments&)>;
 
 const std::map<std::string, Mode>& StayingModes();
 const std::map<std::string, Mode>& LeavingModes();  // a rank leaves while others wait for it
 const std::map<std::string, Mode>& RefusedModes();  // a call fails, and the rank goes on
 
-// What modes share: argument `i` as a number, a line with the rank's number, a sum over all ranks.
+// Helpers of all modes: argument `i` as a number, a line with the rank's number, a sum over all
+// ranks.
 int Number(const Arguments& arguments, size_t i, int otherwise);
 void Say(const std::string& text);
 void Sum();

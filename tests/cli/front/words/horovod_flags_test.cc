@@ -46,7 +46,7 @@ bool NeedsElastic(const HorovodFlag& flag) {
 FrontOutcome With(const HorovodFlag& flag, const std::string& name, bool compat = true) {
   Words words = {"-np", "2"};
   if (compat) words.insert(words.end(), {"--compat", "horovod"});
-  // Those that need an elastic job.
+  // Some flags need an elastic job.
   if (NeedsElastic(flag)) words.insert(words.end(), {"--min-np", "1"});
   words.push_back(name);
   for (int i = 0; i < flag.values; ++i) words.push_back(ValueFor(name));

@@ -22,7 +22,7 @@ inline TypedOptions Parse(Words words) {
   return *typed;
 }
 
-// What is said against them; empty: nothing is.
+// Returns what is said against the words; empty: nothing is.
 inline std::string Refusal(Words words) {
   words.push_back("prog");
   return std::string(ParseOptions(words).status().message());

@@ -48,7 +48,7 @@ TEST_CASE("tensors that travel together must be the same everywhere") {
   const LayoutComparison few = Compare({{{16, 16, 16, 16}, 64}, {{16, 16, 16, 16}, 128}});
   CHECK(few.difference == "rank 0 has 4 chunks, rank 1 has 2 (chunk_bytes, HVD_BUCKET_BYTES)");
   CHECK(few.most_chunks == 4);
-  // What makes no other chunks is no difference.
+  // A chunk size that makes no other chunks is no difference.
   CHECK(Compare({{{16, 16}, 1000}, {{16, 16}, 2000}}).difference.empty());
 }
 

@@ -108,7 +108,7 @@ TEST_CASE("what is wrong with a group names the tensor") {
   CHECK(none.Check(RequestKind::kAllreduce).status().message().find("inputs is NULL") == 0);
 }
 
-// What is said of a group with these inputs and outputs, each of `count` floats.
+// Returns what is said of a group with these inputs and outputs, each of `count` floats.
 std::string Said(RequestKind kind, const std::vector<const float*>& inputs,
                  const std::vector<const float*>& outputs, int64_t count) {
   TestGroup group(std::vector<std::pair<hvd_dtype_t, std::vector<int64_t>>>(

@@ -121,7 +121,7 @@ TEST_CASE("a rank dies while a commit is written: all go on from the one before"
   CHECK(daemon.AwaitEnd(third) == 0);
 }
 
-// Of the three members, two survive.
+// Two of the three members survive.
 int Stepping() {
   MUST(hvd_init(nullptr) == HVD_OK);
   MemberState member;

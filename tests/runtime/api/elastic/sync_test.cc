@@ -14,7 +14,7 @@ namespace {
 // Not with a sanitizer, which takes all of it.
 constexpr bool kCountsAddressSpace = HVD_TEST_SLOWNESS == 1;
 
-// Of this process's address space.
+// Returns the bytes of this process's address space.
 uint64_t MappedBytes() {
   std::ifstream sizes("/proc/self/statm");
   uint64_t pages = 0;

@@ -24,7 +24,7 @@ struct FusedCase {
   int divisor = 0;
 };
 
-// What every rank has of every tensor. Ranks are threads, so all reach all.
+// The data of every rank for every tensor. Ranks are threads, so all reach all.
 struct Tensors {
   std::vector<std::vector<Bytes>> inputs, outputs;  // by tensor, by rank
   std::vector<std::vector<const void*>> host_inputs;

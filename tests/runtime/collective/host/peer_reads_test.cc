@@ -20,7 +20,7 @@
 namespace hvd::test {
 namespace {
 
-// Of this process and all that it starts: as a container's filter does.
+// Refuses peer reads to this process and all that it starts, as a container's filter does.
 bool RefusePeerReads() {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

@@ -75,7 +75,7 @@ TEST_CASE("float8: rounded to nearest even; too large is infinity where there is
   CHECK(EncodedBy(HVD_FLOAT8_E5M2, 61440) == 0x7c);
 }
 
-// What each rank has: any patterns, but few of those that are not finite.
+// Returns a rank's values: any patterns, but few of those that are not finite.
 Bytes PatternsOf(hvd_dtype_t dtype, int rank, size_t count) {
   std::mt19937_64 random(rank * 10 + dtype);
   Bytes patterns(count);

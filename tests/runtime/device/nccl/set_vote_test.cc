@@ -8,7 +8,7 @@ namespace {
 
 using Kind = SetWay::Kind;
 
-// Of two ranks of one host, each with a GPU of its own.
+// Returns the votes of two ranks of one host, each with a GPU of its own.
 std::vector<SetVote> Votes() {
   std::vector<SetVote> votes(2);
   for (size_t i = 0; i < votes.size(); ++i) {

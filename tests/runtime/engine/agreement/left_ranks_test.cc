@@ -14,7 +14,7 @@ Names Sorted(Names names) {
   return names;
 }
 
-// What source 1 has reported, of a kind.
+// Returns a tensor of this kind that source 1 has reported.
 LeaderTensor& Reported(TensorTable* tensors, const char* name,
                        RequestKind kind = RequestKind::kAllreduce) {
   LeaderTensor& tensor = tensors->FindOrCreate(name);

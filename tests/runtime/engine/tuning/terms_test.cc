@@ -24,7 +24,7 @@ std::vector<Term> TermsOf(const std::vector<std::string>& environment) {
   return terms;
 }
 
-// Rank 3 has another environment than the others. What rank `me` says.
+// Rank 3 has another environment than the others. Returns what every rank says of it.
 std::string Compare(const std::vector<Term>& usual, const std::vector<Term>& odd) {
   std::vector<std::string> cards(3, WriteCard("address", usual));
   cards.push_back(WriteCard("address", odd));

@@ -100,7 +100,7 @@ TEST_CASE("a file that holds something else is refused by name") {
   CHECK(other.Text() == "my notes\n");
 }
 
-// What is written to stderr until Text.
+// Catches what is written to stderr until Text.
 class Stderr {
  public:
   Stderr() : before_(dup(STDERR_FILENO)) { dup2(fileno(file_), STDERR_FILENO); }
