@@ -136,7 +136,7 @@ class Daemon {
   std::unique_ptr<Supervisor> supervisor_;  // null: no_shim_ says why
   bool shim_lost_ = false;
 
-  // Of the job; empty before PrepareHost.
+  // The job as PrepareHost told it; empty before.
   std::optional<v1::PrepareHost> prepared_;
   HostFacts facts_;  // at PrepareHost: what a slot gets does not change with its workers
   HostPlan shares_;

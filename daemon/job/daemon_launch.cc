@@ -194,8 +194,8 @@ void Daemon::RefuseSeat(const v1::Seat& seat, const absl::Status& placed) {
   Emit(std::move(exited));
 }
 
-// Elastic: the world with these, and into how many shares the host is divided from now on. Those
-// that run keep what they have.
+// Elastic: plans the world with these members, and the shares into which the host is divided from
+// now on. Members that run keep what they have.
 absl::Status Daemon::PlaceNewMembers(const v1::SpawnSlots& spawn) {
   absl::StatusOr<EpochPlan> plan = PlanEpoch(spawn.expected(), *prepared_);
   if (!plan.ok()) return plan.status();
@@ -340,7 +340,7 @@ absl::Status Daemon::StartRank(const v1::Seat& seat) {
   const Descriptor order = OrderToFd(OrderFor(place, {*prepared_, *plan_, facts_, shares_}));
   if (!order.valid()) return Failed("a memfd for a rank's environment");
   links_->AddDoor(slot, std::move(pipes.door_here), *std::move(token));
-  // Who comes after the first epoch may follow one of its rank that was on another host.
+  // A worker that comes after the first epoch may follow one of its rank that was on another host.
   relay_->Adopt(slot,
                 {plan_->RankOf(plan_->LocalRankOf(slot)), std::move(pipes.in.write_end),
                  std::move(pipes.out.read_end), std::move(pipes.err.read_end), plan_->epoch > 1});
@@ -350,7 +350,7 @@ absl::Status Daemon::StartRank(const v1::Seat& seat) {
   return absl::OkStatus();
 }
 
-// Those that another launcher has started, and that have not called init.
+// Says which ranks another launcher has started that have not called init.
 void Daemon::TellAwaited() {
   std::string ranks;
   for (int slot = 0; slot < slots_; ++slot) {
@@ -389,7 +389,7 @@ void Daemon::WarnOfLimits() {
         "rank that starts hvd in a process of its own making may not find its job");
   }
   const std::string& why = supervisor_->shim().weaker_why;
-  // What holds adopted ranks together is their launcher's.
+  // Adopted ranks are held together by what their launcher has.
   if (supervisor_->level() != ContainmentLevel::kNamespace && prepared_->adoption_key().empty()) {
     Notify(absl::StrCat(
         "containment by ", LevelName(supervisor_->level()), " only, ",

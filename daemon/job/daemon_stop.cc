@@ -108,7 +108,7 @@ void Daemon::OnShimLost(const std::string& how) {
 
 // ---- one worker ----
 
-// Those that wait for it are told first: it may use all of its grace.
+// Ranks that wait for the worker are told first: it may use all of its grace.
 void Daemon::Retire(const v1::RetireSlot& retire) {
   const bool known = prepared_.has_value() && retire.slot() < static_cast<uint32_t>(slots_.load());
   const int slot = static_cast<int>(retire.slot());
@@ -168,8 +168,8 @@ void Daemon::BeginStop(const v1::Stop& stop) {
   if (empty_) Do(stop_->Emptied());
 }
 
-// Where something has failed, before TERM: what comes then is no rank's own fault. Else a program's
-// handler of TERM finds its collectives alive.
+// If something has failed, the links are told before TERM: what comes then is no rank's own fault.
+// Otherwise a program's handler of TERM finds its collectives alive.
 void Daemon::TellLinksOfStop(const v1::Stop& stop) {
   if (links_ == nullptr) return;
   stop.may_agree() ? links_->Close(stop.cause()) : links_->Stop(stop.cause());

@@ -15,7 +15,7 @@
 
 namespace hvd {
 
-// What the host brings to a job.
+// The environment and the devices that a host brings to a job.
 struct HostFacts {
   std::vector<std::string> environment;  // hvdd's
   HostDevices devices;
@@ -26,7 +26,7 @@ absl::Status CheckPrepare(const v1::PrepareHost& prepare);
 absl::StatusOr<EpochPlan> PlanEpoch(const v1::EpochPropose& propose,
                                     const v1::PrepareHost& prepare);
 
-// What of the host each slot gets. FailedPrecondition: there is too little of it.
+// Returns the part of the host that each slot gets. FailedPrecondition: the host has too little.
 absl::StatusOr<HostPlan> PlanShares(const v1::PrepareHost& prepare, const HostDevices& devices);
 // The same in link A's words.
 void TellShares(const HostPlan& shares, v1::Launched* launched);

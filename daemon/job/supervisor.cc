@@ -71,8 +71,8 @@ bool Supervisor::AwaitShim(std::chrono::milliseconds patience, int* status) {
          waitpid(shim_.pid, status, WNOHANG) == shim_.pid;
 }
 
-// One that is stopped is continued, so that it hears what it is asked. Of those that
-// fail, the shim's end of file tells. Our own child, not reaped yet: the number is still its.
+// A shim that is stopped is continued, so that it hears what it is asked. Its end of file tells of
+// requests that fail. It is our own child, not reaped yet: the number is still its.
 void Supervisor::Ask(ShimRequest request, const std::vector<int>& fds) {
   if (!channel_.has_value() || killed_) return;
   kill(shim_.pid, SIGCONT);
@@ -133,7 +133,7 @@ int Supervisor::Sweep(const std::string& mark) {
   const TimePoint patience = Clock::now() + kShimEndPatience;
   int left = 0;
   do {
-    // What the shim held has come to this process, which is a subreaper too.
+    // The processes that the shim held have come to this one, which is a subreaper too.
     FreezeAndKill(getpid(), mark);
     while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }

@@ -49,7 +49,7 @@ std::string Numeric(const sockaddr* address) {
   return text;
 }
 
-// Of all cards that are up, IPv4 first.
+// Returns the addresses of all cards that are up, IPv4 first.
 std::vector<std::string> OwnAddresses() {
   ifaddrs* all = nullptr;
   std::vector<std::string> four, six;

@@ -43,7 +43,7 @@ class LinkA::Inside {
     builder.RegisterService(&service_);
     builder.SetMaxReceiveMessageSize(-1);
     builder.SetMaxSendMessageSize(-1);
-    // What comes is small; the probe of its path would answer each message with a ping.
+    // The messages that come are small; the probe of their path would answer each with a ping.
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     queue_ = builder.AddCompletionQueue();
     server_ = builder.BuildAndStart();

@@ -31,7 +31,7 @@ struct ConnectionHandlers {
   std::function<void(std::string text)> on_stranger;
 };
 
-// What a worker is sent. `keep` holds what the descriptors belong to until they are sent.
+// A message to a worker. `keep` holds what the descriptors belong to until they are sent.
 struct SlotMessage {
   std::string bytes;
   std::vector<int> fds = {};
@@ -88,7 +88,7 @@ class Connections {
   std::vector<Descriptor> doors_;                   // by slot
   std::vector<int> speakers_;                       // by slot: the connection's descriptor, or -1
   std::map<int, std::unique_ptr<LinkPeer>> peers_;  // by descriptor
-  // Those of them that speak for nobody yet, the oldest first, and until when they may be silent.
+  // The peers that speak for nobody yet, the oldest first, and until when they may be silent.
   std::deque<std::pair<int, TimePoint>> unclaimed_;
   Loop::TimerId claim_timer_;
   bool told_of_stranger_ = false;

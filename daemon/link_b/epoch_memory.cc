@@ -25,7 +25,7 @@ absl::Status Failed(uint64_t epoch, absl::string_view what, uint64_t bytes) {
                                                    WhyRefused(bytes, ReadMemoryLimits(error))));
 }
 
-// What it has asked for last; torn at worst.
+// Returns the collective that a rank has asked for last; torn at worst.
 std::string LastOf(const RankActivity& activity) {
   return Printable(std::string_view(activity.last, strnlen(activity.last, sizeof(activity.last))));
 }

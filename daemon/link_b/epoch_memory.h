@@ -63,7 +63,7 @@ class EpochMemory {
   // Whether the rank itself has, in any process set or in the one of a region.
   bool HasPending(int local_rank) const;
   bool HasPending(int local_rank, int region) const;
-  // Of all ranks that have something under way, in each process set.
+  // Returns the progress of all ranks that have something under way, in each process set.
   std::vector<RankProgress> Progress() const;
   struct SetMessages {
     int set = 0;
@@ -71,9 +71,9 @@ class EpochMemory {
   };
   std::vector<SetMessages> Messages(int local_rank) const;
   bool Answer(int local_rank, int region, uint32_t question, PendingList* list) const;
-  // What a rank has counted in this epoch, over all process sets.
+  // Returns the counts of a rank in this epoch, over all process sets.
   RankTotals Counts(int local_rank) const;
-  // What a worker gets: the memory, then the event fds.
+  // Returns the descriptors that a worker gets: the memory, then the event fds.
   std::vector<int> Descriptors() const;
 
  private:

@@ -21,7 +21,7 @@ class FrameCutter {
   bool Next(std::string* message);
   // A length beyond the most came: not one of ours.
   bool broken() const { return broken_; }
-  // What has come of the next one: another cutter goes on with it.
+  // Returns the bytes that have come of the next message: another cutter goes on with them.
   std::string TakeRest() { return std::move(buffer_); }
 
  private:

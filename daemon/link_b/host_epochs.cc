@@ -15,7 +15,7 @@ HostEpochs::HostEpochs(HostEpochsOptions options, WorkerSlots* workers)
 
 // ---- what happens ----
 
-// Who enters it finds no commit that the driver does not mean.
+// A member that enters the epoch finds no commit that the driver does not mean.
 void HostEpochs::Propose(EpochPlan plan) {
   if (options_.elastic) box_.VoidBeyond(plan.state.is_void ? 0 : plan.state.resume_commit);
   Carry(book_.Propose(std::move(plan)));

@@ -40,7 +40,8 @@ class HostEpochs {
   // `workers` outlives it; it reads the members and keeps there what outlives an epoch.
   HostEpochs(HostEpochsOptions options, WorkerSlots* workers);
 
-  // What happens; each is decided by the rendezvous and carried out before the call returns.
+  // The events of an epoch; each is decided by the rendezvous and carried out before the call
+  // returns.
   void Propose(EpochPlan plan);
   void Join(int slot);
   void Withdraw(int slot, uint64_t epoch) { Carry(book_.Withdraw(slot, epoch)); }
@@ -75,8 +76,8 @@ class HostEpochs {
   std::string ActivityOf(int slot) const;
   // Over all its epochs.
   RankTotals CountsOf(int slot) const;
-  // What the page says: ranks abort an epoch themselves, and those of another host are heard there
-  // sooner than hvdrun by hvdd. Whoever has left knows what was known then.
+  // Returns the page's word: ranks abort an epoch themselves, and those of another host are heard
+  // there sooner than hvdrun by hvdd. A member that has left knows what was known then.
   AbortWord AbortHeardBy(int slot) const;
   // Elastic: the commits that this host has complete.
   KeptCommits Kept() { return box_.Kept(); }

@@ -117,8 +117,8 @@ class HostRendezvous {
   // The newest epoch of `slot`, 0: none; it left that one.
   uint64_t last_epoch(int slot) const { return last_epoch_[slot]; }
   bool left(int slot) const { return last_epoch_[slot] != 0 && !in_epoch(slot) && !broke_[slot]; }
-  // An abort or a stop had reached `slot`: of its newest epoch, or by a refused join. Of an epoch
-  // that it never asked for it knows nothing.
+  // An abort or a stop had reached `slot`: of its newest epoch, or by a refused join. It knows
+  // nothing of an epoch that it never asked for.
   bool after_abort(int slot) const;
   bool removed(int slot) const { return !removed_[slot].empty(); }
   // It asked for an epoch, or waited for its start, and was told that there will be none.

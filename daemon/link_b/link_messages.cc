@@ -146,8 +146,8 @@ void LinkServer::TakeAddress(LinkPeer* peer, const v1::Address& address) {
   epochs_.TakeAddress(peer->slot, address, bytes > 0 ? std::move(files[0]) : Descriptor());
 }
 
-// Unless others have ended its epoch, which is no fault of its own. Those who have met it in an
-// epoch wait for it.
+// Reports a failed init, unless others have ended the rank's epoch, which is no fault of its own.
+// Ranks that have met it in an epoch wait for it.
 void LinkServer::NoteInitFailed(int slot, const std::string& why) {
   const HostRendezvous& book = epochs_.book();
   if (book.after_abort(slot) || !epochs_.AbortHeardBy(slot).cause.empty()) return;

@@ -36,7 +36,8 @@ class LinkPeer {
   // For whoever goes on with this connection: its socket, and what has come behind the messages.
   Descriptor TakeSocket() { return std::move(socket_); }
   std::string TakeRest() { return cutter_.TakeRest(); }
-  // What came is none of ours: a message too long, or more descriptors than any takes.
+  // Whether something came that is none of ours: a message too long, or more descriptors than any
+  // takes.
   bool broken() const { return cutter_.broken() || laden_; }
   // The descriptors that came with what was read.
   std::vector<Descriptor> TakeDescriptors() { return std::exchange(came_, {}); }

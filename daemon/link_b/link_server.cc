@@ -72,7 +72,7 @@ HostEpochsOptions LinkServer::EpochOptions() {
   };
   epochs.on_create = [this](EpochMemory* memory) { traces_.Follow(memory); };
   epochs.on_forget = [this] { traces_.TakeAll(); };
-  // What those of the store wait for may never come.
+  // The keys that ranks wait for in the store may never come.
   epochs.on_abort = [this](const std::string& cause) { options_.store->EndWaits(cause); };
   return epochs;
 }
@@ -244,8 +244,8 @@ void LinkServer::OnLost(const LinkPeer& peer, const char* how) {
   epochs_.Gone(peer.slot, absl::StrCat(epochs_.Name(peer.slot), " has left the job"));
 }
 
-// Elastic: nobody hears of a proposal there. Of a member whose own process, a wrapper, has ended
-// before, this was the last.
+// Elastic: nobody hears of a proposal there. If the member's own process, a wrapper, has ended
+// before, this one was its last.
 void LinkServer::LostOutside(const LinkPeer& peer) {
   if (!options_.elastic) return;
   epochs_.StandsNoMore(peer.slot);

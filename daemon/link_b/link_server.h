@@ -78,7 +78,7 @@ class LinkServer {
   int SlotOf(uint64_t member) const;
   int PidOf(int slot) const;
 
-  // What the end of a process or of its link means (link_server.cc).
+  // The meaning of a process's end, or of its link's (link_server.cc).
   LinkFacts FactsOf(int slot);
   void ExpectOne(const v1::Seat& seat);
   void LookAtEnd();
@@ -93,7 +93,7 @@ class LinkServer {
   void DiedSomehow(int slot);
   void TellBroke(int slot, v1::RankBroke broke);
 
-  // What workers say (link_messages.cc).
+  // The messages of workers (link_messages.cc).
   void OnMessage(LinkPeer* peer, const std::string& bytes);
   void Handle(LinkPeer* peer, const v1::ToDaemon& message);
   void Claim(LinkPeer* peer, const v1::Claim& claim);

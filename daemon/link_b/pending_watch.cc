@@ -51,7 +51,7 @@ const EpochMemory* PendingWatch::Watched() const {
   return memories.rbegin()->second.get();
 }
 
-// Of the epoch that is watched, else of the newest proposal.
+// Returns the slots of the epoch that is watched, else of the newest proposal.
 std::vector<int> PendingWatch::SlotsByLocalRank() const {
   if (Watched() != nullptr) return Watched()->slots();
   const EpochPlan* newest = nullptr;
@@ -136,7 +136,7 @@ void PendingWatch::Await(Question question) {
   });
 }
 
-// Those that the kernel holds do not.
+// Ranks that the kernel holds do not answer.
 bool PendingWatch::AnyMayAnswerYet(const PendingAnswers& answers) const {
   const EpochMemory* memory = Watched();
   return memory != nullptr && std::any_of(answers.late.begin(), answers.late.end(), [&](int rank) {

@@ -22,7 +22,8 @@ struct PendingWatchOptions {
   int slots = 0;
   StallPolicy stall;
   std::function<void(v1::Event)> on_event;
-  // Of the process that speaks for the slot, else of what was started there; -1: none.
+  // Returns the pid of the process that speaks for the slot, else of the one that was started
+  // there; -1: none.
   std::function<int(int slot)> pid_of;
 };
 

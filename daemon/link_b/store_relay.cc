@@ -178,7 +178,8 @@ void StoreRelay::Hear(const v1::StoreChunk& chunk) {
   Pump();
 }
 
-// What may be sent goes; what has come is acknowledged with it, or alone.
+// Sends the bytes that may go; the acknowledgement of those that have come goes with them, or
+// alone.
 void StoreRelay::Pump() {
   if (!send_) return;
   bool sent = true;

@@ -28,13 +28,13 @@ class StoreRelay {
   StoreRelay();
   ~StoreRelay();
 
-  // All from any thread. What is to be sent before Connect waits for it.
+  // All from any thread. Chunks that are to be sent before Connect wait for it.
   void Connect(Send send);
   // A connection that has shown the token of `rank` (local); `rest` came behind that.
   void Adopt(int rank, Descriptor socket, std::string rest);
   // From the driver.
   void Receive(v1::StoreChunk chunk);
-  // The epoch of this host's ranks is broken: those who wait for a key are told why.
+  // The epoch of this host's ranks is broken: ranks that wait for a key are told why.
   void EndWaits(std::string cause);
   // The job ends: every call is answered with why, now and from now on.
   void Stop(std::string cause);

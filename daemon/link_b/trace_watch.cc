@@ -38,8 +38,8 @@ void TraceWatch::Look() {
 
 void TraceWatch::TakeAll() { Take(std::numeric_limits<size_t>::max()); }
 
-// What has no room now stays in the rings, which count what they cannot take. False: some may be
-// left.
+// Traces that have no room now stay in the rings, which count what they cannot take. False: some
+// may be left.
 bool TraceWatch::Take(size_t room) {
   std::string frames;
   for (const auto& [epoch, memory] : epochs_->memories()) {

@@ -18,7 +18,7 @@ struct WorkerSlot {
   int pid = -1;         // the member's own process; -1: not running
   bool ended = false;   // that process has
   bool broke = false;   // its link broke before its process ended
-  // What is kept of epochs that are over for it.
+  // The words and counts of epochs that are over for it:
   std::string activity;
   AbortWord aborted;       // of the epoch that it left, as its page told
   RankTotals counts = {};  // of the epochs whose memory is gone

@@ -43,7 +43,7 @@ class FileSink {
   // Bytes that Append may be given; endless once the file has been given up. Zero asks for on_room.
   size_t Room();
   void Append(std::string_view data);
-  // What comes from now on goes to the end of the file of this name in another directory.
+  // Bytes that come from now on go to the end of the file of this name in another directory.
   void MoveTo(std::string directory);
   // Every byte so far is or will be in the file.
   bool healthy() const;

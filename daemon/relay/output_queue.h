@@ -36,7 +36,8 @@ class OutputQueue {
   // thread, when a full stream has room again.
   void Begin(int streams, std::function<void(int stream)> on_room);
 
-  // From now on the stream is this member's. What is left of the one before is sent as its own.
+  // From now on the stream is this member's. Output that is left of the member before is still sent
+  // as that one's.
   void Reopen(int stream, uint64_t member);
 
   size_t Room(int stream) const;

@@ -132,7 +132,7 @@ void Relay::SetSkipping(bool out, bool err) {
   });
 }
 
-// What a file has whole may be left out where hvdrun says that nobody takes it.
+// Output that a file has whole may be left out where hvdrun says that nobody takes it.
 bool Relay::MaySkip(const Stream& stream, int index) const {
   return skipping_[index % 2] && stream.sink != nullptr && stream.sink->healthy();
 }

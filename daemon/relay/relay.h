@@ -58,8 +58,8 @@ class Relay {
   // The worker's process is gone: what its pipes still hold is read, then on_drained is called.
   void RankGone(int slot);
   void FeedStdin(std::string data, bool end);
-  // Whether hvdrun's stdout, or stderr, may lack whole lines that a rank's file has. Else a worker
-  // waits for both.
+  // Whether hvdrun's stdout, or stderr, may lack whole lines that a rank's file has. Otherwise a
+  // worker waits for both.
   void SetSkipping(bool out, bool err);
   // The job is being stopped: no file is waited for any longer than its stop bears.
   void Hurry();

@@ -24,14 +24,15 @@
 namespace hvd {
 namespace {
 
-// Of a process of whose end nobody can tell: that it did not end well cannot be said either.
+// The exit code of a process of whose end nobody can tell: that it did not end well cannot be said
+// either.
 constexpr int kUnknownEnd = 1;
 // How long an end that is known waits for one that began before it.
 constexpr Clock::duration kTurnPatience = std::chrono::milliseconds(100);
 constexpr Clock::duration kFirstPause = std::chrono::milliseconds(10);
 constexpr Clock::duration kLongestPause = std::chrono::milliseconds(250);
 
-// What of a worker's environment tells of the job. The rest is its launcher's.
+// Returns the part of a worker's environment that tells of the job. The rest is its launcher's.
 std::string OwnNames(const std::vector<std::string>& environment) {
   std::string block;
   for (const std::string& entry : environment) {

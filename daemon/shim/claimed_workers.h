@@ -25,7 +25,7 @@ class ClaimedWorkers {
   void Claim(int slot, SpawnOrder order, Descriptor door);
   // False: the slot has none of these.
   bool Signal(const ShimRequest& request);
-  // Those that have not come are waited for no longer.
+  // Workers that have not come are waited for no longer.
   void GiveUpAwaited();
   void KillAll();
   // The same, and tells nobody.

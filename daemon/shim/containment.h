@@ -22,7 +22,7 @@ absl::string_view LevelName(ContainmentLevel level);
 // "auto", "namespace", "cgroup", "subreaper".
 bool ParseLevel(absl::string_view text, ContainmentLevel* level);
 
-// Who the caller was before it entered a user namespace.
+// The user and group that the caller had before it entered a user namespace.
 struct OwnUser {
   uid_t user = 0;
   gid_t group = 0;

@@ -39,7 +39,7 @@ mode_t KindOf(const std::string& path) {
 
 bool IsFile(const std::string& path) { return KindOf(path) == S_IFREG; }
 
-// What stands behind "#!" in the first line; empty: it is no such script.
+// Returns the text behind "#!" in the first line; empty: it is no such script.
 std::string ScriptLine(const std::string& path) {
   if (!IsFile(path)) return "";  // a FIFO would keep us waiting
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -20,8 +20,8 @@ std::string DescribeExecFailure(const ExecFailure& failure, const SpawnOrder& or
 // 127 not found, 126 found but not runnable, 125 anything before the command.
 int ExecFailureCode(const ExecFailure& failure);
 
-// What to do about a call that a limit of this host has refused: the end of a message about this
-// errno; empty where no limit is behind it.
+// Returns the remedy for a call that a limit of this host has refused: the end of a message about
+// this errno; empty where no limit is behind it.
 absl::string_view RemedyFor(int error);
 
 }  // namespace hvd

@@ -45,8 +45,8 @@ std::string MarkOf(int pid, const std::string& name) {
   return environment.c_str() + at + 1;
 }
 
-// What belongs to the containment of `root`: descendants and the marked, with the marked's own
-// descendants.
+// Returns the processes in the containment of `root`: descendants and the marked, with the marked's
+// own descendants.
 std::vector<ProcessFact> Members(int root, const std::string& mark) {
   const std::vector<ProcessFact> all = ReadProcesses();
   std::map<int, ProcessFact> members;

@@ -29,11 +29,11 @@ bool ParseStat(std::string_view text, ProcessFact* fact);
 // All processes that /proc shows.
 std::vector<ProcessFact> ReadProcesses();
 
-// Those below `root`, without it. Pure.
+// Returns the processes below `root`, without it. Pure.
 std::vector<ProcessFact> Descendants(absl::Span<const ProcessFact> all, int root);
 
-// Those below `root` that belong to none of the ranks in `living` (pids): neither below one nor an
-// orphan in the process group that each began with. Pure.
+// Returns the processes below `root` that belong to none of the ranks in `living` (pids): neither
+// below one nor an orphan in the process group that each began with. Pure.
 std::vector<ProcessFact> Leftovers(absl::Span<const ProcessFact> all, int root,
                                    const std::set<int>& living);
 
@@ -50,9 +50,10 @@ struct DeadMember {
   int group = 0;     // its process group
   std::string mark;  // in its environment: "HVD_MEMBER_MARK=…"
 };
-// What it has left below `root`: what carries its mark, its process group, and all below these.
-// What belongs to a rank in `living` (pids) or carries another member's mark is spared. Pure but
-// for `mark_of`, which gives a process's mark; empty: none.
+// Returns the processes that it has left below `root`: those that carry its mark, those in its
+// process group, and all below these. A process that belongs to a rank in `living` (pids) or
+// carries another member's mark is spared. Pure but for `mark_of`, which gives a process's mark;
+// empty: none.
 std::vector<ProcessFact> LeftBy(const DeadMember& dead, absl::Span<const ProcessFact> all, int root,
                                 const std::set<int>& living,
                                 const std::function<std::string(int pid)>& mark_of);

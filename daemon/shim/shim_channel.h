@@ -59,7 +59,8 @@ class ShimChannel {
   // Blocks while the other end's queue is full. False: the other end is gone, or (EAGAIN) has taken
   // nothing for the whole bound.
   bool Ask(const ShimRequest& request, const std::vector<int>& fds = {});
-  // Never blocks: a paused hvdd must not pause the shim. What does not fit waits for Flush.
+  // Never blocks: a paused hvdd must not pause the shim. A report that does not fit waits for
+  // Flush.
   void Tell(const ShimReport& report, Descriptor fd = Descriptor());
   void Flush();
   bool has_backlog() const { return !backlog_.empty(); }

@@ -25,7 +25,7 @@ struct SpawnOrder {
   int door_fd = -1;  // number that the rank's end of its link door gets
   std::vector<SoftLimit> limits;
   std::vector<int> cores;  // empty: not pinned
-  // Of a process that runs already: the socket, in the abstract namespace, at which it waits for
+  // For a process that runs already: the socket, in the abstract namespace, at which it waits for
   // the rank that it is to be. Empty: the shim starts one.
   std::string claim;
   uint32_t claim_patience_ms = 0;  // for one that does not wait there yet

@@ -38,7 +38,7 @@ std::optional<int> KeptStatus(int pidfd) {
   return info.exit_code;
 }
 
-// Of a process that is ending, or is not taken yet.
+// Returns the status of a process that is ending, or is not taken yet.
 std::optional<int> ListedStatus(int pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
   std::stringstream text;

@@ -25,7 +25,7 @@ struct RankPending {
   PendingList list;
 };
 
-// What all ranks of this host have said to one question.
+// The answers of all ranks of this host to one question.
 struct PendingAnswers {
   std::vector<RankPending> given;
   std::vector<int> late;  // local ranks that have something pending and have not said all of it
@@ -48,7 +48,8 @@ class StallWatch {
 
   // How long to leave between two questions: a quarter of the nearer limit.
   Clock::duration period() const;
-  // Longest first. What a late rank said before goes on waiting, and is not among them.
+  // Returns the waiting tensors, longest first. A tensor that a late rank named before goes on
+  // waiting, and is not among them.
   std::vector<WaitingTensor> Take(const PendingAnswers& answers, TimePoint now);
   // True when one of these waits is to be told: it has lasted for warn_s, a multiple of that, or
   // abort_s since the last call.
