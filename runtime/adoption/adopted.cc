@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<LauncherStore>> OpenStore(const ForeignPlace& pla
   TorchStorePlace torch;
   torch.host = text("MASTER_ADDR");
   torch.port = NumberIn(text("MASTER_PORT"));
-  // Of agents that come or go torchrun counts no restart, but there are more processes, or fewer.
+  // When agents come or go, torchrun counts no restart, but there are more processes, or fewer.
   torch.prefix = absl::StrCat("hvd/", text("TORCHELASTIC_RESTART_COUNT"), "/", place.size, "/");
   torch.rank = place.rank;
   torch.size = place.size;
@@ -98,7 +98,8 @@ std::string ShortIdentity() {
   return absl::BytesToHexString(std::string(AsText(Sha256(identity))).substr(0, 8));
 }
 
-// What is not for hvd's own processes: PMI's descriptor is the rank's alone.
+// Returns the environment of hvd's own processes. It lacks PMI's descriptor, which is the rank's
+// alone.
 std::vector<std::string> HelperEnvironment(const AdoptionTools& tools, std::string own) {
   std::vector<std::string> environment = {std::move(own)};
   for (const std::string& entry : tools.environment) {
@@ -110,7 +111,7 @@ std::vector<std::string> HelperEnvironment(const AdoptionTools& tools, std::stri
 bool MakePipe(Descriptor* read_end, Descriptor* write_end) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
-  // Of a program that has closed its own, these may be 0, 1 or 2, where the helper's are to be.
+  // If a program has closed its own, these may be 0, 1 or 2, where the helper's are to be.
   const Descriptor low[] = {Descriptor(ends[0]), Descriptor(ends[1])};
   read_end->Reset(fcntl(ends[0], F_DUPFD_CLOEXEC, kFirstPipe));
   write_end->Reset(fcntl(ends[1], F_DUPFD_CLOEXEC, kFirstPipe));

@@ -12,7 +12,7 @@
 
 namespace hvd {
 
-// What the daemon gives: the worker's place in the job.
+// The worker's place in the job, as the daemon gives it.
 struct Claim {
   Descriptor talk;                       // to the daemon's shim, for the process's life
   Descriptor door;                       // of HVD_LINK

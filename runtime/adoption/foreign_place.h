@@ -27,8 +27,8 @@ struct ForeignPlace {
   std::vector<HostShape> hosts;  // one without a name: this host
 };
 
-// Of the nearest process above this one that runs a program of that name: what it has and no other
-// process of this host, now or before. Empty: there is none, or it cannot be seen.
+// Returns a mark of the nearest process above this one that runs a program of that name; no other
+// process of this host has it, now or before. Empty: there is none, or it cannot be seen.
 using AncestorLookup = std::function<std::string(const char* program)>;
 
 // Nothing: no launcher has started this process as one of several, or none that hvd can join.

@@ -14,8 +14,8 @@ namespace hvd {
 struct HelperOrder {
   std::vector<std::string> argv;         // a path first, else looked for on PATH
   std::vector<std::string> environment;  // NAME=VALUE, all of it
-  // What it finds at 0 and, where valid, at 1 and 3; else it has this process's own. None else is
-  // passed on.
+  // The descriptors that it finds at 0 (invalid: /dev/null), at 1 (invalid: this process's own) and
+  // at 3 (invalid: none). No other but this process's stderr is passed on.
   int in = -1, out = -1, life = -1;
 };
 

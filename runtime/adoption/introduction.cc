@@ -88,7 +88,7 @@ class HostsSaid {
   }
 
   std::map<std::string, size_t> by_identity_;
-  // Of a host without identity, whose ranks must be neighbours: its first rank, and the local ranks
+  // The host without identity, whose ranks must be neighbours: its first rank, and the local ranks
   // that are still to come.
   Introduction open_;
   std::set<int> missing_;

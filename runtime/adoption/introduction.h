@@ -23,8 +23,8 @@ std::string FormatIntroduction(const Introduction& introduction);
 
 // `texts` by rank. FailedPrecondition: hosts that cannot be told from one another have ranks in
 // turn, or a rank says what no hvd of this version says. Within a host ranks may be in any order:
-// hvd's local ranks follow the ranks, as Open MPI's do not. What a launcher takes for several
-// hosts, as two torchruns on one machine do, is one if it is one.
+// hvd's local ranks follow the ranks, as Open MPI's do not. A machine that a launcher takes for
+// several hosts, as two torchruns on one machine do, is one host.
 absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
                                         const std::vector<std::string>& texts);
 

@@ -48,7 +48,7 @@ class Pmi1Wire {
   bool gone_ = false;
 };
 
-// What a line "cmd=... NAME=VALUE ..." says of this name; empty: nothing.
+// Returns the value that a line "cmd=... NAME=VALUE ..." has for this name; empty: none.
 absl::string_view Pmi1Field(absl::string_view line, absl::string_view name);
 
 }  // namespace hvd

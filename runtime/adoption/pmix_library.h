@@ -53,7 +53,7 @@ static_assert(sizeof(PmixProcess) == 260 && offsetof(PmixProcess, rank) == 256);
 static_assert(sizeof(PmixValue) == 32 && offsetof(PmixValue, data) == 8);
 static_assert(sizeof(PmixInfo) == 552 && offsetof(PmixInfo, value) == 520);
 
-// What PMIx calls once a fence is over, in a thread of its own.
+// The function that PMIx calls once a fence is over, in a thread of its own.
 using PmixDone = void (*)(int result, void* context);
 
 struct PmixFunctions {
@@ -75,7 +75,7 @@ struct PmixPlaces {
   std::string system = "libpmix.so.2";
 };
 
-// Those of a process with this environment.
+// Returns the places for a process with this environment.
 PmixPlaces FindPmixPlaces(const EnvironmentLookup& environment);
 
 class PmixLibrary {
