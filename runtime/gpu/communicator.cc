@@ -46,7 +46,7 @@ absl::Status Communicator::End() {
   return nccl_.Check(result, "ncclCommDestroy", nullptr);
 }
 
-// What it answers changes nothing: there is no other way to end it.
+// NCCL's answer changes nothing: there is no other way to end the communicator.
 void Communicator::Abort() {
   if (handle_ != nullptr) (void)nccl_.calls().abort(std::exchange(handle_, nullptr));
 }

@@ -26,7 +26,7 @@ struct GpuFound {
   FoundPart driver;
   int gpus = 0;
   FoundPart nccl;
-  // What hvd needs to sum on GPUs by NCCL.
+  // Whether all is there that hvd needs to sum on GPUs by NCCL.
   bool complete() const { return !driver.version.empty() && gpus > 0 && !nccl.version.empty(); }
 };
 

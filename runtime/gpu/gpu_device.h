@@ -20,7 +20,7 @@ class GpuDevice {
  public:
   // `driver` outlives it. `index` counts the GPUs that this process may see.
   static absl::StatusOr<std::unique_ptr<GpuDevice>> Open(const CudaDriver* driver, int index);
-  // What was asked of the stream has ended before.
+  // The work that was asked of the stream has ended before.
   ~GpuDevice();
   GpuDevice(const GpuDevice&) = delete;
   GpuDevice& operator=(const GpuDevice&) = delete;
@@ -41,8 +41,8 @@ class GpuDevice {
   const CudaDriver& driver() const { return driver_; }
   const CudaFunctions& calls() const { return driver_.calls(); }
   int index() const { return index_; }
-  // Of the greatest priority, and of nobody else: it waits for the null stream no more than others
-  // wait for it.
+  // A stream of the greatest priority that nobody else uses: it waits for the null stream no more
+  // than others wait for it.
   CudaStream stream() const { return stream_; }
   // Another such one, for what goes to the host: what comes back never waits for it.
   CudaStream host_stream() const { return host_stream_; }
@@ -51,15 +51,15 @@ class GpuDevice {
   // And one on which only news of the others travels: whoever listens is told by a host function.
   CudaStream news_stream() const { return news_stream_; }
 
-  // Of a MIG instance: its own.
+  // Returns the GPU's UUID; a MIG instance has its own.
   absl::StatusOr<CudaUuid> Uuid() const;
-  // What has gone wrong on the streams that only this process uses. Does not wait.
+  // Says what has gone wrong on the streams that only this process uses. Does not wait.
   absl::Status Check() const;
   // Nothing is under way there, or ever will be.
   bool is_idle() const;
 
-  // An event of this device, back in the pool when this goes. What is recorded in it then is
-  // nobody's any more.
+  // An event of this device, back in the pool when this goes. A record in it is then nobody's any
+  // more.
   class Event {
    public:
     Event() = default;
