@@ -15,7 +15,7 @@
 namespace hvd {
 
 inline constexpr int kArenaPlaces = 128;
-// Of this process's own arena; its peers' are the others.
+// The place of this process's own arena; its peers' arenas have the others.
 inline constexpr int kOwnArenaPlace = 0;
 
 // A file that is mapped in pieces, each where a mapping of the whole would have it.

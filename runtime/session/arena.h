@@ -46,7 +46,7 @@ class Arena {
 
   // Offset of memory that lies in the arena as a whole, where it is mapped; else -1.
   int64_t At(const void* memory, size_t bytes) const { return map_.At(memory, bytes); }
-  // What lies there, once it has been mapped for some piece; else null.
+  // Returns the bytes that lie there, once they have been mapped for some piece; else null.
   std::byte* Find(int64_t offset, size_t bytes) const {
     return map_.Find(static_cast<uint64_t>(offset), bytes);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arenas of all ranks of this host, as this process sees them in one epoch. Of another's it
-// maps what it meets (growing_map). What can be met is agreed on before: each rank says how much of
-// the others' arenas it has address space for, and no rank offers what lies behind the least of
-// that.
+// The arenas of all ranks of this host, as this process sees them in one epoch. It maps the parts
+// of another's arena that it meets (growing_map). Ranks agree before on the part that can be met:
+// each says how much of the others' arenas it has address space for, and no rank offers what lies
+// behind the least of that.
 //
 // Threads: any, once made and agreed. The mappings end with it.
 #pragma once
@@ -27,13 +27,14 @@ class HostArenas {
   HostArenas(const HostArenas&) = delete;
   HostArenas& operator=(const HostArenas&) = delete;
 
-  // So much of every other arena can be seen here, from its beginning. 0: not all of them can.
+  // Returns how much of every other arena can be seen here, from its beginning. 0: not all of them
+  // can.
   uint64_t sees() const { return sees_; }
-  // What all ranks of the host see: the least. Before the first Offer; else it is what is seen
-  // here.
+  // Sets how much all ranks of the host see: the least. Before the first Offer; otherwise it is as
+  // much as is seen here.
   void Agree(uint64_t bytes) { offered_ = bytes; }
   // Where this process's tensor lies for the others, or -1: not in its arena, or where some rank
-  // would not see it. So all ranks of the host take the same way.
+  // would not see it. All ranks of the host thus take the same way.
   int64_t Offer(const void* memory, size_t bytes) const {
     const int64_t at = own_ != nullptr ? own_->At(memory, bytes) : -1;
     return at >= 0 && static_cast<uint64_t>(at) + bytes <= offered_ ? at : -1;

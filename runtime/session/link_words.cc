@@ -50,7 +50,7 @@ bool DecodeWelcome(std::string_view bytes, ToWorkerMessage* message) {
   return reader.ok();
 }
 
-// Of a sint32: zigzag.
+// Decodes a sint32: zigzag.
 int Signed(uint64_t number) {
   return static_cast<int>(static_cast<int64_t>(number >> 1) ^ -static_cast<int64_t>(number & 1));
 }

@@ -39,7 +39,7 @@ enum class ToWorkerKind {
   kTimelineAnswer = 14
 };
 
-// Of an elastic job's epoch: what is to become of the members' state, as the driver says it to all.
+// The driver's word to all on what is to become of the members' state in an elastic job's epoch.
 struct StateWords {
   uint64_t resume_commit = 0;  // 0: nothing has been committed
   int root = -1;               // the rank whose state the needy get; -1: nobody has any

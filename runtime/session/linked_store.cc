@@ -33,7 +33,7 @@ class LinkedStore::Call : public StoreCall {
     if (socket_ != nullptr) socket_->HangUp();
   }
 
-  // What cannot be sent may have been refused: then the reason comes back.
+  // A request that cannot be sent may have been refused: then the reason comes back.
   void Send(const std::string& bytes) {
     if (sent_.ok()) sent_ = socket_->Send(bytes);
   }

@@ -71,8 +71,8 @@ absl::StatusOr<ToWorkerMessage> Session::Await(ToWorkerKind wanted, const HostPa
   return AwaitUnless([page] { return Ended(page); }, wanted, fds);
 }
 
-// An epoch that is over is followed by another. What is refused without one, or because this member
-// is removed, is refused for good.
+// An epoch that is over is followed by another. A refusal without one, or because this member is
+// removed, is for good.
 absl::Status Session::TakeRefusal(const ToWorkerMessage& message) {
   refused_ = true;
   over_ = std::max(over_, message.epoch);

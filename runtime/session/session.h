@@ -36,7 +36,7 @@ struct EpochGrant {
 // How much of the host memory a host's ranks take at first. All of them must come to the same.
 using MemoryNeed = std::function<size_t(const Topology& topology, int host)>;
 
-// What a rank learns when all have met.
+// The addresses and arenas that a rank learns when all have met.
 struct Meeting {
   std::vector<std::string> addresses;  // by global rank
   std::vector<ArenaFile> arenas;       // by local rank; the descriptors are the receiver's

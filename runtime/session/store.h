@@ -21,7 +21,7 @@ class StoreCall {
   // Waits for the answer; false: `until` came first. Without one it waits for as long as it takes,
   // which is until the request's own timeout or the end of the job.
   virtual absl::StatusOr<bool> Await(std::optional<TimePoint> until) = 0;
-  // Of a call whose answer has come.
+  // REQUIRES: the call's answer has come.
   const StoreAnswer& answer() const { return answer_; }
 
  protected:
