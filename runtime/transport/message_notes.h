@@ -10,9 +10,9 @@
 
 namespace hvd {
 
-// What a message is for; sender and receiver must name the same. Small integers with structure, so
-// that two exchanges never meet: `channel` separates users of the transport (agreement, cross-host
-// collectives), `step` counts within one.
+// The purpose of a message; sender and receiver must name the same. Small integers with structure,
+// so that two exchanges never meet: `channel` separates users of the transport (agreement,
+// cross-host collectives), `step` counts within one.
 struct MessageTag {
   uint16_t channel = 0;
   uint32_t step = 0;

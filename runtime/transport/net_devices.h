@@ -27,13 +27,13 @@ struct NetAddress {
   std::string device;
 };
 
-// What this host has.
+// The network interfaces and RDMA ports that this host has.
 struct NetDevices {
   std::vector<NetInterface> interfaces;
   std::vector<std::string> rdma_ports;  // active ones, as UCX names them ("mlx5_0:1")
 };
 
-// Those that are up and have an address, in this network namespace.
+// Returns the interfaces that are up and have an address, in this network namespace.
 std::vector<NetInterface> ListNetInterfaces();
 std::vector<std::string> ListRdmaPorts(const std::string& sys_folder = "/sys/class/infiniband");
 

@@ -14,7 +14,7 @@
 namespace hvd {
 namespace {
 
-// What a thread takes of the address space.
+// Returns how much of the address space a thread takes.
 size_t StackBytes() {
   pthread_attr_t attributes;
   size_t bytes = 0;

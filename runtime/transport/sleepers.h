@@ -29,7 +29,7 @@ class Sleepers {
   void Enter(std::atomic<uint64_t>* bell_bits, uint64_t bell_bit);
   void Leave(std::atomic<uint64_t>* bell_bits, uint64_t bell_bit);
 
-  // What was said so far; read it before looking at the condition.
+  // Returns the count of words said so far; read it before looking at the condition.
   uint32_t word() const { return word_.load(std::memory_order_seq_cst); }
   // True: the caller is the watcher until StopWatching, and polls wake_fd() beside the rest.
   bool TryWatch();

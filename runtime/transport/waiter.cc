@@ -108,7 +108,7 @@ bool Waiter::HasSleepers() const {
 
 void Waiter::Ring() {
   // Pairs with the sleeper, who counts itself before it looks at the condition for the last time:
-  // one of the two sees the other. So the bell's word need not change while nobody sleeps.
+  // one of the two sees the other. The bell's word therefore need not change while nobody sleeps.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (HasSleepers()) hvd::Ring(&page_->bell, event_fds_, static_cast<int>(page_->local_size));
 }

@@ -27,8 +27,8 @@ struct WaitPolicy {
   static WaitPolicy For(int local_size, int host_cores);
 };
 
-// What a rank moves along while it waits for something else. Step never waits and never throws an
-// error away: whoever set the work in motion asks it later.
+// Work that a rank moves along while it waits for something else. Step never waits and never throws
+// an error away: whoever set the work in motion asks it later.
 class BackgroundWork {
  public:
   virtual ~BackgroundWork() = default;
@@ -83,7 +83,7 @@ class Waiter {
   // only for those asleep.
   void Ring();
 
-  // This rank has lost a peer: `symptom` says how it noticed. What broke is a consequence, and the
+  // This rank has lost a peer: `symptom` says how it noticed. The loss is a consequence, and the
   // daemons know of what: waits some seconds for them to abort the epoch with the cause; else the
   // symptom becomes the cause. Returns Aborted with it. `unreached`: as of AbortCause.
   absl::Status EndEpoch(const std::string& symptom, int unreached = -1);

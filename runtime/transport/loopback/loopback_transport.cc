@@ -75,7 +75,7 @@ class LoopbackMailboxes {
     for (auto& [key, queue] : queues_) std::erase(queue.posted, posted);
   }
 
-  // What `rank` has posted stays untouched.
+  // The memory of the receives that `rank` has posted stays untouched.
   void CancelAll(int rank) {
     const MutexLock lock(&mutex_);
     for (auto& [key, queue] : queues_) {

@@ -13,7 +13,8 @@ namespace hvd {
 
 class Attempt;
 
-// What becomes of it. Each is the last thing that the attempt does before it returns to the poller.
+// Hears what becomes of an attempt. Each call is the last thing that the attempt does before it
+// returns to the poller.
 class AttemptOwner {
  public:
   virtual ~AttemptOwner() = default;
@@ -32,7 +33,7 @@ struct AttemptPlan {
 
 class Attempt : public Watched {
  public:
-  // What is waited for. kRest: nothing is under way.
+  // The step that the attempt waits for. kRest: nothing is under way.
   enum class Phase { kRest, kConnection, kChallenge, kMayAnswer, kConfirmation };
 
   Attempt(AttemptPlan plan, Poller* poller, AttemptOwner* owner)

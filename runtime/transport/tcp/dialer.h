@@ -21,7 +21,8 @@ struct DialPlan {
   Clock::duration limit;               // how long everything may fail before it is given up
   // This host's addresses and their interfaces, for messages.
   std::map<std::string, std::string> devices = {};
-  // Of an address over the next one: before it is connected; before it says a word, then.
+  // How long an address is ahead of the next one: before it is connected; before it says a word,
+  // then.
   Clock::duration head_start{std::chrono::milliseconds(250)};
   Clock::duration patience{std::chrono::seconds(5)};
 };

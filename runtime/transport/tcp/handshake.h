@@ -27,7 +27,7 @@ struct LaneName {
   uint32_t lane = 0;
 };
 
-// Of the system's randomness.
+// Makes a nonce of the system's randomness.
 absl::StatusOr<std::string> MakeNonce();
 
 std::string MakeChallenge(std::string_view nonce);

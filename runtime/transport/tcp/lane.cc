@@ -57,7 +57,7 @@ void Lane::WatchWriting(bool watch) {
   }
 }
 
-// What is left when the turn is over goes on when the system says that it takes more.
+// Bytes that are left when the turn is over go on when the system says that it takes more.
 void Lane::Flush() {
   if (!attached() || blocked_) return;
   size_t sent = 0;

@@ -15,7 +15,7 @@ namespace hvd {
 
 class Lane;
 
-// Who gets what comes over a lane.
+// The receiver of all that comes over a lane.
 class LaneOwner {
  public:
   virtual ~LaneOwner() = default;
@@ -30,7 +30,7 @@ class Lane : public Watched {
   // the system brings several; of large ones a frame, so that their bytes go straight to their
   // place.
   enum class ReadsAhead { kMuch, kOneFrame };
-  // What is put in before the connection is there goes out when it is.
+  // Frames that are put in before the connection is there go out when it is.
   Lane(LaneOwner* owner, ReadsAhead ahead)
       : owner_(owner), room_(ahead == ReadsAhead::kMuch ? kRoomBytes : sizeof(Frame)) {}
 

@@ -5,10 +5,10 @@
 // Both sides know a message's size, so it tells its way. A large one is never sent before its
 // receiver waits for it: the receiver grants it when it begins to wait, so that the bytes go
 // straight to their place and nothing is ever kept. A small one is sent at once and kept if nobody
-// waits for it yet. What may be kept is bounded: the sender has so much credit, which comes back as
-// messages are taken; beyond it, it announces the message, and the receiver grants it as a large
-// one when somebody waits. Nothing that is read ever has to wait for something else, so that no
-// order of receives can deadlock.
+// waits for it yet. The bytes that may be kept are bounded: the sender has so much credit, which
+// comes back as messages are taken; beyond it, it announces the message, and the receiver grants it
+// as a large one when somebody waits. Nothing that is read ever has to wait for something else, so
+// that no order of receives can deadlock.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ class Mailbox {
   // Their requests are destroyed before they were done. A receive whose message has begun to come
   // swallows it; else the next one of its tag gets it.
   void Withdraw(const std::shared_ptr<Inbound>& receive);
-  // Of one that was not put into the outbox yet; else it does nothing.
+  // Withdraws a send that was not put into the outbox yet; else it does nothing.
   void Withdraw(const std::shared_ptr<Outbound>& send);
 
   // A frame that came; a payload follows where it says so. An error: the peer breaks the rules.

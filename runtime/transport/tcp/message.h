@@ -47,7 +47,7 @@ struct Inbound {
   bool begun = false;  // its bytes have begun to come
   uint64_t id = 0;     // by which its sender was told to send; 0: it was not
   Outcome outcome;
-  // Of a message that came before it was waited for:
+  // For a message that came before it was waited for:
   std::unique_ptr<std::byte[]> own = {};
   uint64_t announced = 0;                 // not 0: it has not come, its sender asks to send it
   std::shared_ptr<Inbound> receive = {};  // who waits by now

@@ -27,8 +27,8 @@ class Poller {
   absl::Status Open();
   int fd() const { return epoll_.fd(); }
 
-  // Until the socket is closed by Close. What watched it must be buried then, since it may be among
-  // those that are ready. A second time: for another watcher, or other events.
+  // Watches the socket until Close closes it. The watcher must be buried then, since it may be
+  // among those that are ready. A second time: for another watcher, or other events.
   absl::Status Watch(const Socket& socket, uint32_t events, Watched* watched);
   // Closes it for every process: a forked child has it too.
   void Close(Socket* socket);

@@ -57,7 +57,7 @@ absl::StatusOr<Socket> BeginConnect(const SocketAddress& to);
 absl::Status ConnectResult(const Socket& socket);
 // Which address of this host a socket has, in figures, once it connects; empty: none.
 std::string LocalHost(const Socket& socket);
-// What every connection of the transport has: segments go out at once.
+// Sets what every connection of the transport has: segments go out at once.
 void SendSmallOnesAtOnce(const Socket& socket);
 
 // Bytes moved; 0: none at the moment. An error: the connection is over, also by its peer's close.

@@ -62,7 +62,7 @@ class TcpTransport : public Transport, private DoorwayOwner, private DialerOwner
   void BreakAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void KeepTime() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool EverybodyIsIn() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What the poller calls, while Progress holds the lock for it.
+  // The poller calls these, while Progress holds the lock for it.
   bool Expects(const LaneName& name) override;
   void OnGuest(const LaneName& name, Socket socket, const std::string& where) override;
   void OnDialed(Dialer* dialer, Socket socket, const std::string& where) override;
@@ -245,7 +245,7 @@ void TcpTransport::BreakAll() {
   }
 }
 
-// What the peers wait for goes out before this rank sleeps.
+// Messages that the peers wait for go out before this rank sleeps.
 bool TcpTransport::Arm() {
   const MutexLock lock(&mutex_);
   FlushAll();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between hosts over TCP, for hosts without RDMA: several connections a pair of ranks,
-// each proven by the epoch's secret on both sides before anything else is read (handshake.h). What
-// travels is not encrypted, and not sealed: who can change what is on the wire can change tensors.
+// each proven by the epoch's secret on both sides before anything else is read (handshake.h). The
+// traffic is not encrypted, and not sealed: who can change what is on the wire can change tensors.
 //
 // One mutex a transport; no thread. Destroying it waits for nobody.
 #pragma once

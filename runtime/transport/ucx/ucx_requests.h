@@ -26,7 +26,7 @@ struct UcxWorker {
   ucp_worker_h handle ABSL_GUARDED_BY(mutex) = nullptr;
 };
 
-// What a request is for, in words when it fails.
+// The purpose of a request, in words when it fails.
 struct UcxDoing {
   const char* what = "";
   const std::string* peer = nullptr;  // outlives the request; null: none

@@ -13,8 +13,8 @@ namespace {
 // answer queues behind all that the receiver sends itself, so that a full-duplex link is half idle.
 constexpr char kTcpRendezvous[] = "1m";
 constexpr char kRdmaRendezvous[] = "32k";
-// Of UCX's buffers: what goes into one call of the kernel. Its own 8 KB cut messages into as many;
-// here the largest segment of a ring fits in, with UCX's header.
+// The size of UCX's buffers, each of which goes into one call of the kernel. Its own 8 KB cut
+// messages into as many; here the largest segment of a ring fits in, with UCX's header.
 constexpr char kTcpSegment[] = "256k";
 
 // UCX names RDMA ports with their number, "mlx5_0:1", and network interfaces without.
@@ -54,8 +54,8 @@ absl::StatusOr<UcxSettings> ChooseUcxSettings(const UcxChoices& choices, const N
       {"MAX_EAGER_RAILS", "1"},
       {"TCP_MAX_NUM_EPS", "inf"},
       {"ADDRESS_VERSION", "v2"},
-      // Else an interface without endpoints is watched by UCX's own thread alone, which does not
-      // wake a sleeper on the event descriptor: a rank that only receives would sleep on.
+      // Otherwise an interface without endpoints is watched by UCX's own thread alone, which does
+      // not wake a sleeper on the event descriptor: a rank that only receives would sleep on.
       {"ADAPTIVE_PROGRESS", "n"},
   };
   return settings;

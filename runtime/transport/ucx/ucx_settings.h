@@ -12,7 +12,7 @@
 
 namespace hvd {
 
-// What the user chose; empty: chosen here.
+// The user's choices; empty: chosen here.
 struct UcxChoices {
   std::string net_devices;  // "eth0,mlx5_0:1"
   std::string tls;          // UCX's transports

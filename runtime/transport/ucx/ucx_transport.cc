@@ -195,7 +195,7 @@ absl::StatusOr<std::string> UcxTransport::WorkerAddress() {
   return text;
 }
 
-// What this host is called, from where it may call, then UCX's own bytes.
+// Returns this host's name, the addresses that it may call from, then UCX's own bytes.
 absl::StatusOr<std::string> UcxTransport::Address() {
   const MutexLock lock(&worker_.mutex);
   const absl::StatusOr<std::string> worker = WorkerAddress();
