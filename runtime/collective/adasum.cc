@@ -13,7 +13,7 @@
 namespace hvd {
 namespace {
 
-// Of two vectors, over one tensor: all that is needed to combine them.
+// The products of two vectors, over one tensor: all that is needed to combine them.
 struct Products {
   double aa = 0, bb = 0, ab = 0;
 };

@@ -74,7 +74,8 @@ struct GatherArgs {
   absl::Span<const size_t> bytes_by_rank;  // size() entries; zero is allowed
 };
 
-// What this rank sends to each rank lies in `input` by rank; what it gets, in `output` by rank.
+// The bytes that this rank sends to each rank lie in `input` by rank; those that it gets, in
+// `output` by rank.
 struct AlltoallArgs {
   const void* input = nullptr;
   void* output = nullptr;                  // no overlap with input

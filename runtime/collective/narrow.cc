@@ -26,8 +26,8 @@ struct Bfloat16 {
 
 struct Float16 {
   static uint16_t FromFloat(float value) {
-    // What is too small for a normal float16 is rounded by adding a number whose unit is the
-    // smallest subnormal.
+    // A number too small for a normal float16 is rounded by adding one whose unit is the smallest
+    // subnormal.
     constexpr uint32_t kSubnormalUnit = (127 - 15 + 23 - 10 + 1) << 23;
     constexpr uint32_t kTooLarge = (127 + 16) << 23;
     constexpr uint32_t kSmallestNormal = (127 - 14) << 23;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // float32 and float64 ↔ float16 and bfloat16, rounded to nearest even; a NaN stays one. A float64
-// is rounded to float32 first. What a program has set for float arithmetic does not matter.
+// is rounded to float32 first. A program's settings for float arithmetic do not matter.
 #pragma once
 
 #include <cstddef>

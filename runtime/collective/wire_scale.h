@@ -15,11 +15,12 @@ int DivisorOf(const Args& args, int size) {
   return args.divisor != 0 ? args.divisor : size;
 }
 
-// What makes a sum smaller before it travels: a power of two, so that the scaled sum is as large as
-// the result, or up to twice smaller. So it overflows only where the result does, and is rounded as
-// finely as the result. 1 where the result is not smaller than the sum, and for other types: they
-// hold as much between hosts as within. What is left of postscale and divisor then needs no more.
-// `Args`: ReduceArgs or ReduceScatterArgs, of a group of `size`.
+// Returns the factor that makes a sum smaller before it travels: a power of two, so that the scaled
+// sum is as large as the result, or up to twice smaller. The scaled sum therefore overflows only
+// where the result does, and is rounded as finely as the result. 1 where the result is not smaller
+// than the sum, and for other types: they hold as much between hosts as within. The rest of
+// postscale and divisor then needs no more. `Args`: ReduceArgs or ReduceScatterArgs, of a group of
+// `size`.
 template <class Args>
 double WireScale(const Args& args, int size) {
   if (args.dtype != HVD_FLOAT16 || (args.op != HVD_SUM && args.op != HVD_AVERAGE)) return 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves bytes over several hosts and reduces nothing: allgather, broadcast and alltoall. A
-// block is what one host's ranks bring to an allgather. What crosses is divided among the rails,
-// and joined again inside each host.
+// The collectives that move bytes over several hosts and reduce nothing: allgather, broadcast and
+// alltoall. A block is what one host's ranks bring to an allgather. The bytes that cross are
+// divided among the rails, and joined again inside each host.
 #pragma once
 
 #include "runtime/collective/hierarchical/rails.h"

@@ -9,7 +9,7 @@ namespace hvd {
 
 class GrowingRoom {
  public:
-  // What was there is lost when it grows.
+  // The content is lost when the room grows.
   std::byte* Take(size_t bytes) {
     if (bytes_ < bytes) {
       memory_.reset(new std::byte[bytes]);

@@ -45,7 +45,7 @@ size_t AlltoallPiece(const HostThresholds& thresholds, int readers) {
   return std::max(least, 4 * least / static_cast<size_t>(readers));
 }
 
-// What a group of one does.
+// Reduces in a group of one.
 void ReduceAlone(const HostReduce& reduce) {
   const TensorView& tensors = reduce.tensors;
   tensors.ForEachPiece(0, tensors.count(), [&](const TensorView::Piece& piece) {

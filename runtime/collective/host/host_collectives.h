@@ -48,9 +48,9 @@ class HostCollectives : public Collectives {
   absl::Status Barrier() override;
 
   // The first half of an allreduce: rank r gets the reduction of elements bounds[r] to
-  // bounds[r + 1] in args.output, which may be that very place in args.input. Of several parts the
-  // inputs count; the slice goes to args.output all the same. `bounds`: size() + 1, from 0 to the
-  // number of elements, the same on all ranks.
+  // bounds[r + 1] in args.output, which may be that very place in args.input. If there are several
+  // parts, their inputs count; the slice goes to args.output all the same. `bounds`: size() + 1,
+  // from 0 to the number of elements, the same on all ranks.
   absl::Status ReduceScatter(const ReduceArgs& args, const std::vector<size_t>& bounds);
 
  private:

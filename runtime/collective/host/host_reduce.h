@@ -27,7 +27,7 @@ struct HostReduce {
     size_t begin = 0;
     size_t count = 0;
   };
-  // What of `owner`'s slice comes in a round that takes `piece` elements of each.
+  // Returns the part of `owner`'s slice that comes in a round that takes `piece` elements of each.
   Range Piece(int owner, uint64_t round, size_t piece) const;
   size_t largest_slice() const;  // elements
   size_t bytes() const { return tensors.count() * tensors.element_bytes(); }

@@ -13,7 +13,7 @@
 
 namespace hvd {
 
-// What a rank tells the others of an allreduce's tensor; small enough to travel with an arrival
+// A rank's word to the others on an allreduce's tensor; small enough to travel with an arrival
 // (region.h).
 struct MemoryOffer {
   pid_t pid = 0;
@@ -25,7 +25,7 @@ struct MemoryOffer {
   uint64_t token = 0;
 };
 
-// Of this process.
+// Returns this process's offer.
 MemoryOffer OfferMemory(const void* input, const void* output, const uint64_t* token);
 
 // Whether this process can read the token, and the first and the last of both tensors' `bytes`.

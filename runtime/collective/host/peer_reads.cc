@@ -8,7 +8,8 @@
 namespace hvd {
 namespace {
 
-// What is read of all peers at a time: it should still be in the cache when it is summed.
+// The bytes that are read of all peers at a time: they should still be in the cache when they are
+// summed.
 constexpr size_t kReadBytes = size_t{256} << 10;
 
 // One reduction in rounds. In a round a rank reads the peers' part of its slice, sums it into its
@@ -39,7 +40,7 @@ class PeerReadReduction {
   }
 
  private:
-  // Of `owner`'s slice in a round, in bytes; may be empty.
+  // The part of `owner`'s slice in a round, in bytes; may be empty.
   struct Range {
     size_t begin = 0;
     size_t bytes = 0;

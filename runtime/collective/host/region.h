@@ -11,8 +11,8 @@
 
 namespace hvd {
 
-// What a rank says about its latest operation, with the few bytes of a small tensor in the same
-// cache line.
+// A rank's word on its latest operation, with the few bytes of a small tensor in the same cache
+// line.
 struct Arrival {
   static constexpr size_t kPayloadBytes = 56;
   alignas(64) std::atomic<uint64_t> operation{0};
@@ -46,7 +46,7 @@ class HostRegion {
   std::byte* shelf(int rank, uint64_t operation) const {
     return base_ + ShelvesAt(size_) + (uint64_t{2} * rank + operation % 2) * kShelfBytes;
   }
-  // What `rank` shows the others in `round` of a reduction or of copies.
+  // The bytes that `rank` shows the others in `round` of a reduction or of copies.
   std::byte* reduce_stage(int rank, uint64_t round) const {
     return stage(rank, round % kReduceStages);
   }

@@ -16,7 +16,7 @@ class WayTrial {
   // The way of the next call: one, then the other, while nothing is decided.
   Way next() const;
   bool decided() const { return calls_ == kCalls; }
-  // What the slowest rank took for a call by next().
+  // Adds the time that the slowest rank took for a call by next().
   void Add(int64_t ns);
 
  private:

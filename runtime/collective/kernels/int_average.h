@@ -43,7 +43,7 @@ inline __attribute__((always_inline)) int64_t Divide(Int128 sum, int divisor) {
   return narrow == sum ? narrow / divisor : static_cast<int64_t>(sum / divisor);
 }
 
-// What T's a sum holds without wrapping: those of any host, and of any job.
+// The type that holds a sum of T's without wrapping: of any host's, and of any job's.
 template <class T>
 struct SumOfInts {
   typedef int32_t Type;

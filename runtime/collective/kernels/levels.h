@@ -17,7 +17,7 @@ ReduceKernel FindAvx2Kernel(hvd_dtype_t dtype, hvd_op_t op);    // needs F16C to
 ReduceKernel FindAvx512Kernel(hvd_dtype_t dtype, hvd_op_t op);  // needs F, BW, DQ and VL
 ReduceKernel FindPlainKernel(hvd_dtype_t dtype, hvd_op_t op);   // at every level
 
-// Of at least kShortestCopy bytes.
+// REQUIRES for the copies: bytes >= kShortestCopy.
 void CopyBaseline(void* to, const void* from, size_t bytes);
 void CopyAvx2(void* to, const void* from, size_t bytes);
 void CopyAvx512(void* to, const void* from, size_t bytes);

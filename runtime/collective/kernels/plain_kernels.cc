@@ -33,7 +33,7 @@ struct IntElement {
   }
 };
 
-// Of an average: summed in what holds the sum.
+// An integer of an average is summed in the type that holds the sum.
 template <class T>
 struct IntAverageElement {
   using Stored = T;

@@ -98,10 +98,10 @@ struct AllDigits {
   }
 };
 
-// What a result is multiplied by and divided by: a divisor whose inverse is not exact stays one as
-// long as nothing else rounds. What is combined in more digits than its type has is divided first,
-// then rounded, and `last` multiplies what a program would find: but a power of two changes no
-// digit.
+// The numbers that a result is multiplied by and divided by: a divisor whose inverse is not exact
+// stays one as long as nothing else rounds. A result that is combined in more digits than its type
+// has is divided first, then rounded, and `last` multiplies what a program would find: but a power
+// of two changes no digit.
 struct ResultFactors {
   double factor;
   int divisor = 1;
@@ -345,7 +345,7 @@ struct BfloatElement {
   }
 };
 
-// What scales and operations make of a vector and of a pair.
+// Apply scales and operations to a vector and to a pair.
 template <class Scales, class Vector>
 HVD_INLINE Vector Before(const Scales& scales, Vector v, int source) {
   return scales.Before(v, source);

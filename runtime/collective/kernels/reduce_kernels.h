@@ -9,8 +9,8 @@
 // (to nearest even). Before and after a scale that is no power of two, float16 and bfloat16 have no
 // more digits than in memory, so that postscale gives what a multiplication of the result would.
 // A NaN among the sources makes the result NaN, for MIN and MAX too, and always the same NaN.
-// Integers wrap, but for the sums of their averages. What a program has set for float arithmetic
-// does not matter (float_rules.h).
+// Integers wrap, but for the sums of their averages. A program's settings for float arithmetic do
+// not matter (float_rules.h).
 #pragma once
 
 #include <cstddef>

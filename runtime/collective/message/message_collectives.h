@@ -26,7 +26,7 @@ struct MessageThresholds {
   size_t one_shot_bytes = size_t{2} << 10;
   int one_shot_ranks = 8;
   size_t ring_bytes = size_t{128} << 10;  // allreduce: from this, a ring
-  // Of one send; a ring of large slices takes up to four times as many.
+  // The bytes of one send; a ring of large slices takes up to four times as many.
   size_t segment_bytes = size_t{60} << 10;
   // Segments that a ring has on the wire; a quarter in a pipeline, where several share the link.
   size_t window = 16;
@@ -61,7 +61,7 @@ class MessageCollectives : public Collectives {
   Started StartReduceScatter(const MessageReduce& reduce, std::vector<Extent> slices,
                              Company company);
   Started StartAllgather(std::byte* buffer, std::vector<Extent> parts, Company company);
-  // Of `args`, the peers with a number in `peers`.
+  // Starts the part of `args` with the peers whose numbers are in `peers`.
   Started StartAlltoall(const AlltoallArgs& args, const std::vector<int>& peers);
   Started StartBroadcast(const BroadcastArgs& args);
 

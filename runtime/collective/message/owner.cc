@@ -9,7 +9,7 @@ namespace {
 
 using Request = MessageGroup::Request;
 
-// What an owner does with its sum: the others want it too, or nobody else does.
+// Whether the other ranks want an owner's sum too, or nobody else does.
 enum class Sums { kForAll, kOwnersOnly };
 
 // Everyone owns its slice; without slices all own everything, and there is nothing to return.

@@ -6,7 +6,7 @@
 namespace hvd {
 namespace {
 
-// What is on its way, oldest first.
+// The runs that are on their way, oldest first.
 class RunsUnderWay : public BackgroundWork {
  public:
   explicit RunsUnderWay(Waiter* waiter) : waiter_(waiter) {}

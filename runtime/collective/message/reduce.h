@@ -27,8 +27,8 @@ struct MessageReduce {
   size_t bytes() const { return count * width; }
 };
 
-// What `args` (a ReduceArgs or ReduceScatterArgs) asks of a group of `size`, without its buffers.
-// InvalidArgument: there is no such reduction.
+// Returns the reduction that `args` (a ReduceArgs or ReduceScatterArgs) asks of a group of `size`,
+// without its buffers. InvalidArgument: there is no such reduction.
 template <class Args>
 absl::StatusOr<MessageReduce> ReductionOf(const Args& args, int size) {
   const auto kernel = KernelFor({args.dtype, args.op, args.prescale, args.postscale});
@@ -45,8 +45,8 @@ absl::StatusOr<MessageReduce> ReductionOf(const Args& args, int size) {
 
 enum class SumKind { kPartial, kLast };
 
-// What is combined, in its order: first `prescaled` sources that have been scaled, then ranks' own
-// inputs.
+// The buffers that are combined, in their order: first `prescaled` sources that have been scaled,
+// then ranks' own inputs.
 struct Addends {
   absl::Span<const void* const> sources;
   int prescaled = 0;

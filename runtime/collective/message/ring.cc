@@ -97,7 +97,8 @@ class SlicedPlan : public RingPlan {
   size_t segments() const override { return segments_; }
 
  protected:
-  // What a transfer carries when it leaves a rank `back` to the left of this one.
+  // Returns the elements that a transfer carries when it leaves a rank `back` to the left of this
+  // one.
   Extent ExtentOf(size_t transfer, int back) const {
     const int down = static_cast<int>(transfer / segments_) + back;
     const int slice = ((rank_ - down) % size_ + size_) % size_;

@@ -22,7 +22,7 @@ struct Extent {
   size_t count = 0;
 };
 
-// What a rank does in a ring. Transfer k is segment k % segments of step k / segments.
+// The transfers of a rank in a ring. Transfer k is segment k % segments of step k / segments.
 class RingPlan {
  public:
   struct Buffer {
