@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU as a user's program has it: streams, events and memory of its own, beside hvd's. What goes
-// wrong is thrown.
+// A GPU as a user's program has it: streams, events and memory of its own, beside hvd's. Errors are
+// thrown.
 #pragma once
 
 #include <cstddef>

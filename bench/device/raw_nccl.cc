@@ -88,7 +88,7 @@ void RawNccl::Meet() {
 RawNccl::~RawNccl() {
   if (communicator_ == nullptr) return;
   const hvd::GpuDevice::Scope scope(Side::Get().device());
-  // What does not end in order is aborted by its destructor.
+  // A communicator that does not end in order is aborted by its destructor.
   if (communicator_->BeginEnd().ok() && AwaitReady(*communicator_).empty()) {
     communicator_->End().IgnoreError();
   }

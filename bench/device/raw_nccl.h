@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL as a program without hvd would call it: the yardstick for hvd's own tensors on GPUs. What
-// goes wrong is thrown, on all ranks.
+// NCCL as a program without hvd would call it: the yardstick for hvd's own tensors on GPUs. Errors
+// are thrown, on all ranks.
 #pragma once
 
 #include <cstddef>

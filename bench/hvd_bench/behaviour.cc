@@ -26,7 +26,7 @@ double CpuSeconds() {
 
 void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-// What the call cost this rank; of the ranks that count, the largest.
+// Returns the share of a core that the call cost this rank; of the ranks that count, the largest.
 template <class Call>
 Usage Watch(double seconds, bool counts, Call call) {
   hvd::barrier();
@@ -44,7 +44,7 @@ class Work {
     for (; units > 0; --units) {
       for (float& value : values_) value = value * 0.999F + 0.001F;
     }
-    // What nobody reads the compiler may leave out.
+    // The compiler may leave out values that nobody reads.
     sink_ = values_[0];
   }
   // Units that take about so long. Tried for long enough that the processor has its usual speed.

@@ -16,7 +16,7 @@ struct WrongValue : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Of the GPU's streams the one that all tensors of the benchmark are on.
+// The one of the GPU's streams that all tensors of the benchmark are on.
 inline constexpr size_t kStream = 1;
 
 // hvd's message as an exception, unless `status` is HVD_OK.
@@ -24,12 +24,12 @@ void ThrowIfError(hvd_status_t status);
 
 enum class Memory { kUser, kArena, kGpu };
 
-// One thread. Memory in the arena or on the GPU must be gone before the session ends. What is on a
+// One thread. Memory in the arena or on the GPU must be gone before the session ends. A buffer on a
 // GPU has a copy on the host, which is written first and read last.
 class Buffer {
  public:
   Buffer(const Dtype& dtype, size_t count, Memory memory);
-  // Of somebody else's memory.
+  // Uses somebody else's memory.
   Buffer(const Dtype& dtype, size_t count, void* memory);
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -37,7 +37,7 @@ class Buffer {
   size_t count() const { return count_; }
   size_t bytes() const { return count_ * dtype_.bytes; }
   const hvd_tensor_t* tensor() const { return &tensor_; }
-  // What its elements are, by index.
+  // Sets each element to its value, by index.
   template <class ValueOf>
   void SetEach(ValueOf value_of) {
     for (size_t i = 0; i < count_; ++i) Store(dtype_, value_of(i), At(i));
@@ -47,8 +47,8 @@ class Buffer {
     Fill(dtype_, value, memory_.get(), count_);
     Send();
   }
-  // Throws WrongValue unless the element is `value` as the type holds it. Of a GPU: as it is when
-  // this is first asked after it was set.
+  // Throws WrongValue unless the element is `value` as the type holds it. An element on a GPU
+  // counts as it is when this is first asked after it was set.
   void Expect(size_t index, double value) const;
 
  private:

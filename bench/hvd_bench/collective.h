@@ -26,10 +26,10 @@ class Collective {
   // The same in two halves: the asynchronous submit, and the wait for it.
   virtual void Begin() = 0;
   virtual void End() = 0;
-  // Of tensors on a GPU: whether a call is over when the bytes are there, as at first, or when it
+  // For tensors on a GPU: whether a call is over when the bytes are there, as at first, or when it
   // stands on the stream.
   virtual void WaitOnHost(bool waits) = 0;
-  // What it reads and what it writes; null where there is nothing.
+  // The buffers that it reads and writes; null where there is none.
   struct Ends {
     const Buffer* from = nullptr;
     const Buffer* to = nullptr;

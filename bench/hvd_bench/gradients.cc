@@ -23,7 +23,7 @@ class Gradients {
  public:
   explicit Gradients(const GradientsPlan& plan);
   size_t size() const { return tensors_.size(); }
-  // Of each rank and step another.
+  // Each rank and step has another order.
   void Shuffle() { std::shuffle(order_.begin(), order_.end(), random_); }
   void Fill(bool alike);
   void Run() { bucket_ ? RunBucket() : RunTensors(); }

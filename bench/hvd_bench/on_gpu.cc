@@ -21,7 +21,8 @@ void AwaitGpu() {
   side.Await(side.stream(kStream));
 }
 
-// Of one call among many that follow one another on the stream. The host waits once, at the end.
+// Returns the time of one call among many that follow one another on the stream. The host waits
+// once, at the end.
 double TimeInFlight(const std::function<void()>& call) {
   const double all = SlowestRank([&call] {
     for (int i = 0; i < kCallsInFlight; ++i) call();

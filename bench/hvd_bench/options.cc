@@ -59,7 +59,7 @@ void Declare(CLI::App* app, Options* options) {
   app->add_flag("--json", options->json, "a line of JSON a size instead of the table");
 }
 
-// What no option may say for this operation; empty: all is well.
+// Says which option has no meaning for this operation; empty: all is well.
 std::string Conflict(const CLI::App& app, const Options& options) {
   const auto is = [&](const char* op) { return options.op == op; };
   const bool waits = is(kIdle) || is(kLate), barrier = is("barrier");

@@ -18,7 +18,7 @@ struct Result {
   size_t bytes = 0;
   std::vector<double> times_us;  // ascending, not empty
   double bus_factor = 0;
-  // Of tensors on GPUs: a call among many that follow one another on a stream; NCCL's own.
+  // For tensors on GPUs: a call among many that follow one another on a stream; NCCL's own.
   std::optional<double> in_flight_us, raw_us;
   bool beside_raw = false;
   std::string refusal;  // why there is no call of NCCL's own; empty: it was not asked for, or is

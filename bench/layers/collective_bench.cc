@@ -109,7 +109,8 @@ void Report(const Rank& rank, size_t bytes, std::vector<Way>& ways) {
 
 typedef float Vector __attribute__((vector_size(64)));
 
-// What the memory allows: each sums its slice of all buffers into all, between two barriers.
+// Does as much as the memory allows: each sums its slice of all buffers into all, between two
+// barriers.
 void Limit(Rank& rank, size_t count) {
   Check(rank.host.Barrier());
   const std::vector<size_t> bounds = hvd::EvenSlices(count, rank.host.size());

@@ -42,7 +42,7 @@ void Broadcast(Shares* s) {
 struct Operation {
   Call call;
   bool whole_input, whole_output;  // else one share
-  // What the first and the last element become, by the number of ranks; rank r brings r + 1.
+  // The values of the first and the last element, by the number of ranks; rank r brings r + 1.
   float (*first)(int size, int rank);
   float (*last)(int size, int rank);
 };

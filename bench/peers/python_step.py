@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hvd's Python faces cost, and a training step of ResNet-50's shape in several ways, by turns in the same processes.
+"""Measures the cost of hvd's Python faces, and of a training step of ResNet-50's shape in several ways, by turns in the same processes.
 
 Started by scripts/bench python: hvdrun -np 2 python python_step.py ROUNDS. Rank 0 prints a JSON line a figure: the median
 over the rounds, in microseconds. Every way trains a model of its own; their parameters must be equal at the end.

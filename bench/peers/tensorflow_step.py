@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hvd's ops cost in TensorFlow's graphs, beside numpy_function over the same engine, by turns in the same processes.
+"""Measures the cost of hvd's ops in TensorFlow's graphs, beside numpy_function over the same engine, by turns in the same processes.
 
 Started by scripts/bench tensorflow: hvdrun -np 2 python tensorflow_step.py ROUNDS. Rank 0 prints a JSON line a figure: the median
 over the rounds, in microseconds, without what the same graph takes when it has no calls.

@@ -6,12 +6,12 @@ import pathlib
 from sections import sides
 
 PYTHON = sides.REPOSITORY / ".cache" / "python" / "bin" / "python"
-# Of a call from Python beside the same one in C, and of a step's gradients of one element each.
+# The most microseconds that a call from Python takes beside the same one in C, and a step's gradients of one element each.
 MOST_US, MOST_TOGETHER_US = 3, 700
 
 
 def two_ranks(program, rounds):
-    """What it says, a line of JSON each."""
+    """Returns the program's results, of which it prints a line of JSON each."""
     paths = (sides.REPOSITORY / "python", sides.REPOSITORY / "examples" / "python")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONWARNINGS": "ignore"}
     output = sides.run([sides.BIN / "hvdrun", "-np", "2", PYTHON, pathlib.Path(sides.SOURCES) / program, rounds], env=environment)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is promised, what was measured, and whether the one keeps to the other."""
+"""The promises, the measurements, and whether these keep to those."""
 import json
 
 

@@ -106,7 +106,7 @@ def progress(text):
 
 
 class Times:
-    """What the sides took, by (side's name, bytes): a median for each round."""
+    """The times that the sides took, by (side's name, bytes): a median for each round."""
 
     def __init__(self):
         self.rounds = {}
@@ -118,8 +118,8 @@ class Times:
         return statistics.median(self.rounds[key])
 
     def ratio(self, over, under, size):
-        """Of two sides, each a name or several of which the best counts: the median of the rounds' ratios. Sides of one round ran
-        one after the other, so what changes about the machine in a run changes both."""
+        """Returns the median of the rounds' ratios of two sides, each a name or several of which the best counts. Sides of one
+        round ran one after the other, so what changes about the machine in a run changes both."""
         return statistics.median(a / b for a, b in zip(self._best(over, size), self._best(under, size)))
 
     def _best(self, names, size):

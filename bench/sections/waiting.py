@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ranks cost that have nothing to do, or wait for one another."""
+"""The cost of ranks that have nothing to do, or wait for one another."""
 import pathlib
 import subprocess
 import time
@@ -39,7 +39,7 @@ def cpu_ns(pids):
 
 
 def idle_job_percent(np):
-    """Of one core, by hvdrun, hvdd and all ranks together."""
+    """Returns the share of one core that hvdrun, hvdd and all ranks together take, in percent."""
     with subprocess.Popen([sides.BIN / "hvdrun", "-np", str(np), sides.BIN / "hvd-bench", "idle", "--seconds", str(SECONDS)],
                           stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL) as job:
         time.sleep(SECONDS / 4)  # it has started long ago
