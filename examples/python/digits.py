@@ -25,7 +25,7 @@ def choose_device(asked, local_rank):
 
     hvdrun shows each rank its host's GPUs so that the local rank is the index of its own; with
     --gpus-per-rank it shows a rank its own alone, which begin at 0; and ranks share GPUs where
-    there are fewer. What remains of the local rank is right in each case."""
+    there are fewer. The remainder of the local rank is right in each case."""
     if asked == "cpu" or (asked is None and not torch.cuda.is_available()):
         return torch.device("cpu")
     if not torch.cuda.is_available():

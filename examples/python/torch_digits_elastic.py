@@ -43,7 +43,7 @@ def step(state, pixels, digits):
 
 
 def run_epoch(state, loader, arguments, device):
-    """What is left of the epoch; returns the sum of the losses, and of how many steps."""
+    """Trains what is left of the epoch; returns the sum of the losses, and of how many steps."""
     total = 0.0
     for number, (pixels, digits) in enumerate(loader):
         total += step(state, pixels.to(device), digits.to(device))

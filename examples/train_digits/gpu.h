@@ -15,7 +15,7 @@ struct NoGpu : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// One thread, that which opens it. What fails later than the constructor is a std::runtime_error.
+// One thread, that which opens it. A failure later than the constructor's is a std::runtime_error.
 class Gpu {
  public:
   Gpu();  // finds the driver and its GPUs; throws NoGpu

@@ -59,7 +59,7 @@ class GpuTensor {
   hvd_tensor_t value_ = HVD_TENSOR_INIT;
 };
 
-// What a program does whose gradients are made on the GPU, but for the copies.
+// Sums gradients as a program does that makes them on the GPU, but for the copies.
 class GpuSums : public Sums {
  public:
   explicit GpuSums(Gpu* gpu) : gpu_(*gpu) {}

@@ -18,7 +18,7 @@ struct Share {
   size_t end;
 };
 
-// What is trained, and by what.
+// The network that is trained, its gradient, and how gradients are summed.
 struct Model {
   Network network, gradient;
   Sums* sums;
@@ -124,7 +124,7 @@ void TrainOn(const Course& course, Progress* progress, Model* model) {
   }
 }
 
-// What a rank that comes later, or goes back, needs to go on.
+// Adds all that a rank that comes later, or goes back, needs to go on.
 void AddTo(hvd::State* state, Network* network, Progress* progress) {
   state->add("hidden.weight", network->hidden.weight);
   state->add("hidden.bias", network->hidden.bias);
