@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a small call on CPU tensors takes while a GPU's allreduce is under way, beside what it takes
+// Measures a small call on CPU tensors while a GPU's allreduce is under way, beside the same call
 // alone: by turns, in one run. Prints a line of JSON a size on rank 0.
 // Usage: hvdrun -np 2 beside_gpu_bench [ROUNDS]   The GPU's work must outlast the calls beside it:
 // on the tests' stand-in for a driver, delay_us=20000 does; rounds in which it did not are told.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks cost beside their collectives: when there is nothing to do, when a peer is late, and
+// The cost of ranks beside their collectives: when there is nothing to do, when a peer is late, and
 // how much of a collective hides behind computing.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a commit costs: of a state of 100 MB against one memcpy of as many bytes, and the agreement
+// Measures a commit: of a state of 100 MB against one memcpy of as many bytes, and the agreement
 // alone (hvd_check_hosts). Lines of JSON from rank 0; a call's time is the slowest rank's. The
 // state's memory is there before anything is timed: a host keeps two copies, and their pages stay.
 //   hvdrun -np 2 build/bin/commit_bench [megabytes]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the collectives under measurement have in common: two ways to fill, two ways to call.
+// The common part of the collectives under measurement: two ways to fill, two ways to call.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the benchmark writes into tensors and expects to find in them afterwards. All values are
-// small integers, which every type holds exactly and whose sums do not depend on the order: float8
-// rounds them once.
+// The values that the benchmark writes into tensors and expects to find in them afterwards. All
+// values are small integers, which every type holds exactly and whose sums do not depend on the
+// order: float8 rounds them once.
 #pragma once
 
 #include <cstddef>

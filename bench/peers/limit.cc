@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine's memory lets an allreduce be, with next to nothing around it.
+// Measures how fast the machine's memory lets an allreduce be, with next to nothing around it.
 // shared: all buffers lie in memory that every rank maps, each rank sums its own slice of all of
 // them and writes the sum into all; nothing is copied. Only hvd_alloc's buffers lie so. private: no
 // rank sees another's buffer, so each copies what the others sum to where they see it, sums its own

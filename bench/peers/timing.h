@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the peers of scripts/bench share: sizes, the order of one timed call, and the output, a JSON
-// line a size with the keys of hvd-bench. All buffers are rewritten and a barrier follows before
-// each call, both untimed; a call's time is the slowest rank's.
+// The common part of the peers of scripts/bench: sizes, the order of one timed call, and the
+// output, a JSON line a size with the keys of hvd-bench. All buffers are rewritten and a barrier
+// follows before each call, both untimed; a call's time is the slowest rank's.
 #pragma once
 
 #include <algorithm>
