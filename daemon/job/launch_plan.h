@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver says of a host and of its epochs, turned into what each worker is started with.
-// Pure.
+// Turns the driver's words on a host and on its epochs into what each worker is started with. Pure.
 #pragma once
 
 #include <cstdint>

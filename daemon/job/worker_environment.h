@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker finds in its environment. Pure.
+// The variables that a worker finds in its environment. Pure.
 #pragma once
 
 #include <cstdint>

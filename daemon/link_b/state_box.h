@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this host keeps of its members' committed state (elastic jobs): files in memory that outlive
-// the members and end with hvdd. The ranks map and write them; hvdd looks at their beginnings only.
-// Belongs to the links thread.
+// The committed state that this host keeps of its members (elastic jobs): files in memory that
+// outlive the members and end with hvdd. The ranks map and write them; hvdd looks at their
+// beginnings only. Belongs to the links thread.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What link B knows of the worker in a slot of this host. Belongs to the links thread.
+// The facts that link B knows of the worker in a slot of this host. Belongs to the links thread.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who descends from whom, read from /proc. Signals go through pidfds that were checked after they
+// The descent of processes, read from /proc. Signals go through pidfds that were checked after they
 // were opened, so a number that was reused in between is never hit.
 #pragma once
 

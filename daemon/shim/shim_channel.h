@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hvdd and its shim say to each other: fixed records over a SOCK_SEQPACKET pair, descriptors
+// The messages between hvdd and its shim: fixed records over a SOCK_SEQPACKET pair, descriptors
 // beside them. Both ends are the same binary, so the records are plain structs.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank's process is started with, and its spelling in the memfd that carries it to the
-// shim (an environment may be larger than any socket message).
+// The order by which one rank's process is started, and its spelling in the memfd that carries it
+// to the shim (an environment may be larger than any socket message).
 #pragma once
 
 #include <cstdint>

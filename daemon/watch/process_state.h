@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel says that a process is doing. Thin.
+// The kernel's word on what a process is doing. Thin.
 #pragma once
 
 namespace hvd {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of each local rank, gathered from three sides: the shim (its process), the relay
-// (its output) and link B (its epoch). A rank's end is told when all three have spoken. Pure.
+// The facts on each local rank, gathered from three sides: the shim (its process), the relay (its
+// output) and link B (its epoch). A rank's end is told when all three have spoken. Pure.
 #pragma once
 
 #include <optional>
