@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has started this process, as /proc tells.
+// The processes above this one, as /proc tells.
 #pragma once
 
 #include <string>

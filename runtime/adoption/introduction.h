@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each rank of another launcher's says of itself to all others by the launcher's store, and
-// what that comes to: the job's hosts. Pure.
+// The introduction of each rank of another launcher's to all others by the launcher's store, and
+// what all of them come to: the job's hosts. Pure.
 #pragma once
 
 #include <string>

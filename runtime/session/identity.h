@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who this process is, from its environment. Pure.
+// The identity of this process, from its environment. Pure.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank's address begins with, whatever carries it: what kind it is, whose, of which epoch.
+// The beginning of a rank's address, whatever carries it: what kind it is, whose, of which epoch.
 // Pure.
 #pragma once
 

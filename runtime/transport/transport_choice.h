@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What carries tensors between hosts. Pure.
+// Chooses the transport that carries tensors between hosts. Pure.
 #pragma once
 
 #include <string>

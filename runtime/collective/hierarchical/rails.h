@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operation over several hosts works with: the ranks of this host, the rails, and which
-// part of a buffer goes on which. Ranks are counted by position here (host_order.h).
+// The means of an operation over several hosts: the ranks of this host, the rails, and which part
+// of a buffer goes on which. Ranks are counted by position here (host_order.h).
 //
 // Rails: the ranks with the same local rank, one on each host; as many as the smallest host has
 // ranks. All operations cross on all rails, and large ones in chunks, so that what the hosts do and

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is used too seldom to be compiled once more for every instruction level: unsigned integers
-// of more than 8 bits, float8, complex numbers, and the bitwise operations of all types.
+// The kernels that are used too seldom to be compiled once more for every instruction level:
+// unsigned integers of more than 8 bits, float8, complex numbers, and the bitwise operations of all
+// types.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

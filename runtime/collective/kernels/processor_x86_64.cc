@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What x86-64 has for itself: which of the levels there is, copies past the caches, and the
+// The part that is x86-64's own: which of the levels there is, copies past the caches, and the
 // register with the rules of float arithmetic.
 #include <cpuid.h>
 #include <emmintrin.h>

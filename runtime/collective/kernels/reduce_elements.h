@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the reduce kernels compute with: elements (how a type lies in memory, what it is combined
-// in, how it is scaled) and operations. Included by reduce_loop.h alone, whose rules hold here too.
+// The parts of the reduce kernels: elements (how a type lies in memory, what it is combined in, how
+// it is scaled) and operations. Included by reduce_loop.h alone, whose rules hold here too.
 #pragma once
 
 #include <cstddef>

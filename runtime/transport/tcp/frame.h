@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands before everything that a proven connection carries. Both ends run the same program on
-// the same kind of processor: the bytes are the struct's.
+// The frame that stands before everything that a proven connection carries. Both ends run the same
+// program on the same kind of processor: the bytes are the struct's.
 #pragma once
 
 #include <cstddef>

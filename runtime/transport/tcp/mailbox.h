@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this rank and one peer have for one another: matches what comes with what is waited for, and
-// decides what may be sent. Knows no sockets. Guarded by the transport's mutex.
+// The messages that this rank and one peer have for one another: matches those that come with those
+// that are waited for, and decides which may be sent. Knows no sockets. Guarded by the transport's
+// mutex.
 //
 // Both sides know a message's size, so it tells its way. A large one is never sent before its
 // receiver waits for it: the receiver grants it when it begins to wait, so that the bytes go

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a transport's descriptors is ready, and its clock: an epoll whose descriptor becomes
-// readable when one of them is, or when a time has come. Guarded by the transport's mutex.
+// Tells which of a transport's descriptors are ready, and is its clock: an epoll whose descriptor
+// becomes readable when one of them is, or when a time has come. Guarded by the transport's mutex.
 #pragma once
 
 #include <chrono>

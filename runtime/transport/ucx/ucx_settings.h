@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What UCX is told: it guesses speeds (100 Mbit/s for lo) and picks lanes and thresholds by them.
-// Pure.
+// The settings that UCX is told: it guesses speeds (100 Mbit/s for lo) and picks lanes and
+// thresholds by them. Pure.
 #pragma once
 
 #include <string>
