@@ -11,6 +11,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "daemon/watch/process_state.h"
 #include "tests/daemon/process/hvdd_fixture.h"
 
 namespace hvd {
@@ -125,7 +126,10 @@ TEST_CASE("a stopped worker is woken to be asked") {
       hvdd.MakeLaunch(1, {"sh", "-c", "trap 'exit 9' TERM; kill -STOP $$; sleep 100"});
   launch.prepare.set_grace_s(100);
   hvdd.Launch(launch);
-  REQUIRE(hvdd.Await(Kind::kRankStarted).has_value());
+  const auto started = hvdd.Await(Kind::kRankStarted);
+  REQUIRE(started.has_value());
+  const int worker = static_cast<int>(started->rank_started().pid());
+  REQUIRE(Eventually(5, [&] { return StateOf(worker).stopped(); }));
   hvdd.Stop();
   CHECK(hvdd.Await(Kind::kStopped, 1, 5).has_value());
 }
