@@ -207,39 +207,6 @@ def test_a_dropped_failure_is_told(rank, size, several):
     assert any("dropped and wrong" in str(one.message) for one in caught)
 
 
-def test_a_name_twice(rank, size, several):
-    if rank == 0:
-        first = hvd.allreduce_async(np.ones(2), "twice", hvd.Sum)
-        with pytest.raises(hvd.DuplicateError) as caught:
-            hvd.allreduce_async(np.ones(2), "twice", hvd.Sum)
-        assert isinstance(caught.value, ValueError) and "twice" in str(caught.value)
-        hvd.allgather_async(np.ones(1), "go").wait()
-        assert first.wait().tolist() == [size] * 2
-    else:
-        hvd.allgather_async(np.ones(1), "go").wait()
-        hvd.allreduce(np.ones(2), "twice", hvd.Sum)
-
-
-@pytest.mark.parametrize("in_place", [False, True])
-def test_a_name_twice_in_a_row_is_refused_however_fast_the_first_is(rank, size, in_place):
-    ones = np.ones(2)
-    submit = hvd.allreduce_async_ if in_place else hvd.allreduce_async
-    for _ in range(100):
-        submit(ones, "dropped", hvd.Max)
-        with pytest.raises(hvd.DuplicateError, match="'allreduce.dropped|'dropped"):
-            submit(ones, "dropped", hvd.Max)
-        hvd.barrier()
-    for ask in (hvd.synchronize, lambda handle: handle.wait_for(60), lambda _: hvd.barrier(),
-                lambda _: hvd.allreduce_async(ones).wait()):
-        for _ in range(20):
-            handle = submit(ones, "seen", hvd.Max)
-            ask(handle)
-            hvd.synchronize(handle)
-    for _ in range(20):  # without a name they are many
-        submit(np.ones(2))
-    hvd.barrier()
-
-
 def test_mismatches(rank, size, several):
     ones = np.ones(4, "float32")
     odd = rank == size - 1

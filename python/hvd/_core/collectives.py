@@ -75,6 +75,9 @@ class Collectives:
 
     def allreduce_now(self, tensor: Any, output: Any, options: object) -> Any:
         """Blocks. Returns the output."""
+        if options is RUNTIME.unseen:
+            RUNTIME.refuse_again(options)
+        RUNTIME.unseen = None
         source, target, output = self._ends(tensor, output)
         if source.device is not None:  # its stream is another one, perhaps, than the waiter's
             return submit(_allreduce_async, (source.reference, target.reference, options),
