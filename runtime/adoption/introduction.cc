@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "hostfile/topology.h"
 
 namespace hvd {
 namespace {
@@ -102,15 +103,16 @@ absl::Status NotByHost(const std::string& by, size_t rank) {
       "default (mpirun: --map-by slot), or start the program by hvdrun"));
 }
 
-// Numbers that say what holds without them are not told.
-void DropPlainNumbers(std::vector<AdoptedHost>* hosts) {
-  int next = 0;
-  for (const AdoptedHost& host : *hosts) {
-    for (const int rank : host.numbers) {
-      if (rank != next++) return;
-    }
+// How many ranks the hosts have, and which.
+void PlaceRanks(absl::Span<const int> host_of_rank, std::vector<AdoptedHost>* hosts) {
+  std::vector<std::string> names;
+  names.reserve(hosts->size());
+  for (const AdoptedHost& host : *hosts) names.push_back(host.name);
+  const Topology topology = Topology::Numbered(names, host_of_rank);
+  for (size_t host = 0; host < hosts->size(); ++host) {
+    (*hosts)[host].ranks = topology.hosts()[host].ranks;
+    (*hosts)[host].numbers = topology.hosts()[host].numbers;
   }
-  for (AdoptedHost& host : *hosts) host.numbers.clear();
 }
 
 }  // namespace
@@ -130,6 +132,7 @@ absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
   Adoption adoption;
   adoption.by = by;
   HostsSaid hosts;
+  std::vector<int> host_of_rank;
   for (size_t rank = 0; rank < texts.size(); ++rank) {
     std::optional<Introduction> said = Parse(texts[rank]);
     if (!said.has_value()) {
@@ -142,8 +145,7 @@ absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
     const std::optional<size_t> at = hosts.Find(*said, &adoption.hosts);
     if (!at.has_value()) return NotByHost(by, rank);
     AdoptedHost& host = adoption.hosts[*at];
-    ++host.ranks;
-    host.numbers.push_back(static_cast<int>(rank));
+    host_of_rank.push_back(static_cast<int>(*at));
     if (said->local_rank == 0 && *at > 0 && host.port == 0) {
       host.port = said->daemon.port;
       host.secret = std::move(said->daemon.secret);
@@ -151,7 +153,7 @@ absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
     }
   }
   if (!hosts.all_came() || adoption.hosts.empty()) return NotByHost(by, texts.size());
-  DropPlainNumbers(&adoption.hosts);
+  PlaceRanks(host_of_rank, &adoption.hosts);
   return adoption;
 }
 

@@ -82,6 +82,7 @@ HVD_INLINE Bits RoundBits(Bits bits) {
 // numbers of that type, or are an instruction's own.
 template <class Level, int kDropped>
 struct ShortDigits {
+  static constexpr bool kAreAll = false;
   using Floats = typename VectorOf<Level, float>::type;
   using Bits = typename VectorOf<Level, uint32_t>::type;
 
@@ -92,6 +93,7 @@ struct ShortDigits {
 };
 // Numbers that are combined in the type that they lie in memory in.
 struct AllDigits {
+  static constexpr bool kAreAll = true;
   template <class Vector>
   static HVD_INLINE Vector Round(Vector v) {
     return v;
@@ -128,7 +130,7 @@ struct ResultScales {
   Real divisor;
 
   explicit HVD_INLINE ResultScales(const ReduceTask& task) {
-    const ResultFactors of(task, Element::kHasAllDigits);
+    const ResultFactors of(task, Element::Digits::kAreAll);
     factor = static_cast<Real>(of.factor);
     divisor = static_cast<Real>(of.divisor);
   }
@@ -169,10 +171,10 @@ struct RoundedScales : AllScales<Element> {
 
   explicit HVD_INLINE RoundedScales(const ReduceTask& task)
       : AllScales<Element>(task),
-        last(static_cast<Real>(ResultFactors(task, Element::kHasAllDigits).last)) {}
+        last(static_cast<Real>(ResultFactors(task, Element::Digits::kAreAll).last)) {}
   // Whether a scale is no power of two.
   static HVD_INLINE bool Needed(const ReduceTask& task) {
-    return !IsPowerOfTwo(task.prescale) || ResultFactors(task, Element::kHasAllDigits).last != 1;
+    return !IsPowerOfTwo(task.prescale) || ResultFactors(task, Element::Digits::kAreAll).last != 1;
   }
   template <class Vector>
   HVD_INLINE Vector Before(Vector v, int source) const {
@@ -194,13 +196,13 @@ struct FarScales {
   ResultFactors after;
 
   explicit HVD_INLINE FarScales(const ReduceTask& task)
-      : before(task.prescale), prescaled(task.prescaled), after(task, Element::kHasAllDigits) {}
+      : before(task.prescale), prescaled(task.prescaled), after(task, Element::Digits::kAreAll) {}
   static HVD_INLINE bool IsFar(double scale) {
     const double size = scale < 0 ? -scale : scale;
     return size > __FLT_MAX__ || (size < __FLT_MIN__ && size != 0);
   }
   static HVD_INLINE bool Needed(const ReduceTask& task) {
-    const ResultFactors of(task, Element::kHasAllDigits);
+    const ResultFactors of(task, Element::Digits::kAreAll);
     return IsFar(task.prescale) || IsFar(of.factor) || IsFar(of.last);
   }
   template <class Vector>
@@ -226,7 +228,6 @@ struct FloatElement : PlainElement<Level, T> {
   using Vector = typename PlainElement<Level, T>::Vector;
   using Real = T;
   using Digits = AllDigits;
-  static constexpr bool kHasAllDigits = true;
   static HVD_INLINE void Store(T* to, Vector v) { PlainElement<Level, T>::Store(to, OneNan(v)); }
 };
 
@@ -296,7 +297,6 @@ struct Float16Element {
   using Vector = typename VectorOf<Level, float>::type;
   using Real = float;
   using Digits = ShortDigits<Level, 13>;
-  static constexpr bool kHasAllDigits = false;
   typedef uint16_t Narrow __attribute__((vector_size(Level::kBytes / 2)));
   static constexpr size_t kLanes = VectorOf<Level, float>::kLanes;
 
@@ -323,7 +323,6 @@ struct BfloatElement {
   using Vector = PairOf<Floats>;
   using Real = float;
   using Digits = ShortDigits<Level, 16>;
-  static constexpr bool kHasAllDigits = false;
   static constexpr size_t kLanes = VectorOf<Level, uint16_t>::kLanes;
 
   static HVD_INLINE Vector Load(const Stored* from) {

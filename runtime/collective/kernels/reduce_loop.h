@@ -162,7 +162,7 @@ HVD_INLINE void ReduceScaled(const ReduceTask& task) {
     using Far = FarScales<Element>;
     if (Far::Needed(task)) return ReduceAll<Element, Op, 0, 0>(task, Far(task));
   }
-  if constexpr (!Element::kHasAllDigits) {
+  if constexpr (!Element::Digits::kAreAll) {
     using Rounded = RoundedScales<Element>;
     if (Rounded::Needed(task)) return ReduceAll<Element, Op, 0, 0>(task, Rounded(task));
   }
