@@ -184,6 +184,8 @@ void Driver::OnHello(int host) {
     return RefuseTwin(host, greeted_[identity]);
   }
   port.greeted = true;
+  // ssh and a daemon of this machine lose no time.
+  if (!options_.rsh_agent.empty()) AskSpawner(FrameKind::kHasten, host);
   links_.Open({host, port.TakeSocket(), !targets_[host].is_local});
   if (options_.verbose > 0 && !port.noise().empty()) {
     Say(absl::StrCat("host ", HostName(host), ": noise at login:\n", QuoteLines(port.noise(), 12)));

@@ -37,9 +37,10 @@ enum class FrameKind : uint32_t {
   kLookText,   // text: the next piece of what the look's command has printed
   kLookEnded,  // after the last piece; index: a LookEnd; number: wait status; text: its last words
   // driver → spawner
-  kStart,  // index: host; text: its command, words apart by zero bytes; empty: as before
-  kKill,   // index: host; end: with its children, for nothing of the job runs there yet
-  kLook,   // text: a command that prints the hosts, as above; number: the ms that it may take
+  kStart,   // index: host; text: its command, words apart by zero bytes; empty: as before
+  kKill,    // index: host; end: with its children, for nothing of the job runs there yet
+  kHasten,  // index: host, whose remote shell is to send small words at once
+  kLook,    // text: a command that prints the hosts, as above; number: the ms that it may take
 };
 
 // How a look for the hosts has ended. Only of the first is the wait status of interest.

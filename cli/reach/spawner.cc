@@ -25,6 +25,7 @@
 #include "cli/link/term_signal.h"
 #include "cli/reach/execute.h"
 #include "cli/reach/look.h"
+#include "cli/reach/prompt_sockets.h"
 
 namespace hvd {
 namespace {
@@ -141,6 +142,9 @@ void Spawner::TakeFrames() {
       if (commands_.count(host) != 0) Start(host);
     }
     const auto child = children_.find(host);
+    if (frame.kind == FrameKind::kHasten && child != children_.end()) {
+      MakeSocketsPrompt(child->second.pid, child->second.pidfd);
+    }
     if (frame.kind == FrameKind::kKill && child != children_.end()) Kill(child->second, frame.end);
   }
 }
