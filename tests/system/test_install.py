@@ -55,10 +55,10 @@ def test_a_moved_installation_works_and_serves_builds():
         output_of("g++", "-std=c++17", scratch / "program.cc", "-o", scratch / "by_pkg_config", *flags)
         assert output_of(scratch / "by_pkg_config") == "sum 1\n"
 
-        readme = (world.REPOSITORY / "README.md").read_text()
-        (scratch / "readme.c").write_text(readme.partition("```c\n")[2].partition("```\n")[0])
-        output_of("gcc", "-std=c99", "-Wall", "-Werror", scratch / "readme.c", "-o", scratch / "readme", *flags)
-        assert output_of(prefix / "bin/hvdrun", "-np", 2, scratch / "readme").count("of 2: 1 2 3") == 2
+        page = (world.REPOSITORY / "docs/cpp.md").read_text()
+        (scratch / "page.c").write_text(page.partition("```c\n")[2].partition("```\n")[0])
+        output_of("gcc", "-std=c99", "-Wall", "-Werror", scratch / "page.c", "-o", scratch / "page", *flags)
+        assert output_of(prefix / "bin/hvdrun", "-np", 2, scratch / "page").count("of 2: 1 2 3") == 2
         assert (prefix / "share/hvd/LICENSE").read_text() == (world.REPOSITORY / "LICENSE").read_text()
     finally:
         shutil.rmtree(scratch)
