@@ -12,7 +12,7 @@
 #include "runtime/engine/board_way.h"
 #include "runtime/engine/direct/direct_way.h"
 #include "runtime/engine/pairs.h"
-#include "runtime/engine/pending_requests.h"
+#include "runtime/engine/pending/pending_requests.h"
 #include "runtime/engine/request/engine_lock.h"
 
 namespace hvd {

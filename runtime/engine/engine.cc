@@ -32,11 +32,9 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config, En
       departure_({&world_->board(), &pending_, &direct_, &board_, &pairs_,
                   world_->board().GlobalRank(world_->rank())}),
       intake_({world_.get(), &role_, &pending_, &direct_, &board_, &pairs_, &departure_, &notes_}),
-      device_(std::move(helpers.device)),
-      unfinished_([this] { WakeForDevice(); }),
+      device_(std::move(helpers.device), &notes_, [this] { WakeForDevice(); }),
       batches_({.collectives = &world_->collectives(),
-                .device = device_.get(),
-                .unfinished = &unfinished_,
+                .device = &device_,
                 .places = &places_,
                 .notes = &notes_,
                 .several_hosts = world_->transport() != nullptr},
@@ -51,9 +49,8 @@ Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config, En
                  .departure = &departure_,
                  .intake = &intake_,
                  .batches = &batches_,
-                 .unfinished = &unfinished_,
+                 .device = &device_,
                  .completer = &completer_,
-                 .device = device_.get(),
                  .notes = &notes_}),
       thread_(BeginWork()) {}
 
@@ -66,12 +63,12 @@ EngineThreadParts Engine::BeginWork() {
   direct_.set_stream_bytes(batches_.thresholds().host.stream_bytes);
   world_->waiter().set_on_question([this] { AnswerHvdd(); });
   notes_.SetState(RankState::kIdle);
-  return {world_.get(), &role_, &pending_, &pairs_, &unfinished_, &batches_, &executor_};
+  return {world_.get(), &role_, &pending_, &pairs_, &device_, &batches_, &executor_};
 }
 
 Engine::~Engine() {
   thread_.Stop();
-  device_ = nullptr;  // while there is somebody who hears it
+  device_.Drop();  // while there is somebody who hears it
   world_->waiter().set_on_question(nullptr);
   {
     const ExecutorRole::Lock lock(&role_);
@@ -254,7 +251,7 @@ void Engine::OfferRole(int others, bool free) {
     role_.NotifyAll();
   } else if (free && thread_.MustListen()) {
     thread_.ArmNow();
-  } else if (free && (pending_.count() > 0 || unfinished_.has_told())) {
+  } else if (free && (pending_.count() > 0 || device_.has_told())) {
     thread_.Arm();
   }
 }
@@ -293,7 +290,7 @@ void Engine::AwaitDrain(const PendingRequests::Drain& drain) {
   ExecutorRole::Lock lock(&role_);
   role_.AddWaiter();
   notes_.SetCallers(role_.callers());
-  if (role_.taken() && unfinished_.count() > 0) {
+  if (role_.taken() && device_.count() > 0) {
     // Rings, so that an executor of ours which sleeps gives the role up, and the device is hurried.
     lock.Unlock();
     world_->waiter().Ring();

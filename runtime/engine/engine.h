@@ -87,7 +87,7 @@ class Engine {
   const EpochWorld& world() const { return *world_; }
   EpochWorld& world() { return *world_; }
   const EngineConfig& config() const { return batches_.config(); }
-  DeviceWork* device() { return device_.get(); }  // null: none
+  DeviceWork* device() { return device_.work(); }  // null: none
 
  private:
   EngineThreadParts BeginWork();
@@ -126,8 +126,7 @@ class Engine {
   Pairs pairs_;
   Departure departure_;
   Intake intake_;
-  std::unique_ptr<DeviceWork> device_;  // null: none
-  Unfinished unfinished_;
+  DeviceRuns device_;
   BatchExecutor batches_;
   Completer completer_;
   Executor executor_;

@@ -47,7 +47,7 @@ bool EngineThread::MoreComes(Coming* coming) {
   const uint64_t submissions = parts_.pending->submissions();
   const uint64_t fresh = submissions - std::exchange(coming->seen, submissions);
   const bool more = coming->windows == 0 ? parts_.pending->count() > 1 : fresh > 0;
-  const bool urgent = MustListen() || parts_.pairs->active() || parts_.unfinished->has_told() ||
+  const bool urgent = MustListen() || parts_.pairs->active() || parts_.device->has_told() ||
                       parts_.world->board().open_bytes() > kSmallBatch;
   if (!more || urgent || coming->windows == kMostWindows) {
     coming->windows = 0;

@@ -14,7 +14,7 @@ struct EngineThreadParts {
   ExecutorRole* role = nullptr;
   PendingRequests* pending = nullptr;
   Pairs* pairs = nullptr;
-  Unfinished* unfinished = nullptr;
+  DeviceRuns* device = nullptr;
   BatchExecutor* batches = nullptr;
   Executor* executor = nullptr;
 };
@@ -33,7 +33,7 @@ class EngineThread {
   void Arm();
   void ArmNow() { parts_.role->timer().ArmNow(); }
   // While a device works on the rest, there is nothing to do: it wakes this thread (ArmNow).
-  bool HasWork() const { return parts_.pending->count() > 0 || parts_.unfinished->has_told(); }
+  bool HasWork() const { return parts_.pending->count() > 0 || parts_.device->has_told(); }
   // Whether it executes though nothing is pending here: other hosts' ranks may ask.
   bool MustListen() const { return parts_.world->leader() != nullptr && !parts_.role->stopping(); }
 

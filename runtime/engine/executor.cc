@@ -5,7 +5,6 @@
 #include <exception>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/engine/execution/reduction.h"
 #include "runtime/transport/unreached.h"
 
@@ -19,11 +18,6 @@ constexpr auto kParcelTime = std::chrono::seconds(2);
 // How long a leader waits at the end for the others' byes; they are on the way when nothing is
 // wrong. One that comes later is nobody's: FrameChannel's generations.
 constexpr auto kByeTime = std::chrono::seconds(2);
-
-absl::Status DeviceFailed(const Unfinished::Ended& ended, int rank) {
-  return absl::InternalError(absl::StrCat(ended.run.what, " failed on the device of rank ", rank,
-                                          ": ", ended.status.message()));
-}
 
 }  // namespace
 
@@ -75,9 +69,8 @@ void Executor::Execute(absl::FunctionRef<bool()> stop) {
   }
 }
 
-// Nobody else asks the device when it has finished.
 void Executor::HurryDevice() {
-  if (parts_.unfinished->count() == 0) return;
+  if (parts_.device->count() == 0) return;
   bool waited_for = rest_.any();
   {
     ExecutorRole::Lock lock(parts_.role);
@@ -96,7 +89,7 @@ absl::Status Executor::AwaitWork(absl::FunctionRef<bool()> stop) {
     kExecutor.AssertHeld();
     return parts_.direct->IsReady() || stop() || (parts_.board->IsReady() && !MustRest()) ||
            (alone && parts_.pairs->active() && MovePairs()) || parts_.pairs->has_ended() ||
-           parts_.unfinished->has_told() || parts_.role->stopping();
+           parts_.device->has_told() || parts_.role->stopping();
   });
 }
 
@@ -126,7 +119,7 @@ bool Executor::Step() {
   if (StepDirect()) return true;
   if (parts_.pairs->active() && StepPairs()) return true;
   if (parts_.world->leader() != nullptr && StepAgreement()) return true;
-  if (parts_.unfinished->has_told() && StepDevice()) return true;
+  if (parts_.device->has_told() && StepDevice()) return true;
   return StepBoard();
 }
 
@@ -212,19 +205,14 @@ bool Executor::StepAgreement() {
 // Takes the runs that have finished on the device: whoever drains may go on, and what waited for
 // them is done now.
 bool Executor::StepDevice() {
-  const std::vector<Unfinished::Ended> ended = parts_.unfinished->TakeEnded();
-  for (const Unfinished::Ended& one : ended) {
-    if (!one.status.ok()) {
-      EndEpoch(DeviceFailed(one, parts_.world->GlobalRank(parts_.world->rank())));
-      return true;
-    }
-    parts_.notes->Finished(one.run, one.end_ns);
+  const absl::StatusOr<std::vector<Unfinished::Ended>> ended = parts_.device->TakeEnded();
+  if (!ended.ok()) {
+    EndEpoch(ended.status());
+    return true;
   }
-  const Unfinished::Oldest oldest = parts_.unfinished->oldest();
-  parts_.notes->SetDeviceWork(oldest.number, oldest.run);
-  parts_.completer->NoteFinished(ended);
+  parts_.completer->NoteFinished(*ended);
   if (rest_.any() && !MustRest()) DoRest();
-  return !ended.empty();
+  return !ended->empty();
 }
 
 bool Executor::StepBoard() {
@@ -276,7 +264,7 @@ void Executor::ExecuteBatch(AgreedBatch batch) {
     parts_.completer->Complete(executed.launched, Completer::Over::kLaunched);
   }
   std::vector<Request*>& finished = executed.finished;
-  if (parts_.unfinished->count() > 0) {
+  if (parts_.device->count() > 0) {
     const auto departs =
         std::stable_partition(finished.begin(), finished.end(), [](const Request* request) {
           return request->signature.kind != RequestKind::kJoin &&
@@ -351,14 +339,13 @@ void Executor::Break(const absl::Status& status) {
 
 void Executor::AbortDevice(const absl::Status& status) {
   rest_ = {};  // what it has of requests is pending still
-  if (parts_.device == nullptr || std::exchange(device_aborted_, true)) return;
+  if (!parts_.device->must_abort()) return;
   try {
     const absl::Status cause = parts_.world->waiter().Check();
     parts_.device->Abort(cause.ok() ? status : cause);
   } catch (const std::bad_alloc&) {
     parts_.device->Abort(EndedWordless());
   }
-  parts_.unfinished->Clear();
 }
 
 void Executor::SayBye() {

@@ -29,9 +29,8 @@ struct ExecutorParts {
   Departure* departure = nullptr;
   Intake* intake = nullptr;
   BatchExecutor* batches = nullptr;
-  Unfinished* unfinished = nullptr;
+  DeviceRuns* device = nullptr;
   Completer* completer = nullptr;
-  DeviceWork* device = nullptr;  // null: there is none
   WorkNotes* notes = nullptr;
 };
 
@@ -91,7 +90,7 @@ class Executor {
   };
   // Whether the next batch would have to wait.
   bool MustRest() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
-    return rest_.any() && parts_.unfinished->count() > 0;
+    return rest_.any() && parts_.device->count() > 0;
   }
   void DoRest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   absl::Status Tune() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
@@ -107,7 +106,6 @@ class Executor {
 
   const ExecutorParts parts_;
   Rest rest_ ABSL_GUARDED_BY(kExecutor);
-  bool device_aborted_ ABSL_GUARDED_BY(kExecutor) = false;
 };
 
 }  // namespace hvd

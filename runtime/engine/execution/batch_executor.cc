@@ -197,7 +197,7 @@ absl::Status BatchExecutor::RunOnDevice(const Turn& turn, ExecutedBatch* execute
       parts_.notes->Launches(turn.times, mine, static_cast<uint64_t>(tuned_.fusion_threshold));
   absl::StatusOr<bool> takes = Takes(run);
   absl::Status status = takes.status();
-  if (status.ok() && *takes) status = Launch(run, told);
+  if (status.ok() && *takes) status = parts_.device->Launch(run, told);
   if (!status.ok() && !IsRefusal(status)) {
     return absl::IsAborted(status)
                ? status
@@ -214,26 +214,10 @@ absl::Status BatchExecutor::RunOnDevice(const Turn& turn, ExecutedBatch* execute
 }
 
 absl::StatusOr<bool> BatchExecutor::Takes(const DeviceRun& run) {
-  if (parts_.device == nullptr) return absl::InternalError("this process uses none");
+  if (parts_.device->work() == nullptr) return absl::InternalError("this process uses none");
   absl::Status joined = CheckJoined(*run.entries[0], parts_.collectives->size());
   if (!joined.ok()) return joined;
   return parts_.device->Takes(run);
-}
-
-// Its end may be told before Launch is back: so it is known before.
-absl::Status BatchExecutor::Launch(const DeviceRun& launch, const LaunchedRun& told) {
-  Unfinished* const unfinished = parts_.unfinished;
-  const Unfinished::Number number = unfinished->Add(told);
-  absl::Status status = parts_.device->Launch(
-      launch, [unfinished, number](const absl::Status& ended) { unfinished->Tell(number, ended); });
-  if (!status.ok()) {
-    unfinished->Remove(number);
-    return status;
-  }
-  parts_.notes->Launched(told);
-  const Unfinished::Oldest oldest = unfinished->oldest();
-  parts_.notes->SetDeviceWork(oldest.number, oldest.run);
-  return absl::OkStatus();
 }
 
 absl::Status BatchExecutor::ExecuteRun(const AgreedBatch& batch, const Run& run) {

@@ -12,8 +12,7 @@
 
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/agreement/board/log_entry.h"
-#include "runtime/engine/execution/device_work.h"
-#include "runtime/engine/execution/unfinished.h"
+#include "runtime/engine/execution/device_runs.h"
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/engine/request/tensor_places.h"
 #include "runtime/engine/tuning/config.h"
@@ -37,8 +36,7 @@ struct ExecutedBatch {
 // All borrowed.
 struct BatchParts {
   Collectives* collectives = nullptr;
-  DeviceWork* device = nullptr;  // null: this process has none
-  Unfinished* unfinished = nullptr;
+  DeviceRuns* device = nullptr;
   const TensorPlaces* places = nullptr;
   WorkNotes* notes = nullptr;
   bool several_hosts = false;
@@ -88,8 +86,6 @@ class BatchExecutor {
   void End(const Turn& turn, absl::Span<Request* const> requests, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   absl::StatusOr<bool> Takes(const DeviceRun& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  absl::Status Launch(const DeviceRun& launch, const LaunchedRun& told)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   absl::Status ExecuteRun(const AgreedBatch& batch, const Run& run)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   absl::Status ExecuteFused(const AgreedBatch& batch, const Run& run)

@@ -61,6 +61,8 @@ void DescribeRun(RequestKind kind, const LocalName* first, size_t tensors, absl:
 
 WorkNotes::WorkNotes(const WorkNotesPlace& place)
     : several_hosts_(place.several_hosts),
+      global_rank_(place.members.empty() ? place.rank
+                                         : place.members[static_cast<size_t>(place.rank)]),
       activity_(ActivityAt(place.watch)),
       timeline_(place.watch),
       metrics_(place.watch),

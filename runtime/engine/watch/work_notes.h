@@ -103,6 +103,8 @@ class WorkNotes {
   const std::string* at_work() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) { return at_work_; }
 
   const Timeline& timeline() const { return timeline_; }
+  // As messages name this rank.
+  int global_rank() const { return global_rank_; }
 
  private:
   // The times that are told of all tensors of a run alike.
@@ -116,6 +118,7 @@ class WorkNotes {
   void NoteCameLast(const RunTimes& times);
 
   const bool several_hosts_;
+  const int global_rank_;
   RankActivity& activity_;
   Timeline timeline_;
   Metrics metrics_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/engine/pending_requests.h"
+#include "runtime/engine/pending/pending_requests.h"
 
 #include <utility>
 

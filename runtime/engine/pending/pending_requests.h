@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "runtime/engine/names.h"
+#include "runtime/engine/pending/names.h"
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/engine/watch/stall.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/engine/names.h"
+#include "runtime/engine/pending/names.h"
 
 #include <algorithm>
 
