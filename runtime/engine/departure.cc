@@ -32,23 +32,23 @@ absl::Status Departure::Refuse(const Request& request) const {
 absl::Status Departure::Join(LocalName* name) {
   if (leaving_) return absl::AbortedError(kHasLeft);
   name->direct.marked = false;
-  parts_.direct->BeginJoin(parts_.pending->names().turns());
-  absl::Status marked = parts_.on_board->Join(name, parts_.pending->Owed());
+  ways_.direct().BeginJoin(pending_.names().turns());
+  absl::Status marked = ways_.board().Join(name, pending_.Owed());
   if (!marked.ok()) return marked;
-  parts_.direct->Leave();  // what this rank has marked directly stays marked
+  ways_.direct().Leave();  // what this rank has marked directly stays marked
   joining_ = name->pending;
-  parts_.pairs->SetAway(PairWord::kJoined);
+  ways_.pairs().SetAway(PairWord::kJoined);
   return absl::OkStatus();
 }
 
 void Departure::EndedAway(const Request& request) {
   const LocalName* name = request.course.is_other ? nullptr : request.course.local;
-  if (name != nullptr && name->direct.marked) parts_.board->GiveUp(*name->name);
+  if (name != nullptr && name->direct.marked) world_.board().GiveUp(*name->name);
   if (&request != joining_) return;
   joining_ = nullptr;
-  parts_.pairs->SetAway(PairWord::kAsks);
-  parts_.direct->NextRound();
-  parts_.pending->names().RestartUnnamed();
+  ways_.pairs().SetAway(PairWord::kAsks);
+  ways_.direct().NextRound();
+  pending_.names().RestartUnnamed();
 }
 
 Request* Departure::BeginLeave() {
@@ -61,8 +61,8 @@ Request* Departure::BeginLeave() {
 absl::Status Departure::LeaveSubmitted(absl::Status status) {
   leave_submitted_ = std::move(status);
   leaving_ = leave_submitted_.ok();
-  parts_.direct->Leave();  // what this rank has marked directly stays marked
-  if (leaving_) parts_.pairs->SetAway(PairWord::kLeft);
+  ways_.direct().Leave();  // what this rank has marked directly stays marked
+  if (leaving_) ways_.pairs().SetAway(PairWord::kLeft);
   if (leaving_) NoteLeft();
   return leave_submitted_;
 }
@@ -70,9 +70,9 @@ absl::Status Departure::LeaveSubmitted(absl::Status status) {
 // An error ends the epoch: the wait says so.
 void Departure::NoteLeft() {
   try {
-    (void)parts_.board->NoteLeft(parts_.pending->Owed()).ok();
+    (void)world_.board().NoteLeft(pending_.Owed()).ok();
   } catch (const std::bad_alloc& error) {
-    parts_.board->AbortThrown(error, {});
+    world_.board().AbortThrown(error, {});
   }
 }
 
@@ -80,9 +80,9 @@ void Departure::EndUnleft(const absl::Status& why) const {
   const std::string reason = absl::IsFailedPrecondition(why)
                                  ? "before its join has returned"
                                  : "and cannot leave in order: " + std::string(why.message());
-  const std::string text =
-      "rank " + std::to_string(parts_.global_rank) + " has called shutdown " + reason;
-  (void)parts_.board->Abort({text.c_str(), parts_.global_rank}).ok();  // every wait says it
+  const int rank = world_.GlobalRank(world_.rank());
+  const std::string text = "rank " + std::to_string(rank) + " has called shutdown " + reason;
+  (void)world_.board().Abort({text.c_str(), rank}).ok();  // every wait says it
 }
 
 }  // namespace hvd

@@ -9,30 +9,20 @@
 #pragma once
 
 #include "absl/status/status.h"
-#include "runtime/engine/board_way.h"
-#include "runtime/engine/direct/direct_way.h"
-#include "runtime/engine/pairs.h"
 #include "runtime/engine/pending/pending_requests.h"
 #include "runtime/engine/request/engine_lock.h"
+#include "runtime/engine/ways.h"
 
 namespace hvd {
 
 // The error of requests that end, or are submitted, after this rank's leave.
 inline constexpr char kHasLeft[] = "this rank has called shutdown";
 
-// All borrowed.
-struct DepartureParts {
-  Board* board = nullptr;
-  PendingRequests* pending = nullptr;
-  DirectWay* direct = nullptr;
-  BoardWay* on_board = nullptr;
-  Pairs* pairs = nullptr;
-  int global_rank = 0;
-};
-
 class Departure {
  public:
-  explicit Departure(const DepartureParts& parts) : parts_(parts) {}
+  // All borrowed.
+  Departure(EpochWorld* world, PendingRequests* pending, Ways* ways)
+      : world_(*world), pending_(*pending), ways_(*ways) {}
 
   // The others would not all see a direct mark of this rank's.
   bool is_away() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
@@ -68,7 +58,9 @@ class Departure {
   void EndedAway(const Request& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   void NoteLeft() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
-  const DepartureParts parts_;
+  EpochWorld& world_;
+  PendingRequests& pending_;
+  Ways& ways_;
   Request* joining_ ABSL_GUARDED_BY(kEngineLock) = nullptr;  // this rank's join
   bool leaving_ ABSL_GUARDED_BY(kEngineLock) = false;        // its leave is marked
   Request leave_;

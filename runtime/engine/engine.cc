@@ -1,74 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/engine.h"
 
-#include <algorithm>
 #include <new>
 #include <utility>
 
 namespace hvd {
-namespace {
-
-TensorPlaces PlacesOf(const EpochWorld& world) {
-  const RankPlace& here = world.place();
-  std::vector<TensorPlaces::Owner> owners;
-  owners.reserve(here.local_size);
-  for (int local = 0; local < here.local_size; ++local) {
-    owners.push_back({world.LocalRankInJob(local),
-                      world.GlobalRank(world.topology().rank_at(here.host, local))});
-  }
-  return {world.arenas(), std::move(owners), here.local_rank};
-}
-
-}  // namespace
-
 Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config, EngineHelpers helpers)
     : world_(std::move(world)),
-      places_(PlacesOf(*world_)),
       notes_({world_->watch(), world_->members(), world_->rank(), world_->transport() != nullptr}),
-      direct_({world_->direct(), &world_->board(), &world_->waiter(), world_->on_host(), &places_,
-               &notes_}),
-      board_(&world_->board(), world_->arenas()),
-      pairs_(world_.get()),
-      departure_({&world_->board(), &pending_, &direct_, &board_, &pairs_,
-                  world_->board().GlobalRank(world_->rank())}),
-      intake_({world_.get(), &role_, &pending_, &direct_, &board_, &pairs_, &departure_, &notes_}),
-      device_(std::move(helpers.device), &notes_, [this] { WakeForDevice(); }),
-      batches_({.collectives = &world_->collectives(),
-                .device = &device_,
-                .places = &places_,
-                .notes = &notes_,
-                .several_hosts = world_->transport() != nullptr},
-               config, std::move(helpers.tuner)),
-      completer_({world_.get(), &role_, &pending_, &direct_, &pairs_, &departure_, &intake_}),
-      executor_({.world = world_.get(),
-                 .role = &role_,
-                 .pending = &pending_,
-                 .direct = &direct_,
-                 .board = &board_,
-                 .pairs = &pairs_,
-                 .departure = &departure_,
-                 .intake = &intake_,
-                 .batches = &batches_,
-                 .device = &device_,
-                 .completer = &completer_,
-                 .notes = &notes_}),
-      thread_(BeginWork()) {}
+      intake_(place()),
+      executor_(place(), &intake_,
+                {.config = config,
+                 .tuner = std::move(helpers.tuner),
+                 .device = std::move(helpers.device),
+                 .on_device_told = [this] { WakeForDevice(); }}),
+      thread_(BeginWork(), &intake_, &executor_) {}
 
 // Before there is a second thread.
-EngineThreadParts Engine::BeginWork() {
+EnginePlace Engine::BeginWork() {
   kExecutor.AssertHeld();
   (void)OutOfMemory();  // while there is some
   (void)EndedWordless();
-  world_->SetThresholds(batches_.thresholds());
-  direct_.set_stream_bytes(batches_.thresholds().host.stream_bytes);
+  const HierarchicalThresholds& thresholds = executor_.batches().thresholds();
+  world_->SetThresholds(thresholds);
+  intake_.ways().direct().set_stream_bytes(thresholds.host.stream_bytes);
   world_->waiter().set_on_question([this] { AnswerHvdd(); });
   notes_.SetState(RankState::kIdle);
-  return {world_.get(), &role_, &pending_, &pairs_, &device_, &batches_, &executor_};
+  return place();
 }
 
 Engine::~Engine() {
   thread_.Stop();
-  device_.Drop();  // while there is somebody who hears it
+  executor_.device().Drop();  // while there is somebody who hears it
   world_->waiter().set_on_question(nullptr);
   {
     const ExecutorRole::Lock lock(&role_);
@@ -103,7 +66,7 @@ absl::Status Engine::SubmitGroup(absl::Span<const std::unique_ptr<Request>> requ
 
 absl::Status Engine::Run(Request* request) {
   ExecutorRole::Lock lock(&role_);
-  request->course.alone = pending_.count() == 0;
+  request->course.alone = pending().count() == 0;
   if (absl::Status status = intake_.Submit(request, true); !status.ok()) return status;
   if (role_.taken()) {
     // Before the ring, so that an executor of ours which sleeps gives the role up.
@@ -135,7 +98,7 @@ absl::Status Engine::Run(Request* request) {
 absl::Status Engine::RunUntil(Request* request, Clock::time_point end, bool* done) {
   ExecutorRole::Lock lock(&role_);
   *done = true;
-  request->course.alone = pending_.count() == 0;
+  request->course.alone = pending().count() == 0;
   if (absl::Status status = intake_.Submit(request, true); !status.ok()) return status;
   role_.AddWaiter();
   if (role_.taken()) {
@@ -167,7 +130,7 @@ bool Engine::BeginRun(Request* request, ExecutorRole::Lock* lock) {
   }
   if (outcome.kind == DirectWay::Outcome::Kind::kEpochEnds) {
     const ExecutorRole::Term term(&role_, lock);
-    executor_.EndEpoch(direct_.fault());
+    executor_.EndEpoch(intake_.ways().direct().fault());
   }
   return outcome.kind != DirectWay::Outcome::Kind::kNothing;
 }
@@ -175,14 +138,15 @@ bool Engine::BeginRun(Request* request, ExecutorRole::Lock* lock) {
 // Where a small request may end before anybody takes the role.
 DirectWay::Outcome Engine::LookAtOnce(Request* request) {
   role_.AssertFree();
-  const bool idle = request->course.local != nullptr && !pending_.has_deferred();
-  if (idle && direct_.MayEndAtOnce(*request)) {
+  const bool idle = request->course.local != nullptr && !pending().has_deferred();
+  DirectWay& direct = intake_.ways().direct();
+  if (idle && direct.MayEndAtOnce(*request)) {
     world_->waiter().Ring();
-    DirectWay::Outcome outcome = direct_.EndAtOnce();
-    if (outcome.kind == DirectWay::Outcome::Kind::kFinished) intake_.Complete(request);
+    DirectWay::Outcome outcome = direct.EndAtOnce();
+    if (outcome.kind == DirectWay::Outcome::Kind::kFinished) executor_.completer().End(request);
     if (outcome.kind != DirectWay::Outcome::Kind::kNothing) return outcome;
   }
-  direct_.WatchMarked();
+  direct.WatchMarked();
   return {};
 }
 
@@ -240,7 +204,7 @@ void Engine::ExecuteOrWait(absl::FunctionRef<bool()> done, ExecutorRole::Lock* l
 void Engine::HandOver(ExecutorRole::Lock* lock) {
   const int others = role_.RemoveWaiter();
   // Once the epoch is broken, what this rank was in stays to be read.
-  if (pending_.broken().ok()) notes_.SetCallers(role_.callers());
+  if (pending().broken().ok()) notes_.SetCallers(role_.callers());
   const bool free = !role_.taken();
   lock->Unlock();
   OfferRole(others, free);
@@ -251,7 +215,7 @@ void Engine::OfferRole(int others, bool free) {
     role_.NotifyAll();
   } else if (free && thread_.MustListen()) {
     thread_.ArmNow();
-  } else if (free && (pending_.count() > 0 || device_.has_told())) {
+  } else if (free && (pending().count() > 0 || executor_.device().has_told())) {
     thread_.Arm();
   }
 }
@@ -270,27 +234,27 @@ bool Engine::Poll(Request* request) {
 }
 
 Engine::Earlier::Earlier(Engine* engine) : engine_(*engine) {
-  if (engine_.pending_.open() == 0) return;
+  if (engine_.pending().open() == 0) return;
   const ExecutorRole::Lock lock(&engine_.role_);
-  engine_.pending_.BeginDrain(&drain_);
+  engine_.pending().BeginDrain(&drain_);
   begun_ = true;
 }
 
 Engine::Earlier::~Earlier() {
   if (!begun_) return;
   const ExecutorRole::Lock lock(&engine_.role_);
-  engine_.pending_.EndDrain(&drain_);
+  engine_.pending().drains().Remove(&drain_);
 }
 
 void Engine::Earlier::Await() {
   if (begun_ && !drain_.over()) engine_.AwaitDrain(drain_);
 }
 
-void Engine::AwaitDrain(const PendingRequests::Drain& drain) {
+void Engine::AwaitDrain(const Drain& drain) {
   ExecutorRole::Lock lock(&role_);
   role_.AddWaiter();
   notes_.SetCallers(role_.callers());
-  if (role_.taken() && device_.count() > 0) {
+  if (role_.taken() && executor_.device().count() > 0) {
     // Rings, so that an executor of ours which sleeps gives the role up, and the device is hurried.
     lock.Unlock();
     world_->waiter().Ring();
@@ -309,12 +273,12 @@ void Engine::BeginLeave() {
   absl::Status submitted;
   {
     ExecutorRole::Lock lock(&role_);
-    Request* leave = departure_.BeginLeave();
+    Request* leave = intake_.departure().BeginLeave();
     if (leave == nullptr) return;
-    submitted = departure_.LeaveSubmitted(intake_.Submit(leave, false));
+    submitted = intake_.departure().LeaveSubmitted(intake_.Submit(leave, false));
   }
   if (submitted.ok()) return world_->waiter().Ring();
-  if (!absl::IsAborted(submitted)) departure_.EndUnleft(submitted);
+  if (!absl::IsAborted(submitted)) intake_.departure().EndUnleft(submitted);
 }
 
 void Engine::FinishLeave() {
@@ -323,9 +287,9 @@ void Engine::FinishLeave() {
   absl::Status left;
   {
     ExecutorRole::Lock lock(&role_);
-    left = departure_.leave_submitted();
+    left = intake_.departure().leave_submitted();
   }
-  if (left.ok()) left = Wait(departure_.leave());
+  if (left.ok()) left = Wait(intake_.departure().leave());
   ExecutorRole::Lock lock(&role_);
   if (left.ok() && world_->leader() != nullptr) {
     AwaitRole(&lock);
@@ -338,7 +302,7 @@ void Engine::FinishLeave() {
     const ExecutorRole::Term term(&role_, &lock);
     executor_.EndEverything();
   }
-  while (pending_.is_telling()) role_.Await(&lock);
+  while (executor_.completer().is_telling()) role_.Await(&lock);
   lock.Unlock();
   OfferRole(role_.waiting(), true);
 }
@@ -365,18 +329,19 @@ void Engine::WakeForDevice() {
 // A request of which the others have done their part waits for this rank alone, wherever this rank
 // is held up: it is no stall.
 void Engine::AnswerHvdd() try {
-  if (pairs_.active()) (void)pairs_.Step().ok();  // what peers have said; an error comes again
+  Ways& ways = intake_.ways();
+  // What peers have said; an error comes again.
+  if (ways.pairs().active()) (void)ways.pairs().Step().ok();
   ExecutorRole::Lock lock(&role_);
-  std::vector<PendingRequest> pending;
-  for (const LocalName* name : pending_.Named()) {
-    const bool agreed = board_.IsAgreed(*name) || direct_.IsAgreed(*name);
-    if (!agreed) pending.push_back({name->name, name->pending});
+  std::vector<PendingRequest> waiting;
+  for (const LocalName* name : pending().Named()) {
+    if (!ways.IsAgreed(*name)) waiting.push_back({name->name, name->pending});
   }
-  for (const Request* request : pending_.deferred()) {
-    pending.push_back({&AgreedName(*request), request});
+  for (const Request* request : pending().deferred()) {
+    waiting.push_back({&AgreedName(*request), request});
   }
-  for (const PendingRequest& pair : pairs_.Pending()) pending.push_back(pair);
-  notes_.Answer(std::move(pending));
+  for (const PendingRequest& pair : ways.pairs().Pending()) waiting.push_back(pair);
+  notes_.Answer(std::move(waiting));
 } catch (const std::bad_alloc&) {
 }
 

@@ -12,8 +12,8 @@
 // when it is on the device's stream; it finishes later, which Earlier, a join and Shutdown wait
 // for.
 //
-// This is the facade. Behind it: how requests come in (intake.h), how they go (direct/direct_way.h,
-// board_way.h, pairs.h), who executes (executor_role.h) and what that is (executor.h), how a rank
+// This is the facade. Behind it: how requests come in (intake.h), how they go (ways.h), who
+// executes (executor_role.h) and what that is (executor.h), how they end (completer.h), how a rank
 // joins and leaves (departure.h).
 //
 // Threads: Submit, Wait, Run and Poll from any thread.
@@ -72,7 +72,7 @@ class Engine {
 
    private:
     Engine& engine_;
-    PendingRequests::Drain drain_;
+    Drain drain_;
     bool begun_ = false;  // there was something
   };
   // Leaves the epoch with all other ranks. Afterwards every request has finished, or the device
@@ -86,11 +86,13 @@ class Engine {
 
   const EpochWorld& world() const { return *world_; }
   EpochWorld& world() { return *world_; }
-  const EngineConfig& config() const { return batches_.config(); }
-  DeviceWork* device() { return device_.work(); }  // null: none
+  const EngineConfig& config() const { return executor_.config(); }
+  DeviceWork* device() { return executor_.device().work(); }  // null: none
 
  private:
-  EngineThreadParts BeginWork();
+  EnginePlace BeginWork();
+  EnginePlace place() { return {world_.get(), &role_, &notes_}; }
+  PendingRequests& pending() { return intake_.pending(); }
   // Unlocks.
   absl::Status WaitLocked(Request* request, ExecutorRole::Lock* lock)
       ABSL_UNLOCK_FUNCTION(kEngineLock);
@@ -111,24 +113,15 @@ class Engine {
   // Waits for the role to be free. Whoever has it gives it up for one that waits, or when its work
   // ends; all work ends.
   void AwaitRole(ExecutorRole::Lock* lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  void AwaitDrain(const PendingRequests::Drain& drain);
+  void AwaitDrain(const Drain& drain);
   void AnswerHvdd();
   // Any thread: the end of a launched run has been told.
   void WakeForDevice();
 
   const std::unique_ptr<EpochWorld> world_;
-  const TensorPlaces places_;
   ExecutorRole role_;
   WorkNotes notes_;
-  PendingRequests pending_;
-  DirectWay direct_;
-  BoardWay board_;
-  Pairs pairs_;
-  Departure departure_;
   Intake intake_;
-  DeviceRuns device_;
-  BatchExecutor batches_;
-  Completer completer_;
   Executor executor_;
   Mutex finish_mutex_;  // held during FinishLeave; not under the engine's lock
   bool has_left_ ABSL_GUARDED_BY(finish_mutex_) = false;

@@ -8,20 +8,10 @@
 
 namespace hvd {
 
-// All borrowed.
-struct EngineThreadParts {
-  EpochWorld* world = nullptr;
-  ExecutorRole* role = nullptr;
-  PendingRequests* pending = nullptr;
-  Pairs* pairs = nullptr;
-  DeviceRuns* device = nullptr;
-  BatchExecutor* batches = nullptr;
-  Executor* executor = nullptr;
-};
-
 class EngineThread {
  public:
-  explicit EngineThread(const EngineThreadParts& parts);
+  // All borrowed.
+  EngineThread(const EnginePlace& place, Intake* intake, Executor* executor);
   ~EngineThread() { Stop(); }
   EngineThread(const EngineThread&) = delete;
   EngineThread& operator=(const EngineThread&) = delete;
@@ -31,11 +21,11 @@ class EngineThread {
   // Any thread. It looks at the work a while after the first of some requests: at once when a batch
   // is full, and for sends and receives, which have nothing to go with.
   void Arm();
-  void ArmNow() { parts_.role->timer().ArmNow(); }
+  void ArmNow() { place_.role->timer().ArmNow(); }
   // While a device works on the rest, there is nothing to do: it wakes this thread (ArmNow).
-  bool HasWork() const { return parts_.pending->count() > 0 || parts_.device->has_told(); }
+  bool HasWork() const { return intake_.pending().count() > 0 || executor_.device().has_told(); }
   // Whether it executes though nothing is pending here: other hosts' ranks may ask.
-  bool MustListen() const { return parts_.world->leader() != nullptr && !parts_.role->stopping(); }
+  bool MustListen() const { return place_.world->leader() != nullptr && !place_.role->stopping(); }
 
  private:
   struct Coming {
@@ -45,7 +35,9 @@ class EngineThread {
   bool MoreComes(Coming* coming) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   void Body();
 
-  const EngineThreadParts parts_;
+  const EnginePlace place_;
+  Intake& intake_;
+  Executor& executor_;
   std::thread thread_;
 };
 

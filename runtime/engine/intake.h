@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a request comes in, directly or on the board, alone or as a group; and what follows when one
-// is over. Under the engine's lock.
+// How a request comes in, alone or as a group; owns what this rank has submitted, the ways that it
+// goes, and whether the rank may submit at all. Under the engine's lock.
 #pragma once
 
 #include <memory>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "runtime/engine/board_way.h"
 #include "runtime/engine/departure.h"
-#include "runtime/engine/direct/direct_way.h"
 #include "runtime/engine/executor_role.h"
-#include "runtime/engine/pairs.h"
 #include "runtime/engine/pending/pending_requests.h"
 #include "runtime/engine/watch/work_notes.h"
+#include "runtime/engine/ways.h"
 
 namespace hvd {
 
@@ -28,21 +26,25 @@ const absl::Status& EndedWordless();
 // The symptom of that: short enough to be a string without memory.
 inline constexpr char kNoMemory[] = "out of memory";
 
-// All borrowed.
-struct IntakeParts {
+// Where the parts of an engine stand: the epoch, the lock and the role, and who is told of what
+// they do. All are borrowed and outlive them.
+struct EnginePlace {
   EpochWorld* world = nullptr;
   ExecutorRole* role = nullptr;
-  PendingRequests* pending = nullptr;
-  DirectWay* direct = nullptr;
-  BoardWay* board = nullptr;
-  Pairs* pairs = nullptr;
-  Departure* departure = nullptr;
   WorkNotes* notes = nullptr;
 };
 
 class Intake {
  public:
-  explicit Intake(const IntakeParts& parts) : parts_(parts) {}
+  explicit Intake(const EnginePlace& place)
+      : place_(place),
+        ways_(place.world, place.notes),
+        departure_(place.world, &pending_, &ways_) {}
+
+  // These say by their annotations who may touch them.
+  PendingRequests& pending() { return pending_; }
+  Ways& ways() { return ways_; }
+  Departure& departure() { return departure_; }
 
   // An error means that it was not submitted: AlreadyExists for a name that is pending,
   // OutOfMemory, Aborted when the epoch is broken.
@@ -52,18 +54,16 @@ class Intake {
   absl::Status SubmitGroup(absl::Span<const std::unique_ptr<Request>> requests)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
-  // Its status is set: it is done and has finished. A request that waited for its turn may be
-  // marked (SubmitDeferred).
-  void Complete(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  // The same, but a device has it: it finishes later.
-  void CompleteLaunched(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  // The requests of a run have finished.
-  void NoteFinished(const LaunchedRun& run) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  // Unnamed requests whose turn has become free, in their order.
-  void SubmitDeferred() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  // Not all ranks can go directly: this one asks the board like them, where there is room for what
-  // was marked directly.
-  absl::Status FallBack(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  // An unnamed request whose turn has become free (PendingRequests::TakeDeferred). An error: it is
+  // over. Throws without memory: then others wait for it, and the epoch must end.
+  absl::Status MarkDeferred(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    ways_.direct().MakeRoom();
+    return Mark(request->course.local);
+  }
+  // As Ways::FallBack.
+  absl::Status FallBack(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
+    return ways_.FallBack(name, departure_.is_away());
+  }
 
  private:
   absl::Status Enter(Request* request, bool caller_waits)
@@ -72,13 +72,13 @@ class Intake {
   static void NameOthers(const Request& first) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   absl::Status Withdraw(Request* request, const std::exception& error)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  absl::Status Prepare(LocalName* name, const Request& request)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   absl::Status Mark(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  absl::Status MarkOnBoard(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   void UndoComes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
-  const IntakeParts parts_;
+  const EnginePlace place_;
+  PendingRequests pending_;
+  Ways ways_;
+  Departure departure_;
 };
 
 }  // namespace hvd

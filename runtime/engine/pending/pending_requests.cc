@@ -17,46 +17,20 @@ Request* PendingRequests::TakeDeferred() {
   return request->course.local->pending = request;
 }
 
-void PendingRequests::EndBroken(Request* request) {
-  // First: whoever waits for `request` may free all of them when it is done.
-  for (const auto& other : request->course.others) EndBroken(other.get());
-  request->result.status = broken_;
-  End(request);
-}
-
-void PendingRequests::EndAll(const absl::Status& why) {
+void PendingRequests::Break(const absl::Status& why, absl::FunctionRef<void(Request*)> end) {
   if (broken_.ok()) broken_ = why;
-  names_.ForEachPending([this](LocalName* name) {
-    kEngineLock.AssertHeld();
-    EndBroken(std::exchange(name->pending, nullptr));
-  });
-  for (Request* request : deferred_) EndBroken(request);
+  names_.ForEachPending([&end](LocalName* name) { end(std::exchange(name->pending, nullptr)); });
+  for (Request* request : deferred_) end(request);
   deferred_.clear();
   launched_.store(0, std::memory_order_relaxed);
   count_.store(0, std::memory_order_release);
-  for (Drain* drain : drains_) drain->left_ = 0;
-}
-
-// In the order in which they ended.
-Request* PendingRequests::TakeEnded() {
-  if (ended_ == nullptr) return nullptr;
-  Request* newest = std::exchange(ended_, nullptr);
-  ++telling_;
-  Request* oldest = nullptr;
-  while (newest != nullptr) {
-    Request* const before = std::exchange(newest->course.next_ended, oldest);
-    oldest = std::exchange(newest, before);
-  }
-  return oldest;
+  drains_.EndAll();
 }
 
 void PendingRequests::BeginDrain(Drain* drain) {
-  drain->last_ = submissions_;
-  drain->left_ = open();
-  drains_.push_back(drain);
+  drain->Begin(submissions_, open());
+  drains_.Add(drain);
 }
-
-void PendingRequests::EndDrain(Drain* drain) { std::erase(drains_, drain); }
 
 std::vector<std::string_view> PendingRequests::Owed() {
   std::vector<std::string_view> owed;

@@ -1,37 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // The requests that this rank has submitted and has not seen done: names, requests whose turn is
-// taken, who waits for how many, requests whose observers are still to be told, and the error that
-// ended all of it. Requests that are done, but that a device has not finished, are only counted:
-// whoever drains waits for them too.
+// taken, who waits for how many, and the error that ended all of it. Requests that are done, but
+// that a device has not finished, are only counted: whoever drains waits for them too. (How a
+// request ends is the Completer's.)
 //
 // Under the engine's lock, but for the counts.
 #pragma once
 
 #include <atomic>
 #include <deque>
-#include <utility>
+#include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "runtime/engine/pending/drains.h"
 #include "runtime/engine/pending/names.h"
 #include "runtime/engine/request/engine_lock.h"
-#include "runtime/engine/watch/stall.h"
 
 namespace hvd {
 
 class PendingRequests {
  public:
-  // Somebody waits until all that has been submitted until now has finished.
-  class Drain {
-   public:
-    bool over() const { return left_.load(std::memory_order_acquire) <= 0; }  // any thread
-
-   private:
-    friend class PendingRequests;
-    uint64_t last_ = 0;  // of the submissions that count
-    std::atomic<int> left_{0};
-  };
-
   Names& names() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return names_; }
   // The first error; sticks. Until then OK.
   const absl::Status& broken() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return broken_; }
@@ -61,7 +51,7 @@ class PendingRequests {
   void Remove(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
     FreeName(*request);
     AddCount(-1);
-    CountDown(request->course.sequence);
+    drains_.Finished(request->course.sequence);
   }
   // A device has it: no more pending, but whoever drains waits on. Then Finished, once.
   void Launched(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
@@ -71,29 +61,17 @@ class PendingRequests {
   }
   void Finished(uint64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
     launched_.store(launched_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    CountDown(sequence);
+    drains_.Finished(sequence);
   }
-  // The end of every request that was submitted, with its status set. Then TakeEnded: whoever waits
-  // may free it, but for those whose observers are still to be told.
-  void End(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
-    if (request->observer != nullptr) request->course.next_ended = std::exchange(ended_, request);
-    request->done.store(true, std::memory_order_release);
-  }
-  // All of them that have names; then those which only their own way knew, one after the other.
-  // `why`: unless there was an error before. Neither needs memory: there may be none.
-  void EndAll(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  void EndBroken(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  // The epoch is broken: nothing is pending any more. `why`: unless there was an error before.
+  // Calls `end` with each request that was pending under a name. Needs no memory: there may be
+  // none.
+  void Break(const absl::Status& why, absl::FunctionRef<void(Request*)> end)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
-  // The requests whose observers are to be told: the oldest, and the next in next_ended. The caller
-  // tells them without the lock, and then says so.
-  bool has_ended() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return ended_ != nullptr; }
-  Request* TakeEnded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  void HasTold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { --telling_; }
-  bool is_telling() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return telling_ > 0; }
-
+  // From now on `drain` waits for all that has been submitted and has not finished.
   void BeginDrain(Drain* drain) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  void EndDrain(Drain* drain) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  bool is_draining() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return !drains_.empty(); }
+  Drains& drains() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return drains_; }
 
   // Names that this rank has marked directly, and those deferred: what it may still have to mark on
   // the board, each as often.
@@ -114,9 +92,6 @@ class PendingRequests {
   void AddCount(int more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
     count_.store(count() + more, std::memory_order_release);
   }
-  void CountDown(uint64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
-    for (Drain* drain : drains_) drain->left_ -= sequence <= drain->last_ ? 1 : 0;
-  }
 
   Names names_ ABSL_GUARDED_BY(kEngineLock);
   absl::Status broken_ ABSL_GUARDED_BY(kEngineLock);
@@ -124,9 +99,7 @@ class PendingRequests {
   uint64_t submissions_ ABSL_GUARDED_BY(kEngineLock) = 0;
   std::deque<Request*> deferred_
       ABSL_GUARDED_BY(kEngineLock);  // whose turn is taken, and later ones
-  std::vector<Drain*> drains_ ABSL_GUARDED_BY(kEngineLock);
-  Request* ended_ ABSL_GUARDED_BY(kEngineLock) = nullptr;  // the newest of those to be told
-  int telling_ ABSL_GUARDED_BY(kEngineLock) = 0;           // threads that tell some
+  Drains drains_ ABSL_GUARDED_BY(kEngineLock);
 };
 
 }  // namespace hvd
