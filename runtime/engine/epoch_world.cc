@@ -258,7 +258,9 @@ void EpochWorld::BuildAgreement() {
         DirectPlace{page(), direct_at, place().local_rank, place().local_size});
   }
   if (direct_ != nullptr) {
-    board.bind = [direct = direct_.get()](std::string_view name) { return direct->Bind(name); };
+    board.bind = [direct = direct_.get()](std::string_view name) {
+      return direct->numbers().Bind(name);
+    };
   }
   board_ = std::make_unique<Board>(board);
   if (board.several_hosts && place().local_rank == 0) {

@@ -19,74 +19,34 @@
 // no mark yet: see BeginRound. A generation is therefore a plain count of 64 bits, and no mark is
 // ever older than it looks.
 //
-// Threads: Number from any; the rest from whoever runs the engine, or under its mutex.
+// Threads: whoever runs the engine, or under its lock.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
-#include "proto/page/host_page.h"
+#include "runtime/engine/direct/numbers.h"
+#include "runtime/engine/direct/words.h"
 #include "runtime/engine/request/local_name.h"
 
 namespace hvd {
 
-struct DirectPlace {
-  HostPage* page = nullptr;
-  void* memory = nullptr;  // Direct::Bytes(size); zeroed at first
-  int index = 0;           // of this rank among the set's ranks here
-  int size = 1;
-};
-
 class Direct {
  public:
-  static constexpr size_t kMaxBytes = 4096;
-  static constexpr uint32_t kNames = 768;  // that have a number at one time
-  static constexpr uint32_t kTurns = 256;  // of unnamed calls, which have theirs for good
-  static_assert(kNames + kTurns == DirectTicket::kMostNumber);
-  static constexpr uint64_t kThroughBoard = 0;
-
   static size_t Bytes(int size);
   explicit Direct(const DirectPlace& place);
 
-  // A name has the same number on all ranks, or none on any. As long as there are free ones,
-  // whoever asks first gives it one. Once there were none, ranks ask at different times, so names
-  // get one only where all agree on it: with a use that goes by the board, by whoever completes
-  // that (Bind, for all). A name loses its number when all ranks that have it have given it up. A
-  // rank asks before its first use, and again after it has given the number up: then it has it
-  // still, unless all had.
-  //
-  // All ranks therefore find the same number for each use. All have given a number up only when
-  // nobody has a use pending, that is, when all have made as many uses; then nobody gets it back
-  // but by a use of all.
-  uint32_t Number(std::string_view name);  // 0: none
-  uint32_t Bind(std::string_view name);    // 0: all are taken
+  // Who has a number.
+  DirectNumbers& numbers() { return numbers_; }
+  const DirectNumbers& numbers() const { return numbers_; }
   // REQUIRES: this rank has the number, and no use of it pending. True: it was the last; the number
   // may be another's from now on.
   bool GiveUp(uint32_t number);
-  // The next use of the name in this round goes by the board, and nobody marks it directly; or it
-  // does again. Each rank says so when it executes a use that went by the board, and all say the
-  // same, so that none waits for a mark which another does not make. (In shared memory: a rank may
-  // have forgotten the name when it comes again.)
-  void SetByBoard(uint32_t number, uint64_t round, bool by_board);
-  bool IsByBoard(uint32_t number, uint64_t round) const;
-  // A turn's, counted from one.
-  static uint32_t NumberOfTurn(uint32_t turn) { return kNames + turn; }
   // Returns the ticket of this rank's latest use of it in `round`; one of another round when there
   // was none.
   DirectTicket Latest(uint32_t number, uint64_t round) const;
 
-  // Returns the word by which a mark names a request: its signature's hash and the bytes it brings,
-  // or kThroughBoard when such a request cannot go this way.
-  static uint64_t WordOf(const Signature& signature);
-  static size_t BytesOf(uint64_t word) { return word & 0xffff; }
-  // Whether there is such a way for requests of this kind and type, whatever their size.
-  static bool MayGoDirectly(const Signature& signature);
-  // Returns the word of a request in place: on all ranks from the arenas, or on all from the
-  // stages; the mark brings `bytes`. A rank that cannot reach the others' arenas still reaches
-  // their stages.
-  static uint64_t WordInPlace(const Signature& signature, bool staged, size_t bytes);
   // Where a rank shows the others a tensor of its private memory, one at a time. A larger tensor
   // would leave the caches, and goes better in pieces (collective/). (Measured with 4 MB: two ranks
   // gain up to a tenth, four lose a third.)
@@ -134,15 +94,10 @@ class Direct {
   std::atomic<uint64_t>& done(const DirectTicket& ticket, int peer) const;
   Line& line(const DirectTicket& ticket, int peer) const;
   std::byte* slot(const DirectTicket& ticket, int peer) const;
-  struct Hashes {
-    uint64_t a, b;
-  };
-  static Hashes HashesOf(std::string_view name);
-  uint32_t FindLocked(const Hashes& name) const;
-  uint32_t BindLocked(const Hashes& name);
-  void FreeLocked(uint32_t number);
+  static size_t HeadBytes();
 
   const DirectPlace place_;
+  DirectNumbers numbers_;
   Header* header_;
   std::byte* lines_;
   std::byte* done_;

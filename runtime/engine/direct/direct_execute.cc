@@ -54,7 +54,7 @@ class SmallInputs {
   }
   ShownInput Of(int peer) const {
     if (request_.signature.kind == RequestKind::kAlltoall) return Piece(peer);
-    return {At(peer), Direct::BytesOf(direct_.WordAt(ticket_, peer))};
+    return {At(peer), BytesOfDirectWord(direct_.WordAt(ticket_, peer))};
   }
   bool streams() const { return false; }
 
@@ -197,11 +197,10 @@ size_t PieceFor(const Request& request, int size, int peer) {
 }
 
 uint64_t DirectWord(const Request& request, int size) {
-  const uint64_t word = Direct::WordOf(request.signature);
-  if (request.signature.kind != RequestKind::kAlltoall || word == Direct::kThroughBoard)
-    return word;
+  const uint64_t word = DirectWordOf(request.signature);
+  if (request.signature.kind != RequestKind::kAlltoall || word == kThroughBoard) return word;
   const size_t more = static_cast<size_t>(size) * sizeof(PieceBytes);
-  return Direct::BytesOf(word) + more <= Direct::kMaxBytes ? word + more : Direct::kThroughBoard;
+  return BytesOfDirectWord(word) + more <= kMostDirectBytes ? word + more : kThroughBoard;
 }
 
 void WriteDirect(const Request& request, const Direct& direct, std::byte* room) {

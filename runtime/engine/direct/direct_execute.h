@@ -12,7 +12,7 @@ namespace hvd {
 // Bytes of what an alltoall of `size` ranks sends rank `peer`.
 size_t PieceFor(const Request& request, int size, int peer);
 
-// Direct::WordOf, with all that the request brings on this rank.
+// As DirectWordOf, with all that the request brings on this rank.
 uint64_t DirectWord(const Request& request, int size);
 // Writes to `room` what the others need of this rank's input; what only this rank needs stays in
 // the input. An alltoall's bytes for each rank come first.

@@ -11,10 +11,6 @@
 namespace hvd {
 namespace {
 
-// Submissions for which a name may rest, at least; so names do not come and go in turn.
-constexpr uint64_t kLeastRest = 256;
-// Names that one without a number makes room for.
-constexpr size_t kAtOnce = 64;
 // Looks of EndAtOnce: about half a microsecond.
 constexpr int kLooksAtOnce = 200;
 
@@ -23,27 +19,26 @@ constexpr int kLooksAtOnce = 200;
 bool IsLargeAndPrivate(const LogEntry& entry) {
   const Signature& s = entry.signature;
   if (!entry.error.empty() || s.is_group() || !entry.host_buffers.empty()) return false;
-  if (s.kind == RequestKind::kBroadcast) return TensorBytes(s) > Direct::kMaxBytes;
+  if (s.kind == RequestKind::kBroadcast) return TensorBytes(s) > kMostDirectBytes;
   return s.kind == RequestKind::kAllreduce && TensorBytes(s) > Direct::kStageBytes;
 }
 
 }  // namespace
 
 DirectWay::DirectWay(const DirectParts& parts)
-    : parts_(parts), in_place_(parts.direct, parts.places, parts.on_host, parts.waiter) {}
+    : parts_(parts),
+      in_place_(parts.direct, parts.places, parts.on_host, parts.waiter),
+      numbered_(parts.direct, parts.board) {}
 
-// All ranks must say the same of each use; how they come to that is in direct.h.
+// All ranks must say the same of each use; how they come to that is in numbers.h.
 void DirectWay::FindNumber(LocalName* name) {
   if (name->direct.ticket.number != 0) return;
   if (name->turn != 0) {
-    name->direct.ticket = {Direct::NumberOfTurn(name->turn), round_ - 1,
+    name->direct.ticket = {DirectNumbers::OfTurn(name->turn), round_ - 1,
                            0};  // not used in this one
     return;
   }
-  numbered_.push_back(name);  // first: there may be no memory
-  const uint32_t number = parts_.direct->Number(*name->name);
-  if (number == 0) return numbered_.pop_back();
-  name->direct.ticket = parts_.direct->Latest(number, round_);
+  numbered_.Find(name, round_);
 }
 
 bool DirectWay::WantsNumber(const LocalName& name) const {
@@ -51,7 +46,7 @@ bool DirectWay::WantsNumber(const LocalName& name) const {
   const Signature& s = request.signature;
   if (!exists() || name.direct.ticket.number != 0 || request.unnamed) return false;
   const bool sums = s.kind == RequestKind::kAllreduce && ReducesInPlace(s);
-  if (!sums && !Direct::MayGoDirectly(s)) return false;
+  if (!sums && !MayGoDirectly(s)) return false;
   return TensorBytes(s) <= Direct::kStageBytes ||
          InputInArena(request, parts_.places->arenas()) >= 0;
 }
@@ -59,42 +54,15 @@ bool DirectWay::WantsNumber(const LocalName& name) const {
 void DirectWay::TakeNumber(const LogEntry& entry, LocalName* name, uint64_t submissions) {
   // A turn's next use is another call.
   if (name->direct.ticket.number != 0 && name->turn == 0) {
-    parts_.direct->SetByBoard(name->direct.ticket.number, round_, IsLargeAndPrivate(entry));
+    parts_.direct->numbers().SetByBoard(name->direct.ticket.number, round_,
+                                        IsLargeAndPrivate(entry));
   }
   if (entry.direct_number != 0 && name->direct.ticket.number == 0) {
     name->direct.ticket = {entry.direct_number, round_ - 1, 0};
-    numbered_.push_back(name);
-    // Its entry is there: it has just been executed. Every wait says how else the epoch ended.
-    (void)parts_.board->Keep(*name->name).ok();
+    numbered_.Add(name);
   } else if (name->board.wants_number && entry.error.empty()) {
-    GiveUpIdle(name->distance, submissions);
+    numbered_.GiveUpIdle(name->distance, submissions);
   }
-}
-
-// For a name that comes again every `distance` submissions: those that rest for twice as long. (So
-// where more names than there are numbers come in turn, those that have one keep it.) All ranks
-// see the same use, and mostly give up the same.
-void DirectWay::GiveUpIdle(uint64_t distance, uint64_t submissions) {
-  const uint64_t rest = std::max(2 * distance, kLeastRest);
-  if (submissions - oldest_use_ <= rest) return;
-  uint64_t oldest = submissions;
-  size_t given_up = 0;
-  const auto goes = [&](LocalName* name) {
-    kEngineLock.AssertHeld();
-    const bool rests = name->pending == nullptr && submissions - name->last_use > rest;
-    if (!rests || given_up == kAtOnce) {
-      oldest = std::min(oldest, name->last_use);
-      return false;
-    }
-    ++given_up;
-    const uint32_t number = name->direct.ticket.number;
-    name->direct.ticket.number = 0;
-    name->prepared = false;  // asks again before its next use
-    if (parts_.direct->GiveUp(number)) parts_.board->Release(*name->name);
-    return true;
-  };
-  std::erase_if(numbered_, goes);
-  oldest_use_ = oldest;
 }
 
 // A rank that cannot go directly says so there all the same: others may wait for its mark.
@@ -103,7 +71,7 @@ bool DirectWay::Mark(LocalName* name) {
   const Request& request = *name->pending;
   LocalName::Directly& mine = name->direct;
   if (!IsUsers(request.signature.kind) || mine.ticket.number == 0) return false;
-  if (name->turn == 0 && direct.IsByBoard(mine.ticket.number, round_)) return false;
+  if (name->turn == 0 && direct.numbers().IsByBoard(mine.ticket.number, round_)) return false;
   if (mine.ticket.round != round_) {
     mine.ticket.round = round_;
     mine.ticket.count = 0;
@@ -112,12 +80,12 @@ bool DirectWay::Mark(LocalName* name) {
   }
   mine.word = DirectWord(request, direct.size());
   mine.in_place = mine.staged = mine.worked = false;
-  if (mine.word == Direct::kThroughBoard) in_place_.Mark(name);
-  if (!mine.in_place && mine.word != Direct::kThroughBoard) {
+  if (mine.word == kThroughBoard) in_place_.Mark(name);
+  if (!mine.in_place && mine.word != kThroughBoard) {
     WriteDirect(request, direct, direct.Room(mine.ticket, mine.word));
   }
   direct.Publish(mine.ticket, mine.word);
-  if (mine.word == Direct::kThroughBoard) return false;
+  if (mine.word == kThroughBoard) return false;
   marked_.push_back(name);
   marked_count_.store(marked_.size(), std::memory_order_release);
   return true;

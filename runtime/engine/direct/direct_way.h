@@ -11,9 +11,9 @@
 #include <atomic>
 #include <vector>
 
-#include "runtime/engine/agreement/board.h"
 #include "runtime/engine/direct/direct.h"
 #include "runtime/engine/direct/in_place.h"
+#include "runtime/engine/direct/numbered_names.h"
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/engine/watch/work_notes.h"
 #include "runtime/transport/waiter.h"
@@ -107,15 +107,11 @@ class DirectWay {
   Outcome Run(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   Outcome WorkInPlace(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   void FinishInPlace(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  void GiveUpIdle(uint64_t distance, uint64_t submissions)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
   const DirectParts parts_;
   InPlace in_place_;
   uint64_t round_ ABSL_GUARDED_BY(kEngineLock) = 0;  // joins completed
-  // Names with a direct number, but turns; none of them was used last before `oldest_use_`.
-  std::vector<LocalName*> numbered_ ABSL_GUARDED_BY(kEngineLock);
-  uint64_t oldest_use_ ABSL_GUARDED_BY(kEngineLock) = 0;
+  NumberedNames numbered_ ABSL_GUARDED_BY(kEngineLock);
   std::vector<LocalName*> marked_ ABSL_GUARDED_BY(kEngineLock);  // new ones
   std::atomic<size_t> marked_count_{0};                          // written under the lock
   std::vector<LocalName*> watched_ ABSL_GUARDED_BY(kExecutor);

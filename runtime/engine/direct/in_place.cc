@@ -107,14 +107,14 @@ void InPlace::Collect(const LocalName& name) const {
 void InPlace::MarkBuffers(LocalName* name) const {
   const Request& request = *name->pending;
   const bool sums = request.signature.kind == RequestKind::kAllreduce;
-  if (!(sums ? ReducesInPlace(request.signature) : Direct::MayGoDirectly(request.signature))) {
+  if (!(sums ? ReducesInPlace(request.signature) : MayGoDirectly(request.signature))) {
     return;
   }
   const ArenaOffsets offsets = OffsetsInArena(request, places_->arenas());
   name->direct.staged = offsets.input < 0;
   if (name->direct.staged && !(sums && MayStage(request))) return;
   name->direct.in_place = true;
-  name->direct.word = Direct::WordInPlace(request.signature, name->direct.staged, sizeof(offsets));
+  name->direct.word = DirectWordInPlace(request.signature, name->direct.staged, sizeof(offsets));
   std::byte* const room = direct_->Room(name->direct.ticket, name->direct.word);
   if (!name->direct.staged) {
     memcpy(room, &offsets, sizeof(offsets));
@@ -212,13 +212,13 @@ absl::Status InPlace::Broadcast(const LocalName& name) const {
 void InPlace::MarkInput(LocalName* name) const {
   const Request& request = *name->pending;
   const Signature& s = request.signature;
-  if (!Direct::MayGoDirectly(s)) return;
+  if (!MayGoDirectly(s)) return;
   PlacedInput mine = {InputInArena(request, places_->arenas()), TensorBytes(s)};
   name->direct.staged = mine.at < 0;
   if (name->direct.staged && !MayStage(request)) return;
   Direct& direct = *direct_;
   name->direct.in_place = true;
-  name->direct.word = Direct::WordInPlace(s, name->direct.staged, PlacedBytes(s, direct.size()));
+  name->direct.word = DirectWordInPlace(s, name->direct.staged, PlacedBytes(s, direct.size()));
   if (name->direct.staged) mine.at = static_cast<int64_t>(Direct::SkewOf(request.buffers.input));
   std::byte* const room = direct.Room(name->direct.ticket, name->direct.word);
   memcpy(room, &mine, sizeof(mine));

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/engine/direct/direct.h"
+#include "runtime/engine/direct/numbers.h"
 #include "runtime/engine/request/local_name.h"
 
 namespace hvd {
@@ -37,7 +37,7 @@ class Names {
   uint32_t turns() const { return static_cast<uint32_t>(unnamed_.size()); }  // ever taken
 
  private:
-  static constexpr uint64_t kUnnamed = Direct::kTurns;
+  static constexpr uint64_t kUnnamed = DirectNumbers::kTurns;
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
   };

@@ -181,7 +181,7 @@ TEST_CASE("a rank that has joined marks nothing on another thread, small as it m
 // How often the name has been marked directly on this rank.
 uint64_t DirectMarks(Engine& engine, const std::string& name) {
   Direct& direct = *engine.world().direct();
-  const DirectTicket latest = direct.Latest(direct.Number(name), 0);
+  const DirectTicket latest = direct.Latest(direct.numbers().Number(name), 0);
   return latest.round == 0 ? latest.count + 1 : 0;
 }
 

@@ -33,16 +33,16 @@ class Requests {
 
   // False when the marks send them through the board.
   bool MarkAll() {
-    ticket_ = {world_.ranks[0]->Number("x"), 0, 0};
+    ticket_ = {world_.ranks[0]->numbers().Number("x"), 0, 0};
     for (size_t r = 0; r < requests.size(); ++r) {
       Direct& direct = *world_.ranks[r];
       words_.push_back(DirectWord(*requests[r], direct.size()));
-      if (words_[r] != Direct::kThroughBoard) {
+      if (words_[r] != kThroughBoard) {
         WriteDirect(*requests[r], direct, direct.Room(ticket_, words_[r]));
       }
       direct.Publish(ticket_, words_[r]);
     }
-    return words_[0] != Direct::kThroughBoard &&
+    return words_[0] != kThroughBoard &&
            world_.ranks[0]->Look(ticket_, words_[0]) == Direct::Seen::kAllSame;
   }
 

@@ -24,32 +24,32 @@ Signature Sum(int64_t elements) {
 }
 
 void Mark(Direct& rank, const DirectTicket& ticket, const std::vector<float>& tensor) {
-  const uint64_t word = Direct::WordOf(Sum(static_cast<int64_t>(tensor.size())));
-  memcpy(rank.Room(ticket, word), tensor.data(), Direct::BytesOf(word));
+  const uint64_t word = DirectWordOf(Sum(static_cast<int64_t>(tensor.size())));
+  memcpy(rank.Room(ticket, word), tensor.data(), BytesOfDirectWord(word));
   rank.Publish(ticket, word);
 }
 
 // Takes all numbers.
 void Fill(DirectWorld& world) {
-  for (uint32_t i = 0; world.ranks[0]->Number("n" + std::to_string(i)) != 0; ++i) {
+  for (uint32_t i = 0; world.ranks[0]->numbers().Number("n" + std::to_string(i)) != 0; ++i) {
   }
 }
 
 TEST_CASE("names have the same number on every rank, and too many have none on any") {
   DirectWorld world(2);
-  CHECK(world.ranks[0]->Number("a") == world.ranks[1]->Number("a"));
-  CHECK(world.ranks[0]->Number("b") != world.ranks[1]->Number("a"));
+  CHECK(world.ranks[0]->numbers().Number("a") == world.ranks[1]->numbers().Number("a"));
+  CHECK(world.ranks[0]->numbers().Number("b") != world.ranks[1]->numbers().Number("a"));
   Fill(world);
-  CHECK(world.ranks[1]->Number("one more") == 0);
-  CHECK(world.ranks[0]->Bind("one more") == 0);
-  CHECK(world.ranks[1]->Number("b") != 0);
+  CHECK(world.ranks[1]->numbers().Number("one more") == 0);
+  CHECK(world.ranks[0]->numbers().Bind("one more") == 0);
+  CHECK(world.ranks[1]->numbers().Number("b") != 0);
 }
 
 TEST_CASE("a number that all ranks have given up is another name's, which begins anew") {
   DirectWorld world(2);
-  const uint64_t word = Direct::WordOf(Sum(1));
-  const uint32_t number = world.ranks[0]->Number("x");
-  REQUIRE(world.ranks[1]->Number("x") == number);
+  const uint64_t word = DirectWordOf(Sum(1));
+  const uint32_t number = world.ranks[0]->numbers().Number("x");
+  REQUIRE(world.ranks[1]->numbers().Number("x") == number);
   for (const uint64_t round : {0, 1}) {
     for (uint64_t count = 0; count < 5; ++count) {
       for (const auto& rank : world.ranks) Mark(*rank, {number, round, count}, {1});
@@ -59,19 +59,19 @@ TEST_CASE("a number that all ranks have given up is another name's, which begins
   Fill(world);
   CHECK_FALSE(world.ranks[0]->GiveUp(number));
   SECTION("one uses it again first") {
-    CHECK(world.ranks[0]->Number("x") == number);
+    CHECK(world.ranks[0]->numbers().Number("x") == number);
     CHECK(world.ranks[0]->Latest(number, 1).count == 4);
     CHECK_FALSE(world.ranks[1]->GiveUp(number));
-    CHECK(world.ranks[0]->Bind("y") == 0);
+    CHECK(world.ranks[0]->numbers().Bind("y") == 0);
     CHECK(world.ranks[0]->GiveUp(number));
   }
   SECTION("all do") { CHECK(world.ranks[1]->GiveUp(number)); }
   // A rank that asks is too early: the others may have asked before.
-  CHECK(world.ranks[0]->Number("x") == 0);
-  CHECK(world.ranks[0]->Number("y") == 0);
-  REQUIRE(world.ranks[1]->Bind("y") == number);
-  CHECK(world.ranks[0]->Number("y") == number);
-  CHECK(world.ranks[0]->Number("x") == 0);
+  CHECK(world.ranks[0]->numbers().Number("x") == 0);
+  CHECK(world.ranks[0]->numbers().Number("y") == 0);
+  REQUIRE(world.ranks[1]->numbers().Bind("y") == number);
+  CHECK(world.ranks[0]->numbers().Number("y") == number);
+  CHECK(world.ranks[0]->numbers().Number("x") == 0);
   CHECK(world.ranks[0]->Latest(number, 1).round == 0);
   const DirectTicket ticket = {number, 1, 0};
   Mark(*world.ranks[0], ticket, {1});
@@ -84,8 +84,8 @@ TEST_CASE("a number that all ranks have given up is another name's, which begins
 TEST_CASE("all marks the same: every rank reads every tensor, in the line and beyond it") {
   for (const size_t count : {1u, 12u, 28u, 29u, 1024u}) {
     DirectWorld world(3);
-    const DirectTicket ticket = {world.ranks[0]->Number("x"), 0, 0};
-    const uint64_t word = Direct::WordOf(Sum(static_cast<int64_t>(count)));
+    const DirectTicket ticket = {world.ranks[0]->numbers().Number("x"), 0, 0};
+    const uint64_t word = DirectWordOf(Sum(static_cast<int64_t>(count)));
     for (int r = 0; r < 3; ++r) {
       CHECK(world.ranks[0]->Look(ticket, word) == Direct::Seen::kNotYet);
       Mark(*world.ranks[r], ticket, std::vector<float>(count, r + 1.0f));
@@ -104,39 +104,39 @@ TEST_CASE("all marks the same: every rank reads every tensor, in the line and be
 
 TEST_CASE("a number that only some ranks ever had is free when these have given it up") {
   DirectWorld world(3);
-  const uint32_t number = world.ranks[0]->Number("x");
-  CHECK(world.ranks[2]->Number("x") == number);
+  const uint32_t number = world.ranks[0]->numbers().Number("x");
+  CHECK(world.ranks[2]->numbers().Number("x") == number);
   Fill(world);
   CHECK_FALSE(world.ranks[0]->GiveUp(number));
   CHECK(world.ranks[2]->GiveUp(number));
-  CHECK(world.ranks[2]->Bind("y") == number);
+  CHECK(world.ranks[2]->numbers().Bind("y") == number);
   for (const int rank : {2, 1}) CHECK_FALSE(world.ranks[rank]->GiveUp(number));
   CHECK(world.ranks[0]->GiveUp(number));
 }
 
 TEST_CASE("one mark that differs sends every rank through the board") {
   DirectWorld world(2);
-  const DirectTicket ticket = {world.ranks[0]->Number("x"), 0, 0};
+  const DirectTicket ticket = {world.ranks[0]->numbers().Number("x"), 0, 0};
   Mark(*world.ranks[0], ticket, {1, 2, 3});
   SECTION("another shape") { Mark(*world.ranks[1], ticket, {1, 2}); }
-  SECTION("too large") { world.ranks[1]->Publish(ticket, Direct::WordOf(Sum(5000))); }
+  SECTION("too large") { world.ranks[1]->Publish(ticket, DirectWordOf(Sum(5000))); }
   SECTION("joined") { world.ranks[1]->Leave(1); }
-  CHECK(world.ranks[0]->Look(ticket, Direct::WordOf(Sum(3))) == Direct::Seen::kThroughBoard);
+  CHECK(world.ranks[0]->Look(ticket, DirectWordOf(Sum(3))) == Direct::Seen::kThroughBoard);
 }
 
 TEST_CASE("a rank that marks and then joins has marked") {
   DirectWorld world(2);
-  const DirectTicket ticket = {world.ranks[0]->Number("x"), 0, 0};
+  const DirectTicket ticket = {world.ranks[0]->numbers().Number("x"), 0, 0};
   Mark(*world.ranks[1], ticket, {1});
   world.ranks[1]->Leave(1);
   Mark(*world.ranks[0], ticket, {1});
-  CHECK(world.ranks[0]->Look(ticket, Direct::WordOf(Sum(1))) == Direct::Seen::kAllSame);
+  CHECK(world.ranks[0]->Look(ticket, DirectWordOf(Sum(1))) == Direct::Seen::kAllSame);
 }
 
 TEST_CASE("after a join ranks that used a name more or less often meet again") {
   DirectWorld world(2);
-  const uint32_t number = world.ranks[0]->Number("x");
-  const uint64_t word = Direct::WordOf(Sum(1));
+  const uint32_t number = world.ranks[0]->numbers().Number("x");
+  const uint64_t word = DirectWordOf(Sum(1));
   for (uint64_t round = 0; round < 5; ++round) {
     for (const auto& rank : world.ranks) rank->BeginRound(round, 0);
     const DirectTicket ticket = {number, round, 0};
@@ -155,8 +155,8 @@ TEST_CASE("after a join ranks that used a name more or less often meet again") {
 
 TEST_CASE("a name that was used 2^32 times is used on") {
   DirectWorld world(2);
-  const uint32_t number = world.ranks[0]->Number("x");
-  const uint64_t word = Direct::WordOf(Sum(1));
+  const uint32_t number = world.ranks[0]->numbers().Number("x");
+  const uint64_t word = DirectWordOf(Sum(1));
   constexpr uint64_t kWrap = uint64_t{1} << 32;
   for (uint64_t count = kWrap - 4; count < kWrap + 4; ++count) {
     const DirectTicket ticket = {number, 0, count};
@@ -175,11 +175,11 @@ TEST_CASE("a name that was used 2^32 times is used on") {
 }
 
 TEST_CASE("only small tensors that all ranks can read go directly") {
-  CHECK(Direct::WordOf(Sum(1024)) != Direct::kThroughBoard);
+  CHECK(DirectWordOf(Sum(1024)) != kThroughBoard);
   Signature named = Sum(1024);
   named.contents = 7;
-  CHECK(Direct::WordOf(named) != Direct::WordOf(Sum(1024)));
-  CHECK(Direct::WordOf(Sum(1025)) == Direct::kThroughBoard);
+  CHECK(DirectWordOf(named) != DirectWordOf(Sum(1024)));
+  CHECK(DirectWordOf(Sum(1025)) == kThroughBoard);
 }
 
 TEST_CASE("what marks cannot carry goes through the board") {
@@ -192,7 +192,7 @@ TEST_CASE("what marks cannot carry goes through the board") {
     s.ndim = 2;
     s.shape = {int64_t{1} << 60, 0};
   }
-  CHECK(Direct::WordOf(s) == Direct::kThroughBoard);
+  CHECK(DirectWordOf(s) == kThroughBoard);
 }
 
 }  // namespace
