@@ -223,7 +223,7 @@ void World::NoteMark(Set* set, int member, const Item& item) {
   Host& host = HostOf(set, member);
   if (!set->several_hosts) {
     if (set->boards[member]->HasOpen()) WakeHost(set, host.index);
-  } else if (set->boards[set->topology.rank_at(host.index, 0)]->HasOutbox()) {
+  } else if (set->boards[set->topology.rank_at(host.index, 0)]->leader_side().HasOutbox()) {
     Wake(host.actor);
   }
 }

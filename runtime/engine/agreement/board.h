@@ -102,22 +102,10 @@ class Board {
     if (!several_hosts()) log_.Close();
   }
 
-  // The leader's side. Take what completed; append a batch that the root decided.
-  bool HasOutbox() const { return !outbox_.IsEmpty(); }
-  std::optional<OutboxEntry> TakeOutbox() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
-    return leader_side_.TakeOutbox();
-  }
+  // What the leader of a job of several hosts does with it.
+  BoardLeaderSide& leader_side() { return leader_side_; }
   // Returns the name of an entry that is taken and not appended.
   std::string Name(uint32_t number) const { return names_.Name(number); }
-  void Append(absl::Span<const LogEntry> batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
-    leader_side_.Append(batch);
-  }
-  // A number for an entry that the others decide while all ranks of this host have joined. None
-  // while a rank here is too far behind: the leader is rung when it has advanced.
-  absl::StatusOr<std::optional<uint32_t>> Adopt(std::string_view name)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
-    return leader_side_.Adopt(name);
-  }
 
   // As messages name it: ranks here are those of a process set.
   int GlobalRank(int rank) const { return room_.GlobalRank(rank); }
@@ -138,13 +126,7 @@ class Board {
   void AbortThrown(const std::exception& error, std::string_view name) const {
     room_.AbortThrown(error, name);
   }
-  // … `left_rank` (global) can never answer `waiting_for`.
-  absl::Status AbortLeft(int left_rank, std::string_view waiting_for) const {
-    return room_.AbortLeft(left_rank, waiting_for);
-  }
 
-  // The numbers that there are by now.
-  uint32_t numbers() const { return room_.memory().numbers(); }
   const HostPage& page() const { return *room_.place().page; }
   // No rank here uses the board any more. By one of them.
   void GiveGrown() { room_.GiveGrown(); }

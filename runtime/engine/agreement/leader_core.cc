@@ -86,7 +86,7 @@ absl::Status LeaderCore::FromBelow(int source, const AgreementMessage& message) 
 }
 
 absl::Status LeaderCore::TakeBoard() {
-  while (std::optional<OutboxEntry> taken = parts_.board->TakeOutbox()) {
+  while (std::optional<OutboxEntry> taken = parts_.board->leader_side().TakeOutbox()) {
     absl::Status status;
     if (taken->is_left) {
       status = OnLeft(0, {taken->left_rank, taken->left_names});
@@ -217,7 +217,7 @@ absl::Status LeaderCore::OnLeft(int source, const LeftNote& note) {
 
 absl::Status LeaderCore::CheckLeft(const LeaderTensor& tensor) const {
   const int left = lefts_.WhoCannotAnswer(tensor);
-  return left < 0 ? absl::OkStatus() : parts_.board->AbortLeft(left, tensor.name);
+  return left < 0 ? absl::OkStatus() : parts_.board->leader_side().AbortLeft(left, tensor.name);
 }
 
 absl::StatusOr<LeaderCore::Outcome> LeaderCore::Step() {
@@ -332,7 +332,7 @@ absl::Status LeaderCore::AppendHeld() {
     std::vector<LogEntry> batch;
     for (Held& held : held_.front()) {
       if (held.entry.number == 0) {
-        const auto number = parts_.board->Adopt(held.name);
+        const auto number = parts_.board->leader_side().Adopt(held.name);
         if (!number.ok()) return number.status();
         if (!number->has_value()) return absl::OkStatus();
         held.entry.number = **number;
@@ -340,7 +340,7 @@ absl::Status LeaderCore::AppendHeld() {
     }
     for (Held& held : held_.front()) batch.push_back(std::move(held.entry));
     held_.pop_front();
-    parts_.board->Append(batch);
+    parts_.board->leader_side().Append(batch);
     appended_ = true;
   }
   return absl::OkStatus();

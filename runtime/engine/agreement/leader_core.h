@@ -99,7 +99,7 @@ class LeaderCore {
   void Retire(const std::vector<uint64_t>& ids);
   void SayRetired();
   size_t most_ids() const {
-    return parts_.most_ids != 0 ? parts_.most_ids : parts_.board->numbers();
+    return parts_.most_ids != 0 ? parts_.most_ids : parts_.board->leader_side().numbers();
   }
 
   const LeaderCoreParts parts_;

@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "runtime/engine/agreement/board/completion.h"
 #include "runtime/engine/agreement/board/names.h"
+#include "runtime/engine/request/engine_lock.h"
 
 namespace hvd {
 
@@ -23,7 +24,7 @@ struct OutboxEntry {
   std::vector<std::string> left_names;  // what it has submitted and not seen done
 };
 
-// Threads: one of the leader's rank. The functions are as Board's.
+// Threads: one of the leader's rank.
 class BoardLeaderSide {
  public:
   struct Parts {
@@ -36,9 +37,21 @@ class BoardLeaderSide {
   explicit BoardLeaderSide(const Parts& parts)
       : room_(*parts.room), memory_(parts.room->memory()), parts_(parts) {}
 
-  std::optional<OutboxEntry> TakeOutbox();
-  void Append(absl::Span<const LogEntry> batch);
-  absl::StatusOr<std::optional<uint32_t>> Adopt(std::string_view name);
+  bool HasOutbox() const { return !parts_.outbox->IsEmpty(); }
+  // Takes what completed.
+  std::optional<OutboxEntry> TakeOutbox() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // Appends a batch that the root decided.
+  void Append(absl::Span<const LogEntry> batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // A number for an entry that the others decide while all ranks of this host have joined. None
+  // while a rank here is too far behind: the leader is rung when it has advanced.
+  absl::StatusOr<std::optional<uint32_t>> Adopt(std::string_view name)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // Aborts the epoch: `left_rank` (global) can never answer `waiting_for`. Returns the cause.
+  absl::Status AbortLeft(int left_rank, std::string_view waiting_for) const {
+    return room_.AbortLeft(left_rank, waiting_for);
+  }
+  // The numbers that there are by now.
+  uint32_t numbers() const { return memory_.numbers(); }
 
  private:
   OutboxEntry ReadComplete(uint32_t number) const;

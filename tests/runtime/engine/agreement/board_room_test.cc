@@ -40,9 +40,9 @@ TEST_CASE("names pending in opposite orders all complete, however many") {
       sizes.insert(entry.signature.shape[0]);
     }
     CHECK(sizes.size() == batch.size());
-    if (step == 0) CHECK(board.ranks[0]->numbers() == 4096);
+    if (step == 0) CHECK(board.ranks[0]->leader_side().numbers() == 4096);
   }
-  CHECK(board.ranks[0]->numbers() == 4096);  // what is idle is used again
+  CHECK(board.ranks[0]->leader_side().numbers() == 4096);  // what is idle is used again
 }
 
 TEST_CASE("a rank that has hardly looked finds all that others have put in the log meanwhile") {
@@ -52,7 +52,7 @@ TEST_CASE("a rank that has hardly looked finds all that others have put in the l
     for (int r = 0; r < 2; ++r) REQUIRE(board.ranks[r]->Mark(NameOf(i), {Sum(i)}).ok());
     board.ranks[i % 2]->Close();
   }
-  CHECK(board.ranks[2]->numbers() < 200);
+  CHECK(board.ranks[2]->leader_side().numbers() < 200);
   for (int i = 0; i < 200; ++i) {
     REQUIRE(board.ranks[2]->HasNext());
     for (const LogEntry& entry : board.ranks[2]->NextBatch()) {
@@ -70,15 +70,15 @@ TEST_CASE("with several hosts all that completes is reported in its order, howev
   for (int i = 100; i-- > 0;) REQUIRE(board.ranks[0]->Mark(NameOf(i), {Sum(i)}).ok());
   std::vector<LogEntry> batch;
   for (int i = 100; i-- > 0;) {
-    const auto out = board.ranks[0]->TakeOutbox();
+    const auto out = board.ranks[0]->leader_side().TakeOutbox();
     REQUIRE(out.has_value());
     CHECK(board.ranks[0]->Name(out->number) == NameOf(i));
     LogEntry& entry = batch.emplace_back();
     entry.number = out->number;
     entry.signature = out->report.first.signature;
   }
-  CHECK_FALSE(board.ranks[0]->HasOutbox());
-  board.ranks[0]->Append(batch);
+  CHECK_FALSE(board.ranks[0]->leader_side().HasOutbox());
+  board.ranks[0]->leader_side().Append(batch);
   CHECK(board.ranks[1]->NextBatch().size() == 100);
 }
 

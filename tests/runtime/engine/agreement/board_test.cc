@@ -55,12 +55,12 @@ TEST_CASE("what a rank has marked is agreed from the log on until it has execute
     CHECK(*board.ranks[1]->Mark("x", {Sum(4)}) == x);
     if (several_hosts) {
       CHECK_FALSE(board.ranks[0]->IsAgreed(x));  // other hosts have not said so
-      const auto out = board.ranks[0]->TakeOutbox();
+      const auto out = board.ranks[0]->leader_side().TakeOutbox();
       REQUIRE(out.has_value());
       LogEntry entry;
       entry.number = out->number;
       entry.signature = out->report.first.signature;
-      board.ranks[0]->Append({entry});
+      board.ranks[0]->leader_side().Append({entry});
     }
     for (auto& rank : board.ranks) CHECK(rank->IsAgreed(x));
     board.ranks[0]->Close();
@@ -200,16 +200,16 @@ TEST_CASE(
   TestBoard board(2, {.several_hosts = true});
   for (auto& rank : board.ranks) REQUIRE(rank->Mark("x", {Sum(4)}).ok());
   CHECK_FALSE(board.ranks[0]->HasNext());
-  const auto out = board.ranks[0]->TakeOutbox();
+  const auto out = board.ranks[0]->leader_side().TakeOutbox();
   REQUIRE(out.has_value());
   CHECK(board.ranks[0]->Name(out->number) == "x");
   CHECK(out->report.contributors == 2);
   CHECK(out->report.first.signature.shape[0] == 4);
-  CHECK_FALSE(board.ranks[0]->TakeOutbox().has_value());
+  CHECK_FALSE(board.ranks[0]->leader_side().TakeOutbox().has_value());
   LogEntry entry;
   entry.number = out->number;
   entry.signature = out->report.first.signature;
-  board.ranks[0]->Append({entry});
+  board.ranks[0]->leader_side().Append({entry});
   REQUIRE(board.ranks[1]->HasNext());
   CHECK(board.ranks[1]->NextBatch().at(0).number == out->number);
 }
