@@ -7,46 +7,28 @@
 namespace hvd {
 namespace {
 
-std::vector<int> RanksBelow(const LeaderCoreParts& parts, const std::vector<int>& children) {
-  const auto& hosts = parts.topology->hosts();
-  std::vector<int> subtree(hosts.size());
-  for (int host = static_cast<int>(hosts.size()) - 1; host >= 0; --host) {
-    subtree[host] += hosts[host].ranks;
-    if (host > 0) subtree[LeaderTree::Parent(host, parts.fan_out)] += subtree[host];
+// All hosts' rows of one tensor, host after host.
+bool FitsHosts(const std::vector<int64_t>& rows, const std::vector<HostShape>& hosts) {
+  size_t at = 0;
+  while (at < rows.size()) {
+    if (rows[at] < 0 || rows[at] >= static_cast<int64_t>(hosts.size())) return false;
+    at += 1 + static_cast<size_t>(hosts[rows[at]].ranks);
   }
-  std::vector<int> below = {hosts[parts.host].ranks};
-  for (const int child : children) below.push_back(subtree[child]);
-  return below;
+  return at == rows.size();
 }
 
 }  // namespace
 
-std::vector<int> LeaderTree::Children(int host, int hosts, int fan_out) {
-  std::vector<int> children;
-  for (int child = host * fan_out + 1; child <= (host + 1) * fan_out && child < hosts; ++child) {
-    children.push_back(child);
-  }
-  return children;
-}
-
 LeaderCore::LeaderCore(const LeaderCoreParts& parts)
     : parts_(parts),
-      children_(LeaderTree::Children(parts.host, static_cast<int>(parts.topology->hosts().size()),
-                                     parts.fan_out)),
-      below_(RanksBelow(parts, children_)),
+      sources_(*parts.topology, parts.host, parts.fan_out),
       lefts_(&tensors_),
       last_id_(parts.ids_given),
-      retired_(&tensors_, static_cast<int>(children_.size())) {}
-
-int LeaderCore::SourceOf(int host) const {
-  const auto found = std::find(children_.begin(), children_.end(), host);
-  return found == children_.end() ? -1 : static_cast<int>(found - children_.begin()) + 1;
-}
+      retired_(&tensors_, static_cast<int>(children().size())) {}
 
 // A rank that stands for a source, as messages name it.
 int LeaderCore::SourceRank(int source) const {
-  const int host = source == 0 ? parts_.host : children_[source - 1];
-  return parts_.board->GlobalRank(parts_.topology->rank_at(host, 0));
+  return parts_.board->GlobalRank(parts_.topology->rank_at(sources_.HostOf(source), 0));
 }
 
 absl::Status LeaderCore::OnMessage(int from_host, const AgreementMessage& message) {
@@ -54,7 +36,7 @@ absl::Status LeaderCore::OnMessage(int from_host, const AgreementMessage& messag
     return parts_.board->Abort({message.aborted.c_str(), message.abort_rank});
   }
   if (!is_root() && from_host == parent()) return FromAbove(message);
-  const int source = SourceOf(from_host);
+  const int source = sources_.Of(from_host);
   if (source < 0) {
     return absl::InternalError("host " + std::to_string(from_host) +
                                " sent an agreement message that it has no business to send");
@@ -68,7 +50,7 @@ absl::Status LeaderCore::FromBelow(int source, const AgreementMessage& message) 
     report.id = id;
     report.same = true;
     report.report.first.rank = SourceRank(source);
-    report.report.contributors = below_[source];
+    report.report.contributors = sources_.RanksBelow(source);
     absl::Status status = OnReport(source, tensors_.FindId(id), std::move(report));
     if (!status.ok()) return status;
   }
@@ -109,7 +91,7 @@ absl::Status LeaderCore::TakeBoard() {
 absl::Status LeaderCore::OnReport(int source, LeaderTensor* tensor, UpReport report) {
   const bool makes_sense = tensor != nullptr && (!report.same || tensor->is_known) &&
                            (tensor->present >> source & 1) == 0 && !tensor->pending &&
-                           FitsHosts(report.report.rows);
+                           FitsHosts(report.report.rows, parts_.topology->hosts());
   if (!makes_sense) {
     return absl::InternalError("a report from below host " + std::to_string(parts_.host) +
                                " fits nothing that is known there");
@@ -119,17 +101,6 @@ absl::Status LeaderCore::OnReport(int source, LeaderTensor* tensor, UpReport rep
   if (tensor->kind() == RequestKind::kJoin) OnJoined(source);
   FinishIfAll(tensor);
   return CheckLeft(*tensor);
-}
-
-// All hosts' rows of one tensor, host after host.
-bool LeaderCore::FitsHosts(const std::vector<int64_t>& rows) const {
-  const auto& hosts = parts_.topology->hosts();
-  size_t at = 0;
-  while (at < rows.size()) {
-    if (rows[at] < 0 || rows[at] >= static_cast<int64_t>(hosts.size())) return false;
-    at += 1 + static_cast<size_t>(hosts[rows[at]].ranks);
-  }
-  return at == rows.size();
 }
 
 // A report that asks for what was agreed the last time is kept without its signature. Joins are
@@ -173,7 +144,7 @@ void LeaderCore::OnJoined(int source) {
 }
 
 void LeaderCore::FinishIfAll(LeaderTensor* tensor) {
-  const uint32_t missing = all_sources() & ~tensor->present;
+  const uint32_t missing = sources_.all() & ~tensor->present;
   if ((missing & ~joined_) != 0) return;
   if (missing != 0 && tensor->report.joined_rank < 0) {
     tensor->report.joined_rank = SourceRank(__builtin_ctz(missing));
@@ -188,11 +159,10 @@ void LeaderCore::FinishIfAll(LeaderTensor* tensor) {
 }
 
 void LeaderCore::ReportUp(LeaderTensor* tensor) {
-  int below = 0;
-  for (const int ranks : below_) below += ranks;
   Report& report = tensor->report;
   const bool has_id = tensor->id != 0 && !tensor->retired;
-  if (has_id && tensor->all_same && report.rows.empty() && report.contributors == below) {
+  if (has_id && tensor->all_same && report.rows.empty() &&
+      report.contributors == sources_.RanksBelow()) {
     up_.same_ids.push_back(tensor->id);
     return;
   }
@@ -288,7 +258,7 @@ absl::Status LeaderCore::FromAbove(const AgreementMessage& message) {
   for (const Decision& decision : message.decisions) {
     if (absl::Status applied = Apply(decision); !applied.ok()) return applied;
   }
-  if (!children_.empty()) down_.push_back(message);
+  if (!children().empty()) down_.push_back(message);
   if (!message.retired.empty()) Retire(message.retired);
   return absl::OkStatus();
 }

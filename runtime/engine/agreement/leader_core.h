@@ -3,8 +3,7 @@
 // for, passes it up, and takes the root's batches into its board and down. Messages in, messages
 // out: it sends nothing itself and waits for nothing, so that a simulator runs the same code.
 //
-// Sources are who reports to this host: 0 its own board, then its children in order. The root (host
-// 0) decides what all sources have reported.
+// The root (host 0) decides what all sources (leader_sources.h) have reported.
 #pragma once
 
 #include <deque>
@@ -17,18 +16,12 @@
 #include "hostfile/topology.h"
 #include "runtime/engine/agreement/agreement_message.h"
 #include "runtime/engine/agreement/board.h"
+#include "runtime/engine/agreement/leader_sources.h"
 #include "runtime/engine/agreement/left_ranks.h"
 #include "runtime/engine/agreement/retired_ids.h"
 #include "runtime/engine/agreement/tensor_table.h"
 
 namespace hvd {
-
-// The tree of hosts.
-struct LeaderTree {
-  static constexpr int kFanOut = 16;
-  static int Parent(int host, int fan_out) { return host == 0 ? -1 : (host - 1) / fan_out; }
-  static std::vector<int> Children(int host, int hosts, int fan_out);
-};
 
 struct LeaderCoreParts {
   const Topology* topology = nullptr;  // borrowed
@@ -60,12 +53,12 @@ class LeaderCore {
 
   // This host's ranks want nothing more. When all below have said so too, a step says it upwards.
   void SayBye() { wants_bye_ = true; }
-  bool HeardAllByes() const { return byes_ == static_cast<int>(children_.size()); }
+  bool HeardAllByes() const { return byes_ == static_cast<int>(children().size()); }
   bool owes_bye() const { return wants_bye_ && !said_bye_ && !is_root(); }
 
   bool is_root() const { return parts_.host == 0; }
   int parent() const { return LeaderTree::Parent(parts_.host, parts_.fan_out); }
-  const std::vector<int>& children() const { return children_; }
+  const std::vector<int>& children() const { return sources_.children(); }
 
   size_t known_ids() const { return tensors_.ids(); }
 
@@ -85,10 +78,7 @@ class LeaderCore {
   absl::Status CheckLeft(const LeaderTensor& tensor) const;
   void FinishIfAll(LeaderTensor* tensor);
   void ReportUp(LeaderTensor* tensor);
-  bool FitsHosts(const std::vector<int64_t>& rows) const;
-  int SourceOf(int host) const;
   int SourceRank(int source) const;
-  uint32_t all_sources() const { return (2u << children_.size()) - 1; }
 
   // Down: what is decided.
   absl::Status FromAbove(const AgreementMessage& message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
@@ -103,8 +93,7 @@ class LeaderCore {
   }
 
   const LeaderCoreParts parts_;
-  const std::vector<int> children_;
-  std::vector<int> below_;  // by source: ranks in its subtree
+  const LeaderSources sources_;
   TensorTable tensors_;
   uint32_t joined_ = 0;  // by source: all its ranks have joined
   LeftRanks lefts_;
