@@ -92,7 +92,7 @@ absl::StatusOr<BatchTurns::Turn> BatchTurns::EndRest() {
 absl::Status BatchTurns::Tune() {
   if (absl::Status tuned = parts_.batches->Tune(); !tuned.ok()) return tuned;
   const HierarchicalThresholds& thresholds = parts_.batches->thresholds();
-  place_.world->SetThresholds(thresholds);
+  place_.world->set_collectives().SetThresholds(thresholds);
   parts_.intake->ways().direct().set_stream_bytes(thresholds.host.stream_bytes);
   return absl::OkStatus();
 }

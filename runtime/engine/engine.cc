@@ -22,7 +22,7 @@ EnginePlace Engine::BeginWork() {
   (void)OutOfMemory();  // while there is some
   (void)EndedWordless();
   const HierarchicalThresholds& thresholds = executor_.batches().thresholds();
-  world_->SetThresholds(thresholds);
+  world_->set_collectives().SetThresholds(thresholds);
   intake_.ways().direct().set_stream_bytes(thresholds.host.stream_bytes);
   world_->waiter().set_on_question([this] { AnswerHvdd(); });
   notes_.SetState(RankState::kIdle);

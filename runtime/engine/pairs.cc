@@ -56,7 +56,7 @@ absl::StatusOr<bool> Pairs::Step() {
 absl::StatusOr<Pairs::Peer*> Pairs::PeerAt(int rank) {
   Peer& peer = peers_[rank];
   if (peer.link != nullptr) return &peer;
-  auto link = world_->PairLinkTo(rank);
+  auto link = world_->pair_links().To(rank);
   if (!link.ok()) return link.status();
   peer.link = *std::move(link);
   return &peer;
@@ -65,7 +65,7 @@ absl::StatusOr<Pairs::Peer*> Pairs::PeerAt(int rank) {
 // A rank that is away, or was, has nothing pending with most, and answers all.
 absl::Status Pairs::Listen() {
   for (int rank = 0; rank < world_->topology().size(); ++rank) {
-    if (rank == world_->rank() || !world_->MayHavePairLink(rank)) continue;
+    if (rank == world_->rank() || !world_->pair_links().MayBeUsed(rank)) continue;
     const absl::StatusOr<Peer*> peer = PeerAt(rank);
     if (!peer.ok()) return peer.status();
     AnswerAway(*peer);

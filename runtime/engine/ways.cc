@@ -22,8 +22,8 @@ TensorPlaces PlacesOf(const EpochWorld& world) {
 
 Ways::Ways(EpochWorld* world, WorkNotes* notes)
     : places_(PlacesOf(*world)),
-      direct_(
-          {world->direct(), &world->board(), &world->waiter(), world->on_host(), &places_, notes}),
+      direct_({world->direct(), &world->board(), &world->waiter(),
+               world->set_collectives().on_host(), &places_, notes}),
       board_(&world->board(), world->arenas()),
       pairs_(world) {}
 

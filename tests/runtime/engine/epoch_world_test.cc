@@ -15,7 +15,7 @@ TEST_CASE("the host's memory has at most 64 MB a rank at first, however many ran
     for (const int hosts : {1, 2, 16}) {
       const Topology job(std::vector<HostShape>(hosts, {"a", local_size}));
       INFO(local_size << " ranks on each of " << hosts << " hosts");
-      REQUIRE(EpochWorld::FirstBytes(job, 0) <= 64 * kMiB * local_size);
+      REQUIRE(SetMemory::FirstBytes(job, 0) <= 64 * kMiB * local_size);
     }
   }
 }
