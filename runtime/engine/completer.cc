@@ -37,14 +37,15 @@ void Completer::Complete(absl::Span<Request* const> requests, Over how) {
 void Completer::End(Request* request) {
   intake_.departure().Ended(*request);
   intake_.pending().Remove(request);
-  place_.notes->Ended(intake_.pending().count(), place_.role->callers());
+  place_.notes->CountCall();
+  place_.notes->Count({intake_.pending().count(), place_.role->callers()});
   SetDone(request);
 }
 
 void Completer::EndLaunched(Request* request) {
   intake_.departure().Ended(*request);
   intake_.pending().Launched(request);
-  place_.notes->Done(intake_.pending().count(), place_.role->callers());
+  place_.notes->Count({intake_.pending().count(), place_.role->callers()});
   SetDone(request);
 }
 
@@ -144,10 +145,8 @@ void Completer::EndEpoch(const absl::Status& why) {
   Break(absl::IsAborted(why) ? why : waiter.EndEpoch(std::string(why.message()), UnreachedBy(why)));
 }
 
-void Completer::BreakThrown(const std::exception& error) {
-  const std::string* at_work = place_.notes->at_work();
-  place_.world->board().AbortThrown(error, at_work != nullptr ? *at_work : std::string_view());
-  place_.notes->set_at_work(nullptr);
+void Completer::BreakThrown(const std::exception& error, std::string_view at_work) {
+  place_.world->board().AbortThrown(error, at_work);
   absl::Status cause;
   try {
     // Another's abort may be half written: its words are the cause.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <exception>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -40,8 +41,10 @@ class Completer {
   void EndEpoch(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   // The epoch has ended, for `status`; the same.
   void Break(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
-  // Memory has run out in the middle of this rank's part, and with it the epoch.
-  void BreakThrown(const std::exception& error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // Memory has run out in the middle of this rank's part of a name (empty: none), and with it the
+  // epoch.
+  void BreakThrown(const std::exception& error, std::string_view at_work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 
   // Whether observers are being told that did not know.
   bool is_telling() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { return telling_ > 0; }

@@ -8,8 +8,9 @@ namespace hvd {
 Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config, EngineHelpers helpers)
     : world_(std::move(world)),
       notes_({world_->watch(), world_->members(), world_->rank(), world_->transport() != nullptr}),
-      intake_(place()),
-      executor_(place(), &intake_,
+      place_{world_.get(), &role_, &notes_},
+      intake_(place_),
+      executor_(place_, &intake_,
                 {.config = config,
                  .tuner = std::move(helpers.tuner),
                  .device = std::move(helpers.device),
@@ -25,19 +26,14 @@ EnginePlace Engine::BeginWork() {
   world_->set_collectives().SetThresholds(thresholds);
   intake_.ways().direct().set_stream_bytes(thresholds.host.stream_bytes);
   world_->waiter().set_on_question([this] { AnswerHvdd(); });
-  notes_.SetState(RankState::kIdle);
-  return place();
+  return place_;
 }
 
 Engine::~Engine() {
   thread_.Stop();
   executor_.device().Drop();  // while there is somebody who hears it
   world_->waiter().set_on_question(nullptr);
-  {
-    const ExecutorRole::Lock lock(&role_);
-    notes_.SetPending(0);
-  }
-  notes_.SetState(RankState::kLeft);
+  notes_.Leaves();
 }
 
 absl::Status Engine::Submit(Request* request) {
@@ -124,8 +120,8 @@ bool Engine::BeginRun(Request* request, ExecutorRole::Lock* lock) {
     outcome = LookAtOnce(request);
   } catch (const std::bad_alloc& error) {
     const ExecutorRole::Term term(&role_, lock);
-    if (request->course.local != nullptr) notes_.set_at_work(request->course.local->name);
-    executor_.BreakThrown(error);
+    const LocalName* name = request->course.local;
+    executor_.BreakThrown(error, name != nullptr ? name->name : nullptr);
     return true;
   }
   if (outcome.kind == DirectWay::Outcome::Kind::kEpochEnds) {

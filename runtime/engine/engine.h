@@ -91,7 +91,6 @@ class Engine {
 
  private:
   EnginePlace BeginWork();
-  EnginePlace place() { return {world_.get(), &role_, &notes_}; }
   PendingRequests& pending() { return intake_.pending(); }
   // Unlocks.
   absl::Status WaitLocked(Request* request, ExecutorRole::Lock* lock)
@@ -121,6 +120,7 @@ class Engine {
   const std::unique_ptr<EpochWorld> world_;
   ExecutorRole role_;
   WorkNotes notes_;
+  const EnginePlace place_;
   Intake intake_;
   Executor executor_;
   Mutex finish_mutex_;  // held during FinishLeave; not under the engine's lock

@@ -36,7 +36,7 @@ void Executor::Until(absl::FunctionRef<bool()> stop) {
   try {
     Execute(stop);
   } catch (const std::exception& error) {
-    BreakThrown(error);
+    BreakThrown(error, place_.notes->TakeAtWork());
   }
 }
 
@@ -45,7 +45,7 @@ void Executor::Poll() {
     while (StepDirect() || StepPairs()) {
     }
   } catch (const std::exception& error) {
-    BreakThrown(error);
+    BreakThrown(error, place_.notes->TakeAtWork());
   }
 }
 
@@ -59,10 +59,7 @@ void Executor::Execute(absl::FunctionRef<bool()> stop) {
     }
     if (place_.role->stopping()) return;
     if (broken) return Break(absl::OkStatus());
-    place_.notes->SetState(RankState::kWaiting);
-    const absl::Status waited = AwaitWork(stop);
-    place_.notes->SetState(RankState::kIdle);
-    if (!waited.ok()) return Break(waited);
+    if (const absl::Status waited = AwaitWork(stop); !waited.ok()) return Break(waited);
   }
 }
 
@@ -99,17 +96,14 @@ bool Executor::Errands::Step() {
 // Time with nothing of ours under way is no waiting, and neither are a few looks.
 absl::Status Executor::WaitForOthers(absl::FunctionRef<bool()> ready) {
   Waiter& waiter = place_.world->waiter();
+  WorkNotes::Wait wait(place_.notes);
   if (intake_.pending().count() == 0) return waiter.Until(ready);
   int looks = waiter.policy().spins > kFreeLooks ? kFreeLooks : 1;
-  int64_t begin_ns = 0;
-  absl::Status waited = waiter.Until([&] {
+  return waiter.Until([&] {
     if (ready()) return true;
-    place_.notes->Waits();
-    if (looks > 0 && --looks == 0) begin_ns = Timeline::Now();
+    wait.NoteLook(&looks);
     return false;
   });
-  if (begin_ns != 0) place_.notes->Waited(Timeline::Now() - begin_ns);
-  return waited;
 }
 
 bool Executor::Step() {
@@ -171,7 +165,7 @@ bool Executor::StepPairs() {
   if (!pairs().active()) return false;
   const bool moved = MovePairs();
   const std::vector<Request*> ended = pairs().TakeEnded();
-  for (const Request* request : ended) place_.notes->RanPair(*request);
+  for (const Request* request : ended) place_.notes->runs().RanPair(*request);
   if (!ended.empty()) completer_.Complete(ended);
   return moved || !ended.empty();
 }
@@ -240,7 +234,7 @@ void Executor::EndEverything() {
     if (broken.ok()) EndAll();
     if (!broken.ok()) Break(broken);  // a leader's peers on other hosts may not know yet
   } catch (const std::exception& error) {
-    BreakThrown(error);
+    BreakThrown(error, place_.notes->TakeAtWork());
   }
 }
 
@@ -250,9 +244,9 @@ void Executor::EndEpoch(const absl::Status& why) {
   completer_.EndEpoch(why);
 }
 
-void Executor::BreakThrown(const std::exception& error) {
+void Executor::BreakThrown(const std::exception& error, const std::string* at_work) {
   turns_.Forget();
-  completer_.BreakThrown(error);
+  completer_.BreakThrown(error, at_work != nullptr ? *at_work : std::string_view());
 }
 
 void Executor::Break(const absl::Status& status) {
@@ -264,7 +258,7 @@ void Executor::SayBye() {
   try {
     AwaitByes();
   } catch (const std::exception& error) {
-    BreakThrown(error);
+    BreakThrown(error, place_.notes->TakeAtWork());
   }
 }
 

@@ -44,8 +44,9 @@ class Executor {
   // The ranks have lost one another: the epoch ends, and all that is pending with it.
   void EndEpoch(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   // Memory has run out in the middle of this rank's part: it can do it no more, and the others must
-  // not wait for it.
-  void BreakThrown(const std::exception& error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
+  // not wait for it. `at_work`: the name that it was about; null: none.
+  void BreakThrown(const std::exception& error, const std::string* at_work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 
   // The last decision must reach the other hosts before this rank's transport goes.
   void SayBye() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);

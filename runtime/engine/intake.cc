@@ -44,7 +44,7 @@ absl::Status Intake::Withdraw(Request* request, const std::exception& error) {
   if (request->unnamed) pending_.names().GiveTurnBack();
   if (name->pending != request) return OutOfMemory();
   name->pending = nullptr;
-  UndoComes();
+  NoteCounts();
   const bool told =
       request->signature.kind == RequestKind::kJoin || name->direct.ticket.number != 0;
   if (!told) return OutOfMemory();
@@ -56,10 +56,7 @@ absl::Status Intake::Withdraw(Request* request, const std::exception& error) {
   return OutOfMemory();
 }
 
-void Intake::UndoComes() {
-  place_.notes->SetPending(pending_.count());
-  place_.notes->SetCallers(place_.role->callers());
-}
+void Intake::NoteCounts() { place_.notes->Count({pending_.count(), place_.role->callers()}); }
 
 absl::Status Intake::Enter(Request* request, bool caller_waits) {
   if (departure_.is_away()) return departure_.Refuse(*request);
@@ -76,7 +73,7 @@ absl::Status Intake::Enter(Request* request, bool caller_waits) {
   request->course.sequence = pending_.NextSequence();
   name->distance = request->course.sequence - name->last_use;
   name->last_use = request->course.sequence;
-  request->course.submitted_ns = place_.notes->timeline().Stamp();
+  request->course.submitted_ns = place_.notes->Stamp();
   if (pending_.MustWait(*request, *name)) {
     pending_.Defer(request);
     return absl::OkStatus();
@@ -84,11 +81,10 @@ absl::Status Intake::Enter(Request* request, bool caller_waits) {
   if (name->pending != nullptr) return StillPending(*request);
   ways_.direct().MakeRoom();
   name->pending = request;
-  place_.notes->Comes(*request, pending_.count());
-  if (caller_waits) place_.notes->SetCallers(place_.role->callers() + 1);
+  place_.notes->Comes(*request, {pending_.count(), place_.role->callers() + caller_waits});
   if (absl::Status marked = Mark(name); !marked.ok()) {
     name->pending = nullptr;
-    UndoComes();
+    NoteCounts();
     return marked;
   }
   pending_.Add();
@@ -107,7 +103,7 @@ absl::Status Intake::EnterPair(Request* request) {
   request->course.sequence = pending_.submissions() + 1;
   ways_.pairs().Submit(request);
   (void)pending_.NextSequence();
-  place_.notes->PairComes(*request, place_.world->GlobalRank(request->peer), pending_.count());
+  place_.notes->Comes(*request, {pending_.count(), place_.role->callers()});
   pending_.Add();
   return absl::OkStatus();
 }
@@ -125,7 +121,7 @@ absl::Status Intake::SubmitGroup(absl::Span<const std::unique_ptr<Request>> requ
     course.is_other = true;
     pending_.Add();
   }
-  place_.notes->SetPending(pending_.count());
+  NoteCounts();
   return absl::OkStatus();
 }
 

@@ -73,7 +73,7 @@ class Intake {
   absl::Status Withdraw(Request* request, const std::exception& error)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
   absl::Status Mark(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  void UndoComes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
+  void NoteCounts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
   const EnginePlace place_;
   PendingRequests pending_;

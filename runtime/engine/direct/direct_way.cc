@@ -141,21 +141,19 @@ DirectWay::Outcome DirectWay::Step() {
 
 DirectWay::Outcome DirectWay::Run(LocalName* name) {
   Request* request = name->pending;
-  const int64_t begin_ns = parts_.notes->timeline().Stamp();
+  const int64_t begin_ns = parts_.notes->Stamp();
   fault_ = ExecuteDirect(*parts_.direct, name->direct.ticket, request);
   if (!fault_.ok()) return {Outcome::Kind::kEpochEnds, name};
   parts_.direct->OwnNext(name->direct.ticket, name->direct.word);
-  parts_.notes->RanDirectly(*request, begin_ns);
+  parts_.notes->runs().RanDirectly(*request, begin_ns);
   return {Outcome::Kind::kFinished, name};
 }
 
 // The others see when it is done.
 DirectWay::Outcome DirectWay::WorkInPlace(LocalName* name) {
-  const Timeline& timeline = parts_.notes->timeline();
-  if (timeline.on()) name->direct.begin_ns = Timeline::Now();
-  parts_.notes->set_at_work(name->name);
+  parts_.notes->BeginDirect(name);
   fault_ = in_place_.Work(*name);
-  parts_.notes->set_at_work(nullptr);
+  parts_.notes->EndDirect();
   if (!fault_.ok()) return {Outcome::Kind::kEpochEnds, name};
   name->direct.worked = true;
   parts_.direct->PublishDone(name->direct.ticket);
@@ -166,7 +164,7 @@ DirectWay::Outcome DirectWay::WorkInPlace(LocalName* name) {
 void DirectWay::FinishInPlace(LocalName* name) {
   in_place_.Collect(*name);
   parts_.direct->OwnNext(name->direct.ticket, name->direct.word);
-  parts_.notes->RanDirectly(*name->pending, name->direct.begin_ns);
+  parts_.notes->runs().RanDirectly(*name->pending, name->direct.begin_ns);
 }
 
 bool DirectWay::MayEndAtOnce(const Request& request) const {
@@ -179,7 +177,7 @@ DirectWay::Outcome DirectWay::EndAtOnce() {
   int looks = std::min(kLooksAtOnce, parts_.waiter->policy().spins);
   Direct::Seen seen = LookAt(*name);
   for (; seen == Direct::Seen::kNotYet && looks > 0; --looks) {
-    parts_.notes->Waits();
+    parts_.notes->runs().Waits();
     seen = LookAt(*name);
   }
   if (seen != Direct::Seen::kAllSame) return {};

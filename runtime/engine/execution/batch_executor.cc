@@ -156,13 +156,11 @@ absl::Status BatchExecutor::Execute(AgreedBatch* agreed, ExecutedBatch* executed
     const bool first = executed->finished.empty() && executed->launched.empty();
     const Turn turn = {batch, run, {batch_ns, first ? batch_ns : Timeline::Now()}};
     Request* const request = batch.requests[run[0]];
-    parts_.notes->set_at_work(request != nullptr ? request->course.local->name : nullptr);
     parts_.notes->BeginRun(batch.entries[run[0]].signature.kind, request, run.size());
     absl::Status status =
         IsOnDevice(batch.entries[run[0]]) ? RunOnDevice(turn, executed) : RunHere(turn, executed);
-    parts_.notes->set_at_work(nullptr);
+    parts_.notes->EndRun(!status.ok());
     if (!status.ok()) return status;
-    parts_.notes->EndRun();
   }
   return absl::OkStatus();
 }
@@ -182,7 +180,7 @@ void BatchExecutor::End(const Turn& turn, absl::Span<Request* const> requests,
   for (Request* request : requests) {
     if (!status.ok()) request->result.status = status;
   }
-  parts_.notes->Ran(turn.times, requests, static_cast<uint64_t>(tuned_.fusion_threshold));
+  parts_.notes->runs().Ran(turn.times, requests, static_cast<uint64_t>(tuned_.fusion_threshold));
 }
 
 absl::Status BatchExecutor::RunOnDevice(const Turn& turn, ExecutedBatch* executed) {

@@ -74,7 +74,7 @@ class BatchExecutor {
   struct Turn {
     const AgreedBatch& batch;
     const Run& run;
-    WorkNotes::RunTimes times;
+    RunTimes times;
   };
   absl::Status SplitGroups(AgreedBatch* batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
   absl::StatusOr<std::vector<Signature>> OtherTypes(const LogEntry& entry, const Request* request)

@@ -16,7 +16,7 @@ absl::Status DeviceRuns::Launch(const DeviceRun& run, const LaunchedRun& told) {
     unfinished_.Remove(number);
     return status;
   }
-  notes_.Launched(told);
+  notes_.runs().Launched(told);
   TellOldest();
   return absl::OkStatus();
 }
@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<Unfinished::Ended>> DeviceRuns::TakeEnded() {
       return absl::InternalError(absl::StrCat(one.run.what, " failed on the device of rank ",
                                               notes_.global_rank(), ": ", one.status.message()));
     }
-    notes_.Finished(one.run, one.end_ns);
+    notes_.runs().Finished(one.run, one.end_ns);
   }
   TellOldest();
   return ended;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/watch/work_notes.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -9,38 +8,12 @@
 namespace hvd {
 namespace {
 
-bool Sums(RequestKind kind) {
-  return kind == RequestKind::kAllreduce || kind == RequestKind::kReduceScatter;
-}
-
-TraceActivity WorkOf(RequestKind kind, bool several_hosts) {
-  const bool sums = Sums(kind);
-  if (several_hosts) return sums ? TraceActivity::kNetworkReduce : TraceActivity::kNetworkCopy;
-  return sums ? TraceActivity::kHostReduce : TraceActivity::kHostCopy;
-}
-
-TraceActivity OnDevice(RequestKind kind) {
-  return Sums(kind) ? TraceActivity::kDeviceReduce : TraceActivity::kDeviceCopy;
-}
-
-// Traces a request that goes by the board: its number comes behind the few numbers of requests that
-// go directly, which are counted by themselves.
-TracedTensor TracedOf(const Request& request) {
-  // No name has the number 0: it is told anew what is called so.
-  if (request.course.is_other) return {0, PlainName(request.name), InputBytes(request)};
-  return {DirectTicket::kMostNumber + request.course.local->board.number,
-          PlainName(*request.course.local->name), InputBytes(request)};
-}
-
 bool IsNamed(RequestKind kind) { return kind != RequestKind::kLeave && kind != RequestKind::kJoin; }
 
-// Into the request's name.
-void Describe(const Request& request) {
-  LocalName& name = *request.course.local;
-  const RequestKind kind = request.signature.kind;
-  name.noted.kind = kind;
-  snprintf(name.noted.text.data(), name.noted.text.size(), IsNamed(kind) ? "%s '%.60s'" : "%s",
-           KindName(kind), PlainName(*name.name).data());
+void SetText(LocalName* name, RequestKind kind) {
+  name->noted.kind = kind;
+  snprintf(name->noted.text.data(), name->noted.text.size(), IsNamed(kind) ? "%s '%.60s'" : "%s",
+           KindName(kind), PlainName(*name->name).data());
 }
 
 // "allreduce 'grad.3' and 4 more"
@@ -60,37 +33,48 @@ void DescribeRun(RequestKind kind, const LocalName* first, size_t tensors, absl:
 }  // namespace
 
 WorkNotes::WorkNotes(const WorkNotesPlace& place)
-    : several_hosts_(place.several_hosts),
-      global_rank_(place.members.empty() ? place.rank
-                                         : place.members[static_cast<size_t>(place.rank)]),
+    : members_(place.members),
+      rank_(place.rank),
       activity_(ActivityAt(place.watch)),
-      timeline_(place.watch),
-      metrics_(place.watch),
-      stall_(place.watch, place.members, place.rank) {}
-
-void WorkNotes::Comes(const Request& request, int pending) {
-  LocalName* name = request.course.local;
-  const bool described = name->noted.kind == request.signature.kind && name->noted.text[0] != 0;
-  if (!described) Describe(request);
-  if (!described || last_noted_ != name) {
-    std::memcpy(activity_.last, name->noted.text.data(), sizeof(activity_.last));
-    last_noted_ = name;
-  }
-  SetPending(pending + 1);
+      runs_(place.watch, place.several_hosts),
+      stall_(place.watch, place.members, place.rank) {
+  activity_.state.store(RankState::kIdle, std::memory_order_relaxed);
 }
 
-void WorkNotes::PairComes(const Request& request, int peer, int pending) {
+void WorkNotes::Comes(const Request& request, const Counts& counts) {
+  if (IsPair(request.signature.kind)) {
+    DescribePair(request);
+  } else {
+    Describe(request.course.local, request.signature.kind);
+  }
+  Count({counts.pending + 1, counts.callers});
+}
+
+void WorkNotes::Describe(LocalName* name, RequestKind kind) {
+  const bool described = name->noted.kind == kind && name->noted.text[0] != 0;
+  if (!described) SetText(name, kind);
+  if (described && last_noted_ == name) return;
+  std::memcpy(activity_.last, name->noted.text.data(), sizeof(activity_.last));
+  last_noted_ = name;
+}
+
+void WorkNotes::DescribePair(const Request& request) {
   snprintf(activity_.last, sizeof(activity_.last), "%s %s rank %d (tag %lld)",
            KindName(request.signature.kind),
-           request.signature.kind == RequestKind::kSend ? "to" : "from", peer,
+           request.signature.kind == RequestKind::kSend ? "to" : "from", GlobalRank(request.peer),
            static_cast<long long>(request.tag));
   last_noted_ = nullptr;
-  SetPending(pending + 1);
+}
+
+void WorkNotes::Leaves() {
+  activity_.pending.store(0, std::memory_order_relaxed);
+  activity_.state.store(RankState::kLeft, std::memory_order_relaxed);
 }
 
 void WorkNotes::BeginRun(RequestKind kind, const Request* first, size_t tensors) {
   NotedRun& noted = noted_run_;
   const LocalName* name = first != nullptr ? first->course.local : nullptr;
+  at_work_ = name != nullptr ? name->name : nullptr;
   ++noted.number;
   if (name != nullptr && noted.first == name && noted.kind == kind && noted.tensors == tensors) {
     activity_.work.number.store(noted.number, std::memory_order_release);
@@ -100,56 +84,6 @@ void WorkNotes::BeginRun(RequestKind kind, const Request* first, size_t tensors)
   char text[sizeof(NotedWork::text)];
   DescribeRun(kind, name, tensors, absl::MakeSpan(text));
   BeginWork(&activity_.work, noted.number, text);
-}
-
-void WorkNotes::RanDirectly(const Request& request, int64_t begin_ns) {
-  const Signature& signature = request.signature;
-  const TracedTensor tensor = {request.course.local->direct.ticket.number,
-                               PlainName(*request.course.local->name), InputBytes(request)};
-  metrics_.Done(signature.kind, tensor.bytes);
-  if (!std::exchange(waited_, false)) metrics_.CameLast();
-  if (!request.result.status.ok()) metrics_.Failed();
-  if (request.course.submitted_ns == 0) return;  // the timeline was off
-  timeline_.Record(Timeline::Negotiation(signature.kind), tensor, request.course.submitted_ns,
-                   begin_ns);
-  timeline_.Record(Timeline::Operation(signature.kind), tensor, begin_ns);
-}
-
-void WorkNotes::RanPair(const Request& request) {
-  metrics_.Done(request.signature.kind, InputBytes(request));
-  if (!request.result.status.ok()) metrics_.Failed();
-}
-
-void WorkNotes::Ran(const RunTimes& times, absl::Span<Request* const> requests,
-                    uint64_t threshold) {
-  if (requests.empty()) return;
-  const RequestKind kind = requests[0]->signature.kind;  // of all
-  const RunSpans run = {kind, WorkOf(kind, several_hosts_), times, Timeline::Now()};
-  uint64_t bytes = 0;
-  for (const Request* request : requests) {
-    const TracedTensor tensor = TracedOf(*request);
-    bytes += tensor.bytes;
-    if (!request->result.status.ok()) metrics_.Failed();
-    TellTensor(run, tensor, request->course.submitted_ns);
-  }
-  NoteCameLast(times);
-  metrics_.Executed(kind, run.end_ns - times.begin_ns);
-  metrics_.Batch(static_cast<int>(requests.size()), bytes, threshold);
-}
-
-void WorkNotes::TellTensor(const RunSpans& run, const TracedTensor& tensor, int64_t submitted_ns) {
-  metrics_.Done(run.kind, tensor.bytes);
-  if (submitted_ns == 0) return;  // the timeline was off
-  const auto& [batch_ns, begin_ns] = run.times;
-  timeline_.Record(Timeline::Negotiation(run.kind), tensor, submitted_ns, batch_ns);
-  if (begin_ns > batch_ns) timeline_.Record(TraceActivity::kQueue, tensor, batch_ns, begin_ns);
-  timeline_.Record(run.work, tensor, begin_ns, run.end_ns);
-  timeline_.Record(Timeline::Operation(run.kind), tensor, batch_ns, run.end_ns);
-}
-
-// Counts only for the first run of a batch: the others wait for that one.
-void WorkNotes::NoteCameLast(const RunTimes& times) {
-  if (times.begin_ns == times.batch_ns && !std::exchange(waited_, false)) metrics_.CameLast();
 }
 
 LaunchedRun WorkNotes::Launches(const RunTimes& times, absl::Span<Request* const> requests,
@@ -162,39 +96,14 @@ LaunchedRun WorkNotes::Launches(const RunTimes& times, absl::Span<Request* const
   run.batch_ns = times.batch_ns;
   run.begin_ns = times.begin_ns;
   run.threshold = threshold;
-  for (const Request* request : requests) {
-    const TracedTensor tensor = TracedOf(*request);
-    run.tensors.push_back({request->course.sequence, tensor.number, std::string(tensor.name),
-                           tensor.bytes, request->course.submitted_ns});
-  }
+  RunRecord::Keep(requests, &run);
   return run;
 }
 
-void WorkNotes::Launched(const LaunchedRun& run) {
-  if (!run.tensors.empty()) NoteCameLast({run.batch_ns, run.begin_ns});
-}
-
-// A device does one run after the other: one begins when that before it has finished. And a name
-// may be launched again before that, so its spans are cut where they would lie over one another.
-void WorkNotes::Finished(const LaunchedRun& run, int64_t end_ns) {
-  const int64_t begin_ns = std::min(std::max(run.begin_ns, device_end_ns_), end_ns);
-  device_end_ns_ = end_ns;
-  if (!timeline_.on()) traced_ends_.clear();
-  uint64_t bytes = 0;
-  for (const LaunchedTensor& tensor : run.tensors) {
-    bytes += tensor.bytes;
-    int64_t from = 0;
-    if (tensor.submitted_ns != 0) from = std::exchange(traced_ends_[tensor.number], end_ns);
-    const RunTimes times = {std::max(run.batch_ns, from), std::max(begin_ns, from)};
-    const int64_t submitted_ns =
-        tensor.submitted_ns == 0 ? 0
-                                 : std::min(std::max(tensor.submitted_ns, from), times.batch_ns);
-    TellTensor({run.kind, OnDevice(run.kind), times, end_ns},
-               {tensor.number, tensor.name, tensor.bytes}, submitted_ns);
-  }
-  if (run.tensors.empty()) return;
-  metrics_.Executed(run.kind, end_ns - begin_ns);
-  metrics_.Batch(static_cast<int>(run.tensors.size()), bytes, run.threshold);
+// When it broke, what this rank was in stays to be read.
+void WorkNotes::EndRun(bool broke) {
+  at_work_ = nullptr;
+  if (!broke) EndWork(&activity_.work);
 }
 
 void WorkNotes::SetDeviceWork(uint64_t number, const LaunchedRun* oldest) {
