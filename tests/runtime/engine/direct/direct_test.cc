@@ -174,26 +174,5 @@ TEST_CASE("a name that was used 2^32 times is used on") {
   }
 }
 
-TEST_CASE("only small tensors that all ranks can read go directly") {
-  CHECK(DirectWordOf(Sum(1024)) != kThroughBoard);
-  Signature named = Sum(1024);
-  named.contents = 7;
-  CHECK(DirectWordOf(named) != DirectWordOf(Sum(1024)));
-  CHECK(DirectWordOf(Sum(1025)) == kThroughBoard);
-}
-
-TEST_CASE("what marks cannot carry goes through the board") {
-  Signature s = Sum(4);
-  SECTION("scaled") { s.prescale = 2; }
-  SECTION("compressed") { s.compression = 1; }
-  SECTION("a group") { s.group_count = 2; }
-  SECTION("on a GPU") { s.device_type = HVD_CUDA; }
-  SECTION("huge in one dimension, empty in another") {
-    s.ndim = 2;
-    s.shape = {int64_t{1} << 60, 0};
-  }
-  CHECK(DirectWordOf(s) == kThroughBoard);
-}
-
 }  // namespace
 }  // namespace hvd
