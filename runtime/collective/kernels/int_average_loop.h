@@ -3,8 +3,10 @@
 // alone, whose rules hold here too: the compiler makes vectors of it by each level's flags.
 #pragma once
 
+#include "runtime/collective/kernels/float_rules.h"
 #include "runtime/collective/kernels/int_average.h"
-#include "runtime/collective/kernels/reduce_elements.h"
+#include "runtime/collective/kernels/reduce_kernels.h"
+#include "runtime/collective/kernels/reduce_vectors.h"
 
 namespace hvd {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The instruction levels, one .cc each, with the types and operations that are used most; and
-// plain_kernels.cc with the rest. Only processor_<family>.cc calls these. Null for what they do not
+// plain/ with the rest. Only processor_<family>.cc calls these. Null for what they do not
 // have.
 #pragma once
 

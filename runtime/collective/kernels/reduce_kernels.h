@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise reductions of several buffers into one or more, for every type and operation, at the
 // best instruction level this processor has. (Rarer types and the bitwise operations are the same
-// at all levels: plain_kernels.cc.)
+// at all levels: plain/.)
 //
 // The result depends on the elements alone: sources are combined in order (((s0+s1)+s2)+...), an
 // element's bits depend neither on where it lies nor on how long the buffers are, and all levels

@@ -8,6 +8,7 @@
 // A tail is read into a padded vector and goes through the same instructions as the rest.
 #pragma once
 
+#include "runtime/collective/kernels/float_rules.h"
 #include "runtime/collective/kernels/int_average_loop.h"
 #include "runtime/collective/kernels/reduce_elements.h"
 

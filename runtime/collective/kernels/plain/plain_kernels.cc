@@ -12,7 +12,7 @@
 #include "runtime/collective/kernels/float_rules.h"
 #include "runtime/collective/kernels/int_average.h"
 #include "runtime/collective/kernels/levels.h"
-#include "runtime/collective/kernels/plain_loop.h"
+#include "runtime/collective/kernels/plain/plain_loop.h"
 
 namespace hvd {
 namespace {
