@@ -133,11 +133,11 @@ void Completer::CompleteAll(const absl::Status& status) {
     ExecutorRole::Lock lock(place_.role);
     intake_.pending().Break(status, end);
     intake_.ways().pairs().TakeAll(end);
-    intake_.ways().direct().ForgetMarked();
+    intake_.ways().direct().watch().ForgetNew();
   }
   place_.role->NotifyAll();
   TellEnded();
-  intake_.ways().direct().ForgetWatched();
+  intake_.ways().direct().watch().ForgetWatched();
 }
 
 void Completer::EndEpoch(const absl::Status& why) {

@@ -62,7 +62,7 @@ absl::Status Engine::SubmitGroup(absl::Span<const std::unique_ptr<Request>> requ
 
 absl::Status Engine::Run(Request* request) {
   ExecutorRole::Lock lock(&role_);
-  request->course.alone = pending().count() == 0;
+  request->course.alone = intake_.pending().count() == 0;
   if (absl::Status status = intake_.Submit(request, true); !status.ok()) return status;
   if (role_.taken()) {
     // Before the ring, so that an executor of ours which sleeps gives the role up.
@@ -94,7 +94,7 @@ absl::Status Engine::Run(Request* request) {
 absl::Status Engine::RunUntil(Request* request, Clock::time_point end, bool* done) {
   ExecutorRole::Lock lock(&role_);
   *done = true;
-  request->course.alone = pending().count() == 0;
+  request->course.alone = intake_.pending().count() == 0;
   if (absl::Status status = intake_.Submit(request, true); !status.ok()) return status;
   role_.AddWaiter();
   if (role_.taken()) {
@@ -134,7 +134,7 @@ bool Engine::BeginRun(Request* request, ExecutorRole::Lock* lock) {
 // Where a small request may end before anybody takes the role.
 DirectWay::Outcome Engine::LookAtOnce(Request* request) {
   role_.AssertFree();
-  const bool idle = request->course.local != nullptr && !pending().has_deferred();
+  const bool idle = request->course.local != nullptr && !intake_.pending().has_deferred();
   DirectWay& direct = intake_.ways().direct();
   if (idle && direct.MayEndAtOnce(*request)) {
     world_->waiter().Ring();
@@ -142,7 +142,7 @@ DirectWay::Outcome Engine::LookAtOnce(Request* request) {
     if (outcome.kind == DirectWay::Outcome::Kind::kFinished) executor_.completer().End(request);
     if (outcome.kind != DirectWay::Outcome::Kind::kNothing) return outcome;
   }
-  direct.WatchMarked();
+  direct.watch().TakeNew();
   return {};
 }
 
@@ -200,7 +200,7 @@ void Engine::ExecuteOrWait(absl::FunctionRef<bool()> done, ExecutorRole::Lock* l
 void Engine::HandOver(ExecutorRole::Lock* lock) {
   const int others = role_.RemoveWaiter();
   // Once the epoch is broken, what this rank was in stays to be read.
-  if (pending().broken().ok()) notes_.SetCallers(role_.callers());
+  if (intake_.pending().broken().ok()) notes_.SetCallers(role_.callers());
   const bool free = !role_.taken();
   lock->Unlock();
   OfferRole(others, free);
@@ -211,7 +211,7 @@ void Engine::OfferRole(int others, bool free) {
     role_.NotifyAll();
   } else if (free && thread_.MustListen()) {
     thread_.ArmNow();
-  } else if (free && (pending().count() > 0 || executor_.device().has_told())) {
+  } else if (free && (intake_.pending().count() > 0 || executor_.device().has_told())) {
     thread_.Arm();
   }
 }
@@ -230,16 +230,16 @@ bool Engine::Poll(Request* request) {
 }
 
 Engine::Earlier::Earlier(Engine* engine) : engine_(*engine) {
-  if (engine_.pending().open() == 0) return;
+  if (engine_.intake_.pending().open() == 0) return;
   const ExecutorRole::Lock lock(&engine_.role_);
-  engine_.pending().BeginDrain(&drain_);
+  engine_.intake_.pending().BeginDrain(&drain_);
   begun_ = true;
 }
 
 Engine::Earlier::~Earlier() {
   if (!begun_) return;
   const ExecutorRole::Lock lock(&engine_.role_);
-  engine_.pending().drains().Remove(&drain_);
+  engine_.intake_.pending().drains().Remove(&drain_);
 }
 
 void Engine::Earlier::Await() {
@@ -330,10 +330,10 @@ void Engine::AnswerHvdd() try {
   if (ways.pairs().active()) (void)ways.pairs().Step().ok();
   ExecutorRole::Lock lock(&role_);
   std::vector<PendingRequest> waiting;
-  for (const LocalName* name : pending().Named()) {
+  for (const LocalName* name : intake_.pending().Named()) {
     if (!ways.IsAgreed(*name)) waiting.push_back({name->name, name->pending});
   }
-  for (const Request* request : pending().deferred()) {
+  for (const Request* request : intake_.pending().deferred()) {
     waiting.push_back({&AgreedName(*request), request});
   }
   for (const PendingRequest& pair : ways.pairs().Pending()) waiting.push_back(pair);

@@ -91,7 +91,6 @@ class Engine {
 
  private:
   EnginePlace BeginWork();
-  PendingRequests& pending() { return intake_.pending(); }
   // Unlocks.
   absl::Status WaitLocked(Request* request, ExecutorRole::Lock* lock)
       ABSL_UNLOCK_FUNCTION(kEngineLock);

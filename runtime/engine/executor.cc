@@ -115,9 +115,9 @@ bool Executor::Step() {
 }
 
 bool Executor::StepDirect() {
-  if (direct().has_marked()) {
+  if (direct().watch().has_new()) {
     ExecutorRole::Lock lock(place_.role);
-    direct().WatchMarked();
+    direct().watch().TakeNew();
   }
   const DirectWay::Outcome outcome = direct().Step();
   switch (outcome.kind) {

@@ -79,7 +79,7 @@ absl::Status Intake::Enter(Request* request, bool caller_waits) {
     return absl::OkStatus();
   }
   if (name->pending != nullptr) return StillPending(*request);
-  ways_.direct().MakeRoom();
+  ways_.direct().watch().MakeRoom();
   name->pending = request;
   place_.notes->Comes(*request, {pending_.count(), place_.role->callers() + caller_waits});
   if (absl::Status marked = Mark(name); !marked.ok()) {

@@ -57,7 +57,7 @@ class Intake {
   // An unnamed request whose turn has become free (PendingRequests::TakeDeferred). An error: it is
   // over. Throws without memory: then others wait for it, and the epoch must end.
   absl::Status MarkDeferred(Request* request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
-    ways_.direct().MakeRoom();
+    ways_.direct().watch().MakeRoom();
     return Mark(request->course.local);
   }
   // As Ways::FallBack.

@@ -86,8 +86,7 @@ bool DirectWay::Mark(LocalName* name) {
   }
   direct.Publish(mine.ticket, mine.word);
   if (mine.word == kThroughBoard) return false;
-  marked_.push_back(name);
-  marked_count_.store(marked_.size(), std::memory_order_release);
+  watch_.Add(name);
   return true;
 }
 
@@ -106,31 +105,21 @@ Direct::Seen DirectWay::LookAt(const LocalName& name) const {
 }
 
 bool DirectWay::IsReady() const {
-  if (has_marked()) return true;
-  for (const LocalName* name : watched_) {
+  if (watch_.has_new()) return true;
+  for (const LocalName* name : watch_.watched()) {
     if (LookAt(*name) != Direct::Seen::kNotYet) return true;
   }
   return false;
 }
 
-void DirectWay::WatchMarked() {
-  watched_.insert(watched_.end(), marked_.begin(), marked_.end());
-  ForgetMarked();
-}
-
-void DirectWay::ForgetMarked() {
-  marked_.clear();
-  marked_count_.store(0, std::memory_order_relaxed);
-}
-
 DirectWay::Outcome DirectWay::Step() {
-  for (size_t i = 0; i < watched_.size(); ++i) {
-    LocalName* name = watched_[i];
+  for (size_t i = 0; i < watch_.watched().size(); ++i) {
+    LocalName* name = watch_.watched()[i];
     const Direct::Seen seen = LookAt(*name);
     if (seen == Direct::Seen::kNotYet) continue;
     const bool all_same = seen == Direct::Seen::kAllSame;
     if (all_same && name->direct.in_place && !name->direct.worked) return WorkInPlace(name);
-    watched_.erase(watched_.begin() + static_cast<ptrdiff_t>(i));
+    watch_.Remove(i);
     if (!all_same) return {Outcome::Kind::kFellBack, name};
     if (!name->direct.in_place) return Run(name);
     FinishInPlace(name);
@@ -168,12 +157,13 @@ void DirectWay::FinishInPlace(LocalName* name) {
 }
 
 bool DirectWay::MayEndAtOnce(const Request& request) const {
-  return request.course.alone && marked_.size() == 1 && !marked_.front()->direct.in_place &&
-         watched_.empty();
+  if (!request.course.alone) return false;
+  const LocalName* name = watch_.only_new();
+  return name != nullptr && !name->direct.in_place;
 }
 
 DirectWay::Outcome DirectWay::EndAtOnce() {
-  LocalName* name = marked_.front();
+  LocalName* name = watch_.only_new();
   int looks = std::min(kLooksAtOnce, parts_.waiter->policy().spins);
   Direct::Seen seen = LookAt(*name);
   for (; seen == Direct::Seen::kNotYet && looks > 0; --looks) {
@@ -181,7 +171,7 @@ DirectWay::Outcome DirectWay::EndAtOnce() {
     seen = LookAt(*name);
   }
   if (seen != Direct::Seen::kAllSame) return {};
-  ForgetMarked();
+  watch_.ForgetNew();
   return Run(name);
 }
 

@@ -8,10 +8,8 @@
 // (direct_in_place) and says so, and it is over when all have.
 #pragma once
 
-#include <atomic>
-#include <vector>
-
 #include "runtime/engine/direct/direct.h"
+#include "runtime/engine/direct/direct_watch.h"
 #include "runtime/engine/direct/in_place.h"
 #include "runtime/engine/direct/numbered_names.h"
 #include "runtime/engine/request/engine_lock.h"
@@ -45,10 +43,8 @@ class DirectWay {
   void TakeNumber(const LogEntry& entry, LocalName* name, uint64_t submissions)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
-  // For what a mark needs once it is published: afterwards nothing is thrown.
-  void MakeRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) {
-    if (marked_.size() == marked_.capacity()) marked_.reserve(2 * marked_.size() + 16);
-  }
+  // What is marked and watched. A mark needs room there before it is published.
+  DirectWatch& watch() { return watch_; }
   // Marks the pending request. False: it goes by the board, and the others can see that.
   bool Mark(LocalName* name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
 
@@ -64,10 +60,6 @@ class DirectWay {
   void Leave() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);  // … or has joined
   void NextRound() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock) { ++round_; }
 
-  // Any thread: whether somebody has marked since the executor took what was marked.
-  bool has_marked() const { return marked_count_.load(std::memory_order_acquire) != 0; }
-  // The executor, who takes the lock for it.
-  void WatchMarked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock, kExecutor);
   // Whether Step would find something to do.
   bool IsReady() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor);
 
@@ -93,10 +85,6 @@ class DirectWay {
   // kNothing: they have not come.
   Outcome EndAtOnce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock, kExecutor);
 
-  // The epoch is over.
-  void ForgetMarked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kEngineLock);
-  void ForgetWatched() ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) { watched_.clear(); }
-
   // From so many bytes on what is copied goes past the caches.
   void set_stream_bytes(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(kExecutor) {
     in_place_.set_stream_bytes(bytes);
@@ -112,9 +100,7 @@ class DirectWay {
   InPlace in_place_;
   uint64_t round_ ABSL_GUARDED_BY(kEngineLock) = 0;  // joins completed
   NumberedNames numbered_ ABSL_GUARDED_BY(kEngineLock);
-  std::vector<LocalName*> marked_ ABSL_GUARDED_BY(kEngineLock);  // new ones
-  std::atomic<size_t> marked_count_{0};                          // written under the lock
-  std::vector<LocalName*> watched_ ABSL_GUARDED_BY(kExecutor);
+  DirectWatch watch_;
   absl::Status fault_ ABSL_GUARDED_BY(kExecutor);
 };
 
