@@ -101,7 +101,7 @@ hvd_status_t PollHandle(hvd_handle_t handle, int32_t* done) {
     const hvd_status_t code = FindToPoll(handle, done, &pending);
     if (code != HVD_OK || pending == nullptr) return code;
     if (pending->staged != nullptr) {
-      *done = pending->staged->is_done() ? 1 : 0;
+      *done = pending->staged->end().is_done() ? 1 : 0;
       return HVD_OK;
     }
     for (size_t i = 0; i < pending->requests.size(); ++i) {
@@ -122,7 +122,7 @@ hvd_status_t WaitHandleFor(hvd_handle_t handle, int64_t microseconds, int32_t* d
     if (code != HVD_OK || pending == nullptr) return code;
     const auto end = EndOf(microseconds);
     if (pending->staged != nullptr) {
-      *done = pending->staged->WaitUntil(end) ? 1 : 0;
+      *done = pending->staged->end().WaitUntil(end) ? 1 : 0;
       return HVD_OK;
     }
     for (size_t i = 0; i < pending->requests.size(); ++i) {
@@ -141,7 +141,7 @@ hvd_status_t WaitHandleOn(hvd_handle_t handle, void* stream) {
     const hvd_status_t code = FindToWait(handle, Wait::kForEnd, &pending);
     if (code != HVD_OK) return code;
     absl::Status status =
-        pending->staged != nullptr ? pending->staged->WaitOn(stream) : AwaitDone(*pending);
+        pending->staged != nullptr ? pending->staged->end().WaitOn(stream) : AwaitDone(*pending);
     for (const auto& request : pending->requests) {
       if (status.ok()) status = OrderStream(*request, stream);
     }

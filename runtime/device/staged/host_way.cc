@@ -49,9 +49,10 @@ absl::Status HostWay::Submit(absl::Span<const std::unique_ptr<Request>> requests
   parts.device = *device;
   const Membership membership = set.membership();
   const bool may_launch = WayOf(*set.engine).way() != NcclWay::Way::kHost;
-  auto call =
-      std::make_shared<StagedCall>(parts, StagedCall::Asked{requests, membership, may_launch});
-  if (absl::Status checked = CheckTensors(**device, call->plan()); !checked.ok()) return checked;
+  StagedPlan plan = PlanStaging(requests, {membership.index, membership.size()});
+  if (absl::Status checked = CheckTensors(**device, plan); !checked.ok()) return checked;
+  auto call = std::make_shared<StagedCall>(
+      parts, StagedCall::Asked{requests, std::move(plan), membership, may_launch});
   const auto number = Enter(call, first);
   if (!number.ok()) return number.status();
   *submitted = call;
@@ -173,19 +174,18 @@ void HostWay::Body() {
 // Frees the call when it is over.
 void HostWay::AfterStep(StagedCall* call) {
   if (parts_.sets->is_joining()) call->Hurry();
-  const bool blocked = call->is_blocked();
+  const StagedCall::Standing now = call->standing();
   const auto known = std::find(blocked_.begin(), blocked_.end(), call);
-  if (blocked && known == blocked_.end()) blocked_.push_back(call);
-  if (!blocked && known != blocked_.end()) blocked_.erase(known);
-  const bool over = call->is_over();
-  if (over) call->GiveMemory();
+  if (now.is_blocked && known == blocked_.end()) blocked_.push_back(call);
+  if (!now.is_blocked && known != blocked_.end()) blocked_.erase(known);
+  if (now.is_over) call->GiveMemory();
   std::shared_ptr<StagedCall> last;  // freed without the lock
   const MutexLock lock(&mutex_);
   const auto found = open_.find(call->number());
   if (found == open_.end()) return;  // of an epoch that has ended without it
-  found->second.submitted = call->has_submitted();
-  found->second.failed = call->has_failed();
-  if (over) {
+  found->second.submitted = now.has_submitted;
+  found->second.failed = now.has_failed;
+  if (now.is_over) {
     last = std::move(found->second.call);
     open_.erase(found);
   }
