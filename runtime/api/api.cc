@@ -3,9 +3,9 @@
 // which is there before hvd_init and after hvd_shutdown, too.
 #include <cstddef>
 
-#include "runtime/api/check/struct_sizes.h"
-#include "runtime/api/errors.h"
 #include "runtime/api/process.h"
+#include "runtime/check/struct_sizes.h"
+#include "runtime/errors/errors.h"
 
 namespace hvd {
 namespace {

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <utility>
 
-#include "runtime/api/check/check_tensor.h"
 #include "runtime/api/process.h"
+#include "runtime/check/check_tensor.h"
 #include "runtime/device/nccl/nccl_call.h"
 
 namespace hvd {

@@ -4,9 +4,9 @@
 
 #include <chrono>
 
-#include "runtime/api/check/check.h"
-#include "runtime/api/errors.h"
 #include "runtime/api/results.h"
+#include "runtime/check/check.h"
+#include "runtime/errors/errors.h"
 
 namespace hvd {
 

@@ -17,6 +17,7 @@
 #include "runtime/collective/kernels/float_rules.h"
 #include "runtime/device/nccl/nccl_way.h"
 #include "runtime/engine/tuning/config.h"
+#include "runtime/errors/errors.h"
 #include "runtime/gpu/found.h"
 #include "runtime/session/linked_store.h"
 #include "runtime/session/local_store.h"
@@ -27,9 +28,6 @@
 namespace hvd {
 namespace {
 
-// A forked child (a data loader's worker) has the parent's memory but none of its threads: it must
-// not use the engine. A flag instead of getpid on each call.
-std::atomic<bool> forked_child{false};
 constexpr char kForked[] =
     "this process was forked from one that has used hvd; start it with exec instead";
 Process* the_process = nullptr;  // for the child of a fork, where Get's static may be locked
@@ -74,6 +72,16 @@ void FreeOnGpu(void* memory) {
   if (memory != nullptr) (void)Process::Get().gpus().Free(memory).ok();
 }
 
+// Whose end, or whose doing, the abort is that this process has heard of.
+Culprit CulpritOfEpoch() {
+  const std::shared_ptr<Engine> engine = Process::Get().engine();
+  if (engine == nullptr) return {};
+  const int rank = CauseOf(*engine->world().page()).rank;
+  const Topology& topology = engine->world().topology();
+  if (rank < 0 || rank >= topology.size()) return {};
+  return {rank, topology.hosts()[topology.place(rank).host].name};
+}
+
 TransportFactory FactoryFor(const EngineConfig& config) {
   return [config](const TransportPlace& place) { return MakeTransport(config, place); };
 }
@@ -82,8 +90,9 @@ TransportFactory FactoryFor(const EngineConfig& config) {
 
 Process::Process() {
   the_process = this;
+  FindCulpritsBy(CulpritOfEpoch);
   pthread_atfork(nullptr, nullptr, [] {
-    forked_child.store(true);
+    NoteForkedChild();
     the_process->arena_.DetachChild();
   });
 }
@@ -94,10 +103,8 @@ Process& Process::Get() {
   return *process;
 }
 
-bool Process::forked() { return forked_child.load(std::memory_order_relaxed); }
-
 std::shared_ptr<Engine> Process::engine() const {
-  if (forked_child.load(std::memory_order_relaxed)) return nullptr;
+  if (forked()) return nullptr;
   const MutexLock lock(&engine_mutex_);
   return engine_;
 }
@@ -149,7 +156,7 @@ HostWay& Process::host_way() {
 }
 
 absl::Status Process::Init(const StaticSets& sets) {
-  if (forked_child.load()) {
+  if (forked()) {
     return absl::FailedPreconditionError(kForked);
   }
   const MutexLock lock(&life_mutex_);
@@ -160,7 +167,7 @@ absl::Status Process::Init(const StaticSets& sets) {
 }
 
 absl::Status Process::Reset(const StaticSets& sets) {
-  if (forked_child.load()) return absl::FailedPreconditionError(kForked);
+  if (forked()) return absl::FailedPreconditionError(kForked);
   const MutexLock lock(&life_mutex_);
   ShutdownLocked();
   return JoinNext(sets);
@@ -332,7 +339,7 @@ hvd_epoch_t Process::epoch() const {
 }
 
 absl::StatusOr<bool> Process::IsElastic() {
-  if (is_elastic_.load() < 0 && !forked_child.load()) {
+  if (is_elastic_.load() < 0 && !forked()) {
     const MutexLock lock(&life_mutex_);
     if (absl::Status adopted = Adopt(); !adopted.ok()) return adopted;
     const auto link = ReadLink(adopted_environment());
@@ -397,7 +404,7 @@ absl::Status Process::AddStaticSets(const StaticSets& sets) {
 }
 
 absl::Status Process::Shutdown() {
-  if (forked_child.load()) return absl::OkStatus();
+  if (forked()) return absl::OkStatus();
   const MutexLock lock(&life_mutex_);
   ShutdownLocked();
   return absl::OkStatus();

@@ -10,11 +10,12 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "runtime/adoption/adopted.h"
-#include "runtime/api/handle_table.h"
+#include "runtime/api/handles/handle_table.h"
 #include "runtime/device/gpus.h"
 #include "runtime/device/nccl/nccl_process.h"
 #include "runtime/device/staged/host_way.h"
 #include "runtime/engine/engine.h"
+#include "runtime/errors/forked.h"
 #include "runtime/session/arena.h"
 #include "runtime/session/store.h"
 #include "runtime/sets/process_sets.h"
@@ -66,7 +67,7 @@ class Process {
   // Null: there was no such call.
   HostWay* used_host_way() const { return used_host_way_.load(std::memory_order_acquire); }
   // In a child that was forked from a process that has used hvd.
-  static bool forked();
+  static bool forked() { return IsForkedChild(); }
 
  private:
   Process();

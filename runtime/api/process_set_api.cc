@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "runtime/api/calls.h"
-#include "runtime/api/check/check_tensor.h"
 #include "runtime/api/process.h"
+#include "runtime/check/check_tensor.h"
 
 namespace hvd {
 namespace {

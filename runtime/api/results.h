@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "hvd/hvd.h"
-#include "runtime/api/pending.h"
+#include "runtime/api/handles/pending.h"
 
 namespace hvd {
 

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/json.h"
-#include "runtime/api/errors.h"
 #include "runtime/api/process.h"
+#include "runtime/errors/errors.h"
 
 namespace hvd {
 namespace {

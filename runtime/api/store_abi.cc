@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "hvd/hvd.h"
-#include "runtime/api/errors.h"
 #include "runtime/api/process.h"
 #include "runtime/api/store_call.h"
+#include "runtime/errors/errors.h"
 #include "store/store_limits.h"
 
 namespace hvd {

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "runtime/api/errors.h"
 #include "runtime/api/process.h"
+#include "runtime/errors/errors.h"
 #include "store/store_limits.h"
 
 namespace hvd {

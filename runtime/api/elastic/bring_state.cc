@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/api/elastic/state.h"
 #include "runtime/api/elastic/tensor_bytes.h"
-#include "runtime/api/errors.h"
 #include "runtime/api/process.h"
+#include "runtime/errors/errors.h"
 #include "runtime/state/directory.h"
 
 namespace hvd {

@@ -2,10 +2,10 @@
 // The C ABI of elastic jobs but for the state (state_abi.cc) and hvd_reset (api.cc).
 #include <cstring>
 
-#include "runtime/api/check/struct_sizes.h"
 #include "runtime/api/elastic/agreement.h"
-#include "runtime/api/errors.h"
 #include "runtime/api/process.h"
+#include "runtime/check/struct_sizes.h"
+#include "runtime/errors/errors.h"
 
 extern "C" {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "runtime/api/elastic/agreement.h"
-#include "runtime/api/errors.h"
 #include "runtime/api/process.h"
+#include "runtime/errors/errors.h"
 
 namespace hvd {
 namespace {

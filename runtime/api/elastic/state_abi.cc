@@ -4,11 +4,11 @@
 #include <cstring>
 #include <memory>
 
-#include "runtime/api/check/check_tensor.h"
-#include "runtime/api/check/struct_sizes.h"
 #include "runtime/api/elastic/state.h"
-#include "runtime/api/errors.h"
 #include "runtime/api/process.h"
+#include "runtime/check/check_tensor.h"
+#include "runtime/check/struct_sizes.h"
+#include "runtime/errors/errors.h"
 
 struct hvd_state_t {
   explicit hvd_state_t(hvd::StateHome* home) : state(home) {}
