@@ -10,15 +10,24 @@
 #include <vector>
 
 #include "hvd/hvd.h"
-#include "runtime/api/elastic/image.h"
+#include "runtime/sets/process_sets.h"
+#include "runtime/state/elastic/image.h"
 #include "runtime/state/entries.h"
 #include "runtime/state/state_home.h"
 
 namespace hvd {
 
+// The process's; they outlive it.
+struct StateParts {
+  StateHome* home = nullptr;
+  ProcessSets* sets = nullptr;
+  Gpus* gpus = nullptr;
+};
+
 class State {
  public:
-  explicit State(StateHome* home) : home_(home) {}
+  explicit State(const StateParts& parts)
+      : home_(parts.home), sets_(*parts.sets), bytes_(parts.gpus) {}
 
   // Under the home's mutex.
   StateEntries& entries() { return entries_; }
@@ -43,6 +52,8 @@ class State {
   absl::Status RestoreLocked(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(home_->mutex());
 
   StateHome* const home_;
+  ProcessSets& sets_;
+  const TensorBytes bytes_;
   StateEntries entries_;
 };
 
@@ -54,8 +65,12 @@ struct GoesOnFrom {
   uint64_t commit = 0;
   uint64_t steps = 0;  // CommitBook::steps
 };
-absl::Status BringState(const EpochState& epoch, const absl::Status& before, StateEntries* entries,
-                        GoesOnFrom* from);
+struct Bringing {
+  const EpochState& epoch;
+  ProcessSets& sets;
+  const ImageOf& of;
+};
+absl::Status BringState(const Bringing& bringing, const absl::Status& before, GoesOnFrom* from);
 
 // Returns what tells this place of a program's course from others, made of its integers and bytes
 // that all ranks have alike. 0: it has none. Floats are no help: they come out differently each

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "base/stable_hash.h"
-#include "runtime/api/elastic/state.h"
 #include "runtime/collective/reduction_rules.h"
+#include "runtime/state/elastic/state.h"
 
 namespace hvd {
 namespace {

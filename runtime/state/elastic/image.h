@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/state/elastic/tensor_bytes.h"
 #include "runtime/state/entries.h"
 #include "runtime/state/state_files.h"
 #include "runtime/state/state_layout.h"
@@ -19,17 +20,23 @@ struct ImageWriter {
   int local_size = 1;
 };
 
+// What a commit is written from and read into.
+struct ImageOf {
+  StateEntries& entries;
+  const TensorBytes& bytes;  // copies the tensors'
+};
+
 // This rank's part of a commit: takes its old word back, writes its share of the replicated
 // tensors, and as the first of its host the rest. EndState of `word` remains to be done. An error
 // leaves the file without a complete commit.
-absl::Status WriteImage(const StateEntries& entries, const StateLayout& layout,
-                        const ImageWriter& writer, StateFile* file);
+absl::Status WriteImage(const ImageOf& of, const StateLayout& layout, const ImageWriter& writer,
+                        StateFile* file);
 
 // Finds what a file holds as commit `number`, and where. NotFound: it holds another, or none.
 absl::StatusOr<std::vector<StateItem>> FindImage(uint64_t number, StateFile* file);
 // The items' bytes into the entries, which have them (CheckFits, Hold). REQUIRES: of FindImage.
 absl::Status ReadTensors(const std::vector<StateItem>& items, const StateFile& file,
-                         StateEntries* entries);
+                         const ImageOf& into);
 // ResourceExhausted: there is no memory for them.
 absl::StatusOr<std::map<std::string, std::string>> ReadBytes(const std::vector<StateItem>& items,
                                                              const StateFile& file);

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/api/elastic/agreement.h"
+#include "runtime/state/elastic/agreement.h"
 
 #include <string>
-
-#include "runtime/api/process.h"
 
 namespace hvd {
 
 const char kHostsUpdated[] =
     "the members of the job are to change; call hvd_reset, then hvd_state_sync, and go on";
 
-absl::StatusOr<Agreement> Agree(AgreementSide side) {
-  CallTarget set(Process::Get().sets());
+absl::StatusOr<Agreement> Agree(AgreementSide side, const ProcessSets& sets) {
+  CallTarget set(sets);
   if (absl::Status chosen = set.Choose(HVD_GLOBAL_PROCESS_SET); !chosen.ok()) {
     return absl::AbortedError("this rank has left the epoch (hvd_shutdown or hvd_reset)");
   }

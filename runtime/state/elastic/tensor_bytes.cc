@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/api/elastic/tensor_bytes.h"
+#include "runtime/state/elastic/tensor_bytes.h"
 
-#include "runtime/api/process.h"
 #include "runtime/collective/kernels/copy.h"
 #include "runtime/device/caller_order.h"
 #include "runtime/device/device_memory.h"
@@ -11,10 +10,12 @@ namespace {
 
 constexpr size_t kStreamed = size_t{256} * 1024;
 
-// `ask` asks for the copy on the tensor's stream.
-absl::Status OnGpu(const hvd_tensor_t& tensor,
-                   absl::FunctionRef<CudaResult(const GpuDevice&, CudaStream)> ask) {
-  auto device = Process::Get().gpus().Find(tensor.device_id);
+}  // namespace
+
+absl::Status TensorBytes::OnGpu(
+    const hvd_tensor_t& tensor,
+    absl::FunctionRef<CudaResult(const GpuDevice&, CudaStream)> ask) const {
+  auto device = gpus_.Find(tensor.device_id);
   if (!device.ok()) return device.status();
   const GpuDevice::Scope scope(**device);
   auto* const stream = static_cast<CudaStream>(tensor.stream);
@@ -27,9 +28,8 @@ absl::Status OnGpu(const hvd_tensor_t& tensor,
   return status.ok() ? behind->AwaitHere() : status;
 }
 
-}  // namespace
-
-absl::Status CopyOut(const hvd_tensor_t& tensor, const TensorPart& part, void* to) {
+absl::Status TensorBytes::CopyOut(const hvd_tensor_t& tensor, const TensorPart& part,
+                                  void* to) const {
   if (part.bytes == 0) return absl::OkStatus();
   std::byte* const from = static_cast<std::byte*>(tensor.data) + part.from;
   if (tensor.device_type == HVD_CPU) {
@@ -42,7 +42,8 @@ absl::Status CopyOut(const hvd_tensor_t& tensor, const TensorPart& part, void* t
   });
 }
 
-absl::Status CopyIn(const hvd_tensor_t& tensor, const TensorPart& part, const void* from) {
+absl::Status TensorBytes::CopyIn(const hvd_tensor_t& tensor, const TensorPart& part,
+                                 const void* from) const {
   if (part.bytes == 0) return absl::OkStatus();
   std::byte* const to = static_cast<std::byte*>(tensor.data) + part.from;
   if (tensor.device_type == HVD_CPU) {

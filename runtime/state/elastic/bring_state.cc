@@ -7,11 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/api/elastic/state.h"
-#include "runtime/api/elastic/tensor_bytes.h"
-#include "runtime/api/process.h"
 #include "runtime/errors/errors.h"
 #include "runtime/state/directory.h"
+#include "runtime/state/elastic/state.h"
 
 namespace hvd {
 namespace {
@@ -48,21 +46,22 @@ struct Row {
 // The process set for as long as the state travels.
 class Travel {
  public:
-  Travel(const EpochState& epoch) : root_(epoch.epoch.root), is_root_(epoch.epoch.rank == root_) {
+  Travel(const EpochState& epoch, ProcessSets* sets)
+      : sets_(*sets), root_(epoch.epoch.root), is_root_(epoch.epoch.rank == root_) {
     ranks_.assign(epoch.needy.begin(), epoch.needy.end());
     ranks_.push_back(root_);
     std::sort(ranks_.begin(), ranks_.end());
     under_way_.reserve(kMostUnderWay);  // nothing may be thrown while something is under way
   }
   ~Travel() {
-    if (set_ != 0) (void)Process::Get().sets().Remove(set_).ok();  // a broken epoch removes it
+    if (set_ != 0) (void)sets_.Remove(set_).ok();  // a broken epoch removes it
   }
   Travel(const Travel&) = delete;
   Travel& operator=(const Travel&) = delete;
 
   // One that an earlier try has left is as good.
   absl::Status Begin() {
-    absl::Status made = Process::Get().sets().AddMembers(ranks_, kSetKey, &set_);
+    absl::Status made = sets_.AddMembers(ranks_, kSetKey, &set_);
     return absl::IsAlreadyExists(made) ? absl::OkStatus() : made;
   }
   bool is_root() const { return is_root_; }
@@ -103,6 +102,7 @@ class Travel {
   }
 
  private:
+  ProcessSets& sets_;
   const int root_;
   const bool is_root_;
   std::vector<int32_t> ranks_;
@@ -128,13 +128,17 @@ absl::StatusOr<std::string> ShareDirectory(const StateEntries& entries, Travel* 
 }
 
 // One that lies on a GPU, by way of the host's memory.
-absl::Status SendFromGpu(const hvd_tensor_t& tensor, uint64_t bytes, Travel* travel) {
-  std::vector<std::byte> staged(bytes);
+absl::Status SendFromGpu(const StateItem& item, const ImageOf& of, Travel* travel) {
+  const hvd_tensor_t& tensor = of.entries.TensorOf(item);
+  std::vector<std::byte> staged(item.bytes);
   absl::Status status;
-  if (travel->is_root()) status = CopyOut(tensor, {0, bytes}, staged.data());
-  status.Update(travel->Send(staged.data(), bytes));  // the others wait for it in any case
+  if (travel->is_root()) status = of.bytes.CopyOut(tensor, {0, item.bytes}, staged.data());
+  // The others wait for it in any case.
+  status.Update(travel->Send(staged.data(), item.bytes));
   status.Update(travel->Await());
-  if (status.ok() && !travel->is_root()) status = CopyIn(tensor, {0, bytes}, staged.data());
+  if (status.ok() && !travel->is_root()) {
+    status = of.bytes.CopyIn(tensor, {0, item.bytes}, staged.data());
+  }
   return status;
 }
 
@@ -155,7 +159,7 @@ absl::Status TakeRoom(const std::vector<StateItem>& items, const StateEntries& e
 }
 
 // `room`: of TakeRoom.
-absl::Status SendItems(const std::vector<StateItem>& items, StateEntries* entries, Travel* travel,
+absl::Status SendItems(const std::vector<StateItem>& items, const ImageOf& of, Travel* travel,
                        BytesByName room) {
   absl::Status status;
   for (const StateItem& item : items) {
@@ -163,38 +167,38 @@ absl::Status SendItems(const std::vector<StateItem>& items, StateEntries* entrie
       status.Update(travel->Send(room.at(item.name).data(), item.bytes));
       continue;
     }
-    const hvd_tensor_t& tensor = entries->TensorOf(item);
+    const hvd_tensor_t& tensor = of.entries.TensorOf(item);
     status.Update(tensor.device_type == HVD_CPU ? travel->Send(tensor.data, item.bytes)
-                                                : SendFromGpu(tensor, item.bytes, travel));
+                                                : SendFromGpu(item, of, travel));
     if (absl::IsAborted(status)) break;
   }
   status.Update(travel->Await());
-  if (status.ok() && !travel->is_root()) entries->SetBytes(std::move(room));
+  if (status.ok() && !travel->is_root()) of.entries.SetBytes(std::move(room));
   return status;
 }
 
 }  // namespace
 
-absl::Status BringState(const EpochState& epoch, const absl::Status& before, StateEntries* entries,
-                        GoesOnFrom* from) {
-  Travel travel(epoch);
+absl::Status BringState(const Bringing& bringing, const absl::Status& before, GoesOnFrom* from) {
+  StateEntries& entries = bringing.of.entries;
+  Travel travel(bringing.epoch, &bringing.sets);
   if (absl::Status begun = travel.Begin(); !begun.ok()) return begun;
-  const auto directory = ShareDirectory(*entries, &travel, from);
+  const auto directory = ShareDirectory(entries, &travel, from);
   if (!directory.ok()) return directory.status();
   const auto items = ReadDirectory(*directory, kAnyBytes);
   absl::Status fits = before;
   fits.Update(items.status());
   if (fits.ok() && !travel.is_root()) {
-    fits = entries->CheckFits(*items);
-    if (fits.ok()) fits = entries->CheckHas(*items);
-    if (fits.ok()) fits = entries->Hold(*items, false);
+    fits = entries.CheckFits(*items);
+    if (fits.ok()) fits = entries.CheckHas(*items);
+    if (fits.ok()) fits = entries.Hold(*items, false);
   }
   BytesByName room;
-  if (fits.ok()) fits = TakeRoom(*items, *entries, travel, &room);
+  if (fits.ok()) fits = TakeRoom(*items, entries, travel, &room);
   if (absl::Status all = travel.AgreeThat(fits); !all.ok()) {
     return absl::IsInvalidArgument(all) ? absl::FailedPreconditionError(all.message()) : all;
   }
-  return SendItems(*items, entries, &travel, std::move(room));
+  return SendItems(*items, bringing.of, &travel, std::move(room));
 }
 
 }  // namespace hvd

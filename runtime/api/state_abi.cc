@@ -4,14 +4,14 @@
 #include <cstring>
 #include <memory>
 
-#include "runtime/api/elastic/state.h"
 #include "runtime/api/process.h"
 #include "runtime/check/check_tensor.h"
 #include "runtime/check/struct_sizes.h"
 #include "runtime/errors/errors.h"
+#include "runtime/state/elastic/state.h"
 
 struct hvd_state_t {
-  explicit hvd_state_t(hvd::StateHome* home) : state(home) {}
+  explicit hvd_state_t(const hvd::StateParts& parts) : state(parts) {}
   hvd::State state;
 };
 
@@ -71,7 +71,9 @@ hvd_status_t hvd_state_create(hvd_state_t** state) {
     if (state == nullptr) return hvd::Fail(HVD_ERR_INVALID, "state is NULL");
     *state = nullptr;
     if (hvd::Process::forked()) return hvd::NotInitialized();
-    auto made = std::make_unique<hvd_state_t>(&hvd::Home());
+    hvd::Process& process = hvd::Process::Get();
+    auto made = std::make_unique<hvd_state_t>(
+        hvd::StateParts{&process.state_home(), &process.sets(), &process.gpus()});
     if (hvd::has_state.exchange(true)) {
       return hvd::Fail(HVD_ERR_UNSUPPORTED,
                        "this process has a state already; add to that, or destroy it first");

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/api/elastic/state.h"
+#include "runtime/state/elastic/state.h"
 
 #include <utility>
 
-#include "runtime/api/elastic/agreement.h"
-#include "runtime/api/process.h"
 #include "runtime/errors/errors.h"
+#include "runtime/state/elastic/agreement.h"
 
 namespace hvd {
 namespace {
 
 // Where this rank writes, unless the epoch has broken: then nothing is to be written any more.
-absl::Status FindWriter(ImageWriter* writer, uint64_t* epoch) {
-  CallTarget set(Process::Get().sets());
+absl::Status FindWriter(const ProcessSets& sets, ImageWriter* writer, uint64_t* epoch) {
+  CallTarget set(sets);
   if (!set.Choose(HVD_GLOBAL_PROCESS_SET).ok()) {
     return absl::AbortedError("this rank has left the epoch (hvd_shutdown or hvd_reset)");
   }
@@ -45,7 +44,7 @@ hvd_status_t State::CommitLocked(CommitBy by, const absl::Status& before) {
   AgreementSide side;
   side.layout = mine.layout;
   side.number = written.ok() ? static_cast<int64_t>(number) : kFailed;
-  const absl::StatusOr<Agreement> agreed = Agree(side);
+  const absl::StatusOr<Agreement> agreed = Agree(side, sets_);
   if (!agreed.ok()) {
     if (!absl::IsAborted(agreed.status())) TakeBack(number, mine);  // else others may have agreed
     return Return(agreed.status());
@@ -62,7 +61,7 @@ absl::Status State::Write(CommitBy by, Written* written) {
   const uint64_t number = home_->book().next();
   ImageWriter writer;
   StateWord word;
-  if (absl::Status found = FindWriter(&writer, &word.epoch); !found.ok()) return found;
+  if (absl::Status found = FindWriter(sets_, &writer, &word.epoch); !found.ok()) return found;
   // Files that only this process writes are written whole.
   if (home_->keeps_own()) writer = ImageWriter();
   const absl::StatusOr<StateFiles*> files = home_->Files();
@@ -72,10 +71,11 @@ absl::Status State::Write(CommitBy by, Written* written) {
   StateFile* const host = (*files)->host[turn].get();
   const StateLayout shared = PlanState(entries_.Items(false));
   *written = {shared.hash, writer.local_rank};
-  if (absl::Status done = WriteImage(entries_, shared, writer, host); !done.ok()) return done;
+  const ImageOf image = {entries_, bytes_};
+  if (absl::Status done = WriteImage(image, shared, writer, host); !done.ok()) return done;
   StateFile* const share = (*files)->share[turn].get();
   const StateLayout own = PlanState(entries_.Items(true));
-  if (absl::Status done = WriteImage(entries_, own, {}, share); !done.ok()) return done;
+  if (absl::Status done = WriteImage(image, own, {}, share); !done.ok()) return done;
   word.number = number;
   word.steps = home_->book().NextSteps(by);
   if (writer.local_rank == 0) word.place = PlaceOf(entries_, shared);
@@ -135,8 +135,8 @@ absl::Status State::RestoreLocked(uint64_t number) {
   if (fine.ok() && own.ok()) fine = entries_.CheckFits(*own);
   if (fine.ok()) fine = entries_.Hold(*shared, false);
   if (fine.ok() && own.ok()) fine = entries_.Hold(*own, true);
-  if (fine.ok()) fine = ReadTensors(*shared, *host, &entries_);
-  if (fine.ok() && own.ok()) fine = ReadTensors(*own, *share, &entries_);
+  if (fine.ok()) fine = ReadTensors(*shared, *host, {entries_, bytes_});
+  if (fine.ok() && own.ok()) fine = ReadTensors(*own, *share, {entries_, bytes_});
   if (fine.ok()) entries_.SetBytes(*std::move(bytes));
   return fine;
 }
@@ -155,7 +155,8 @@ hvd_status_t State::Sync() {
   if (wanted.needy.empty()) return Return(status);
   if (epoch.needs_state != 0 || epoch.rank == epoch.root) {
     GoesOnFrom from = {newest, home_->Steps()};
-    status = BringState(wanted, status, &entries_, &from);
+    const ImageOf image = {entries_, bytes_};
+    status = BringState({wanted, sets_, image}, status, &from);
     if (status.ok()) home_->GoOnFrom(from.commit);
     if (status.ok()) home_->LearnSteps(from.steps);
   }

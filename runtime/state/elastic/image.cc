@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/api/elastic/image.h"
+#include "runtime/state/elastic/image.h"
 
 #include <algorithm>
 #include <cstring>
 #include <new>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/api/elastic/tensor_bytes.h"
 #include "runtime/state/directory.h"
 
 namespace hvd {
 namespace {
 
-absl::Status WriteShare(const StateEntries& entries, const StateLayout& layout,
-                        const ByteRange& range, StateFile* file) {
+absl::Status WriteShare(const ImageOf& of, const StateLayout& layout, const ByteRange& range,
+                        StateFile* file) {
   if (absl::Status there = file->Populate(range.begin, range.end); !there.ok()) return there;
   for (const StatePiece& piece : PiecesIn(layout, range)) {
     const StateItem& item = layout.items[piece.item];
-    absl::Status copied = CopyOut(entries.TensorOf(item), {piece.from, piece.bytes},
-                                  file->at(item.offset + piece.from));
+    absl::Status copied = of.bytes.CopyOut(of.entries.TensorOf(item), {piece.from, piece.bytes},
+                                           file->at(item.offset + piece.from));
     if (!copied.ok()) return copied;
   }
   return absl::OkStatus();
 }
 
 // Writes the part that one rank alone writes.
-absl::Status WriteRest(const StateEntries& entries, const StateLayout& layout, StateFile* file) {
+absl::Status WriteRest(const ImageOf& of, const StateLayout& layout, StateFile* file) {
   const std::string directory = WriteDirectory(layout.items);
   const uint64_t end = layout.end + directory.size();
   if (absl::Status grown = file->Grow(end); !grown.ok()) return grown;
@@ -33,11 +32,12 @@ absl::Status WriteRest(const StateEntries& entries, const StateLayout& layout, S
   for (size_t i = layout.replicated; i < layout.items.size(); ++i) {
     const StateItem& item = layout.items[i];
     if (item.is_bytes) {
-      const std::string& bytes = entries.BytesOf(item);
+      const std::string& bytes = of.entries.BytesOf(item);
       std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(file->at(item.offset)));
       continue;
     }
-    absl::Status copied = CopyOut(entries.TensorOf(item), {0, item.bytes}, file->at(item.offset));
+    absl::Status copied =
+        of.bytes.CopyOut(of.entries.TensorOf(item), {0, item.bytes}, file->at(item.offset));
     if (!copied.ok()) return copied;
   }
   std::memcpy(file->at(layout.end), directory.data(), directory.size());
@@ -55,16 +55,16 @@ absl::Status Damaged() {
 
 }  // namespace
 
-absl::Status WriteImage(const StateEntries& entries, const StateLayout& layout,
-                        const ImageWriter& writer, StateFile* file) {
+absl::Status WriteImage(const ImageOf& of, const StateLayout& layout, const ImageWriter& writer,
+                        StateFile* file) {
   const ByteRange share = ShareOf(layout, writer.local_rank, writer.local_size);
   if (absl::Status grown = file->Grow(std::max(share.end, kStateItemsAt)); !grown.ok()) {
     return grown;
   }
   BeginState(&file->head()->cells[writer.local_rank]);
-  absl::Status written = WriteShare(entries, layout, share, file);
+  absl::Status written = WriteShare(of, layout, share, file);
   if (!written.ok() || writer.local_rank != 0) return written;
-  return WriteRest(entries, layout, file);
+  return WriteRest(of, layout, file);
 }
 
 absl::StatusOr<std::vector<StateItem>> FindImage(uint64_t number, StateFile* file) {
@@ -83,10 +83,11 @@ absl::StatusOr<std::vector<StateItem>> FindImage(uint64_t number, StateFile* fil
 }
 
 absl::Status ReadTensors(const std::vector<StateItem>& items, const StateFile& file,
-                         StateEntries* entries) {
+                         const ImageOf& into) {
   for (const StateItem& item : items) {
     if (item.is_bytes) continue;
-    absl::Status copied = CopyIn(entries->TensorOf(item), {0, item.bytes}, file.at(item.offset));
+    absl::Status copied =
+        into.bytes.CopyIn(into.entries.TensorOf(item), {0, item.bytes}, file.at(item.offset));
     if (!copied.ok()) return copied;
   }
   return absl::OkStatus();

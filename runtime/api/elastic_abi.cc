@@ -2,10 +2,10 @@
 // The C ABI of elastic jobs but for the state (state_abi.cc) and hvd_reset (api.cc).
 #include <cstring>
 
-#include "runtime/api/elastic/agreement.h"
 #include "runtime/api/process.h"
 #include "runtime/check/struct_sizes.h"
 #include "runtime/errors/errors.h"
+#include "runtime/state/elastic/agreement.h"
 
 extern "C" {
 
@@ -26,9 +26,10 @@ hvd_status_t hvd_epoch(hvd_epoch_t* epoch) {
 // Under the state's mutex: a commit on another thread is an agreement of the same name.
 hvd_status_t hvd_check_hosts(void) {
   return hvd::Guarded([&]() -> hvd_status_t {
-    if (hvd::Process::Get().engine() == nullptr) return hvd::NotInitialized();
-    const hvd::MutexLock lock(&hvd::Process::Get().state_home().mutex());
-    const auto agreed = hvd::Agree({hvd::kChecks});
+    hvd::Process& process = hvd::Process::Get();
+    if (process.engine() == nullptr) return hvd::NotInitialized();
+    const hvd::MutexLock lock(&process.state_home().mutex());
+    const auto agreed = hvd::Agree({hvd::kChecks}, process.sets());
     if (!agreed.ok()) return hvd::Return(agreed.status());
     if (agreed->verdict == hvd::AgreementVerdict::kDiffers) {
       return hvd::Fail(HVD_ERR_MISMATCH, agreed->why);
