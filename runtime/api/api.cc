@@ -3,7 +3,7 @@
 // which is there before hvd_init and after hvd_shutdown, too.
 #include <cstddef>
 
-#include "runtime/api/process.h"
+#include "runtime/api/process/process.h"
 #include "runtime/check/struct_sizes.h"
 #include "runtime/errors/errors.h"
 

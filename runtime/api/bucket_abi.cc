@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "runtime/api/calls.h"
-#include "runtime/api/process.h"
+#include "runtime/api/process/process.h"
 #include "runtime/bucket/bucket.h"
 #include "runtime/check/check_tensor.h"
 #include "runtime/check/struct_sizes.h"

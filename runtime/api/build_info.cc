@@ -2,7 +2,7 @@
 #include <string>
 
 #include "hvd/hvd.h"
-#include "runtime/api/own_path.h"
+#include "runtime/api/process/own_path.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
 #include "runtime/engine/tuning/config.h"
 #include "runtime/gpu/found.h"

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "runtime/api/process.h"
+#include "runtime/api/process/process.h"
 #include "runtime/check/check_tensor.h"
 #include "runtime/device/nccl/nccl_call.h"
 
@@ -20,13 +20,12 @@ hvd_status_t FindTarget(const hvd_options_t* given, bool asynchronous, hvd_optio
                         CallTarget* target) {
   if (absl::Status read = ReadOptions(given, options); !read.ok()) return Return(read);
   if (absl::Status told = CheckTelling(*options, asynchronous); !told.ok()) return Return(told);
-  const Process& process = Process::Get();
   if (Process::forked()) return NotInitialized();
   const absl::Status chosen = target->Choose(options->process_set);
   if (chosen.ok()) return HVD_OK;
   // Every rank is a member of the global one: it is missing before hvd_init and after hvd_shutdown.
   const bool global = options->process_set == HVD_GLOBAL_PROCESS_SET;
-  return global || process.engine() == nullptr ? NotInitialized() : Return(chosen);
+  return global || Process::Get().engine() == nullptr ? NotInitialized() : Return(chosen);
 }
 
 hvd_status_t StartGroup(const GroupCall& call, const ProcessSet& set, Pending* pending) {
@@ -47,7 +46,7 @@ absl::Status Submit(const ProcessSet& set, Pending* pending) {
     if (GoesDirectly(pending->requests, WayOf(*set.engine))) {
       return SubmitDirectly(pending->requests, &Process::Get().gpus(), set.engine.get());
     }
-    return Process::Get().host_way().Submit(pending->requests, set, &pending->staged);
+    return Process::Get().devices().host_way().Submit(pending->requests, set, &pending->staged);
   }
   return pending->requests.size() == 1 ? set.engine->Submit(pending->requests[0].get())
                                        : set.engine->SubmitGroup(pending->requests);
@@ -78,7 +77,7 @@ hvd_status_t CallOnGpu(const Call& call, const ProcessSet& set, const CallerResu
 // The others hear of the barrier first: what this rank has submitted before may need what they do
 // behind theirs. Then that has finished, wherever it lies.
 absl::Status RunBarrier(const ProcessSet& set, Request* request) {
-  HostWay* const way = Process::Get().used_host_way();
+  HostWay* const way = Process::Get().devices().used_host_way();
   const uint64_t last = way != nullptr ? way->last() : 0;
   Engine::Earlier earlier(set.engine.get());
   absl::Status status = set.engine->Run(request);

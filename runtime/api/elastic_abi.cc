@@ -2,7 +2,7 @@
 // The C ABI of elastic jobs but for the state (state_abi.cc) and hvd_reset (api.cc).
 #include <cstring>
 
-#include "runtime/api/process.h"
+#include "runtime/api/process/process.h"
 #include "runtime/check/struct_sizes.h"
 #include "runtime/errors/errors.h"
 #include "runtime/state/elastic/agreement.h"

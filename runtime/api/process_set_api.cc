@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/api/calls.h"
-#include "runtime/api/process.h"
+#include "runtime/api/process/process.h"
 #include "runtime/check/check_tensor.h"
 
 namespace hvd {
@@ -20,7 +20,7 @@ hvd_status_t CheckChange() {
 }
 
 ProcessSets::SetPointer FindSet(int32_t id) {
-  const Process& process = Process::Get();
+  Process& process = Process::Get();
   return process.engine() != nullptr ? process.sets().Find(id) : nullptr;
 }
 
@@ -50,7 +50,7 @@ absl::Status SubmitJoin(const std::shared_ptr<Pending>& join, absl::FunctionRef<
   if (!turn.taken()) {
     return absl::FailedPreconditionError("this rank has joined already; its join has not returned");
   }
-  if (HostWay* const way = process.used_host_way(); way != nullptr) way->HandOver();
+  if (HostWay* const way = process.devices().used_host_way(); way != nullptr) way->HandOver();
   const absl::StatusOr<size_t> submitted = process.sets().Join(join, ready);
   if (!submitted.ok()) return submitted.status();
   const size_t kept_back = join->requests.size() - *submitted;
@@ -129,7 +129,7 @@ hvd_status_t hvd_process_set_ranks(int32_t set, int32_t* ranks) {
 }
 
 int32_t hvd_process_set_count(void) {
-  const hvd::Process& process = hvd::Process::Get();
+  hvd::Process& process = hvd::Process::Get();
   return process.engine() == nullptr ? -1 : static_cast<int32_t>(process.sets().ids().size());
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "runtime/api/process.h"
+#include "runtime/api/process/process.h"
 #include "runtime/errors/errors.h"
 
 namespace hvd {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <memory>
 
-#include "runtime/api/process.h"
+#include "runtime/api/process/process.h"
 #include "runtime/check/check_tensor.h"
 #include "runtime/check/struct_sizes.h"
 #include "runtime/errors/errors.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "hvd/hvd.h"
-#include "runtime/api/process.h"
+#include "runtime/api/process/process.h"
 #include "runtime/api/store_call.h"
 #include "runtime/errors/errors.h"
 #include "store/store_limits.h"

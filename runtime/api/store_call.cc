@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "runtime/api/process.h"
+#include "runtime/api/process/process.h"
 #include "runtime/errors/errors.h"
 #include "store/store_limits.h"
 

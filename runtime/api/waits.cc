@@ -3,7 +3,7 @@
 #include <string>
 
 #include "runtime/api/calls.h"
-#include "runtime/api/process.h"
+#include "runtime/api/process/process.h"
 #include "runtime/device/nccl/nccl_call.h"
 #include "runtime/device/staged/staged_call.h"
 
