@@ -117,8 +117,9 @@ hvd_status_t hvd_alloc_on(size_t bytes, int32_t device_type, int32_t device_id, 
       return hvd::Fail(HVD_ERR_INVALID,
                        "hvd_alloc_on: device_type is the unknown " + std::to_string(device_type));
     }
-    auto taken = device_type == HVD_CUDA ? hvd::Process::Get().gpus().Allocate(device_id, bytes)
-                                         : hvd::Process::Get().arena().Allocate(bytes);
+    auto taken = device_type == HVD_CUDA
+                     ? hvd::Process::Get().devices().gpus().Allocate(device_id, bytes)
+                     : hvd::Process::Get().arena().Allocate(bytes);
     if (!taken.ok()) return hvd::Return(taken.status());
     *memory = *taken;
     return HVD_OK;
@@ -129,7 +130,7 @@ hvd_status_t hvd_free(void* memory) {
   return hvd::Guarded([&]() -> hvd_status_t {
     // A forked child has a copy, which ends with it.
     if (hvd::Process::forked()) return HVD_OK;
-    hvd::Gpus& gpus = hvd::Process::Get().gpus();
+    hvd::Gpus& gpus = hvd::Process::Get().devices().gpus();
     return hvd::Return(gpus.DeviceOf(memory) >= 0 ? gpus.Free(memory)
                                                   : hvd::Process::Get().arena().Free(memory));
   });

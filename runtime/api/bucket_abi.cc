@@ -77,7 +77,7 @@ hvd_status_t Create(absl::Span<const int64_t> counts, const hvd_bucket_options_t
   if (!plan.ok()) return Return(plan.status());
   Process& process = Process::Get();
   auto created = Bucket::Create(*std::move(plan), *std::move(made),
-                                {&process.arena(), &process.gpus(), CurrentEpoch});
+                                {&process.arena(), &process.devices().gpus(), CurrentEpoch});
   if (!created.ok()) return Return(created.status());
   *bucket = new hvd_bucket_t{*std::move(created)};
   return HVD_OK;

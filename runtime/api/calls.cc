@@ -44,7 +44,7 @@ bool IsOnGpu(const Pending& pending) {
 absl::Status Submit(const ProcessSet& set, Pending* pending) {
   if (IsOnGpu(*pending)) {
     if (GoesDirectly(pending->requests, WayOf(*set.engine))) {
-      return SubmitDirectly(pending->requests, &Process::Get().gpus(), set.engine.get());
+      return SubmitDirectly(pending->requests, &Process::Get().devices().gpus(), set.engine.get());
     }
     return Process::Get().devices().host_way().Submit(pending->requests, set, &pending->staged);
   }

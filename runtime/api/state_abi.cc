@@ -73,7 +73,7 @@ hvd_status_t hvd_state_create(hvd_state_t** state) {
     if (hvd::Process::forked()) return hvd::NotInitialized();
     hvd::Process& process = hvd::Process::Get();
     auto made = std::make_unique<hvd_state_t>(
-        hvd::StateParts{&process.state_home(), &process.sets(), &process.gpus()});
+        hvd::StateParts{&process.state_home(), &process.sets(), &process.devices().gpus()});
     if (hvd::has_state.exchange(true)) {
       return hvd::Fail(HVD_ERR_UNSUPPORTED,
                        "this process has a state already; add to that, or destroy it first");

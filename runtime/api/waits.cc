@@ -153,7 +153,7 @@ hvd_status_t CheckEpochAndGpus() {
   const std::shared_ptr<Engine> engine = Process::Get().engine();
   if (engine == nullptr) return NotInitialized();
   const hvd_status_t epoch = Return(engine->world().waiter().Check());
-  return epoch != HVD_OK ? epoch : Return(Process::Get().gpus().Check());
+  return epoch != HVD_OK ? epoch : Return(Process::Get().devices().gpus().Check());
 }
 
 hvd_status_t ReleaseHandle(hvd_handle_t handle) {

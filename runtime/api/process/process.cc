@@ -21,12 +21,12 @@ constexpr char kForked[] =
 Process* the_process = nullptr;  // for the child of a fork, where Get's static may be locked
 
 void* AllocateOnGpu(int device, size_t bytes) {
-  const auto memory = Process::Get().gpus().Allocate(device, bytes);
+  const auto memory = Process::Get().devices().gpus().Allocate(device, bytes);
   return memory.ok() ? *memory : nullptr;
 }
 
 void FreeOnGpu(void* memory) {
-  if (memory != nullptr) (void)Process::Get().gpus().Free(memory).ok();
+  if (memory != nullptr) (void)Process::Get().devices().gpus().Free(memory).ok();
 }
 
 // Whose end, or whose doing, the abort is that this process has heard of.

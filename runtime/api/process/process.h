@@ -63,7 +63,6 @@ class Process {
   // Behind hvd_alloc; lives as long as the process.
   Arena& arena() { return arena_; }
   Devices& devices() { return devices_; }
-  Gpus& gpus() { return devices_.gpus(); }
   // Returns the part of the program's state that is kept.
   StateHome& state_home() { return state_home_; }
 

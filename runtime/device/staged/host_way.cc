@@ -95,10 +95,8 @@ absl::Status HostWay::Start(StagedCall* call, const Request& first, Engine* engi
   if (!status.ok()) {
     if (named) names_.Give(call->set(), first.name);
     call->GiveMemory();
-    return status;
   }
-  inbox_.Push(call->begin());
-  return absl::OkStatus();
+  return status;
 }
 
 bool HostWay::HasOpen(int32_t set, uint64_t last) const {

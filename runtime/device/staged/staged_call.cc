@@ -85,9 +85,11 @@ absl::Status StagedCall::Prepare() {
 }
 
 absl::Status StagedCall::Announce(Engine* engine) {
-  if (announced_.empty()) return absl::OkStatus();
-  return announced_.size() == 1 ? engine->Submit(announced_[0].get())
-                                : engine->SubmitGroup(announced_);
+  absl::Status status;
+  if (announced_.size() == 1) status = engine->Submit(announced_[0].get());
+  if (announced_.size() > 1) status = engine->SubmitGroup(announced_);
+  if (status.ok()) parts_.inbox->Push(&begin_);
+  return status;
 }
 
 void StagedCall::Take(const StagedStep& step) {

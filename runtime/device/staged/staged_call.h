@@ -46,12 +46,10 @@ class StagedCall {
 
   // Takes memory, and notes what is on the caller's streams. An error: nothing has happened.
   absl::Status Prepare();
-  // An error: it was not submitted, and is no call.
+  // Its course begins. An error: it was not submitted, and is no call.
   absl::Status Announce(Engine* engine);
-  StagedStep* begin() { return &begin_; }
 
   // ---- whoever waits ----
-  const StagedEnd& end() const { return end_; }
   StagedEnd& end() { return end_; }
   // How the call went; the caller's streams go on behind it.
   absl::Status Wait() { return end_.Wait(*order_); }
