@@ -46,7 +46,7 @@ absl::Status CheckJoin(const hvd_options_t* given, hvd_options_t* options) {
 // `ready` as of ProcessSets::Join.
 absl::Status SubmitJoin(const std::shared_ptr<Pending>& join, absl::FunctionRef<void()> ready) {
   Process& process = Process::Get();
-  const JoinTurn turn(&process.sets());
+  const JoinTurn turn(&process.sets().joins());
   if (!turn.taken()) {
     return absl::FailedPreconditionError("this rank has joined already; its join has not returned");
   }

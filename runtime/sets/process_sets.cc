@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <limits>
 
 #include "base/stable_hash.h"
 
@@ -15,12 +14,6 @@ namespace {
 constexpr char kChangeName[] = "\x01hvd: process sets";
 constexpr char kJoinName[] = "\x01hvd: join";
 constexpr char kRemovedName[] = "\x01hvd: process set removed";
-
-std::string Numbers(const std::vector<int>& ranks) {
-  std::string text = "[";
-  for (size_t i = 0; i < ranks.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(ranks[i]);
-  return text + "]";
-}
 
 absl::Status NotInitialized() { return absl::AbortedError("hvd has been shut down meanwhile"); }
 
@@ -54,10 +47,6 @@ absl::Status AsMismatch(const absl::Status& status) {
 
 }  // namespace
 
-std::string Describe(const ProcessSet& set) {
-  return "process set " + std::to_string(set.id) + " " + Numbers(set.ranks);
-}
-
 void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& config,
                         DeviceFactory make_device) {
   config_ = config;
@@ -66,24 +55,9 @@ void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& conf
   for (int r = 0; r < global->world().topology().size(); ++r) set->ranks.push_back(r);
   set->index = global->world().rank();
   set->engine = std::move(global);
-  const MutexLock lock(&mutex_);
-  global_.store(set.get());
-  sets_ = {{HVD_GLOBAL_PROCESS_SET, std::move(set)}};
-  last_id_ = members_led_ = 0;
-  member_keys_.clear();
-  member_regions_.clear();
-  channels_.clear();
+  entrance_.Open(set.get());
+  table_.Start(std::move(set));
   stopping_.store(false);
-}
-
-// Returns the sets that this rank is a member of; the global one first, if there are any.
-std::vector<ProcessSets::SetPointer> ProcessSets::AsMember() const {
-  const MutexLock lock(&mutex_);
-  std::vector<SetPointer> sets;
-  for (const auto& [id, set] : sets_) {
-    if (set->engine != nullptr) sets.push_back(set);
-  }
-  return sets;
 }
 
 // Others may wait for this rank in any set before they join: so it joins all of them, and then
@@ -93,7 +67,7 @@ absl::StatusOr<size_t> ProcessSets::Join(const std::shared_ptr<SetRequests>& joi
                                          absl::FunctionRef<void()> ready) {
   const MutexLock change(&change_mutex_);
   const ExclusiveLock members(&members_mutex_);
-  const std::vector<SetPointer> sets = AsMember();
+  const std::vector<SetPointer> sets = table_.AsMember();
   if (sets.empty()) return NotInitialized();
   for (const SetPointer& set : sets) {  // all before the first is submitted
     auto request = std::make_unique<Request>();
@@ -103,10 +77,7 @@ absl::StatusOr<size_t> ProcessSets::Join(const std::shared_ptr<SetRequests>& joi
     join->set_engines.emplace_back(set->shared_engine());
   }
   ready();
-  {
-    const MutexLock lock(&mutex_);
-    join_ = join;
-  }
+  joins_.Note(join);
   absl::Status status;
   size_t submitted = 0;
   for (; submitted < sets.size(); ++submitted) {
@@ -121,24 +92,6 @@ absl::StatusOr<size_t> ProcessSets::Join(const std::shared_ptr<SetRequests>& joi
   return submitted;
 }
 
-bool ProcessSets::TakeJoinTurn() {
-  const MutexLock lock(&mutex_);
-  const std::shared_ptr<const SetRequests> join = join_.lock();
-  if (join_turn_ || (join != nullptr && !join->is_done())) return false;
-  return join_turn_ = true;
-}
-
-void ProcessSets::EndJoinTurn() {
-  const MutexLock lock(&mutex_);
-  join_turn_ = false;
-}
-
-bool ProcessSets::is_joining() const {
-  const MutexLock lock(&mutex_);
-  const std::shared_ptr<const SetRequests> join = join_.lock();
-  return join_turn_ || (join != nullptr && !join->is_done());
-}
-
 // A rank that leaves waits for the others, who may wait for it in another set: so it says in all of
 // them that it leaves, the global one first, before it waits. That it does in the order of their
 // numbers on every rank, the global one last.
@@ -148,42 +101,16 @@ bool ProcessSets::is_joining() const {
 // all others, who count on it. Only then is it known which sets there are.
 void ProcessSets::Stop() {
   stopping_.store(true);
-  for (const SetPointer& set : AsMember()) set->engine->BeginLeave();
+  for (const SetPointer& set : table_.AsMember()) set->engine->BeginLeave();
   const MutexLock change(&change_mutex_);
   const ExclusiveLock members(&members_mutex_);
-  const std::vector<SetPointer> sets = AsMember();
+  const std::vector<SetPointer> sets = table_.AsMember();
   for (const SetPointer& set : sets) set->engine->BeginLeave();
   // Other threads still see the sets until all their requests are done.
   for (size_t i = 1; i < sets.size(); ++i) sets[i]->engine->FinishLeave();
   if (!sets.empty()) sets[0]->engine->FinishLeave();
-  global_.store(nullptr);
-  {
-    const MutexLock lock(&mutex_);
-    for (auto& [id, set] : sets_) stopped_.push_back(std::move(set));
-    sets_.clear();
-    any_stopped_.store(true);
-  }
-  DropStopped();
-}
-
-// Engines end their threads: not under the lock.
-void ProcessSets::DropStopped() const {
-  std::vector<SetPointer> dropped;
-  const MutexLock lock(&mutex_);
-  if (inside_.load() != 0) return;
-  stopped_.swap(dropped);
-  any_stopped_.store(false);
-}
-
-const ProcessSet* ProcessSets::EnterGlobal() const {
-  inside_.fetch_add(1);
-  const ProcessSet* global = global_.load();
-  if (global == nullptr) LeaveGlobal();
-  return global;
-}
-
-void ProcessSets::LeaveGlobal() const {
-  if (inside_.fetch_sub(1) == 1 && any_stopped_.load()) DropStopped();
+  entrance_.Close();
+  entrance_.Drop(table_.TakeAll());
 }
 
 absl::Status CallTarget::Choose(int32_t id) {
@@ -198,38 +125,17 @@ absl::Status CallTarget::Choose(int32_t id) {
   return absl::OkStatus();
 }
 
-ProcessSets::SetPointer ProcessSets::Find(int32_t id) const {
-  const MutexLock lock(&mutex_);
-  const auto found = sets_.find(id);
-  return found == sets_.end() ? nullptr : found->second;
-}
-
-std::string ProcessSets::Unknown(int32_t id) const {
-  const MutexLock lock(&mutex_);
-  const bool removed = id > 0 && id <= last_id_;
-  return "process set " + std::to_string(id) +
-         (removed ? " has been removed"
-                  : " does not exist; add_process_set makes one, 0 is all ranks");
-}
-
 absl::StatusOr<ProcessSets::SetPointer> ProcessSets::FindAsMember(int32_t id) const {
   SetPointer set = Find(id);
-  if (set == nullptr) return absl::InvalidArgumentError("options.process_set: " + Unknown(id));
+  if (set == nullptr)
+    return absl::InvalidArgumentError("options.process_set: " + table_.Unknown(id));
   if (set->engine != nullptr) return set;
   return absl::InvalidArgumentError(
       "options.process_set: rank " + std::to_string(set->global_engine->world().rank()) +
       " is no member of " + Describe(*set) + "; only members call its collectives");
 }
 
-std::vector<int32_t> ProcessSets::ids() const {
-  const MutexLock lock(&mutex_);
-  std::vector<int32_t> ids;
-  for (const auto& [id, set] : sets_) ids.push_back(id);
-  return ids;
-}
-
-absl::StatusOr<std::vector<int>> ProcessSets::CheckRanks(absl::Span<const int32_t> ranks,
-                                                         int world) const {
+absl::StatusOr<std::vector<int>> CheckRanks(absl::Span<const int32_t> ranks, int world) {
   if (ranks.empty()) return absl::InvalidArgumentError("a process set has at least one rank");
   std::vector<int> sorted(ranks.begin(), ranks.end());
   std::sort(sorted.begin(), sorted.end());
@@ -243,39 +149,11 @@ absl::StatusOr<std::vector<int>> ProcessSets::CheckRanks(absl::Span<const int32_
   return absl::InvalidArgumentError("ranks: " + std::to_string(*twice) + " is there twice");
 }
 
-ProcessSets::SetPointer ProcessSets::FindByRanks(const std::vector<int>& ranks) const {
-  const MutexLock lock(&mutex_);
-  for (const auto& [id, set] : sets_) {
-    if (set->channels == 0 && set->ranks == ranks) return set;
-  }
-  return nullptr;
-}
-
-int ProcessSets::FreeRegion() const {
-  const MutexLock lock(&mutex_);
-  for (int region = 0; region < kMaxProcessSets; ++region) {
-    const bool taken = std::any_of(sets_.begin(), sets_.end(), [region](const auto& entry) {
-      return entry.second->region == region;
-    });
-    if (!taken) return region;
-  }
-  return -1;
-}
-
 // Returns the global set for a change. Aborted: there is none, or not for long.
 absl::StatusOr<ProcessSets::SetPointer> ProcessSets::Global() const {
   SetPointer global = stopping_.load() ? nullptr : Find(HVD_GLOBAL_PROCESS_SET);
   if (global == nullptr) return NotInitialized();
   return global;
-}
-
-absl::StatusOr<int32_t> ProcessSets::NextId() {
-  const MutexLock lock(&mutex_);
-  if (last_id_ == std::numeric_limits<int32_t>::max()) {
-    return absl::ResourceExhaustedError(
-        "all numbers of process sets have been used; shut down and init again to begin anew");
-  }
-  return ++last_id_;
 }
 
 // Makes the set's own engine. An error here ends the epoch: the other members count on this rank.
@@ -310,19 +188,19 @@ absl::Status ProcessSets::Add(absl::Span<const int32_t> ranks, int32_t* id) {
   absl::Status agreed = AgreeOnAdding(*sorted, global->engine.get());
   if (!agreed.ok()) return AsMismatch(agreed);
   // From here on all ranks go the same way.
-  if (const SetPointer same = FindByRanks(*sorted)) {
+  if (const SetPointer same = table_.FindByRanks(*sorted)) {
     *id = same->id;
     return absl::AlreadyExistsError("ranks " + Numbers(*sorted) + " are " + Describe(*same) +
                                     " already; use that one");
   }
   auto set = std::make_shared<ProcessSet>();
-  set->region = FreeRegion();
+  set->region = table_.FreeRegion();
   if (set->region < 0) {
     return absl::ResourceExhaustedError("there are " + std::to_string(kMaxProcessSets - 1) +
                                         " process sets besides the global one already, and room "
                                         "for no more; remove one first");
   }
-  const absl::StatusOr<int32_t> next = NextId();
+  const absl::StatusOr<int32_t> next = table_.NextId();
   if (!next.ok()) return next.status();
   set->id = *next;
   set->ranks = *std::move(sorted);
@@ -335,8 +213,7 @@ absl::Status ProcessSets::Add(absl::Span<const int32_t> ranks, int32_t* id) {
     if (absl::Status made = Make(set.get()); !made.ok()) return made;
   }
   *id = set->id;
-  const MutexLock lock(&mutex_);
-  sets_.emplace(set->id, std::move(set));
+  table_.Insert(std::move(set));
   return absl::OkStatus();
 }
 
@@ -352,13 +229,10 @@ absl::Status ProcessSets::Remove(int32_t id) {
   if (!found.ok()) return found.status();
   const SetPointer& global = *found;
   SetPointer set = Find(id);
-  if (set == nullptr) return absl::InvalidArgumentError(Unknown(id));
+  if (set == nullptr) return absl::InvalidArgumentError(table_.Unknown(id));
   absl::Status agreed = AgreeOnRemoving(id, kChangeName, global->engine.get());
   if (!agreed.ok()) return AsMismatch(agreed);
-  {
-    const MutexLock lock(&mutex_);
-    sets_.erase(id);
-  }
+  table_.Erase(id);
   if (set->engine != nullptr) set->engine->Shutdown();
   // No member looks at the set's memory any more once all have come here; then it can serve
   // another.

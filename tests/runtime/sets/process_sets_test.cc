@@ -76,8 +76,8 @@ TEST_CASE("a rank leaves all its sets at once: it waits for nobody who waits for
 void Join(ProcessSets& sets, Problems& problems) {
   const auto join = std::make_shared<SetRequests>();
   {
-    const JoinTurn turn(&sets);
-    problems.Expect(turn.taken() && !JoinTurn(&sets).taken(), "one join at a time");
+    const JoinTurn turn(&sets.joins());
+    problems.Expect(turn.taken() && !JoinTurn(&sets.joins()).taken(), "one join at a time");
     const absl::StatusOr<size_t> submitted = sets.Join(join, [] {});
     problems.Expect(submitted.ok() && *submitted == join->requests.size(), "submitted");
   }
