@@ -43,8 +43,8 @@ bool IsOnGpu(const Pending& pending) {
 // Where its tensors lie decides which way it goes.
 absl::Status Submit(const ProcessSet& set, Pending* pending) {
   if (IsOnGpu(*pending)) {
-    if (GoesDirectly(pending->requests, WayOf(*set.engine))) {
-      return SubmitDirectly(pending->requests, &Process::Get().devices().gpus(), set.engine.get());
+    if (GoesDirectly(pending->requests, *set.route)) {
+      return SubmitDirectly(pending->requests, &Process::Get().devices().gpus(), set);
     }
     return Process::Get().devices().host_way().Submit(pending->requests, set, &pending->staged);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/engine/engine.h"
+#include "runtime/sets/device_route.h"
 #include "runtime/sets/set_seen.h"
 
 namespace hvd {
@@ -22,6 +23,7 @@ struct ProcessSet : std::enable_shared_from_this<ProcessSet> {
   // Destroyed in reverse order: a set's engine borrows from the global one's world.
   std::shared_ptr<Engine> global_engine;  // null in the global set
   std::shared_ptr<Engine> engine;         // null when no member
+  DeviceRoute* route = nullptr;           // the engine's; null: it has no device
   RankTotals counted_before = {};         // by this rank, for sets that had the region earlier
   std::string key;                        // of a set that only its members know
   int channels = 0;                       // likewise: not 0

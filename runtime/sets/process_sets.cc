@@ -47,14 +47,14 @@ absl::Status AsMismatch(const absl::Status& status) {
 
 }  // namespace
 
-void ProcessSets::Start(std::shared_ptr<Engine> global, const EngineConfig& config,
-                        DeviceFactory make_device) {
+void ProcessSets::Start(SetEngine global, const EngineConfig& config, DeviceFactory make_device) {
   config_ = config;
   make_device_ = std::move(make_device);
   auto set = std::make_shared<ProcessSet>();
-  for (int r = 0; r < global->world().topology().size(); ++r) set->ranks.push_back(r);
-  set->index = global->world().rank();
-  set->engine = std::move(global);
+  for (int r = 0; r < global.engine->world().topology().size(); ++r) set->ranks.push_back(r);
+  set->index = global.engine->world().rank();
+  set->engine = std::move(global.engine);
+  set->route = global.route;
   entrance_.Open(set.get());
   table_.Start(std::move(set));
   stopping_.store(false);
@@ -163,9 +163,11 @@ absl::Status ProcessSets::Make(ProcessSet* set) const {
     auto world =
         EpochWorld::ForSet(&job, {set->region, set->ranks, set->id, set->channels, set->memory_at});
     if (world.ok()) {
-      EngineHelpers helpers;
-      if (make_device_ != nullptr) helpers.device = make_device_(world->get());
+      SetDevice device;
+      if (make_device_ != nullptr) device = make_device_(world->get());
+      EngineHelpers helpers = {.tuner = nullptr, .device = std::move(device.work)};
       set->engine = std::make_shared<Engine>(*std::move(world), config_, std::move(helpers));
+      set->route = device.route;
       return absl::OkStatus();
     }
     if (absl::IsAborted(world.status())) return world.status();

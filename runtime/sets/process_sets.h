@@ -33,10 +33,9 @@ class ProcessSets {
   using SetPointer = hvd::SetPointer;
 
   // Makes the device work of a set's engine; null: none.
-  using DeviceFactory = std::function<std::unique_ptr<DeviceWork>(EpochWorld*)>;
+  using DeviceFactory = std::function<SetDevice(EpochWorld*)>;
   // A new epoch: the global set alone.
-  void Start(std::shared_ptr<Engine> global, const EngineConfig& config,
-             DeviceFactory make_device = nullptr);
+  void Start(SetEngine global, const EngineConfig& config, DeviceFactory make_device = nullptr);
   // This rank has no more work in any set until all ranks of the job have joined: gives `join` one
   // request a set, the global one's first, whose number will be the rank that joined last. `ready`
   // is called when they are there, before they are submitted. Returns how many are; what is behind

@@ -170,12 +170,12 @@ void Process::Begin(const EngineConfig& config, std::unique_ptr<EpochWorld> worl
   if (link_.is_elastic()) state.files = world->TakeStateFiles();
   const hvd_epoch_t epoch = state.epoch;
   state_home_.BeginEpoch(std::move(state));
-  EngineHelpers helpers = {.tuner = std::move(tuner),
-                           .device = devices_.MakeWork(config, world.get())};
+  SetDevice device = devices_.MakeWork(config, world.get());
+  EngineHelpers helpers = {.tuner = std::move(tuner), .device = std::move(device.work)};
   auto engine =
       joined_.Share(std::make_unique<Engine>(std::move(world), config, std::move(helpers)));
   BeginTimelineOf(config, engine->world(), &link_);
-  sets_.Start(engine, config,
+  sets_.Start({engine, device.route}, config,
               [this, config](EpochWorld* set) { return devices_.MakeWork(config, set); });
   static_sets_added_ = false;
   past_.NoteBegun();

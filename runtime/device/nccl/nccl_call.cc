@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "runtime/device/caller_order.h"
 #include "runtime/device/device_memory.h"
+#include "runtime/device/nccl/nccl_rules.h"
 
 namespace hvd {
 namespace {
@@ -64,29 +66,30 @@ absl::Status CheckMemory(const GpuDevice& device, const Request& request, const 
 
 }  // namespace
 
-bool GoesDirectly(absl::Span<const std::unique_ptr<Request>> requests, const NcclWay& way) {
-  if (way.way() != NcclWay::Way::kNccl) return false;
+bool GoesDirectly(absl::Span<const std::unique_ptr<Request>> requests, const DeviceRoute& route) {
+  if (route.way() != DeviceRoute::Way::kNccl) return false;
   return std::all_of(requests.begin(), requests.end(), [](const auto& request) {
     return request->observer == nullptr && GoesByNccl(request->signature);
   });
 }
 
 absl::Status SubmitDirectly(absl::Span<const std::unique_ptr<Request>> requests, Gpus* gpus,
-                            Engine* engine) {
+                            const ProcessSet& set) {
   const auto device = gpus->Find(requests[0]->buffers.device.id);
   if (!device.ok()) return device.status();
-  if (absl::Status here = WayOf(*engine).CheckDevice(*requests[0]); !here.ok()) return here;
+  if (absl::Status here = set.route->CheckDevice(*requests[0]); !here.ok()) return here;
   const auto order = std::make_shared<CallerOrder>(*device);
   {
     const GpuDevice::Scope scope(**device);
     for (const auto& request : requests) {
-      absl::Status checked = CheckMemory(**device, *request, engine->world());
+      absl::Status checked = CheckMemory(**device, *request, set.engine->world());
       if (!checked.ok()) return checked;
       request->buffers.device.order = order;
     }
     if (absl::Status noted = order->Note(requests); !noted.ok()) return noted;
   }
-  return requests.size() == 1 ? engine->Submit(requests[0].get()) : engine->SubmitGroup(requests);
+  return requests.size() == 1 ? set.engine->Submit(requests[0].get())
+                              : set.engine->SubmitGroup(requests);
 }
 
 absl::Status OrderStream(const Request& request, void* stream) {

@@ -24,7 +24,7 @@ struct NcclWayParts {
   void (*free_result)(void*) = nullptr;
 };
 
-class NcclWay final : public DeviceWork, private NcclWatched {
+class NcclWay final : public DeviceWork, public DeviceRoute, private NcclWatched {
  public:
   explicit NcclWay(const NcclWayParts& parts);
   ~NcclWay() override;
@@ -37,11 +37,9 @@ class NcclWay final : public DeviceWork, private NcclWatched {
   void Abort(const absl::Status& cause) override;
 
   // ---- any thread ----
-  using Way = SetDecision::Way;
-  Way way() const { return decision_.way(); }
-  Way CloseForJoin() { return decision_.CloseForJoin(); }
-  // Where all tensors of the set lie, once it goes by NCCL. InvalidArgument: these do not.
-  absl::Status CheckDevice(const Request& request) const;
+  Way way() const override { return decision_.way(); }
+  Way CloseForJoin() override { return decision_.CloseForJoin(); }
+  absl::Status CheckDevice(const Request& request) const override;
 
  private:
   class InUse;

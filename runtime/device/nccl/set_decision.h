@@ -18,6 +18,7 @@
 #include "runtime/engine/execution/device_work.h"
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/gpu/communicator.h"
+#include "runtime/sets/device_route.h"
 
 namespace hvd {
 
@@ -39,7 +40,7 @@ class SetDecision {
   SetDecision(const SetDecision&) = delete;
   SetDecision& operator=(const SetDecision&) = delete;
 
-  enum class Way { kOpen, kHost, kNccl, kRefused };
+  using Way = DeviceRoute::Way;
   // Any thread. It is decided once.
   Way way() const { return way_.load(std::memory_order_acquire); }
   // This rank brings nothing from now on: if it has not voted, it votes so. Any thread. Returns the

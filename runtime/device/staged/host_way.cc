@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
 #include "runtime/device/device_memory.h"
-#include "runtime/device/nccl/nccl_call.h"
 #include "runtime/engine/intake.h"
 #include "runtime/transport/own_thread.h"
 
@@ -48,7 +47,7 @@ absl::Status HostWay::Submit(absl::Span<const std::unique_ptr<Request>> requests
   StagedParts parts = parts_;
   parts.device = *device;
   const Membership membership = set.membership();
-  const bool may_launch = WayOf(*set.engine).way() != NcclWay::Way::kHost;
+  const bool may_launch = set.route->way() != DeviceRoute::Way::kHost;
   StagedPlan plan = PlanStaging(requests, {membership.index, membership.size()});
   if (absl::Status checked = CheckTensors(**device, plan); !checked.ok()) return checked;
   auto call = std::make_shared<StagedCall>(

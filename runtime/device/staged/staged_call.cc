@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/device/nccl/nccl_call.h"
 #include "runtime/device/nccl/nccl_rules.h"
 #include "runtime/engine/request/local_name.h"
 
@@ -189,9 +188,9 @@ void StagedCall::Hurry() {
   if (course_.AnyWaits()) {
     CallTarget target(*parts_.sets);
     const bool chosen = target.Choose(set_.id).ok();
-    const auto way = chosen ? WayOf(*target->engine).CloseForJoin() : SetDecision::Way::kHost;
-    if (way == SetDecision::Way::kNccl) course_.LeaveRestToEngine();
-    for (size_t i = 0; i < requests_.size() && way == SetDecision::Way::kHost; ++i) {
+    const auto way = chosen ? target->route->CloseForJoin() : DeviceRoute::Way::kHost;
+    if (way == DeviceRoute::Way::kNccl) course_.LeaveRestToEngine();
+    for (size_t i = 0; i < requests_.size() && way == DeviceRoute::Way::kHost; ++i) {
       if (!course_.Waits(i) || !course_.Hear(i, AskedEvent::kJoin)) continue;
       if (absl::Status begun = CopyIn(i); !begun.ok()) return Lose(begun);
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/device/ways/devices.h"
 
+#include <utility>
+
 #include "runtime/device/nccl/nccl_way.h"
 #include "runtime/gpu/found.h"
 
@@ -20,7 +22,7 @@ void Devices::BeginEpoch(const EngineConfig& config, const std::string& libhvd) 
   nccl_.Begin({{config.nccl_library, NcclBeside(libhvd)}, config.nccl_shares_gpus});
 }
 
-std::unique_ptr<DeviceWork> Devices::MakeWork(const EngineConfig& config, EpochWorld* set) {
+SetDevice Devices::MakeWork(const EngineConfig& config, EpochWorld* set) {
   NcclWayParts parts;
   parts.decision.world = set;
   parts.decision.process = &nccl_;
@@ -31,7 +33,9 @@ std::unique_ptr<DeviceWork> Devices::MakeWork(const EngineConfig& config, EpochW
   parts.decision.says_fallback = config.log_level <= LogLevel::kWarning;
   parts.allocate_result = parts_.allocate_result;
   parts.free_result = parts_.free_result;
-  return std::make_unique<NcclWay>(parts);
+  auto way = std::make_unique<NcclWay>(parts);
+  NcclWay* const route = way.get();
+  return {std::move(way), route};
 }
 
 void Devices::EndCalls() {

@@ -12,7 +12,6 @@
 #include "runtime/device/gpus.h"
 #include "runtime/device/nccl/nccl_process.h"
 #include "runtime/device/staged/host_way.h"
-#include "runtime/engine/execution/device_work.h"
 #include "runtime/engine/tuning/config.h"
 #include "runtime/session/arena.h"
 #include "runtime/sets/process_sets.h"
@@ -44,7 +43,7 @@ class Devices {
   // A new epoch. `libhvd`: where it lies; NCCL may lie beside it.
   void BeginEpoch(const EngineConfig& config, const std::string& libhvd);
   // Makes the device work of a set's engine.
-  std::unique_ptr<DeviceWork> MakeWork(const EngineConfig& config, EpochWorld* set);
+  SetDevice MakeWork(const EngineConfig& config, EpochWorld* set);
   // Ends what is under way by the host: this rank has left all its sets.
   void EndCalls();
   // After the last engine has gone.

@@ -23,7 +23,7 @@ std::string RunSets(const std::vector<HostShape>& hosts, const SetsBody& body) {
   return RunWorlds(hosts, [&](std::unique_ptr<EpochWorld> world, Problems& problems) {
     const int rank = world->rank();
     ProcessSets sets;
-    sets.Start(std::make_shared<Engine>(std::move(world), EngineConfig()), EngineConfig());
+    sets.Start({std::make_shared<Engine>(std::move(world), EngineConfig())}, EngineConfig());
     body(sets, rank, problems);
     sets.Stop();
   });
