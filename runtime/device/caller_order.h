@@ -64,8 +64,6 @@ class LaunchedEnd {
 };
 
 // That of a request that has been launched; null: it has not.
-inline const LaunchedEnd* EndOf(const Request& request) {
-  return static_cast<const LaunchedEnd*>(request.result.device_end.get());
-}
+inline const LaunchedEnd* EndOf(const Request& request) { return request.result.device_end.get(); }
 
 }  // namespace hvd

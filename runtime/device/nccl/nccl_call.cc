@@ -104,7 +104,7 @@ absl::Status OrderCaller(const Request& request) {
   if (end == nullptr) return absl::OkStatus();
   const GpuDevice::Scope scope(end->device());
   absl::Status status;
-  const auto* order = static_cast<const CallerOrder*>(request.buffers.device.order.get());
+  const CallerOrder* const order = request.buffers.device.order.get();
   for (void* stream : order->streams()) {
     if (status.ok()) status = end->event().MakeWait(static_cast<CudaStream>(stream));
   }

@@ -192,7 +192,7 @@ absl::Status NcclWay::AwaitCallers(const DeviceRun& run) const {
     if (absl::Status here = CheckDevice(*request); !here.ok()) {
       return absl::InternalError(here.message());  // the others cannot know
     }
-    const auto* order = static_cast<const CallerOrder*>(request->buffers.device.order.get());
+    const CallerOrder* const order = request->buffers.device.order.get();
     absl::Status ordered = order->MakeWait(device.shared_stream());
     if (!ordered.ok()) return ordered;
     request->result.allocate_owned = parts_.allocate_result;

@@ -136,6 +136,10 @@ struct ResultSource {
 
 struct LocalName;
 struct Request;
+// What the device's room knows of a request (runtime/device/caller_order.h). The engine only keeps
+// it.
+class CallerOrder;
+class LaunchedEnd;
 
 // An observer is told that a request is done: once, by a thread that is in the engine with no lock
 // held, and has the executor's role: it must not wait for the engine. Until then the request lives.
@@ -152,9 +156,8 @@ struct DevicePlace {
   void* stream = nullptr;       // of the first tensor
   void* ready_event = nullptr;  // null: what is on the streams now comes before
   bool waits_on_host = false;   // a wait is for the bytes, and not for the stream
-  // The work that comes before it on the caller's streams, as the device's library has it
-  // (api/device/).
-  std::shared_ptr<void> order;
+  // The work that comes before it on the caller's streams.
+  std::shared_ptr<CallerOrder> order;
 };
 
 // Where this rank has the tensors. The submitter's, before the submission; nobody changes it until
@@ -182,11 +185,10 @@ struct RequestResult {
   std::vector<int64_t> received_splits;  // of an alltoall
   int64_t number = 0;                    // join: the last rank; add process set: its number
   // True for a request of tensors on a device that was agreed on while nothing was exchanged: what
-  // it brings travels under other names (api/staged/).
+  // it brings travels under other names (runtime/device/staged/).
   bool agreed_only = false;
-  // Otherwise, the work that stands behind it on the device, as its library has it (api/nccl/);
-  // null: nothing has been launched.
-  std::shared_ptr<void> device_end;
+  // Otherwise, the event that stands behind it on the device; null: nothing has been launched.
+  std::shared_ptr<LaunchedEnd> device_end;
   absl::Status status;
 };
 
