@@ -24,7 +24,7 @@ def settings_of_the_page():
     for line in (world.REPOSITORY / "docs/settings.md").read_text().split("\n"):
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("| `HVD_") else []
         if len(cells) == 4:
-            names = [re.match(r"(?:`(\w+)`)?", cell)[1] or "" for cell in cells[:2]]
+            names = ["".join(re.findall(r"^`(\w+)`", cell)) for cell in cells[:2]]
             found[names[0]] = (names[1], cells[2])
     return found
 
