@@ -20,13 +20,13 @@ class State:
     `bcast_object` and `get_rank` are what Horovod's states are told: functions that broadcast an
     object from rank 0, and give the rank; hvd has its own."""
 
-    def __init__(self, bcast_object: Callable[..., Any] | None = None,
+    def __init__(self, bcast_object: Callable[..., object] | None = None,
                  get_rank: Callable[[], int] | None = None) -> None:
         self._bcast_object = bcast_object or broadcast_object
         self._rank = get_rank or rank
-        self._reset_callbacks: list[Callable[[], Any]] = []
+        self._reset_callbacks: list[Callable[[], object]] = []
 
-    def register_reset_callbacks(self, callbacks: Iterable[Callable[[], Any]]) -> None:
+    def register_reset_callbacks(self, callbacks: Iterable[Callable[[], object]]) -> None:
         """Functions to call when this process has come into another epoch, to scale a learning rate
         by the new number of ranks, say. A process that is new calls none, and gets what they have
         done by sync()."""
@@ -82,7 +82,7 @@ class Part(Protocol):
     def entries(self) -> dict[str, Entry]:
         """Its tensors."""
 
-    def outline(self) -> Any:
+    def outline(self) -> object:
         """The rest, to be pickled."""
 
     def load(self, outline: Any, held: dict[str, abi.TensorStruct]) -> None:
@@ -100,7 +100,7 @@ class KeptState(State):
     """A state that is kept in the hosts' memory: a commit is an agreement of all ranks, and
     outlives any of them. save(), commit() and sync() are called by all ranks."""
 
-    def __init__(self, bcast_object: Callable[..., Any] | None = None,
+    def __init__(self, bcast_object: Callable[..., object] | None = None,
                  get_rank: Callable[[], int] | None = None) -> None:
         super().__init__(bcast_object, get_rank)
         self._told: bool | None = None  # by the last save: whether members are to change
@@ -239,17 +239,17 @@ def _start(part: str) -> str:
 class Attributes:
     """A part: attributes of the state, which are pickled."""
 
-    def __init__(self, state: Any, names: Iterable[str]) -> None:
+    def __init__(self, state: object, names: Iterable[str]) -> None:
         self._state = state
         self._names = list(names)
 
     def entries(self) -> dict[str, Entry]:
         return {}
 
-    def outline(self) -> dict[str, Any]:
+    def outline(self) -> dict[str, object]:
         return {name: getattr(self._state, name) for name in self._names}
 
-    def load(self, outline: dict[str, Any], held: dict[str, abi.TensorStruct]) -> None:
+    def load(self, outline: dict[str, object], held: dict[str, abi.TensorStruct]) -> None:
         if outline.keys() != set(self._names):
             raise errors.invalid(f"the commit is another state's: with {', '.join(outline)}, not "
                                  f"{', '.join(self._names)}")
@@ -266,8 +266,8 @@ class Attributes:
 class ObjectState(KeptState):
     """A state of plain objects: each keyword becomes an attribute, which is pickled."""
 
-    def __init__(self, bcast_object: Callable[..., Any] | None = None,
-                 get_rank: Callable[[], int] | None = None, **kwargs: Any) -> None:
+    def __init__(self, bcast_object: Callable[..., object] | None = None,
+                 get_rank: Callable[[], int] | None = None, **kwargs: object) -> None:
         super().__init__(bcast_object, get_rank)
         self._attributes = Attributes(self, kwargs)
         for name, value in kwargs.items():

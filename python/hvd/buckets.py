@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import weakref
 from collections.abc import Sequence
-from typing import Any
 
 from ._core import abi, device_arrays, driver, errors, patience, streams
 from ._core.handles import LOOK_AROUND
@@ -14,6 +13,7 @@ from ._core.library import LIBRARY
 from ._core.memory import Buffer
 from ._core.runtime import RUNTIME
 from .basics import global_process_set
+from .ops import Array, _collectives
 from .process_sets import ProcessSet
 
 _ready = LIBRARY.held.hvd_bucket_ready
@@ -88,7 +88,7 @@ class Bucket:
         reduction = RUNTIME.options("", name, process_set, op, 0, prescale_factor, postscale_factor,
                                     compression, contents)
         options = abi.BucketOptionsStruct(ctypes.sizeof(abi.BucketOptionsStruct), chunk_bytes)
-        options.reduction = ctypes.pointer(reduction._obj)  # type: ignore[attr-defined]
+        options.reduction = ctypes.pointer(abi.options_in(reduction))
         options.dtype = dtype
         options.flags = abi.BUCKET_COMPARED if compared else 0
         if device is not None:
@@ -108,8 +108,8 @@ class Bucket:
         address = self._address(index)
         size = max(self.counts[index] * abi.ITEM_BYTES[self.dtype], 1)
         room = ctypes.c_char * (1 << (size - 1).bit_length())
-        buffer: Buffer = room.from_address(address)
-        buffer.bucket = self
+        buffer = room.from_address(address)
+        buffer.bucket = self  # type: ignore[attr-defined]
         return buffer
 
     def _address(self, index: int) -> int:
@@ -117,7 +117,7 @@ class Bucket:
         LIBRARY.check(LIBRARY.held.hvd_bucket_view(self._bucket, index, ctypes.byref(address)))
         return address.value or 0
 
-    def view(self, index: int) -> Any:
+    def view(self, index: int) -> Array:
         """Tensor `index` as a flat array: always the same memory. NumPy's; or on a GPU one that
         CuPy, torch and others take by `__cuda_array_interface__` or DLPack."""
         if self.device is not None:
@@ -131,9 +131,10 @@ class Bucket:
         dtype = _DTYPES.get(self.dtype)
         if dtype is None:
             raise errors.invalid("NumPy has no type for this bucket's elements")
-        return np.frombuffer(self.memory(index), dtype, self.counts[index])
+        return np.frombuffer(  # NumPy's stubs know no buffers of ctypes
+            self.memory(index), dtype, self.counts[index])  # type: ignore[call-overload]
 
-    def ready(self, index: int, stream: Any = None) -> None:
+    def ready(self, index: int, stream: object = None) -> None:
         """Tensor `index` is written; until wait() returns, it is hvd's. InvalidError when it is
         ready already. On a GPU: by what `stream` (as in on_stream) has been asked for; None: that
         of on_stream, else the default one. It stays until wait() has returned."""
@@ -161,12 +162,10 @@ class Bucket:
         self._step.under_way = status == abi.ERR_INVALID  # then nothing has changed
         LIBRARY.check(status)
 
-    def put(self, index: int, values: Any) -> None:
+    def put(self, index: int, values: Array) -> None:
         """Copies `values` into tensor `index` and makes it ready: an array, or anything hvd takes,
         of as many elements, of its type or another float type. It may be used again at once.
         InvalidError when it does not fit, or the tensor is ready already."""
-        from .ops import _collectives
-
         source = _collectives().describe(values)
         status = LIBRARY.held.hvd_bucket_put(self._bucket, index, source.reference)
         if status:

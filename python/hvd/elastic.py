@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar, cast
 
 from ._core.errors import error_of
 from ._core.runtime import RUNTIME
@@ -38,6 +38,8 @@ from .errors import (
     RemovedError,
 )
 
+F = TypeVar("F", bound=Callable[..., object])
+
 __all__ = ["Epoch", "HorovodInternalError", "HostsUpdatedInterrupt", "ObjectState", "RemovedError",
            "State", "check_hosts", "epoch", "is_elastic", "reset", "run", "run_fn", "slot"]
 
@@ -48,7 +50,7 @@ def reset() -> None:
     RUNTIME.reset()
 
 
-def run(func: Callable[..., Any]) -> Callable[..., Any]:
+def run(func: F) -> F:
     """Decorates a function of a state, and more arguments, so that it goes on when members come and
     go: then the state goes back to the last commit, if some member was lost, all get the same, and
     the function is called again. It may also begin again where it has not come far; its program
@@ -58,10 +60,10 @@ def run(func: Callable[..., Any]) -> Callable[..., Any]:
     return run_fn(func, reset)
 
 
-def run_fn(func: Callable[..., Any], reset: Callable[[], Any]) -> Callable[..., Any]:
+def run_fn(func: F, reset: Callable[[], object]) -> F:
     """As run; `reset` brings this process into the next epoch."""
     @functools.wraps(func)
-    def wrapper(state: State, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(state: State, *args: object, **kwargs: object) -> object:
         ended: Exception | None = None  # why the last epoch did; None: this one is the first
         while True:
             try:
@@ -76,7 +78,7 @@ def run_fn(func: Callable[..., Any], reset: Callable[[], Any]) -> Callable[..., 
                 if not _ends_epoch(error):
                     raise
                 ended = error
-    return wrapper
+    return cast(F, wrapper)
 
 
 def _ends_epoch(error: Exception) -> bool:
@@ -88,7 +90,7 @@ def _ends_epoch(error: Exception) -> bool:
             or isinstance(error_of(error), AbortedError))
 
 
-def _enter(state: State, reset: Callable[[], Any], ended: Exception) -> None:
+def _enter(state: State, reset: Callable[[], object], ended: Exception) -> None:
     """Enters the next epoch. The launcher says what happens there, the same for all ranks; but
     where nobody can be lost, and for an error that a program has raised itself, the program says
     it."""

@@ -5,8 +5,10 @@ Only ranks of the same job are heard, and what they send is run as code is: trus
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import pickle
+from types import ModuleType
 from typing import TypeVar
 
 from ._core import abi
@@ -15,13 +17,15 @@ from ._core.runtime import RUNTIME
 from .basics import global_process_set
 from .process_sets import ProcessSet
 
-try:
-    import cloudpickle as pickler
-except ImportError:
-    pickler = pickle
+pickler: ModuleType = pickle
+with contextlib.suppress(ImportError):
+    import cloudpickle
+
+    pickler = cloudpickle
 
 _SIZE_BYTES = 8
 T = TypeVar("T")
+Data = bytes | bytearray
 
 
 class _Place:
@@ -30,7 +34,7 @@ class _Place:
     __slots__ = ("struct", "reference", "kept")
     device = None  # host memory
 
-    def __init__(self, data: bytearray) -> None:
+    def __init__(self, data: Data) -> None:
         self.kept = (ctypes.c_char * len(data)).from_buffer(data) if data else None
         address = ctypes.addressof(self.kept) if self.kept is not None else 0
         self.struct = abi.tensor_struct(address, (len(data),), abi.UINT8)
@@ -40,23 +44,23 @@ class _Place:
 class _Bytes:
     """The adapter for bytearrays, tensors of one dimension; see collectives.Adapter."""
 
-    def describe(self, tensor: bytearray, writable: bool = False) -> _Place:
+    def describe(self, tensor: Data, writable: bool = False) -> _Place:
         return _Place(tensor)
 
-    def empty_like(self, tensor: bytearray, source: _Place, rows: int | None = None) -> bytearray:
+    def empty_like(self, tensor: Data, source: _Place, rows: int | None = None) -> Data:
         return bytearray(len(tensor) if rows is None else rows)
 
-    def adopt(self, struct: abi.TensorStruct, tensor: bytearray, source: _Place) -> bytes:
+    def adopt(self, struct: abi.TensorStruct, tensor: Data, source: _Place) -> Data:
         from ._core import memory
 
         _, count, buffer = memory.take_result(struct)
         return b"" if buffer is None else ctypes.string_at(buffer, count)
 
-    def check_result(self, tensor: bytearray, source: _Place) -> None:
+    def check_result(self, tensor: Data, source: _Place) -> None:
         """Bytes can always be adopted."""
 
 
-_collectives = Collectives(_Bytes())
+_collectives: Collectives[Data, _Place] = Collectives(_Bytes())
 
 
 def broadcast_bytes(data: bytes, root_rank: int, name: str | None,

@@ -23,16 +23,23 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ._core import abi, patience
 from ._core.collectives import Collectives, submit
 from ._core.handles import Handle
 from ._core.library import LIBRARY
 from ._core.runtime import RUNTIME
-from ._core.streams import on_stream  # noqa: F401
+from ._core.streams import on_stream as on_stream
 from .basics import global_process_set
 from .process_sets import ProcessSet
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from ._core.arrays import Described
+
+R = TypeVar("R")
 
 Average = abi.AVERAGE
 Sum = abi.SUM
@@ -50,7 +57,7 @@ _options = RUNTIME.options
 
 
 @functools.cache
-def _collectives() -> Collectives:
+def _collectives() -> Collectives[Array, Described]:
     """The collectives of arrays. hvd.torch can be used where there is no NumPy."""
     from ._core.arrays import Arrays
 
@@ -60,7 +67,7 @@ def _collectives() -> Collectives:
 def allreduce_async(tensor: Array, name: str | None = None, op: int = Average,
                     prescale_factor: float = 1.0, postscale_factor: float = 1.0,
                     process_set: ProcessSet = global_process_set, *,
-                    output: Array | None = None, contents: str = "") -> Handle:
+                    output: Array | None = None, contents: str = "") -> Handle[Array]:
     """Reduces elementwise over the ranks; all get the same bits. The input is multiplied by
     `prescale_factor`, the result by `postscale_factor`. The result has the input's shape.
     `contents`: what the tensor is to the program; MismatchError on all ranks where they do not say
@@ -82,7 +89,7 @@ def allreduce(tensor: Array, name: str | None = None, op: int = Average,
 
 def allreduce_async_(tensor: Array, name: str | None = None, op: int = Average,
                      prescale_factor: float = 1.0, postscale_factor: float = 1.0,
-                     process_set: ProcessSet = global_process_set) -> Handle:
+                     process_set: ProcessSet = global_process_set) -> Handle[Array]:
     """allreduce_async in place."""
     return _collectives().allreduce(tensor, tensor, _options(
         "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
@@ -99,7 +106,7 @@ def allreduce_(tensor: Array, name: str | None = None, op: int = Average,
 def grouped_allreduce_async(tensors: Sequence[Array], name: str | None = None, op: int = Average,
                             prescale_factor: float = 1.0, postscale_factor: float = 1.0,
                             process_set: ProcessSet = global_process_set, *,
-                            contents: str = "") -> Handle:
+                            contents: str = "") -> Handle[list[Array]]:
     """allreduce of several tensors that become ready, and run, together. `contents`: what they are,
     in their order; see allreduce_async."""
     return _collectives().grouped_allreduce(list(tensors), None, _options(
@@ -119,7 +126,7 @@ def grouped_allreduce(tensors: Sequence[Array], name: str | None = None, op: int
 
 def grouped_allreduce_async_(tensors: Sequence[Array], name: str | None = None, op: int = Average,
                              prescale_factor: float = 1.0, postscale_factor: float = 1.0,
-                             process_set: ProcessSet = global_process_set) -> Handle:
+                             process_set: ProcessSet = global_process_set) -> Handle[list[Array]]:
     """grouped_allreduce_async in place."""
     tensors = list(tensors)
     return _collectives().grouped_allreduce(tensors, tensors, _options(
@@ -138,7 +145,7 @@ def grouped_allreduce_(tensors: Sequence[Array], name: str | None = None, op: in
 
 def allgather_async(tensor: Array, name: str | None = None,
                     process_set: ProcessSet = global_process_set, *,
-                    output: Array | None = None) -> Handle:
+                    output: Array | None = None) -> Handle[Array]:
     """Concatenates the ranks' tensors along the first dimension, in rank order. The first
     dimension may differ from rank to rank."""
     return _collectives().allgather(tensor, output,
@@ -153,7 +160,7 @@ def allgather(tensor: Array, name: str | None = None,
 
 
 def grouped_allgather_async(tensors: Sequence[Array], name: str | None = None,
-                            process_set: ProcessSet = global_process_set) -> Handle:
+                            process_set: ProcessSet = global_process_set) -> Handle[list[Array]]:
     """allgather of several tensors that become ready, and run, together."""
     return _collectives().grouped_allgather(
         list(tensors), _options("grouped_allgather", name, process_set))
@@ -167,7 +174,7 @@ def grouped_allgather(tensors: Sequence[Array], name: str | None = None,
 
 def broadcast_async(tensor: Array, root_rank: int, name: str | None = None,
                     process_set: ProcessSet = global_process_set, *,
-                    output: Array | None = None, contents: str = "") -> Handle:
+                    output: Array | None = None, contents: str = "") -> Handle[Array]:
     """Copies the tensor of `root_rank`, a global rank, to all. `contents`: see allreduce_async."""
     return _collectives().broadcast(tensor, output, _options(
         "broadcast", name, process_set, root=root_rank, contents=contents))
@@ -182,7 +189,7 @@ def broadcast(tensor: Array, root_rank: int, name: str | None = None,
 
 
 def broadcast_async_(tensor: Array, root_rank: int, name: str | None = None,
-                     process_set: ProcessSet = global_process_set) -> Handle:
+                     process_set: ProcessSet = global_process_set) -> Handle[Array]:
     """broadcast_async in place."""
     return broadcast_async(tensor, root_rank, name, process_set, output=tensor)
 
@@ -194,7 +201,7 @@ def broadcast_(tensor: Array, root_rank: int, name: str | None = None,
 
 
 def alltoall_async(tensor: Array, splits: Sequence[int] | None = None, name: str | None = None,
-                   process_set: ProcessSet = global_process_set) -> Handle:
+                   process_set: ProcessSet = global_process_set) -> Handle[tuple[Array, list[int]]]:
     """Sends splits[r] rows of the first dimension to member r. The handle's result is (what came,
     in rank order; how many rows from each). Without splits the rows are divided evenly."""
     counts = None if splits is None else [int(count) for count in splits]
@@ -203,8 +210,18 @@ def alltoall_async(tensor: Array, splits: Sequence[int] | None = None, name: str
         lambda output, received: (output, received))
 
 
+@overload
+def alltoall(tensor: Array, splits: None = None, name: str | None = None,
+             process_set: ProcessSet = global_process_set) -> Array: ...
+
+
+@overload
+def alltoall(tensor: Array, splits: Sequence[int], name: str | None = None,
+             process_set: ProcessSet = global_process_set) -> tuple[Array, list[int]]: ...
+
+
 def alltoall(tensor: Array, splits: Sequence[int] | None = None, name: str | None = None,
-             process_set: ProcessSet = global_process_set) -> Any:
+             process_set: ProcessSet = global_process_set) -> Array | tuple[Array, list[int]]:
     """alltoall_async, and waits. Returns what came; with splits: (what came, rows from each)."""
     output, received = alltoall_async(tensor, splits, name, process_set).wait()
     return output if splits is None else (output, received)
@@ -213,7 +230,7 @@ def alltoall(tensor: Array, splits: Sequence[int] | None = None, name: str | Non
 def reducescatter_async(tensor: Array, name: str | None = None, op: int = Average,
                         process_set: ProcessSet = global_process_set,
                         prescale_factor: float = 1.0, postscale_factor: float = 1.0, *,
-                        output: Array | None = None) -> Handle:
+                        output: Array | None = None) -> Handle[Array]:
     """Reduces, and gives each rank its rows of the first dimension, in rank order. When they do not
     divide evenly, the first ranks get one more."""
     return _collectives().reducescatter(tensor, output, _options(
@@ -233,7 +250,7 @@ def reducescatter(tensor: Array, name: str | None = None, op: int = Average,
 def grouped_reducescatter_async(tensors: Sequence[Array], name: str | None = None,
                                 op: int = Average, process_set: ProcessSet = global_process_set,
                                 prescale_factor: float = 1.0,
-                                postscale_factor: float = 1.0) -> Handle:
+                                postscale_factor: float = 1.0) -> Handle[list[Array]]:
     """reducescatter of several tensors that become ready, and run, together."""
     return _collectives().grouped_reducescatter(list(tensors), _options(
         "grouped_reducescatter", name, process_set, op, 0, prescale_factor,
@@ -250,7 +267,7 @@ def grouped_reducescatter(tensors: Sequence[Array], name: str | None = None, op:
 
 
 def send_async(tensor: Array, destination: int, tag: int = 0,
-               process_set: ProcessSet = global_process_set) -> Handle:
+               process_set: ProcessSet = global_process_set) -> Handle[None]:
     """Sends the tensor to `destination`, a global rank, without the others. Belongs to that rank's
     recv from here with this tag, in their order; both must have the same dtype and number of
     elements, else both raise MismatchError. Two ranks may both send first."""
@@ -264,7 +281,7 @@ def send(tensor: Array, destination: int, tag: int = 0,
 
 
 def recv_async(tensor: Array, source: int, tag: int = 0,
-               process_set: ProcessSet = global_process_set) -> Handle:
+               process_set: ProcessSet = global_process_set) -> Handle[Array]:
     """Receives into `tensor`, which must be contiguous and writable, what the global rank `source`
     sends here with this tag. The handle's result is the tensor."""
     return _collectives().recv(tensor, source, tag, _options("", None, process_set))
@@ -282,11 +299,12 @@ def barrier(process_set: ProcessSet = global_process_set) -> None:
     _collectives().barrier(_options("barrier", None, process_set)).wait()
 
 
-def join_async() -> Handle:
+def join_async() -> Handle[int]:
     """This rank has no more work: it takes part in the others' allreduces, allgathers and barriers
     with nothing of its own until every rank has joined. Until then it can submit nothing. The
     handle's result is the rank that joined last. A shutdown() before that ends it, on all ranks."""
-    def begin(_: None, number: Any) -> int:  # it waits for other threads that change process sets
+    def begin(_: None, number: object) -> int:
+        # It waits for other threads that change process sets.
         patience.call(lambda: LIBRARY.released.hvd_join_async(None, number))
         return abi.OK
 
@@ -295,8 +313,7 @@ def join_async() -> Handle:
 
 def join() -> int:
     """join_async, and waits. Returns the rank that joined last."""
-    last: int = join_async().wait()
-    return last
+    return join_async().wait()
 
 
 def _last_rank(number: int) -> int:
@@ -307,12 +324,12 @@ def _last_rank(number: int) -> int:
     return last.value
 
 
-def poll(handle: Handle) -> bool:
+def poll(handle: Handle[R]) -> bool:
     """Whether wait(handle) would return at once."""
     return handle.done()
 
 
-def synchronize(handle: Handle) -> Any:
+def synchronize(handle: Handle[R]) -> R:
     """Waits for an asynchronous call and returns its result."""
     return handle.wait()
 
@@ -320,7 +337,7 @@ def synchronize(handle: Handle) -> Any:
 wait = synchronize
 
 
-def alloc(shape: int | Sequence[int], dtype: Any = "float32") -> Array:
+def alloc(shape: int | Sequence[int], dtype: DTypeLike = "float32") -> Array:
     """A new array, not filled, in memory that all ranks of this host see: collectives on it need no
     copies. It is given back with the last array in it. UnsupportedError when there is no room."""
     import numpy as np
@@ -332,4 +349,6 @@ def alloc(shape: int | Sequence[int], dtype: Any = "float32") -> Array:
     count = int(np.prod(shape, dtype=np.int64))
     if count == 0:
         return np.empty(shape, kind)
-    return np.frombuffer(memory.allocate(count * kind.itemsize), kind, count).reshape(shape)
+    flat = np.frombuffer(  # NumPy's stubs know no buffers of ctypes
+        memory.allocate(count * kind.itemsize), kind, count)  # type: ignore[call-overload]
+    return flat.reshape(shape)

@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from ._run import find_hvdrun, run
+
+R = TypeVar("R")
 
 
 class _Callable(ModuleType):
     """`import hvd.run` puts the module in the function's place."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
-        return run(*args, **kwargs)
+    def __call__(self, func: Callable[..., R], *args: Any, **kwargs: Any) -> list[R]:
+        return run(func, *args, **kwargs)
 
 
 if __name__ == "__main__":

@@ -205,6 +205,12 @@ class DevicePlace(NamedTuple):
     stream: int
 
 
+def options_in(reference: object) -> OptionsStruct:
+    """The options that a reference, made by ctypes.byref, refers to."""
+    found: OptionsStruct = reference._obj  # type: ignore[attr-defined]  # ctypes' stubs hide it
+    return found
+
+
 def tensor_struct(address: int, shape: tuple[int, ...], dtype: int,
                   place: DevicePlace | None = None) -> TensorStruct:
     """A contiguous tensor: in host memory, or on a GPU."""

@@ -111,7 +111,8 @@ class Arrays:
         return self._places.setdefault(key, _describe_array(array, None))
 
     @staticmethod
-    def _describe_foreign(tensor: Array, writable: bool, read: tuple[Any, ...]) -> Described:
+    def _describe_foreign(tensor: Array, writable: bool, read: tuple[abi.TensorStruct, bool]
+                          | tuple[abi.TensorStruct, bool, object]) -> Described:
         struct, may_write, *capsule = read
         if writable and not may_write:
             raise errors.invalid(f"the output, a {type(tensor).__name__}, is read-only")
@@ -137,7 +138,9 @@ class Arrays:
         dtype = self._dtype_of(tensor, source)
         if buffer is None:
             return np.empty(shape, dtype)
-        return np.frombuffer(buffer, dtype, count).reshape(shape)
+        # NumPy's stubs know no buffers of ctypes.
+        flat = np.frombuffer(buffer, dtype, count)  # type: ignore[call-overload]
+        return flat.reshape(shape)
 
     def check_result(self, tensor: Array, source: Described) -> None:
         """Before a call whose result will be adopted: there must be a type for it."""

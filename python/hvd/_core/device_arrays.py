@@ -12,7 +12,7 @@ import math
 import os
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from . import abi, dlpack, driver, errors, streams
 from .library import LIBRARY
@@ -29,14 +29,35 @@ _CODES = {name: code for code, name in _TYPE_NAMES.items()}
 _INTERFACE_VERSION = 3
 
 
-def has_interface(tensor: Any) -> bool:
+class Interface(TypedDict, total=False):
+    """What `__cuda_array_interface__` says; the last four need not be there."""
+
+    shape: tuple[int, ...]
+    typestr: str
+    data: tuple[int, bool]
+    version: int
+    strides: tuple[int, ...] | None
+    stream: int | None
+    mask: object
+    descr: object
+
+
+class HasInterface(Protocol):
+    """An array that says where on a GPU it lies."""
+
+    @property
+    def __cuda_array_interface__(self) -> Interface:
+        """Its place and type."""
+
+
+def has_interface(tensor: object) -> bool:
     """Whether it names its place by __cuda_array_interface__, and its type, which that cannot of
     every one: DLPack may."""
     found = getattr(tensor, "__cuda_array_interface__", None)
     return found is not None and (found["typestr"] in _CODES or not hasattr(tensor, "__dlpack__"))
 
 
-def read_interface(tensor: Any) -> tuple[abi.TensorStruct, bool]:
+def read_interface(tensor: HasInterface) -> tuple[abi.TensorStruct, bool]:
     """(where it lies, whether it may be written)."""
     what, said = type(tensor).__name__, tensor.__cuda_array_interface__
     code = _CODES.get(said["typestr"])
@@ -54,7 +75,7 @@ def read_interface(tensor: Any) -> tuple[abi.TensorStruct, bool]:
     return abi.tensor_struct(address or 0, shape, code, place), not read_only
 
 
-def _device_of(tensor: Any, address: int) -> int:
+def _device_of(tensor: object, address: int) -> int:
     if address:
         return driver.device_of(address)
     if hasattr(tensor, "__dlpack_device__"):
@@ -72,13 +93,13 @@ class _Memory:
     """Device memory of libhvd's, given back when nobody refers to it any more and the device is
     through with it."""
 
-    def __init__(self, address: int, device: int, release: Callable[[], Any]) -> None:
+    def __init__(self, address: int, device: int, release: Callable[[], object]) -> None:
         self.address = address
         # Not at exit: it may be used until the process ends, and goes with it.
         weakref.finalize(self, _release, os.getpid(), device, release).atexit = False
 
 
-def _release(owner: int, device: int, release: Callable[[], Any]) -> None:
+def _release(owner: int, device: int, release: Callable[[], object]) -> None:
     if os.getpid() != owner:
         return  # a fork's child has no GPU; the memory is its parent's
     # Nobody knows who has used it, and on which streams: the driver's own cudaFree waits for the
@@ -125,7 +146,7 @@ class DeviceArray:
                                  abi.DevicePlace(self.device, self.stream))
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
+    def __cuda_array_interface__(self) -> Interface:
         if self._code not in _TYPE_NAMES:
             raise AttributeError("__cuda_array_interface__ has no name for the type of these "
                                  "elements; take the array by DLPack")

@@ -8,7 +8,7 @@ import ctypes
 import itertools
 from collections.abc import Sequence
 from ctypes import POINTER, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
-from typing import Any
+from typing import Protocol
 
 from . import abi, errors, streams
 
@@ -28,6 +28,13 @@ _DTYPES = {(1, 8): abi.UINT8, (0, 8): abi.INT8, (0, 16): abi.INT16, (0, 32): abi
            (10, 8): abi.FLOAT8_E4M3FN, (12, 8): abi.FLOAT8_E5M2}
 
 
+class Strides(Protocol):
+    """A tuple's, or ctypes'."""
+
+    def __getitem__(self, index: int, /) -> int:
+        """The steps from one element to the next of a dimension."""
+
+
 class _Tensor(ctypes.Structure):
     _fields_ = [("data", c_void_p), ("device_type", c_int32), ("device_id", c_int32),
                 ("ndim", c_int32), ("kind", c_uint8), ("bits", c_uint8), ("lanes", c_uint16),
@@ -44,6 +51,13 @@ class _Versioned(ctypes.Structure):
                 ("deleter", c_void_p), ("flags", c_uint64), ("tensor", _Tensor)]
 
 
+class HasDLPack(Protocol):
+    """A tensor of any library's."""
+
+    def __dlpack__(self, *, stream: int = ..., max_version: tuple[int, int] = ...) -> object:
+        """A capsule of it. Libraries that are older than versions do not know the second."""
+
+
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.restype = c_void_p
 _pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
@@ -51,7 +65,7 @@ _is_valid = ctypes.pythonapi.PyCapsule_IsValid
 _is_valid.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
-def read(source: Any) -> tuple[abi.TensorStruct, bool, object]:
+def read(source: HasDLPack) -> tuple[abi.TensorStruct, bool, object]:
     """(where it lies, whether it may be written, what keeps it alive) of anything with
     `__dlpack__`. On a GPU what it holds is there behind the stream that streams.chosen() says.
     InvalidError for what is not a dense, contiguous tensor."""
@@ -65,17 +79,17 @@ def read(source: Any) -> tuple[abi.TensorStruct, bool, object]:
     return _struct_of(tensor, source, stream), writable, capsule
 
 
-def _is_on_gpu(source: Any) -> bool:
+def _is_on_gpu(source: object) -> bool:
     if not hasattr(source, "__dlpack_device__"):
         return False
     return int(source.__dlpack_device__()[0]) == CUDA_DEVICE
 
 
-def _ask(source: Any, how: dict[str, int]) -> object:
+def _ask(source: HasDLPack, how: dict[str, int]) -> object:
     try:
-        return source.__dlpack__(max_version=_VERSION, **how)
+        return source.__dlpack__(max_version=_VERSION, **how)  # type: ignore[arg-type]
     except TypeError:  # older than versions
-        return source.__dlpack__(**how)
+        return source.__dlpack__(**how)  # type: ignore[arg-type]
 
 
 def _struct_of(tensor: _Tensor, source: object, stream: int) -> abi.TensorStruct:
@@ -95,7 +109,7 @@ def _struct_of(tensor: _Tensor, source: object, stream: int) -> abi.TensorStruct
                              abi.DevicePlace(tensor.device_id, stream) if on_gpu else None)
 
 
-def is_dense(shape: Sequence[int], strides: Any, step: int) -> bool:
+def is_dense(shape: Sequence[int], strides: Strides, step: int) -> bool:
     """Whether elements follow one another, row by row. `step`: from one to the next."""
     if 0 in shape:
         return True
@@ -126,24 +140,28 @@ _dying_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)(
 
 # Both functions have what they need bound: tensors may go when the interpreter has taken the
 # modules apart.
-@ctypes.CFUNCTYPE(None, c_void_p)
-def _give_back_old(address: int, shown: dict[int, Any] = _shown, kind: Any = _Managed) -> None:
+def _forget_old(address: int, shown: dict[int, tuple[object, ...]] = _shown,
+                kind: type[_Managed] = _Managed) -> None:
     shown.pop(kind.from_address(address).context, None)
 
 
-@ctypes.CFUNCTYPE(None, c_void_p)
-def _give_back_new(address: int, shown: dict[int, Any] = _shown, kind: Any = _Versioned) -> None:
+def _forget_new(address: int, shown: dict[int, tuple[object, ...]] = _shown,
+                kind: type[_Versioned] = _Versioned) -> None:
     shown.pop(kind.from_address(address).context, None)
 
 
-@ctypes.PYFUNCTYPE(None, c_void_p)
-def _end_capsule(capsule: int) -> None:
+def _end(capsule: int) -> None:
     # A consumer that has taken the tensor has given the capsule another name, and gives the tensor
     # back.
     if _dying_is_valid(capsule, _NEW):
         _give_back_new(_dying_pointer(capsule, _NEW))
     elif _dying_is_valid(capsule, _OLD):
         _give_back_old(_dying_pointer(capsule, _OLD))
+
+
+_give_back_old = ctypes.CFUNCTYPE(None, c_void_p)(_forget_old)
+_give_back_new = ctypes.CFUNCTYPE(None, c_void_p)(_forget_new)
+_end_capsule = ctypes.PYFUNCTYPE(None, c_void_p)(_end)
 
 
 def write(struct: abi.TensorStruct, kept: object, max_version: tuple[int, int] | None) -> object:

@@ -12,7 +12,6 @@ import ctypes
 import functools
 from collections.abc import Iterator
 from ctypes import POINTER, byref, c_char_p, c_int, c_uint, c_uint64, c_void_p
-from typing import Any
 
 from . import abi, errors
 
@@ -21,7 +20,7 @@ _NOT_READY = 600
 _WITHOUT_TIMING = 2
 _DEVICE_OF_POINTER = 9
 
-_CALLS: tuple[tuple[str, list[Any]], ...] = (
+_CALLS: tuple[tuple[str, list[type[ctypes._CDataType]]], ...] = (
     ("cuInit", [c_uint]), ("cuDeviceGet", [POINTER(c_int), c_int]),
     ("cuGetErrorName", [c_int, POINTER(c_char_p)]),
     ("cuDevicePrimaryCtxRetain", [POINTER(c_void_p), c_int]),
@@ -54,7 +53,7 @@ class Driver:
 
     def ask(self, name: str, *arguments: object) -> bool:
         """False: not yet."""
-        result = getattr(self._library, name)(*arguments)
+        result: int = getattr(self._library, name)(*arguments)
         if result not in (0, _NOT_READY):
             raise self._error(name, result)
         return result == 0

@@ -7,11 +7,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Generic, NoReturn, TypeVar
 
 from . import abi
 from .library import LIBRARY
 from .runtime import RUNTIME
+from .streams import OnDevice
+
+R = TypeVar("R", covariant=True)
 
 _wait = LIBRARY.held.hvd_wait  # of what is done
 _wait_for = LIBRARY.released.hvd_wait_for
@@ -23,25 +26,9 @@ _LOOK_AROUND_US = 100_000
 LOOK_AROUND = ctypes.c_int64(_LOOK_AROUND_US)
 
 
-class OnDevice(Protocol):
-    """A call on tensors of a GPU, where a result is there behind a stream and not for the host."""
-
-    def before_wait(self, number: int) -> None:
-        """It is done: the waiter's stream is to go on behind it. The handle stays."""
-
-    def wait_again(self) -> None:
-        """The same, when the handle has gone."""
-
-    def keep(self, tensors: object) -> None:
-        """It has been waited for; the device may still be at its tensors."""
-
-    def end_dropped(self, number: int, tensors: object) -> int:
-        """It is done, and nobody will wait for it. Returns how it went, as hvd_wait."""
-
-
-class Handle:
-    """A collective under way. It keeps its tensors alive until the work is done, also when the
-    handle itself is dropped.
+class Handle(Generic[R]):
+    """A collective under way, whose result is an R. It keeps its tensors alive until the work is
+    done, also when the handle itself is dropped.
 
     Any thread may wait for it, several at once too: all of them get the result, or the error.
     """
@@ -49,19 +36,19 @@ class Handle:
     __slots__ = ("_number", "_kept", "_take", "_lock", "_result", "_error", "_device",
                  "__weakref__")
 
-    def __init__(self, number: int, kept: object, result: Any,
-                 take: Callable[[int], Any] | None = None, device: OnDevice | None = None) -> None:
+    def __init__(self, number: int, kept: object, result: R | None,
+                 take: Callable[[int], R] | None = None, device: OnDevice | None = None) -> None:
         """`kept` is what libhvd reads and writes. `take(number)` waits and gives the result where
         that is not known before. `device`: of tensors on a GPU."""
         self._number = number
         self._kept = kept
         self._take = take
         self._lock = threading.Lock()
-        self._result = result
+        self._result: Any = result  # an R as soon as the work is done
         self._error: Exception | None = None
         self._device = device
 
-    def wait(self) -> Any:
+    def wait(self) -> R:
         """Waits until the work is done and returns its result: the output tensor, or what the call
         says. Raises the work's error. Again: the same. On a GPU it is done when the result is on
         its way; the stream goes on behind it."""
@@ -76,7 +63,8 @@ class Handle:
             self._device.wait_again()
         if self._error is not None:
             raise self._error
-        return self._result
+        result: R = self._result
+        return result
 
     def wait_for(self, seconds: float) -> bool:
         """Whether wait() would return at once, after so long a time at most."""
@@ -140,17 +128,18 @@ class Handle:
         if status:
             raise LIBRARY.error(status)
 
-    def __del__(self, orphans: deque[tuple[int, object, Any]] = RUNTIME.orphans) -> None:
+    def __del__(self, orphans: deque[tuple[int, object, OnDevice | None]] = RUNTIME.orphans
+                ) -> None:
         # One whose making has failed has nothing.
         if getattr(self, "_number", 0):
             orphans.append((self._number, self._kept, self._device))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a handle is of a call under way, and cannot be copied or pickled; "
                         "synchronize(handle), and copy the result")
 
     @property
-    def device(self) -> Any:
+    def device(self) -> OnDevice | None:
         """The `device` that a call on tensors of a GPU was given; None for other calls."""
         return self._device
 

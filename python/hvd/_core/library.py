@@ -11,9 +11,11 @@ import os
 import pathlib
 from collections.abc import Callable, Iterator
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint64, c_void_p
-from typing import Any
+from typing import TypeVar
 
 from . import abi, errors
+
+L = TypeVar("L")
 
 SONAME = "libhvd.so.0"
 
@@ -170,8 +172,8 @@ def _declare(library: ctypes.CDLL) -> None:
 LIBRARY = Library(find())
 
 
-def load_beside(name: str, told: str | None, load: Callable[[str], Any] = ctypes.CDLL
-                ) -> tuple[Any, list[str]]:
+def load_beside(name: str, told: str | None, load: Callable[[str], L]
+                ) -> tuple[L | None, list[str]]:
     """Loads, by `load`, a library of hvd's for a framework: `told`, and nothing else, if that is
     given; beside the libhvd that is loaded; wherever libhvd is looked for. It takes the libhvd that
     is loaded, by its soname. Returns it, or None, and where was looked and why not there."""

@@ -6,15 +6,14 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 from . import abi
 from .library import LIBRARY
 
-Buffer = Any  # a ctypes array of bytes
+Buffer = ctypes.Array[ctypes.c_char]
 
 
-def own(address: int, size: int, release: Callable[[], None]) -> Buffer:
+def own(address: int, size: int, release: Callable[[], object]) -> Buffer:
     """A buffer that begins at `address` and holds at least `size` bytes; `release()` is called when
     nobody refers to it any more.
 

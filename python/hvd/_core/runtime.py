@@ -15,12 +15,11 @@ import os
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from . import abi, errors, patience
 from .library import LIBRARY
 from .process_sets import ProcessSet, ProcessSets, as_sets
-from .streams import LINGERING
+from .streams import LINGERING, OnDevice
 
 _MOST_CACHED = 8192
 # Every later call fails with these as well.
@@ -34,8 +33,8 @@ class Runtime:
 
     def __init__(self) -> None:
         self.sets = ProcessSets()
-        # Number, what it keeps, and its handles.OnDevice or None.
-        self.orphans: deque[tuple[int, object, Any]] = deque()
+        # Number, what it keeps, and its OnDevice or None.
+        self.orphans: deque[tuple[int, object, OnDevice | None]] = deque()
         # Options of the last call that returned a handle, while nobody has asked for its end.
         self.unseen: object = None
         self.buckets: list[int] = []  # that were dropped in the middle of a step
@@ -191,7 +190,7 @@ class Runtime:
         one had these very options, and nobody has asked for its end since: whether it is over by
         now is luck, so the same name is refused whether it is or not. DuplicateError, where they
         have a name."""
-        name: bytes | None = options._obj.name  # type: ignore[attr-defined]  # ctypes.byref has it
+        name: bytes | None = abi.options_in(options).name
         if name is not None:
             raise errors.make(abi.ERR_DUPLICATE, "HVD_ERR_DUPLICATE", (
                 f"tensor '{name.decode(errors='replace')}' has just been submitted by this rank; "

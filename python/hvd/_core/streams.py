@@ -14,7 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any
+from typing import Protocol
 
 from . import driver, errors
 from .library import LIBRARY
@@ -25,7 +25,7 @@ _LEGACY = 1  # another name of the default stream
 _chosen: ContextVar[int | None] = ContextVar("hvd.on_stream", default=None)
 
 
-def number_of(stream: Any) -> int:
+def number_of(stream: object) -> int:
     """The number of a stream as frameworks have them: a number; an object with __cuda_stream__;
     torch's, CuPy's and numba's."""
     if hasattr(stream, "__cuda_stream__"):
@@ -47,7 +47,7 @@ def number_of(stream: Any) -> int:
 
 
 @contextlib.contextmanager
-def on_stream(stream: Any) -> Iterator[None]:
+def on_stream(stream: object) -> Iterator[None]:
     """Within, arrays on GPUs that name no stream of their own belong to this one; and a wait has it
     go on behind the result, besides the call's own."""
     token = _chosen.set(number_of(stream))
@@ -63,8 +63,24 @@ def chosen() -> int:
     return DEFAULT if found is None else found
 
 
+class OnDevice(Protocol):
+    """A call on tensors of a GPU, where a result is there behind a stream and not for the host."""
+
+    def before_wait(self, number: int) -> None:
+        """It is done: the waiter's stream is to go on behind it. The handle stays."""
+
+    def wait_again(self) -> None:
+        """The same, when the handle has gone."""
+
+    def keep(self, tensors: object) -> None:
+        """It has been waited for; the device may still be at its tensors."""
+
+    def end_dropped(self, number: int, tensors: object) -> int:
+        """It is done, and nobody will wait for it. Returns how it went, as hvd_wait."""
+
+
 class DeviceCall:
-    """A call's GPU and stream, as its handle needs them."""
+    """The GPU and stream of a call on arrays; see OnDevice."""
 
     __slots__ = ("device", "stream")
 

@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import weakref
 from dataclasses import dataclass
-from typing import Any
 
 from .._core import abi, errors, patience
 from .._core.library import LIBRARY
@@ -17,10 +16,10 @@ class Entry:
     """A tensor's memory. `kept` keeps it; `kind` is an abi.STATE_…"""
 
     struct: abi.TensorStruct
-    kept: Any
+    kept: object
     kind: int
 
-    def place(self) -> tuple[Any, ...]:
+    def place(self) -> tuple[object, ...]:
         """The values that tell whether libhvd has been told of it."""
         struct = self.struct
         shape = tuple(struct.shape[i] for i in range(struct.ndim))
@@ -35,7 +34,7 @@ class Box:
         LIBRARY.check(LIBRARY.held.hvd_state_create(ctypes.byref(made)))
         self._state = made.value or 0
         self._entries: dict[str, Entry] = {}
-        self._places: dict[str, tuple[Any, ...]] = {}
+        self._places: dict[str, tuple[object, ...]] = {}
         self._may_hold = False  # tensors that nobody has added
 
     def close(self) -> None:

@@ -13,7 +13,6 @@ import struct
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from .._core import errors
 from . import orders
@@ -45,7 +44,7 @@ class Lines:
 class Job:
     """`order` is for the ranks; `command` is hvdrun's, up to the ranks' command."""
 
-    def __init__(self, command: Sequence[str], order: dict[str, Any], *,
+    def __init__(self, command: Sequence[str], order: orders.Call, *,
                  by_environment: bool = False) -> None:
         """The order goes by stdin, which only those read whole who are there at the start; by
         environment it reaches those who come later, too, and stdin is no more than a sign of
@@ -60,7 +59,7 @@ class Job:
             self._to_send = memoryview(b"")
         self._readers: dict[int, FrameReader] = {}
         self._last_rank = 0
-        self.said: dict[int, dict[str, Any]] = {}  # by rank, as they came
+        self.said: dict[int, orders.Said] = {}  # by rank, as they came
         self.words: list[str] = []  # hvdrun's own
         self.code = 0
 
@@ -128,7 +127,7 @@ class Job:
         return self._readers[rank]
 
     def _take_message(self, message: bytes) -> None:
-        said = pickle.loads(message)
+        said: orders.Said = pickle.loads(message)
         self.said[said["rank"]] = said
 
     def _take_err(self, pieces: list[str]) -> None:

@@ -10,10 +10,12 @@ import shutil
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from .._core import errors
 from .job import Job
+
+R = TypeVar("R")
 
 # Keywords that make a job elastic.
 _ELASTIC = {"min_num_proc": "--min-np", "max_num_proc": "--max-np", "min_np": "--min-np",
@@ -68,18 +70,18 @@ def option_words(num_proc: int | None, options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _pair(value: Sequence[Any]) -> Sequence[Any]:
+def _pair(value: object) -> Sequence[object]:
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
         raise ValueError(f"cooldown_range is two times, the shorter one first, not {value!r}")
     return value
 
 
-def is_elastic(options: Mapping[str, Any]) -> bool:
+def is_elastic(options: Mapping[str, object]) -> bool:
     """Whether members of the job may come and go."""
     return any(options.get(name) is not None for name in _ELASTIC)
 
 
-def count_of(num_proc: int | None, np: int | None, options: Mapping[str, Any]) -> int | None:
+def count_of(num_proc: int | None, np: int | None, options: Mapping[str, object]) -> int | None:
     """How many ranks it begins with; None: as many as min_num_proc says."""
     if num_proc is not None and np is not None and num_proc != np:
         raise ValueError(f"num_proc is {num_proc} and np, its old name, {np}; give one of them")
@@ -90,22 +92,23 @@ def count_of(num_proc: int | None, np: int | None, options: Mapping[str, Any]) -
     return num_proc or np or (None if has_least else 1)
 
 
-def _pickler() -> Any:
+def _pickler() -> types.ModuleType:
     try:
         import cloudpickle
     except ImportError:
         raise ImportError("hvd.run sends the function to the ranks with cloudpickle, and it is not "
                           f"there; {sys.executable} -m pip install cloudpickle, on every host"
                           ) from None
-    return cloudpickle
+    found: types.ModuleType = cloudpickle
+    return found
 
 
-def _pickled(call: Any) -> bytes:
+def _pickled(call: object) -> bytes:
     """By cloudpickle, but that code keeps the name of its file, which tracebacks show: it says
     "<dynamic-code>" from 3.1.3 on."""
     cloudpickle = _pickler()
 
-    def reduce_code(code: types.CodeType) -> Any:
+    def reduce_code(code: types.CodeType) -> tuple[object, tuple[object, ...]]:
         make, parts = cloudpickle.CloudPickler.dispatch_table[types.CodeType](code)
         return make, tuple(code.co_filename if part == "<dynamic-code>" else part
                            for part in parts)
@@ -119,9 +122,9 @@ def _pickled(call: Any) -> bytes:
     return file.getvalue()
 
 
-def run(func: Callable[..., Any], args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None, num_proc: int | None = None, *,
-        np: int | None = None, **options: Any) -> list[Any]:
+def run(func: Callable[..., R], args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None, num_proc: int | None = None, *,
+        np: int | None = None, **options: Any) -> list[R]:
     """Calls func(*args, **kwargs) on num_proc ranks (one, if it is not said) and returns what each
     returned, by rank. The ranks' output is shown as it comes.
 

@@ -11,11 +11,11 @@ import struct
 import sys
 import threading
 import traceback
-from typing import Any
 
 from .._core import errors
 from . import orders
 from .frames import send
+from .orders import Order, Said
 
 
 def read_exactly(descriptor: int, count: int) -> bytes:
@@ -42,13 +42,15 @@ def end_with(descriptor: int) -> None:
         return
 
 
-def take_order(own_in: int) -> dict[str, Any]:
+def take_order(own_in: int) -> Order:
     """From the environment, else from stdin."""
     text = os.environ.pop(orders.VARIABLE, None)
     if text is not None:
-        return pickle.loads(orders.unpacked(text))
-    size = struct.unpack("<Q", read_exactly(own_in, 8))[0]
-    return pickle.loads(read_exactly(own_in, size))
+        packed_order = orders.unpacked(text)
+    else:
+        packed_order = read_exactly(own_in, struct.unpack("<Q", read_exactly(own_in, 8))[0])
+    order: Order = pickle.loads(packed_order)
+    return order
 
 
 def last_rank() -> int:
@@ -59,18 +61,19 @@ def last_rank() -> int:
     return int(os.environ["HVD_RANK"])
 
 
-def call(order: dict[str, Any]) -> Any:
+def call(order: Order) -> object:
     """Calls what the caller has sent; what it needs may lie in the caller's path."""
     sys.path += [place for place in order["path"] if place not in sys.path]
     function, arguments, keywords = pickle.loads(order["call"])
     return function(*arguments, **keywords)
 
 
-def packed(result: Any) -> bytes:
+def packed(result: object) -> bytes:
     """As the caller can read it."""
     import cloudpickle
 
-    return cloudpickle.dumps(result)
+    data: bytes = cloudpickle.dumps(result)
+    return data
 
 
 def told(error: BaseException) -> str:
@@ -91,13 +94,13 @@ def main() -> int:
     # A member that came late may have no stdin.
     if stat.S_ISFIFO(os.fstat(own_in).st_mode):
         threading.Thread(target=end_with, args=(own_in,), daemon=True, name="hvd-caller").start()
-    said: dict[str, Any] = {"host": os.environ.get("HVD_HOSTNAME", "")}
+    said: Said = {"host": os.environ.get("HVD_HOSTNAME", "")}
     code = 0
     try:
         said["result"] = packed(call(order))
     except BaseException as error:  # noqa: B036 - sys.exit(), too, is no result
-        said.update(error=type(error).__name__, text=told(error),
-                    consequence=isinstance(error, errors.AbortedError))
+        said["error"], said["text"] = type(error).__name__, told(error)
+        said["consequence"] = isinstance(error, errors.AbortedError)
         sys.stderr.write(said["text"])
         code = 1
     said["rank"] = last_rank()

@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TypeVar
 
 import torch
+import torch.utils.dlpack
 
 from .._core import abi, device_arrays
 from .._core.library import LIBRARY
 
+R = TypeVar("R")
+
 
 class DeviceCall:
-    """A call's GPU and stream; see handles.OnDevice."""
+    """A call's GPU and stream; see streams.OnDevice."""
 
     __slots__ = ("device", "stream")
 
@@ -61,12 +64,12 @@ class DeviceCall:
         return status
 
 
-def on_stream_of(call: DeviceCall | None) -> Any:
+def on_stream_of(call: DeviceCall | None) -> contextlib.AbstractContextManager[object]:
     """A context where the call's stream is current. None: nothing changes."""
     return contextlib.nullcontext() if call is None else torch.cuda.stream(call.stream)
 
 
-def new_future(call: DeviceCall | None) -> Any:
+def new_future(call: DeviceCall | None) -> torch.futures.Future[R]:
     """A future of a call's results: who waits for it has its own stream go on behind the one that
     is current where it is completed."""
     return torch.futures.Future(devices=None if call is None else [call.device])
@@ -86,4 +89,4 @@ def tensor_over(array: device_arrays.DeviceArray, like: torch.Tensor,
     if array.nbytes == 0:
         return torch.empty(shape, dtype=like.dtype, device=like.device)
     # As bytes: not every torch takes float8 so.
-    return torch.from_dlpack(array.as_bytes()).view(like.dtype).view(shape)
+    return torch.utils.dlpack.from_dlpack(array.as_bytes()).view(like.dtype).view(shape)

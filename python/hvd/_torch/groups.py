@@ -4,7 +4,6 @@ made anew in the next. Other backends' are the program's."""
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import torch.distributed as dist
 
@@ -15,8 +14,8 @@ def leave() -> timedelta | None:
     """Before a reset. Returns the group's timeout; None when there is no group of hvd's."""
     if not dist.is_available() or not dist.is_initialized() or dist.get_backend() != "hvd":
         return None
-    world: Any = dist.group.WORLD
-    timeout: timedelta = world._timeout
+    world = dist.group.WORLD
+    timeout: timedelta = world._timeout  # type: ignore[union-attr]  # of backend hvd's group
     for group in list(dist.distributed_c10d._world.pg_map):
         if group.name() == "hvd":
             group.abort()  # the other members may be gone

@@ -3,8 +3,8 @@
 their own types. Each is a part of the state (hvd._state.Part)."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 
@@ -39,13 +39,26 @@ class StateHandler:
         self.save()
 
 
-class KeptHandler:
+class HasState(Protocol):
+    """A scheduler, a gradient scaler, …"""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it goes on with."""
+
+    def load_state_dict(self, state_dict: dict[str, Any], /) -> object:
+        """Goes on with that."""
+
+
+V = TypeVar("V", bound=HasState)
+
+
+class KeptHandler(Generic[V]):
     """The base of hvd's own: a part whose tensors lie in the hosts' memory."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: V) -> None:
         self.value = value
 
-    def set_value(self, value: Any) -> None:
+    def set_value(self, value: V) -> None:
         """The attribute has been set: the next commit has it."""
         self.value = value
 
@@ -57,7 +70,7 @@ class KeptHandler:
         return {name: memory.entry_of(tensor, kind) for name, tensor, kind in self._tensors()
                 if tensor.numel()}
 
-    def outline(self) -> Any:
+    def outline(self) -> object:
         return self.value.state_dict()
 
     def load(self, outline: Any, held: dict[str, abi.TensorStruct]) -> None:
@@ -71,18 +84,18 @@ class KeptHandler:
         """Each rank has the same."""
 
 
-class StateDictHandler(KeptHandler):
+class StateDictHandler(KeptHandler[HasState]):
     """Keeps an object that has a small state_dict(): schedulers, gradient scalers."""
 
 
-class SamplerStateHandler(KeptHandler):
+class SamplerStateHandler(KeptHandler[ElasticSampler]):
     """Keeps an ElasticSampler."""
 
     def meet(self) -> None:
         self.value.meet()
 
 
-class ModelStateHandler(KeptHandler):
+class ModelStateHandler(KeptHandler[torch.nn.Module]):
     """Keeps a module: parameters, which are the same on all ranks, and buffers, which may not
     be."""
 
@@ -108,7 +121,7 @@ class ModelStateHandler(KeptHandler):
             modules[name].set_extra_state(extra)
 
 
-class OptimizerStateHandler(KeptHandler):
+class OptimizerStateHandler(KeptHandler[torch.optim.Optimizer]):
     """Keeps an optimizer: its groups' options and its state, in place."""
 
     def _params(self) -> dict[str, torch.Tensor]:
@@ -134,7 +147,7 @@ class OptimizerStateHandler(KeptHandler):
         for path, tensor in _tensors_in(self._whole(), ""):
             yield f"{path}:{memory.outline_of(tensor)}", tensor, abi.STATE_REPLICATED
 
-    def outline(self) -> Any:
+    def outline(self) -> object:
         return _outlined(self._whole())
 
     def load(self, outline: Any, held: dict[str, abi.TensorStruct]) -> None:
@@ -163,7 +176,7 @@ class OptimizerStateHandler(KeptHandler):
         self.value.state.update(whole["more"])
 
 
-def _tensors_in(value: Any, path: str) -> Iterator[tuple[str, torch.Tensor]]:
+def _tensors_in(value: object, path: str) -> Iterator[tuple[str, torch.Tensor]]:
     if isinstance(value, torch.Tensor):
         yield path, value
     elif isinstance(value, dict):
@@ -174,7 +187,7 @@ def _tensors_in(value: Any, path: str) -> Iterator[tuple[str, torch.Tensor]]:
             yield from _tensors_in(one, f"{path}/{index}")
 
 
-def _outlined(value: Any) -> Any:
+def _outlined(value: object) -> object:
     if isinstance(value, torch.Tensor):
         return memory.outline_of(value)
     if isinstance(value, dict):
@@ -184,7 +197,7 @@ def _outlined(value: Any) -> Any:
     return value
 
 
-def _filled(value: Any, path: str, made: Any) -> Any:
+def _filled(value: Any, path: str, made: Callable[[str, memory.Outline], torch.Tensor]) -> Any:
     if isinstance(value, memory.Outline):
         return made(path, value)
     if isinstance(value, dict):
@@ -195,16 +208,19 @@ def _filled(value: Any, path: str, made: Any) -> Any:
     return value
 
 
-def _sequence_like(value: Any, items: list[Any]) -> Any:
+def _sequence_like(value: Any, items: list[object]) -> object:
     """A list or tuple of the value's type, which may be a named tuple's."""
     return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+
+
+Handler = StateHandler | KeptHandler[Any]
 
 
 class _Registry:
     """Which handler a type has: the first that fits."""
 
     def __init__(self) -> None:
-        self.handlers: list[tuple[type, Any]] = [
+        self.handlers: list[tuple[type, type[Handler]]] = [
             (torch.nn.Module, ModelStateHandler),
             (torch.optim.Optimizer, OptimizerStateHandler),
             (ElasticSampler, SamplerStateHandler),
@@ -216,17 +232,17 @@ class _Registry:
 _REGISTRY = _Registry()
 
 
-def get_handler_registry() -> list[tuple[type, Any]]:
+def get_handler_registry() -> list[tuple[type, type[Handler]]]:
     """(type, class of its handler); the first that fits an attribute counts."""
     return _REGISTRY.handlers
 
 
-def set_handler_registry(registry: list[tuple[type, Any]]) -> None:
+def set_handler_registry(registry: list[tuple[type, type[Handler]]]) -> None:
     """Replaces it, for the states that are made from now on."""
     _REGISTRY.handlers = registry
 
 
-def handler_of(value: Any) -> Any:
+def handler_of(value: object) -> Handler | None:
     """A handler for it, or None."""
     for kind, handler in _REGISTRY.handlers:
         if isinstance(value, kind):

@@ -7,7 +7,6 @@ import ctypes
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
@@ -36,7 +35,7 @@ class Outline:
         back = [self.order.index(d) for d in range(len(self.order))]
         return made.permute(back) if back else made
 
-    def fits(self, tensor: Any) -> bool:
+    def fits(self, tensor: object) -> bool:
         """Whether the tensor has this outline."""
         return isinstance(tensor, torch.Tensor) and outline_of(tensor) == self
 

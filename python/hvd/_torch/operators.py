@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import Any
 
 import torch
 
@@ -73,7 +72,7 @@ class Tensors:
 
     def __init__(self) -> None:
         # The keys of tensors on a GPU have its number and the stream's, too.
-        self._places: dict[tuple[Any, ...], Place] = {}
+        self._places: dict[tuple[object, ...], Place] = {}
 
     def describe(self, tensor: torch.Tensor, writable: bool = False) -> Place:
         if not tensor.is_cpu:
@@ -94,7 +93,7 @@ class Tensors:
         return self._places.get(key) or self._remember(key, Place(
             abi.tensor_struct(key[0], tuple(tensor.shape), dtype_code(tensor), call.place()), call))
 
-    def _remember(self, key: tuple[Any, ...], place: Place) -> Place:
+    def _remember(self, key: tuple[object, ...], place: Place) -> Place:
         if len(self._places) >= _MOST_CACHED:
             self._places.clear()
         return self._places.setdefault(key, place)
@@ -131,7 +130,7 @@ class Tensors:
         """Whatever hvd can gather is a torch tensor."""
 
 
-def tensor_over(buffer: Any, shape: tuple[int, ...] | torch.Size,
+def tensor_over(buffer: memory.Buffer | None, shape: tuple[int, ...] | torch.Size,
                 dtype: torch.dtype) -> torch.Tensor:
     """A tensor in a ctypes buffer, which it keeps alive. `buffer` may be None when it has no
     elements."""

@@ -36,7 +36,7 @@ class Progress:
         return self.first + len(self.beyond)
 
 
-class ElasticSampler(torch.utils.data.Sampler):
+class ElasticSampler(torch.utils.data.Sampler[int]):
     """Shares out an epoch's samples to the ranks; after a reset, those that are not done yet.
 
     Put it into the TorchState; call record_batch (or record_indices) after each batch, and

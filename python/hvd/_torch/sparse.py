@@ -13,8 +13,8 @@ from .operators import Handle, collectives, options
 class SparseHandle:
     """A sparse allreduce under way. Calling it is waiting for it, as in Horovod."""
 
-    def __init__(self, tensor: torch.Tensor, indices: Handle, values: Handle,
-                 divisor: int | None) -> None:
+    def __init__(self, tensor: torch.Tensor, indices: Handle[torch.Tensor],
+                 values: Handle[torch.Tensor], divisor: int | None) -> None:
         self._size = tensor.size()
         self._indices = indices
         self._values = values
@@ -46,5 +46,6 @@ def sparse_allreduce_async(tensor: torch.Tensor, name: str | None, op: int,
                         (process_set.size() or 1) if op == abi.AVERAGE else None)
 
 
-def _allgather(tensor: torch.Tensor, name: str | None, process_set: ProcessSet) -> Handle:
+def _allgather(tensor: torch.Tensor, name: str | None, process_set: ProcessSet
+               ) -> Handle[torch.Tensor]:
     return collectives.allgather(tensor, None, options("allgather", name, process_set))

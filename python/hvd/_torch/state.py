@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._state import ObjectState, Part
-from .handlers import KeptHandler, StateHandler, handler_of
+from .handlers import Handler, KeptHandler, StateHandler, handler_of
 
 
 class TorchState(ObjectState):
@@ -13,13 +13,14 @@ class TorchState(ObjectState):
     optimizers, ElasticSamplers, learning rate schedulers and gradient scalers (any number of them,
     by keyword) are kept by handlers, in place; everything else is pickled."""
 
-    def __init__(self, model: Any = None, optimizer: Any = None, **kwargs: Any) -> None:
-        self._handlers: dict[str, Any] = {}
+    def __init__(self, model: object = None, optimizer: object = None, **kwargs: object) -> None:
+        self._handlers: dict[str, Handler] = {}
         kwargs.update(model=model, optimizer=optimizer)
         handlers = {name: handler_of(value) for name, value in kwargs.items()}
         self._handlers = {name: one for name, one in handlers.items() if one is not None}
-        super().__init__(**{name: value for name, value in kwargs.items()
-                            if name not in self._handlers})
+        plain: dict[str, Any] = {name: value for name, value in kwargs.items()
+                                 if name not in self._handlers}
+        super().__init__(**plain)
         for name, handler in self._handlers.items():
             object.__setattr__(self, name, handler.value)
 
@@ -59,7 +60,7 @@ class TorchState(ObjectState):
             if hasattr(handler.value, "remaining_indices"):
                 handler.value.reset()
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in self.__dict__.get("_handlers", ()) and name in self.__dict__:
             self._handlers[name].set_value(value)
         super().__setattr__(name, value)

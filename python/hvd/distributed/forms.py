@@ -13,6 +13,9 @@ from .._core import errors
 
 NO_TIMEOUT = timedelta(0)
 Timeout = timedelta | float  # seconds, as torch's own groups take them
+# A tensor, or several; and a list of such for each tensor of a call.
+Given = torch.Tensor | Sequence[torch.Tensor]
+GivenLists = Sequence[torch.Tensor] | Sequence[Sequence[torch.Tensor]]
 
 
 class Alone:
@@ -34,11 +37,18 @@ def as_time(timeout: Timeout) -> timedelta:
     raise TypeError(f"a timeout is a timedelta or a number of seconds, not {timeout!r}")
 
 
-def listed(given: Any) -> list[torch.Tensor]:
+def listed(given: Given) -> list[torch.Tensor]:
     return [given] if isinstance(given, torch.Tensor) else list(given)
 
 
-def reduce_op(opts: Any) -> Any:
+def first_list(given: GivenLists) -> Sequence[torch.Tensor]:
+    """The list of the first tensor; or `given` itself, where that is one."""
+    found: Any = given[0] if isinstance(given[0], (list, tuple)) else given
+    parts: Sequence[torch.Tensor] = found
+    return parts
+
+
+def reduce_op(opts: object) -> object:
     """The op of c10d's options; or the op itself, as the methods' short forms take it."""
     if opts is None or isinstance(opts, int):
         return dist.ReduceOp.SUM

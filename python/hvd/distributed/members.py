@@ -6,21 +6,22 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
-
-import torch.distributed as dist
+from typing import TYPE_CHECKING
 
 from .._core import errors
 from .._core.library import LIBRARY
 from .._core.runtime import RUNTIME
 from ..process_sets import ProcessSet
 
+if TYPE_CHECKING:  # torch's stubs do not say that dist has them
+    from torch._C._distributed_c10d import Store, _DistributedBackendOptions
+
 
 @dataclass
 class Place:
     """A rank's place in a group. `ranks`: the members' ranks in the job, by their group rank."""
 
-    store: dist.Store
+    store: Store
     rank: int
     size: int
     timeout: timedelta
@@ -39,7 +40,7 @@ class Place:
 _LOCK = threading.Lock()
 
 
-def join(options: Any) -> Place:
+def join(options: _DistributedBackendOptions) -> Place:
     """Called by the members of a new group, and by them alone. Joins the job for the first one."""
     rank, size = int(options.group_rank), int(options.group_size)
     began = not LIBRARY.held.hvd_is_initialized()

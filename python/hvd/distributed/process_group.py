@@ -9,7 +9,7 @@ Threads: any, one at a time a group.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -23,10 +23,13 @@ from . import members, monitored
 from .forms import (
     ALONE,
     NO_TIMEOUT,
+    Given,
+    GivenLists,
     Timeout,
     as_time,
     check_width,
     elements,
+    first_list,
     listed,
     reduce_op,
     root_of,
@@ -34,6 +37,9 @@ from .forms import (
 from .reductions import reduction
 from .tensors import Landings, as_one, joined, land_parts, room_for, to_move, to_reduce
 from .work import COMPLETIONS, Work
+
+if TYPE_CHECKING:  # torch's stubs do not say that dist has them
+    from torch._C._distributed_c10d import Store
 
 # As a base without types: c10d's stubs list overloads that differ between its versions.
 _Base: Any = dist.ProcessGroup
@@ -63,7 +69,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     def getBackendName(self) -> str:  # noqa: N802 - torch's name
         return "hvd"
 
-    def get_group_store(self) -> dist.Store:
+    def get_group_store(self) -> Store:
         return self._place.store
 
     @property
@@ -90,7 +96,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     supports_shrinking = False
     supports_time_estimate = False
 
-    def _get_backend(self, _: torch.device) -> Any:
+    def _get_backend(self, _: torch.device) -> ProcessGroup:
         return self
 
     def _get_backend_name(self) -> str:
@@ -117,7 +123,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     # ---- reductions and broadcast ----
 
-    def allreduce(self, tensors: Any, opts: Any = None) -> Work:
+    def allreduce(self, tensors: Given, opts: object = None) -> Work:
         given = listed(tensors)
         landings = Landings()
         wanted = reduction(reduce_op(opts))
@@ -131,7 +137,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     allreduce_coalesced = allreduce
 
-    def reduce(self, tensors: Any, opts: Any) -> Work:
+    def reduce(self, tensors: Given, opts: object) -> Work:
         given = listed(tensors)
         landings = Landings()
         wanted = reduction(reduce_op(opts))
@@ -145,7 +151,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
                            self._options(wanted.op, prescale=wanted.prescale),
                            lambda one: collectives.allreduce(source, target, one))
 
-    def broadcast(self, tensors: Any, opts: Any) -> Work:
+    def broadcast(self, tensors: Given, opts: object) -> Work:
         given = listed(tensors)
         landings = Landings()
         flat = to_move(given[0], None if root_of(opts) == self.rank() else landings)
@@ -153,8 +159,8 @@ class ProcessGroup(_Base):  # type: ignore[misc]
                            self._options(root=self._place.ranks[root_of(opts)]),
                            lambda one: collectives.broadcast(flat, flat, one))
 
-    def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
-        parts = listed(inputs[0] if isinstance(inputs[0], (list, tuple)) else inputs)
+    def reduce_scatter(self, outputs: Given, inputs: GivenLists, opts: object = None) -> Work:
+        parts = listed(first_list(inputs))
         output = listed(outputs)[0]
         counts = {part.numel() for part in parts}
         if len(counts) != 1:
@@ -163,13 +169,14 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         return self.reduce_scatter_single(output, joined(parts), opts)
 
     def reduce_scatter_single(self, output: torch.Tensor, given: torch.Tensor,
-                              opts: Any = None) -> Work:
+                              opts: object = None) -> Work:
         return self.reduce_scatter_single_coalesced([output], [given], opts)
 
     _reduce_scatter_base = reduce_scatter_single
 
     def reduce_scatter_single_coalesced(self, outputs: Sequence[torch.Tensor],
-                                        inputs: Sequence[torch.Tensor], opts: Any = None) -> Work:
+                                        inputs: Sequence[torch.Tensor],
+                                        opts: object = None) -> Work:
         landings = Landings()
         wanted = reduction(reduce_op(opts))
         sources = [self._rows(to_reduce(one), "reduce_scatter's input") for one in inputs]
@@ -187,18 +194,18 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     # ---- gathers ----
 
-    def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
-        parts = outputs[0] if isinstance(outputs[0], (list, tuple)) else outputs
+    def allgather(self, outputs: GivenLists, inputs: Given, opts: object = None) -> Work:
         source = listed(inputs)[0]
-        return self._gather_lists([list(parts)], [source], opts)
+        return self._gather_lists([list(first_list(outputs))], [source], opts)
 
-    def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+    def allgather_coalesced(self, outputs: Sequence[Sequence[torch.Tensor]],
+                            inputs: Sequence[torch.Tensor], opts: object = None) -> Work:
         # c10d has a list for each rank; here a list for each tensor is needed.
         return self._gather_lists([list(row) for row in zip(*outputs, strict=True)], list(inputs),
                                   opts)
 
     def _gather_lists(self, lists: list[list[torch.Tensor]], sources: list[torch.Tensor],
-                      opts: Any) -> Work:
+                      opts: object) -> Work:
         landings = Landings()
         wholes = []
         for parts in lists:
@@ -212,13 +219,13 @@ class ProcessGroup(_Base):  # type: ignore[misc]
             self._options(), self._gathering([to_move(source) for source in sources], wholes))
 
     def all_gather_single(self, output: torch.Tensor, given: torch.Tensor,
-                          opts: Any = None) -> Work:
+                          opts: object = None) -> Work:
         return self.all_gather_single_coalesced([output], [given], opts)
 
     _allgather_base = all_gather_single
 
     def all_gather_single_coalesced(self, outputs: Sequence[torch.Tensor],
-                                    inputs: Sequence[torch.Tensor], opts: Any = None) -> Work:
+                                    inputs: Sequence[torch.Tensor], opts: object = None) -> Work:
         landings = Landings()
         targets = [to_move(output, landings) for output in outputs]
         sources = [to_move(one) for one in inputs]
@@ -233,12 +240,12 @@ class ProcessGroup(_Base):  # type: ignore[misc]
     allgather_into_tensor_coalesced = all_gather_single_coalesced
 
     def _gathering(self, sources: list[torch.Tensor],
-                   targets: list[torch.Tensor]) -> Callable[[Any], Handle]:
+                   targets: list[torch.Tensor]) -> Callable[[object], Handle[object]]:
         if len(sources) == 1:
             return lambda one: collectives.allgather(sources[0], targets[0], one)
         return lambda one: collectives.grouped_allgather_into(sources, targets, one)
 
-    def gather(self, outputs: Any, inputs: Any, opts: Any) -> Work:
+    def gather(self, outputs: GivenLists, inputs: Given, opts: object) -> Work:
         source = to_move(listed(inputs)[0])
         root = root_of(opts) == self.rank()
         parts = listed(outputs[0]) if root else []
@@ -248,7 +255,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         splits = [source.numel() if rank == root_of(opts) else 0 for rank in range(self.size())]
         return self._exchange("gather", opts, parts, landings, (source, splits, to_move(whole)))
 
-    def scatter(self, outputs: Any, inputs: Any, opts: Any) -> Work:
+    def scatter(self, outputs: Given, inputs: GivenLists, opts: object) -> Work:
         output = listed(outputs)[0]
         landings = Landings()
         target = to_move(output, landings)
@@ -262,7 +269,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     def all_to_all_single(self, output: torch.Tensor, given: torch.Tensor,
                           output_split_sizes: Sequence[int], input_split_sizes: Sequence[int],
-                          opts: Any = None) -> Work:
+                          opts: object = None) -> Work:
         landings = Landings()
         target, source = to_move(output, landings), to_move(given)
         splits = elements(given, input_split_sizes, source.numel(), self.size())
@@ -271,7 +278,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     alltoall_base = all_to_all_single
 
-    def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+    def alltoall(self, outputs: Given, inputs: Given, opts: object = None) -> Work:
         sources, parts = listed(inputs), listed(outputs)
         landings = Landings()
         whole = as_one(parts)
@@ -284,7 +291,7 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         return self._exchange("all_to_all", opts, parts, landings,
                               (source, splits, to_move(whole)))
 
-    def _exchange(self, what: str, opts: Any, value: list[torch.Tensor], landings: Landings,
+    def _exchange(self, what: str, opts: object, value: list[torch.Tensor], landings: Landings,
                   how: tuple[torch.Tensor, list[int], torch.Tensor]) -> Work:
         source, splits, target = how
         return self._start(what, opts, value, landings, self._options(),
@@ -292,20 +299,20 @@ class ProcessGroup(_Base):  # type: ignore[misc]
 
     # ---- between two ranks ----
 
-    def send(self, tensors: Any, destination: int, tag: int = 0) -> Work:
+    def send(self, tensors: Given, destination: int, tag: int = 0) -> Work:
         given = listed(tensors)
         flat, rank = to_move(given[0]), self._place.ranks[destination]
         return self._start(f"send to rank {destination}", ALONE, given, Landings(),
                            self._options(), lambda one: collectives.send(flat, rank, tag, one))
 
-    def recv(self, tensors: Any, source: int, tag: int = 0) -> Work:
+    def recv(self, tensors: Given, source: int, tag: int = 0) -> Work:
         given = listed(tensors)
         landings = Landings()
         flat, rank = to_move(given[0], landings), self._place.ranks[source]
         return self._start(f"recv from rank {source}", ALONE, given, landings,
                            self._options(), lambda one: collectives.recv(flat, rank, tag, one))
 
-    def recv_anysource(self, tensors: Any, tag: int = 0) -> Work:
+    def recv_anysource(self, tensors: Given, tag: int = 0) -> Work:
         raise errors.unsupported('backend "hvd" cannot receive from any rank: say from which, '
                                  "recv(tensor, src=…)")
 
@@ -317,16 +324,16 @@ class ProcessGroup(_Base):  # type: ignore[misc]
         self._monitored += 1
         monitored.barrier(self, self._monitored, monitored.Patience(limit, wait_all_ranks))
 
-    def barrier(self, opts: Any = None) -> Work:
+    def barrier(self, opts: object = None) -> Work:
         return self._start("barrier", opts, [], Landings(), self._options(), collectives.barrier)
 
     # ---- how each begins ----
 
-    def _options(self, op: int = abi.AVERAGE, root: int = 0, prescale: float = 1.0) -> Any:
+    def _options(self, op: int = abi.AVERAGE, root: int = 0, prescale: float = 1.0) -> object:
         return RUNTIME.options("", None, self._set, op, root, prescale)
 
-    def _start(self, what: str, opts: Any, value: list[torch.Tensor], landings: Landings,
-               options: Any, submit: Callable[[Any], Handle]) -> Work:
+    def _start(self, what: str, opts: object, value: list[torch.Tensor], landings: Landings,
+               options: object, submit: Callable[[object], Handle[object]]) -> Work:
         timeout = as_time(getattr(opts, "timeout", NO_TIMEOUT))
         work = Work(f"{what} of {self._place.described()}",
                     timeout if timeout > NO_TIMEOUT else self._timeout, value, landings)

@@ -2,7 +2,7 @@
 """c10d's reductions in hvd's words."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -22,7 +22,7 @@ class Reduction(NamedTuple):
     prescale: float = 1.0
 
 
-def reduction(given: Any) -> Reduction:
+def reduction(given: object) -> Reduction:
     """The reduction that c10d's ReduceOp asks for. InvalidError for one that hvd has not."""
     kind = getattr(given, "op", given)
     if kind == dist.ReduceOp.PREMUL_SUM:
@@ -32,8 +32,8 @@ def reduction(given: Any) -> Reduction:
     return Reduction(_OPS[kind])
 
 
-def _factor(given: Any) -> float:
-    factor = given.__getstate__()[1]
+def _factor(given: object) -> float:
+    factor = given.__getstate__()[1]  # type: ignore[attr-defined]  # as a ReduceOp is pickled
     if isinstance(factor, torch.Tensor):
         if factor.numel() != 1:
             raise errors.invalid("PREMUL_SUM takes one factor for all elements")

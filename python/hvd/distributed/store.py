@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlparse
 
 import torch.distributed as dist
@@ -14,10 +14,16 @@ from .._core.runtime import RUNTIME
 from ..store import Store as JobStore
 from .forms import Timeout, as_time
 
+if TYPE_CHECKING:  # torch's stubs do not say that dist has them
+    from torch._C._distributed_c10d import PrefixStore
+    from torch._C._distributed_c10d import Store as _Store
+else:
+    _Store, PrefixStore = dist.Store, dist.PrefixStore
+
 _DEFAULT = timedelta(seconds=300)
 
 
-class Store(dist.Store):
+class Store(_Store):
     """For torch's C++ too, which finds these methods by their names in any thread."""
 
     def __init__(self) -> None:
@@ -94,7 +100,7 @@ class _Rendezvous:
 _RENDEZVOUS = _Rendezvous()
 
 
-def at_rendezvous(url: str, timeout: timedelta) -> tuple[dist.Store, int, int]:
+def at_rendezvous(url: str, timeout: timedelta) -> tuple[_Store, int, int]:
     """The tuple that a rendezvous handler yields: the store, this rank, and how many there are."""
     query = parse_qs(urlparse(url).query)
     rank, size = (int(_said(query, word, variable))
@@ -106,8 +112,8 @@ def at_rendezvous(url: str, timeout: timedelta) -> tuple[dist.Store, int, int]:
     if _RENDEZVOUS.store is None:
         _RENDEZVOUS.store = Store()
     _RENDEZVOUS.store.set_timeout(timeout)
-    return dist.PrefixStore(f"torch/{_RENDEZVOUS.next()}", _RENDEZVOUS.store), rank, size
+    return PrefixStore(f"torch/{_RENDEZVOUS.next()}", _RENDEZVOUS.store), rank, size
 
 
-def _said(query: dict[str, list[str]], word: str, variable: str) -> Any:
+def _said(query: dict[str, list[str]], word: str, variable: str) -> str:
     return query[word][0] if word in query else os.environ[variable]

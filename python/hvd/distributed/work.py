@@ -15,7 +15,6 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -28,6 +27,7 @@ from .._torch.cuda import DeviceCall, new_future, on_stream_of
 from .forms import NO_TIMEOUT, Timeout, as_time
 from .tensors import Landings
 
+_Future = torch.futures.Future[list[torch.Tensor]]
 _AT_ONCE = 64
 _FREE_THREADS = 2
 
@@ -43,21 +43,25 @@ class Work(dist.Work):
         self._timeout = timeout
         self._value = value
         self._landings = landings
-        self._handle: Handle | None = None
+        self._handle: Handle[object] | None = None
         self._device: DeviceCall | None = None  # of tensors on a GPU
-        self._ended: Any = None  # a future that is completed here, whether it went well or not
-        self._future: Any = None  # what is shown of it, with the error
+        # A future that is completed here, whether it went well or not, and what is shown of it,
+        # with the error.
+        self._ended: _Future | None = None
+        self._future: _Future | None = None
         self.queued = False  # whether the queue will tell
         self._told = False  # by the queue
         self._claimed = False  # by the thread that completes the future
         self._error: Exception | None = None
         self._lock = threading.Lock()
 
-    def start(self, submit: Callable[[], Handle]) -> Work:
+    def start(self, submit: Callable[[], Handle[object]]) -> Work:
         """Submits the call. It may be done, and `complete` be called, before this returns."""
         with self._lock:
             self._handle = submit()
-            self._device = self._handle.device
+            device = self._handle.device
+            assert device is None or isinstance(device, DeviceCall)  # torch tensors have no other
+            self._device = device
         return self
 
     def wait(self, timeout: Timeout = NO_TIMEOUT) -> bool:
@@ -103,7 +107,7 @@ class Work(dist.Work):
         self.wait()
         return self._value
 
-    def get_future(self) -> Any:
+    def get_future(self) -> _Future:
         """Completed with the outputs, or the error, by a thread of hvd's or one that waits for the
         work: when wait() has returned it is done. Whoever waits for it gets the error as a
         RuntimeError (hvd.torch.error_of)."""
@@ -118,11 +122,11 @@ class Work(dist.Work):
                     threading.Thread(target=self._wait_and_tell, daemon=True).start()
             future, ended = self._future, self._ended
             is_done = self._told or self._handle is None
-        if is_done:
+        if is_done and ended is not None:
             self._tell(ended)
         return future
 
-    def _value_or_error(self, _: Any) -> list[torch.Tensor]:
+    def _value_or_error(self, _: object) -> list[torch.Tensor]:
         if isinstance(self._error, Error):  # only a text gets through C++
             raise RuntimeError(f"{self._error.status}: {self._error}")
         if self._error is not None:
@@ -148,14 +152,14 @@ class Work(dist.Work):
         self._finish()
         with self._lock:
             future, ended = self._future, self._ended
-        if future is None:
+        if future is None or ended is None:
             return
         self._tell(ended)
         if not future.done():
             with contextlib.suppress(RuntimeError):  # the work's error
                 future.wait()
 
-    def _tell(self, ended: Any) -> None:
+    def _tell(self, ended: _Future) -> None:
         self._finish()
         with self._lock:
             if self._claimed:
@@ -197,11 +201,11 @@ class Completions:
         self._turn = threading.Lock()  # who takes from the queue
         self._free = 0  # threads that are not completing a future
 
-    def enter(self, options: Any, work: Work) -> Any:
+    def enter(self, options: object, work: Work) -> object:
         """The options with the queue and a tag of the work's."""
         if self._owner != os.getpid():
             self._start()
-        made = abi.OptionsStruct.from_buffer_copy(options._obj)
+        made = abi.OptionsStruct.from_buffer_copy(abi.options_in(options))
         made.queue = self._queue
         with self._lock:
             self._last += 1
@@ -210,10 +214,10 @@ class Completions:
             self._works[self._last] = work
         return ctypes.byref(made)
 
-    def leave(self, options: Any) -> None:
+    def leave(self, options: object) -> None:
         """The call with these options was refused."""
         with self._lock:
-            self._works.pop(options._obj.tag, None)
+            self._works.pop(abi.options_in(options).tag, None)
 
     def _start(self) -> None:
         with self._lock:

@@ -52,7 +52,7 @@ def acquit(keys: Iterable[str]) -> None:
 
 def _register() -> Any:
     _frameworks.require("hvd.jax", jax.__version__)
-    loaded, tried = library.load_beside(NAME, os.environ.get("HVD_JAX_LIBRARY"))
+    loaded, tried = library.load_beside(NAME, os.environ.get("HVD_JAX_LIBRARY"), ctypes.CDLL)
     if loaded is None:
         raise ImportError(f"hvd.jax finds no {NAME} that loads. Set HVD_JAX_LIBRARY to its path, "
                           "or build it (scripts/build). Looked at:\n  " + "\n  ".join(tried))

@@ -56,7 +56,7 @@ class CallStruct(ctypes.Structure):
 
 
 def _load() -> ctypes.CDLL:
-    loaded, tried = library.load_beside(NAME, os.environ.get("HVD_MXNET_LIBRARY"))
+    loaded, tried = library.load_beside(NAME, os.environ.get("HVD_MXNET_LIBRARY"), ctypes.CDLL)
     if loaded is None:
         raise ImportError(f"hvd.mxnet finds no {NAME} that loads. Set HVD_MXNET_LIBRARY to its "
                           "path, or build it (scripts/build). Looked at:\n  " + "\n  ".join(tried))

@@ -18,14 +18,14 @@ from .._torch.gradients.reduction import Reduction
 from .._torch.gradients.step import describe
 from .._torch.operators import collectives
 from .mpi_ops import Adasum
-from .parameters import Parameters, Passes, Watch, copied, untraced
+from .parameters import BeforeOptimizer, Parameters, Passes, Watch, copied, untraced
 
 
-class AdasumOptimizer:
+class AdasumOptimizer(BeforeOptimizer):
     """The methods that DistributedOptimizer(op=Adasum) adds to an optimizer's class."""
 
     def _begin(self, parameters: Parameters, reduction: Reduction, passes: int) -> None:
-        parameters.belong_to(self)  # type: ignore[arg-type]
+        parameters.belong_to(self)
         self._parameters = parameters
         self._parameter_names = parameters.names()
         self.process_set = reduction.process_set
@@ -42,7 +42,7 @@ class AdasumOptimizer:
     def _arrived(self, p: torch.Tensor) -> None:
         self._passes.count(p)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> AdasumOptimizer:
         made, parameters = copied(self, self._parameters, memo)
         made._begin(parameters, self._reduction, self._passes.per_step)
         return made
@@ -70,7 +70,7 @@ class AdasumOptimizer:
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Takes the optimizer's own step, and replaces what it changed by all ranks' combined. A
         parameter for which no rank has a gradient stays as it is."""
-        inner = super().step  # type: ignore[misc]
+        inner = super().step
         if not self.process_set.included():
             return inner(closure)
         names = self._parameters.names()
@@ -119,4 +119,4 @@ class AdasumOptimizer:
     def zero_grad(self, *args: Any, **kwargs: Any) -> None:
         """As the optimizer's own."""
         self._passes.restart()
-        super().zero_grad(*args, **kwargs)  # type: ignore[misc]
+        super().zero_grad(*args, **kwargs)

@@ -12,13 +12,15 @@ The gradients that backward gives (g is the gradient of the output; all are Horo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import overload
 
 import torch
 from torch.autograd import Function
 
 from .._core import abi
-from .._core.compression import wire_of
+from .._core.compression import Compresses, wire_of
+from .._torch.context import Context, applied
+from .._torch.context import Gradients as _Grads
 from .._torch.operators import collectives as _collectives
 from .._torch.operators import dense as _dense
 from .._torch.operators import options as _options
@@ -30,14 +32,17 @@ from .compiled import is_compiling
 from .compression import Compression
 from .mpi_ops import Adasum, Average, Max, Min, Product, Sum
 
-_Grads = tuple[torch.Tensor | None, ...]
+_Scales = tuple[float, float]  # before and after
+_How = tuple[str | None, int, _Scales, ProcessSet]  # name, op
+_Call = tuple[int, _Scales, ProcessSet, int]  # op; and the compression on the wire
+_Way = tuple[list[int], torch.Size, ProcessSet]  # rows that came from each, and the input's shape
 
 
 def _tracked(tensors: Sequence[torch.Tensor]) -> bool:
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 
-def _input_gradient(op: int, scales: tuple[float, float], process_set: ProcessSet,
+def _input_gradient(op: int, scales: _Scales, process_set: ProcessSet,
                     tensor: torch.Tensor, output: torch.Tensor,
                     grad: torch.Tensor) -> torch.Tensor:
     """The gradient of allreduces whose gradient is not an allreduce of the same kind."""
@@ -53,8 +58,8 @@ def _input_gradient(op: int, scales: tuple[float, float], process_set: ProcessSe
 
 class _Allreduce(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, name: str | None, op: int, scales: Any,
-                process_set: ProcessSet, wire: int) -> torch.Tensor:
+    def forward(ctx: Context[_Call], tensor: torch.Tensor, name: str | None, op: int,
+                scales: _Scales, process_set: ProcessSet, wire: int) -> torch.Tensor:
         ctx.call = (op, scales, process_set, wire)
         output = _collectives.allreduce_now(tensor, None, _options(
             "allreduce", name, process_set, op, 0, scales[0], scales[1], wire))
@@ -63,7 +68,7 @@ class _Allreduce(Function):
         return output
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> _Grads:
+    def backward(ctx: Context[_Call], grad: torch.Tensor) -> _Grads:
         op, scales, process_set, wire = ctx.call
         if op in (Average, Sum, Adasum):
             mine = _allreduce(_dense(grad), None, op, scales, process_set, wire)
@@ -73,18 +78,19 @@ class _Allreduce(Function):
         return mine, None, None, None, None, None
 
 
-def _allreduce(tensor: torch.Tensor, name: str | None, op: int, scales: tuple[float, float],
+def _allreduce(tensor: torch.Tensor, name: str | None, op: int, scales: _Scales,
                process_set: ProcessSet, wire: int) -> torch.Tensor:
     if is_compiling() and compiled.there():
         return compiled.allreduce(tensor, name, op, scales, process_set, wire)
     if _tracked((tensor,)):
-        return _Allreduce.apply(tensor, name, op, scales, process_set, wire)
+        output: torch.Tensor = applied(_Allreduce, tensor, name, op, scales, process_set, wire)
+        return output
     return _collectives.allreduce_now(tensor, None, _options(
         "allreduce", name, process_set, op, 0, scales[0], scales[1], wire))
 
 
 def allreduce(tensor: torch.Tensor, average: bool | None = None, name: str | None = None,
-              compression: Any = Compression.none, op: int | None = None,
+              compression: Compresses[torch.Tensor] = Compression.none, op: int | None = None,
               prescale_factor: float = 1.0, postscale_factor: float = 1.0,
               process_set: ProcessSet = global_process_set) -> torch.Tensor:
     """Reduces elementwise over the ranks; all get the same bits. Differentiable."""
@@ -100,8 +106,9 @@ def allreduce(tensor: torch.Tensor, average: bool | None = None, name: str | Non
 
 class _GroupedAllreduce(Function):
     @staticmethod
-    def forward(ctx: Any, name: str | None, op: int, scales: Any, process_set: ProcessSet,
-                wire: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def forward(ctx: Context[_Call], name: str | None, op: int, scales: _Scales,
+                process_set: ProcessSet, wire: int,
+                *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         ctx.call = (op, scales, process_set, wire)
         outputs = _grouped_now(tensors, name, op, scales, process_set, wire)
         if op in (Min, Max, Product):
@@ -109,7 +116,7 @@ class _GroupedAllreduce(Function):
         return tuple(outputs)
 
     @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> _Grads:
+    def backward(ctx: Context[_Call], *grads: torch.Tensor) -> _Grads:
         op, scales, process_set, wire = ctx.call
         dense = [_dense(grad) for grad in grads]
         if op in (Average, Sum, Adasum):
@@ -123,7 +130,7 @@ class _GroupedAllreduce(Function):
 
 
 def _grouped_now(tensors: Sequence[torch.Tensor], name: str | None, op: int,
-                 scales: tuple[float, float], process_set: ProcessSet,
+                 scales: _Scales, process_set: ProcessSet,
                  wire: int, contents: str = "") -> list[torch.Tensor]:
     options = _options("grouped_allreduce", name, process_set, op, 0, scales[0],
                        scales[1], wire, contents)
@@ -131,7 +138,8 @@ def _grouped_now(tensors: Sequence[torch.Tensor], name: str | None, op: int,
 
 
 def grouped_allreduce(tensors: Sequence[torch.Tensor], average: bool | None = None,
-                      name: str | None = None, compression: Any = Compression.none,
+                      name: str | None = None,
+                      compression: Compresses[torch.Tensor] = Compression.none,
                       op: int | None = None, prescale_factor: float = 1.0,
                       postscale_factor: float = 1.0,
                       process_set: ProcessSet = global_process_set) -> list[torch.Tensor]:
@@ -141,8 +149,8 @@ def grouped_allreduce(tensors: Sequence[torch.Tensor], average: bool | None = No
         (prescale_factor, postscale_factor), process_set))
 
 
-def grouped_allreduce_of(contents: str, tensors: Sequence[torch.Tensor], compression: Any,
-                         how: tuple[Any, ...]) -> list[torch.Tensor]:
+def grouped_allreduce_of(contents: str, tensors: Sequence[torch.Tensor],
+                         compression: Compresses[torch.Tensor], how: _How) -> list[torch.Tensor]:
     """grouped_allreduce of gradients; `how`: name, op, both scales, process set. `contents`: what
     they are, in their order; MismatchError on all ranks where they do not say the same (which
     compiled programs do not look at)."""
@@ -150,19 +158,19 @@ def grouped_allreduce_of(contents: str, tensors: Sequence[torch.Tensor], compres
         return _grouped(tensors, compression, contents, how)
 
 
-def _grouped(tensors: Sequence[torch.Tensor], compression: Any, contents: str,
-             how: tuple[Any, ...]) -> list[torch.Tensor]:
+def _grouped(tensors: Sequence[torch.Tensor], compression: Compresses[torch.Tensor], contents: str,
+             how: _How) -> list[torch.Tensor]:
     wire, contexts = wire_of(compression), []
     if wire is None:
         pairs = [compression.compress(tensor) for tensor in tensors]
         tensors, contexts = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    how = (*how, wire or abi.COMPRESSION_NONE)
+    call = (*how, wire or abi.COMPRESSION_NONE)
     if is_compiling() and compiled.there():
-        outputs = compiled.grouped_allreduce(tensors, *how)
+        outputs = compiled.grouped_allreduce(tensors, *call)
     elif _tracked(tensors):
-        outputs = _GroupedAllreduce.apply(*how, *tensors)
+        outputs = applied(_GroupedAllreduce, *call, *tensors)
     else:
-        outputs = _grouped_now(tensors, *(*how, contents))
+        outputs = _grouped_now(tensors, *call, contents)
     if wire is not None:
         return list(outputs)
     return [compression.decompress(*pair) for pair in zip(outputs, contexts, strict=True)]
@@ -177,13 +185,13 @@ def _own_rows(total: torch.Tensor, rows: int, process_set: ProcessSet) -> torch.
 
 class _Allgather(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, name: str | None,
+    def forward(ctx: Context[tuple[int, ProcessSet]], tensor: torch.Tensor, name: str | None,
                 process_set: ProcessSet) -> torch.Tensor:
         ctx.call = (tensor.shape[0] if tensor.dim() else 0, process_set)
         return mpi_ops.allgather_async(tensor, name, process_set).wait()
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> _Grads:
+    def backward(ctx: Context[tuple[int, ProcessSet]], grad: torch.Tensor) -> _Grads:
         rows, process_set = ctx.call
         total = allreduce(_dense(grad), op=Average, process_set=process_set)
         return _own_rows(total, rows, process_set), None, None
@@ -196,19 +204,20 @@ def allgather(tensor: torch.Tensor, name: str | None = None,
     if is_compiling() and compiled.there():
         return compiled.allgather(tensor, name, process_set)
     if _tracked((tensor,)):
-        return _Allgather.apply(tensor, name, process_set)
+        output: torch.Tensor = applied(_Allgather, tensor, name, process_set)
+        return output
     return mpi_ops.allgather_async(tensor, name, process_set).wait()
 
 
 class _GroupedAllgather(Function):
     @staticmethod
-    def forward(ctx: Any, name: str | None, process_set: ProcessSet,
-                *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def forward(ctx: Context[tuple[list[int], ProcessSet]], name: str | None,
+                process_set: ProcessSet, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         ctx.call = ([tensor.shape[0] for tensor in tensors], process_set)
         return tuple(mpi_ops.grouped_allgather_async(tensors, name, process_set).wait())
 
     @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> _Grads:
+    def backward(ctx: Context[tuple[list[int], ProcessSet]], *grads: torch.Tensor) -> _Grads:
         rows, process_set = ctx.call
         totals = grouped_allreduce([_dense(grad) for grad in grads], op=Average,
                                    process_set=process_set)
@@ -223,19 +232,19 @@ def grouped_allgather(tensors: Sequence[torch.Tensor], name: str | None = None,
     if is_compiling() and compiled.there():
         return compiled.grouped_allgather(tensors, name, process_set)
     if _tracked(tensors):
-        return list(_GroupedAllgather.apply(name, process_set, *tensors))
+        return list(applied(_GroupedAllgather, name, process_set, *tensors))
     return mpi_ops.grouped_allgather_async(tensors, name, process_set).wait()
 
 
 class _Broadcast(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, root_rank: int, name: str | None,
-                process_set: ProcessSet) -> torch.Tensor:
+    def forward(ctx: Context[tuple[int, ProcessSet]], tensor: torch.Tensor, root_rank: int,
+                name: str | None, process_set: ProcessSet) -> torch.Tensor:
         ctx.call = (root_rank, process_set)
         return mpi_ops.broadcast_async(tensor, root_rank, name, process_set).wait()
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> _Grads:
+    def backward(ctx: Context[tuple[int, ProcessSet]], grad: torch.Tensor) -> _Grads:
         root_rank, process_set = ctx.call
         total = allreduce(_dense(grad), op=Average, process_set=process_set)
         return (total if _rank() == root_rank else torch.zeros_like(total)), None, None, None
@@ -247,13 +256,14 @@ def broadcast(tensor: torch.Tensor, root_rank: int, name: str | None = None,
     if is_compiling() and compiled.there():
         return compiled.broadcast(tensor, root_rank, name, process_set)
     if _tracked((tensor,)):
-        return _Broadcast.apply(tensor, root_rank, name, process_set)
+        output: torch.Tensor = applied(_Broadcast, tensor, root_rank, name, process_set)
+        return output
     return mpi_ops.broadcast_async(tensor, root_rank, name, process_set).wait()
 
 
 class _Alltoall(Function):
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, splits: list[int], name: str | None,
+    def forward(ctx: Context[_Way], tensor: torch.Tensor, splits: list[int], name: str | None,
                 process_set: ProcessSet) -> tuple[torch.Tensor, torch.Tensor]:
         output, received = mpi_ops.alltoall_async(tensor, splits, name, process_set).wait()
         # Rows that went nowhere have no gradient; all the others come back in their order.
@@ -262,7 +272,7 @@ class _Alltoall(Function):
         return output, received
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor, _: torch.Tensor) -> _Grads:
+    def backward(ctx: Context[_Way], grad: torch.Tensor, _: torch.Tensor) -> _Grads:
         received, shape, process_set = ctx.call
         returned, _ = alltoall(_dense(grad), received, process_set=process_set)
         mine = grad.new_zeros(shape)
@@ -270,8 +280,20 @@ class _Alltoall(Function):
         return mine, None, None, None
 
 
+@overload
+def alltoall(tensor: torch.Tensor, splits: None = None, name: str | None = None,
+             process_set: ProcessSet = global_process_set) -> torch.Tensor: ...
+
+
+@overload
+def alltoall(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int], name: str | None = None,
+             process_set: ProcessSet = global_process_set
+             ) -> tuple[torch.Tensor, torch.Tensor]: ...
+
+
 def alltoall(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int] | None = None,
-             name: str | None = None, process_set: ProcessSet = global_process_set) -> Any:
+             name: str | None = None, process_set: ProcessSet = global_process_set
+             ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """Sends splits[r] rows of the first dimension to member r; without splits the rows are divided
     evenly. Returns what came, in rank order; given splits, also how many rows from each (int32).
     Differentiable."""
@@ -282,12 +304,12 @@ def alltoall(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int] | None =
     if not _tracked((tensor,)) or (splits is None and not even):  # what is wrong, libhvd says
         return mpi_ops.alltoall_async(tensor, splits, name, process_set).wait()
     counts = [tensor.shape[0] // members] * members if splits is None else splits
-    output, received = _Alltoall.apply(tensor, counts, name, process_set)
+    output, received = applied(_Alltoall, tensor, counts, name, process_set)
     return output if splits is None else (output, received)
 
 
 def _reducescatter_now(tensors: Sequence[torch.Tensor], name: str | None, op: int,
-                       scales: tuple[float, float], process_set: ProcessSet, wire: int,
+                       scales: _Scales, process_set: ProcessSet, wire: int,
                        grouped: bool) -> list[torch.Tensor]:
     kind = "grouped_reducescatter" if grouped else "reducescatter"
     options = _options(kind, name, process_set, op, 0, scales[0], scales[1], wire)
@@ -298,13 +320,14 @@ def _reducescatter_now(tensors: Sequence[torch.Tensor], name: str | None, op: in
 
 class _Reducescatter(Function):
     @staticmethod
-    def forward(ctx: Any, name: str | None, op: int, scales: Any, process_set: ProcessSet,
-                wire: int, grouped: bool, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def forward(ctx: Context[tuple[int, _Scales, ProcessSet]], name: str | None, op: int,
+                scales: _Scales, process_set: ProcessSet, wire: int, grouped: bool,
+                *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         ctx.call = (op, scales, process_set)
         return tuple(_reducescatter_now(tensors, name, op, scales, process_set, wire, grouped))
 
     @staticmethod
-    def backward(ctx: Any, *grads: torch.Tensor) -> _Grads:
+    def backward(ctx: Context[tuple[int, _Scales, ProcessSet]], *grads: torch.Tensor) -> _Grads:
         op, scales, process_set = ctx.call
         if op not in (Average, Sum):
             raise NotImplementedError("reducescatter can be differentiated for Average and Sum")
@@ -313,8 +336,8 @@ class _Reducescatter(Function):
         return (None, None, None, None, None, None, *mine)
 
 
-def _reducescatter(tensors: Sequence[torch.Tensor], compression: Any,
-                   how: tuple[str | None, int, tuple[float, float], ProcessSet],
+def _reducescatter(tensors: Sequence[torch.Tensor], compression: Compresses[torch.Tensor],
+                   how: _How,
                    grouped: bool) -> list[torch.Tensor]:
     wire, contexts = wire_of(compression), []
     if wire is None:
@@ -324,7 +347,7 @@ def _reducescatter(tensors: Sequence[torch.Tensor], compression: Any,
     if is_compiling() and compiled.there():
         outputs = compiled.reducescatter(tensors, *call)
     elif _tracked(tensors):
-        outputs = _Reducescatter.apply(*call, *tensors)
+        outputs = applied(_Reducescatter, *call, *tensors)
     else:
         outputs = _reducescatter_now(tensors, *call)
     if wire is not None:
@@ -333,7 +356,7 @@ def _reducescatter(tensors: Sequence[torch.Tensor], compression: Any,
 
 
 def reducescatter(tensor: torch.Tensor, name: str | None = None,
-                  compression: Any = Compression.none, op: int = Average,
+                  compression: Compresses[torch.Tensor] = Compression.none, op: int = Average,
                   process_set: ProcessSet = global_process_set, prescale_factor: float = 1.0,
                   postscale_factor: float = 1.0) -> torch.Tensor:
     """Reduces, and gives each rank its rows of the first dimension, in rank order; when they do not
@@ -343,7 +366,8 @@ def reducescatter(tensor: torch.Tensor, name: str | None = None,
 
 
 def grouped_reducescatter(tensors: Sequence[torch.Tensor], name: str | None = None,
-                          compression: Any = Compression.none, op: int = Average,
+                          compression: Compresses[torch.Tensor] = Compression.none,
+                          op: int = Average,
                           process_set: ProcessSet = global_process_set,
                           prescale_factor: float = 1.0,
                           postscale_factor: float = 1.0) -> list[torch.Tensor]:

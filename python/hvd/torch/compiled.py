@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
 from .. import basics
 from .._core.library import LIBRARY
+from .._torch.context import Operators, Rows
 from ..process_sets import ProcessSet
 from . import operator_library
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 is_compiling = getattr(torch.compiler, "is_compiling", lambda: False)
 
-_ops = torch.ops.hvd
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_ops: Operators = torch.ops.hvd
+_Function = TypeVar("_Function", bound=Callable[..., object])
+# Name, op, scales, process set, compression on the wire.
+_How = tuple[str | None, int, tuple[float, float], ProcessSet, int]
 _told: list[str] = []
 
 
@@ -83,26 +89,27 @@ def _reduction(name: str | None, op: int, scales: tuple[float, float], process_s
     return op, float(scales[0]), float(scales[1]), wire, _number(process_set), name or ""
 
 
-def allreduce(tensor: torch.Tensor, *how: Any) -> torch.Tensor:
+def allreduce(tensor: torch.Tensor, *how: Unpack[_How]) -> torch.Tensor:
     """`how`: name, op, scales, process set, compression on the wire; so in all reductions."""
     return _ops.allreduce(tensor, *_reduction(*how))
 
 
-def grouped_allreduce(tensors: Sequence[torch.Tensor], *how: Any) -> list[torch.Tensor]:
+def grouped_allreduce(tensors: Sequence[torch.Tensor], *how: Unpack[_How]) -> list[torch.Tensor]:
     return _ops.grouped_allreduce(list(tensors), *_reduction(*how))
 
 
-def allreduce_(tensor: torch.Tensor, *how: Any) -> torch.Tensor:
+def allreduce_(tensor: torch.Tensor, *how: Unpack[_How]) -> torch.Tensor:
     return _write(tensor, allreduce(tensor.detach(), *how))
 
 
-def grouped_allreduce_(tensors: Sequence[torch.Tensor], *how: Any) -> list[torch.Tensor]:
+def grouped_allreduce_(tensors: Sequence[torch.Tensor], *how: Unpack[_How]) -> list[torch.Tensor]:
     results = grouped_allreduce([tensor.detach() for tensor in tensors], *how)
     return [_write(*pair) for pair in zip(tensors, results, strict=True)]
 
 
-def broadcast_(tensor: torch.Tensor, *how: Any) -> torch.Tensor:
-    return _write(tensor, broadcast(tensor.detach(), *how))
+def broadcast_(tensor: torch.Tensor, root_rank: int, name: str | None,
+               process_set: ProcessSet) -> torch.Tensor:
+    return _write(tensor, broadcast(tensor.detach(), root_rank, name, process_set))
 
 
 def _write(target: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
@@ -127,7 +134,8 @@ def grouped_allgather(tensors: Sequence[torch.Tensor], name: str | None,
 
 
 def alltoall(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int] | None, name: str | None,
-             process_set: ProcessSet) -> Any:
+             process_set: ProcessSet
+             ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     number, name = _number(process_set), name or ""
     if splits is None:
         rows = tensor.shape[0] if tensor.dim() else None
@@ -140,7 +148,7 @@ def alltoall(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int] | None, 
     return output, received.to(splits.device)
 
 
-def _share(tensor: torch.Tensor, process_set: ProcessSet) -> Any:
+def _share(tensor: torch.Tensor, process_set: ProcessSet) -> Rows | None:
     """The rows that a reducescatter gives this rank; None when libhvd will refuse the call."""
     rank, size = _rank_and_size(_number(process_set))
     if rank < 0 or tensor.dim() == 0:
@@ -156,7 +164,9 @@ def reducescatter(tensors: Sequence[torch.Tensor], name: str | None, op: int,
     rows = [_share(tensor, process_set) for tensor in tensors]
     if not grouped:
         return [_ops.reducescatter(tensors[0], *how, rows[0])]
-    return _ops.grouped_reducescatter(list(tensors), *how, None if None in rows else rows)
+    known = [row for row in rows if row is not None]
+    return _ops.grouped_reducescatter(list(tensors), *how,
+                                      known if len(known) == len(rows) else None)
 
 
 for _asked in (basics.rank, basics.size, basics.local_rank, basics.local_size, basics.cross_rank,

@@ -34,11 +34,11 @@ class NoneCompressor(Compressor):
     wire = abi.COMPRESSION_NONE
 
     @staticmethod
-    def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
+    def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, None]:
         return tensor, None
 
     @staticmethod
-    def decompress(tensor: torch.Tensor, ctx: Any) -> torch.Tensor:
+    def decompress(tensor: torch.Tensor, ctx: None) -> torch.Tensor:
         return tensor
 
 
@@ -48,12 +48,12 @@ class FP16Compressor(Compressor):
     wire = abi.COMPRESSION_FP16
 
     @staticmethod
-    def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
+    def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.dtype]:
         small = tensor.half() if tensor.is_floating_point() else tensor
         return small, tensor.dtype
 
     @staticmethod
-    def decompress(tensor: torch.Tensor, ctx: Any) -> torch.Tensor:
+    def decompress(tensor: torch.Tensor, ctx: torch.dtype) -> torch.Tensor:
         return tensor.to(ctx)
 
 
@@ -63,12 +63,12 @@ class BF16Compressor(Compressor):
     wire = abi.COMPRESSION_BF16
 
     @staticmethod
-    def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, Any]:
+    def compress(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.dtype]:
         small = tensor.bfloat16() if tensor.is_floating_point() else tensor
         return small, tensor.dtype
 
     @staticmethod
-    def decompress(tensor: torch.Tensor, ctx: Any) -> torch.Tensor:
+    def decompress(tensor: torch.Tensor, ctx: torch.dtype) -> torch.Tensor:
         return tensor.to(ctx)
 
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from .. import elastic as _elastic
 from .._torch import groups
@@ -25,6 +25,8 @@ from .._torch.sampler import ElasticSampler
 from .._torch.state import TorchState
 from ..elastic import Epoch, ObjectState, State, check_hosts, epoch, is_elastic, run_fn, slot
 
+F = TypeVar("F", bound=Callable[..., object])
+
 __all__ = ["ElasticSampler", "Epoch", "ModelStateHandler", "ObjectState", "OptimizerStateHandler",
            "SamplerStateHandler", "State", "StateHandler", "TorchState", "check_hosts", "epoch",
            "get_handler_registry", "is_elastic", "reset", "run", "run_fn",
@@ -38,7 +40,7 @@ def reset() -> None:
     groups.enter(timeout)
 
 
-def run(func: Callable[..., Any]) -> Callable[..., Any]:
+def run(func: F) -> F:
     """See hvd.elastic.run. DistributedOptimizers begin their next step anew. The function itself
     makes what depends on groups of torch.distributed (DistributedDataParallel, further groups),
     each time it is called."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 import torch
 
@@ -19,16 +19,19 @@ from .parameters import names_of_groups
 __all__ = ["allgather_object", "broadcast_object", "broadcast_optimizer_state",
            "broadcast_parameters"]
 
+T = TypeVar("T")
+Params = Mapping[str, Any] | Iterable[tuple[str, torch.Tensor]] | Iterable[torch.Tensor]
 
-def _named(params: Any) -> list[tuple[str | None, Any]]:
+
+def _named(params: Params) -> list[tuple[str | None, object]]:
     if isinstance(params, dict):
-        return sorted(params.items())
+        return [*sorted(params.items())]
     if isinstance(params, Iterable) and not isinstance(params, (torch.Tensor, str)):
         return [p if isinstance(p, tuple) else (None, p) for p in params]
     raise ValueError(f"invalid params of type: {type(params)}")
 
 
-def broadcast_parameters(params: Any, root_rank: int) -> None:
+def broadcast_parameters(params: Params, root_rank: int) -> None:
     """Copies parameters from `root_rank` to all, in place. `params`: a model's state_dict(), its
     named_parameters(), or a list of tensors. An entry that is no tensor (a module's extra state) is
     refused; broadcast_object is for that."""
@@ -38,6 +41,7 @@ def broadcast_parameters(params: Any, root_rank: int) -> None:
             raise ValueError(f"invalid params: {name!r} is no tensor but a {type(p).__name__}")
     under_way = []
     for name, p in named:
+        assert isinstance(p, torch.Tensor)
         flat = dense(p.detach())
         under_way.append((p, flat, broadcast_async_(flat, root_rank, name)))
     with torch.no_grad():
@@ -54,7 +58,7 @@ class _Outline(pickle.Pickler):
         super().__init__(file)
         self.tensors: list[torch.Tensor] = []
 
-    def persistent_id(self, obj: Any) -> Any:
+    def persistent_id(self, obj: object) -> tuple[tuple[int, ...], torch.dtype, str] | None:
         if not isinstance(obj, torch.Tensor) or obj.layout != torch.strided or (
                 obj.dtype not in _CODES):
             return None
@@ -75,7 +79,7 @@ class _FromOutline(pickle.Unpickler):
         return self.tensors[-1]
 
 
-def _broadcast_with_tensors(obj: Any, root_rank: int) -> Any:
+def _broadcast_with_tensors(obj: T, root_rank: int) -> T:
     """As broadcast_object; tensors inside travel as tensors."""
     outline = b""
     if rank() == root_rank:
@@ -162,7 +166,7 @@ def _take_state(optimizer: torch.optim.Optimizer, params: dict[str, torch.Tensor
             optimizer.state[p] = _beside(p, state[name])
 
 
-def _beside(p: torch.Tensor, values: Any) -> Any:
+def _beside(p: torch.Tensor, values: object) -> object:
     """A parameter's state, whose tensors on a GPU are to lie on the parameter's."""
     if isinstance(values, torch.Tensor) and values.device.type == p.device.type:
         return values.to(p.device)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar, overload
 
 import torch
 
@@ -24,7 +24,8 @@ from .._core import abi, errors
 from .._core.handles import Handle
 from .._torch.operators import collectives as _collectives
 from .._torch.operators import options as _options
-from .._torch.sparse import SparseHandle, sparse_allreduce_async  # noqa: F401
+from .._torch.sparse import SparseHandle
+from .._torch.sparse import sparse_allreduce_async as sparse_allreduce_async
 from ..basics import (  # noqa: F401  (Horovod's programs find them here)
     ccl_built,
     cross_rank,
@@ -50,10 +51,12 @@ from ..basics import (  # noqa: F401  (Horovod's programs find them here)
     start_timeline,
     stop_timeline,
 )
-from ..ops import barrier  # noqa: F401
+from ..ops import barrier as barrier
 from ..process_sets import ProcessSet
 from . import compiled
 from .compiled import is_compiling
+
+R = TypeVar("R")
 
 Average = _ops.Average
 Sum = _ops.Sum
@@ -85,7 +88,7 @@ def handle_average_backwards_compatibility(op: int | None, average: bool | None)
 def allreduce_async(tensor: torch.Tensor, average: bool | None = None, name: str | None = None,
                     op: int | None = None, prescale_factor: float = 1.0,
                     postscale_factor: float = 1.0,
-                    process_set: ProcessSet = global_process_set) -> Handle:
+                    process_set: ProcessSet = global_process_set) -> Handle[torch.Tensor]:
     """Reduces elementwise over the ranks into a new tensor."""
     op = handle_average_backwards_compatibility(op, average)
     return _collectives.allreduce(tensor, None, _options(
@@ -95,7 +98,7 @@ def allreduce_async(tensor: torch.Tensor, average: bool | None = None, name: str
 def allreduce_async_(tensor: torch.Tensor, average: bool | None = None, name: str | None = None,
                      op: int | None = None, prescale_factor: float = 1.0,
                      postscale_factor: float = 1.0,
-                     process_set: ProcessSet = global_process_set) -> Handle:
+                     process_set: ProcessSet = global_process_set) -> Handle[torch.Tensor]:
     """Reduces elementwise over the ranks, in place."""
     op = handle_average_backwards_compatibility(op, average)
     return _collectives.allreduce(tensor, tensor, _options(
@@ -117,7 +120,8 @@ def allreduce_(tensor: torch.Tensor, average: bool | None = None, name: str | No
 def grouped_allreduce_async(tensors: Sequence[torch.Tensor], average: bool | None = None,
                             name: str | None = None, op: int | None = None,
                             prescale_factor: float = 1.0, postscale_factor: float = 1.0,
-                            process_set: ProcessSet = global_process_set) -> Handle:
+                            process_set: ProcessSet = global_process_set
+                            ) -> Handle[list[torch.Tensor]]:
     """allreduce_async of several tensors that become ready, and run, together."""
     op = handle_average_backwards_compatibility(op, average)
     return _collectives.grouped_allreduce(list(tensors), None, _options(
@@ -128,7 +132,8 @@ def grouped_allreduce_async(tensors: Sequence[torch.Tensor], average: bool | Non
 def grouped_allreduce_async_(tensors: Sequence[torch.Tensor], average: bool | None = None,
                              name: str | None = None, op: int | None = None,
                              prescale_factor: float = 1.0, postscale_factor: float = 1.0,
-                             process_set: ProcessSet = global_process_set) -> Handle:
+                             process_set: ProcessSet = global_process_set
+                            ) -> Handle[list[torch.Tensor]]:
     """grouped_allreduce_async in place."""
     op = handle_average_backwards_compatibility(op, average)
     tensors = list(tensors)
@@ -151,28 +156,29 @@ def grouped_allreduce_(tensors: Sequence[torch.Tensor], average: bool | None = N
 
 
 def allgather_async(tensor: torch.Tensor, name: str | None = None,
-                    process_set: ProcessSet = global_process_set) -> Handle:
+                    process_set: ProcessSet = global_process_set) -> Handle[torch.Tensor]:
     """Concatenates the ranks' tensors along the first dimension, which may differ."""
     return _collectives.allgather(tensor, None,
                                   _options("allgather", name, process_set))
 
 
 def grouped_allgather_async(tensors: Sequence[torch.Tensor], name: str | None = None,
-                            process_set: ProcessSet = global_process_set) -> Handle:
+                            process_set: ProcessSet = global_process_set
+                            ) -> Handle[list[torch.Tensor]]:
     """allgather_async of several tensors that become ready, and run, together."""
     return _collectives.grouped_allgather(
         list(tensors), _options("grouped_allgather", name, process_set))
 
 
 def broadcast_async(tensor: torch.Tensor, root_rank: int, name: str | None = None,
-                    process_set: ProcessSet = global_process_set) -> Handle:
+                    process_set: ProcessSet = global_process_set) -> Handle[torch.Tensor]:
     """Copies the tensor of `root_rank`, a global rank, into a new tensor on all."""
     return _collectives.broadcast(tensor, None, _options(
         "broadcast", name, process_set, root=root_rank))
 
 
 def broadcast_async_(tensor: torch.Tensor, root_rank: int, name: str | None = None,
-                     process_set: ProcessSet = global_process_set) -> Handle:
+                     process_set: ProcessSet = global_process_set) -> Handle[torch.Tensor]:
     """broadcast_async in place."""
     return _collectives.broadcast(tensor, tensor, _options(
         "broadcast", name, process_set, root=root_rank))
@@ -196,15 +202,33 @@ def _as_counts(splits: torch.Tensor | Sequence[int] | None) -> list[int] | None:
     return [int(count) for count in splits]
 
 
+@overload
+def alltoall_async(tensor: torch.Tensor, splits: None = None, name: str | None = None,
+                   process_set: ProcessSet = global_process_set) -> Handle[torch.Tensor]: ...
+
+
+@overload
+def alltoall_async(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int],
+                   name: str | None = None, process_set: ProcessSet = global_process_set
+                   ) -> Handle[tuple[torch.Tensor, torch.Tensor]]: ...
+
+
+@overload
+def alltoall_async(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int] | None,
+                   name: str | None = None, process_set: ProcessSet = global_process_set
+                   ) -> Handle[torch.Tensor | tuple[torch.Tensor, torch.Tensor]]: ...
+
+
 def alltoall_async(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int] | None = None,
-                   name: str | None = None,
-                   process_set: ProcessSet = global_process_set) -> Handle:
+                   name: str | None = None, process_set: ProcessSet = global_process_set
+                   ) -> Handle[torch.Tensor | tuple[torch.Tensor, torch.Tensor]]:
     """Sends splits[r] rows of the first dimension to member r of the set; without splits the rows
     are divided evenly. The handle's result: what came, in rank order; given splits, a pair of that
     and an int32 tensor of how many rows came from each, where the splits lie."""
     device = splits.device if isinstance(splits, torch.Tensor) else None
 
-    def finish(output: torch.Tensor, received: list[int]) -> Any:
+    def finish(output: torch.Tensor, received: list[int]
+               ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
         if splits is None:
             return output
         return output, torch.tensor(received, dtype=torch.int32, device=device)
@@ -215,7 +239,8 @@ def alltoall_async(tensor: torch.Tensor, splits: torch.Tensor | Sequence[int] | 
 
 def reducescatter_async(tensor: torch.Tensor, name: str | None = None, op: int = Average,
                         process_set: ProcessSet = global_process_set,
-                        prescale_factor: float = 1.0, postscale_factor: float = 1.0) -> Handle:
+                        prescale_factor: float = 1.0, postscale_factor: float = 1.0
+                        ) -> Handle[torch.Tensor]:
     """Reduces, and gives each rank its rows of the first dimension, in rank order."""
     return _collectives.reducescatter(tensor, None, _options(
         "reducescatter", name, process_set, op, 0, prescale_factor,
@@ -225,19 +250,27 @@ def reducescatter_async(tensor: torch.Tensor, name: str | None = None, op: int =
 def grouped_reducescatter_async(tensors: Sequence[torch.Tensor], name: str | None = None,
                                 op: int = Average, process_set: ProcessSet = global_process_set,
                                 prescale_factor: float = 1.0,
-                                postscale_factor: float = 1.0) -> Handle:
+                                postscale_factor: float = 1.0) -> Handle[list[torch.Tensor]]:
     """reducescatter_async of several tensors that become ready, and run, together."""
     return _collectives.grouped_reducescatter(list(tensors), _options(
         "grouped_reducescatter", name, process_set, op, 0, prescale_factor,
         postscale_factor), process_set)
 
 
-def poll(handle: Handle | SparseHandle) -> bool:
+def poll(handle: Handle[R] | SparseHandle) -> bool:
     """Whether synchronize(handle) would return at once."""
     return handle.done()
 
 
-def synchronize(handle: Handle | SparseHandle) -> Any:
+@overload
+def synchronize(handle: Handle[R]) -> R: ...
+
+
+@overload
+def synchronize(handle: SparseHandle) -> torch.Tensor: ...
+
+
+def synchronize(handle: Handle[R] | SparseHandle) -> R | torch.Tensor:
     """Waits for an asynchronous call and returns its result. HorovodInternalError when it
     failed."""
     return handle.wait()

@@ -6,6 +6,7 @@ something is compiled.
 """
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 
@@ -31,7 +32,7 @@ def _load() -> str:
     if not NEW_ENOUGH:
         least = ".".join(map(str, LEAST))
         return f"torch {version} is too old for them; use torch {least} or later"
-    loaded, tried = library.load_beside(NAME, os.environ.get("HVD_TORCH_LIBRARY"))
+    loaded, tried = library.load_beside(NAME, os.environ.get("HVD_TORCH_LIBRARY"), ctypes.CDLL)
     if loaded is not None:
         return _tell_compiler()
     return (f"no {NAME} works with torch {version}. Build it: "

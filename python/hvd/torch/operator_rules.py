@@ -12,13 +12,18 @@ compiled and ranks that are not may work together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from .._core.abi import ADASUM, AVERAGE, MAX, MIN, PRODUCT, SUM
+from .._torch.context import Context, Operators, Rows
 
-_ops = torch.ops.hvd
+_ops: Operators = torch.ops.hvd
+_Inputs = Sequence[Any]  # of a call, each of its own type; of a reduction all but the tensors
+_Tensors = Sequence[torch.Tensor]
+C = TypeVar("C")
+_Answer = tuple[object, ...]  # gradients by the inputs, a list of them for a list
 _COMMUNICATE = ("allreduce", "grouped_allreduce", "broadcast", "allgather", "grouped_allgather",
                 "alltoall", "reducescatter", "grouped_reducescatter", "own_rows")
 _IN_PLACE = ("allreduce_", "grouped_allreduce_", "broadcast_")
@@ -45,33 +50,33 @@ def _keep_in_order(name: str) -> None:
 
 # ---- shapes ----
 
-def _new(like: torch.Tensor, rows: Any) -> torch.Tensor:
+def _new(like: torch.Tensor, rows: Rows) -> torch.Tensor:
     return like.new_empty((rows, *like.shape[1:]))
 
 
-def _unknown_rows() -> Any:
+def _unknown_rows() -> torch.SymInt:
     return torch.library.get_ctx().new_dynamic_size()
 
 
-def _like(tensor: torch.Tensor, *_: Any, **__: Any) -> torch.Tensor:
+def _like(tensor: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
     return tensor.new_empty(tensor.shape)
 
 
-def _like_each(tensors: Sequence[torch.Tensor], *_: Any, **__: Any) -> list[torch.Tensor]:
+def _like_each(tensors: Sequence[torch.Tensor], *_: object, **__: object) -> list[torch.Tensor]:
     return [_like(tensor) for tensor in tensors]
 
 
 def _gathered(tensor: torch.Tensor, process_set: int = 0, name: str = "",
-              rows: Any = None) -> torch.Tensor:
+              rows: Rows | None = None) -> torch.Tensor:
     return _new(tensor, _unknown_rows() if rows is None else rows)
 
 
-def _each_gathered(tensors: Sequence[torch.Tensor], *_: Any, **__: Any) -> list[torch.Tensor]:
+def _each_gathered(tensors: Sequence[torch.Tensor], *_: object, **__: object) -> list[torch.Tensor]:
     return [_new(tensor, _unknown_rows()) for tensor in tensors]
 
 
 def _exchanged(tensor: torch.Tensor, splits: torch.Tensor | None = None, process_set: int = 0,
-               name: str = "", rows: Any = None) -> list[torch.Tensor]:
+               name: str = "", rows: Rows | None = None) -> list[torch.Tensor]:
     members = _unknown_rows() if splits is None else splits.shape[0]
     output = _new(tensor, _unknown_rows() if rows is None else rows)
     return [output, tensor.new_empty((members,), dtype=torch.int32, device="cpu")]
@@ -79,18 +84,18 @@ def _exchanged(tensor: torch.Tensor, splits: torch.Tensor | None = None, process
 
 def _scattered(tensor: torch.Tensor, op: int = 0, prescale_factor: float = 1.0,
                postscale_factor: float = 1.0, compression: int = 0, process_set: int = 0,
-               name: str = "", rows: Any = None) -> torch.Tensor:
+               name: str = "", rows: Rows | None = None) -> torch.Tensor:
     return _new(tensor, _unknown_rows() if rows is None else rows)
 
 
 def _each_scattered(tensors: Sequence[torch.Tensor], op: int = 0, prescale_factor: float = 1.0,
                     postscale_factor: float = 1.0, compression: int = 0, process_set: int = 0,
-                    name: str = "", rows: Any = None) -> list[torch.Tensor]:
+                    name: str = "", rows: Sequence[Rows] | None = None) -> list[torch.Tensor]:
     counts = [_unknown_rows() for _ in tensors] if rows is None else rows
     return [_new(*pair) for pair in zip(tensors, counts, strict=True)]
 
 
-def _own(whole: torch.Tensor, rows: Any, process_set: int = 0, name: str = "") -> torch.Tensor:
+def _own(whole: torch.Tensor, rows: Rows, process_set: int = 0, name: str = "") -> torch.Tensor:
     return _new(whole, rows)
 
 
@@ -98,7 +103,7 @@ def _two_numbers(like: torch.Tensor, process_set: int = 0) -> torch.Tensor:
     return like.new_empty((2,), dtype=torch.int64)
 
 
-_SHAPES: dict[str, Callable[..., Any]] = {
+_SHAPES: dict[str, Callable[..., object]] = {
     "allreduce": _like, "grouped_allreduce": _like_each, "broadcast": _like,
     "allgather": _gathered, "grouped_allgather": _each_gathered, "alltoall": _exchanged,
     "reducescatter": _scattered, "grouped_reducescatter": _each_scattered, "own_rows": _own,
@@ -108,19 +113,20 @@ _SHAPES: dict[str, Callable[..., Any]] = {
 
 # ---- gradients; what is kept of a forward call is in ctx.call ----
 
-def _to_first(ctx: Any, gradient: Any) -> tuple[Any, ...]:
+def _to_first(ctx: Context[C], gradient: object) -> _Answer:
     """The gradients of all inputs that were given; torch leaves out those that have their
     default."""
     return gradient, *[None] * (len(ctx.needs_input_grad) - 1)
 
 
-def _keep_allreduce(ctx: Any, inputs: Any, output: Any) -> None:
+def _keep_allreduce(ctx: Context[_Inputs], inputs: _Inputs,
+                    output: torch.Tensor) -> None:
     tensor, *ctx.call = inputs
     if ctx.call[0] in (MIN, MAX, PRODUCT):
         ctx.save_for_backward(tensor, output)
 
 
-def _allreduce_gradient(ctx: Any, grad: torch.Tensor) -> Any:
+def _allreduce_gradient(ctx: Context[_Inputs], grad: torch.Tensor) -> _Answer:
     if ctx.call[0] in (AVERAGE, SUM, ADASUM):
         mine = _ops.allreduce(grad.contiguous(), *ctx.call[:5])
     else:
@@ -129,7 +135,7 @@ def _allreduce_gradient(ctx: Any, grad: torch.Tensor) -> Any:
     return _to_first(ctx, mine)
 
 
-def _extreme_gradient(call: Sequence[Any], tensor: torch.Tensor, output: torch.Tensor,
+def _extreme_gradient(call: _Inputs, tensor: torch.Tensor, output: torch.Tensor,
                       grad: torch.Tensor) -> torch.Tensor:
     """The gradient of Min, Max and Product."""
     op, before, after, _, process_set = call[:5]
@@ -138,16 +144,18 @@ def _extreme_gradient(call: Sequence[Any], tensor: torch.Tensor, output: torch.T
         return total * output / tensor
     hit = (tensor * before * after == output).to(grad.dtype)
     count = _ops.allreduce(hit, SUM, process_set=process_set)
-    return total * hit * before * after / count
+    mine: torch.Tensor = total * hit * before * after / count
+    return mine
 
 
-def _keep_grouped_allreduce(ctx: Any, inputs: Any, output: Any) -> None:
+def _keep_grouped_allreduce(ctx: Context[_Inputs], inputs: _Inputs,
+                            output: _Tensors) -> None:
     tensors, *ctx.call = inputs
     if ctx.call[0] in (MIN, MAX, PRODUCT):
         ctx.save_for_backward(*tensors, *output)
 
 
-def _grouped_allreduce_gradient(ctx: Any, grads: Sequence[torch.Tensor]) -> Any:
+def _grouped_allreduce_gradient(ctx: Context[_Inputs], grads: _Tensors) -> _Answer:
     dense = [grad.contiguous() for grad in grads]
     if ctx.call[0] in (AVERAGE, SUM, ADASUM):
         mine = _ops.grouped_allreduce(dense, *ctx.call[:5])
@@ -158,32 +166,36 @@ def _grouped_allreduce_gradient(ctx: Any, grads: Sequence[torch.Tensor]) -> Any:
     return _to_first(ctx, mine)
 
 
-def _keep_broadcast(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.call = inputs[1:3]
+def _keep_broadcast(ctx: Context[tuple[int, int]], inputs: _Inputs,
+                    output: torch.Tensor) -> None:
+    ctx.call = inputs[1], inputs[2]
 
 
-def _broadcast_gradient(ctx: Any, grad: torch.Tensor) -> Any:
+def _broadcast_gradient(ctx: Context[tuple[int, int]], grad: torch.Tensor) -> _Answer:
     root, process_set = ctx.call
     total = _ops.allreduce(grad.contiguous(), AVERAGE, process_set=process_set)
     rank = _ops.rank_and_size(grad)[0]
     return _to_first(ctx, torch.where(rank == root, total, torch.zeros_like(total)))
 
 
-def _keep_allgather(ctx: Any, inputs: Any, output: Any) -> None:
+def _keep_allgather(ctx: Context[tuple[Rows, int]], inputs: _Inputs,
+                    output: torch.Tensor) -> None:
     ctx.call = inputs[0].shape[0], inputs[1]
 
 
-def _allgather_gradient(ctx: Any, grad: torch.Tensor) -> Any:
+def _allgather_gradient(ctx: Context[tuple[Rows, int]], grad: torch.Tensor) -> _Answer:
     rows, process_set = ctx.call
     total = _ops.allreduce(grad.contiguous(), AVERAGE, process_set=process_set)
     return _to_first(ctx, _ops.own_rows(total, rows, process_set))
 
 
-def _keep_grouped_allgather(ctx: Any, inputs: Any, output: Any) -> None:
+def _keep_grouped_allgather(ctx: Context[tuple[list[Rows], int]], inputs: _Inputs,
+                            output: _Tensors) -> None:
     ctx.call = [tensor.shape[0] for tensor in inputs[0]], inputs[1]
 
 
-def _grouped_allgather_gradient(ctx: Any, grads: Sequence[torch.Tensor]) -> Any:
+def _grouped_allgather_gradient(ctx: Context[tuple[list[Rows], int]],
+                                grads: _Tensors) -> _Answer:
     rows, process_set = ctx.call
     totals = _ops.grouped_allreduce([grad.contiguous() for grad in grads], AVERAGE,
                                     process_set=process_set)
@@ -191,13 +203,14 @@ def _grouped_allgather_gradient(ctx: Any, grads: Sequence[torch.Tensor]) -> Any:
     return _to_first(ctx, mine)
 
 
-def _keep_alltoall(ctx: Any, inputs: Any, output: Any) -> None:
+def _keep_alltoall(ctx: Context[tuple[Rows, int]], inputs: _Inputs,
+                   output: _Tensors) -> None:
     ctx.call = inputs[0].shape[0], inputs[2]
     ctx.save_for_backward(output[1])
     ctx.mark_non_differentiable(output[1])
 
 
-def _alltoall_gradient(ctx: Any, grads: Sequence[torch.Tensor]) -> Any:
+def _alltoall_gradient(ctx: Context[tuple[Rows, int]], grads: _Tensors) -> _Answer:
     rows, process_set = ctx.call
     received, = ctx.saved_tensors
     # Rows that went nowhere have no gradient; all the others come back in their order.
@@ -205,12 +218,12 @@ def _alltoall_gradient(ctx: Any, grads: Sequence[torch.Tensor]) -> Any:
     return _to_first(ctx, mine)
 
 
-def _keep_reducescatter(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.rows = inputs[0].shape[0]
-    ctx.call = inputs[1:6]
+def _keep_reducescatter(ctx: Context[tuple[_Inputs, Rows]],
+                        inputs: _Inputs, output: object) -> None:
+    ctx.call = inputs[1:6], inputs[0].shape[0]
 
 
-def _scattered_gradient(call: Sequence[Any], grad: torch.Tensor, rows: Any) -> torch.Tensor:
+def _scattered_gradient(call: _Inputs, grad: torch.Tensor, rows: Rows) -> torch.Tensor:
     op, before, after, _, process_set = call
     if op not in (AVERAGE, SUM):
         raise NotImplementedError("reducescatter can be differentiated for Average and Sum")
@@ -220,21 +233,25 @@ def _scattered_gradient(call: Sequence[Any], grad: torch.Tensor, rows: Any) -> t
     return _ops.allgather(scaled.contiguous(), process_set, rows=rows)
 
 
-def _reducescatter_gradient(ctx: Any, grad: torch.Tensor) -> Any:
-    return _to_first(ctx, _scattered_gradient(ctx.call, grad, ctx.rows))
+def _reducescatter_gradient(ctx: Context[tuple[_Inputs, Rows]],
+                            grad: torch.Tensor) -> _Answer:
+    call, rows = ctx.call
+    return _to_first(ctx, _scattered_gradient(call, grad, rows))
 
 
-def _keep_grouped_reducescatter(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.rows = [tensor.shape[0] for tensor in inputs[0]]
-    ctx.call = inputs[1:6]
+def _keep_grouped_reducescatter(ctx: Context[tuple[_Inputs, list[Rows]]],
+                                inputs: _Inputs, output: object) -> None:
+    ctx.call = inputs[1:6], [tensor.shape[0] for tensor in inputs[0]]
 
 
-def _grouped_reducescatter_gradient(ctx: Any, grads: Sequence[torch.Tensor]) -> Any:
-    mine = [_scattered_gradient(ctx.call, *pair) for pair in zip(grads, ctx.rows, strict=True)]
+def _grouped_reducescatter_gradient(ctx: Context[tuple[_Inputs, list[Rows]]],
+                                    grads: _Tensors) -> _Answer:
+    call, rows = ctx.call
+    mine = [_scattered_gradient(call, *pair) for pair in zip(grads, rows, strict=True)]
     return _to_first(ctx, mine)
 
 
-_GRADIENTS: dict[str, tuple[Callable[..., None], Callable[..., Any]]] = {
+_GRADIENTS: dict[str, tuple[Callable[..., None], Callable[..., _Answer]]] = {
     "allreduce": (_keep_allreduce, _allreduce_gradient),
     "grouped_allreduce": (_keep_grouped_allreduce, _grouped_allreduce_gradient),
     "broadcast": (_keep_broadcast, _broadcast_gradient),

@@ -7,10 +7,11 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
+from .._core.compression import Compresses
 from .._core.errors import HorovodInternalError, NotInitializedError
 from .._core.runtime import RUNTIME
 from .._torch.gradients.reduction import Reduction
@@ -20,7 +21,10 @@ from ..process_sets import ProcessSet
 from .adasum import AdasumOptimizer
 from .compression import Compression
 from .mpi_ops import Adasum, Average
-from .parameters import Parameters, Passes, Watch, copied, take_over, untraced
+from .parameters import BeforeOptimizer, Parameters, Passes, Watch, copied, take_over, untraced
+
+M = TypeVar("M", "DistributedMixin", AdasumOptimizer)
+_Groups = int | Sequence[Sequence[torch.Tensor]] | None
 
 
 def _several() -> bool:
@@ -28,7 +32,7 @@ def _several() -> bool:
     return size() > 1 or RUNTIME.is_elastic()
 
 
-_ALIVE: weakref.WeakSet[Any] = weakref.WeakSet()
+_ALIVE: weakref.WeakSet[DistributedMixin] = weakref.WeakSet()
 
 
 def _begin_epoch() -> None:
@@ -46,17 +50,15 @@ RUNTIME.after_joining.append(_begin_epoch)
 RUNTIME.after_join.append(_forget)
 
 
-class DistributedMixin:
+class DistributedMixin(BeforeOptimizer):
     """The methods that DistributedOptimizer adds to an optimizer's class.
 
     A hook on each parameter starts its reduction when backward has made its gradient; step() waits
     for all. One thread at a time, as for any optimizer.
     """
 
-    param_groups: list[dict[str, Any]]
-
     def _begin(self, parameters: Parameters, reduction: Reduction, passes: int) -> None:
-        parameters.belong_to(self)  # type: ignore[arg-type]
+        parameters.belong_to(self)
         self._parameters = parameters
         self._parameter_names = parameters.names()
         self.process_set = reduction.process_set
@@ -71,7 +73,7 @@ class DistributedMixin:
         self._look_at_parameters()
         _ALIVE.add(self)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> DistributedMixin:
         made, parameters = copied(self, self._parameters, memo)
         made._begin(parameters, self._reduction, self._passes.per_step)
         return made
@@ -128,7 +130,7 @@ class DistributedMixin:
     def _make_sparse(self) -> None:
         """Makes gradients that have travelled dense sparse, for an optimizer that takes nothing
         else."""
-        for group in self.param_groups:  # type: ignore[attr-defined]
+        for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is not None and not p.grad.is_sparse:
                     p.grad = p.grad.to_sparse()
@@ -154,7 +156,7 @@ class DistributedMixin:
                               stacklevel=2)
             self.synchronize()
         self._synchronized = False
-        inner = super().step  # type: ignore[misc]
+        inner = super().step
         if closure is None:
             return inner()
         return inner(self._reducing(closure))
@@ -175,7 +177,7 @@ class DistributedMixin:
         """As the optimizer's own; refused while gradients are on their way."""
         if self._gradients.under_way or self._passes.begun:
             self._refuse_zero_grad()
-        super().zero_grad(*args, **kwargs)  # type: ignore[misc]
+        super().zero_grad(*args, **kwargs)
 
     def _refuse_zero_grad(self) -> None:
         if self._gradients.under_way:
@@ -188,7 +190,7 @@ class DistributedMixin:
     @untraced
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """As the optimizer's own; the new parameters' gradients are reduced too."""
-        super().add_param_group(param_group)  # type: ignore[misc]
+        super().add_param_group(param_group)
         if hasattr(self, "_parameters"):
             self._parameter_names = self._parameters.names()
             self._look_at_parameters()
@@ -202,13 +204,13 @@ class DistributedMixin:
                 self.synchronize()
         self._forget()
         self._should_synchronize = True
-        super().load_state_dict(*args, **kwargs)  # type: ignore[misc]
+        super().load_state_dict(*args, **kwargs)
 
 
+# The type of what DistributedOptimizer returns, to type checkers. While the program runs it is of
+# the class of the optimizer that was given.
 if TYPE_CHECKING:
-    class ReducingOptimizer(DistributedMixin, torch.optim.Optimizer):  # type: ignore[misc]
-        """The type of what DistributedOptimizer returns, to type checkers. While the program runs
-        it is of the class of the optimizer that was given."""
+    ReducingOptimizer = DistributedMixin | AdasumOptimizer
 
 
 def _check_scale(factor: float, op: int) -> None:
@@ -220,7 +222,7 @@ def _check_scale(factor: float, op: int) -> None:
         raise ValueError("gradient_predivide_factor not supported with op != Average")
 
 
-def _groups_asked(num_groups: int, groups: Any) -> Any:
+def _groups_asked(num_groups: int, groups: _Groups) -> _Groups:
     if num_groups == 0:
         return groups
     warnings.warn("Parameter `num_groups` has been replaced by `groups`.", DeprecationWarning,
@@ -231,9 +233,10 @@ def _groups_asked(num_groups: int, groups: Any) -> Any:
 def DistributedOptimizer(  # noqa: N802  (Horovod's name)
         optimizer: torch.optim.Optimizer,
         named_parameters: Iterable[tuple[str, torch.Tensor]] | None = None,
-        compression: Any = Compression.none, backward_passes_per_step: int = 1, op: int = Average,
+        compression: Compresses[torch.Tensor] = Compression.none,
+        backward_passes_per_step: int = 1, op: int = Average,
         gradient_predivide_factor: float = 1.0, num_groups: int = 0,
-        groups: int | Sequence[Sequence[torch.Tensor]] | None = None,
+        groups: _Groups = None,
         sparse_as_dense: bool = False,
         process_set: ProcessSet = global_process_set) -> ReducingOptimizer:
     """The optimizer, with gradients reduced over the ranks before each step.
@@ -270,9 +273,10 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
     return _made(optimizer, DistributedMixin, parameters, reduction, backward_passes_per_step)
 
 
-def _made(optimizer: torch.optim.Optimizer, mixin: type, *begin: Any) -> ReducingOptimizer:
+def _made(optimizer: torch.optim.Optimizer, mixin: type[M], parameters: Parameters,
+          reduction: Reduction, passes: int) -> M:
     # Its own class comes second, so that isinstance, its repr and its schedulers go on as they did.
-    kind = type(type(optimizer).__name__, (mixin, type(optimizer)), {})
-    made: ReducingOptimizer = take_over(optimizer, kind)
-    made._begin(*begin)
+    kind: type[M] = type(type(optimizer).__name__, (mixin, type(optimizer)), {})
+    made = take_over(optimizer, kind)
+    made._begin(parameters, reduction, passes)
     return made

@@ -6,18 +6,27 @@ import copy
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import torch
+from torch.autograd.graph import Node
+from torch.utils.hooks import RemovableHandle
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
+Opt = TypeVar("Opt", bound=torch.optim.Optimizer)
+W = TypeVar("W")
+
+# The base of classes that are put before an optimizer's own class.
+if TYPE_CHECKING:
+    BeforeOptimizer = torch.optim.Optimizer
+else:
+    BeforeOptimizer = object
 
 
 def untraced(function: F) -> F:
     """The function, which torch.compile leaves as it is where a compiled program comes to it, with
     all that it calls: as torch does with parts of its own optimizers."""
-    made: Any = torch._disable_dynamo(function)
-    return cast(F, made)
+    return cast(F, torch._disable_dynamo(function))  # type: ignore[attr-defined]
 
 
 class Parameters:
@@ -143,16 +152,17 @@ def _split(params: list[torch.Tensor], count: int) -> list[list[torch.Tensor]]:
     return made
 
 
-def take_over(optimizer: torch.optim.Optimizer, kind: type) -> Any:
+def take_over(optimizer: torch.optim.Optimizer, kind: type[Opt]) -> Opt:
     """An instance of `kind` that shares the optimizer's groups, state and hooks. Its `step` it does
     not share: a learning rate scheduler may have put one there that belongs to the other."""
-    made: Any = object.__new__(kind)
+    made = object.__new__(kind)
     made.__dict__.update({key: value for key, value in optimizer.__dict__.items()
                           if key != "step"})
     return made
 
 
-def copied(optimizer: Any, parameters: Parameters, memo: dict[int, Any]) -> tuple[Any, Parameters]:
+def copied(optimizer: Opt, parameters: Parameters, memo: dict[int, Any]
+           ) -> tuple[Opt, Parameters]:
     """A deep copy of an optimizer of ours, which is yet to begin, and its parameters."""
     kind = type(optimizer)
     made = take_over(copy.deepcopy(take_over(optimizer, kind.__bases__[1]), memo), kind)
@@ -162,19 +172,19 @@ def copied(optimizer: Any, parameters: Parameters, memo: dict[int, Any]) -> tupl
     return made, parameters.copied(copies, made)
 
 
-class Watch:
+class Watch(Generic[W]):
     """Calls methods of `owner` for parameters whenever backward makes their gradients, as long as
     the owner lives: a model outlives the optimizers that it is given."""
 
-    def __init__(self, owner: Any, coming: Callable[[Any, torch.Tensor], Any] | None,
-                 arrived: Callable[[Any, torch.Tensor], Any]) -> None:
+    def __init__(self, owner: W, coming: Callable[[W, torch.Tensor], None] | None,
+                 arrived: Callable[[W, torch.Tensor], None]) -> None:
         """`coming(owner, p)` is called before a gradient is added to p.grad, and `arrived` when it
         has been."""
         self._owner = weakref.ref(owner)
         self._coming = coming
         self._arrived = arrived
-        self._hooks: list[Any] = []
-        self._nodes: list[Any] = []  # which have the hooks, and which parameters do not keep
+        self._hooks: list[RemovableHandle] = []
+        self._nodes: list[Node] = []  # which have the hooks, and which parameters do not keep
         self._watched: set[int] = set()
         self._asleep: list[torch.Tensor] = []
         self._seen: tuple[int, ...] = ()
@@ -207,23 +217,27 @@ class Watch:
                 arrived(owner, p)
 
         self._watched.add(id(p))
-        self._hooks.append(p.register_post_accumulate_grad_hook(untraced(after)))
+        self._hooks.append(p.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
+            untraced(after)))
         if coming is None:
             return
         parameter = weakref.ref(p)
 
-        def before(_: Any) -> None:
+        def before(_: object) -> None:
             owner, p = owner_of(), parameter()
             if owner is not None and p is not None:
                 coming(owner, p)
 
         with torch.enable_grad():
-            node: Any = p.expand_as(p).grad_fn.next_functions[0][0]  # type: ignore[union-attr]
+            view = p.expand_as(p).grad_fn
+        assert view is not None
+        node = view.next_functions[0][0]
+        assert node is not None
         self._nodes.append(node)
         self._hooks.append(node.register_prehook(untraced(before)))
 
 
-def _remove(hooks: list[Any], nodes: list[Any]) -> None:
+def _remove(hooks: list[RemovableHandle], nodes: list[Node]) -> None:
     for hook in hooks:
         hook.remove()
     nodes.clear()

@@ -2,12 +2,11 @@
 """Batch normalisation over the batches of all ranks."""
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch.autograd import Function
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from .._torch.context import Context, applied
 from ..basics import is_initialized, size
 from .autograd import allgather, allreduce
 from .mpi_ops import Sum
@@ -34,7 +33,9 @@ class SyncBatchNorm(_BatchNorm):
         mean, var, count = _Statistics.of(input)
         if self.training and self.track_running_stats:
             self._track(mean, var, count)
-        return _Normalise.apply(input, self.weight, self.bias, mean, var, self.eps, count)
+        output: torch.Tensor = applied(_Normalise, input, self.weight, self.bias, mean, var,
+                                       self.eps, count)
+        return output
 
     def _factor(self) -> float:
         if self.momentum is not None:
@@ -67,7 +68,7 @@ class _Statistics:
         mine = torch.cat([mean, squares, mean.new_tensor([float(count)])])[None]
         all_ranks = allgather(mine.contiguous(), name="sync_batch_norm.statistics")
         channels = rows.shape[0]
-        means, squares, counts = all_ranks.split([channels, channels, 1], 1)
+        means, squares, counts = torch.split(all_ranks, [channels, channels, 1], 1)
         total = counts.sum()
         if total == 0:
             raise ValueError("SyncBatchNorm: no rank has any element")
@@ -76,9 +77,13 @@ class _Statistics:
         return mean, var, float(total)
 
 
+# Shape of a channel's value, number of elements, types of the inputs and of the bias.
+_Call = tuple[tuple[int, ...], float, torch.dtype, torch.dtype | None]
+
+
 class _Normalise(Function):
     @staticmethod
-    def forward(ctx: Any, inputs: torch.Tensor, weight: torch.Tensor | None,
+    def forward(ctx: Context[_Call], inputs: torch.Tensor, weight: torch.Tensor | None,
                 bias: torch.Tensor | None, mean: torch.Tensor, var: torch.Tensor, eps: float,
                 count: float) -> torch.Tensor:
         shape = (1, -1) + (1,) * (inputs.dim() - 2)
@@ -95,7 +100,7 @@ class _Normalise(Function):
         return output.to(inputs.dtype)
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: Context[_Call], grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         centred, inverse, weight = ctx.saved_tensors
         shape, count, kind, bias_kind = ctx.call
         axes = [axis for axis in range(grad.dim()) if axis != 1]

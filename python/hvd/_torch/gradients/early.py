@@ -142,7 +142,7 @@ class Singles:
 
     def __init__(self, reduction: Reduction) -> None:
         self._reduction = reduction
-        self._handles: list[tuple[Any, Callable[[Any], None]]] = []
+        self._ends: list[Callable[[], None]] = []  # wait for a call, and take its results
         self._results: list[tuple[torch.Tensor, torch.Tensor]] = []
 
     def start(self, p: torch.Tensor, name: str) -> None:
@@ -151,7 +151,7 @@ class Singles:
         tensor, ctx = self._small(grad)
         started = collectives.allreduce(tensor, tensor,
                                         self._reduction.options("allreduce", name))
-        self._handles.append((started, lambda output: self._take(p, grad, output, ctx)))
+        self._ends.append(lambda: self._take(p, grad, started.wait(), ctx))
 
     def start_group(self, params: Sequence[torch.Tensor], name: str) -> None:
         """Reduces the gradients of `params` together."""
@@ -161,18 +161,18 @@ class Singles:
         started = collectives.grouped_allreduce(
             tensors, tensors, self._reduction.options("grouped_allreduce", name))
 
-        def take(outputs: list[torch.Tensor]) -> None:
-            for p, grad, output, one in zip(params, grads, outputs, small, strict=True):
+        def take() -> None:
+            for p, grad, output, one in zip(params, grads, started.wait(), small, strict=True):
                 self._take(p, grad, output, one[1])
 
-        self._handles.append((started, take))
+        self._ends.append(take)
 
     def wait(self) -> None:
         """All that were started are reduced."""
-        handles, self._handles, failed = self._handles, [], None
-        for handle, take in handles:
+        ends, self._ends, failed = self._ends, [], None
+        for end in ends:
             try:
-                take(handle.wait())
+                end()
             except RuntimeError as error:
                 failed = failed or error
         if failed is not None:

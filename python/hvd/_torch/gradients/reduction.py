@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+
+import torch
 
 from ..._core import abi
-from ..._core.compression import wire_of
+from ..._core.compression import Compresses, wire_of
 from ...process_sets import ProcessSet
 from ..operators import options
 
@@ -14,8 +15,8 @@ from ..operators import options
 class Reduction:
     """Op, scales, compression, process set."""
 
-    def __init__(self, op: int, predivide: float, compression: Any, sparse_as_dense: bool,
-                 process_set: ProcessSet) -> None:
+    def __init__(self, op: int, predivide: float, compression: Compresses[torch.Tensor],
+                 sparse_as_dense: bool, process_set: ProcessSet) -> None:
         self.op = op
         # libhvd divides by the number of ranks besides.
         self.scales = (1.0 / predivide, predivide) if op == abi.AVERAGE else (1.0, 1.0)
