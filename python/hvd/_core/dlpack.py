@@ -87,7 +87,7 @@ def _is_on_gpu(source: object) -> bool:
 
 def _ask(source: HasDLPack, how: dict[str, int]) -> object:
     try:
-        return source.__dlpack__(max_version=_VERSION, **how)  # type: ignore[arg-type]
+        return source.__dlpack__(max_version=_VERSION, **how)
     except TypeError:  # older than versions
         return source.__dlpack__(**how)  # type: ignore[arg-type]
 

@@ -40,10 +40,10 @@ class DistributedMixin:
     @property
     def _hvd(self) -> State:
         # Not by setattr: Keras would track it.
-        found = self.__dict__.get("_hvd_state")
+        found: State | None = self.__dict__.get("_hvd_state")
         if found is None:
             found = self.__dict__["_hvd_state"] = State(self._hvd_settings)
-        return found  # type: ignore[no-any-return]
+        return found
 
     def register_local_var(self, var: Any) -> None:
         """The gradient of this variable stays this rank's own."""

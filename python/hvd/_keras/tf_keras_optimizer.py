@@ -35,7 +35,7 @@ class State:
         self.aggregation = Aggregation(
             settings.passes, cast(Any, self), settings.average_passes) \
             if settings.passes > 1 else None
-        self._computed: Any = None  # where gradients were computed that are to be applied
+        self._computed: object = None  # where gradients were computed that are to be applied
 
     def reduce(self, gradients: Any, variables: Any) -> list[Any]:
         """The gradients of all ranks, at once; Aggregation asks for them."""
@@ -60,16 +60,17 @@ class State:
         return list(pairs) if known is not None and known in _places() else self.reduced(pairs)
 
 
-def _place() -> Any:
+def _place() -> object:
     """Where this is computed: in which graph, or eagerly."""
     return "eager" if tf.executing_eagerly() else weakref.ref(tf.compat.v1.get_default_graph())
 
 
-def _places() -> list[Any]:
+def _places() -> list[object]:
     """This place, and the graphs around it."""
     if tf.executing_eagerly():
         return ["eager"]
-    found, graph = [], tf.compat.v1.get_default_graph()
+    found: list[object] = []
+    graph: tf.Graph | None = tf.compat.v1.get_default_graph()
     while graph is not None:
         found.append(weakref.ref(graph))
         graph = getattr(graph, "outer_graph", None)
@@ -91,10 +92,10 @@ class DistributedMixin:
     @property
     def _hvd(self) -> State:
         # Not by setattr: Keras would track it.
-        found = self.__dict__.get("_hvd_state")
+        found: State | None = self.__dict__.get("_hvd_state")
         if found is None:
             found = self.__dict__["_hvd_state"] = State(self._hvd_settings)
-        return found  # type: ignore[no-any-return]
+        return found
 
     def register_local_var(self, var: Any) -> None:
         """The gradient of this variable stays this rank's own."""

@@ -10,7 +10,7 @@ import dataclasses
 import re
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tensorflow as tf
 
@@ -20,7 +20,12 @@ from ..process_sets import ProcessSet
 from . import errors
 from .operator_library import OPS
 
+if TYPE_CHECKING:
+    import numpy as np
+
 Tensors = Sequence[tf.Tensor]
+# Whatever TensorFlow makes a tensor of.
+Value: TypeAlias = "tf.Tensor | tf.Variable | np.ndarray | float | Sequence[int]"
 
 # The graphs of gradients of branches and loops are of subclasses of these.
 _GRAPHS_WITHIN = {"CondBranchFuncGraph", "WhileCondFuncGraph", "WhileBodyFuncGraph"}
@@ -60,7 +65,7 @@ def number_of(process_set: ProcessSet) -> int:
     return number
 
 
-def name_of(variable: Any) -> str:
+def name_of(variable: object) -> str:
     """The name that ranks know it by. Keras 3 has paths, of which the name is the last part; a
     tensor that is no variable has none."""
     if isinstance(variable, tf.Variable):
@@ -69,24 +74,24 @@ def name_of(variable: Any) -> str:
 
 
 # TensorFlow rewrites the Python of what a tf.function calls; hvd's own is meant to run as it is.
-without_autograph: Any = tf.autograph.experimental.do_not_convert
+without_autograph = tf.autograph.experimental.do_not_convert
 
 
 @without_autograph
-def run(call: Call, tensors: Tensors, splits: tf.Tensor | None = None) -> list[Any]:
+def run(call: Call, tensors: Sequence[Value], splits: tf.Tensor | None = None) -> list[tf.Tensor]:
     """The results, in the tensors' order; of an alltoall also the rows from each rank."""
-    tensors = [tf.convert_to_tensor(tensor) for tensor in tensors]
+    inputs = [tf.convert_to_tensor(tensor) for tensor in tensors]
     op = getattr(OPS, f"hvd_{call.kind}")
     more = () if call.kind != "alltoall" else (
         tf.constant([], tf.int64) if splits is None else tf.cast(splits, tf.int64),)
     with errors.ours_raised():
-        out = op(tensors, *more, call_name=_name(call, len(tensors) > 1),
+        out = op(inputs, *more, call_name=_name(call, len(inputs) > 1),
                  process_set=call.process_set, op=call.op, root=call.root,
                  prescale=_bits(call.prescale), postscale=_bits(call.postscale),
                  compression=call.compression, flags=call.flags, contents=call.contents)
     results = list(out[0]) if more else list(out)
     if call.kind in ("allgather", "reducescatter", "alltoall"):
-        for result, tensor in zip(results, tensors, strict=True):
+        for result, tensor in zip(results, inputs, strict=True):
             _say_shape(result, tensor)
     return [*results, out[1]] if more else results
 
@@ -126,7 +131,7 @@ def _plain(name: str) -> str:
     return f"{found[1]} {_plain(found[2])}" if found else name
 
 
-def _function_of(graph: Any) -> Any:
+def _function_of(graph: tf.Graph) -> tf.Graph:
     """The graph of the tf.function to which this one belongs: branches and bodies of loops have
     graphs of their own, whose names are numbered by what the process has done before."""
     while any(kind.__name__ in _GRAPHS_WITHIN for kind in type(graph).__mro__):
@@ -204,7 +209,8 @@ def _broadcast_gradient(op: tf.Operation, gradient: tf.Tensor) -> list[tf.Tensor
 
 
 @tf.RegisterGradient("HvdAlltoall")
-def _alltoall_gradient(op: tf.Operation, gradient: tf.Tensor, *_: Any) -> list[Any]:
+def _alltoall_gradient(op: tf.Operation, gradient: tf.Tensor, *_: object
+                       ) -> list[tf.Tensor | None]:
     """Back the way they came."""
     sent, _received = run(_call_of(op, "alltoall"), [gradient], op.outputs[1])
     return [sent, None]

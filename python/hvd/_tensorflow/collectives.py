@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from .. import ops as _ops
 from .._arguments import op_of
-from .._core.compression import wire_of
+from .._core.compression import Compresses, wire_of
 from .._core.errors import unsupported
 from .._names import meeting
 from ..basics import global_process_set
@@ -30,6 +30,7 @@ from . import errors, slices
 from .calls import (
     Call,
     Tensors,
+    Value,
     name_of,
     number_of,
     run,
@@ -50,8 +51,9 @@ _PLACES = ("size", "rank", "local_size", "local_rank", "included")  # as the op 
 
 
 @without_autograph
-def allreduce(tensor: Any, average: bool | None = None, device_dense: str = "",
-              device_sparse: str = "", compression: Any = Compression.none, op: int | None = None,
+def allreduce(tensor: Value | tf.IndexedSlices, average: bool | None = None, device_dense: str = "",
+              device_sparse: str = "", compression: Compresses[tf.Tensor] = Compression.none,
+              op: int | None = None,
               prescale_factor: float = 1.0, postscale_factor: float = 1.0, name: str | None = None,
               process_set: ProcessSet = global_process_set,
               ignore_name_scope: bool = False, *, contents: str = "") -> Any:
@@ -73,8 +75,9 @@ def allreduce(tensor: Any, average: bool | None = None, device_dense: str = "",
 
 
 @without_autograph
-def grouped_allreduce(tensors: Sequence[Any], average: bool | None = None, device_dense: str = "",
-                      device_sparse: str = "", compression: Any = Compression.none,
+def grouped_allreduce(tensors: Sequence[Value | tf.IndexedSlices], average: bool | None = None,
+                      device_dense: str = "", device_sparse: str = "",
+                      compression: Compresses[tf.Tensor] = Compression.none,
                       op: int | None = None, prescale_factor: float = 1.0,
                       postscale_factor: float = 1.0, name: str | None = None,
                       process_set: ProcessSet = global_process_set,
@@ -82,9 +85,8 @@ def grouped_allreduce(tensors: Sequence[Any], average: bool | None = None, devic
     """The same of each of them; they become ready, and travel, together. IndexedSlices go their
     own way."""
     op = op_of(op, average)
-    tensors = list(tensors)
-    results = list(tensors)
-    dense = [i for i, each in enumerate(tensors) if not isinstance(each, tf.IndexedSlices)]
+    results: list[Any] = list(tensors)
+    dense = {i: each for i, each in enumerate(tensors) if not isinstance(each, tf.IndexedSlices)}
     for i, each in enumerate(tensors):
         if i not in dense:
             results[i] = allreduce(each, None, device_dense, device_sparse, compression, op,
@@ -95,13 +97,13 @@ def grouped_allreduce(tensors: Sequence[Any], average: bool | None = None, devic
         call = Call("allreduce", number_of(process_set), name, op, 0, prescale_factor,
                     postscale_factor, ignore_name_scope=ignore_name_scope, contents=contents)
         with tf.device(device_dense):
-            reduced = _reduce(call, [tensors[i] for i in dense], compression)
+            reduced = _reduce(call, list(dense.values()), compression)
         for i, result in zip(dense, reduced, strict=True):
             results[i] = result
     return results
 
 
-def _reduce(call: Call, tensors: Sequence[Any], compression: Any) -> Tensors:
+def _reduce(call: Call, tensors: Sequence[Value], compression: Compresses[tf.Tensor]) -> Tensors:
     wire = wire_of(compression)
     if wire is not None:
         return run(dataclasses.replace(call, compression=wire), tensors)
@@ -112,14 +114,14 @@ def _reduce(call: Call, tensors: Sequence[Any], compression: Any) -> Tensors:
 
 
 @without_autograph
-def allgather(tensor: Any, name: str | None = None, ignore_name_scope: bool = False,
+def allgather(tensor: Value, name: str | None = None, ignore_name_scope: bool = False,
               process_set: ProcessSet = global_process_set) -> tf.Tensor:
     """The ranks' tensors, one behind the other along the first dimension, which may differ."""
     return grouped_allgather([tensor], name, ignore_name_scope, process_set)[0]
 
 
 @without_autograph
-def grouped_allgather(tensors: Sequence[Any], name: str | None = None,
+def grouped_allgather(tensors: Sequence[Value], name: str | None = None,
                       ignore_name_scope: bool = False,
                       process_set: ProcessSet = global_process_set) -> list[tf.Tensor]:
     """The same of each of them; they travel together."""
@@ -128,7 +130,7 @@ def grouped_allgather(tensors: Sequence[Any], name: str | None = None,
 
 
 @without_autograph
-def broadcast(tensor: Any, root_rank: int, name: str | None = None,
+def broadcast(tensor: Value, root_rank: int, name: str | None = None,
               ignore_name_scope: bool = False,
               process_set: ProcessSet = global_process_set, *, contents: str = "") -> tf.Tensor:
     """The tensor of `root_rank`, a global rank. `contents`: see allreduce."""
@@ -150,7 +152,7 @@ def broadcast_(variables: Sequence[tf.Variable], root_rank: int, name: str | Non
 
 
 @without_autograph
-def alltoall(tensor: Any, splits: Any = None, name: str | None = None,
+def alltoall(tensor: Value, splits: Value | None = None, name: str | None = None,
              ignore_name_scope: bool = False,
              process_set: ProcessSet = global_process_set) -> Any:
     """Sends splits[r] rows to rank r of the set, or equally many to each, and returns what came, in
@@ -166,7 +168,8 @@ def alltoall(tensor: Any, splits: Any = None, name: str | None = None,
 
 
 @without_autograph
-def reducescatter(tensor: Any, device_dense: str = "", compression: Any = Compression.none,
+def reducescatter(tensor: Value, device_dense: str = "",
+                  compression: Compresses[tf.Tensor] = Compression.none,
                   op: int = Average, name: str | None = None,
                   process_set: ProcessSet = global_process_set, ignore_name_scope: bool = False,
                   prescale_factor: float = 1.0, postscale_factor: float = 1.0) -> tf.Tensor:
@@ -177,22 +180,23 @@ def reducescatter(tensor: Any, device_dense: str = "", compression: Any = Compre
 
 
 @without_autograph
-def grouped_reducescatter(tensors: Sequence[Any], device_dense: str = "",
-                          compression: Any = Compression.none, op: int = Average,
+def grouped_reducescatter(tensors: Sequence[Value | tf.IndexedSlices], device_dense: str = "",
+                          compression: Compresses[tf.Tensor] = Compression.none, op: int = Average,
                           name: str | None = None, process_set: ProcessSet = global_process_set,
                           ignore_name_scope: bool = False, prescale_factor: float = 1.0,
-                          postscale_factor: float = 1.0) -> list[Any]:
+                          postscale_factor: float = 1.0) -> list[tf.Tensor]:
     """The same of each of them; they travel together."""
-    if any(isinstance(each, tf.IndexedSlices) for each in tensors):
+    dense = [each for each in tensors if not isinstance(each, tf.IndexedSlices)]
+    if len(dense) < len(tensors):
         raise NotImplementedError("reducescatter takes no IndexedSlices; tf.convert_to_tensor "
                                   "makes them dense")
     call = Call("reducescatter", number_of(process_set), name, op, 0, prescale_factor,
                 postscale_factor, ignore_name_scope=ignore_name_scope)
     with tf.device(device_dense):
-        return list(_reduce(call, tensors, compression))
+        return list(_reduce(call, dense, compression))
 
 
-def join() -> Any:
+def join() -> int:
     """This rank has no more work; returns, when all ranks have joined, which did last."""
     if not tf.executing_eagerly():
         raise unsupported("hvd.join() within a graph: call it outside of tf.function")
@@ -201,7 +205,7 @@ def join() -> Any:
 
 def _place(what: str, number: int, name: str | None) -> tf.Tensor:
     with errors.ours_raised():
-        answer = OPS.hvd_place(what=_PLACES.index(what), process_set=number, name=name)
+        answer: tf.Tensor = OPS.hvd_place(what=_PLACES.index(what), process_set=number, name=name)
     answer.set_shape([])
     return answer
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from .. import ops as _ops
-from .._arguments import groups_asked  # noqa: F401  (tapes and optimizers find it here)
+from .._arguments import groups_asked as groups_asked
 from .._names import Meeting, meeting, shown
 from ..basics import global_process_set
 from ..process_sets import ProcessSet

@@ -5,7 +5,7 @@
                       gradients/ ──> sparse ──┴──> operators ──> cuda
 
 operators, cuda: torch's tensors as libhvd takes them, and their streams.  sparse: sparse ones.
-gradients/: how those of an optimizer travel.  memory: tensors of an
-elastic state.  sampler: ElasticSampler.  handlers: what is kept of a model, an optimizer, …
-state: TorchState.  groups: torch.distributed's default group across a reset.
+gradients/: how those of an optimizer travel.  memory: tensors of an elastic state.  sampler:
+ElasticSampler.  handlers: what is kept of a model, an optimizer, …  state: TorchState.  groups:
+torch.distributed's default group across a reset.  context: types that torch's stubs leave open.
 """

@@ -18,9 +18,9 @@ from .._core.arrays import code_of
 from ..basics import is_initialized
 from ..process_sets import ProcessSet
 from . import handlers
-from .side_by_side import Keys, keep, side_by_side
+from .side_by_side import Keys, keep, shape_of, side_by_side
 
-Arrays = tuple[Any, ...]
+Arrays = tuple[jax.Array, ...]
 
 _traced = itertools.count(1)
 
@@ -45,19 +45,19 @@ class Call:
         return Call(kind, self.process_set, name, **changes)
 
 
-def beside_of(call: Call) -> Any:
+def beside_of(call: Call) -> jax.Array:
     """The operand that `run` takes besides the arrays."""
     return side_by_side(call.keys)
 
 
-def run(call: Call, arrays: Arrays, beside: Any) -> Arrays:
+def run(call: Call, arrays: Arrays, beside: jax.Array) -> Arrays:
     """The results, in the arrays' order."""
     if any(isinstance(array, jax.core.Tracer) for array in arrays):
         return _trace(call, arrays, beside)
     return tuple(jnp.asarray(result) for result in _now(call, [np.asarray(a) for a in arrays]))
 
 
-def _trace(call: Call, arrays: Arrays, beside: Any) -> Arrays:
+def _trace(call: Call, arrays: Arrays, beside: jax.Array) -> Arrays:
     if not is_initialized():
         raise errors.not_initialized()
     members = call.process_set.size()
@@ -74,7 +74,7 @@ def _trace(call: Call, arrays: Arrays, beside: Any) -> Arrays:
     return _start(call, arrays, members, beside)
 
 
-def _check(call: Call, array: Any, members: int) -> None:
+def _check(call: Call, array: jax.Array, members: int) -> None:
     """Checks what can be known before the program runs."""
     code_of(np.dtype(array.dtype))
     if call.kind not in ("allgather", "reducescatter", "alltoall"):
@@ -87,7 +87,7 @@ def _check(call: Call, array: Any, members: int) -> None:
                              f"{members} ranks; within what JAX traces they must be")
 
 
-def _start(call: Call, arrays: Arrays, members: int, beside: Any) -> Arrays:
+def _start(call: Call, arrays: Arrays, members: int, beside: jax.Array) -> Arrays:
     in_place = call.kind in ("allreduce", "broadcast")
     elementwise = in_place and call.op != abi.ADASUM  # which looks at a tensor as a whole
     group = "grouped_" if len(arrays) > 1 else ""
@@ -106,15 +106,15 @@ def _start(call: Call, arrays: Arrays, members: int, beside: Any) -> Arrays:
     return results if in_place else keep(results, arrays)
 
 
-def _result(call: Call, array: Any, members: int) -> jax.ShapeDtypeStruct:
+def _result(call: Call, array: jax.Array, members: int) -> jax.ShapeDtypeStruct:
     """A compiled program knows all shapes: the ranks have equally many rows."""
     shape = tuple(array.shape)
     if call.kind == "allgather":
         shape = (shape[0] * members, *shape[1:])
     elif call.kind == "reducescatter":
         rest = shape[0] % members
-        shape = (shape[0] // members + (call.process_set.rank() < rest), *shape[1:])
-    return jax.ShapeDtypeStruct(shape, array.dtype)
+        shape = (shape[0] // members + ((call.process_set.rank() or 0) < rest), *shape[1:])
+    return shape_of(shape, array.dtype)
 
 
 def _now(call: Call, arrays: Sequence[np.ndarray]) -> Sequence[Any]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import os
 import socket
-from typing import Any
 
 from jax._src.clusters import ClusterEnv
 
@@ -22,7 +21,7 @@ _meetings = itertools.count(1)
 _held: list[socket.socket] = []  # so that nobody else is given the port before JAX listens there
 
 
-class HvdrunCluster(ClusterEnv):
+class HvdrunCluster(ClusterEnv):  # type: ignore[no-untyped-call]  # its __init_subclass__
     """As hvdd gives it to each rank."""
 
     name = "hvdrun"
@@ -33,7 +32,7 @@ class HvdrunCluster(ClusterEnv):
 
     @classmethod
     def get_coordinator_address(cls, timeout_secs: int | None = None,
-                                override_coordinator_port: str | None = None, **_: Any) -> str:
+                                override_coordinator_port: str | None = None, **_: object) -> str:
         """Rank 0 chooses a port, and tells it through the job's store: once for each time that the
         ranks meet."""
         if override_coordinator_port:

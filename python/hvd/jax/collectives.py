@@ -37,6 +37,7 @@ from .calls import Arrays, Call, beside_of, run
 
 Tree = Any  # of arrays
 
+_Gradients = tuple[jax.Array | np.ndarray, ...]
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
@@ -106,7 +107,7 @@ def reduce_named(arrays: Sequence[Any], call: Call) -> list[Any]:
 
 def _data(call: Call, array: jax.Array) -> jax.Array:
     """Keys of jax.random travel as the numbers that they are."""
-    if not jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
+    if not jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
         return array
     if call.kind in ("allreduce", "reducescatter"):
         raise errors.invalid(f"{call.kind}: keys of jax.random cannot be reduced; broadcast them")
@@ -114,9 +115,10 @@ def _data(call: Call, array: jax.Array) -> jax.Array:
 
 
 def _like(array: jax.Array, result: jax.Array) -> jax.Array:
-    if not jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
+    if not jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
         return result
-    return jax.random.wrap_key_data(result, impl=jax.random.key_impl(array))
+    key: jax.Array = jax.random.wrap_key_data(result, impl=jax.random.key_impl(array))
+    return key
 
 
 def _together(call: Call, arrays: Arrays) -> Arrays:
@@ -125,20 +127,20 @@ def _together(call: Call, arrays: Arrays) -> Arrays:
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _run(call: Call, arrays: Arrays, beside: Any) -> Arrays:
+def _run(call: Call, arrays: Arrays, beside: jax.Array) -> Arrays:
     return run(call, arrays, beside)
 
 
-def _forward(call: Call, arrays: Arrays, beside: Any) -> tuple[Arrays, Arrays]:
+def _forward(call: Call, arrays: Arrays, beside: jax.Array) -> tuple[Arrays, Arrays]:
     if call.kind == "allreduce" and call.op not in (abi.AVERAGE, abi.SUM, abi.ADASUM):
         raise errors.invalid("hvd.jax differentiates allreduce for Average, Sum and Adasum only")
     return _run(call, arrays, beside), arrays
 
 
-def _backward(call: Call, arrays: Arrays, gradients: Arrays) -> tuple[Arrays, Any]:
+def _backward(call: Call, arrays: Arrays, gradients: Arrays) -> tuple[_Gradients, np.ndarray]:
     # Integers have none: their gradients are of JAX's type float0.
     real = [i for i, each in enumerate(gradients) if each.dtype != jax.dtypes.float0]
-    mine = list(gradients)
+    mine: list[jax.Array | np.ndarray] = list(gradients)
     found = _gradients(call, tuple(arrays[i] for i in real), tuple(gradients[i] for i in real))
     for i, gradient in zip(real, found, strict=True):
         mine[i] = gradient

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterable
-from typing import Any
 
 import jax
 
@@ -50,14 +49,14 @@ def acquit(keys: Iterable[str]) -> None:
     _library.hvd_jax_acquit(BETWEEN_KEYS.join(keys).encode())
 
 
-def _register() -> Any:
+def _register() -> ctypes.CDLL:
     _frameworks.require("hvd.jax", jax.__version__)
     loaded, tried = library.load_beside(NAME, os.environ.get("HVD_JAX_LIBRARY"), ctypes.CDLL)
     if loaded is None:
         raise ImportError(f"hvd.jax finds no {NAME} that loads. Set HVD_JAX_LIBRARY to its path, "
                           "or build it (scripts/build). Looked at:\n  " + "\n  ".join(tried))
     for name in (*map(target, KINDS), NOTHING):
-        handler = jax.ffi.pycapsule(getattr(loaded, name))
+        handler = jax.ffi.pycapsule(getattr(loaded, name))  # type: ignore[no-untyped-call]
         jax.ffi.register_ffi_target(name, handler, platform="cpu")
     loaded.hvd_jax_look.restype = ctypes.c_uint64
     loaded.hvd_jax_look.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_size_t)]

@@ -19,6 +19,7 @@ import os
 import sys
 import threading
 import time
+import types
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -217,7 +218,7 @@ def _place(seen: _Seen) -> Place:
 
 
 def _epoch() -> int:
-    return RUNTIME.epoch_now().number
+    return int(RUNTIME.epoch_now().number)
 
 
 def _calls_python() -> bool:
@@ -227,7 +228,7 @@ def _calls_python() -> bool:
     return any(_is_within(frame, end) for frame in sys._current_frames().values())
 
 
-def _is_within(frame: Any, end: str) -> bool:
+def _is_within(frame: types.FrameType | None, end: str) -> bool:
     while frame is not None:
         if frame.f_code.co_filename.endswith(end):
             return True

@@ -32,8 +32,10 @@ _STEPS = 8
 _LARGE = np.arange(1024).astype(np.uint8)
 
 side_by_side_p = Primitive("hvd_side_by_side")
-side_by_side_p.def_abstract_eval(lambda *, keys: jax.core.ShapedArray((), np.uint8))
-side_by_side_p.def_impl(lambda *, keys: jax.numpy.uint8(0))  # of a call that runs at once
+side_by_side_p.def_abstract_eval(  # type: ignore[no-untyped-call]
+    lambda *, keys: jax.core.ShapedArray((), np.uint8))
+side_by_side_p.def_impl(  # type: ignore[no-untyped-call]
+    lambda *, keys: jax.numpy.uint8(0))  # of a call that runs at once
 
 
 class Keys:
@@ -44,16 +46,22 @@ class Keys:
         self.all: list[str] = []
 
 
-def side_by_side(keys: Keys) -> Any:
+def side_by_side(keys: Keys) -> jax.Array:
     """The operand that a call takes besides its arrays, so that it may run beside others."""
-    return side_by_side_p.bind(keys=keys)
+    operand: jax.Array = side_by_side_p.bind(keys=keys)  # type: ignore[no-untyped-call]
+    return operand
+
+
+def shape_of(shape: tuple[int, ...], dtype: np.dtype) -> jax.ShapeDtypeStruct:
+    """A result's shape and type, as JAX is told them."""
+    return jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
 
 
 def keep(results: Sequence[jax.Array], arrays: Sequence[jax.Array]) -> tuple[jax.Array, ...]:
     """The results. The arrays' memory is kept until they are there: XLA would give it to the
     results of another call, which then would have to wait for this one."""
     kept = jax.ffi.ffi_call(
-        handlers.NOTHING, [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in results],
+        handlers.NOTHING, [shape_of(each.shape, each.dtype) for each in results],
         vmap_method="sequential", input_output_aliases={i: i for i in range(len(results))})
     return tuple(kept(*results, *arrays))
 

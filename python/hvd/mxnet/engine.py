@@ -17,7 +17,7 @@ import itertools
 import os
 import sys
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import mxnet
@@ -36,7 +36,8 @@ _LOOK_AROUND_US = 100_000
 # The microseconds between two looks whether all calls have begun.
 _LEAVING_LOOKS_US = 10_000
 
-NDArray = Any  # mx.nd.NDArray or mx.np.ndarray
+NDArray = mxnet.nd.NDArray  # of which mx.np.ndarray is a subclass
+_Row = ctypes.Array[ctypes.c_void_p]  # arrays' handles
 
 
 class CallStruct(ctypes.Structure):
@@ -113,7 +114,7 @@ def _leave_before_mxnet() -> None:
 
 def _with_mxnet(ours: type[errors.Error]) -> type[errors.Error]:
     """hvd's exception that MXNet's programs catch as their own. It is pickled as hvd's alone."""
-    def reduce(self: Any) -> tuple[Any, ...]:
+    def reduce(self: errors.Error) -> tuple[type[errors.Error], tuple[object, ...]]:
         return ours, (self.args[0], self.code, self.status)
 
     return type(ours.__name__, (ours, MXNetError), {
@@ -154,7 +155,8 @@ class _Unnamed:
 
     def __init__(self) -> None:
         self._epoch = -1
-        self._made: defaultdict[tuple[str, int | None], Any] = defaultdict(itertools.count)
+        self._made: defaultdict[tuple[str, int | None], Iterator[int]] = defaultdict(
+            itertools.count)
 
     def next(self, kind: str, process_set: ProcessSet) -> int:
         """The next call's number. Ranks may have made different numbers of calls before they
@@ -191,7 +193,7 @@ class Asked:
         self.priority = priority
 
 
-def _handles_of(tensors: Sequence[NDArray]) -> Any:
+def _handles_of(tensors: Sequence[NDArray]) -> _Row:
     for tensor in tensors:
         if not isinstance(tensor, mxnet.nd.NDArray):
             raise TypeError(f"hvd.mxnet takes NDArrays, not {type(tensor).__name__}: "
@@ -199,11 +201,10 @@ def _handles_of(tensors: Sequence[NDArray]) -> Any:
     return (ctypes.c_void_p * len(tensors))(*[tensor.handle for tensor in tensors])
 
 
-def _push(asked: Asked, inputs: Any, outputs: Any, results: int | None = None,
+def _push(asked: Asked, inputs: _Row, outputs: _Row | None, results: int | None = None,
           splits: Sequence[int] | None = None) -> None:
     row = None if splits is None else (ctypes.c_int64 * max(len(splits), 1))(*splits)
-    options: Any = asked.options
-    call = CallStruct(ctypes.cast(options, ctypes.POINTER(abi.OptionsStruct)), inputs,
+    call = CallStruct(ctypes.pointer(abi.options_in(asked.options)), inputs,
                       outputs, results, row, KINDS[asked.kind], len(inputs), len(splits or ()),
                       asked.priority)
     problem = _library.hvd_mxnet_push(call)
@@ -231,7 +232,7 @@ class _Results:
     def __init__(self, count: int) -> None:
         self.address = _library.hvd_mxnet_results_create(count)
 
-    def __del__(self, free: Any = _library.hvd_mxnet_results_free) -> None:
+    def __del__(self, free: Callable[[int], None] = _library.hvd_mxnet_results_free) -> None:
         free(self.address)
 
     def wait(self) -> str:

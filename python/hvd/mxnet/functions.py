@@ -46,7 +46,7 @@ def _broadcast_when_initialized(p: Parameter, root_rank: int, name: str) -> None
     """The parameter has a method of its own until then."""
     initialize = p._init_impl
 
-    def initialize_and_broadcast(data: Any, contexts: Any) -> None:
+    def initialize_and_broadcast(data: object, contexts: object) -> None:
         if vars(p).get("_init_impl") is initialize_and_broadcast:
             del p._init_impl
         initialize(data, contexts)

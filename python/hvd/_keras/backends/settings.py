@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import ops as _ops
-from ..._arguments import groups_asked  # noqa: F401  (the faces find it here)
+from ..._arguments import groups_asked as groups_asked
 from ..._names import meeting, name_of
 from ...basics import global_process_set
 from ...process_sets import ProcessSet

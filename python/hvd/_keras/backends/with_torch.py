@@ -107,4 +107,5 @@ def sum_over_ranks(value: Any, name: str,
 def _tensor(value: Any) -> torch.Tensor:
     from keras import ops
 
-    return ops.convert_to_tensor(value).contiguous()
+    tensor: torch.Tensor = ops.convert_to_tensor(value).contiguous()
+    return tensor

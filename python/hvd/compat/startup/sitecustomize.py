@@ -35,7 +35,7 @@ def _install():  # type: ignore[no-untyped-def]
 
     finder = module_from_spec(spec)
     sys.modules[name] = finder
-    spec.loader.exec_module(finder)
+    spec.loader.exec_module(finder)  # type: ignore[union-attr]
     finder.install()
 
 
@@ -52,5 +52,5 @@ def _run_the_users():  # type: ignore[no-untyped-def]
     spec.loader.exec_module(module)
 
 
-_install()
-_run_the_users()
+_install()  # type: ignore[no-untyped-call]
+_run_the_users()  # type: ignore[no-untyped-call]

@@ -10,15 +10,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import hvd
-from hvd.basics import (  # noqa: F401
-    ccl_built,
-    cuda_built,
-    ddl_built,
-    gloo_built,
-    mpi_built,
-    nccl_built,
-    rocm_built,
-)
+from hvd.basics import ccl_built as ccl_built
+from hvd.basics import cuda_built as cuda_built
+from hvd.basics import ddl_built as ddl_built
+from hvd.basics import gloo_built as gloo_built
+from hvd.basics import mpi_built as mpi_built
+from hvd.basics import nccl_built as nccl_built
+from hvd.basics import rocm_built as rocm_built
 
 EXTENSIONS = ["keras", "mxnet", "tensorflow", "torch"]
 _cache = functools.cache

@@ -29,7 +29,9 @@ def main(dispatchers: int, dispatcher_side: str, configfile: str, timeout: int) 
             config = TfDataServiceConfig(dispatchers, workers, dispatcher_side,
                                          service.addresses(), key, timeout)
             config.write(configfile)
-        compute_worker_fn(hvd.broadcast_object(config, name="TfDataServiceConfig"))
+        found = hvd.broadcast_object(config, name="TfDataServiceConfig")
+        assert found is not None  # rank 0 has made it
+        compute_worker_fn(found)
     finally:
         if service is not None:
             service.shutdown()
