@@ -23,7 +23,7 @@ ACCURACY = 0.95
 
 def train(np):
     """Trains on np ranks, showing the output as it comes; returns the last line's JSON."""
-    command = [BIN / "hvdrun", "-np", str(np), BIN / "train_digits", "--json"]
+    command = [str(BIN / "hvdrun"), "-np", str(np), str(BIN / "train_digits"), "--json"]
     print(f"\n$ hvdrun -np {np} train_digits --json", flush=True)
     result = None
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as job:

@@ -11,10 +11,11 @@ import statistics
 import sys
 import time
 
-import hvd.jax as hvd
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+import hvd.jax as hvd
 
 SIZES = (4, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
 

@@ -10,9 +10,9 @@ import sys
 import time
 
 import tensorflow as tf
+from frameworks_shapes import resnet50_counts
 
 import hvd.tensorflow as hvd
-from frameworks_shapes import resnet50_counts
 
 CHAIN, STEPS = 100, 5
 

@@ -112,8 +112,9 @@ from .ops import (
 from .process_sets import ProcessSet
 from .store import Store
 
-if not TYPE_CHECKING:
-
+if TYPE_CHECKING:
+    __version__: str
+else:
     def __getattr__(name: str) -> str:
         """Answers for __version__, which is libhvd's: the library is loaded when somebody asks."""
         if name == "__version__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ._core import abi, errors
 from ._elastic import epochs
@@ -272,6 +272,13 @@ class ObjectState(KeptState):
         self._attributes = Attributes(self, kwargs)
         for name, value in kwargs.items():
             setattr(self, name, value)
+
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any:
+            """The keyword's value."""
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            """It may be changed."""
 
     def _parts(self) -> dict[str, Part]:
         return {"hvd.attributes": self._attributes}

@@ -52,7 +52,7 @@ def test_another_epoch(rank, size, even_set):
         assert hvd.allreduce(np.ones(1), op=hvd.Sum)[0] == size
     hvd.shutdown()
     own = hvd.ProcessSet([0])
-    hvd.init(process_sets=[own] + ([[0, 1]] if size > 2 else []))
+    hvd.init(process_sets=[own] + ([[0, 1]] if size > 2 else []))  # type: ignore[list-item]
     assert own.process_set_id == 1 and own.included() == (rank == 0)
     hvd.shutdown()
     hvd.init()

@@ -104,7 +104,7 @@ def test_an_order_in_the_environment():
 
 
 def test_a_member_that_was_replaced_is_no_failure():
-    job = Job(["hvdrun"], {})
+    job = Job(["hvdrun"], {})  # type: ignore[typeddict-item]
     job.said[1] = {"rank": 1, "host": "box", "text": "no", "consequence": False, "error": "OSError"}
     assert job.failure() is None
     job.code = 1

@@ -39,8 +39,8 @@ def lives(process):
 
 def inner_pid(process):
     """How the process calls itself, in a namespace of its own."""
-    line = re.search(r"^NSpid:(.*)$", pathlib.Path(f"/proc/{process.pid}/status").read_text(), re.M)
-    return int(line[1].split()[-1])
+    told = re.findall(r"^NSpid:(.*)$", pathlib.Path(f"/proc/{process.pid}/status").read_text(), re.M)
+    return int(told[0].split()[-1])
 
 
 class Job:

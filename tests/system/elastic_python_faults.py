@@ -48,9 +48,9 @@ class Fault:
         return ("-np", self.size, "--min-np", self.size - self.spare, "-H", hosts, "--blacklist-cooldown-range", 1, 1)
 
     def program(self, once):
-        who = ("--slot", self.rank) if self.spare else ("--rank", self.rank)
+        who = ["--slot", self.rank] if self.spare else ["--rank", self.rank]
         if self.where == "import":  # nobody has a rank of the job yet
-            who = ("--rank", self.rank % self.slots, "--host", f"host{self.rank // self.slots}")
+            who = ["--rank", self.rank % self.slots, "--host", f"host{self.rank // self.slots}"]
         words = ["--steps", STEPS, "--every", EVERY, "--kind", self.kind, "--where", self.where, "--at", self.at, *who]
         return (*words, *(() if self.again else ("--once", once)), *(("--anew",) if self.anew else ()))
 

@@ -151,7 +151,7 @@ def test_workers_of_torchrun_are_the_ranks_of_one_job():
 @world.bound(90)
 def test_ranks_whose_launcher_or_daemon_is_gone_are_ended_whatever_they_ignore():
     with world.hosts(1) as here:
-        job = here.start(*mpirun(2, 1), "sh", "-c", "trap '' TERM; exec %s --epochs 100000" % SLEEPS[0], env={**ROOT, "HVD_RUN_OPTIONS": "--grace 1"})
+        job = here.start(*mpirun(2, 1), "sh", "-c", f"trap '' TERM; exec {SLEEPS[0]} --epochs 100000", env={**ROOT, "HVD_RUN_OPTIONS": "--grace 1"})
         world.wait_until(lambda: "epoch" in job.out(), 30, "the training")
         role(here, "mpirun.openmpi")[0].kill(signal.SIGKILL)
         job.wait(20)

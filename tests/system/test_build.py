@@ -115,7 +115,7 @@ def test_check_build_and_version():
 
 def test_check_build_says_what_a_python_has():
     """The report has each framework, with a reason where it is not usable, as `import hvd` in that Python would find it."""
-    python = shutil.which("python3")
+    python = shutil.which("python3") or "python3"
     package = str(world.REPOSITORY / "python")
     for path, usable in ((package, "X"), ("", " ")):
         report = subprocess.run([world.HVDRUN, "--check-build"], check=True, capture_output=True, text=True,

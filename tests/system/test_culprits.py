@@ -42,7 +42,7 @@ def test_a_wrapper_that_ends_with_its_worker_speaks_for_itself():
 
 def test_a_rank_that_ends_well_before_init_is_named_by_those_who_wait():
     with world.hosts(2, slots=1) as here:
-        for wait, code in ((f"exec {VICTIM} loop", ""), (f"sleep 0.7; exec {VICTIM} loop", ""), (f"sleep 0.7; {VICTIM} loop; exit 0", "")):
+        for wait in (f"exec {VICTIM} loop", f"sleep 0.7; exec {VICTIM} loop", f"sleep 0.7; {VICTIM} loop; exit 0"):
             for hosts in (("-H", "host0:2"), ("--hostfile", here.hostfile)):
                 job = here.start_hvdrun("-np", 2, *hosts, "sh", "-c", f'[ "$HVD_RANK" = 1 ] && exit 0; {wait}')
                 job.wait(20).must(1, "hvdrun: rank 1 on host", "exited (code 0) without hvd's init while others still needed it")

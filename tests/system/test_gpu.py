@@ -22,8 +22,7 @@ def run(here, *words, stand_in="", **how):
 
 def run_nccl(here, *words, stand_in="", **how):
     """As `run`, and nothing that NCCL can have goes another way."""
-    outcome = run(here, "-x", "HVD_GPU_OPERATIONS=nccl", *words, stand_in=NCCL + stand_in, **how)
-    return outcome
+    return run(here, "-x", "HVD_GPU_OPERATIONS=nccl", *words, stand_in=NCCL + stand_in, **how)
 
 
 @world.bound(150)

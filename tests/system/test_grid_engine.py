@@ -24,7 +24,9 @@ class Job:
         return self.out.read_text(errors="replace")
 
     def wait_for(self, text, count=1):
-        said = lambda: self.text().count(text) >= count
+        def said():
+            return self.text().count(text) >= count
+
         world.wait_until(lambda: said() or self.running.process.poll() is not None, 20, f"{count} times {text!r} in {self.out}")
         assert said(), f"ended before saying {text!r}: {self.running.wait()}\n{self.text()}"
         return self

@@ -123,11 +123,12 @@ def test_the_wheel_is_small_pure_alike_and_of_hvds_version():
         assert told.get_all("Requires-Dist") == [f"hvd=={VERSION}"], told
         both = [(source / "pyproject.toml").read_text() for source in (SOURCE, SOURCE.parent)]
         for field in ("license", "authors", "requires-python"):
-            lines = {re.search(rf"^{field} = .*", text, re.MULTILINE)[0] for text in both}
+            lines = {re.findall(rf"^{field} = .*", text, re.MULTILINE)[0] for text in both}
             assert len(lines) == 1, lines
 
 
-NAMES = ("horovod", "horovod.torch", "horovod.torch.elastic", "horovod.runner", "horovod.runner.common.util", "horovod.common.util")
+NAMES: tuple[str, ...] = (
+    "horovod", "horovod.torch", "horovod.torch.elastic", "horovod.runner", "horovod.runner.common.util", "horovod.common.util")
 if (LIBRARIES / "libhvd_tensorflow.so").exists():
     NAMES += ("horovod.tensorflow", "horovod.tensorflow.keras", "horovod.keras")
 IMPORTS = f"""

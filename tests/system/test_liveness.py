@@ -4,7 +4,6 @@ import contextlib
 import pathlib
 import re
 import signal
-import time
 
 import world
 from world import PROGRAMS

@@ -41,10 +41,10 @@ COMPILED = TESTS / "pytorch" / "test_torch_compile.py"  # takes long: torch's co
 # test_python_jax and its like run them
 WITH_JAX, WITH_KERAS, WITH_MXNET, WITH_TENSORFLOW, WITH_TF_KERAS = FRAMEWORKS = tuple(
     TESTS / f"with_{name}" for name in ("jax", "keras", "mxnet", "tensorflow", "tf_keras"))
+ALL_BUT_THESE = (TESTS, *(f"--ignore={place}" for place in (COMPILED, *FRAMEWORKS)))
 
 
-def run_tests(here, np, *hosts, tests=(TESTS, *(f"--ignore={place}" for place in (COMPILED, *FRAMEWORKS))), interpreter=None,
-              env=None):
+def run_tests(here, np, *hosts, tests=ALL_BUT_THESE, interpreter=None, env=None):
     outcome = here.hvdrun("-np", np, *hosts, interpreter or python(), "-m", "pytest", "-x", "-c",
                           world.REPOSITORY / "python" / "pyproject.toml", *tests, env={**ENV, **(env or {})}, seconds=240)
     outcome.must(0)

@@ -7,7 +7,8 @@ import shutil
 
 import elastic_python_faults
 import world
-from elastic_python_faults import PROGRAM as FAULT, RESULT
+from elastic_python_faults import PROGRAM as FAULT
+from elastic_python_faults import RESULT
 from test_python import ENV, TESTS, must_be_clean, python
 from test_torch_distributed import EXAMPLE as DDP_EXAMPLE
 

@@ -99,7 +99,7 @@ def test_no_script_leaves_anything_that_git_sees():
         raise world.Skip("this is no git checkout")
     seen = ("git", "status", "--porcelain", "--untracked-files=all")
     before = output_of(*seen)
-    scripts = [("check-includes",), ("check-python",), ("setup",), ("simulate", 1, 2, 2), ("build", "--", "hvdrun"), ("bench", "--help"), ("demo",),
+    scripts = [("check-includes",), ("check-python",), ("setup",), ("simulate", "1", "2", "2"), ("build", "--", "hvdrun"), ("bench", "--help"), ("demo",),
                ("count-tests",)]
     if shutil.which("clang-format"):
         scripts.append(("format", "--check"))

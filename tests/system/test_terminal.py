@@ -334,8 +334,8 @@ def test_progress_bars_of_ranks_have_a_row_each_on_a_terminal():
             for rank in range(4):
                 shown = [row.partition(f"localhost:{rank}| ")[2] for row in screen if f"localhost:{rank}| " in row]
                 assert len(shown) == 2 and shown[0] == f"half of {rank}" and shown[1].startswith(" 40/40 [##"), screen
-        for shown in ("2>&1 | cat", f">{here.own}/shown 2>&1; cat {here.own}/shown"):
-            outcome = here.run("sh", "-c", f"{world.HVDRUN} -np 4 python3 {program} {shown}", seconds=60)
+        for where in ("2>&1 | cat", f">{here.own}/shown 2>&1; cat {here.own}/shown"):
+            outcome = here.run("sh", "-c", f"{world.HVDRUN} -np 4 python3 {program} {where}", seconds=60)
             for rank in range(4):
                 bars = [line for line in outcome.out.splitlines() if line.startswith(f"[{rank}]<stderr>:")]
                 assert 2 <= len(bars) <= 3 + outcome.seconds and " 40/40 " in bars[-1], bars

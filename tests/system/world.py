@@ -231,11 +231,11 @@ class World:
 
     def start(self, *command, host=0, user=None, stdin=None, env=None):
         """Starts a command on a host; see Running."""
-        command = [str(word) for word in command]
+        words = [str(word) for word in command]
         if user:
-            command = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "env", "HOME=/home/guest", "USER=guest"] + command
+            words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "env", "HOME=/home/guest", "USER=guest", *words]
         enter = [SIM_HOSTS, "--dir", str(self.directory), "exec", str(host)]
-        return Running(enter + command, self.scratch, stdin, env)
+        return Running(enter + words, self.scratch, stdin, env)
 
     def run(self, *command, seconds=30, **how):
         return self.start(*command, **how).wait(seconds)

@@ -7,7 +7,7 @@ bits; hvd sums in float32, so nothing is rounded more than once a hop. A class o
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -62,5 +62,5 @@ class FP16Compressor(Compressor):
 class Compression:
     """The compressions there are."""
 
-    none = NoneCompressor
-    fp16 = FP16Compressor
+    none: TypeAlias = NoneCompressor
+    fp16: TypeAlias = FP16Compressor

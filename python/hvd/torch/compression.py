@@ -7,7 +7,7 @@ A class of one's own with `compress` and `decompress` works as in Horovod.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -75,6 +75,6 @@ class BF16Compressor(Compressor):
 class Compression:
     """The compressions there are."""
 
-    none = NoneCompressor
-    fp16 = FP16Compressor
-    bf16 = BF16Compressor
+    none: TypeAlias = NoneCompressor
+    fp16: TypeAlias = FP16Compressor
+    bf16: TypeAlias = BF16Compressor

@@ -7,7 +7,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -23,7 +23,6 @@ from .compression import Compression
 from .mpi_ops import Adasum, Average
 from .parameters import BeforeOptimizer, Parameters, Passes, Watch, copied, take_over, untraced
 
-M = TypeVar("M", "DistributedMixin", AdasumOptimizer)
 _Groups = int | Sequence[Sequence[torch.Tensor]] | None
 
 
@@ -207,10 +206,10 @@ class DistributedMixin(BeforeOptimizer):
         super().load_state_dict(*args, **kwargs)
 
 
-# The type of what DistributedOptimizer returns, to type checkers. While the program runs it is of
-# the class of the optimizer that was given.
 if TYPE_CHECKING:
-    ReducingOptimizer = DistributedMixin | AdasumOptimizer
+    class ReducingOptimizer(DistributedMixin):
+        """The type of what DistributedOptimizer returns, to type checkers. While the program runs
+        it is of the class of the optimizer that was given."""
 
 
 def _check_scale(factor: float, op: int) -> None:
@@ -273,10 +272,10 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
     return _made(optimizer, DistributedMixin, parameters, reduction, backward_passes_per_step)
 
 
-def _made(optimizer: torch.optim.Optimizer, mixin: type[M], parameters: Parameters,
-          reduction: Reduction, passes: int) -> M:
+def _made(optimizer: torch.optim.Optimizer, mixin: type, parameters: Parameters,
+          reduction: Reduction, passes: int) -> ReducingOptimizer:
     # Its own class comes second, so that isinstance, its repr and its schedulers go on as they did.
-    kind: type[M] = type(type(optimizer).__name__, (mixin, type(optimizer)), {})
+    kind: type[ReducingOptimizer] = type(type(optimizer).__name__, (mixin, type(optimizer)), {})
     made = take_over(optimizer, kind)
     made._begin(parameters, reduction, passes)
     return made

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: disable-error-code="attr-defined, operator"
 """Training on torch.distributed, over backend "hvd": each way gives what one process gives."""
 import warnings
 

@@ -63,7 +63,7 @@ class Stream:
     def __init__(self):
         self._made = [ctypes.c_void_p()]
         call("cuStreamCreateWithPriority", ctypes.byref(self._made[0]), _NON_BLOCKING, 0)
-        while self._made[-1].value <= _LAST_SPECIAL:  # so the stand-in begins to count
+        while (self._made[-1].value or 0) <= _LAST_SPECIAL:  # so the stand-in begins to count
             self._made.append(ctypes.c_void_p())
             call("cuStreamCreateWithPriority", ctypes.byref(self._made[-1]), _NON_BLOCKING, 0)
         self.ptr = self._made[-1].value
@@ -125,7 +125,7 @@ class Shown(Memory):
 class Refusing(Shown):
     """Knows no versions of DLPack."""
 
-    def __dlpack__(self, *, stream=None):
+    def __dlpack__(self, *, stream=None):  # type: ignore[override]
         return super().__dlpack__(stream=stream)
 
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: disable-error-code="attr-defined, assignment"
 """torch's tensors on a GPU, where torch has none: their numbers lie in memory of the driver's (the
 stand-in's, say), and torch.cuda has streams of the driver's. Only what hvd.torch asks of them is
 there; a torch that has CUDA needs none of it.

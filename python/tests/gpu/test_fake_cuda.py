@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: disable-error-code="attr-defined, dict-item"
 """hvd.torch on tensors of a GPU without a torch that has CUDA: streams, waits and kept memory."""
 
 import pytest

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: disable-error-code="attr-defined, operator"
 """A rank of an elastic job with one fault of its own, for tests/system/elastic_python_faults.py.
 
 The result is the same however often the job has gone back, and however many ranks it has: each rank

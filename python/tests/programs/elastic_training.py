@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: disable-error-code="assignment"
 """A rank of an elastic job, for tests/system/test_python_elastic.py: trains with PyTorch, says who
 it is and what it has, and ends when the file --until is there.
 

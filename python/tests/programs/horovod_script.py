@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: disable-error-code="operator"
 """A program as Horovod's documentation has it: the lines that any Horovod program has, and no word
 of hvd. python horovod_script.py CHECKPOINT"""
 import os

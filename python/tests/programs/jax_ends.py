@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: disable-error-code="no-redef, misc, attr-defined"
 """How programs of hvd.jax end and begin again: jax_ends.py MODE [SESSIONS]."""
 import os
 import signal

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: disable-error-code="no-redef, attr-defined"
 """How programs of hvd.mxnet end and begin again: mxnet_ends.py MODE [COUNT]."""
 import contextlib
 import os

@@ -144,7 +144,7 @@ def is_told_to_end_at_exit():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGINT, signal.SIGTERM)[hvd.rank() % 2:]:
-        RUNTIME.before_leaving.append(lambda number=number: os.kill(os.getpid(), number))
+        RUNTIME.before_leaving.append(lambda number=number: os.kill(os.getpid(), number))  # type: ignore[misc]
     assert hvd.allreduce(np.ones(3), op=hvd.Sum)[0] == hvd.size()
     print("done", flush=True)
 

@@ -231,7 +231,7 @@ def test_what_is_refused(rank, size):
     if size > 1:
         with pytest.raises(ValueError, match="evenly"):
             hvd.alltoall(torch.ones(size + 1, requires_grad=True))
-    for call in (hvd.allgather, hvd.alltoall, hvd.reducescatter):
+    for call in (hvd.allgather, hvd.alltoall, hvd.reducescatter):  # type: ignore[assignment]
         with pytest.raises(ValueError, match="scalar"):
             call(torch.tensor(1.0))
     with pytest.raises(RuntimeError, match="root"):

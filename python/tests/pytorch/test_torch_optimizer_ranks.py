@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# mypy: disable-error-code="attr-defined"
 """DistributedOptimizer where ranks are not in the same state: names decide which gradients belong
 together, whatever else differs."""
 import concurrent.futures

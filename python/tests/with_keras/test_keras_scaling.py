@@ -114,7 +114,7 @@ def test_a_saved_model_loads_where_there_is_no_hvd(rank, size, tmp_path):
     paths = [path for _, path in models]
     done = subprocess.run([sys.executable, "-c", LOADS, *paths], capture_output=True,
                           text=True) if rank == 0 else None
-    told = hvd.broadcast_object(done and (done.stdout.split(), done.stderr))
+    told = hvd.broadcast_object((done.stdout.split(), done.stderr) if done else ([], ""))
     assert told[0] == ["AdamW", "NoneType", "LossScaleOptimizer", "SGD"] * 2, told[1]
     for (model, path), name in zip(models, ("AdamW", "LossScaleOptimizer") * 2, strict=True):
         loaded = hvd.load_model(path)

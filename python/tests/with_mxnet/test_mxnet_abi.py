@@ -82,7 +82,7 @@ def compiled(tmp_path, lines, *options):
     """The compiler's complaints, if any."""
     source = tmp_path / "abi.cc"
     source.write_text("\n".join([*lines, ""]))
-    outcome = subprocess.run([shutil.which("c++"), "-w", "-fsyntax-only", *options,
+    outcome = subprocess.run(["c++", "-w", "-fsyntax-only", *options,
                               f"-I{REPOSITORY}", source], capture_output=True, text=True)
     return outcome.stderr if outcome.returncode else ""
 
@@ -109,7 +109,7 @@ def test_our_own_abi(tmp_path):
     lines = ['#include "python/operators/mxnet/operations.cc"', "#include <cstddef>",
              f"static_assert(sizeof(hvd_mxnet_call_t) == {ctypes.sizeof(ours)});"]
     lines += [f"static_assert(offsetof(hvd_mxnet_call_t, {name}) == {getattr(ours, name).offset});"
-              for name, _ in ours._fields_]
+              for name, *_ in ours._fields_]
     lines += [f"static_assert(int(hvd::CallKind::k{kind.capitalize()}) == {number});"
               for kind, number in engine.KINDS.items()]
     problem = compiled(tmp_path, lines, "-std=c++20", f"-I{REPOSITORY / 'runtime' / 'include'}")

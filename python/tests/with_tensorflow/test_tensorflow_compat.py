@@ -31,7 +31,7 @@ def test_names(rank, size):
     hash(vars_to_refs(some))
     assert refs_to_vars(vars_to_refs(some)) == some
     calls = []
-    remembered = _cache(lambda *given: calls.append(given) or len(calls))
+    remembered = _cache(lambda *given: calls.append(given) or len(calls))  # type: ignore[func-returns-value]
     assert [remembered(1), remembered(1), remembered(2)] == [1, 1, 2]
     with tf.Graph().as_default():
         assert remembered(1) == 3

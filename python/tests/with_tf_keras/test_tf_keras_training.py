@@ -79,7 +79,7 @@ def test_passes_are_counted(kind, inside, rank, size):
     call = tf.function(a_pass) if inside else a_pass
     for number in range(1, 11):
         call()
-        assert int(optimizer._agg_helper.counter) == number % 4
+        assert int(optimizer._agg_helper.counter) == number % 4  # type: ignore[call-overload]
         assert int(optimizer.iterations) == number
         np.testing.assert_allclose(variable, [-(number // 4) * 4 * size * (size + 1) / 2] * 3)
 
