@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from ._core import abi
+
+# A number of groups, or the variables of each.
+Groups: TypeAlias = "int | Sequence[Sequence[object]] | None"
 
 
 def op_of(op: int | None, average: bool | None) -> int:
@@ -22,7 +26,7 @@ def op_of(op: int | None, average: bool | None) -> int:
     return abi.AVERAGE if average else abi.SUM
 
 
-def groups_asked(num_groups: int, groups: Any) -> Any:
+def groups_asked(num_groups: int, groups: Groups) -> Groups:
     """The groups that `groups` and Horovod's older `num_groups` mean together."""
     if num_groups:
         warnings.warn("Parameter `num_groups` has been replaced by `groups`.", DeprecationWarning,

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 _NUMBER = re.compile(r"_?\d+(?=[/_:.\]]|$)")
 _WORD = re.compile(r"[^/_:.\[\]]+")
@@ -32,7 +32,7 @@ def meeting(names: Sequence[str]) -> Meeting:
     return _meeting(tuple(names))
 
 
-def name_of(variable: Any) -> str:
+def name_of(variable: object) -> str:
     """The name that ranks know a variable of Keras' by: Keras 3 has paths, of which the name is the
     last part."""
     return str(getattr(variable, "path", None) or getattr(variable, "name", "variable"))
@@ -58,7 +58,7 @@ def _meeting(names: tuple[str, ...]) -> Meeting:
     return Meeting(tuple(places), tuple(contents))
 
 
-def _numbers(name: str) -> tuple[Any, ...]:
+def _numbers(name: str) -> tuple[tuple[int, ...], ...]:
     """The numbers in a name, by its words; a word without one comes before the same with one."""
     found: list[list[int]] = []
     for word in _WORD.findall(name):

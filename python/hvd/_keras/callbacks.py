@@ -11,9 +11,10 @@ from .. import objects
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
 from . import variables
+from .backends.kinds import Logs, Model, Variable
 
 
-def set_of(model: Any) -> ProcessSet | None:
+def set_of(model: Model) -> ProcessSet | None:
     """The ranks that train this model together: those of its optimizer. None on a rank that is none
     of them."""
     optimizer = getattr(model, "optimizer", None)
@@ -29,10 +30,10 @@ class Broadcast:
     where there were no variables before. `local_variables` stay each rank's own. `device`: has no
     use here, since values travel by the host."""
 
-    model: Any
+    model: Model
 
     def __init__(self, root_rank: int, device: str = "",
-                 local_variables: Iterable[Any] | None = None) -> None:
+                 local_variables: Iterable[object] | None = None) -> None:
         super().__init__()
         self.root_rank = root_rank
         self.device = device
@@ -41,11 +42,11 @@ class Broadcast:
         self._trained = False  # whether there was a batch
         self._sent = 0
 
-    def register_local_var(self, var: Any) -> None:
+    def register_local_var(self, var: object) -> None:
         """This one stays each rank's own."""
         self.local_variables.append(var)
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Broadcasts what is there on all ranks."""
         members = set_of(self.model)
         self._trained = False
@@ -58,16 +59,16 @@ class Broadcast:
         if self._sent > 0:
             self._broadcast(found, members)
 
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_begin(self, batch: int, logs: Logs = None) -> None:
         """Before the second batch. (Who looks at the end of each batch has Keras wait for it.)"""
         self._complete()
         self._trained = True
 
-    def on_test_begin(self, logs: Any = None) -> None:
+    def on_test_begin(self, logs: Logs = None) -> None:
         """Where the epoch had one batch."""
         self._complete()
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Where the epoch had one batch."""
         self._complete()
 
@@ -81,14 +82,14 @@ class Broadcast:
         if len(found) != self._sent and members is not None:
             self._broadcast(found, members)
 
-    def _variables(self) -> list[Any]:
+    def _variables(self) -> list[Variable]:
         model = self.model
         local = {id(each) for each in self.local_variables}
         found = [*variables.of_model(model),
                  *variables.of_optimizer(getattr(model, "optimizer", None))]
         return [each for each in found if id(each) not in local]
 
-    def _broadcast(self, found: list[Any], members: ProcessSet) -> None:
+    def _broadcast(self, found: list[Variable], members: ProcessSet) -> None:
         variables.broadcast(found, self.root_rank, "keras.variables", members)
 
 
@@ -97,13 +98,13 @@ class MetricAverage:
     behind this one. A metric that only some ranks have measured (as with validation on one of them)
     is the average of these, on all. `device`: has no use here."""
 
-    model: Any
+    model: Model
 
     def __init__(self, device: str = "") -> None:
         super().__init__()
         self.device = device
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Replaces the values in `logs`."""
         members = set_of(self.model)
         if logs is None or members is None:
@@ -116,7 +117,7 @@ class MetricAverage:
             logs[name] = float(mean) if np.ndim(mean) == 0 else mean
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     try:
         np.asarray(value, np.float64)
     except (TypeError, ValueError):
@@ -130,8 +131,8 @@ class BestModel:
     filepath: Any
 
     def __init__(self, monitor: str = "val_loss", verbose: int = 0,
-                 save_weights_only: bool = False, mode: str = "auto", save_freq: Any = "epoch",
-                 filepath: Any = None) -> None:
+                 save_weights_only: bool = False, mode: str = "auto",
+                 save_freq: int | str = "epoch", filepath: Any = None) -> None:
         # Keras asks for the name's ending at once.
         later = "best.weights.h5" if save_weights_only else "best.keras"
         super().__init__(  # type: ignore[call-arg]
@@ -140,7 +141,7 @@ class BestModel:
             save_freq=save_freq)
         self.filepath = filepath
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Asks for the name."""
         if self.filepath is None:
             raise ValueError("BestModelCheckpoint has no filepath: set callback.filepath before "

@@ -6,17 +6,19 @@ import sys
 from typing import Any
 
 from .. import ops as _ops
+from .._arguments import Groups
+from .._core.compression import Compresses
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
-from .backends.settings import Settings, groups_asked, layers_of
+from .backends.settings import Layers, Settings, groups_asked, layers_of
 
 
 def DistributedOptimizer(  # noqa: N802  (Horovod's name)
         optimizer: Any, name: str | None = None, device_dense: str = "", device_sparse: str = "",
-        compression: Any = None, sparse_as_dense: bool = False,
+        compression: Compresses[Any] | None = None, sparse_as_dense: bool = False,
         gradient_predivide_factor: float = 1.0, op: int = _ops.Average,
         backward_passes_per_step: int = 1, average_aggregated_gradients: bool = False,
-        num_groups: int = 0, groups: Any = None, process_set: ProcessSet = global_process_set,
+        num_groups: int = 0, groups: Groups = None, process_set: ProcessSet = global_process_set,
         scale_local_gradients: bool = True) -> Any:
     """The optimizer, whose gradients are reduced over the ranks before they are clipped and
     applied.
@@ -40,11 +42,11 @@ def DistributedOptimizer(  # noqa: N802  (Horovod's name)
 
 def PartialDistributedOptimizer(  # noqa: N802  (Horovod's name)
         optimizer: Any, name: str | None = None, device_dense: str = "", device_sparse: str = "",
-        compression: Any = None, sparse_as_dense: bool = False,
+        compression: Compresses[Any] | None = None, sparse_as_dense: bool = False,
         gradient_predivide_factor: float = 1.0, op: int = _ops.Average,
         backward_passes_per_step: int = 1, average_aggregated_gradients: bool = False,
-        num_groups: int = 0, groups: Any = None, process_set: ProcessSet = global_process_set,
-        local_layers: Any = None, scale_local_gradients: bool = True) -> Any:
+        num_groups: int = 0, groups: Groups = None, process_set: ProcessSet = global_process_set,
+        local_layers: Layers = None, scale_local_gradients: bool = True) -> Any:
     """DistributedOptimizer; the gradients of `local_layers`, a layer or several, stay this rank's
     own."""
     return distributed(optimizer, Settings(
@@ -67,7 +69,7 @@ def distributed(optimizer: Any, settings: Settings) -> Any:
                      f"optimizer: {optimizer!r}")
 
 
-def generation_of(optimizer: Any) -> str | None:
+def generation_of(optimizer: object) -> str | None:
     """"keras" (3), "tf_keras", or None. Imports neither: its class is there already."""
     if "tf_keras" in sys.modules:
         from . import tf_keras_optimizer

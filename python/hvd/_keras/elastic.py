@@ -10,23 +10,26 @@ from .._core import abi
 from .._elastic.box import Entry
 from .._state import ObjectState, Part
 from . import variables
+from .backends.kinds import Logs, Model, Optimizer, Variable
+from .variables import Values
 
 
 class Variables:
     """A part of a state: variables, whose values are pickled. `read` and `write` are all of
     them."""
 
-    def __init__(self, read: Callable[[], list[Any]], write: Callable[[list[Any]], None]) -> None:
+    def __init__(self, read: Callable[[], list[Values]],
+                 write: Callable[[list[Values]], None]) -> None:
         self._read = read
         self._write = write
 
     def entries(self) -> dict[str, Entry]:
         return {}
 
-    def outline(self) -> list[Any]:
+    def outline(self) -> list[Values]:
         return self._read()
 
-    def load(self, outline: list[Any], held: dict[str, abi.TensorStruct]) -> None:
+    def load(self, outline: list[Values], held: dict[str, abi.TensorStruct]) -> None:
         self._write(outline)
 
     def level(self, root: int, all_of_it: bool) -> None:
@@ -41,7 +44,7 @@ class KerasState(ObjectState):
     the model), and whatever keywords there are. The model must be built, ValueError otherwise.
     `backend` has no use: TensorFlow 1's sessions have gone."""
 
-    def __init__(self, model: Any, optimizer: Any = None, backend: Any = None,
+    def __init__(self, model: Model, optimizer: Optimizer | None = None, backend: object = None,
                  **kwargs: Any) -> None:
         if not getattr(model, "built", True):
             raise ValueError("the model must be built before it is put into a state: "
@@ -62,20 +65,20 @@ class KerasState(ObjectState):
             with contextlib.suppress(NotImplementedError):
                 build(self.model.trainable_variables)
 
-    def _all(self) -> list[Any]:
+    def _all(self) -> list[Variable]:
         found = [*variables.of_model(self.model), *variables.of_optimizer(self.optimizer)]
         rate = getattr(self.optimizer, "learning_rate", None)
-        if hasattr(rate, "assign") and all(rate is not each for each in found):
+        if rate is not None and hasattr(rate, "assign") and all(rate is not each for each in found):
             found.append(rate)  # which tf_keras does not count among an optimizer's variables
         return found
 
-    def _read(self) -> list[Any]:
+    def _read(self) -> list[Values]:
         synced = getattr(self.model, "jax_state_sync", None)
         if synced is not None:
             synced()  # while fit() runs on JAX its step has the values
         return variables.values_of(self._all())
 
-    def _write(self, values: list[Any]) -> None:
+    def _write(self, values: list[Values]) -> None:
         there = self._all()
         if len(there) != len(values):
             raise ValueError(f"the state has {len(values)} variables, model and optimizer here "
@@ -91,22 +94,22 @@ class CommitState:
     """Commits the state behind every `batches_per_commit` batches, and at the end of each
     epoch."""
 
-    def __init__(self, state: Any, batches_per_commit: int = 1) -> None:
+    def __init__(self, state: ObjectState, batches_per_commit: int = 1) -> None:
         super().__init__()
         self.state = state
         self.batches_per_commit = batches_per_commit
         self.batches_remaining = batches_per_commit
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         self.batches_remaining = self.batches_per_commit  # the same on ranks that are new
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         self.batches_remaining -= 1
         if self.batches_remaining == 0:
             self.batches_remaining = self.batches_per_commit
             self.state.commit()
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         self.state.commit()
 
 
@@ -116,36 +119,36 @@ class UpdateBatchState:
 
     params: dict[str, Any]
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: ObjectState) -> None:
         super().__init__()
         self.state = state
         self.steps_per_epoch: int | None = None
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         self.steps_per_epoch = None
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         if self.params.get("steps"):
             self.steps_per_epoch = self.steps_per_epoch or self.params["steps"]
             self.params["steps"] = self.steps_per_epoch - self.state.batch
 
-    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         self.state.batch = batch
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         self.state.batch = 0
 
 
 class UpdateEpochState:
     """Keeps `state.epoch`: how many epochs have ended, over all resets."""
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: ObjectState) -> None:
         super().__init__()
         self.state = state
         self.initial_epoch = state.epoch
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         self.initial_epoch = self.state.epoch
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         self.state.epoch = self.initial_epoch + epoch + 1

@@ -7,8 +7,10 @@ from typing import Any
 
 from .. import ops as _ops
 from .._arguments import op_of
+from .._core.compression import Compresses
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
+from .backends.kinds import Tensor
 
 
 class Functions:
@@ -18,22 +20,23 @@ class Functions:
     def __init__(self, backend: ModuleType) -> None:
         self._backend = backend
 
-    def allreduce(self, value: Any, name: str | None = None, average: bool | None = None,
+    def allreduce(self, value: Tensor, name: str | None = None, average: bool | None = None,
                   prescale_factor: float = 1.0, postscale_factor: float = 1.0,
-                  op: int | None = None, compression: Any = None,
-                  process_set: ProcessSet = global_process_set) -> Any:
+                  op: int | None = None, compression: Compresses[Any] | None = None,
+                  process_set: ProcessSet = global_process_set) -> Tensor:
         """The value, reduced elementwise over the ranks."""
         return self._backend.allreduce(value, name, op_of(op, average), prescale_factor,
                                        postscale_factor, compression, process_set)
 
-    def allgather(self, value: Any, name: str | None = None) -> Any:
+    def allgather(self, value: Tensor, name: str | None = None) -> Tensor:
         """The ranks' values, one behind the other along the first dimension."""
         return self._backend.allgather(value, name)
 
-    def broadcast(self, value: Any, root_rank: int, name: str | None = None) -> Any:
+    def broadcast(self, value: Tensor, root_rank: int, name: str | None = None) -> Tensor:
         """The value of `root_rank`."""
         return self._backend.broadcast(value, root_rank, name)
 
-    def reducescatter(self, value: Any, name: str | None = None, op: int = _ops.Average) -> Any:
+    def reducescatter(self, value: Tensor, name: str | None = None,
+                      op: int = _ops.Average) -> Tensor:
         """This rank's rows of the value, reduced over the ranks."""
         return self._backend.reducescatter(value, name, op)

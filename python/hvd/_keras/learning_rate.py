@@ -8,6 +8,7 @@ from typing import Any
 
 from ..basics import size
 from . import variables
+from .backends.kinds import Logs, Model, Variable
 
 
 class Schedule:
@@ -17,7 +18,7 @@ class Schedule:
     from the data where it has a length. `momentum_correction`: what momentum has gathered is scaled
     when the learning rate changes."""
 
-    model: Any
+    model: Model
     params: dict[str, Any]
 
     def __init__(self, initial_lr: float, multiplier: float | Callable[[float], float],
@@ -40,16 +41,16 @@ class Schedule:
             self.staircase = True
             self.multiplier = lambda epoch: number
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: Logs = None) -> None:
         """Finds out how many steps an epoch has."""
         if not self.staircase and not self.steps_per_epoch:
             self.steps_per_epoch = self._steps_of_data()
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Keeps the number."""
         self.current_epoch = epoch
 
-    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+    def on_train_batch_begin(self, batch: int, logs: Logs = None) -> None:
         """Sets the learning rate, where it is due."""
         if self.current_epoch < self.start_epoch or (
                 self.end_epoch is not None and self.current_epoch >= self.end_epoch):
@@ -61,7 +62,7 @@ class Schedule:
         assert self.steps_per_epoch is not None
         self._set(self.multiplier(self.current_epoch + batch / self.steps_per_epoch))
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Logs the learning rate."""
         if logs is not None:
             logs["lr"] = variables.get(self.model.optimizer.learning_rate)
@@ -88,7 +89,7 @@ class Schedule:
             f"steps_per_epoch parameter to the {type(self).__name__}().")
 
 
-def _velocities(optimizer: Any, model: Any) -> list[Any]:
+def _velocities(optimizer: Any, model: Model) -> list[Variable]:
     """The velocities of optimizers with a momentum (SGD, RMSprop). Adam's moments have no learning
     rate."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
@@ -119,7 +120,7 @@ class Warmup(Schedule):
                          steps_per_epoch)
         self.verbose = verbose
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Says that it is there."""
         super().on_epoch_end(epoch, logs)
         assert self.end_epoch is not None

@@ -2,8 +2,6 @@
 """The questions that SyncBatchNormalization of both Keras asks first."""
 from __future__ import annotations
 
-from typing import Any
-
 from ..basics import is_initialized, size
 
 
@@ -12,7 +10,7 @@ def alone() -> bool:
     return not is_initialized() or size() == 1
 
 
-def must_not_be_fused(fused: Any) -> None:
+def must_not_be_fused(fused: bool | None) -> None:
     """Keras' fused kernels know only their own batch."""
     if fused in (True, None):
         raise ValueError("SyncBatchNormalization does not support fused=True.")

@@ -2,6 +2,7 @@
 """Batch normalisation by the statistics of all ranks' batches, for tf_keras."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -20,8 +21,9 @@ class SyncBatchNormalization(tf_keras.layers.BatchNormalization):
         must_not_be_fused(fused)
         super().__init__(fused=False, **kwargs)
 
-    def _calculate_mean_and_var(self, inputs: Any, reduction_axes: Any, keep_dims: bool,
-                                mask: Any = None) -> Any:
+    def _calculate_mean_and_var(self, inputs: tf.Tensor, reduction_axes: Sequence[int],
+                                keep_dims: bool, mask: tf.Tensor | None = None
+                                ) -> tuple[tf.Tensor, tf.Tensor]:
         """Two sums: the variance is about the mean of all, since sums of squares of large numbers
         would lose it in rounding."""
         if alone():

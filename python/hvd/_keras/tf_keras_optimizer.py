@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 import tf_keras
@@ -33,7 +33,7 @@ class State:
         self.reduction = with_tensorflow.Reduction(settings)
         self.own = Locals(settings.local_layers)
         self.aggregation = Aggregation(
-            settings.passes, cast(Any, self), settings.average_passes) \
+            settings.passes, self, settings.average_passes) \
             if settings.passes > 1 else None
         self._computed: object = None  # where gradients were computed that are to be applied
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,15 +11,18 @@ from .. import ops as _ops
 from .._names import meeting, name_of
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
+from .backends.kinds import Model, Optimizer, Variable
+
+Values = np.ndarray  # of a variable, on the host
 
 
-def of_model(model: Any) -> list[Any]:
+def of_model(model: Model) -> list[Variable]:
     """The variables that a model has learned; [] before it is built. Not the states of its random
     numbers: each rank has its own."""
     return list(model.weights) if model.built else []
 
 
-def of_optimizer(optimizer: Any) -> list[Any]:
+def of_optimizer(optimizer: Optimizer | None) -> list[Variable]:
     """Its steps, its learning rate, its moments; [] for none. Not the gradients that it adds up
     before they are reduced: each rank has its own."""
     if optimizer is None:
@@ -31,7 +33,7 @@ def of_optimizer(optimizer: Any) -> list[Any]:
     return [each for each in (found() if callable(found) else found) if id(each) not in own]
 
 
-def broadcast(variables: Sequence[Any], root_rank: int, name: str | None = None,
+def broadcast(variables: Sequence[Variable], root_rank: int, name: str | None = None,
               process_set: ProcessSet = global_process_set) -> None:
     """The variables get the values that they have on `root_rank`, a global rank. They meet by their
     names: see hvd._names."""
@@ -46,7 +48,7 @@ def broadcast(variables: Sequence[Any], root_rank: int, name: str | None = None,
     assign(variables, values)
 
 
-def get(value: Any) -> float:
+def get(value: object) -> float:
     """The number that a variable or a tensor holds, or that it is."""
     legacy = sys.modules.get("tf_keras")
     if legacy is not None and not _are_keras_3([value]):
@@ -54,12 +56,12 @@ def get(value: Any) -> float:
     return float(sys.modules["keras"].ops.convert_to_numpy(value))
 
 
-def scale(variables: Sequence[Any], factor: float) -> None:
+def scale(variables: Sequence[Variable], factor: float) -> None:
     """Multiplies each."""
     assign(variables, [(value * factor).astype(value.dtype) for value in values_of(variables)])
 
 
-def values_of(variables: Sequence[Any]) -> list[Any]:
+def values_of(variables: Sequence[Variable]) -> list[Values]:
     """Copies, contiguous: what comes from the others is written into them."""
     legacy = sys.modules.get("tf_keras")
     if legacy is not None and not _are_keras_3(variables):
@@ -69,7 +71,7 @@ def values_of(variables: Sequence[Any]) -> list[Any]:
     return [np.array(each, order="C", copy=True) for each in found]
 
 
-def assign(variables: Sequence[Any], values: Sequence[Any]) -> None:
+def assign(variables: Sequence[Variable], values: Sequence[Values]) -> None:
     legacy = sys.modules.get("tf_keras")
     if legacy is not None and not _are_keras_3(variables):
         legacy.backend.batch_set_value(list(zip(variables, values, strict=True)))
@@ -78,7 +80,7 @@ def assign(variables: Sequence[Any], values: Sequence[Any]) -> None:
         variable.assign(value)
 
 
-def _are_keras_3(variables: Sequence[Any]) -> bool:
+def _are_keras_3(variables: Sequence[object]) -> bool:
     keras = sys.modules.get("keras")
     kind = getattr(keras, "Variable", None)
     return kind is not None and all(isinstance(each, kind) for each in variables)

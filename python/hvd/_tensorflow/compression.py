@@ -34,11 +34,11 @@ class NoneCompressor(Compressor):
     wire = abi.COMPRESSION_NONE
 
     @staticmethod
-    def compress(tensor: tf.Tensor) -> tuple[tf.Tensor, Any]:
+    def compress(tensor: tf.Tensor) -> tuple[tf.Tensor, None]:
         return tensor, None
 
     @staticmethod
-    def decompress(tensor: tf.Tensor, ctx: Any) -> tf.Tensor:
+    def decompress(tensor: tf.Tensor, ctx: None) -> tf.Tensor:
         return tensor
 
 
@@ -48,12 +48,12 @@ class FP16Compressor(Compressor):
     wire = abi.COMPRESSION_FP16
 
     @staticmethod
-    def compress(tensor: tf.Tensor) -> tuple[tf.Tensor, Any]:
+    def compress(tensor: tf.Tensor) -> tuple[tf.Tensor, tf.DType]:
         small = tf.cast(tensor, tf.float16) if tensor.dtype.is_floating else tensor
         return small, tensor.dtype
 
     @staticmethod
-    def decompress(tensor: tf.Tensor, ctx: Any) -> tf.Tensor:
+    def decompress(tensor: tf.Tensor, ctx: tf.DType) -> tf.Tensor:
         return tf.cast(tensor, ctx)
 
 
@@ -63,12 +63,12 @@ class BF16Compressor(Compressor):
     wire = abi.COMPRESSION_BF16
 
     @staticmethod
-    def compress(tensor: tf.Tensor) -> tuple[tf.Tensor, Any]:
+    def compress(tensor: tf.Tensor) -> tuple[tf.Tensor, tf.DType]:
         small = tf.cast(tensor, tf.bfloat16) if tensor.dtype.is_floating else tensor
         return small, tensor.dtype
 
     @staticmethod
-    def decompress(tensor: tf.Tensor, ctx: Any) -> tf.Tensor:
+    def decompress(tensor: tf.Tensor, ctx: tf.DType) -> tf.Tensor:
         return tf.cast(tensor, ctx)
 
 

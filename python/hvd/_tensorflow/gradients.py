@@ -7,13 +7,15 @@ are ready at the same time; eagerly, where each call waits, all travel in one ca
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import tensorflow as tf
 
 from .. import ops as _ops
+from .._arguments import Groups
 from .._arguments import groups_asked as groups_asked
+from .._core.compression import Compresses
 from .._names import Meeting, meeting, shown
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
@@ -22,10 +24,10 @@ from .collectives import allreduce, grouped_allreduce
 from .compression import Compression
 from .slices import divided
 
-Gradient = Any  # a tensor, IndexedSlices, or None
+Gradient: TypeAlias = "tf.Tensor | tf.IndexedSlices | None"
 
 
-def key_of(source: Any) -> Any:
+def key_of(source: object) -> Hashable:
     """The key that tells variables apart; Keras 3 keeps TensorFlow's within its own."""
     inner = source if isinstance(source, (tf.Variable, tf.Tensor)) else getattr(
         source, "value", source)
@@ -35,7 +37,7 @@ def key_of(source: Any) -> Any:
 class _Together(NamedTuple):
     """Gradients that are one call. `contents`: what they are."""
 
-    gradients: Sequence[Gradient]
+    gradients: Sequence[tf.Tensor | tf.IndexedSlices]
     name: str | None
     contents: str
 
@@ -45,10 +47,10 @@ class Reduction:
     """How an optimizer's, or a tape's, gradients are reduced."""
 
     op: int = _ops.Average
-    compression: Any = Compression.none
+    compression: Compresses[tf.Tensor] = Compression.none
     sparse_as_dense: bool = False
     predivide: float = 1.0
-    groups: Any = None  # a number of, or lists of variables whose gradients travel together
+    groups: Groups = None  # whose gradients travel together
     process_set: ProcessSet = dataclasses.field(default_factory=lambda: global_process_set)
     device_dense: str = ""
     device_sparse: str = ""
@@ -61,7 +63,7 @@ class Reduction:
                              "itself")
 
     @without_autograph
-    def reduce(self, gradients: Sequence[Gradient], variables: Sequence[Any] | None = None, *,
+    def reduce(self, gradients: Sequence[Gradient], variables: Sequence[object] | None = None, *,
                by_place: bool = False) -> list[Gradient]:
         """The gradients of all ranks in the place of this one's; a None stays None, so it must be
         one on all ranks. On ranks outside of the process set they stay as they are. `variables`:
@@ -73,11 +75,12 @@ class Reduction:
         order = meeting(list(map(name_of, variables or ()))) if named else Meeting(
             tuple(range(len(gradients))), ())
         contents = dict(zip(*order, strict=True)) if named else {}
-        there = [i for i in order.places if gradients[i] is not None]
+        given = {i: each for i, each in enumerate(gradients) if each is not None}
+        there = [i for i in order.places if i in given]
         prefix = unique_name("hvd_gradients")
         reduced = list(gradients)
         for number, group in enumerate(self._groups(there, gradients, variables)):
-            together = _Together([gradients[i] for i in group],
+            together = _Together([given[i] for i in group],
                                  None if prefix is None else f"{prefix}.{number}",
                                  shown([contents[i] for i in group if i in contents]))
             for i, result in zip(group, self._reduce(together), strict=True):
@@ -100,22 +103,23 @@ class Reduction:
         return gradient
 
     def _groups(self, there: list[int], gradients: Sequence[Gradient],
-                variables: Sequence[Any] | None) -> list[list[int]]:
+                variables: Sequence[object] | None) -> list[list[int]]:
         """Indices of those that travel together."""
         dense = [i for i in there if not isinstance(gradients[i], tf.IndexedSlices)]
         alone = [[i] for i in there if i not in dense]
         if isinstance(self.groups, int):
             return [part for part in _split(dense, self.groups) if part] + alone
         if self.groups:
-            return self._listed(dense, variables or ()) + alone
+            return self._listed(dense, self.groups, variables or ()) + alone
         if tf.executing_eagerly() and self.op != _ops.Adasum:
             return ([dense] if dense else []) + alone
         return [[i] for i in there]
 
-    def _listed(self, dense: list[int], variables: Sequence[Any]) -> list[list[int]]:
-        place = {key_of(variable): number for number, group in enumerate(self.groups)
+    def _listed(self, dense: list[int], groups: Sequence[Sequence[object]],
+                variables: Sequence[object]) -> list[list[int]]:
+        place = {key_of(variable): number for number, group in enumerate(groups)
                  for variable in group}
-        together: dict[Any, list[int]] = {}
+        together: dict[object, list[int]] = {}
         for i in dense:
             number = place.get(key_of(variables[i])) if i < len(variables) else None
             together.setdefault(("alone", i) if number is None else number, []).append(i)

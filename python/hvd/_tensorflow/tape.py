@@ -2,35 +2,65 @@
 """tf.GradientTape whose gradients are those of all ranks."""
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import tensorflow as tf
 
 from .. import ops as _ops
+from .._arguments import Groups
+from .._core.compression import Compresses
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
 from .compression import Compression
-from .gradients import Reduction, groups_asked, key_of
+from .gradients import Gradient, Reduction, groups_asked, key_of
+
+Pairs: TypeAlias = "list[tuple[Variable, Gradient]]"
+Layers: TypeAlias = "Layer | Iterable[Layer] | None"
 
 
-class DistributedTape:
+class Layer(Protocol):
+    """A layer of either Keras."""
+
+    @property
+    def trainable_weights(self) -> Sequence[Variable]:
+        """The variables that it trains."""
+
+
+class Variable(Protocol):
+    """A variable of either Keras, or of TensorFlow."""
+
+    @property
+    def name(self) -> str:
+        """As the program sees it."""
+
+
+
+# The base of what is put before a tape's own class.
+if TYPE_CHECKING:
+    _Before = tf.GradientTape
+else:
+    _Before = object
+
+
+class DistributedTape(_Before):
     """The methods that DistributedGradientTape adds to a tape's class."""
 
     _hvd_reduction: Reduction
     _hvd_scale_local: bool
-    _hvd_local: set[Any]
+    _hvd_local: set[Hashable]
 
-    def register_local_source(self, source: Any) -> None:
+    def register_local_source(self, source: object) -> None:
         """The gradient of this variable stays this rank's own."""
         self._hvd_local.add(key_of(source))
 
     def gradient(self, target: Any, sources: Any, output_gradients: Any = None,
-                 unconnected_gradients: Any = tf.UnconnectedGradients.NONE, *,
+                 unconnected_gradients: tf.UnconnectedGradients = tf.UnconnectedGradients.NONE, *,
                  use_generic_names: bool = False) -> Any:
         """As the tape's own, reduced over the ranks. Gradients of variables of one name meet, in
         whatever order `sources` has them. `use_generic_names`: those in one place do, where ranks
         name their variables differently."""
-        found = super().gradient(  # type: ignore[misc]
+        found = super().gradient(
             target, sources, output_gradients, unconnected_gradients)
         flat = tf.nest.flatten(found, expand_composites=False)
         of = tf.nest.flatten(sources)
@@ -46,7 +76,7 @@ class DistributedTape:
 
     def get_local_and_global_gradients(
             self, target: Any, sources: Any, output_gradients: Any = None, *,
-            use_generic_names: bool = False) -> tuple[list[Any], list[Any]]:
+            use_generic_names: bool = False) -> tuple[Pairs, Pairs]:
         """Pairs of source and gradient: those that stay this rank's own, and the others."""
         found = tf.nest.flatten(self.gradient(
             target, sources, output_gradients, use_generic_names=use_generic_names),
@@ -58,10 +88,10 @@ class DistributedTape:
 
 def DistributedGradientTape(  # noqa: N802  (Horovod's name)
         gradtape: tf.GradientTape, device_dense: str = "", device_sparse: str = "",
-        compression: Any = Compression.none, sparse_as_dense: bool = False,
+        compression: Compresses[tf.Tensor] = Compression.none, sparse_as_dense: bool = False,
         op: int = _ops.Average, gradient_predivide_factor: float = 1.0, num_groups: int = 0,
-        groups: Any = None, process_set: ProcessSet = global_process_set,
-        scale_local_gradients: bool = True) -> Any:
+        groups: Groups = None, process_set: ProcessSet = global_process_set,
+        scale_local_gradients: bool = True) -> DistributedTape:
     """The tape, whose gradient() gives the gradients of all ranks.
 
     It is an instance of the tape's own class and shares what that has recorded.
@@ -74,7 +104,7 @@ def DistributedGradientTape(  # noqa: N802  (Horovod's name)
                           groups_asked(num_groups, groups), process_set, device_dense,
                           device_sparse)
     kind = type(type(gradtape).__name__, (DistributedTape, type(gradtape)), {})
-    made: Any = object.__new__(kind)
+    made: DistributedTape = object.__new__(kind)
     made.__dict__ = gradtape.__dict__
     made._hvd_reduction = reduction
     made._hvd_scale_local = scale_local_gradients
@@ -84,10 +114,10 @@ def DistributedGradientTape(  # noqa: N802  (Horovod's name)
 
 def PartialDistributedGradientTape(  # noqa: N802  (Horovod's name)
         gradtape: tf.GradientTape, device_dense: str = "", device_sparse: str = "",
-        compression: Any = Compression.none, sparse_as_dense: bool = False,
+        compression: Compresses[tf.Tensor] = Compression.none, sparse_as_dense: bool = False,
         op: int = _ops.Average, gradient_predivide_factor: float = 1.0, num_groups: int = 0,
-        groups: Any = None, process_set: ProcessSet = global_process_set,
-        local_layers: Any = None, scale_local_gradients: bool = True) -> Any:
+        groups: Groups = None, process_set: ProcessSet = global_process_set,
+        local_layers: Layers = None, scale_local_gradients: bool = True) -> DistributedTape:
     """DistributedGradientTape; the gradients of `local_layers`, a layer or several, stay this
     rank's own."""
     made = DistributedGradientTape(
@@ -98,8 +128,9 @@ def PartialDistributedGradientTape(  # noqa: N802  (Horovod's name)
     return made
 
 
-def local_variables(layers: Any) -> list[Any]:
+def local_variables(layers: Layers) -> list[Variable]:
     """The variables that a layer, or several, train."""
-    several = layers if isinstance(layers, (list, tuple, set)) else [layers]
+    several: Iterable[Layer | None] = layers if isinstance(
+        layers, (list, tuple, set)) else [layers]  # type: ignore[list-item]
     return [variable for layer in several if layer is not None
             for variable in layer.trainable_weights]

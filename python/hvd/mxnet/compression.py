@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+import mxnet
 import numpy as np
 
 from .._core import abi
 
-NDArray = Any
+NDArray = mxnet.nd.NDArray
 
 
 class Compressor:
@@ -36,11 +37,11 @@ class NoneCompressor(Compressor):
     wire = abi.COMPRESSION_NONE
 
     @staticmethod
-    def compress(tensor: NDArray) -> tuple[NDArray, Any]:
+    def compress(tensor: NDArray) -> tuple[NDArray, None]:
         return tensor, None
 
     @staticmethod
-    def decompress(tensor: NDArray, ctx: Any) -> NDArray:
+    def decompress(tensor: NDArray, ctx: None) -> NDArray:
         return tensor
 
 
@@ -50,12 +51,12 @@ class FP16Compressor(Compressor):
     wire = abi.COMPRESSION_FP16
 
     @staticmethod
-    def compress(tensor: NDArray) -> tuple[NDArray, Any]:
+    def compress(tensor: NDArray) -> tuple[NDArray, np.dtype]:
         floating = np.issubdtype(tensor.dtype, np.floating)
         return tensor.astype("float16", copy=False) if floating else tensor, tensor.dtype
 
     @staticmethod
-    def decompress(tensor: NDArray, ctx: Any) -> NDArray:
+    def decompress(tensor: NDArray, ctx: np.dtype) -> NDArray:
         return tensor.astype(ctx, copy=False)
 
 

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import Any
 
-from .models import Model
-
 Logs = dict[str, Any] | None
 
 class Callback:
-    model: Model
+    model: Any  # a Model, which Keras sets
     params: dict[str, Any]
     def __init__(self) -> None: ...
     def on_train_begin(self, logs: Logs = ...) -> None: ...

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that differ by Keras 3's backend. `settings` are what they are asked for; each other
-module has
+"""The parts that differ by Keras 3's backend. `settings` are what they are asked for, `kinds` the
+types of either Keras' objects; each other module has
 
     Compression     how gradients may be made smaller
     Reduction       how an optimizer's gradients are reduced: reduce, scale_local, key_of
