@@ -2,11 +2,13 @@
 """Batch normalisation by the statistics of all ranks' batches, which may differ in length."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
 
 from . import backends
+from .backends.kinds import Tensor
 from .sync import alone, must_not_be_fused
 
 
@@ -21,7 +23,7 @@ class SyncBatchNormalization(keras.layers.BatchNormalization):
         if keras.config.backend() == "tensorflow":
             self.supports_jit = False  # XLA has no kernels of hvd's
 
-    def _moments(self, inputs: Any, mask: Any) -> Any:
+    def _moments(self, inputs: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Two sums: the variance is about the mean of all, since sums of squares of large numbers
         would lose it in rounding."""
         if alone():
@@ -43,13 +45,13 @@ class SyncBatchNormalization(keras.layers.BatchNormalization):
         return mean, together(ops.sum(squares, axes), f"{self.name}.squares") / counts
 
 
-def _masked(inputs: Any, mask: Any) -> Any:
+def _masked(inputs: Tensor, mask: Tensor | None) -> Tensor:
     return inputs if mask is None else keras.ops.where(mask, inputs, 0)
 
 
-def _elements(shape: Any, axes: Any) -> Any:
+def _elements(shape: Sequence[Tensor], axes: Sequence[int]) -> Tensor:
     """How many there are a channel; a graph may know only when it runs."""
-    count: Any = 1
+    count: Tensor = 1
     for axis in axes:
         count = count * shape[axis]
     return keras.ops.cast(count, "float32")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import warnings
+from types import ModuleType
 from typing import Any
 
 import keras
@@ -28,18 +29,18 @@ def install() -> None:
         _keep_from_xla(importlib.import_module(_TRAINER))
 
 
-def _adopt_scalers(scaler: Any) -> None:
+def _adopt_scalers(scaler: type[keras.optimizers.LossScaleOptimizer]) -> None:
     inner = scaler.__init__
 
     @functools.wraps(inner)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+    def init(self: keras.optimizers.LossScaleOptimizer, *args: Any, **kwargs: Any) -> None:
         inner(self, *args, **kwargs)
         adopt(self)
 
-    scaler.__init__ = init
+    scaler.__init__ = init  # type: ignore[assignment]
 
 
-def _keep_from_xla(trainer: Any) -> None:
+def _keep_from_xla(trainer: ModuleType) -> None:
     asked = getattr(trainer, "model_supports_jit", None)
     if asked is None:
         warnings.warn(f"hvd does not know Keras {keras.__version__}: where there is a GPU, say "
@@ -47,8 +48,8 @@ def _keep_from_xla(trainer: Any) -> None:
         return
 
     @functools.wraps(asked)
-    def supports(model: Any) -> bool:
+    def supports(model: keras.models.Model) -> bool:
         optimizer = getattr(model, "optimizer", None)
         return not isinstance(optimizer, (DistributedMixin, ScaledMixin)) and bool(asked(model))
 
-    trainer.model_supports_jit = supports
+    trainer.model_supports_jit = supports  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 """Models that are loaded to go on training."""
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,7 +10,8 @@ from .backends.settings import Settings
 from .distributed import distributed
 
 
-def load_model(keras: Any, filepath: Any, custom_optimizers: Iterable[type] | None,
+def load_model(keras: Any, filepath: str | os.PathLike[str],
+               custom_optimizers: Iterable[type] | None,
                custom_objects: dict[str, Any] | None, settings: Settings) -> Any:
     """The model of the file, whose optimizer reduces its gradients over the ranks."""
     objects = {one.__name__: one for one in custom_optimizers or ()}

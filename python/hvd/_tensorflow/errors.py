@@ -12,7 +12,7 @@ import tensorflow as tf
 from .._core import abi, errors
 
 # As the ops' kernels say it (operators/tensorflow/tf_call).
-_THEIRS: dict[int, Any] = {
+_THEIRS: dict[int, type[tf.errors.OpError]] = {
     abi.ERR_INVALID: tf.errors.InvalidArgumentError,
     abi.ERR_DUPLICATE: tf.errors.InvalidArgumentError,
     abi.ERR_MISMATCH: tf.errors.FailedPreconditionError,
@@ -22,14 +22,14 @@ _THEIRS: dict[int, Any] = {
 }
 
 
-def _both(ours: type[errors.Error], theirs: Any) -> type[errors.Error]:
+def _both(ours: type[errors.Error], theirs: type[tf.errors.OpError]) -> type[errors.Error]:
     """hvd's exception that is TensorFlow's, too. It is pickled as hvd's alone."""
     def init(self: Any, message: object = "", code: int = abi.ERR_INTERNAL,
              status: str = "HVD_ERR_INTERNAL") -> None:
         theirs.__init__(self, None, None, str(message))
         ours.__init__(self, message, code, status)
 
-    def reduce(self: Any) -> tuple[Any, ...]:
+    def reduce(self: errors.Error) -> tuple[type[errors.Error], tuple[object, ...]]:
         return ours, (self.args[0], self.code, self.status)
 
     return type(ours.__name__, (ours, theirs), {

@@ -91,7 +91,7 @@ def _on_leaves(tree: Tree, call: Call) -> Tree:
     return jax.tree_util.tree_unflatten(shape, [found[i] for i in range(len(leaves))])
 
 
-def _name_of(key: Any) -> str:
+def _name_of(key: object) -> str:
     """A part of a path. A key that is no text or number may be shown by its address."""
     for kind in ("key", "idx", "name"):
         if hasattr(key, kind):
@@ -99,7 +99,7 @@ def _name_of(key: Any) -> str:
     return _ADDRESS.sub("", str(key))
 
 
-def reduce_named(arrays: Sequence[Any], call: Call) -> list[Any]:
+def reduce_named(arrays: Sequence[jax.typing.ArrayLike], call: Call) -> list[jax.Array]:
     """The arrays reduced, in the order that they have. The caller has said in the call what they
     are."""
     return list(_together(call, tuple(map(jnp.asarray, arrays))))

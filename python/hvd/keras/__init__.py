@@ -11,6 +11,7 @@ For tf_keras (Keras 2): hvd.tensorflow.keras.
 """
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from .. import _frameworks
 with _frameworks.needed("hvd.keras"):
     import keras as _keras
 
+from .._core.compression import Compresses
 from .._face import *  # noqa: F403
 from .._face import __all__ as _common
 from .._keras import backends as _backends
@@ -46,7 +48,7 @@ from . import callbacks as callbacks  # noqa: E402
 from . import elastic as elastic  # noqa: E402
 
 
-def broadcast_variables(variables: Sequence[Any], root_rank: int,
+def broadcast_variables(variables: Sequence[_keras.Variable], root_rank: int,
                         process_set: ProcessSet = global_process_set) -> None:
     """Keras' variables get the values that they have on `root_rank`. Not within a compiled step."""
     _variables.broadcast(variables, root_rank, None, process_set)
@@ -60,8 +62,9 @@ def broadcast_global_variables(root_rank: int) -> None:
         "hvd.broadcast_variables(model.weights + optimizer.variables, root_rank).")
 
 
-def load_model(filepath: Any, custom_optimizers: Iterable[type] | None = None,
-               custom_objects: dict[str, Any] | None = None, compression: Any = Compression.none,
+def load_model(filepath: str | os.PathLike[str], custom_optimizers: Iterable[type] | None = None,
+               custom_objects: dict[str, Any] | None = None,
+               compression: Compresses[Any] = Compression.none,
                legacy_opts: bool = False) -> Any:
     """The model of the file, whose optimizer reduces its gradients over the ranks.
     `custom_optimizers`, `custom_objects`: classes of one's own that the model uses. (`legacy_opts`

@@ -31,7 +31,7 @@ class _Recorded(mxnet.autograd.Function):
         self._call = call
         self._gradients = gradients
 
-    def forward(self, *tensors: NDArray) -> Any:
+    def forward(self, *tensors: NDArray) -> NDArray | tuple[NDArray, ...]:
         """See autograd.Function."""
         try:
             return _alone(self._call(tensors))
@@ -39,12 +39,12 @@ class _Recorded(mxnet.autograd.Function):
             mxnet.autograd.set_recording(True)  # as it was; MXNet forgets it
             raise
 
-    def backward(self, *gradients: NDArray) -> Any:
+    def backward(self, *gradients: NDArray) -> NDArray | tuple[NDArray, ...]:
         """See autograd.Function."""
         return _alone(self._gradients(gradients))
 
 
-def _alone(arrays: Arrays) -> Any:
+def _alone(arrays: Arrays) -> NDArray | tuple[NDArray, ...]:
     return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
 

@@ -19,7 +19,6 @@ is gone, which is an MXNetError as well.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import mxnet
 
@@ -137,14 +136,15 @@ def broadcast_(tensor: NDArray, root_rank: int, name: str | None = None, priorit
     return tensor
 
 
-def _as_counts(splits: Any) -> list[int] | None:
+def _as_counts(splits: NDArray | Sequence[int] | None) -> list[int] | None:
     if splits is None:
         return None
     if isinstance(splits, mxnet.nd.NDArray):
-        splits = splits.asnumpy()
-        if splits.dtype.kind not in "iu":
-            raise engine.invalid(f"splits are numbers of rows: integers, not {splits.dtype}; "
+        rows = splits.asnumpy()
+        if rows.dtype.kind not in "iu":
+            raise engine.invalid(f"splits are numbers of rows: integers, not {rows.dtype}; "
                                  "mx.nd.array(splits, dtype='int32') makes them")
+        return [int(count) for count in rows]
     counts = [int(count) for count in splits]
     if any(count != given for count, given in zip(counts, splits, strict=True)):
         raise engine.invalid("splits must be whole numbers, one for each member of the set")
@@ -161,7 +161,8 @@ def _with_rows(tensors: Sequence[NDArray]) -> Sequence[NDArray]:
 
 def alltoall(tensor: NDArray, splits: NDArray | Sequence[int] | None = None,
              name: str | None = None, priority: int = 0,
-             process_set: ProcessSet = global_process_set) -> Any:
+             process_set: ProcessSet = global_process_set
+             ) -> NDArray | tuple[NDArray, NDArray]:
     """Sends splits[r] rows of the first dimension to member r of the set; without splits the rows
     are divided evenly. Waits. Returns what came, in rank order; given splits, also an int32 array
     of how many rows came from each."""

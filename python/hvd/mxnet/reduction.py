@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .._core import abi
-from .._core.compression import wire_of
+from .._core.compression import Compresses, wire_of
 from .._names import shown
 from ..process_sets import ProcessSet
 from . import engine
@@ -29,7 +29,7 @@ class Reduction:
 
     op: int
     process_set: ProcessSet
-    compression: Any = Compression.none
+    compression: Compresses[NDArray] = Compression.none
     predivide: float = 1.0
     num_groups: int = 0
 

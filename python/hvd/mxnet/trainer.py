@@ -8,6 +8,7 @@ from typing import Any
 import mxnet
 
 from .. import ops
+from .._core.compression import Compresses
 from .._names import meeting
 from ..basics import global_process_set
 from ..process_sets import ProcessSet
@@ -25,8 +26,10 @@ class DistributedTrainer(mxnet.gluon.Trainer):
     they are summed, and multiplied by f / ranks in the update. `prefix` tells the trainers of one
     program apart. `num_groups`: so many groups of gradients travel together."""
 
-    def __init__(self, params: Any, optimizer: Any, optimizer_params: Any = None,
-                 compression: Any = Compression.none, gradient_predivide_factor: float = 1.0,
+    def __init__(self, params: Any, optimizer: str | mxnet.optimizer.Optimizer,
+                 optimizer_params: dict[str, Any] | None = None,
+                 compression: Compresses[mxnet.nd.NDArray] = Compression.none,
+                 gradient_predivide_factor: float = 1.0,
                  prefix: str | None = None, num_groups: int = 0,
                  process_set: ProcessSet = global_process_set) -> None:
         if isinstance(optimizer, DistributedOptimizer):

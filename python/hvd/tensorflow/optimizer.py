@@ -7,6 +7,8 @@ from typing import Any
 import tensorflow as tf
 
 from .. import ops as _ops
+from .._arguments import Groups
+from .._core.compression import Compresses
 from .._keras import distributed as _keras
 from .._keras.backends.settings import Settings
 from .._tensorflow import optimizer as _sessions
@@ -18,10 +20,10 @@ from ..process_sets import ProcessSet
 
 def DistributedOptimizer(  # noqa: N802  (Horovod's name)
         optimizer: Any, name: str | None = None, use_locking: bool = False, device_dense: str = "",
-        device_sparse: str = "", compression: Any = Compression.none,
+        device_sparse: str = "", compression: Compresses[tf.Tensor] = Compression.none,
         sparse_as_dense: bool = False, backward_passes_per_step: int = 1, op: int = _ops.Average,
         gradient_predivide_factor: float = 1.0, average_aggregated_gradients: bool = False,
-        num_groups: int = 0, groups: Any = None, process_set: ProcessSet = global_process_set,
+        num_groups: int = 0, groups: Groups = None, process_set: ProcessSet = global_process_set,
         scale_local_gradients: bool = True) -> Any:
     """The optimizer, whose gradients are reduced over the ranks before they are applied.
 

@@ -17,4 +17,5 @@ class Variable:
     name: str
     path: str
     value: Any
+    dtype: str
     def assign(self, value: Any) -> Any: ...

@@ -12,11 +12,13 @@ may be of either, of tf_keras also those of tf.keras.optimizers.legacy.
 """
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import tensorflow as _tf
 
+from ..._core.compression import Compresses
 from ..._face import *  # noqa: F403
 from ..._face import __all__ as _common
 from ..._keras import distributed as _distributed
@@ -46,8 +48,9 @@ def broadcast_global_variables(root_rank: int) -> Any:
     return _tf.compat.v1.keras.backend.get_session().run(operation)
 
 
-def load_model(filepath: Any, custom_optimizers: Iterable[type] | None = None,
-               custom_objects: dict[str, Any] | None = None, compression: Any = Compression.none,
+def load_model(filepath: str | os.PathLike[str], custom_optimizers: Iterable[type] | None = None,
+               custom_objects: dict[str, Any] | None = None,
+               compression: Compresses[Any] = Compression.none,
                legacy_opts: bool = False) -> Any:
     """The model of the file, whose optimizer reduces its gradients over the ranks.
     `custom_optimizers`, `custom_objects`: classes of one's own that the model uses. (`legacy_opts`

@@ -4,7 +4,8 @@ from typing import Any
 
 import tensorflow as tf
 
-Pairs = list[tuple[Any, Any]]
+Pair = tuple[tf.Tensor | tf.IndexedSlices | None, tf.Variable]
+Pairs = list[Pair]
 
 class Optimizer:
     iterations: tf.Variable
@@ -12,5 +13,5 @@ class Optimizer:
                            tape: Any = ...) -> Pairs: ...
     def _create_all_weights(self, var_list: Sequence[tf.Variable]) -> None: ...
     def get_gradients(self, loss: Any, params: Any) -> list[Any]: ...
-    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]], name: str | None = ...,
+    def apply_gradients(self, grads_and_vars: Iterable[Pair], name: str | None = ...,
                         experimental_aggregate_gradients: bool = ...) -> Any: ...

@@ -13,21 +13,21 @@ from hvd._keras import learning_rate as _learning_rate
 class BroadcastGlobalVariablesCallbackImpl(_callbacks.Broadcast):
     __doc__ = _callbacks.Broadcast.__doc__
 
-    def __init__(self, backend: Any, root_rank: int, device: str = "") -> None:
+    def __init__(self, backend: object, root_rank: int, device: str = "") -> None:
         super().__init__(root_rank, device)
 
 
 class MetricAverageCallbackImpl(_callbacks.MetricAverage):
     __doc__ = _callbacks.MetricAverage.__doc__
 
-    def __init__(self, backend: Any, device: str = "") -> None:
+    def __init__(self, backend: object, device: str = "") -> None:
         super().__init__(device)
 
 
 class LearningRateScheduleCallbackImpl(_learning_rate.Schedule):
     __doc__ = _learning_rate.Schedule.__doc__
 
-    def __init__(self, backend: Any, initial_lr: float,
+    def __init__(self, backend: object, initial_lr: float,
                  multiplier: float | Callable[[float], float], *args: Any, **kwargs: Any) -> None:
         super().__init__(initial_lr, multiplier, *args, **kwargs)
 
@@ -35,5 +35,5 @@ class LearningRateScheduleCallbackImpl(_learning_rate.Schedule):
 class LearningRateWarmupCallbackImpl(_learning_rate.Warmup):
     __doc__ = _learning_rate.Warmup.__doc__
 
-    def __init__(self, backend: Any, initial_lr: float, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, backend: object, initial_lr: float, *args: Any, **kwargs: Any) -> None:
         super().__init__(initial_lr, *args, **kwargs)

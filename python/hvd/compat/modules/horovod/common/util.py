@@ -7,7 +7,7 @@ import functools
 import importlib
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import hvd
 from hvd.basics import ccl_built as ccl_built
@@ -17,6 +17,8 @@ from hvd.basics import gloo_built as gloo_built
 from hvd.basics import mpi_built as mpi_built
 from hvd.basics import nccl_built as nccl_built
 from hvd.basics import rocm_built as rocm_built
+
+T = TypeVar("T")
 
 EXTENSIONS = ["keras", "mxnet", "tensorflow", "torch"]
 _cache = functools.cache
@@ -40,7 +42,7 @@ def extension_available(ext_base_name: str, verbose: bool = False) -> bool:
     return True
 
 
-def check_extension(ext_name: str, *details: Any) -> None:
+def check_extension(ext_name: str, *details: object) -> None:
     """ImportError when hvd does not serve the framework, or it is missing. `details` say how
     Horovod's own would be built."""
     name = ext_name.rsplit(".", 1)[-1]
@@ -49,7 +51,7 @@ def check_extension(ext_name: str, *details: Any) -> None:
     importlib.import_module(name)
 
 
-def check_installed_version(name: str, installed_version: str, exception: Any = None) -> None:
+def check_installed_version(name: str, installed_version: str, exception: object = None) -> None:
     """hvd is built for no certain version of a framework: any will do."""
 
 
@@ -74,7 +76,7 @@ def env(**values: str | None) -> Iterator[None]:
         os.environ.update(before)
 
 
-def split_list(items: list[Any], num_parts: int) -> list[list[Any]]:
+def split_list(items: list[T], num_parts: int) -> list[list[T]]:
     """`items` in so many lists of about equal length; empty ones are left out."""
     size, more = divmod(len(items), num_parts)
     cuts = [part * size + min(part, more) for part in range(num_parts + 1)]
@@ -105,14 +107,14 @@ def is_version_greater_equal_than(ver: str, target: str) -> bool:
     return numbers(ver) >= numbers(target)
 
 
-def get_average_backwards_compatibility_fun(reduce_ops: Any) -> Callable[..., int]:
+def get_average_backwards_compatibility_fun(reduce_ops: object) -> Callable[..., int]:
     """The function that makes one op of `op` and the older `average`."""
     from hvd.torch.mpi_ops import handle_average_backwards_compatibility
 
     return handle_average_backwards_compatibility
 
 
-def support_non_legacy_keras_optimizers(k: Any) -> bool:
+def support_non_legacy_keras_optimizers(k: object) -> bool:
     """Whether Keras' newer optimizers may be given to DistributedOptimizer: those of any Keras that
     hvd serves. `k` is Keras' backend module."""
     return True

@@ -2,10 +2,13 @@
 """horovod.tensorflow.util, answered by hvd: what programs and other packages use of it."""
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
 
 import tensorflow as tf
+
+F = TypeVar("F", bound=Callable[..., object])
+R = TypeVar("R")
 
 
 def _executing_eagerly() -> bool:
@@ -13,16 +16,16 @@ def _executing_eagerly() -> bool:
     return bool(tf.executing_eagerly())
 
 
-def _make_subgraph(f: Callable[..., Any]) -> Any:
+def _make_subgraph(f: F) -> F:
     """The function as one of TensorFlow's."""
     return tf.function(f)
 
 
-def _cache(f: Callable[..., Any]) -> Callable[..., Any]:
+def _cache(f: Callable[..., R]) -> Callable[..., R]:
     """Remembers f's results by its arguments, which can be hashed; those of graphs apart."""
-    known: dict[tuple[Any, bool], Any] = {}
+    known: dict[tuple[tuple[Hashable, ...], bool], R] = {}
 
-    def remembered(*args: Any) -> Any:
+    def remembered(*args: Hashable) -> R:
         key = args, _executing_eagerly()
         if key not in known:
             known[key] = f(*args)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
 
 
-def in_thread(target: Callable[..., Any], args: Sequence[Any] = (), name: str | None = None,
+def in_thread(target: Callable[..., object], args: Sequence[object] = (), name: str | None = None,
               daemon: bool = True, silent: bool = False) -> threading.Thread:
     """Starts a thread that calls target(*args), and returns it. `silent`: what it raises is
     dropped."""

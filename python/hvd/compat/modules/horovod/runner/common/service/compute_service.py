@@ -4,7 +4,7 @@ computes and of one that trains find each other's dispatchers and workers."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +65,7 @@ class ComputeService(network.BasicService):
     NAME = "Compute service"
 
     def __init__(self, dispatchers: int, workers_per_dispatcher: int, key: bytes,
-                 nics: Any = None) -> None:
+                 nics: Iterable[str] | None = None) -> None:
         if dispatchers <= 0:
             raise ValueError(f"The number of dispatchers must be larger than 0: {dispatchers}")
         if workers_per_dispatcher <= 0:
@@ -78,8 +78,8 @@ class ComputeService(network.BasicService):
         self._news = threading.Condition()
         super().__init__(self.NAME, key, nics)
 
-    def _handle(self, req: Any, client_address: network.Address) -> Any:
-        known: dict[type, Callable[[Any], Any]] = {
+    def _handle(self, req: object, client_address: network.Address) -> object:
+        known: dict[type, Callable[[Any], object]] = {
             RegisterDispatcherRequest: self._register,
             RegisterDispatcherWorkerRequest: self._register_worker,
             WaitForDispatcherRegistrationRequest: self._wait_for_dispatcher,
@@ -114,13 +114,15 @@ class ComputeService(network.BasicService):
         self._news.notify_all()
         return network.AckResponse()
 
-    def _wait_for_dispatcher(self, req: WaitForDispatcherRegistrationRequest) -> Any:
+    def _wait_for_dispatcher(self, req: WaitForDispatcherRegistrationRequest
+                             ) -> WaitForDispatcherRegistrationResponse:
         self._check(req.dispatcher_id)
         self._wait(lambda: self._places[req.dispatcher_id] is not None, req.timeout,
                    f"dispatcher {req.dispatcher_id}", "the dispatcher")
         return WaitForDispatcherRegistrationResponse(self._places[req.dispatcher_id] or "")
 
-    def _wait_for_workers(self, req: WaitForDispatcherWorkerRegistrationRequest) -> Any:
+    def _wait_for_workers(self, req: WaitForDispatcherWorkerRegistrationRequest
+                          ) -> network.AckResponse:
         self._check(req.dispatcher_id)
         self._wait(lambda: len(self._workers[req.dispatcher_id]) >= self._workers_each,
                    req.timeout, f"workers for dispatcher {req.dispatcher_id}", "the workers")

@@ -10,7 +10,7 @@ from typing import Any
 from hvd.objects import pickler as _pickler
 
 
-def dumps_base64(obj: Any, to_ascii: bool = True) -> str | bytes:
+def dumps_base64(obj: object, to_ascii: bool = True) -> str | bytes:
     """The object, pickled, as text; or as the text's bytes."""
     encoded = base64.b64encode(_pickler.dumps(obj, protocol=pickle.HIGHEST_PROTOCOL))
     return encoded.decode("ascii") if to_ascii else encoded

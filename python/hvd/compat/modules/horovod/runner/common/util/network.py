@@ -143,7 +143,7 @@ class BasicService:
             if not text:
                 return
 
-    def _handle(self, req: Any, client_address: Address) -> Any:
+    def _handle(self, req: object, client_address: Address) -> object:
         """The answer: an object, or one and a stream of text. Subclasses know more requests."""
         if isinstance(req, PingRequest):
             return PingResponse(self._service_name, client_address[0])
@@ -187,7 +187,7 @@ class BasicClient:
         every = [(card, (one[0], one[1])) for card, many in addresses.items() for one in many]
         outside = [place for place in every if not place[1][0].startswith("127.")]
         for places in (outside, [place for place in every if place not in outside]):
-            answers: queue.Queue[tuple[str, Any, str | None]] = queue.Queue()
+            answers: queue.Queue[tuple[str, Address, str | None]] = queue.Queue()
             for card, address in places:
                 in_thread(self._probe_one, (card, address, answers))
             for _ in places:
@@ -200,7 +200,7 @@ class BasicClient:
             "through, and is its key this one's?")
 
     def _probe_one(self, card: str, address: Address,
-                   answers: queue.Queue[tuple[str, Any, str | None]]) -> None:
+                   answers: queue.Queue[tuple[str, Address, str | None]]) -> None:
         source = None
         for _ in range(self._attempts):
             try:
@@ -213,7 +213,7 @@ class BasicClient:
             break
         answers.put((card, address, source))
 
-    def _send_one(self, addr: Address, req: Any, stream: TextIO | None = None) -> Any:
+    def _send_one(self, addr: Address, req: object, stream: TextIO | None = None) -> Any:
         with socket.create_connection(addr, self._probe_timeout) as a_socket:
             a_socket.settimeout(None)
             _limit(a_socket, _PROOF_SECONDS)
@@ -229,7 +229,7 @@ class BasicClient:
                             stream.write(text)
                 return response
 
-    def _send(self, req: Any, stream: TextIO | None = None) -> Any:
+    def _send(self, req: object, stream: TextIO | None = None) -> Any:
         """The answer; text that follows it goes to `stream`."""
         [[address]] = self._addresses.values()
         return self._send_one(address, req, stream)
