@@ -14,7 +14,7 @@ import numpy as np
 
 from .._core import abi
 
-NDArray = mxnet.nd.NDArray
+NDArray: TypeAlias = mxnet.nd.NDArray
 
 
 class Compressor:

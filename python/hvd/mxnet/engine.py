@@ -18,7 +18,7 @@ import os
 import sys
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import mxnet
 from mxnet.base import MXNetError, NDArrayHandle, register_error
@@ -36,7 +36,7 @@ _LOOK_AROUND_US = 100_000
 # The microseconds between two looks whether all calls have begun.
 _LEAVING_LOOKS_US = 10_000
 
-NDArray = mxnet.nd.NDArray  # of which mx.np.ndarray is a subclass
+NDArray: TypeAlias = mxnet.nd.NDArray  # of which mx.np.ndarray is a subclass
 _Row = ctypes.Array[ctypes.c_void_p]  # arrays' handles
 
 

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import torch
-from torch.autograd.graph import Node
-from torch.utils.hooks import RemovableHandle
 
 F = TypeVar("F", bound=Callable[..., object])
 Opt = TypeVar("Opt", bound=torch.optim.Optimizer)
@@ -18,6 +16,9 @@ W = TypeVar("W")
 
 # The base of classes that are put before an optimizer's own class.
 if TYPE_CHECKING:
+    from torch.autograd.graph import Node
+    from torch.utils.hooks import RemovableHandle
+
     BeforeOptimizer = torch.optim.Optimizer
 else:
     BeforeOptimizer = object

@@ -207,7 +207,7 @@ def test_a_saved_model_loads_where_there_is_no_hvd(rank, size, tmp_path):
         model.save(paths[-1])
     done = subprocess.run([sys.executable, "-c", LOADS, *paths], capture_output=True,
                           text=True) if rank == 0 else None
-    told = hvd.broadcast_object(done and (done.stdout.split(), done.stderr))
+    told = hvd.broadcast_object((done.stdout.split(), done.stderr) if done else ([], ""))
     assert told[0] == ["Adam", "SGD", "Adam", "Adam"], told[1]
     for path in paths[:3]:
         loaded = hvd.load_model(path)
