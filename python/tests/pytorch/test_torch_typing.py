@@ -26,8 +26,24 @@ with optimizer.skip_synchronize():
 reveal_type(optimizer.backward_passes_per_step)
 reveal_type(hvd.broadcast_object("words", 0))
 reveal_type(hvd.allgather_object(1.5))
+
+rows = torch.ones(2)
+reveal_type(hvd.allreduce_async(rows))
+reveal_type(hvd.synchronize(hvd.grouped_allreduce_async([rows])))
+reveal_type(hvd.alltoall(rows))
+reveal_type(hvd.alltoall(rows, [1, 1]))
+
+@hvd.elastic.run
+def train(state: hvd.elastic.State, steps: int) -> str:
+    return "done"
+
+reveal_type(train(hvd.elastic.TorchState(model, batch=0), steps=3))
 """
-REVEALED = ["hvd.torch.optimizer.ReducingOptimizer", "int", "str", "list[float]"]
+TENSOR = "torch._tensor.Tensor"
+REVEALED = [
+    "hvd.torch.optimizer.ReducingOptimizer", "int", "str", "list[float]",
+    f"hvd._core.handles.Handle[{TENSOR}]", f"list[{TENSOR}]", TENSOR, f"tuple[{TENSOR}, {TENSOR}]",
+    "str"]
 
 
 def test_types_are_revealed(rank, tmp_path):
