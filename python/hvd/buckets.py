@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import weakref
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ._core import abi, device_arrays, driver, errors, patience, streams
 from ._core.handles import LOOK_AROUND
@@ -13,8 +14,11 @@ from ._core.library import LIBRARY
 from ._core.memory import Buffer
 from ._core.runtime import RUNTIME
 from .basics import global_process_set
-from .ops import Array, _collectives
+from .ops import _collectives
 from .process_sets import ProcessSet
+
+if TYPE_CHECKING:
+    from ._core.arrays import Array, ArrayLike
 
 _ready = LIBRARY.held.hvd_bucket_ready
 _ready_on = LIBRARY.held.hvd_bucket_ready_on
@@ -162,7 +166,7 @@ class Bucket:
         self._step.under_way = status == abi.ERR_INVALID  # then nothing has changed
         LIBRARY.check(status)
 
-    def put(self, index: int, values: Array) -> None:
+    def put(self, index: int, values: ArrayLike) -> None:
         """Copies `values` into tensor `index` and makes it ready: an array, or anything hvd takes,
         of as many elements, of its type or another float type. It may be used again at once.
         InvalidError when it does not fit, or the tensor is ready already."""

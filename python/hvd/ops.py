@@ -23,7 +23,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from ._core import abi, patience
 from ._core.collectives import Collectives, submit
@@ -37,8 +37,9 @@ from .process_sets import ProcessSet
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from ._core.arrays import Described
+    from ._core.arrays import Array, ArrayLike, Described
 
+A = TypeVar("A", bound="ArrayLike")  # an array that is written
 R = TypeVar("R")
 
 Average = abi.AVERAGE
@@ -52,7 +53,6 @@ BitwiseAnd = abi.BAND
 BitwiseOr = abi.BOR
 BitwiseXor = abi.BXOR
 
-Array = Any  # an ndarray; anything with __dlpack__ or the buffer protocol
 _options = RUNTIME.options
 
 
@@ -64,10 +64,10 @@ def _collectives() -> Collectives[Array, Described]:
     return Collectives(Arrays())
 
 
-def allreduce_async(tensor: Array, name: str | None = None, op: int = Average,
+def allreduce_async(tensor: ArrayLike, name: str | None = None, op: int = Average,
                     prescale_factor: float = 1.0, postscale_factor: float = 1.0,
                     process_set: ProcessSet = global_process_set, *,
-                    output: Array | None = None, contents: str = "") -> Handle[Array]:
+                    output: ArrayLike | None = None, contents: str = "") -> Handle[Array]:
     """Reduces elementwise over the ranks; all get the same bits. The input is multiplied by
     `prescale_factor`, the result by `postscale_factor`. The result has the input's shape.
     `contents`: what the tensor is to the program; MismatchError on all ranks where they do not say
@@ -77,33 +77,35 @@ def allreduce_async(tensor: Array, name: str | None = None, op: int = Average,
         contents=contents))
 
 
-def allreduce(tensor: Array, name: str | None = None, op: int = Average,
+def allreduce(tensor: ArrayLike, name: str | None = None, op: int = Average,
               prescale_factor: float = 1.0, postscale_factor: float = 1.0,
               process_set: ProcessSet = global_process_set, *,
-              output: Array | None = None, contents: str = "") -> Array:
+              output: ArrayLike | None = None, contents: str = "") -> Array:
     """allreduce_async, and waits."""
     return _collectives().allreduce_now(tensor, output, _options(
         "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor,
         contents=contents))
 
 
-def allreduce_async_(tensor: Array, name: str | None = None, op: int = Average,
+def allreduce_async_(tensor: A, name: str | None = None, op: int = Average,
                      prescale_factor: float = 1.0, postscale_factor: float = 1.0,
-                     process_set: ProcessSet = global_process_set) -> Handle[Array]:
+                     process_set: ProcessSet = global_process_set) -> Handle[A]:
     """allreduce_async in place."""
     return _collectives().allreduce(tensor, tensor, _options(
         "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
 
 
-def allreduce_(tensor: Array, name: str | None = None, op: int = Average,
+def allreduce_(tensor: A, name: str | None = None, op: int = Average,
                prescale_factor: float = 1.0, postscale_factor: float = 1.0,
-               process_set: ProcessSet = global_process_set) -> Array:
+               process_set: ProcessSet = global_process_set) -> A:
     """allreduce in place. Returns the tensor."""
-    return _collectives().allreduce_now(tensor, tensor, _options(
+    result: A = _collectives().allreduce_now(tensor, tensor, _options(
         "allreduce", name, process_set, op, 0, prescale_factor, postscale_factor))
+    return result
 
 
-def grouped_allreduce_async(tensors: Sequence[Array], name: str | None = None, op: int = Average,
+def grouped_allreduce_async(tensors: Sequence[ArrayLike], name: str | None = None,
+                            op: int = Average,
                             prescale_factor: float = 1.0, postscale_factor: float = 1.0,
                             process_set: ProcessSet = global_process_set, *,
                             contents: str = "") -> Handle[list[Array]]:
@@ -114,7 +116,7 @@ def grouped_allreduce_async(tensors: Sequence[Array], name: str | None = None, o
         postscale_factor, contents=contents))
 
 
-def grouped_allreduce(tensors: Sequence[Array], name: str | None = None, op: int = Average,
+def grouped_allreduce(tensors: Sequence[ArrayLike], name: str | None = None, op: int = Average,
                       prescale_factor: float = 1.0, postscale_factor: float = 1.0,
                       process_set: ProcessSet = global_process_set, *,
                       contents: str = "") -> list[Array]:
@@ -124,9 +126,9 @@ def grouped_allreduce(tensors: Sequence[Array], name: str | None = None, op: int
     return list(handle.wait())
 
 
-def grouped_allreduce_async_(tensors: Sequence[Array], name: str | None = None, op: int = Average,
+def grouped_allreduce_async_(tensors: Sequence[A], name: str | None = None, op: int = Average,
                              prescale_factor: float = 1.0, postscale_factor: float = 1.0,
-                             process_set: ProcessSet = global_process_set) -> Handle[list[Array]]:
+                             process_set: ProcessSet = global_process_set) -> Handle[list[A]]:
     """grouped_allreduce_async in place."""
     tensors = list(tensors)
     return _collectives().grouped_allreduce(tensors, tensors, _options(
@@ -134,73 +136,73 @@ def grouped_allreduce_async_(tensors: Sequence[Array], name: str | None = None, 
         postscale_factor))
 
 
-def grouped_allreduce_(tensors: Sequence[Array], name: str | None = None, op: int = Average,
+def grouped_allreduce_(tensors: Sequence[A], name: str | None = None, op: int = Average,
                        prescale_factor: float = 1.0, postscale_factor: float = 1.0,
-                       process_set: ProcessSet = global_process_set) -> list[Array]:
+                       process_set: ProcessSet = global_process_set) -> list[A]:
     """grouped_allreduce in place. Returns the tensors."""
     handle = grouped_allreduce_async_(tensors, name, op, prescale_factor, postscale_factor,
                                       process_set)
     return list(handle.wait())
 
 
-def allgather_async(tensor: Array, name: str | None = None,
+def allgather_async(tensor: ArrayLike, name: str | None = None,
                     process_set: ProcessSet = global_process_set, *,
-                    output: Array | None = None) -> Handle[Array]:
+                    output: ArrayLike | None = None) -> Handle[Array]:
     """Concatenates the ranks' tensors along the first dimension, in rank order. The first
     dimension may differ from rank to rank."""
     return _collectives().allgather(tensor, output,
                                     _options("allgather", name, process_set))
 
 
-def allgather(tensor: Array, name: str | None = None,
+def allgather(tensor: ArrayLike, name: str | None = None,
               process_set: ProcessSet = global_process_set, *,
-              output: Array | None = None) -> Array:
+              output: ArrayLike | None = None) -> Array:
     """allgather_async, and waits."""
     return allgather_async(tensor, name, process_set, output=output).wait()
 
 
-def grouped_allgather_async(tensors: Sequence[Array], name: str | None = None,
+def grouped_allgather_async(tensors: Sequence[ArrayLike], name: str | None = None,
                             process_set: ProcessSet = global_process_set) -> Handle[list[Array]]:
     """allgather of several tensors that become ready, and run, together."""
     return _collectives().grouped_allgather(
         list(tensors), _options("grouped_allgather", name, process_set))
 
 
-def grouped_allgather(tensors: Sequence[Array], name: str | None = None,
+def grouped_allgather(tensors: Sequence[ArrayLike], name: str | None = None,
                       process_set: ProcessSet = global_process_set) -> list[Array]:
     """grouped_allgather_async, and waits."""
     return list(grouped_allgather_async(tensors, name, process_set).wait())
 
 
-def broadcast_async(tensor: Array, root_rank: int, name: str | None = None,
+def broadcast_async(tensor: ArrayLike, root_rank: int, name: str | None = None,
                     process_set: ProcessSet = global_process_set, *,
-                    output: Array | None = None, contents: str = "") -> Handle[Array]:
+                    output: ArrayLike | None = None, contents: str = "") -> Handle[Array]:
     """Copies the tensor of `root_rank`, a global rank, to all. `contents`: see allreduce_async."""
     return _collectives().broadcast(tensor, output, _options(
         "broadcast", name, process_set, root=root_rank, contents=contents))
 
 
-def broadcast(tensor: Array, root_rank: int, name: str | None = None,
+def broadcast(tensor: ArrayLike, root_rank: int, name: str | None = None,
               process_set: ProcessSet = global_process_set, *,
-              output: Array | None = None, contents: str = "") -> Array:
+              output: ArrayLike | None = None, contents: str = "") -> Array:
     """broadcast_async, and waits."""
     return broadcast_async(tensor, root_rank, name, process_set, output=output,
                            contents=contents).wait()
 
 
-def broadcast_async_(tensor: Array, root_rank: int, name: str | None = None,
-                     process_set: ProcessSet = global_process_set) -> Handle[Array]:
+def broadcast_async_(tensor: A, root_rank: int, name: str | None = None,
+                     process_set: ProcessSet = global_process_set) -> Handle[A]:
     """broadcast_async in place."""
     return broadcast_async(tensor, root_rank, name, process_set, output=tensor)
 
 
-def broadcast_(tensor: Array, root_rank: int, name: str | None = None,
-               process_set: ProcessSet = global_process_set) -> Array:
+def broadcast_(tensor: A, root_rank: int, name: str | None = None,
+               process_set: ProcessSet = global_process_set) -> A:
     """broadcast in place. Returns the tensor."""
     return broadcast_async_(tensor, root_rank, name, process_set).wait()
 
 
-def alltoall_async(tensor: Array, splits: Sequence[int] | None = None, name: str | None = None,
+def alltoall_async(tensor: ArrayLike, splits: Sequence[int] | None = None, name: str | None = None,
                    process_set: ProcessSet = global_process_set) -> Handle[tuple[Array, list[int]]]:
     """Sends splits[r] rows of the first dimension to member r. The handle's result is (what came,
     in rank order; how many rows from each). Without splits the rows are divided evenly."""
@@ -211,26 +213,26 @@ def alltoall_async(tensor: Array, splits: Sequence[int] | None = None, name: str
 
 
 @overload
-def alltoall(tensor: Array, splits: None = None, name: str | None = None,
+def alltoall(tensor: ArrayLike, splits: None = None, name: str | None = None,
              process_set: ProcessSet = global_process_set) -> Array: ...
 
 
 @overload
-def alltoall(tensor: Array, splits: Sequence[int], name: str | None = None,
+def alltoall(tensor: ArrayLike, splits: Sequence[int], name: str | None = None,
              process_set: ProcessSet = global_process_set) -> tuple[Array, list[int]]: ...
 
 
-def alltoall(tensor: Array, splits: Sequence[int] | None = None, name: str | None = None,
+def alltoall(tensor: ArrayLike, splits: Sequence[int] | None = None, name: str | None = None,
              process_set: ProcessSet = global_process_set) -> Array | tuple[Array, list[int]]:
     """alltoall_async, and waits. Returns what came; with splits: (what came, rows from each)."""
     output, received = alltoall_async(tensor, splits, name, process_set).wait()
     return output if splits is None else (output, received)
 
 
-def reducescatter_async(tensor: Array, name: str | None = None, op: int = Average,
+def reducescatter_async(tensor: ArrayLike, name: str | None = None, op: int = Average,
                         process_set: ProcessSet = global_process_set,
                         prescale_factor: float = 1.0, postscale_factor: float = 1.0, *,
-                        output: Array | None = None) -> Handle[Array]:
+                        output: ArrayLike | None = None) -> Handle[Array]:
     """Reduces, and gives each rank its rows of the first dimension, in rank order. When they do not
     divide evenly, the first ranks get one more."""
     return _collectives().reducescatter(tensor, output, _options(
@@ -238,16 +240,16 @@ def reducescatter_async(tensor: Array, name: str | None = None, op: int = Averag
         postscale_factor), process_set)
 
 
-def reducescatter(tensor: Array, name: str | None = None, op: int = Average,
+def reducescatter(tensor: ArrayLike, name: str | None = None, op: int = Average,
                   process_set: ProcessSet = global_process_set,
                   prescale_factor: float = 1.0, postscale_factor: float = 1.0, *,
-                  output: Array | None = None) -> Array:
+                  output: ArrayLike | None = None) -> Array:
     """reducescatter_async, and waits."""
     return reducescatter_async(tensor, name, op, process_set, prescale_factor, postscale_factor,
                                output=output).wait()
 
 
-def grouped_reducescatter_async(tensors: Sequence[Array], name: str | None = None,
+def grouped_reducescatter_async(tensors: Sequence[ArrayLike], name: str | None = None,
                                 op: int = Average, process_set: ProcessSet = global_process_set,
                                 prescale_factor: float = 1.0,
                                 postscale_factor: float = 1.0) -> Handle[list[Array]]:
@@ -257,7 +259,7 @@ def grouped_reducescatter_async(tensors: Sequence[Array], name: str | None = Non
         postscale_factor), process_set)
 
 
-def grouped_reducescatter(tensors: Sequence[Array], name: str | None = None, op: int = Average,
+def grouped_reducescatter(tensors: Sequence[ArrayLike], name: str | None = None, op: int = Average,
                           process_set: ProcessSet = global_process_set,
                           prescale_factor: float = 1.0,
                           postscale_factor: float = 1.0) -> list[Array]:
@@ -266,7 +268,7 @@ def grouped_reducescatter(tensors: Sequence[Array], name: str | None = None, op:
                                             postscale_factor).wait())
 
 
-def send_async(tensor: Array, destination: int, tag: int = 0,
+def send_async(tensor: ArrayLike, destination: int, tag: int = 0,
                process_set: ProcessSet = global_process_set) -> Handle[None]:
     """Sends the tensor to `destination`, a global rank, without the others. Belongs to that rank's
     recv from here with this tag, in their order; both must have the same dtype and number of
@@ -274,21 +276,21 @@ def send_async(tensor: Array, destination: int, tag: int = 0,
     return _collectives().send(tensor, destination, tag, _options("", None, process_set))
 
 
-def send(tensor: Array, destination: int, tag: int = 0,
+def send(tensor: ArrayLike, destination: int, tag: int = 0,
          process_set: ProcessSet = global_process_set) -> None:
     """send_async, and waits until the receiver has asked for it and it is on its way or there."""
     send_async(tensor, destination, tag, process_set).wait()
 
 
-def recv_async(tensor: Array, source: int, tag: int = 0,
-               process_set: ProcessSet = global_process_set) -> Handle[Array]:
+def recv_async(tensor: A, source: int, tag: int = 0,
+               process_set: ProcessSet = global_process_set) -> Handle[A]:
     """Receives into `tensor`, which must be contiguous and writable, what the global rank `source`
     sends here with this tag. The handle's result is the tensor."""
     return _collectives().recv(tensor, source, tag, _options("", None, process_set))
 
 
-def recv(tensor: Array, source: int, tag: int = 0,
-         process_set: ProcessSet = global_process_set) -> Array:
+def recv(tensor: A, source: int, tag: int = 0,
+         process_set: ProcessSet = global_process_set) -> A:
     """recv_async, and waits. Returns the tensor."""
     return recv_async(tensor, source, tag, process_set).wait()
 

@@ -7,13 +7,19 @@ Results that hvd allocates are NumPy arrays, or DeviceArrays of those on GPUs.
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from . import abi, device_arrays, dlpack, errors, memory, streams
 
-Array = Any  # an ndarray; anything with __dlpack__ or the buffer protocol
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+Array: TypeAlias = Any  # NumPy's, or a DeviceArray: as the input lies
+# What NumPy, DLPack or `__cuda_array_interface__` can look into.
+ArrayLike: TypeAlias = (
+    "np.ndarray | np.generic | Buffer | dlpack.HasDLPack | device_arrays.HasInterface")
 
 _CODES: dict[np.dtype, int] = {
     np.dtype(kind): code for kind, code in (

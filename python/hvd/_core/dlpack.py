@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import POINTER, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from typing import Protocol
 
@@ -54,8 +54,9 @@ class _Versioned(ctypes.Structure):
 class HasDLPack(Protocol):
     """A tensor of any library's."""
 
-    def __dlpack__(self, *, stream: int = ..., max_version: tuple[int, int] = ...) -> object:
-        """A capsule of it. Libraries that are older than versions do not know the second."""
+    @property
+    def __dlpack__(self) -> Callable[..., object]:
+        """Makes a capsule of it. Libraries that are older than versions know no max_version."""
 
 
 _pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -89,7 +90,7 @@ def _ask(source: HasDLPack, how: dict[str, int]) -> object:
     try:
         return source.__dlpack__(max_version=_VERSION, **how)
     except TypeError:  # older than versions
-        return source.__dlpack__(**how)  # type: ignore[arg-type]
+        return source.__dlpack__(**how)
 
 
 def _struct_of(tensor: _Tensor, source: object, stream: int) -> abi.TensorStruct:

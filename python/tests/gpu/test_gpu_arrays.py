@@ -273,7 +273,7 @@ def test_what_cannot_be_taken(stream):
     with pytest.raises(hvd.InvalidError, match="input lies on GPU 0, output in the CPU's memory"):
         hvd.allreduce(array, output=np.zeros((2, 2), "float32"))
     with pytest.raises(hvd.InvalidError, match="tensor 0 of the group lies on GPU 0, tensor 1 in"):
-        hvd.grouped_allreduce_([array, np.zeros((2, 2), "float32")])
+        hvd.grouped_allreduce_([array, np.zeros((2, 2), "float32")])  # type: ignore[type-var]
     fetch(array)
 
 
