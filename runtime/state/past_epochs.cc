@@ -18,7 +18,7 @@ StateWords WithoutDriver(int size, bool is_first, bool has_broken) {
 
 }  // namespace
 
-EpochState PastEpochs::Describe(const EpochShape& shape, const StateWords* driver) const {
+EpochState PastEpochs::Describe(const JoinedAs& shape, const StateWords* driver) const {
   EpochState state;
   state.is_elastic = driver != nullptr;
   StateWords words =

@@ -13,7 +13,7 @@
 namespace hvd {
 
 // An epoch as this process has joined it.
-struct EpochShape {
+struct JoinedAs {
   uint64_t number = 0;  // the driver's; 0: there is none, and this process counts itself
   int rank = 0;
   int size = 1;
@@ -23,7 +23,7 @@ class PastEpochs {
  public:
   // Returns what the epoch that begins wants. `words`: the driver's, in an elastic job; null: it
   // is none, and rank 0's state is everybody's.
-  EpochState Describe(const EpochShape& shape, const StateWords* words) const;
+  EpochState Describe(const JoinedAs& shape, const StateWords* words) const;
   void NoteBegun() {
     ++count_;
     has_broken_ = false;

@@ -33,7 +33,7 @@ class JobLink {
   // itself, is of no use for another try.
   void DropUnlessRefused();
   // The others hear why this rank does not come. The program may go on without hvd, or say nothing
-  // of its own when it ends. `adopted`: Adoption::environment.
+  // of its own when it ends. `adopted`: ProcessOrigin::environment.
   void TellInitFailed(const std::string& why, const std::vector<std::string>& adopted);
   absl::Status AskTimeline(const std::string& path);
   absl::Status AskGrace(uint64_t milliseconds);

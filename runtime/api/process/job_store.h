@@ -16,7 +16,7 @@ namespace hvd {
 
 class JobStore {
  public:
-  // Returns it; it is made once and stays. `adopted`: Adoption::environment.
+  // Returns it; it is made once and stays. `adopted`: ProcessOrigin::environment.
   absl::StatusOr<Store*> Find(const std::vector<std::string>& adopted);
 
  private:

@@ -64,8 +64,8 @@ Process& Process::Get() {
 }
 
 absl::StatusOr<Store*> Process::store() {
-  if (absl::Status adopted = adoption_.Try(); !adopted.ok()) return adopted;
-  return store_.Find(adoption_.environment());
+  if (absl::Status adopted = origin_.Adopt(); !adopted.ok()) return adopted;
+  return store_.Find(origin_.environment());
 }
 
 absl::Status Process::Init(const StaticSets& sets) {
@@ -95,7 +95,7 @@ absl::Status Process::JoinNext(const StaticSets& sets) {
   // The others know of what they have broken, and of this member's removal.
   const bool known = absl::IsAborted(status) || absl::IsCancelled(status);
   if (!status.ok() && !known) {
-    link_.TellInitFailed(std::string(status.message()), adoption_.environment());
+    link_.TellInitFailed(std::string(status.message()), origin_.environment());
   }
   if (!status.ok() && joining_) link_.DropUnlessRefused();
   joining_ = false;
@@ -141,8 +141,8 @@ absl::Status Process::InitCaught(const StaticSets& sets) {
 // the others behind in an epoch that it is no part of.
 absl::Status Process::InitLocked(const StaticSets& sets) {
   const FloatRules inherited;  // by the threads that the transport makes
-  if (absl::Status adopted = adoption_.Try(); !adopted.ok()) return adopted;
-  const absl::StatusOr<EngineConfig> config = ReadConfig(adoption_.environment());
+  if (absl::Status adopted = origin_.Adopt(); !adopted.ok()) return adopted;
+  const absl::StatusOr<EngineConfig> config = ReadConfig(origin_.environment());
   if (!config.ok()) return config.status();
   std::unique_ptr<Tuner> tuner;
   if (config->link) {
@@ -186,8 +186,8 @@ void Process::Begin(const EngineConfig& config, std::unique_ptr<EpochWorld> worl
 absl::StatusOr<bool> Process::IsElastic() {
   if (is_elastic_.load() < 0 && !forked()) {
     const MutexLock lock(&life_mutex_);
-    if (absl::Status adopted = adoption_.Try(); !adopted.ok()) return adopted;
-    const auto link = ReadLink(adoption_.environment());
+    if (absl::Status adopted = origin_.Adopt(); !adopted.ok()) return adopted;
+    const auto link = ReadLink(origin_.environment());
     if (!link.ok()) return link.status();
     if (!link->has_value()) {
       is_elastic_.store(0);

@@ -12,10 +12,10 @@
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
 #include "runtime/api/handles/handle_table.h"
-#include "runtime/api/process/adoption.h"
 #include "runtime/api/process/job_link.h"
 #include "runtime/api/process/job_store.h"
 #include "runtime/api/process/joined_epoch.h"
+#include "runtime/api/process/origin.h"
 #include "runtime/device/ways/devices.h"
 #include "runtime/errors/forked.h"
 #include "runtime/session/arena.h"
@@ -81,7 +81,7 @@ class Process {
              std::unique_ptr<Tuner> tuner) ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
   void ShutdownLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(life_mutex_);
 
-  Adoption adoption_;
+  ProcessOrigin origin_;
   Mutex life_mutex_;  // held during Init and Shutdown
   JobLink link_ ABSL_GUARDED_BY(life_mutex_);
   PastEpochs past_ ABSL_GUARDED_BY(life_mutex_);

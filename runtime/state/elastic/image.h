@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/state/elastic/tensor_bytes.h"
+#include "runtime/state/elastic/tensor_copies.h"
 #include "runtime/state/entries.h"
 #include "runtime/state/state_files.h"
 #include "runtime/state/state_layout.h"
@@ -23,7 +23,7 @@ struct ImageWriter {
 // What a commit is written from and read into.
 struct ImageOf {
   StateEntries& entries;
-  const TensorBytes& bytes;  // copies the tensors'
+  const TensorCopies& bytes;  // copies the tensors'
 };
 
 // This rank's part of a commit: takes its old word back, writes its share of the replicated

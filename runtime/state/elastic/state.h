@@ -53,7 +53,7 @@ class State {
 
   StateHome* const home_;
   ProcessSets& sets_;
-  const TensorBytes bytes_;
+  const TensorCopies bytes_;
   StateEntries entries_;
 };
 

@@ -15,21 +15,22 @@
 namespace hvd {
 
 // Lives as long as the process.
-class Adoption {
+class ProcessOrigin {
  public:
   // Makes this process a rank if another launcher has started it, and waits for the others. Tries
   // only once: the launcher's other processes have gone on by the time of another try.
-  absl::Status Try();
-  // What hvdrun gives its workers, where it was adopted; NAME=VALUE. After Try.
+  absl::Status Adopt();
+  // What hvdrun gives its workers, where it was adopted; NAME=VALUE. After Adopt.
   const std::vector<std::string>& environment() const;
 
  private:
-  absl::Status TryLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status AdoptLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
   bool tried_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Adopted> adopted_;  // set once, by Try; null: hvdrun has started this, or nobody
+  std::unique_ptr<Adopted>
+      adopted_;  // set once, by Adopt; null: hvdrun has started this, or nobody
 };
 
 }  // namespace hvd

@@ -17,10 +17,10 @@ struct TensorPart {
 };
 
 // Copies them, with the process's GPUs. Threads: any.
-class TensorBytes {
+class TensorCopies {
  public:
   // `gpus` outlives it.
-  explicit TensorBytes(Gpus* gpus) : gpus_(*gpus) {}
+  explicit TensorCopies(Gpus* gpus) : gpus_(*gpus) {}
 
   // On a GPU: behind what is on the tensor's stream; returns when the bytes are there.
   // Unimplemented: no such GPU, or the stream is being captured into a graph.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/api/process/adoption.h"
+#include "runtime/api/process/origin.h"
 
 #include <cstdlib>
 #include <utility>
@@ -10,13 +10,13 @@
 
 namespace hvd {
 
-absl::Status Adoption::Try() {
+absl::Status ProcessOrigin::Adopt() {
   const MutexLock lock(&mutex_);
-  if (!std::exchange(tried_, true)) status_ = TryLocked();
+  if (!std::exchange(tried_, true)) status_ = AdoptLocked();
   return status_;
 }
 
-absl::Status Adoption::TryLocked() {
+absl::Status ProcessOrigin::AdoptLocked() {
   const std::vector<std::string> environment = ReadEnvironment();
   auto place = FindForeignPlace([](const char* name) { return getenv(name); }, FindAncestor);
   if (!place.ok() || !place->has_value()) return place.status();
@@ -28,7 +28,7 @@ absl::Status Adoption::TryLocked() {
   return absl::OkStatus();
 }
 
-const std::vector<std::string>& Adoption::environment() const {
+const std::vector<std::string>& ProcessOrigin::environment() const {
   static const std::vector<std::string> none;
   return adopted_ != nullptr ? adopted_->environment() : none;
 }

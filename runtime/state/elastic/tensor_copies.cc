@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/state/elastic/tensor_bytes.h"
+#include "runtime/state/elastic/tensor_copies.h"
 
 #include "runtime/collective/kernels/copy.h"
 #include "runtime/device/caller_order.h"
@@ -12,7 +12,7 @@ constexpr size_t kStreamed = size_t{256} * 1024;
 
 }  // namespace
 
-absl::Status TensorBytes::OnGpu(
+absl::Status TensorCopies::OnGpu(
     const hvd_tensor_t& tensor,
     absl::FunctionRef<CudaResult(const GpuDevice&, CudaStream)> ask) const {
   auto device = gpus_.Find(tensor.device_id);
@@ -28,8 +28,8 @@ absl::Status TensorBytes::OnGpu(
   return status.ok() ? behind->AwaitHere() : status;
 }
 
-absl::Status TensorBytes::CopyOut(const hvd_tensor_t& tensor, const TensorPart& part,
-                                  void* to) const {
+absl::Status TensorCopies::CopyOut(const hvd_tensor_t& tensor, const TensorPart& part,
+                                   void* to) const {
   if (part.bytes == 0) return absl::OkStatus();
   std::byte* const from = static_cast<std::byte*>(tensor.data) + part.from;
   if (tensor.device_type == HVD_CPU) {
@@ -42,8 +42,8 @@ absl::Status TensorBytes::CopyOut(const hvd_tensor_t& tensor, const TensorPart& 
   });
 }
 
-absl::Status TensorBytes::CopyIn(const hvd_tensor_t& tensor, const TensorPart& part,
-                                 const void* from) const {
+absl::Status TensorCopies::CopyIn(const hvd_tensor_t& tensor, const TensorPart& part,
+                                  const void* from) const {
   if (part.bytes == 0) return absl::OkStatus();
   std::byte* const to = static_cast<std::byte*>(tensor.data) + part.from;
   if (tensor.device_type == HVD_CPU) {
