@@ -149,7 +149,7 @@ void Driver::OnOutput(int host, v1::OutputChunk* taken) {
     state_.mutable_facts()->lost_files.push_back(
         absl::StrCat("host ", HostName(host), ": ", Printable(chunk.file_lost())));
   }
-  const int index = state_.IndexOf(chunk.member());
+  const int index = state_.facts().IndexOf(chunk.member());
   if (index < 0) return;
   TellRank(index);
   size_t at = 0;

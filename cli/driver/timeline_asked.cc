@@ -95,7 +95,7 @@ void Driver::SendTimeline(int host, v1::SetTimeline set) {
 
 void Driver::AnswerTimelineEnded(const absl::Status& ended) {
   for (const uint64_t member : std::exchange(timeline_enders_, {})) {
-    const int index = state_.IndexOf(member);
+    const int index = state_.facts().IndexOf(member);
     if (index < 0) continue;
     v1::Command command;
     command.mutable_set_timeline()->set_answer(true);

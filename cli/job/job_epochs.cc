@@ -26,15 +26,10 @@ void JobEpochs::Adopt(const v1::EpochPropose& propose) {
 }
 
 void JobEpochs::SendToEpoch(const v1::Command& command, int but) {
-  if (!facts_->elastic) return outbox_->Send(kAllHosts, command);
+  if (members_.all_are_in()) return outbox_->Send(kAllHosts, command);
   for (const int host : members_.hosts()) {
     if (host != but && facts_->hosts[host].phase != HostFact::kGone) outbox_->Send(host, command);
   }
-}
-
-// Only the newest of an elastic job's epochs can start.
-bool JobEpochs::Concerns(int host, uint64_t epoch) const {
-  return !facts_->elastic || (epoch == members_.proposed() && members_.PlaceOf(host) >= 0);
 }
 
 void JobEpochs::Stands(const v1::MemberStands& stands) {
@@ -52,7 +47,6 @@ void JobEpochs::Withdrawn(const v1::MemberWithdrew& withdrew) {
 }
 
 void JobEpochs::Collect(int host, const v1::HostAddresses& addresses) {
-  if (!Concerns(host, addresses.epoch())) return;
   auto table = rendezvous_.Collect(host, addresses);
   if (!table.has_value()) return;
   v1::Command command;
@@ -60,15 +54,21 @@ void JobEpochs::Collect(int host, const v1::HostAddresses& addresses) {
   SendToEpoch(command);
 }
 
-// Where members stay, the next epoch is proposed behind the start of this one, which waits for
-// nothing then.
 bool JobEpochs::Ready(int host, uint64_t epoch) {
-  if (!Concerns(host, epoch) || !rendezvous_.Ready(host, epoch)) return false;
+  if (!rendezvous_.Ready(host, epoch)) return false;
   v1::Command go;
   go.mutable_epoch_go()->set_epoch(epoch);
   SendToEpoch(go);
-  if (!facts_->elastic && epoch >= members_.proposed()) Propose();
   return true;
+}
+
+std::vector<int> JobEpochs::RunningPlaces() const {
+  std::vector<int> running;
+  for (int host = 0; host < static_cast<int>(facts_->hosts.size()); ++host) {
+    const int place = members_.PlaceOf(host);
+    if (facts_->hosts[host].phase == HostFact::kLaunched && place >= 0) running.push_back(place);
+  }
+  return running;
 }
 
 void JobEpochs::TellAborted(int host, uint64_t epoch, const std::string& cause) {

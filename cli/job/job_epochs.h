@@ -30,7 +30,7 @@ class JobEpochs {
   // Proposes the next epoch. It is done before any member asks: a member that asks is answered by
   // its own host.
   void Propose();
-  // Elastic jobs: this is the next. From now on the facts' topology is its.
+  // Somebody else has chosen the next: this one. From now on the facts' topology is its.
   void Adopt(const v1::EpochPropose& propose);
   // To the hosts of the newest epoch but `but` (-1: to all of them).
   void SendToEpoch(const v1::Command& command, int but = -1);
@@ -42,6 +42,8 @@ class JobEpochs {
   void Collect(int host, const v1::HostAddresses& addresses);
   // True: the last one was, and the epoch has started.
   bool Ready(int host, uint64_t epoch);
+  // The places in the newest epoch of hosts whose ranks run.
+  std::vector<int> RunningPlaces() const;
   // The epoch is over, and `host` knows; the first cause of an epoch's abort is the one that
   // counts.
   void TellAborted(int host, uint64_t epoch, const std::string& cause);
@@ -51,7 +53,6 @@ class JobEpochs {
 
  private:
   void EndUnstartable(int gone);
-  bool Concerns(int host, uint64_t epoch) const;
 
   const JobFacts* const facts_;
   Outbox* const outbox_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JobState's part for hosts: from the first word to the last, and what is wrong with one.
+#include "cli/job/job_hosts.h"
+
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -8,7 +10,6 @@
 #include "absl/strings/strip.h"
 #include "base/clock.h"
 #include "base/printable.h"
-#include "cli/job/job_state.h"
 #include "placement/core_plan.h"
 #include "placement/host_plan.h"
 #include "proto/deadlines.h"
@@ -18,43 +19,18 @@ namespace hvd {
 namespace {
 
 constexpr double kFaultSettlingS = SecondsOf(kFaultSettling);
+constexpr double kDetailPatienceS = 0.04;  // for the exit status of a lost host's ssh
 
 }  // namespace
 
-void JobState::HostGreeted(int host, double now) {
-  if (facts_.hosts[host].phase != HostFact::kStarting) return;
-  facts_.hosts[host].phase = HostFact::kGreeted;
-  if (membership_) {
-    if (!changes()) return Settle(now);
-    launch_sent_ = true;
-    outbox_.Prepare(host);
-    membership_->HostReady(host, now);
-    return CarryOut(now);
-  }
-  const bool all = std::all_of(facts_.hosts.begin(), facts_.hosts.end(), [](const HostFact& fact) {
-    return fact.phase == HostFact::kGreeted;
-  });
-  if (all && !stopping_.begun) Launch();
-  Settle(now);
+void JobHosts::Greeted(int host, double now) {
+  if (Of(host).phase != HostFact::kStarting) return;
+  Of(host).phase = HostFact::kGreeted;
+  parts_.crew->HostGreeted(host, now);
 }
 
-// One after the other without an answer in between: a daemon takes them in this order.
-void JobState::Launch() {
-  launch_sent_ = true;
-  outbox_.Prepare();
-  epochs_.Propose();
-  const auto takes_stdin = [this](int rank) {
-    return policy_.stdin_rank == -2 || policy_.stdin_rank == rank;
-  };
-  for (int host = 0; host < static_cast<int>(facts_.hosts.size()); ++host) {
-    v1::Command command;
-    *command.mutable_spawn_slots() = members().Seats(host, takes_stdin);
-    outbox_.Send(host, std::move(command));
-  }
-}
-
-void JobState::HostNotStarted(int host, const HostFact& fault, double now) {
-  HostFact& fact = facts_.hosts[host];
+void JobHosts::NotStarted(int host, const HostFact& fault, double now) {
+  HostFact& fact = Of(host);
   if (fact.phase == HostFact::kGone) return;
   fact.fault_code = fault.fault_code;
   fact.cause = fault.cause;
@@ -62,58 +38,50 @@ void JobState::HostNotStarted(int host, const HostFact& fault, double now) {
   fact.evidence = fault.evidence;
   fact.phase = HostFact::kGone;
   fact.fault = HostFact::kNotStarted;
-  fact.fault_s = Since(now);
-  fact.fault_late = stopping_.begun && faults_until_ == 0;
+  fact.fault_s = parts_.book->Since(now);
+  fact.fault_late = parts_.stop->begun() && faults_until_ == 0;
   fact.end_known = true;
-  if (membership_ && (changes() || fact.past)) {
-    if (!fact.evidence.empty()) outbox_.Say(absl::StrCat("host ", fact.name, ":\n", fact.evidence));
-    const std::string& next = fact.remedy;
-    return LoseHost(host, next.empty() ? fact.cause : absl::StrCat(fact.cause, "; ", next), now);
-  }
-  if (faults_until_ == 0) faults_until_ = now + kFaultSettlingS;
-  Stop(absl::StrCat("host ", HostName(host), ": ", fact.cause), false, now);
+  if (!GoesOnWithout(fact)) return EndForLaunch(host, now);
+  const std::string evidence = absl::StrCat("host ", fact.name, ":\n", fact.evidence);
+  if (!fact.evidence.empty()) parts_.book->outbox.Say(evidence);
+  const std::string& next = fact.remedy;
+  parts_.crew->LoseHost(host, next.empty() ? fact.cause : absl::StrCat(fact.cause, "; ", next),
+                        now);
 }
 
-void JobState::HostLost(int host, const std::string& cause, double now) {
-  HostFact& fact = facts_.hosts[host];
+// The same may be wrong with others, which is known a moment later.
+void JobHosts::EndForLaunch(int host, double now) {
+  if (faults_until_ == 0) faults_until_ = now + kFaultSettlingS;
+  parts_.stop->Stop(absl::StrCat("host ", Of(host).name, ": ", Of(host).cause), now);
+}
+
+void JobHosts::Lost(int host, const std::string& cause, double now) {
+  HostFact& fact = Of(host);
   if (fact.phase == HostFact::kGone) return;
   fact.phase = HostFact::kGone;
   fact.fault = HostFact::kLost;
   fact.fault_code = kExitLauncher;
   fact.cause = cause;
-  fact.fault_s = Since(now);
-  fact.fault_late = stopping_.begun && host != broke_host_;
+  fact.fault_s = parts_.book->Since(now);
+  fact.fault_late = parts_.stop->Explains(host);
   last_fault_ = now;
-  if (membership_ && (changes() || fact.past)) return LoseHost(host, cause, now);
-  EndAgreement(absl::StrCat("lost host ", HostName(host), ": ", cause));
-  LoseRanks(host);
-  Stop(absl::StrCat("lost host ", HostName(host), ": ", cause), false, now);
+  if (GoesOnWithout(fact)) return parts_.crew->LoseHost(host, cause, now);
+  const std::string why = absl::StrCat("lost host ", fact.name, ": ", cause);
+  parts_.stop->EndAgreement(why);
+  parts_.roll->LoseRanks(host);
+  parts_.stop->Stop(why, now);
 }
 
-void JobState::LoseRanks(int host) {
-  for (size_t index = 0; index < facts_.ranks.size(); ++index) {
-    RankFact& lost = facts_.ranks[index];
-    if (lost.host != host || lost.phase == RankFact::kExited || lost.phase == RankFact::kLost) {
-      continue;
-    }
-    output_.Lost(static_cast<int>(index));
-    lost.phase = RankFact::kLost;
-    --running_;
-  }
-}
-
-void JobState::HostDetail(int host, const LinkEnd& end, double now) {
-  HostFact& fact = facts_.hosts[host];
+void JobHosts::Detail(int host, const LinkEnd& end) {
+  HostFact& fact = Of(host);
   if (fact.end_known) return;
   fact.end_known = true;
-  if (fact.fault == HostFact::kLost) {
-    absl::StrAppend(&fact.cause, "; ", end.cause);
-    if (fact.remedy.empty()) fact.remedy = end.remedy;
-  }
-  Settle(now);
+  if (fact.fault != HostFact::kLost) return;
+  absl::StrAppend(&fact.cause, "; ", end.cause);
+  if (fact.remedy.empty()) fact.remedy = end.remedy;
 }
 
-void JobState::ReportBindings(int host, const v1::Launched& launched) {
+void JobHosts::ReportBindings(int host, const v1::Launched& launched) {
   for (const v1::SlotShare& told : launched.shares()) {
     SlotShare share;
     share.cores.assign(told.cores().begin(), told.cores().end());
@@ -121,118 +89,138 @@ void JobState::ReportBindings(int host, const v1::Launched& launched) {
     share.shared = told.shared();
     share.visible.resize(told.visible());
     const int slot = static_cast<int>(told.slot());
-    // Ranks of an elastic job belong to its epochs.
-    const std::string rank =
-        membership_ ? "" : absl::StrCat("rank ", facts_.topology.rank_at(host, slot), ": ");
-    if (!policy_.adopted_from.empty()) {
-      outbox_.Say(absl::StrCat(rank, "host ", HostName(host), ", adopted from ",
-                               policy_.adopted_from, ", which has placed it"));
+    const std::string rank = RankIn(host, slot);
+    if (!parts_.book->policy.adopted_from.empty()) {
+      parts_.book->outbox.Say(absl::StrCat(rank, "host ", Of(host).name, ", adopted from ",
+                                           parts_.book->policy.adopted_from,
+                                           ", which has placed it"));
       continue;
     }
-    outbox_.Say(absl::StrCat(rank, "host ", HostName(host), ", slot ", slot, ", cores ",
-                             FormatCores(share.cores), ", GPU ", FormatGpus(slot, share)));
+    parts_.book->outbox.Say(absl::StrCat(rank, "host ", Of(host).name, ", slot ", slot, ", cores ",
+                                         FormatCores(share.cores), ", GPU ",
+                                         FormatGpus(slot, share)));
   }
 }
 
-void JobState::OnLaunched(int host, const v1::Launched& launched, double now) {
+// "rank 3: ", where a rank has been given this slot already.
+std::string JobHosts::RankIn(int host, int slot) const {
+  for (const RankFact& fact : parts_.book->facts.ranks) {
+    const bool there = fact.host == host && fact.slot == slot && fact.rank >= 0;
+    if (there) return absl::StrCat("rank ", fact.rank, ": ");
+  }
+  return "";
+}
+
+void JobHosts::Launched(int host, const v1::Launched& launched) {
   static constexpr const char* kLevels[] = {"?", "PID namespace", "cgroup", "subreaper"};
-  HostFact& fact = facts_.hosts[host];
-  if (fact.phase != HostFact::kGreeted) return;
-  fact.phase = HostFact::kLaunched;
-  fact.containment = launched.containment();
-  if (policy_.verbose) {
-    outbox_.Say(absl::StrCat("host ", HostName(host), ": hvdd pid ", launched.pid(), ", ",
-                             launched.gpu_uuids_size(), " GPUs, containment by ",
-                             kLevels[launched.containment() & 3]));
+  if (Of(host).phase != HostFact::kGreeted) return;
+  parts_.roll->Launched(host, launched.containment());
+  if (parts_.book->policy.verbose) {
+    parts_.book->outbox.Say(absl::StrCat("host ", Of(host).name, ": hvdd pid ", launched.pid(),
+                                         ", ", launched.gpu_uuids_size(), " GPUs, containment by ",
+                                         kLevels[launched.containment() & 3]));
   }
-  if (policy_.report_bindings) ReportBindings(host, launched);
-  launched_all_ = std::all_of(facts_.hosts.begin(), facts_.hosts.end(), [this](const auto& fact) {
-    return fact.phase == HostFact::kLaunched || (membership_ && fact.phase == HostFact::kGone);
-  });
-  Settle(now);
+  if (parts_.book->policy.report_bindings) ReportBindings(host, launched);
 }
 
-void JobState::OnLaunchFailed(int host, const v1::LaunchFailed& failed, double now) {
-  HostFact& fact = facts_.hosts[host];
+void JobHosts::LaunchFailed(int host, const v1::LaunchFailed& failed, double now) {
+  HostFact& fact = Of(host);
   if (fact.fault != HostFact::kNone) return;
+  const auto& ranks = parts_.book->facts.ranks;
   // Once its ranks run, what failed is the host, not the launch.
-  const bool running =
-      std::any_of(facts_.ranks.begin(), facts_.ranks.end(), [host](const RankFact& rank) {
-        return rank.host == host && rank.phase == RankFact::kRunning;
-      });
+  const bool running = std::any_of(ranks.begin(), ranks.end(), [host](const RankFact& rank) {
+    return rank.host == host && rank.phase == RankFact::kRunning;
+  });
   fact.fault = running ? HostFact::kLost : HostFact::kLaunchFailed;
   fact.fault_code = failed.exit_code() != 0 ? failed.exit_code() : kExitLauncher;
-  const std::string prefix = absl::StrCat(HostName(host), ": ");
+  const std::string prefix = absl::StrCat(fact.name, ": ");
   fact.cause = Printable(std::string(absl::StripPrefix(failed.message(), prefix)));
   fact.end_known = true;
-  fact.fault_s = Since(now);
-  fact.fault_late = stopping_.begun && faults_until_ == 0 && host != broke_host_;
+  fact.fault_s = parts_.book->Since(now);
+  fact.fault_late = faults_until_ == 0 && parts_.stop->Explains(host);
   // A program that a host cannot start is no fault of the host's while nothing has run anywhere.
   const bool no_program = failed.exit_code() != 0 && failed.exit_code() != kExitLauncher;
-  if ((changes() && !(no_program && facts_.epochs.empty())) || fact.past) {
+  const bool ends = no_program && parts_.book->facts.epochs.empty();
+  if ((parts_.crew->changes() && !ends) || fact.past) {
     fact.phase = HostFact::kGone;
-    return LoseHost(host, fact.cause, now);
+    return parts_.crew->LoseHost(host, fact.cause, now);
   }
-  if (faults_until_ == 0) faults_until_ = now + kFaultSettlingS;
-  EndAgreement(absl::StrCat("host ", HostName(host), ": ", fact.cause));
-  Stop(absl::StrCat("host ", HostName(host), ": ", fact.cause), false, now);
+  parts_.stop->EndAgreement(absl::StrCat("host ", fact.name, ": ", fact.cause));
+  EndForLaunch(host, now);
 }
 
-double JobState::NextStartDeadline() const {
+void JobHosts::Stopped(int host, const v1::Stopped& stopped, double now) {
+  HostFact& fact = Of(host);
+  parts_.roll->MayFollow(now);
+  fact.phase = HostFact::kGone;
+  fact.survivors = stopped.survivors();
+  fact.end_known = true;
+  if (GoesOnWithout(fact)) parts_.crew->HostStopped(host, now);
+}
+
+void JobHosts::LeaseEnded(int host, double now) {
+  if (parts_.stop->ExplainsSilence(now)) return;
+  Lost(host,
+       absl::StrFormat("its hvdd did not hear hvdrun for %g s (--lease): the network or the "
+                       "remote shell was stuck; it ended its ranks",
+                       parts_.book->policy.lease_s),
+       now);
+}
+
+// Until then the host is to have started its ranks.
+double JobHosts::StartDeadline(int host) const {
+  return parts_.book->started + Of(host).reached_s + parts_.book->policy.start_timeout_s;
+}
+
+double JobHosts::NextStartDeadline() const {
   double next = std::numeric_limits<double>::infinity();
-  for (int host = 0; host < static_cast<int>(facts_.hosts.size()); ++host) {
-    if (Starts(host)) next = std::min(next, StartDeadline(host));
+  for (int host = 0; host < count(); ++host) {
+    const HostFact::Phase phase = Of(host).phase;
+    const bool starts = phase == HostFact::kStarting || phase == HostFact::kGreeted;
+    if (starts) next = std::min(next, StartDeadline(host));
   }
   return next;
 }
 
-// Reports the hosts that are to be waited for and have not done what the start asks of them.
-void JobState::ReportOverdue(double now) {
-  for (int host = 0; host < static_cast<int>(facts_.hosts.size()); ++host) {
-    const HostFact::Phase phase = facts_.hosts[host].phase;
+void JobHosts::ReportOverdue(double now) {
+  for (int host = 0; host < count(); ++host) {
+    const HostFact::Phase phase = Of(host).phase;
     if (now < StartDeadline(host)) continue;
-    if (phase == HostFact::kStarting) outbox_.ReportOverdue(host);
-    if (phase != HostFact::kGreeted || !launch_sent_) continue;
+    if (phase == HostFact::kStarting) parts_.book->outbox.ReportOverdue(host);
+    if (phase != HostFact::kGreeted || !parts_.roll->launch_sent()) continue;
     HostFact fault;
     fault.fault_code = kExitLauncher;
     fault.cause = absl::StrFormat("hvdd did not start the ranks within --start-timeout %g s",
-                                  policy_.start_timeout_s);
+                                  parts_.book->policy.start_timeout_s);
     fault.remedy = "is a file system or the machine stuck there?";
-    HostNotStarted(host, fault, now);
+    NotStarted(host, fault, now);
   }
 }
 
-std::vector<int> JobState::RunningHosts() const {
-  std::vector<int> running;
-  for (int host = 0; host < static_cast<int>(facts_.hosts.size()); ++host) {
-    const int place = members().PlaceOf(host);
-    if (facts_.hosts[host].phase == HostFact::kLaunched && place >= 0) running.push_back(place);
-  }
-  return running;
+// Nothing runs yet: what we wait for is the same fault on other hosts.
+bool JobHosts::StopsAlike(double now) const {
+  const auto& hosts = parts_.book->facts.hosts;
+  return now < faults_until_ && std::any_of(hosts.begin(), hosts.end(), [](const HostFact& fact) {
+           return fact.fault == HostFact::kNone && fact.phase != HostFact::kGone;
+         });
 }
 
-void JobState::OnStopped(int host, const v1::Stopped& stopped, double now) {
-  HostFact& fact = facts_.hosts[host];
-  output_.MayFollow(now);
-  fact.phase = HostFact::kGone;
-  fact.survivors = stopped.survivors();
-  fact.end_known = true;
-  if (changes() || fact.past) {
-    drained_hosts_[host] = now + kOutputPatienceS;
-    return TakeHostOut(host, "it was stopped", now);
+bool JobHosts::Done(double now, double* wake) const {
+  if (StopsAlike(now)) {
+    *wake = std::min(*wake, faults_until_);
+    return false;
   }
-  Settle(now);
-}
-
-void JobState::OnLeaseEnded(int host, double now) {
-  if (pause_.seconds > policy_.lease_s / 2 && now < pause_.until + policy_.lease_s) {
-    return EndPaused(now);
+  for (const HostFact& fact : parts_.book->facts.hosts) {
+    // One that has not spoken does not hear us.
+    const bool hears = fact.phase != HostFact::kGone && fact.phase != HostFact::kStarting;
+    if (hears && parts_.roll->launch_sent()) return false;
+    const double detail = last_fault_ + kDetailPatienceS;
+    if (fact.fault == HostFact::kLost && !fact.end_known && now < detail) {
+      *wake = std::min(*wake, detail);
+      return false;
+    }
   }
-  HostLost(host,
-           absl::StrFormat("its hvdd did not hear hvdrun for %g s (--lease): the network or the "
-                           "remote shell was stuck; it ended its ranks",
-                           policy_.lease_s),
-           now);
+  return true;
 }
 
 }  // namespace hvd

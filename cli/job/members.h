@@ -25,9 +25,10 @@ class Members {
 
   // The next epoch, with all members in it.
   v1::EpochPropose Propose();
-  // Elastic jobs: the next epoch, as somebody else proposes it. Their topology is that of the
-  // newest epoch.
+  // The next epoch, as somebody else has chosen it. The topology is that of the newest epoch then.
   void Adopt(const v1::EpochPropose& propose);
+  // Whether the newest epoch has all hosts that the job ever had, since none was adopted.
+  bool all_are_in() const { return old_.empty(); }
   // The driver's numbers of the newest epoch's hosts, in the order of its topology.
   const std::vector<int>& hosts() const { return hosts_; }
   // The place of a host there; -1: it has none.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/job/outbox.h"
-#include "cli/job/stall_book.h"
+#include "cli/job/stall/stall_book.h"
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 

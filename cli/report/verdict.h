@@ -110,6 +110,11 @@ struct JobFacts {
   double duration_s = 0;
   bool compat_horovod = false;  // the ranks' Python was told that horovod is hvd
   std::string adopted_from;     // the launcher that has started the ranks; empty: hvdrun
+
+  // Returns the index of the member's fact; -1: there is none.
+  int IndexOf(uint64_t member) const {
+    return member >= 1 && member <= ranks.size() ? static_cast<int>(member) - 1 : -1;
+  }
 };
 
 // Before anything has happened: a rank each, on its host.

@@ -252,6 +252,13 @@ std::string NameRank(const JobFacts& facts, int index) {
   return absl::StrCat("rank ", fact.rank, " on ", host);
 }
 
+std::string SayCleanExit(const JobFacts& facts, int index, const v1::RankExited& exit) {
+  absl::string_view when = " without hvd's shutdown";
+  if (exit.left()) when = " after hvd's shutdown";
+  if (!exit.joined()) when = " without hvd's init";
+  return absl::StrCat(NameRank(facts, index), " exited (code 0)", when);
+}
+
 std::string RenderVerdict(const JobFacts& facts, const Verdict& verdict) {
   std::string text;
   switch (verdict.kind) {

@@ -17,4 +17,7 @@ std::string RenderStates(const JobFacts& facts);
 // "rank 3 on host1", of the fact with this index.
 std::string NameRank(const JobFacts& facts, int index);
 
+// "rank 1 on host0 exited (code 0) without hvd's init"
+std::string SayCleanExit(const JobFacts& facts, int index, const v1::RankExited& exit);
+
 }  // namespace hvd

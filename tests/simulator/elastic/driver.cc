@@ -81,7 +81,7 @@ void Driver::Heard(int host, const v1::Event& event) {
   if (world_->tells) world_->Tell(absl::StrCat("host ", host, " says: ", event.ShortDebugString()));
   const double now = world_->scheduler.now();
   if (event.has_rank_exited()) {
-    const int index = state_.IndexOf(event.rank_exited().member());
+    const int index = state_.facts().IndexOf(event.rank_exited().member());
     for (int stream = 0; stream < 2; ++stream) state_.StreamMoved(index, true, now);
   }
   if (event.has_stopped()) gone_.insert(host);

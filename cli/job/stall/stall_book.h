@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/job/stuck_work.h"
+#include "cli/job/stall/stuck_work.h"
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 

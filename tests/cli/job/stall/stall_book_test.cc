@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/job/stall_book.h"
+#include "cli/job/stall/stall_book.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/job/stuck_work.h"
+#include "cli/job/stall/stuck_work.h"
 
 #include <algorithm>
 #include <optional>

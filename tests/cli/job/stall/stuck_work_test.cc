@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/job/stuck_work.h"
+#include "cli/job/stall/stuck_work.h"
 
 #include <catch2/catch.hpp>
 
-#include "cli/job/stall_book.h"
+#include "cli/job/stall/stall_book.h"
 #include "proto/page/message_counts.h"
 
 namespace hvd {
