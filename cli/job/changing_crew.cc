@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/printable.h"
 #include "base/process_end.h"
-#include "cli/membership/link_words.h"
+#include "cli/membership/faults/link_words.h"
 #include "cli/report/verdict_text.h"
 
 namespace hvd {
@@ -210,7 +210,7 @@ void ChangingCrew::Quiet(int host, const v1::HostQuiet& quiet, double now) {
 std::vector<AwaitedRank> ChangingCrew::Awaited(double now) const {
   std::vector<AwaitedRank> ranks;
   if (!changes()) return ranks;
-  for (const Membership::Awaited& one : membership_.WhoIsAwaited()) {
+  for (const AwaitedMember& one : membership_.WhoIsAwaited()) {
     const int rank = members().RankOf(one.member);
     if (rank < 0) continue;
     ranks.push_back(

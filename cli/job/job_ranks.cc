@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/printable.h"
-#include "cli/membership/link_words.h"
+#include "cli/membership/faults/link_words.h"
 #include "cli/report/verdict_text.h"
 
 namespace hvd {

@@ -1,153 +1,200 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/membership/membership.h"
 
+#include <signal.h>
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "hostfile/host_item.h"
 
 namespace hvd {
+
 Membership::Membership(int np, const ElasticOptions& options, int stdin_rank)
-    : np_(np),
-      options_(options),
-      stdin_rank_(stdin_rank),
-      cooldown_(options.cooldown_least_s, options.cooldown_most_s) {}
+    : options_(options),
+      epochs_(&roster_, &wants_),
+      shares_(options_, &roster_, &epochs_, &wants_),
+      staying_(options.max_np > 0 ? options.max_np : kMaxRanks,
+               {&roster_, &epochs_, &shares_, &wants_}),
+      deaths_(np, {&roster_, &epochs_, &shares_, &wants_}),
+      links_(&epochs_, &shares_, &roster_),
+      places_(stdin_rank, {&roster_, &epochs_, &shares_, &staying_, &wants_}),
+      ended_(np, {&roster_, &epochs_, &staying_, &deaths_, &wants_}),
+      late_({&options_, &roster_, &epochs_, &staying_, &deaths_, &wants_}),
+      next_(np, {&options_, &roster_, &epochs_, &shares_, &staying_, &deaths_, &places_, &late_,
+                 &wants_}) {}
 
 void Membership::Settle(double now) {
-  deadline_ = std::numeric_limits<double>::infinity();
-  LookAtEnded(now);
-  if (ended_) return;
-  ChooseStaying();
-  JudgeLinks();
-  // Where ranks have begun to end, nobody new is of use unless the others go on.
-  if (!closed_ && (ended_well_.empty() || history_.empty())) ReachAndSpawn(now);
-  LookAtLiving(now);
-  LookAtLate(now);
-  LookAtUncome(now);
-  if (ended_) return;
-  LookForNext(now);
-  SayKept();
+  wants_.Begin();
+  ended_.Look(now);
+  if (wants_.ended()) return;
+  staying_.Choose();
+  if (!closed()) {
+    JudgeLinks();
+    // Where ranks have begun to end, nobody new is of use unless the others go on.
+    if (roster_.ended_well().empty() || history().empty()) places_.ReachAndSpawn(now);
+    next_.LookAtLiving(now);
+    late_.Look(now);
+    if (wants_.ended()) return;
+    next_.LookForNext(now);
+  }
+  staying_.SayKept(closed() || wants_.ended());
 }
 
-// A time that has come needs no waking: what it brings about has been looked at.
-void Membership::WakeAt(double when, double now) {
-  if (when > now) deadline_ = std::min(deadline_, when);
+void Membership::JudgeLinks() {
+  const bool over = epochs_.current().started && epochs_.AllQuiet() && staying_.SurvivorsStand();
+  if (over && links_.Judge()) staying_.Choose();
 }
+
+// ---- hosts ----
 
 void Membership::Listed(const std::vector<BookHost>& hosts, double now) {
-  list_ = hosts;
-  ForgiveUnlisted();
+  shares_.Listed(hosts);
   Settle(now);
 }
 
 void Membership::HostReady(int host, double now) {
-  if (hosts_[host].phase == Host::kReaching) hosts_[host].phase = Host::kReady;
+  RosterHost& ready = roster_.host(host);
+  if (ready.phase == RosterHost::kReaching) ready.phase = RosterHost::kReady;
   Settle(now);
 }
 
 void Membership::HostGone(int host, const std::string& cause, double now) {
-  Host& gone = hosts_[host];
-  if (gone.phase == Host::kGone) return;
-  const bool failed = gone.phase != Host::kStopping;
-  const bool in_epoch =
-      std::find(current_.hosts.begin(), current_.hosts.end(), host) != current_.hosts.end();
-  const bool breaks = in_epoch && !AllQuiet();
-  current_.lost_any |= breaks;
-  gone.phase = Host::kGone;
-  gone.kept = {};
-  for (Member& member : members_) {
-    if (member.host == host) member.alive = member.holds_slot = member.stands = false;
-  }
+  const RosterHost& gone = roster_.host(host);
+  if (gone.phase == RosterHost::kGone) return;
+  const bool failed = gone.phase != RosterHost::kStopping;
+  const bool breaks = epochs_.HasHost(host) && !epochs_.AllQuiet();
+  epochs_.current().lost_any |= breaks;
+  roster_.LoseHost(host);
   if (failed) {
-    FailHost(host, cause, now);
-    if (breaks) Break(host, {Cause::kEnd, absl::StrCat(gone.name, " lost")}, now);
+    shares_.FailHost(host, cause, now);
+    if (breaks) epochs_.Break(host, {Cause::kEnd, absl::StrCat(gone.name, " lost")}, now);
   }
   Settle(now);
 }
 
 void Membership::DrainAsked(int host, const std::string& cause, double now) {
-  Host& drained = hosts_[host];
-  if (drained.phase == Host::kGone) return;
-  if (drained.drained && cooldown_.Cools(drained.name, now)) return;
-  drained.drained = true;
-  const double length = cooldown_.Failed(drained.name, now);
-  ChooseStaying();
-  const bool leave = std::none_of(kept_.begin(), kept_.end(),
-                                  [&](uint64_t member) { return Of(member).host == host; });
-  Say(absl::StrFormat("host %s is wanted back (%s): %sit is left alone for %g s", drained.name,
-                      cause, leave ? "its ranks leave, and " : "", length));
+  const RosterHost& drained = roster_.host(host);
+  if (drained.phase == RosterHost::kGone) return;
+  if (drained.drained && shares_.Cools(drained.name, now)) return;
+  const double length = shares_.Drain(host, now);
+  staying_.Choose();
+  const auto& kept = staying_.kept();
+  const bool leave = std::none_of(kept.begin(), kept.end(),
+                                  [&](uint64_t member) { return roster_.Of(member).host == host; });
+  wants_.Say(absl::StrFormat("host %s is wanted back (%s): %sit is left alone for %g s",
+                             drained.name, cause, leave ? "its ranks leave, and " : "", length));
   Settle(now);
 }
+
+// ---- members ----
 
 void Membership::Stands(uint64_t member, uint64_t after_epoch, double now) {
-  if (!Knows(member) || !Of(member).alive) return;
-  Member& standing = Of(member);
+  if (!roster_.Knows(member) || !roster_.Of(member).alive) return;
+  RosterMember& standing = roster_.Of(member);
   if (after_epoch < standing.epoch) return;  // it has yet to hear of the one that it is in
   standing.stands = true;
-  if (first_stood_at_ < 0) first_stood_at_ = now;
-  if (closed_ && !standing.retired) Retire(member, true, "the job's ranks have begun to end");
+  late_.Stood(now);
+  if (closed() && !standing.retired) {
+    staying_.Retire(member, true, "the job's ranks have begun to end");
+  }
   Settle(now);
-}
-
-// Where nobody knows which epoch it was, it was the newest.
-bool Membership::LeftCurrent(const MemberEnd& end) const {
-  return end.left && (end.epoch == 0 || end.epoch >= current_.number);
 }
 
 void Membership::Died(uint64_t member, const MemberEnd& end, double now) {
   // The end of one that broke its link before may tell of a commit that is news.
   NoteCommit(end.kept);
-  if (!Knows(member) || !Of(member).alive) return;
-  Member& dead = Of(member);
-  // Its host may have said before that nobody is left there.
-  const bool was_in = InCurrent(member) && !LeftCurrent(end);
-  NoteKept(dead.host, end.kept.newest);
-  current_.lost_any |= was_in;
+  if (!roster_.Knows(member) || !roster_.Of(member).alive) return;
+  RosterMember& dead = roster_.Of(member);
+  shares_.NoteKept(dead.host, end.kept.newest);
   dead.alive = dead.stands = false;
   dead.lingers = end.lives;
   dead.fell = dead.given_up || (!end.clean() && !end.own);
-  if (!dead.retired && !closed_) {
+  NoteDeath(member, end, now);
+  Settle(now);
+}
+
+void Membership::NoteDeath(uint64_t member, const MemberEnd& end, double now) {
+  const RosterMember& dead = roster_.Of(member);
+  // Its host may have said before that nobody is left there.
+  const bool was_in = epochs_.Has(member) && !epochs_.WasLeft(end);
+  epochs_.current().lost_any |= was_in;
+  if (!dead.retired && !closed()) {
     if (end.clean()) {
-      ended_well_[member] = end;
+      roster_.ended_well()[member] = end;
     } else {
-      CountDeath(member, end, now);
+      deaths_.Count(member, end, now);
     }
   }
   Cause cause = {end.own ? Cause::kEnd : Cause::kFollows, end.what};
   if (end.clean()) cause.order = Cause::kWord;
   // A member that leaves before it dies ends the epoch by leaving, which says less.
-  if (InCurrent(member) && !end.clean() && !dead.retired) AddCause(cause);
+  if (epochs_.Has(member) && !end.clean() && !dead.retired) epochs_.causes().Add(cause);
   // Why one was ended, where that broke the epoch, has been told.
-  if (was_in && !(dead.retired && current_.broke)) Break(dead.host, cause, now);
-  Settle(now);
+  if (was_in && !(dead.retired && epochs_.current().broke)) epochs_.Break(dead.host, cause, now);
 }
 
 void Membership::Freed(uint64_t member, double now) {
-  if (!Knows(member)) return;
-  Of(member).holds_slot = false;
+  if (!roster_.Knows(member)) return;
+  roster_.Of(member).holds_slot = false;
   Settle(now);
 }
 
 void Membership::NoteCommit(const KeptCommits& kept) {
-  newest_commit_ = std::max(newest_commit_, kept.newest);
-  if (!progress_.Reached(kept.steps, kept.place)) return;
-  budget_.GetsOn();
-  bug_.GetsOn();
-  culprit_ = Culprit();
+  epochs_.NoteCommit(kept.newest);
+  deaths_.NoteCommit(kept);
 }
 
-void Membership::Retire(uint64_t member, bool removed, const std::string& cause) {
-  Of(member).retired = true;
-  Of(member).given_up = !removed;
-  staying_.erase(member);
-  MembershipAction action = {MembershipAction::kRetire, Of(member).host, cause, member};
-  action.removed = removed;
-  actions_.push_back(std::move(action));
+// It counts as dead of somebody else's doing.
+void Membership::Stalled(uint64_t member, const std::string& why, double now) {
+  if (!roster_.Knows(member) || closed()) return;
+  if (!roster_.Of(member).alive || roster_.Of(member).retired) return;
+  epochs_.current().lost_any = true;
+  epochs_.Break(-1, {Cause::kEnd, why}, now);
+  MemberEnd end;
+  end.signal = SIGKILL;
+  end.own = end.known = false;
+  end.what = why;
+  deaths_.Count(member, end, now);
+  if (!wants_.ended()) staying_.Retire(member, false, why);
+  Settle(now);
 }
 
-bool Membership::InCurrent(uint64_t member) const {
-  return std::find(current_.members.begin(), current_.members.end(), member) !=
-         current_.members.end();
+std::vector<AwaitedMember> Membership::WhoIsAwaited() const {
+  if (closed() || epoch() == 0) return {};
+  return late_.WhoIsAwaited();
+}
+
+// ---- epochs ----
+
+void Membership::Broke(int host, uint64_t epoch, const std::string& cause, double now) {
+  if (epoch != epochs_.current().number || epochs_.AllQuiet()) return;
+  epochs_.Break(host, {Cause::kWord, cause}, now);
+  Settle(now);
+}
+
+void Membership::Unreached(int host, int other, uint64_t epoch, const std::string& why) {
+  epochs_.Unreached(host, other, epoch, why);
+}
+
+void Membership::Ready(int host, uint64_t epoch) {
+  if (epoch == epochs_.current().number) epochs_.current().ready.insert(host);
+}
+
+void Membership::Quiet(int host, uint64_t epoch, const KeptCommits& kept, double now) {
+  const bool gone = roster_.host(host).phase == RosterHost::kGone;
+  if (epoch != epochs_.current().number || gone) return;
+  epochs_.Quiet(host, kept);
+  shares_.NoteKept(host, kept.newest);
+  NoteCommit(kept);
+  Settle(now);
+}
+
+void Membership::Started(uint64_t epoch, double now) {
+  if (epoch != epochs_.current().number || epochs_.current().started) return;
+  epochs_.Start(now);
+  Settle(now);
 }
 
 }  // namespace hvd

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/process_end.h"
-#include "cli/membership/link_words.h"
+#include "cli/membership/faults/link_words.h"
 
 namespace hvd {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/printable.h"
-#include "cli/membership/link_words.h"
+#include "cli/membership/faults/link_words.h"
 #include "cli/reach/ssh_failure.h"
 #include "cli/report/verdict_advice.h"
 

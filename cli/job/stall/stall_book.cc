@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/names_apart.h"
 #include "base/printable.h"
-#include "cli/membership/link_words.h"
+#include "cli/membership/faults/link_words.h"
 #include "cli/report/verdict.h"
 
 namespace hvd {

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
-#include "cli/membership/share_budget.h"
+#include "cli/membership/faults/share_budget.h"
 #include "tests/simulator/elastic/driver.h"
 #include "tests/simulator/elastic/world.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/membership/share_budget.h"
+#include "cli/membership/faults/share_budget.h"
 
 #include <catch2/catch.hpp>
 

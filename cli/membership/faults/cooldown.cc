@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/membership/cooldown.h"
+#include "cli/membership/faults/cooldown.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/membership/bad_links.h"
+#include "cli/membership/faults/bad_links.h"
 
 namespace hvd {
 

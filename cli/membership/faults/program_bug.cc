@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/membership/program_bug.h"
+#include "cli/membership/faults/program_bug.h"
 
 #include <signal.h>
 

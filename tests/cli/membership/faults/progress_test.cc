@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/membership/progress.h"
+#include "cli/membership/faults/progress.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/membership/link_words.h"
+#include "cli/membership/faults/link_words.h"
 
 #include "absl/strings/str_cat.h"
 
