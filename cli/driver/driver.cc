@@ -1,106 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/driver/driver.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/file_limit.h"
-#include "base/printable.h"
 #include "cli/driver/loop.h"
 #include "cli/driver/want.h"
 #include "cli/link/term_signal.h"
-#include "cli/report/job_report.h"
-#include "cli/report/job_summary.h"
-#include "cli/report/verdict_text.h"
 
 namespace hvd {
 namespace {
 
-constexpr double kLongestLookS = 5;
 constexpr double kAfterPauseS = 1;
-constexpr double kReportS = 2;  // for job.json; the verdict comes after it
+constexpr double kTimelineS = 2;  // for the last of the hosts' streams, and for the file
+
+JobPolicy PolicyOf(const RunOptions& options) {
+  JobPolicy policy;
+  policy.start_timeout_s = options.start_timeout_s;
+  policy.lease_s = options.lease_s;
+  policy.run_timeout_s = options.run_timeout_s;
+  policy.grace_s = options.grace_s;
+  policy.grace_is_given = options.grace_is_given;
+  policy.verbose = options.verbose > 0;
+  policy.report_bindings = options.report_bindings;
+  policy.stall = {options.stall_warn_s, options.stall_abort_s};
+  policy.compat_horovod = options.compat_horovod;
+  policy.stdin_rank = options.stdin_rank;
+  policy.elastic = options.elastic;
+  policy.np = options.np;
+  policy.manager = options.manager;
+  policy.adopted_from = options.adoption ? options.adoption->by : "";
+  policy.end_notice = options.end_notice;
+  return policy;
+}
 
 }  // namespace
 
-void Driver::Watch(int fd, uint32_t events, DriverSource source, int host) {
-  epoll_event event = {};
-  event.events = events;
-  event.data.u64 = (static_cast<uint64_t>(source) << 32) | static_cast<uint32_t>(host);
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0 && errno == EEXIST) {
-    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
-  }
+Driver::Driver(DriverSetup setup)
+    : setup_(std::move(setup)),
+      options_(*setup_.options),
+      topology_(options_.elastic ? Topology() : options_.topology),
+      state_(topology_, PolicyOf(options_), MonotonicSeconds()),
+      links_(options_.lease_s),
+      store_([this](int host, const v1::StoreChunk& chunk) { links_.SendStore(host, chunk); }),
+      feed_(options_.stdin_rank, {&hosts_, &state_, &links_}),
+      console_(std::move(setup_.console), {&state_, &feed_, &poll_}),
+      starts_(std::move(setup_.spawner),
+              {&options_, &setup_.start, &hosts_, &state_, &links_, &console_, &poll_,
+               [this](const Frame& frame) { discovery_.Heard(frame, MonotonicSeconds()); }}),
+      discovery_(options_, DiscoveryWays()),
+      timeline_(topology_, {&options_, &hosts_, &state_, &links_, &console_, &poll_}),
+      talk_(topology_, {&options_, &hosts_, &state_, &links_, &store_, &console_, &feed_, &starts_,
+                        &timeline_}),
+      last_words_({&options_, &state_, &console_}) {
+  const int hosts = static_cast<int>(topology_.hosts().size());
+  for (int host = 0; host < hosts; ++host) AddHost(TargetOf(options_, host));
+  starts_.NoteUnasked(hosts);
+  state_.mutable_facts()->job = setup_.secrets.job;
+  if (setup_.shows_status) console_.ShowStatus(MonotonicSeconds());
 }
 
 void Driver::Run() {
-  Watch(console_.fd(), EPOLLIN, DriverSource::kConsole);
-  Watch(spawner_.get(), EPOLLIN, DriverSource::kSpawner);
-  Watch(links_.event_fd(), EPOLLIN, DriverSource::kLinks);
-  if (setup_.term.valid()) Watch(setup_.term.get(), EPOLLIN, DriverSource::kTerm);
-  if (!options_.timeline_path.empty()) BeginTimeline(options_.timeline_path);
+  console_.Begin();
+  starts_.Begin();
+  poll_.Watch({links_.event_fd(), EPOLLIN}, DriverSource::kLinks);
+  if (setup_.term.valid()) poll_.Watch({setup_.term.get(), EPOLLIN}, DriverSource::kTerm);
+  if (!options_.timeline_path.empty()) timeline_.Begin(options_.timeline_path);
   while (!state_.finished()) {
     Turn();
     CarryOut();
   }
   WaitForTimeline();
-  Finish();
+  CarryOut();
+  starts_.EndLogins();
+  talk_.ExplainEnds();
+  last_words_.Say();
 }
 
+// ---- what comes ----
+
 double Driver::NextDeadline() const {
-  double next = std::min({state_.deadline(), next_look_, give_up_at_, timeline_.deadline(),
-                          status_at_, store_.deadline(), discovery_.deadline()});
-  for (const HostPort& port : ports_) {
-    if (port.restart_at > 0) next = std::min(next, port.restart_at);
-  }
-  return next;
+  return std::min({state_.deadline(), next_look_, give_up_at_, timeline_.recording().deadline(),
+                   console_.status_at(), store_.deadline(), discovery_.deadline(),
+                   starts_.deadline()});
 }
 
 void Driver::Turn() {
   const double left = std::max(0.0, NextDeadline() - MonotonicSeconds());
-  epoll_event events[32];
-  const int timeout = static_cast<int>(std::ceil(std::min(left, 3600.0) * 1000));
-  const int count = epoll_wait(epoll_.get(), events, std::size(events), timeout);
+  const std::vector<DriverPoll::Ready> all = poll_.Wait(left);
   NotePause(left);
-  for (int i = 0; i < count; ++i) {
-    const auto source = static_cast<DriverSource>(events[i].data.u64 >> 32);
-    const int host = static_cast<int>(events[i].data.u64 & 0xffffffff);
-    switch (source) {
-      case DriverSource::kConsole:
-        SendConsole();
-        if (events[i].events & ~EPOLLOUT) TakeConsole();
-        break;
-      case DriverSource::kSpawner:
-        TakeSpawner();
-        break;
-      case DriverSource::kLinks:
-        TakeArrivals();
-        break;
-      case DriverSource::kHello:
-        OnHello(host);
-        break;
-      case DriverSource::kErrors:
-        OnErrors(host);
-        break;
-      case DriverSource::kTimeline:
-        break;  // TickClocks looks
-      case DriverSource::kTerm:
-        if (TermHasCome(setup_.term)) TermOfHelper();
-        break;
-    }
-  }
+  for (const DriverPoll::Ready& ready : all) Take(ready);
   TickClocks();
 }
 
-void Driver::TermOfHelper() {
-  const double now = MonotonicSeconds();
-  if (terms_.ByHelper(now)) state_.Signalled(SIGTERM, now);
+void Driver::Take(const DriverPoll::Ready& ready) {
+  switch (ready.source) {
+    case DriverSource::kConsole:
+      console_.Send();
+      if (ready.events & ~EPOLLOUT) console_.Take();
+      return;
+    case DriverSource::kSpawner:
+      return starts_.TakeSpawner();
+    case DriverSource::kLinks:
+      return TakeArrivals();
+    case DriverSource::kHello:
+      return starts_.OnHello(ready.host);
+    case DriverSource::kErrors:
+      return starts_.OnErrors(ready.host);
+    case DriverSource::kTimeline:
+      return;  // TickClocks looks
+    case DriverSource::kTerm:
+      if (TermHasCome(setup_.term)) console_.TermOfHelper();
+      return;
+  }
+}
+
+// The messages that hosts have sent while hvdrun was paused are judged by that pause, wherever it
+// fell.
+void Driver::TakeArrivals() {
+  std::vector<Arrival> arrivals = links_.Take();
+  NotePause(0);
+  talk_.Take(std::move(arrivals));
 }
 
 // The loop should have been awake `meant` seconds after its last turn, at the latest.
@@ -116,62 +141,31 @@ void Driver::NotePause(double meant) {
 void Driver::TickClocks() {
   const double now = MonotonicSeconds();
   links_.Turned(now);
-  LookAtTimeline(now);
-  links_.TellOfBeats(timeline_.on());
-  if (now >= next_look_) LookAtLeases(now);
-  for (size_t host = 0; host < ports_.size(); ++host) {
-    if (ports_[host].restart_at == 0 || now < ports_[host].restart_at) continue;
-    ports_[host].restart_at = 0;
-    if (state_.starting()) AskSpawner(FrameKind::kStart, host);
+  timeline_.Look(now);
+  links_.TellOfBeats(timeline_.recording().on());
+  if (now >= next_look_) {
+    TakeArrivals();  // what has come already may prove life
+    next_look_ = talk_.LookAtLeases(now);
   }
+  starts_.StartAgain(now);
   if (now >= state_.deadline()) state_.Tick(now);
   if (now >= store_.deadline()) store_.Tick(now);
   if (state_.ending()) discovery_.Stop();
   if (now >= discovery_.deadline()) discovery_.Tick(now);
 }
 
-// The beats go and come without us; seldom looking is enough, as no lease ends before its deadline.
-void Driver::LookAtLeases(double now) {
-  TakeArrivals();  // what has come already may prove life
-  next_look_ = now + std::min(options_.lease_s / 4, kLongestLookS);
-  for (size_t host = 0; host < ports_.size(); ++host) {
-    if (state_.facts().hosts[host].phase == HostFact::kGone) continue;
-    if (now < links_.deadline(host)) {
-      next_look_ = std::min(next_look_, links_.deadline(host));
-      continue;
-    }
-    links_.GiveUp(host);
-    state_.HostLost(host,
-                    absl::StrFormat("no sign of life for %.1f s (--lease %g s): machine, network "
-                                    "or remote shell is stuck",
-                                    now - links_.proven(host), options_.lease_s),
-                    now);
-    state_.HostDetail(host, {"its ranks end with the lease", ""}, now);
-    AskSpawner(FrameKind::kKill, host);  // it may be stopped, and would outlive us
-  }
-}
+// ---- what is wanted ----
 
 // Does what the state table wants, until it wants nothing more.
 void Driver::CarryOut() {
   for (auto wanted = state_.TakeActions(); !wanted.empty(); wanted = state_.TakeActions()) {
     for (const Action& action : wanted) Do(action);
   }
-  if (state_.facts().epochs.size() != epochs_told_) {
-    epochs_told_ = state_.facts().epochs.size();
-    timeline_.BeginEpoch({state_.facts().epochs.back().number, state_.facts().topology,
-                          state_.members().hosts(),
-                          static_cast<int64_t>(MonotonicSeconds() * 1e9)});
-  }
-  if (state_.ending() && !std::exchange(ending_told_, true)) {
-    Frame ending;
-    ending.kind = FrameKind::kEnding;
-    console_.Put(std::move(ending));
-    SendConsole();
-  }
-  const bool paused = console_.is_slow();
-  state_.OutputPaused(paused, MonotonicSeconds());
-  if (!paused) Acknowledge();
-  TellStatus(MonotonicSeconds());
+  timeline_.NoteEpochs();
+  if (state_.ending()) console_.TellEnding();
+  state_.OutputPaused(console_.is_slow(), MonotonicSeconds());
+  talk_.Acknowledge();
+  console_.TellStatus(MonotonicSeconds());
 }
 
 void Driver::Do(const Action& action) {
@@ -183,101 +177,74 @@ void Driver::Do(const Action& action) {
     case Action::kDrop:
       return DropHost(action.host);
     case Action::kSend:
-      for (size_t host = 0; host < ports_.size(); ++host) {
-        const bool meant = action.host == kAllHosts || action.host == static_cast<int>(host);
-        if (meant) links_.Send(host, action.command);
-      }
-      if (options_.elastic && action.command.has_spawn_slots()) GiveStdinRoom();
+      talk_.Send(action.host, action.command);
+      if (action.command.has_spawn_slots()) console_.GiveStdinRoom();
       return;
     case Action::kSay:
-      return Say(action.text);
+      return console_.Say(action.text);
     case Action::kOverdue:
-      return ReportOverdue(action.host);
+      return starts_.ReportOverdue(action.host);
   }
 }
 
 void Driver::Prepare(int meant) {
-  if (!std::exchange(launched_, true)) stdin_hosts_ = ports_.size();
-  for (int host = 0; host < static_cast<int>(ports_.size()); ++host) {
+  feed_.Launched();
+  for (int host = 0; host < hosts_.count(); ++host) {
     if (meant != kAllHosts && meant != host) continue;
     v1::Command command;
     *command.mutable_prepare_host() =
         MakePrepare(options_, setup_.secrets, setup_.limits,
-                    {host, HostName(host), state_.facts().hosts[host].ranks});
+                    {host, hosts_.Name(host), state_.facts().hosts[host].ranks});
     links_.Send(host, command);
-    if (skips_ != 0) SendSkips(host);
+    feed_.TellSkips(host);
   }
-  GiveStdinRoom();
+  console_.GiveStdinRoom();
 }
 
-void Driver::ReportOverdue(int host) {
-  HostFact fault;
-  if (const StartFailure& awaited = ports_[host].awaited; !awaited.cause.empty()) {
-    fault.cause =
-        absl::StrFormat("%s, for --start-timeout %g s", awaited.cause, options_.start_timeout_s);
-    fault.remedy = awaited.remedy;
-    return NotStarted(host, std::move(fault));
-  }
-  fault.cause =
-      absl::StrFormat("no word from hvdd within --start-timeout %g s", options_.start_timeout_s);
-  fault.remedy = ShellName(options_, targets_[host]).empty()
-                     ? "give it longer (--start-timeout), or find what holds this machine up"
-                     : absl::StrCat("does a login work, and does it end quickly? ",
-                                    Printable(LoginCommand(options_, targets_[host])), " true");
-  NotStarted(host, std::move(fault));
+void Driver::AddHost(HostTarget target) {
+  hosts_.Add(std::move(target));
+  links_.AddHost();
+  store_.AddHost();
+  timeline_.recording().AddHost();
 }
 
-// The verdict, and job.json. Once more when output is lost after it.
-Frame Driver::Report() {
-  const JobFacts& facts = state_.facts();
-  if (!options_.output_directory.empty() && !report_lost_) {
-    const absl::Status written = WriteJobReportWithin(kReportS, options_.output_directory,
-                                                      RenderJobReport(facts, Judge(facts)));
-    report_lost_ = !written.ok();
-    if (report_lost_) {
-      auto& lost = state_.mutable_facts()->lost_files;
-      lost.insert(lost.begin(), absl::StrCat("job.json: ", std::string(written.message())));
-    }
-  }
-  const Verdict verdict = Judge(facts);
-  Frame final;
-  final.kind = FrameKind::kFinal;
-  final.number = verdict.exit_code;
-  final.text = RenderVerdict(facts, verdict);
-  return final;
+// One that is found while the job runs.
+void Driver::ReachHost(const HostSlots& host) {
+  AddHost(starts_.TargetFor(host));
+  starts_.StartNext();
 }
 
-// Until the console has written what it got, or given it up. It may be stopped for hours.
-void Driver::Drain() {
-  Frame drain;
-  drain.kind = FrameKind::kDrain;
-  console_.PutInOrder(std::move(drain));
-  for (SendConsole(); !drained_ && console_.fd() >= 0; SendConsole()) {
-    pollfd wait = {console_.fd(), POLLIN, 0};
-    if (console_.wants_room()) wait.events |= POLLOUT;
-    poll(&wait, 1, -1);
-    TakeConsole();
-  }
+// Whatever lives there ends with its link.
+void Driver::DropHost(int host) {
+  links_.GiveUp(host);
+  timeline_.recording().HostEnded(host);
+  store_.HostEnded(host);
+  starts_.Drop(host);
 }
 
-// The verdict, then nothing: whatever is left ends with our descriptors.
-void Driver::Finish() {
-  CarryOut();
-  EndLogins();
-  ExplainLinks();
-  const JobFacts& facts = state_.facts();
-  const std::string summary = options_.verbose > 0 ? RenderSummary(facts) : "";
-  if (!summary.empty()) console_.PutInOrder(NoticeOf(summary));
-  const size_t known_losses = facts.lost_output.size();
-  Frame final = Report();
-  if (facts.ending == Ending::kOutputGone) console_.ForgetOutput();
-  Drain();
-  if (facts.lost_output.size() > known_losses) final = Report();
-  console_.Put(std::move(final));
-  for (SendConsole(); !console_.empty(); SendConsole()) {
-    pollfd wait = {console_.fd(), POLLOUT, 0};
-    poll(&wait, 1, -1);
+DiscoveryHandlers Driver::DiscoveryWays() {
+  DiscoveryHandlers ways;
+  ways.discovered = [this](const std::vector<HostSlots>& hosts) {
+    state_.Discovered(hosts, MonotonicSeconds());
+  };
+  ways.failed = [this](const std::string& why) { state_.DiscoveryFailed(why, MonotonicSeconds()); };
+  ways.over = [this](const std::string& whose) {
+    state_.ManagerStops("the end of " + whose, MonotonicSeconds());
+  };
+  ways.say = [this](const std::string& text) { console_.Say(text); };
+  ways.ask = [this](const Frame& frame) { return starts_.Ask(frame); };
+  return ways;
+}
+
+// The job is over; what its ranks recorded last may be under way.
+void Driver::WaitForTimeline() {
+  give_up_at_ = MonotonicSeconds() + kTimelineS;
+  timeline_.EndLostHosts();
+  while (feed_.launched() && timeline_.recording().open() && MonotonicSeconds() < give_up_at_) {
+    Turn();
+    CarryOut();
   }
+  timeline_.Finish(kTimelineS);
 }
 
 void RunDriver(DriverSetup setup) {
