@@ -22,7 +22,8 @@ constexpr uint32_t kMost = 50;
 // No other name goes directly from now on, and has a place on the board for good.
 void TakeDirectNumbers(Engine& engine) {
   Direct* const direct = engine.world().direct();
-  for (int i = 0; direct != nullptr && direct->numbers().Number("taken " + std::to_string(i)) != 0; ++i) {
+  for (int i = 0; direct != nullptr && direct->numbers().Number("taken " + std::to_string(i)) != 0;
+       ++i) {
   }
 }
 
