@@ -189,7 +189,7 @@ void HostStarts::SayCommand(int host) {
     const auto argv = DaemonArgv(*parts_.options, *parts_.start, parts_.hosts->targets[host]);
     if (argv.ok()) command = absl::StrJoin(*argv, " ");
   }
-  parts_.console->Say(absl::StrCat("host ", Name(host), ": ", Printable(command)));
+  parts_.console->Say(absl::StrCat("host ", parts_.hosts->Name(host), ": ", Printable(command)));
 }
 
 // ---- their first words ----
@@ -197,7 +197,7 @@ void HostStarts::SayCommand(int host) {
 void HostStarts::OnHello(int host) {
   HostPort& port = parts_.hosts->ports[host];
   if (port.greeted || port.socket() < 0) return;
-  Greeting greeting = port.Greet(parts_.start->marker, Name(host));
+  Greeting greeting = port.Greet(parts_.start->marker, parts_.hosts->Name(host));
   if (greeting.state == Greeting::kWaiting) return;
   if (greeting.state == Greeting::kWrong) {
     HostFact fault;
@@ -215,8 +215,8 @@ void HostStarts::OnHello(int host) {
   if (!parts_.options->rsh_agent.empty()) AskSpawner(FrameKind::kHasten, host);
   parts_.links->Open({host, port.TakeSocket(), !parts_.hosts->targets[host].is_local});
   if (parts_.options->verbose > 0 && !port.noise().empty()) {
-    parts_.console->Say(
-        absl::StrCat("host ", Name(host), ": noise at login:\n", QuoteLines(port.noise(), 12)));
+    parts_.console->Say(absl::StrCat("host ", parts_.hosts->Name(host), ": noise at login:\n",
+                                     QuoteLines(port.noise(), 12)));
   }
   parts_.state->HostGreeted(host, MonotonicSeconds());
   StartNext();
@@ -226,9 +226,9 @@ void HostStarts::OnHello(int host) {
 void HostStarts::RefuseTwin(int host, int twin) {
   const auto& hosts = parts_.state->facts().hosts;
   HostFact fault;
-  fault.cause = absl::StrCat("it is the same host as ", Name(twin));
-  fault.remedy = absl::StrCat("name it once, with the slots of both: ", Name(twin), ":",
-                              hosts[twin].ranks + hosts[host].ranks);
+  fault.cause = absl::StrCat("it is the same host as ", parts_.hosts->Name(twin));
+  fault.remedy = absl::StrCat("name it once, with the slots of both: ", parts_.hosts->Name(twin),
+                              ":", hosts[twin].ranks + hosts[host].ranks);
   NotStarted(host, std::move(fault));
 }
 
@@ -245,7 +245,7 @@ void HostStarts::OnErrors(int host) {
     line = absl::StripSuffix(line, "\r");  // ssh ends its own so
     if (port.words_shown > kMostWords) return;
     const bool last = port.words_shown++ == kMostWords;
-    parts_.console->Say(absl::StrCat("host ", Name(host), ": ",
+    parts_.console->Say(absl::StrCat("host ", parts_.hosts->Name(host), ": ",
                                      last ? "more words of its remote shell or hvdd are left out"
                                           : Printable({line.data(), line.size()})));
   }
@@ -263,7 +263,7 @@ void HostStarts::OnChildExited(int host, int wait_status) {
     return ExplainExit(host, wait_status);
   }
   const std::string shell = ShellName(*parts_.options, parts_.hosts->targets[host]);
-  port.ended = ExplainLinkEnd(wait_status, shell, Name(host));
+  port.ended = ExplainLinkEnd(wait_status, shell, parts_.hosts->Name(host));
   if (parts_.state->facts().hosts[host].fault == HostFact::kLost) {
     parts_.state->HostDetail(host, port.ended, MonotonicSeconds());
   }
@@ -277,9 +277,9 @@ void HostStarts::ExplainExit(int host, int wait_status) {
   utsname here = {};
   uname(&here);
   const StartFailure failure =
-      ExplainStartFailure({wait_status, port.error_text(), port.noise(), shell, Name(host),
-                           WhereHvddIsSought(options, *parts_.start), port.logged_in(),
-                           shell.empty() ? "" : LoginCommand(options, target),
+      ExplainStartFailure({wait_status, port.error_text(), port.noise(), shell,
+                           parts_.hosts->Name(host), WhereHvddIsSought(options, *parts_.start),
+                           port.logged_in(), shell.empty() ? "" : LoginCommand(options, target),
                            SshTarget(options, target), here.machine});
   if (TriesAgain(host, failure)) return;
   HostFact fault;
@@ -296,7 +296,7 @@ bool HostStarts::TriesAgain(int host, const StartFailure& failure) {
   if (parts_.options->waits_for_hosts && MayComeYet(failure.fault)) {
     if (port.awaited.cause != failure.cause) {
       parts_.console->Say(
-          absl::StrCat("host ", Name(host), ": ", failure.cause,
+          absl::StrCat("host ", parts_.hosts->Name(host), ": ", failure.cause,
                        "; it may only be starting, and is tried until --start-timeout ",
                        parts_.options->start_timeout_s, " s is over"));
     }

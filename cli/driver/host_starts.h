@@ -72,7 +72,6 @@ class HostStarts {
   void RefuseTwin(int host, int twin);
   void SayCommand(int host);
   bool MayStartNext() const;
-  const std::string& Name(int host) const { return parts_.hosts->Name(host); }
 
   Descriptor spawner_;
   const Parts parts_;

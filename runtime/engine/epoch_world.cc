@@ -177,7 +177,7 @@ void EpochWorld::BuildAgreement() {
 
 // Ranks wait for one another in it, so hvdd must see who is in it.
 absl::Status EpochWorld::BuildCollectives() {
-  RankActivity& mine = activity();
+  RankActivity& mine = ActivityAt(watch());
   mine.set.store(set().id, std::memory_order_relaxed);
   mine.pending.store(1, std::memory_order_relaxed);
   mine.callers.store(1, std::memory_order_relaxed);

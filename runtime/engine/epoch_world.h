@@ -59,7 +59,6 @@ class EpochWorld : public SetSeat {
   const HostArenas* arenas() const { return job().arenas_.get(); }
   // Where hvdd looks at this rank in this set.
   WatchPlace watch() const { return {page(), in_job().place().local_rank, set().region, set().id}; }
-  RankActivity& activity() { return ActivityAt(watch()); }
   // For sends and receives.
   PairLinks pair_links() const;
   // Gives back a removed set's memory: its region's number may be another's. REQUIRES: no member on

@@ -5,6 +5,6 @@
 
 namespace hvd {
 
-void Waiter::Pause() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+void Pause() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 }  // namespace hvd

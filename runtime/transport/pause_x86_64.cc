@@ -3,6 +3,6 @@
 
 namespace hvd {
 
-void Waiter::Pause() { __builtin_ia32_pause(); }
+void Pause() { __builtin_ia32_pause(); }
 
 }  // namespace hvd

@@ -35,6 +35,9 @@ class BackgroundWork {
   virtual bool Step() = 0;  // true if something moved
 };
 
+// Leaves the core to its other thread for a moment. pause_<processor>.cc
+void Pause();
+
 // One an engine (process set) and epoch. Not thread-safe: it belongs to whoever runs the engine at
 // the moment. The waiters of one process share its transport and its event fd.
 class Waiter {
@@ -100,7 +103,6 @@ class Waiter {
   static constexpr int kEagerLooks = 100;
   static constexpr int kPausesPerProgress = 20;
 
-  static void Pause();  // pause_<processor>.cc
   bool IsAborted() const { return page_->aborted.load(std::memory_order_acquire) != 0; }
   bool HasSleepers() const;
   // A rank that is asleep is rung with the question.

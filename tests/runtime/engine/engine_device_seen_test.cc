@@ -21,7 +21,7 @@ using test::Sum;
 
 TEST_CASE("what the device works on for the longest can be read, in whatever order it finishes") {
   CHECK(RunDevices([](Engine& engine, FakeStream& stream, Problems& problems) {
-          const NotedWork& device = engine.world().activity().device;
+          const NotedWork& device = ActivityAt(engine.world().watch()).device;
           const auto reads = [&](uint64_t number, const std::string& text) {
             const WorkSeen seen = ReadWork(device);
             problems.Expect(seen.number == number && seen.text == text,
@@ -43,11 +43,11 @@ TEST_CASE("what the device works on for the longest can be read, in whatever ord
           stream.Finish(0);
           hear();
           reads(3, "allreduce 'z'");
-          const uint64_t calls = engine.world().activity().calls;
+          const uint64_t calls = ActivityAt(engine.world().watch()).calls;
           stream.Finish(2);
           Engine::Earlier(&engine).Await();
           reads(0, "");
-          problems.Expect(engine.world().activity().calls == calls + 1, "not counted");
+          problems.Expect(ActivityAt(engine.world().watch()).calls == calls + 1, "not counted");
         }) == "");
 }
 

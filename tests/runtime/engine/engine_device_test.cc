@@ -54,7 +54,7 @@ class Beside {
   }
 
  private:
-  static uint32_t CallersOf(Engine& engine) { return engine.world().activity().callers; }
+  static uint32_t CallersOf(Engine& engine) { return ActivityAt(engine.world().watch()).callers; }
   const std::function<void()> call_;
   std::atomic<bool> over_{false};
   std::thread thread_;
@@ -323,8 +323,10 @@ TEST_CASE("ends are told from another thread while the rank submits on two") {
               beside.join();
               Engine::Earlier(&engine).Await();
               problems.Expect(stream.launches() == kSums, "a launch is missing");
-              problems.Expect(ReadWork(engine.world().activity().device).number == 0, "unfinished");
-              problems.Expect(engine.world().activity().calls == 2 * kSums, "a call is missing");
+              problems.Expect(ReadWork(ActivityAt(engine.world().watch()).device).number == 0,
+                              "unfinished");
+              problems.Expect(ActivityAt(engine.world().watch()).calls == 2 * kSums,
+                              "a call is missing");
             },
             {}, hosts) == "");
 }

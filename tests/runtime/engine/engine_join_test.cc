@@ -269,7 +269,8 @@ TEST_CASE("a rank joins on one thread while another is inside a call") {
               inside = std::thread([&] {
                 problems.Expect(Sum(engine, "x", &x).ok() && x.back() == 2.0f, "inside");
               });
-              while (engine.world().activity().pending.load() == 0) std::this_thread::yield();
+              while (ActivityAt(engine.world().watch()).pending.load() == 0)
+                std::this_thread::yield();
               Request join, more;
               join.name = "\x03join";
               join.signature.kind = RequestKind::kJoin;
@@ -312,7 +313,7 @@ TEST_CASE("a shutdown ends a join and what was pending before it") {
               const absl::Status status = Join(engine);
               problems.Expect(absl::IsAborted(status), status.ToString());
             });
-            while (engine.world().activity().pending.load() < 2) std::this_thread::yield();
+            while (ActivityAt(engine.world().watch()).pending.load() < 2) std::this_thread::yield();
             has_joined.store(true);
             engine.Shutdown();
             joining.join();

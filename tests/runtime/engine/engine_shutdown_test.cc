@@ -66,7 +66,7 @@ std::string ShutDownBeside(const Scene& scene) {
       if (status.ok()) status = scene.by_handle ? engine.Wait(&request) : engine.Run(&request);
       problems.Expect(Says(status, "shutdown"), status.ToString());
     });
-    while (engine.world().activity().pending.load() == 0) std::this_thread::yield();
+    while (ActivityAt(engine.world().watch()).pending.load() == 0) std::this_thread::yield();
     is_blocked.store(true);
     engine.Shutdown();
     blocked.join();
@@ -113,7 +113,8 @@ TEST_CASE("what a rank has marked directly before it leaves goes the others' way
               const absl::Status status = Sum(engine, "x", &x);
               problems.Expect(status.ok() && x.back() == wanted, status.ToString());
             });
-            while (engine.world().activity().pending.load() == 0) std::this_thread::yield();
+            while (ActivityAt(engine.world().watch()).pending.load() == 0)
+              std::this_thread::yield();
             engine.BeginLeave();
             is_left.store(true);
             engine.FinishLeave();
