@@ -24,7 +24,7 @@ void HostEpochs::Propose(EpochPlan plan) {
 void HostEpochs::Change(uint64_t epoch) {
   const auto found = memories_.find(epoch);
   if (found != memories_.end()) return found->second->SetChange();
-  const EpochPlan* const plan = book_.plan(epoch);
+  const EpochPlan* const plan = book().plan(epoch);
   if (plan != nullptr) changing_.insert(epoch);
 }
 
@@ -32,7 +32,7 @@ void HostEpochs::Change(uint64_t epoch) {
 // has seen it there.
 void HostEpochs::Join(int slot) {
   const std::string cause = AbortHeardBy(slot).cause;
-  if (!cause.empty() && book_.in_live_epoch(slot)) Abort(book_.last_epoch(slot), cause);
+  if (!cause.empty() && book().in_live_epoch(slot)) Abort(book().last_epoch(slot), cause);
   Carry(book_.Join(slot));
 }
 
@@ -40,9 +40,10 @@ void HostEpochs::TakeAddress(int slot, const v1::Address& address, Descriptor ar
   const uint64_t epoch = address.epoch();
   const EpochActions actions =
       book_.Address(slot, epoch, address.address(), address.memory_bytes());
-  if (arena.valid() && book_.addressed(slot, epoch)) {
+  const LocalEpoch* taken = book().Find(epoch);
+  if (arena.valid() && taken != nullptr && !taken->aborted() && taken->addressed(slot)) {
     std::shared_ptr<ArenaBox>& box = arenas_[epoch];
-    const EpochPlan& plan = *book_.plan(epoch);
+    const EpochPlan& plan = *book().plan(epoch);
     if (box == nullptr) box = std::make_shared<ArenaBox>(static_cast<int>(plan.slots.size()));
     box->Put(plan.LocalRankOf(slot), std::move(arena), address.arena_bytes());
   }
@@ -104,7 +105,7 @@ void HostEpochs::CarryOne(const EpochAction& action) {
 }
 
 void HostEpochs::Create(const EpochAction& action) {
-  const EpochPlan& plan = *book_.plan(action.epoch);
+  const EpochPlan& plan = *book().plan(action.epoch);
   EpochShape shape;
   shape.epoch = action.epoch;
   shape.slots = plan.slots;
@@ -130,7 +131,7 @@ void HostEpochs::Start(const EpochAction& action) {
 void HostEpochs::SendStart(const EpochAction& action) {
   const auto found = memories_.find(action.epoch);
   if (found == memories_.end()) return;  // refused already
-  const EpochPlan& plan = *book_.plan(action.epoch);
+  const EpochPlan& plan = *book().plan(action.epoch);
   v1::ToWorker message;
   v1::EpochStart& start = *message.mutable_epoch_start();
   start.set_epoch(action.epoch);
@@ -152,7 +153,7 @@ void HostEpochs::SendStart(const EpochAction& action) {
 
 absl::Status HostEpochs::AddState(const EpochAction& action, v1::EpochStart* start,
                                   std::vector<int>* fds) {
-  const EpochState& state = book_.plan(action.epoch)->state;
+  const EpochState& state = book().plan(action.epoch)->state;
   start->set_resume_commit(state.resume_commit);
   start->set_root(state.root);
   for (const int rank : state.needy) start->add_needy(rank);
@@ -189,8 +190,8 @@ void HostEpochs::Take(const EpochAction& action) {
 void HostEpochs::TellAddresses(uint64_t epoch) {
   v1::Event event;
   event.mutable_host_addresses()->set_epoch(epoch);
-  const EpochPlan& plan = *book_.plan(epoch);
-  const std::vector<std::string>& addresses = book_.addresses(epoch);
+  const EpochPlan& plan = *book().plan(epoch);
+  const std::vector<std::string>& addresses = book().Find(epoch)->addresses();
   for (int local_rank = 0; local_rank < static_cast<int>(addresses.size()); ++local_rank) {
     v1::RankAddress& entry = *event.mutable_host_addresses()->add_addresses();
     entry.set_rank(plan.RankOf(local_rank));
@@ -200,7 +201,7 @@ void HostEpochs::TellAddresses(uint64_t epoch) {
 }
 
 void HostEpochs::SendTable(const EpochAction& action) {
-  const size_t size = book_.plan(action.epoch)->topology.size();
+  const size_t size = book().plan(action.epoch)->topology.size();
   std::vector<std::string> by_rank(size);
   for (const v1::RankAddress& entry : tables_[action.epoch].addresses()) {
     if (entry.rank() < size) by_rank[entry.rank()] = entry.address();
@@ -285,20 +286,20 @@ void HostEpochs::Forget(uint64_t epoch) {
 // ---- what can be seen ----
 
 int HostEpochs::RankOf(int slot) const {
-  const EpochPlan* plan = book_.plan(book_.last_epoch(slot));
-  if (plan == nullptr) plan = book_.newest_plan(slot);
+  const EpochPlan* plan = book().plan(book().last_epoch(slot));
+  if (plan == nullptr) plan = book().newest_plan(slot);
   return plan == nullptr ? slot : plan->RankOf(plan->LocalRankOf(slot));
 }
 
 std::string HostEpochs::Name(int slot) const {
-  if (options_.elastic && book_.newest_plan(slot) == nullptr) {
+  if (options_.elastic && book().newest_plan(slot) == nullptr) {
     return absl::StrCat("a new member on ", options_.host_name);
   }
   return absl::StrCat("rank ", RankOf(slot), " on ", options_.host_name);
 }
 
 std::string HostEpochs::ActivityOf(int slot) const {
-  const auto found = memories_.find(book_.last_epoch(slot));
+  const auto found = memories_.find(book().last_epoch(slot));
   if (found == memories_.end()) return (*workers_)[slot].activity;
   return found->second->Activity(found->second->LocalRankOf(slot));
 }
@@ -314,8 +315,8 @@ RankTotals HostEpochs::CountsOf(int slot) const {
 }
 
 AbortWord HostEpochs::AbortHeardBy(int slot) const {
-  if (book_.left(slot)) return (*workers_)[slot].aborted;
-  const auto found = memories_.find(book_.last_epoch(slot));
+  if (book().left(slot)) return (*workers_)[slot].aborted;
+  const auto found = memories_.find(book().last_epoch(slot));
   return found == memories_.end() ? AbortWord() : found->second->aborted();
 }
 

@@ -67,7 +67,7 @@ class HostEpochs {
   void Stop(const std::string& cause) { Carry(book_.Stop(cause)); }
   void Close(const std::string& cause) { Carry(book_.Close(cause)); }
 
-  const HostRendezvous& book() const { return book_; }
+  const Attendance& book() const { return book_.attendance(); }
   const std::map<uint64_t, std::shared_ptr<EpochMemory>>& memories() const { return memories_; }
 
   // Which rank the member of the slot is: in its newest epoch, else in the newest proposal.

@@ -149,7 +149,7 @@ void LinkServer::TakeAddress(LinkPeer* peer, const v1::Address& address) {
 // Reports a failed init, unless others have ended the rank's epoch, which is no fault of its own.
 // Ranks that have met it in an epoch wait for it.
 void LinkServer::NoteInitFailed(int slot, const std::string& why) {
-  const HostRendezvous& book = epochs_.book();
+  const Attendance& book = epochs_.book();
   if (book.after_abort(slot) || !epochs_.AbortHeardBy(slot).cause.empty()) return;
   v1::Event event;
   v1::RankInitFailed& failed = *event.mutable_rank_init_failed();

@@ -212,7 +212,7 @@ void LinkServer::LookAtEnd() {
 }
 
 LinkFacts LinkServer::FactsOf(int slot) {
-  const HostRendezvous& book = epochs_.book();
+  const Attendance& book = epochs_.book();
   const WorkerSlot& worker = workers_[slot];
   LinkFacts facts;
   facts.aborted = epochs_.AbortHeardBy(slot);
@@ -235,7 +235,7 @@ LinkFacts LinkServer::FactsOf(int slot) {
 // ---- the end of a link ----
 
 void LinkServer::OnLost(const LinkPeer& peer, const char* how) {
-  const HostRendezvous& book = epochs_.book();
+  const Attendance& book = epochs_.book();
   if (!book.in_epoch(peer.slot)) return LostOutside(peer);
   if (book.in_live_epoch(peer.slot)) return Lost(peer, how);
   // An aborted epoch may be left without a word: by a process that will try again, or by its end.

@@ -108,8 +108,8 @@ TEST_CASE("a slot is another member's after a reset, which knows of no epoch bef
   Run(&book, 1, {0, 1});
   book.Gone(1, "rank 1 was killed");
   book.Reset(1);
-  CHECK_FALSE(book.joined_ever(1));
-  CHECK(book.newest_plan(1) == nullptr);
+  CHECK_FALSE(book.attendance().joined_ever(1));
+  CHECK(book.attendance().newest_plan(1) == nullptr);
   const EpochActions asked = book.Join(1);
   CHECK(Count(asked, Kind::kStands) == 1);
   book.Join(0);
@@ -121,7 +121,7 @@ TEST_CASE("a reset of a dead member's slot leaves the others in their epoch") {
   Run(&book, 1, {0, 1});
   book.Gone(1, "rank 1 was killed");
   book.Reset(1);
-  CHECK(book.in_epoch(0));
+  CHECK(book.attendance().in_epoch(0));
   CHECK(Count(book.Leave(0, 1), Kind::kQuiet) == 1);
 }
 
@@ -149,7 +149,7 @@ TEST_CASE(
     REQUIRE(Count(proposed, Kind::kRefuse) == 1);
     CHECK(proposed.back().text == "rank 1 was killed");
     CHECK(Count(proposed, Kind::kQuiet) == 1);
-    CHECK_FALSE(book.in_epoch(1));
+    CHECK_FALSE(book.attendance().in_epoch(1));
     CHECK(Count(book.Abort(1, "rank 1 was killed"), Kind::kQuiet) == 0);
     CHECK(Count(book.Join(0), Kind::kStands) == 1);
     CHECK(Count(book.Propose(PlanOf(2, {0})), Kind::kStart) == 1);
@@ -167,7 +167,7 @@ TEST_CASE("one that stood and has no link any more enters when it asks again, no
   book.StandsNoMore(1);
   const EpochActions proposed = book.Propose(PlanOf(1, {0, 1}));
   CHECK(Count(proposed, Kind::kStart) == 1);
-  CHECK_FALSE(book.in_epoch(1));
+  CHECK_FALSE(book.attendance().in_epoch(1));
   CHECK(Count(book.Join(1), Kind::kStart) == 1);
 }
 
@@ -197,8 +197,8 @@ TEST_CASE("a long life leaves no epoch behind") {
     book.Leave(0, epoch);
     book.Reset(victim);
   }
-  CHECK(book.plan(1) == nullptr);
-  CHECK(book.plan(150) == nullptr);
+  CHECK(book.attendance().plan(1) == nullptr);
+  CHECK(book.attendance().plan(150) == nullptr);
 }
 
 }  // namespace

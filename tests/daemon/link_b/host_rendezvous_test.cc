@@ -61,16 +61,16 @@ TEST_CASE("an epoch from join to leave") {
   CHECK(Words(book.Join(0)) == "start0");
   CHECK(Words(book.Address(0, 1, "zero", 8192)) == "take");
   CHECK(Words(book.Address(1, 1, "one", 8192)) == "addresses");
-  CHECK(book.addresses(1) == std::vector<std::string>{"zero", "one"});
+  CHECK(book.attendance().Find(1)->addresses() == std::vector<std::string>{"zero", "one"});
   CHECK(Words(book.TableCame(1)) == "table0 table1");
   CHECK(Words(book.Ready(0, 1)) == "");
   CHECK(Words(book.Ready(1, 1)) == "ready");
   CHECK(Words(book.GoCame(1)) == "go0 go1");
   CHECK(Words(book.Leave(0, 1)) == "left0");
-  CHECK(!book.left(1));
+  CHECK(!book.attendance().left(1));
   CHECK(Words(book.Leave(1, 1)) == "left1 dispose");
-  CHECK(book.left(1));
-  CHECK(!book.after_abort(0));
+  CHECK(book.attendance().left(1));
+  CHECK(!book.attendance().after_abort(0));
 }
 
 TEST_CASE("an early rank joins the next epoch while others are still in this one") {
@@ -94,11 +94,11 @@ TEST_CASE("who waits for an epoch that is not to be is refused, and so is who co
   HostRendezvous book = Proposed(3, 0);
   book.Join(0);
   book.Gone(2, "rank 2 exited with code 0 before hvd's init");
-  CHECK(book.refused(0));
-  CHECK_FALSE(book.refused(1));
+  CHECK(book.attendance().refused(0));
+  CHECK_FALSE(book.attendance().refused(1));
   book.Join(1);
-  CHECK(book.refused(1));
-  CHECK_FALSE(book.refused(2));
+  CHECK(book.attendance().refused(1));
+  CHECK_FALSE(book.attendance().refused(2));
 }
 
 TEST_CASE("an aborted epoch refuses a rank once, and its next hvd_init is for the next epoch") {
@@ -110,7 +110,7 @@ TEST_CASE("an aborted epoch refuses a rank once, and its next hvd_init is for th
   REQUIRE(Words(actions) == "create start1");
   CHECK(actions[0].epoch == 2);
   CHECK(Words(book.Abandon(0)) == "dispose");
-  CHECK_FALSE(book.left(0));
+  CHECK_FALSE(book.attendance().left(0));
   CHECK(Words(book.Join(0)) == "start0");
 }
 
@@ -130,8 +130,8 @@ TEST_CASE("a death inside a running epoch aborts it with its cause") {
   const EpochActions actions = book.Gone(1, "rank 5 died");
   REQUIRE(Words(actions) == "abort");
   CHECK(actions[0].text == "rank 5 died");
-  CHECK(book.after_abort(0));
-  CHECK(!book.left(1));
+  CHECK(book.attendance().after_abort(0));
+  CHECK(!book.attendance().left(1));
   CHECK(Words(book.Leave(0, 1)) == "left0 dispose");
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("a rank that has left may end") {
   HostRendezvous book = Running();
   book.Leave(1, 1);
   CHECK(Words(book.Gone(1, "exited")) == "");
-  CHECK(!book.after_abort(1));
+  CHECK(!book.attendance().after_abort(1));
 }
 
 TEST_CASE("different sizes of memory are refused with the ranks' names") {
@@ -206,12 +206,12 @@ TEST_CASE("an abort of an epoch that is over changes nothing") {
 TEST_CASE("an abort is nothing to a rank that never asked for its epoch, until it does") {
   HostRendezvous book = Proposed(3, 0);
   book.Abort(0, "rank 9 exited");
-  for (int rank : {0, 1, 2}) CHECK(!book.after_abort(rank));
+  for (int rank : {0, 1, 2}) CHECK(!book.attendance().after_abort(rank));
   CHECK(Words(book.Join(1)) == "refuse1");
-  CHECK(!book.after_abort(0));
-  CHECK(book.after_abort(1));
+  CHECK(!book.attendance().after_abort(0));
+  CHECK(book.attendance().after_abort(1));
   book.Stop("stopped");
-  CHECK(book.after_abort(0));
+  CHECK(book.attendance().after_abort(0));
 }
 
 TEST_CASE("after a stop nobody joins") {
@@ -246,8 +246,8 @@ TEST_CASE("a member passes over the epochs that it is not in") {
   CHECK(Words(book.Join(0)) == "create start0");
   CHECK(Words(book.Address(0, 1, "a", 8192)) == "take addresses");  // it is all of the host
   CHECK(Words(book.Propose(PlanOf(2, {1, 0}))) == "create start1");
-  REQUIRE(book.plan(2) != nullptr);
-  CHECK(book.plan(2)->LocalRankOf(1) == 0);
+  REQUIRE(book.attendance().plan(2) != nullptr);
+  CHECK(book.attendance().plan(2)->LocalRankOf(1) == 0);
 }
 
 TEST_CASE("addresses are in the order of the epoch's ranks, whatever their slots") {
@@ -256,7 +256,8 @@ TEST_CASE("addresses are in the order of the epoch's ranks, whatever their slots
   for (int slot : {0, 1}) book.Join(slot);
   book.Address(0, 1, "of slot 0", 8192);
   book.Address(1, 1, "of slot 1", 8192);
-  CHECK(book.addresses(1) == std::vector<std::string>{"of slot 1", "of slot 0"});
+  CHECK(book.attendance().Find(1)->addresses() ==
+        std::vector<std::string>{"of slot 1", "of slot 0"});
 }
 
 TEST_CASE("a join that is taken back can be made again, and nobody is told of an abort") {
@@ -265,16 +266,16 @@ TEST_CASE("a join that is taken back can be made again, and nobody is told of an
   for (int slot : {0, 1}) book.Join(slot);
   CHECK(Words(book.Address(1, 1, "b", 8192)) == "take");
   CHECK(Words(book.Withdraw(0, 1)) == "withdrawn0 refuse0");
-  CHECK_FALSE(book.in_epoch(0));
-  CHECK_FALSE(book.joined_ever(0));
-  CHECK(book.in_live_epoch(1));
+  CHECK_FALSE(book.attendance().in_epoch(0));
+  CHECK_FALSE(book.attendance().joined_ever(0));
+  CHECK(book.attendance().in_live_epoch(1));
   SECTION("and then the epoch goes on") {
     CHECK(Words(book.Join(0)) == "start0");
     CHECK(Words(book.Address(0, 1, "a", 8192)) == "addresses");
   }
   SECTION("but not once an address is given") {
     CHECK(Words(book.Withdraw(1, 1)) == "refuse1");
-    CHECK(book.in_epoch(1));
+    CHECK(book.attendance().in_epoch(1));
   }
   SECTION("a death after it is as one before the join") {
     CHECK(Words(book.Gone(0, "rank 0 died")) == "abort refuse1");
@@ -293,18 +294,18 @@ TEST_CASE("a stop refuses those who stand") {
   HostRendezvous book(2);
   book.Join(1);
   CHECK(Words(book.Stop("stopped by the user")) == "refuse1");
-  CHECK(book.refused(1));
+  CHECK(book.attendance().refused(1));
   CHECK(Words(book.Propose(PlanOf(1, {0, 1}))) == "");
 }
 
 TEST_CASE("a close lets a running epoch live until one of its members is gone, and begins none") {
   HostRendezvous book = Running();
   CHECK(Words(book.Close("stopped by SIGTERM")) == "");
-  CHECK(book.in_live_epoch(0));
-  CHECK(book.after_abort(0));  // whatever it does from now on
+  CHECK(book.attendance().in_live_epoch(0));
+  CHECK(book.attendance().after_abort(0));  // whatever it does from now on
   SECTION("it leaves in good order") {
     CHECK(Words(book.Leave(0, 1)) == "left0");
-    CHECK(book.in_live_epoch(1));
+    CHECK(book.attendance().in_live_epoch(1));
     CHECK(Words(book.Join(0)) == "refuse0");
     CHECK(Words(book.Leave(1, 1)) == "left1 dispose");
   }
@@ -315,7 +316,7 @@ TEST_CASE("a close lets a running epoch live until one of its members is gone, a
   }
   SECTION("the stop follows") {
     CHECK(Words(book.Stop("stopped by SIGTERM; rank 0 died")) == "abort");
-    CHECK_FALSE(book.in_live_epoch(0));
+    CHECK_FALSE(book.attendance().in_live_epoch(0));
   }
 }
 

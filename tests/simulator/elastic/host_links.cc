@@ -118,7 +118,7 @@ LinkFacts Host::EndOf(int slot, const std::string& how) {
 }
 
 LinkFacts Host::FactsOf(int slot) {
-  const HostRendezvous& book = epochs_->book();
+  const Attendance& book = epochs_->book();
   LinkFacts facts;
   facts.aborted = epochs_->AbortHeardBy(slot);
   const bool by_another =
