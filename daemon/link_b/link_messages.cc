@@ -90,8 +90,8 @@ void LinkServer::Claim(LinkPeer* peer, const v1::Claim& claim) {
   if (const LinkPeer* former = connections_.SpeakerOf(slot); former != nullptr) {
     if (!former->Ended(0)) {
       return Refuse(peer,
-                    absl::StrCat(epochs_.Name(slot), " is already taken by process ", former->pid(),
-                                 ", which is still running; a rank is one process"));
+                    absl::StrCat(epochs_.members().Name(slot), " is already taken by process ",
+                                 former->pid(), ", which is still running; a rank is one process"));
     }
     connections_.Close(former->fd());
   }
@@ -134,13 +134,14 @@ void LinkServer::TakeAddress(LinkPeer* peer, const v1::Address& address) {
   const uint64_t bytes = address.arena_bytes();
   std::vector<Descriptor> files = peer->TakeDescriptors();
   if (files.size() != (bytes > 0 ? 1 : 0)) {
-    return Refuse(peer, absl::StrCat(epochs_.Name(peer->slot), " says ", bytes,
+    return Refuse(peer, absl::StrCat(epochs_.members().Name(peer->slot), " says ", bytes,
                                      " bytes of arena and sends ", files.size(), " descriptors"));
   }
   if (bytes > 0) {
     const absl::Status fine = ArenaBox::Check(files[0], bytes);
     if (!fine.ok()) {
-      return Refuse(peer, absl::StrCat(epochs_.Name(peer->slot), " is refused: ", fine.message()));
+      return Refuse(
+          peer, absl::StrCat(epochs_.members().Name(peer->slot), " is refused: ", fine.message()));
     }
   }
   epochs_.TakeAddress(peer->slot, address, bytes > 0 ? std::move(files[0]) : Descriptor());
@@ -150,16 +151,16 @@ void LinkServer::TakeAddress(LinkPeer* peer, const v1::Address& address) {
 // Ranks that have met it in an epoch wait for it.
 void LinkServer::NoteInitFailed(int slot, const std::string& why) {
   const Attendance& book = epochs_.book();
-  if (book.after_abort(slot) || !epochs_.AbortHeardBy(slot).cause.empty()) return;
+  if (book.after_abort(slot) || !epochs_.members().AbortHeardBy(slot).cause.empty()) return;
   v1::Event event;
   v1::RankInitFailed& failed = *event.mutable_rank_init_failed();
   failed.set_member(workers_[slot].member);
   failed.set_message(why);
   failed.set_joined(book.in_live_epoch(slot));
   if (failed.joined()) {
-    workers_[slot].broke = true;
-    epochs_.KeepActivity(slot);
-    epochs_.Gone(slot, absl::StrCat("hvd_init of ", epochs_.Name(slot), " failed: ", why));
+    const std::string cause =
+        absl::StrCat("hvd_init of ", epochs_.members().Name(slot), " failed: ", why);
+    epochs_.Broke(slot, cause, false);
   }
   options_.on_event(std::move(event));
 }

@@ -26,7 +26,7 @@ LinkServer::LinkServer(LinkServerOptions options)
       workers_(options_.slots),
       connections_(&loop_, options_.slots, Handlers()),
       epochs_(EpochOptions(), &workers_),
-      traces_(&loop_, &epochs_, std::move(options_.trace)),
+      traces_(&loop_, &epochs_.memories(), std::move(options_.trace)),
       pending_(&loop_, &epochs_,
                {options_.slots, options_.stall, options_.on_event,
                 [this](int slot) { return PidOf(slot); }}) {
@@ -65,13 +65,13 @@ HostEpochsOptions LinkServer::EpochOptions() {
   epochs.slots = options_.slots;
   epochs.elastic = options_.elastic;
   epochs.host_name = options_.host_name;
-  epochs.epoch_secret = options_.epoch_secret;
-  epochs.on_event = options_.on_event;
-  epochs.send = [this](int slot, SlotMessage message) {
+  epochs.mail.epoch_secret = options_.epoch_secret;
+  epochs.mail.on_event = options_.on_event;
+  epochs.mail.send = [this](int slot, SlotMessage message) {
     connections_.Send(slot, std::move(message));
   };
-  epochs.on_create = [this](EpochMemory* memory) { traces_.Follow(memory); };
-  epochs.on_forget = [this] { traces_.TakeAll(); };
+  epochs.memories.on_create = [this](EpochMemory* memory) { traces_.Follow(memory); };
+  epochs.memories.on_forget = [this] { traces_.TakeAll(); };
   // The keys that ranks wait for in the store may never come.
   epochs.on_abort = [this](const std::string& cause) { options_.store->EndWaits(cause); };
   return epochs;
@@ -195,7 +195,7 @@ void LinkServer::End(const MemberEnd& end, const std::function<void(LinkFacts)>&
   absl::string_view when = "";
   if (!facts.joined) when = " before hvd's init";
   if (facts.joined && !facts.left) when = " without hvd's shutdown";
-  facts.cause = absl::StrCat(epochs_.Name(slot), " ", end.how, when);
+  facts.cause = absl::StrCat(epochs_.members().Name(slot), " ", end.how, when);
   if (!facts.spoken_for) epochs_.Gone(slot, facts.cause);
   workers_[slot].ended = true;
   if (end.well && !epochs_.book().removed(slot)) closing_ = true;
@@ -212,23 +212,12 @@ void LinkServer::LookAtEnd() {
 }
 
 LinkFacts LinkServer::FactsOf(int slot) {
-  const Attendance& book = epochs_.book();
-  const WorkerSlot& worker = workers_[slot];
-  LinkFacts facts;
-  facts.aborted = epochs_.AbortHeardBy(slot);
-  const bool by_another =
-      !facts.aborted.cause.empty() && facts.aborted.rank != epochs_.RankOf(slot);
-  facts.after_abort = (book.after_abort(slot) || by_another) && !worker.broke;
-  facts.epoch = book.last_epoch(slot);
-  facts.joined = book.joined_ever(slot);
-  facts.left = book.left(slot);
-  facts.refused = book.refused(slot);
-  facts.activity = epochs_.ActivityOf(slot);
-  facts.counts = epochs_.CountsOf(slot);
+  LinkFacts facts = epochs_.members().FactsOf(slot);
   if (options_.elastic) facts.kept = epochs_.Kept();
   // A wrapper may end before the process that speaks for its rank.
   const LinkPeer* speaker = connections_.SpeakerOf(slot);
-  facts.spoken_for = speaker != nullptr && speaker->pid() != worker.pid && !speaker->Ended(0);
+  facts.spoken_for =
+      speaker != nullptr && speaker->pid() != workers_[slot].pid && !speaker->Ended(0);
   return facts;
 }
 
@@ -241,7 +230,7 @@ void LinkServer::OnLost(const LinkPeer& peer, const char* how) {
   // An aborted epoch may be left without a word: by a process that will try again, or by its end.
   if (options_.elastic) return LostAfterAbort(peer, how);
   if (!peer.Ended(0)) return epochs_.Abandon(peer.slot);
-  epochs_.Gone(peer.slot, absl::StrCat(epochs_.Name(peer.slot), " has left the job"));
+  epochs_.Gone(peer.slot, absl::StrCat(epochs_.members().Name(peer.slot), " has left the job"));
 }
 
 // Elastic: nobody hears of a proposal there. If the member's own process, a wrapper, has ended
@@ -250,7 +239,7 @@ void LinkServer::LostOutside(const LinkPeer& peer) {
   if (!options_.elastic) return;
   epochs_.StandsNoMore(peer.slot);
   if (!workers_[peer.slot].ended) return;
-  epochs_.Gone(peer.slot, absl::StrCat(epochs_.Name(peer.slot), " has ended"));
+  epochs_.Gone(peer.slot, absl::StrCat(epochs_.members().Name(peer.slot), " has ended"));
 }
 
 // Elastic: the others' next epoch waits for it, as it may write into what it has mapped. A process
@@ -281,7 +270,7 @@ void LinkServer::Lost(const LinkPeer& peer, const char* how) {
 // A process that lives has closed its link. One that has ended the epoch by itself may do so before
 // this process has heard of that.
 void LinkServer::GaveUp(int slot, const char* how) {
-  const AbortWord heard = epochs_.AbortHeardBy(slot);
+  const AbortWord heard = epochs_.members().AbortHeardBy(slot);
   if (options_.elastic || heard.cause.empty()) return Broke(slot, how);
   epochs_.Abort(epochs_.book().last_epoch(slot), heard.cause);
   epochs_.Abandon(slot);
@@ -289,14 +278,14 @@ void LinkServer::GaveUp(int slot, const char* how) {
 
 void LinkServer::Broke(int slot, const std::string& how) {
   v1::RankBroke broke;
-  broke.set_message(absl::StrCat(epochs_.Name(slot), " ", how));
+  broke.set_message(absl::StrCat(epochs_.members().Name(slot), " ", how));
   TellBroke(slot, std::move(broke));
 }
 
 void LinkServer::DiedSomehow(int slot) {
   v1::RankBroke broke;
   broke.mutable_worker();
-  broke.set_message(absl::StrCat(epochs_.Name(slot), " died"));
+  broke.set_message(absl::StrCat(epochs_.members().Name(slot), " died"));
   TellBroke(slot, std::move(broke));
 }
 
@@ -310,15 +299,14 @@ void LinkServer::LostWorker(const LinkPeer& peer, std::optional<int> status) {
   if (status.has_value() && WIFSIGNALED(*status)) worker.set_core_dumped(WCOREDUMP(*status));
   if (status.has_value() && WIFEXITED(*status)) worker.set_exit_code(WEXITSTATUS(*status));
   worker.set_wrapper(ProcessName(workers_[peer.slot].pid));
-  broke.set_message(absl::StrCat(epochs_.Name(peer.slot), ": its worker (pid ", peer.pid(), ") ",
+  broke.set_message(absl::StrCat(epochs_.members().Name(peer.slot), ": its worker (pid ",
+                                 peer.pid(), ") ",
                                  status.has_value() ? DescribeEnd(*status) : "died"));
   TellBroke(peer.slot, std::move(broke));
 }
 
 void LinkServer::TellBroke(int slot, v1::RankBroke broke) {
-  workers_[slot].broke = true;
-  epochs_.KeepActivity(slot);
-  epochs_.Gone(slot, broke.message(), broke.worker().pid() == 0);
+  epochs_.Broke(slot, broke.message(), broke.worker().pid() == 0);
   broke.set_member(workers_[slot].member);
   if (options_.elastic) {
     const KeptCommits kept = epochs_.Kept();

@@ -46,7 +46,7 @@ void PendingWatch::Tell() {
 // ---- what is watched ----
 
 const EpochMemory* PendingWatch::Watched() const {
-  const auto& memories = epochs_->memories();
+  const auto& memories = epochs_->memories().by_epoch();
   if (memories.empty() || !memories.rbegin()->second->aborted().cause.empty()) return nullptr;
   return memories.rbegin()->second.get();
 }
@@ -122,7 +122,7 @@ void PendingWatch::TellDue(double waited_s) {
 
 void PendingWatch::Ask(OnAnswers then) {
   if (Watched() == nullptr) return then({});
-  const auto& [epoch, memory] = *epochs_->memories().rbegin();
+  const auto& [epoch, memory] = *epochs_->memories().by_epoch().rbegin();
   Await({epoch, memory->Ask(), Clock::now() + kPatience, std::move(then)});
 }
 
@@ -147,8 +147,8 @@ bool PendingWatch::AnyMayAnswerYet(const PendingAnswers& answers) const {
 PendingAnswers PendingWatch::Answers(const Question& question) {
   PendingAnswers answers;
   silent_.clear();
-  const auto found = epochs_->memories().find(question.epoch);
-  if (found == epochs_->memories().end()) return answers;
+  const auto found = epochs_->memories().by_epoch().find(question.epoch);
+  if (found == epochs_->memories().by_epoch().end()) return answers;
   const EpochMemory& memory = *found->second;
   for (int rank = 0; rank < memory.local_size(); ++rank) {
     if (!memory.HasPending(rank)) continue;
@@ -248,7 +248,7 @@ void PendingWatch::AddMessages(v1::HostPending* host) const {
 }
 
 std::string PendingWatch::DoingOf(int slot) const {
-  return absl::StrCat(HeldBy(StateOf(options_.pid_of(slot))), epochs_->ActivityOf(slot));
+  return absl::StrCat(HeldBy(StateOf(options_.pid_of(slot))), epochs_->members().ActivityOf(slot));
 }
 
 }  // namespace hvd

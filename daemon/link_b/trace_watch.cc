@@ -16,12 +16,12 @@ constexpr auto kTraceCatchUp = std::chrono::milliseconds(20);
 
 }  // namespace
 
-TraceWatch::TraceWatch(Loop* loop, const HostEpochs* epochs, TraceOutlet outlet)
-    : loop_(loop), epochs_(epochs), outlet_(std::move(outlet)) {}
+TraceWatch::TraceWatch(Loop* loop, const HostMemories* memories, TraceOutlet outlet)
+    : loop_(loop), memories_(memories), outlet_(std::move(outlet)) {}
 
 void TraceWatch::Switch(bool on) {
   if (std::exchange(on_, on) == on) return;
-  for (const auto& [epoch, memory] : epochs_->memories()) memory->SetTracing(on);
+  for (const auto& [epoch, memory] : memories_->by_epoch()) memory->SetTracing(on);
   if (on && !std::exchange(looking_, true)) Look();
   if (on) return;
   TakeAll();
@@ -42,7 +42,7 @@ void TraceWatch::TakeAll() { Take(std::numeric_limits<size_t>::max()); }
 // may be left.
 bool TraceWatch::Take(size_t room) {
   std::string frames;
-  for (const auto& [epoch, memory] : epochs_->memories()) {
+  for (const auto& [epoch, memory] : memories_->by_epoch()) {
     for (int rank = 0; rank < memory->local_size(); ++rank) {
       memory->TakeTrace(rank, room - std::min(room, frames.size()), &frames);
     }

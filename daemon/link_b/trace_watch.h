@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/loop.h"
-#include "daemon/link_b/host_epochs.h"
+#include "daemon/link_b/host_memories.h"
 
 namespace hvd {
 
@@ -22,7 +22,7 @@ struct TraceOutlet {
 
 class TraceWatch {
  public:
-  TraceWatch(Loop* loop, const HostEpochs* epochs, TraceOutlet outlet);
+  TraceWatch(Loop* loop, const HostMemories* memories, TraceOutlet outlet);
 
   void Switch(bool on);
   // A new memory's ranks record as all others do.
@@ -36,7 +36,7 @@ class TraceWatch {
   bool Take(size_t room);
 
   Loop* const loop_;
-  const HostEpochs* const epochs_;
+  const HostMemories* const memories_;
   const TraceOutlet outlet_;
   bool on_ = false;
   bool looking_ = false;  // a timer for Look is set

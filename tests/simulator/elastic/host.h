@@ -100,7 +100,6 @@ class Host {
   void OnLost(Worker* worker);
   void Expect(const v1::SpawnSlots& spawn);
   LinkFacts EndOf(int slot, const std::string& how);
-  LinkFacts FactsOf(int slot);
   void TellDied(int slot, const LinkFacts& facts, int status);
   void SendToWorker(int slot, SlotMessage message);
   void Emit(v1::Event event);

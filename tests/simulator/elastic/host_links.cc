@@ -14,8 +14,8 @@ HostEpochsOptions Host::EpochOptions() {
   options.slots = static_cast<int>(slots_.size());
   options.elastic = true;
   options.host_name = name_;
-  options.epoch_secret = std::string(32, 's');
-  options.on_event = [this](v1::Event event) {
+  options.mail.epoch_secret = std::string(32, 's');
+  options.mail.on_event = [this](v1::Event event) {
     if (event.has_host_quiet() && world_->mutant == Mutant::kBegunCounts) {
       v1::HostQuiet& quiet = *event.mutable_host_quiet();
       quiet.set_commit(std::max(quiet.commit(), written_));
@@ -24,9 +24,11 @@ HostEpochsOptions Host::EpochOptions() {
     if (hides) event.mutable_rank_left()->clear_unreached();
     Emit(std::move(event));
   };
-  options.send = [this](int slot, SlotMessage message) { SendToWorker(slot, std::move(message)); };
-  options.on_create = [](EpochMemory*) {};
-  options.on_forget = [] {};
+  options.mail.send = [this](int slot, SlotMessage message) {
+    SendToWorker(slot, std::move(message));
+  };
+  options.memories.on_create = [](EpochMemory*) {};
+  options.memories.on_forget = [] {};
   options.on_abort = [](const std::string&) {};
   return options;
 }
@@ -86,12 +88,11 @@ void Host::OnLost(Worker* worker) {
   const int slot = worker->seat().slot;
   if (!epochs_->book().in_epoch(slot)) return epochs_->StandsNoMore(slot);
   if (!worker->lives()) return;
-  workers_[slot].broke = true;
   v1::Event event;
   v1::RankBroke& broke = *event.mutable_rank_broke();
-  broke.set_message(absl::StrCat(epochs_->Name(slot), " broke its link"));
+  broke.set_message(absl::StrCat(epochs_->members().Name(slot), " broke its link"));
   broke.set_member(workers_[slot].member);
-  epochs_->Gone(slot, broke.message(), world_->mutant != Mutant::kLostIsGone);
+  epochs_->Broke(slot, broke.message(), world_->mutant != Mutant::kLostIsGone);
   Emit(std::move(event));
 }
 
@@ -110,25 +111,11 @@ void Host::Expect(const v1::SpawnSlots& spawn) {
 
 LinkFacts Host::EndOf(int slot, const std::string& how) {
   HearOut(slots_[slot].worker);
-  LinkFacts facts = FactsOf(slot);
-  facts.cause = absl::StrCat(epochs_->Name(slot), " ", how);
+  LinkFacts facts = epochs_->members().FactsOf(slot);
+  facts.kept = epochs_->Kept();
+  facts.cause = absl::StrCat(epochs_->members().Name(slot), " ", how);
   epochs_->Gone(slot, facts.cause);
   workers_[slot].ended = true;
-  return facts;
-}
-
-LinkFacts Host::FactsOf(int slot) {
-  const Attendance& book = epochs_->book();
-  LinkFacts facts;
-  facts.aborted = epochs_->AbortHeardBy(slot);
-  const bool by_another =
-      !facts.aborted.cause.empty() && facts.aborted.rank != epochs_->RankOf(slot);
-  facts.after_abort = (book.after_abort(slot) || by_another) && !workers_[slot].broke;
-  facts.epoch = book.last_epoch(slot);
-  facts.joined = book.joined_ever(slot);
-  facts.left = book.left(slot);
-  facts.refused = book.refused(slot);
-  facts.kept = epochs_->Kept();
   return facts;
 }
 
