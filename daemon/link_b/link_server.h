@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link B's server: who may speak for a member, what its words are, and what its end means. The
-// connections, the epochs and what is watched in their memories are classes of their own; all run
-// on a thread of the server's ("hvdd-links"), so that an abort waits for nobody.
+// Link B's server: the thread ("hvdd-links") on which all that is said and done between hvdd and
+// the workers of this host happens, so that an abort waits for nobody, and the calls by which other
+// threads reach it. Connections, members' words and ends, epochs and what is watched in their
+// memories are classes of their own.
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <thread>
 
 #include "base/loop.h"
 #include "daemon/link_b/connections.h"
 #include "daemon/link_b/host_epochs.h"
+#include "daemon/link_b/member_ends.h"
+#include "daemon/link_b/member_words.h"
 #include "daemon/link_b/pending_watch.h"
 #include "daemon/link_b/store_relay.h"
 #include "daemon/link_b/trace_watch.h"
@@ -20,13 +22,6 @@
 #include "hvd/v1/link_b.pb.h"
 
 namespace hvd {
-
-// How a member's own process has ended.
-struct MemberEnd {
-  int slot = 0;
-  std::string how;    // "was killed by signal 9 (Killed)"
-  bool well = false;  // with code 0
-};
 
 struct LinkServerOptions {
   std::string host_name;  // as the job calls this host
@@ -75,35 +70,10 @@ class LinkServer {
  private:
   ConnectionHandlers Handlers();
   HostEpochsOptions EpochOptions();
+  LinkParts Parts();
   int SlotOf(uint64_t member) const;
   int PidOf(int slot) const;
-
-  // The meaning of a process's end, or of its link's (link_server.cc).
-  LinkFacts FactsOf(int slot);
   void ExpectOne(const v1::Seat& seat);
-  void LookAtEnd();
-  void End(const MemberEnd& end, const std::function<void(LinkFacts)>& reply);
-  void OnLost(const LinkPeer& peer, const char* how);
-  void Lost(const LinkPeer& peer, const char* how);
-  void LostOutside(const LinkPeer& peer);
-  void LostAfterAbort(const LinkPeer& peer, const char* how);
-  void GaveUp(int slot, const char* how);
-  void Broke(int slot, const std::string& how);
-  void LostWorker(const LinkPeer& peer, std::optional<int> status);
-  void DiedSomehow(int slot);
-  void TellBroke(int slot, v1::RankBroke broke);
-
-  // The messages of workers (link_messages.cc).
-  void OnMessage(LinkPeer* peer, const std::string& bytes);
-  void Handle(LinkPeer* peer, const v1::ToDaemon& message);
-  void Claim(LinkPeer* peer, const v1::Claim& claim);
-  void ClaimStore(LinkPeer* peer, const v1::StoreClaim& claim);
-  int FindToken(const std::string& token) const;
-  void TakeAddress(LinkPeer* peer, const v1::Address& address);
-  void NoteInitFailed(int slot, const std::string& why);
-  void AskTimeline(int slot, const std::string& path);
-  void AskGrace(int slot, uint64_t milliseconds);
-  void Refuse(LinkPeer* peer, const std::string& text);
 
   LinkServerOptions options_;
   Loop loop_;
@@ -112,8 +82,8 @@ class LinkServer {
   HostEpochs epochs_;
   TraceWatch traces_;
   PendingWatch pending_;
-  bool traces_ended_ = false;
-  bool closing_ = false;  // no member is to come any more: by a stop, or by one that has ended well
+  MemberEnds ends_;
+  MemberWords words_;
   std::thread thread_;
 };
 

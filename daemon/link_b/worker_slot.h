@@ -14,7 +14,6 @@ namespace hvd {
 struct WorkerSlot {
   uint64_t member = 0;  // 0: none is expected in this slot
   int share = 0;        // which of the host's it has
-  std::string token;    // by which a process shows that it may speak for the member
   int pid = -1;         // the member's own process; -1: not running
   bool ended = false;   // that process has
   bool broke = false;   // its link broke before its process ended
