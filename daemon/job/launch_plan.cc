@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/job/worker_environment.h"
-#include "daemon/link_b/epoch_token.h"
+#include "daemon/members/epoch_token.h"
 #include "proto/adoption.h"
 #include "proto/page/host_page.h"
 

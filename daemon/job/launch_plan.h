@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "daemon/link_b/epoch_plan.h"
+#include "daemon/members/epoch_plan.h"
 #include "daemon/shim/spawn_order.h"
 #include "hvd/v1/link_a.pb.h"
 #include "placement/host_plan.h"

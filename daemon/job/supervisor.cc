@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/process_end.h"
+#include "daemon/job/rank_table.h"
 #include "daemon/shim/process_tree.h"
-#include "daemon/watch/rank_table.h"
 #include "proto/deadlines.h"
 
 namespace hvd {

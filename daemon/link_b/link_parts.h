@@ -6,9 +6,9 @@
 #include <functional>
 
 #include "base/loop.h"
-#include "daemon/link_b/connections.h"
-#include "daemon/link_b/host_epochs.h"
-#include "daemon/link_b/worker_slot.h"
+#include "daemon/connections/connections.h"
+#include "daemon/members/host_epochs.h"
+#include "daemon/members/worker_slot.h"
 #include "hvd/v1/link_a.pb.h"
 
 namespace hvd {

@@ -10,14 +10,14 @@
 #include <thread>
 
 #include "base/loop.h"
-#include "daemon/link_b/connections.h"
-#include "daemon/link_b/host_epochs.h"
+#include "daemon/connections/connections.h"
+#include "daemon/connections/store_relay.h"
 #include "daemon/link_b/member_ends.h"
 #include "daemon/link_b/member_words.h"
-#include "daemon/link_b/pending_watch.h"
-#include "daemon/link_b/store_relay.h"
-#include "daemon/link_b/trace_watch.h"
-#include "daemon/link_b/worker_slot.h"
+#include "daemon/members/host_epochs.h"
+#include "daemon/members/worker_slot.h"
+#include "daemon/watch/pending_watch.h"
+#include "daemon/watch/trace_watch.h"
 #include "hvd/v1/link_a.pb.h"
 #include "hvd/v1/link_b.pb.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/process_end.h"
-#include "daemon/watch/process_state.h"
+#include "daemon/processes/process_state.h"
 
 namespace hvd {
 namespace {

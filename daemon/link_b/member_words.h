@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/connections/store_relay.h"
 #include "daemon/link_b/link_parts.h"
 #include "daemon/link_b/member_ends.h"
-#include "daemon/link_b/store_relay.h"
 #include "hvd/v1/link_b.pb.h"
 
 namespace hvd {

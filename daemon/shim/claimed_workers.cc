@@ -16,8 +16,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/descriptor_mail.h"
+#include "daemon/processes/process_end.h"
 #include "daemon/shim/process_tree.h"
-#include "daemon/watch/process_end.h"
 #include "proto/adoption.h"
 #include "proto/exit_code.h"
 

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include "daemon/watch/process_state.h"
+#include "daemon/processes/process_state.h"
 #include "tests/daemon/process/hvdd_fixture.h"
 
 namespace hvd {

@@ -17,7 +17,7 @@
 
 #include "base/descriptor.h"
 #include "base/descriptor_mail.h"
-#include "daemon/link_b/frames.h"
+#include "daemon/connections/frames.h"
 #include "hvd/v1/link_b.pb.h"
 #include "proto/hello.h"
 #include "proto/page/host_page.h"

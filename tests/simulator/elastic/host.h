@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/link_b/host_epochs.h"
+#include "daemon/members/host_epochs.h"
 #include "hvd/v1/link_a.pb.h"
 #include "tests/simulator/elastic/scheduler.h"
 #include "tests/simulator/elastic/worker.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/link_b/connections.h"
+#include "daemon/connections/connections.h"
 #include "hvd/v1/link_b.pb.h"
 #include "proto/page/host_page.h"
 #include "runtime/state/commit_book.h"
