@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/job/daemon.h"
 
-#include <sys/wait.h>
-
-#include <csignal>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "base/json.h"
-#include "base/process_end.h"
+#include "absl/strings/string_view.h"
+#include "daemon/job/launch_words.h"
 #include "proto/deadlines.h"
+#include "proto/exit_code.h"
 
 namespace hvd {
+namespace {
+
+constexpr double kDefaultLease = 10;
+
+}  // namespace
 
 Daemon::Daemon(absl::StatusOr<ShimProcess> shim, std::function<void(v1::Event)> emit,
                Clock::duration launch_patience)
-    : emit_(std::move(emit)), launch_patience_(launch_patience) {
+    : emit_(std::move(emit)),
+      launch_patience_(launch_patience),
+      stop_(&loop_, {[this] {
+                       if (ranks_ != nullptr) ranks_->TermAll();
+                     },
+                     [this] { MaybeFinish(); }}) {
   loop_.ContinueWhenDue(kStoppedDaemonMargin);
   if (shim.ok()) {
     lease_.emplace(shim->lease.get());
@@ -23,6 +30,7 @@ Daemon::Daemon(absl::StatusOr<ShimProcess> shim, std::function<void(v1::Event)> 
         *std::move(shim), &loop_,
         Supervisor::Handlers{[this](const ShimReport& report) { OnReport(report); },
                              [this](const std::string& how) { OnShimLost(how); }});
+    stop_.Use(supervisor_.get());
   } else {
     no_shim_ = shim.status();
   }
@@ -31,7 +39,7 @@ Daemon::Daemon(absl::StatusOr<ShimProcess> shim, std::function<void(v1::Event)> 
 
 // A driver that is there may wait for its other hosts for as long as its --start-timeout says.
 void Daemon::AwaitLaunch() {
-  if (prepared_.has_value()) return;
+  if (ranks_ != nullptr) return;
   const TimePoint until = heard_.load() + launch_patience_;
   if (until <= Clock::now()) return LoseDriver("no launch came, nor any other word of hvdrun's");
   loop_.At(until, [this] { AwaitLaunch(); });
@@ -52,182 +60,120 @@ void Daemon::Echoed(TimePoint sent) {
   if (lease_.has_value()) lease_->Renew(sent);
 }
 
+void Daemon::PassOn(int signal) {
+  loop_.Post([this, signal] {
+    if (ranks_ != nullptr) ranks_->Signal(signal);
+  });
+}
+
 void Daemon::Run() {
   loop_.Run();
   if (supervisor_ != nullptr) supervisor_->End();
-  if (relay_ != nullptr) relay_->FinishFiles(Clock::now() + kLastFilePatience);
+  if (ranks_ != nullptr) ranks_->relay()->FinishFiles(Clock::now() + kLastFilePatience);
 }
 
 // ---- commands ----
 
+// Before a host is prepared there is nothing that the others could mean; why has been told.
 void Daemon::Handle(const v1::Command& command) {
+  if (command.has_prepare_host()) return Prepare(command.prepare_host());
+  if (command.has_stop()) return BeginStop(command.stop());
+  if (ranks_ != nullptr) HandlePrepared(command);
+}
+
+void Daemon::HandlePrepared(const v1::Command& command) {
+  LinkServer* const links = ranks_->links();
   switch (command.kind_case()) {
-    case v1::Command::kPrepareHost:
-      return Prepare(command.prepare_host());
     case v1::Command::kEpochPropose:
-      return Propose(command.epoch_propose());
+      return ranks_->Propose(command.epoch_propose());
     case v1::Command::kSpawnSlots:
-      return Spawn(command.spawn_slots());
+      return ranks_->Spawn(command.spawn_slots());
     case v1::Command::kRetireSlot:
-      return Retire(command.retire_slot());
+      return ranks_->Retire(command.retire_slot());
     case v1::Command::kEpochChange:
-      if (links_ != nullptr) links_->Change(command.epoch_change());
-      return;
+      return links->Change(command.epoch_change());
     case v1::Command::kEpochTable:
-      if (links_ != nullptr) links_->TableCame(command.epoch_table());
-      return;
+      return links->TableCame(command.epoch_table());
     case v1::Command::kEpochGo:
-      if (links_ != nullptr) links_->GoCame(command.epoch_go().epoch());
-      return;
+      return links->GoCame(command.epoch_go().epoch());
     case v1::Command::kEpochAbort:
-      if (links_ == nullptr) return;
-      return links_->Abort(command.epoch_abort().epoch(), command.epoch_abort().cause());
+      return links->Abort(command.epoch_abort().epoch(), command.epoch_abort().cause());
     case v1::Command::kSignal:
-      return SignalRanks(command.signal().signal());
-    case v1::Command::kStop:
-      return BeginStop(command.stop());
+      return ranks_->Signal(command.signal().signal());
     case v1::Command::kStdinChunk:
-      if (relay_ == nullptr) return;
-      return relay_->FeedStdin(command.stdin_chunk().data(), command.stdin_chunk().end());
+      return ranks_->relay()->FeedStdin(command.stdin_chunk().data(), command.stdin_chunk().end());
     case v1::Command::kSetTimeline:
-      if (links_ != nullptr) links_->SetTimeline(command.set_timeline());
-      return;
+      return links->SetTimeline(command.set_timeline());
     case v1::Command::kSkipOutput:
-      if (relay_ == nullptr) return;
-      return relay_->SetSkipping(command.skip_output().out(), command.skip_output().err());
+      return ranks_->relay()->SetSkipping(command.skip_output().out(), command.skip_output().err());
     case v1::Command::kAskPending:
-      if (links_ != nullptr) links_->AskPending();
-      return;
+      return links->AskPending();
+    case v1::Command::kPrepareHost:
+    case v1::Command::kStop:
     case v1::Command::KIND_NOT_SET:
       return;
   }
 }
 
+void Daemon::Prepare(const v1::PrepareHost& prepare) {
+  const auto fail = [this](absl::string_view why) {
+    Emit(LaunchFailedEvent(kExitLauncher, std::string(why)));
+  };
+  if (ranks_ != nullptr) return fail("this daemon has launched its job already");
+  if (!no_shim_.ok()) return fail(no_shim_.message());
+  const bool with_gpus = !prepare.has_gpus_per_rank() || prepare.gpus_per_rank() > 0;
+  absl::StatusOr<HostJob> job = HostJob::Make(prepare, ReadHostFacts(with_gpus));
+  if (!job.ok()) return fail(job.status().message());
+  slots_ = job->slots();
+  ranks_ = std::make_unique<HostRanks>(
+      *std::move(job),
+      HostRanksParts{&loop_, supervisor_.get(), &output_, &store_,
+                     [this](v1::Event event) { Emit(std::move(event)); }, [this] { MaybeFinish(); },
+                     [this](const std::string& why) { BeginStop(true, why); }});
+  const double lease = prepare.lease_s() > 0 ? prepare.lease_s() : kDefaultLease;
+  lease_->Begin(Lease(Clock::now(), std::chrono::duration<double>(lease)));
+  supervisor_->LeaseChanged();
+  WatchLease();
+}
+
+// Beats renew it on their own thread; it is looked at when it would have ended.
+void Daemon::WatchLease() {
+  const TimePoint until = lease_->until();
+  if (until > Clock::now()) {
+    loop_.At(until, [this] { WatchLease(); });
+    return;
+  }
+  v1::Event event;
+  event.mutable_lease_ended();  // heard by one that was only paused
+  Emit(std::move(event));
+  // Its connection may live: where this process was only paused, the driver still hears why.
+  const bool news = parting_.Silence();
+  if (news) EndWithoutDriver("hvdrun has not been heard for the length of the lease");
+}
+
 // ---- what the shim says ----
 
+// It speaks of ranks alone, which only a prepared host has.
 void Daemon::OnReport(const ShimReport& report) {
   switch (report.tell) {
     case ShimTell::kStarted:
-      return OnStarted(report.slot, report.pid);
-    case ShimTell::kSpawnFailed: {
-      const std::string text = absl::StrCat(prepared_->name(), ": ", report.text);
-      // In an elastic job it is that member's end, unless the host has never started any.
-      if (!(elastic() && any_started_) && !std::exchange(launch_failed_, true)) {
-        FailLaunch(report.status, text);
-      }
-      table_->NeverStarted(report.slot, report.status, text);
-      return OnEnded(
-          {.slot = report.slot, .status = W_EXITCODE(report.status, 0), .never_started = true});
-    }
-    case ShimTell::kExited: {
-      if (report.text[0] != 0)
-        Notify(absl::StrCat("rank in slot ", report.slot, ": ", report.text));
-      const bool killed = WIFSIGNALED(report.status) && WTERMSIG(report.status) == SIGKILL;
-      const bool by_us = stop_.has_value() && stop_->begun();
-      const bool out_of_memory = killed && !by_us && oom_->StruckSince();
-      table_->Exited(report.slot, report.status, out_of_memory);
-      return OnEnded(
-          {.slot = report.slot, .status = report.status, .out_of_memory = out_of_memory});
-    }
+      return ranks_->OnStarted(report.slot, report.pid);
+    case ShimTell::kSpawnFailed:
+      return ranks_->OnSpawnFailed(report);
+    case ShimTell::kExited:
+      return ranks_->OnExited(report);
     case ShimTell::kEmpty:
-      return NoteEmpty();
+      if (ranks_ == nullptr || ranks_->OnEmpty()) stop_.Emptied();
+      return;
     case ShimTell::kSurvivors:
-      return FinishStop(report.status);
+      return stop_.Counted(report.status);
     case ShimTell::kReady:
     case ShimTell::kFailed:
       return;  // said once, at the start
   }
 }
 
-void Daemon::OnStarted(int slot, int pid) {
-  any_started_ = true;
-  table_->Started(slot, pid);
-  links_->MemberStarted(slot, pid);
-  v1::Event event;
-  event.mutable_rank_started()->set_member(members_[slot]);
-  event.mutable_rank_started()->set_pid(pid);
-  Emit(std::move(event));
-}
-
-// Link B first: it aborts the epoch at once, and the driver is told at once. The rest of the rank's
-// end comes from link B and the relay.
-void Daemon::OnEnded(const ProcessEnd& end) {
-  ended_[end.slot] = Clock::now();
-  const std::string how = end.never_started ? "never started"
-                          : end.with_shim   ? "ended with its shim"
-                                            : DescribeEnd(end.status);
-  const bool told = !end.never_started || elastic();
-  const bool well = !end.never_started && !end.with_shim && end.status == 0;
-  links_->MemberEnded({end.slot, how, well}, [this, end, told](const LinkFacts& facts) {
-    if (told) TellDied(end, facts);
-    loop_.Post([this, slot = end.slot, facts] {
-      table_->LinkSpoke(slot, facts);
-      TellEnd(slot);
-    });
-  });
-  relay_->RankGone(end.slot);
-}
-
-// On the links thread: a loop that is busy must not hold up what other hosts wait for.
-void Daemon::TellDied(const ProcessEnd& end, const LinkFacts& facts) {
-  v1::Event event;
-  v1::MemberDied& died = *event.mutable_member_died();
-  died.set_member(members_[end.slot]);
-  if (WIFSIGNALED(end.status)) {
-    died.set_signal(WTERMSIG(end.status));
-    died.set_core_dumped(WCOREDUMP(end.status));
-  } else {
-    died.set_exit_code(WEXITSTATUS(end.status));
-  }
-  died.set_out_of_memory(end.out_of_memory);
-  died.set_epoch(facts.epoch);
-  died.set_left(facts.left);
-  died.set_after_abort(facts.after_abort || end.with_shim);
-  died.set_aborted(facts.aborted.cause);
-  died.set_cause(facts.cause);
-  died.set_spoken_for(facts.spoken_for);
-  died.set_commit(facts.kept.newest);
-  died.set_steps(facts.kept.steps);
-  died.set_place(facts.kept.place);
-  Emit(std::move(event));
-}
-
-void Daemon::TellEnd(int slot) {
-  const std::optional<RankEnd> end = table_->TakeEnd(slot);
-  if (!end.has_value()) return;
-  v1::Event event;
-  v1::RankExited& exited = *event.mutable_rank_exited();
-  exited.set_member(members_[slot]);
-  exited.set_pid(end->pid);
-  exited.set_exit_code(end->exit_code);
-  exited.set_signal(end->signal);
-  exited.set_core_dumped(end->core_dumped);
-  exited.set_out_of_memory(end->out_of_memory);
-  // The kernel ends ranks before hvdd hears of the end of the shim that takes them along.
-  exited.set_after_abort(end->link.after_abort || shim_lost_);
-  exited.set_aborted(end->link.aborted.cause);
-  if (end->link.aborted.rank >= 0) exited.set_abort_rank(end->link.aborted.rank);
-  if (end->link.aborted.unreached >= 0) exited.set_unreached(end->link.aborted.unreached);
-  for (const std::string& line : end->last_lines) exited.add_last_lines(line);
-  exited.set_activity(end->link.activity);
-  exited.set_joined(end->link.joined);
-  exited.set_left(end->link.left);
-  exited.set_refused(end->link.refused);
-  exited.set_exec_error(end->exec_error);
-  exited.set_told_after_us(
-      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - ended_[slot]).count());
-  const RankTotals& counts = end->link.counts;
-  exited.mutable_counts()->set_calls(counts.all_calls());
-  exited.mutable_counts()->set_bytes(counts.all_bytes());
-  exited.mutable_counts()->set_wait_ns(counts.wait_ns);
-  exited.mutable_counts()->set_came_last(counts.came_last);
-  exited.mutable_counts()->set_json(RenderJson(MetricsJson(counts)));
-  Emit(std::move(event));
-  ++ends_told_;
-  MaybeFinish();
-}
-
-// ---- to the driver ----
+// ---- what the driver hears ----
 
 void Daemon::Notify(std::string text) {
   v1::Event event;
@@ -241,7 +187,5 @@ void Daemon::Emit(v1::Event event) {
           .count());
   emit_(std::move(event));
 }
-
-std::string Daemon::mark() const { return "HVD_JOB_MARK=" + prepared_->job(); }
 
 }  // namespace hvd

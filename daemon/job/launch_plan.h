@@ -7,18 +7,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "daemon/job/host_facts.h"
 #include "daemon/members/epoch_plan.h"
 #include "daemon/shim/spawn_order.h"
 #include "hvd/v1/link_a.pb.h"
 #include "placement/host_plan.h"
 
 namespace hvd {
-
-// The environment and the devices that a host brings to a job.
-struct HostFacts {
-  std::vector<std::string> environment;  // hvdd's
-  HostDevices devices;
-};
 
 // InvalidArgument: the words make no sense; says what is wrong with them.
 absl::Status CheckPrepare(const v1::PrepareHost& prepare);

@@ -3,54 +3,46 @@
 // output) and link B (its epoch). A rank's end is told when all three have spoken. Pure.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "daemon/members/link_facts.h"
+#include "daemon/members/rank_death.h"
 
 namespace hvd {
 
-struct RankEnd {
-  int slot = 0;
-  int pid = 0;
-  int exit_code = 0;
-  int signal = 0;
-  bool core_dumped = false;
-  bool out_of_memory = false;
-  std::string exec_error;
-  std::vector<std::string> last_lines;
-  LinkFacts link;
-};
-
 class RankTable {
  public:
-  explicit RankTable(int local_size) : ranks_(local_size) {}
+  explicit RankTable(int slots) : ranks_(slots) {}
 
-  // Another worker comes to the slot.
-  void Reset(int slot) { ranks_[slot] = Rank(); }
-  void Started(int slot, int pid) { ranks_[slot].end.pid = pid; }
-  // `status` as wait4 gives it.
-  void Exited(int slot, int status, bool out_of_memory);
-  void NeverStarted(int slot, int exit_code, std::string why);
+  int slots() const { return static_cast<int>(ranks_.size()); }
+  // A worker is to come to the slot, which nobody has, or whose worker's end has been told.
+  void Expect(int slot, uint64_t member);
+  void Started(int slot, int pid) { ranks_[slot].death.pid = pid; }
+  // How the process came to its end. `end` says neither who it was nor what the other sides say.
+  // Returns it with what is known by now.
+  const RankDeath& Ended(RankDeath end);
   void Drained(int slot, std::vector<std::string> last_lines);
   void LinkSpoke(int slot, LinkFacts facts);
 
-  bool started(int slot) const { return ranks_[slot].end.pid != 0; }
-  bool ended(int slot) const { return ranks_[slot].process_ended; }
+  uint64_t member(int slot) const { return ranks_[slot].death.member; }  // 0: none has come yet
+  bool started(int slot) const { return ranks_[slot].death.pid != 0; }
+  // Nobody runs in that slot.
+  bool vacant(int slot) const { return member(slot) == 0 || ranks_[slot].process_ended; }
   bool told(int slot) const { return ranks_[slot].taken; }  // its whole end
   // The rank's whole end, once, as soon as nothing is missing.
-  std::optional<RankEnd> TakeEnd(int slot);
+  std::optional<RankDeath> TakeEnd(int slot);
 
  private:
   struct Rank {
-    RankEnd end;
+    RankDeath death;
     bool process_ended = false;
     bool drained = false;
     bool link_spoke = false;
     bool taken = false;
   };
-  std::vector<Rank> ranks_;
+  std::vector<Rank> ranks_;  // by slot
 };
 
 }  // namespace hvd

@@ -132,9 +132,11 @@ void LinkServer::MemberStarted(int slot, int pid) {
   loop_.Post([this, slot, pid] { workers_[slot].pid = pid; });
 }
 
-void LinkServer::MemberEnded(MemberEnd end, std::function<void(LinkFacts)> reply) {
-  loop_.Post(
-      [this, end = std::move(end), reply = std::move(reply)] { reply(ends_.ProcessEnded(end)); });
+void LinkServer::MemberEnded(RankDeath death, std::function<void(const RankDeath&)> reply) {
+  loop_.Post([this, death = std::move(death), reply = std::move(reply)]() mutable {
+    death.link = ends_.ProcessEnded(death);
+    reply(death);
+  });
 }
 
 void LinkServer::TableCame(v1::EpochTable table) {

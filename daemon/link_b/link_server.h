@@ -48,8 +48,8 @@ class LinkServer {
   void Propose(EpochPlan plan);
   void AddDoor(int slot, Descriptor door, std::string token);
   void MemberStarted(int slot, int pid);
-  // `reply` is called on the links thread, after the abort that this may cause.
-  void MemberEnded(MemberEnd end, std::function<void(LinkFacts)> reply);
+  // `reply` gets it back with link B's word, on the links thread, after the abort that this causes.
+  void MemberEnded(RankDeath death, std::function<void(const RankDeath&)> reply);
   // The worker of this slot is being ended; whoever waits for it is told `cause`.
   void Retire(int slot, std::string cause);
   // Elastic: it is in no later epoch, and is told so in these words when it asks for one.

@@ -39,15 +39,15 @@ v1::WorkerEnd EndOf(int pid, std::optional<int> status) {
 
 // ---- the end of a process ----
 
-LinkFacts MemberEnds::ProcessEnded(const MemberEnd& end) {
-  const int slot = end.slot;
+LinkFacts MemberEnds::ProcessEnded(const RankDeath& death) {
+  const int slot = death.slot;
   parts_.connections->HearOut(slot);
   LinkFacts facts = FactsOf(slot);
   worker(slot).pid = -1;
-  facts.cause = absl::StrCat(Name(slot), " ", end.how, When(facts));
+  facts.cause = absl::StrCat(Name(slot), " ", death.how(), When(facts));
   if (!facts.spoken_for) parts_.epochs->Gone(slot, facts.cause);
   worker(slot).ended = true;
-  if (end.well && !book().removed(slot)) closing_ = true;
+  if (death.well() && !book().removed(slot)) closing_ = true;
   if (closing_ || !parts_.elastic) LookForLast();
   return facts;
 }

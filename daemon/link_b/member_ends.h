@@ -9,15 +9,9 @@
 #include <string>
 
 #include "daemon/link_b/link_parts.h"
+#include "daemon/members/rank_death.h"
 
 namespace hvd {
-
-// How a member's own process has ended.
-struct MemberEnd {
-  int slot = 0;
-  std::string how;    // "was killed by signal 9 (Killed)"
-  bool well = false;  // with code 0
-};
 
 class MemberEnds {
  public:
@@ -25,8 +19,9 @@ class MemberEnds {
   MemberEnds(LinkParts parts, std::function<void()> on_last)
       : parts_(std::move(parts)), on_last_(std::move(on_last)) {}
 
-  // Returns what is known of it, after the abort that its end may cause.
-  LinkFacts ProcessEnded(const MemberEnd& end);
+  // A member's own process has ended. Returns what is known of it, after the abort that its end
+  // may cause.
+  LinkFacts ProcessEnded(const RankDeath& death);
   // `how` a living process has lost its link: words behind the rank's name.
   void LinkEnded(const LinkPeer& peer, const char* how);
   // Reports a failed init, unless others have ended the rank's epoch, which is no fault of its own.
