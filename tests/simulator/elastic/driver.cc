@@ -234,7 +234,10 @@ void Driver::Prepare(int host) {
   prepare.set_elastic(true);
   prepare.set_lease_s(world_->scenario.lease_s);
   prepare.set_grace_s(world_->scenario.grace_s);
-  prepare.set_slots(1);
+  prepare.set_slots(1);  // those who are spawned say into how many shares
+  prepare.set_gpus_per_rank(0);
+  prepare.set_unbound(true);
+  prepare.mutable_program()->add_argv("train");
   prepare.set_epoch_secret(std::string(32, 's'));
   SendTo(host, std::move(command));
 }

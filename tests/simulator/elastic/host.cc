@@ -157,8 +157,11 @@ void Host::Ended(Worker* worker, int status) {
   world_->counts.Count("process ended");
   if (!lives_) return;
   main_.push_back([this, worker, status] {
-    const int slot = worker->seat().slot;
-    if (slots_[slot].worker == worker) OnEnded(slot, status, false);
+    if (slots_[worker->seat().slot] != worker) return;
+    RankDeath death;
+    death.slot = worker->seat().slot;
+    death.status = status;
+    OnEnded(std::move(death));
   });
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A host as hvdrun reaches it: hvdd with its two threads that matter here, its shim, its workers.
-// hvdd's decisions are production code (HostEpochs with its rendezvous and its files of state,
-// PlanEpoch); what daemon/job and LinkServer do around them with processes and sockets is done here
-// with simulated ones, in the same order.
+// hvdd's decisions are production code (HostJob, Parting, HostEpochs with its rendezvous and its
+// files of state); what HostRanks, Daemon and LinkServer do around them with processes and sockets
+// is done here with simulated ones, in the same order.
 #pragma once
 
 #include <array>
@@ -10,11 +10,15 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "daemon/job/host_job.h"
+#include "daemon/job/parting.h"
 #include "daemon/members/host_epochs.h"
 #include "hvd/v1/link_a.pb.h"
+#include "proto/page/host_page.h"
 #include "tests/simulator/elastic/scheduler.h"
 #include "tests/simulator/elastic/worker.h"
 
@@ -67,12 +71,6 @@ class Host {
     const std::function<bool()> ready_;
     const std::function<void()> step_;
   };
-  struct Slot {
-    uint64_t member = 0;
-    Worker* worker = nullptr;
-    bool told = false;  // its whole end
-  };
-
   // hvdd's main thread (host_main.cc).
   void StepMain();
   void Handle(const v1::Command& command);
@@ -80,16 +78,17 @@ class Host {
   void Propose(const v1::EpochPropose& propose);
   void Spawn(const v1::SpawnSlots& spawn);
   void StartWorker(const v1::Seat& seat);
+  bool CheckSeat(const v1::Seat& seat);
+  void NeverStart(int slot);
   void FailLaunch();
   void Retire(const v1::RetireSlot& retire);
   void Term(int slot, uint64_t member);
   void Kill(int slot, uint64_t member);
   void BeginStop(bool kill, const std::string& cause);
-  void OnEnded(int slot, int status, bool never_started);
-  void TellEnd(int slot, const LinkFacts& facts, int status);
+  void OnEnded(RankDeath death);
+  void TellEnd(const RankDeath& death);
   void LoseDriver(const std::string& why);
   void MaybeFinish();
-  bool Vacant(int slot) const { return slots_[slot].member == 0 || slots_[slot].told; }
 
   // hvdd's links thread (host_links.cc).
   HostEpochsOptions EpochOptions();
@@ -99,8 +98,7 @@ class Host {
   void HearOut(Worker* worker);
   void OnLost(Worker* worker);
   void Expect(const v1::SpawnSlots& spawn);
-  LinkFacts EndOf(int slot, const std::string& how);
-  void TellDied(int slot, const LinkFacts& facts, int status);
+  LinkFacts EndOf(const RankDeath& death);
   void SendToWorker(int slot, SlotMessage message);
   void Emit(v1::Event event);
   void SayQuietEarly(uint64_t epoch);
@@ -118,20 +116,17 @@ class Host {
   bool lives_ = true;
   bool partitioned_ = false;
   bool daemon_paused_ = false;
-  bool link_ended_ = false;   // hvdrun has ended it
-  bool eof_due_ = false;      // hvdrun is to see the end, behind what has been sent
-  bool driver_gone_ = false;  // as hvdd knows
+  bool link_ended_ = false;  // hvdrun has ended it
+  bool eof_due_ = false;     // hvdrun is to see the end, behind what has been sent
   bool lease_over_ = false;
   bool stopping_ = false;
-  bool stopped_told_ = false;
   bool launched_told_ = false;
-  bool any_started_ = false;  // of its workers
-  bool launch_failed_ = false;
   bool beats_ = true;
   int outage_ = 0;
 
-  v1::PrepareHost prepare_;
-  std::array<Slot, 128> slots_;
+  std::optional<HostJob> job_;  // hvdd's; empty: it has not been prepared
+  Parting parting_;
+  std::array<Worker*, kMaxLocalRanks> slots_{};  // the newest worker of each; null: none has come
   WorkerSlots workers_;
   std::unique_ptr<HostEpochs> epochs_;
   std::vector<std::unique_ptr<Worker>> processes_;  // all that were ever started
@@ -139,7 +134,6 @@ class Host {
   std::deque<v1::Event> up_;
   std::deque<std::function<void()>> main_;
   std::deque<std::function<void()>> links_;
-  int spawned_ = 0, ends_told_ = 0;
   uint64_t written_ = 0;     // the newest commit that a rank here has written its part of
   uint64_t counted_ = 0;     // epochs (a mutant counts them)
   uint64_t resumes_at_ = 0;  // of the newest proposal

@@ -35,8 +35,7 @@ HostEpochsOptions Host::EpochOptions() {
 
 bool Host::LinksReady() const {
   if (!links_.empty()) return true;
-  for (const Slot& slot : slots_) {
-    const Worker* const worker = slot.worker;
+  for (const Worker* const worker : slots_) {
     if (worker != nullptr && (!worker->outbox.empty() || worker->eof_sent)) return true;
   }
   return false;
@@ -45,8 +44,7 @@ bool Host::LinksReady() const {
 // A word of another thread's, or of some worker: in any order.
 void Host::StepLinks() {
   std::vector<Worker*> heard;
-  for (const Slot& slot : slots_) {
-    Worker* const worker = slot.worker;
+  for (Worker* const worker : slots_) {
     if (worker != nullptr && (!worker->outbox.empty() || worker->eof_sent)) heard.push_back(worker);
   }
   const uint32_t choices = static_cast<uint32_t>(heard.size()) + (links_.empty() ? 0 : 1);
@@ -83,7 +81,7 @@ void Host::HearOut(Worker* worker) {
   while (worker != nullptr && !worker->outbox.empty()) Hear(worker);
 }
 
-// As LinkServer::OnLost. A process that has ended is spoken of by the shim at once.
+// As MemberEnds::LinkEnded. A process that has ended is spoken of by the shim at once.
 void Host::OnLost(Worker* worker) {
   const int slot = worker->seat().slot;
   if (!epochs_->book().in_epoch(slot)) return epochs_->StandsNoMore(slot);
@@ -109,36 +107,20 @@ void Host::Expect(const v1::SpawnSlots& spawn) {
   }
 }
 
-LinkFacts Host::EndOf(int slot, const std::string& how) {
-  HearOut(slots_[slot].worker);
+// As MemberEnds::ProcessEnded.
+LinkFacts Host::EndOf(const RankDeath& death) {
+  const int slot = death.slot;
+  HearOut(slots_[slot]);
   LinkFacts facts = epochs_->members().FactsOf(slot);
   facts.kept = epochs_->Kept();
-  facts.cause = absl::StrCat(epochs_->members().Name(slot), " ", how);
+  facts.cause = absl::StrCat(epochs_->members().Name(slot), " ", death.how());
   epochs_->Gone(slot, facts.cause);
   workers_[slot].ended = true;
   return facts;
 }
 
-void Host::TellDied(int slot, const LinkFacts& facts, int status) {
-  v1::Event event;
-  v1::MemberDied& died = *event.mutable_member_died();
-  died.set_member(workers_[slot].member);
-  if (world_->mutant == Mutant::kAllsWell) status = 0;
-  died.set_exit_code(WIFEXITED(status) ? WEXITSTATUS(status) : 0);
-  died.set_signal(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-  died.set_epoch(facts.epoch);
-  died.set_left(facts.left);
-  died.set_after_abort(facts.after_abort);
-  died.set_aborted(facts.aborted.cause);
-  died.set_cause(facts.cause);
-  died.set_commit(facts.kept.newest);
-  died.set_steps(facts.kept.steps);
-  died.set_place(facts.kept.place);
-  Emit(std::move(event));
-}
-
 void Host::SendToWorker(int slot, SlotMessage message) {
-  Worker* const worker = slots_[slot].worker;
+  Worker* const worker = slots_[slot];
   if (worker == nullptr || !worker->lives() || worker->link_broken) return;
   FromDaemon received;
   received.message.ParseFromString(message.bytes);

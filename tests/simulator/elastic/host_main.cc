@@ -4,7 +4,8 @@
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
-#include "daemon/job/launch_plan.h"
+#include "daemon/job/end_words.h"
+#include "daemon/job/host_job.h"
 #include "tests/simulator/elastic/world.h"
 
 namespace hvd::elastic_simulator {
@@ -13,6 +14,7 @@ namespace {
 constexpr double kSpawnS = 5e-3;   // until the shim has started a worker, at most
 constexpr double kDrainedS = 0.3;  // until a dead worker's output has ended, at most
 constexpr int kNeverStarted = 125 << 8;
+constexpr int kCores = 256;
 
 }  // namespace
 
@@ -60,12 +62,18 @@ void Host::Handle(const v1::Command& command) {
 }
 
 void Host::Prepare(const v1::PrepareHost& prepare) {
-  prepare_ = prepare;
+  HostFacts facts;
+  for (int core = 0; core < kCores; ++core) facts.devices.cores.push_back(core);
+  absl::StatusOr<HostJob> job = HostJob::Make(prepare, std::move(facts));
+  if (!job.ok()) {
+    return world_->checker.Fail(Violation::kMember, std::string(job.status().message()));
+  }
+  job_.emplace(*std::move(job));
   epochs_ = std::make_unique<HostEpochs>(EpochOptions(), &workers_);
 }
 
 void Host::Propose(const v1::EpochPropose& propose) {
-  absl::StatusOr<EpochPlan> plan = PlanEpoch(propose, prepare_);
+  absl::StatusOr<EpochPlan> plan = job_->Propose(propose);
   if (!plan.ok()) {
     return world_->checker.Fail(Violation::kMember, std::string(plan.status().message()));
   }
@@ -83,28 +91,17 @@ void Host::Propose(const v1::EpochPropose& propose) {
   });
 }
 
-// As Daemon::MayTake.
+// As HostRanks::Spawn; there is nothing that hvdrun should have to be refused.
 void Host::Spawn(const v1::SpawnSlots& spawn) {
+  if (const absl::Status placed = job_->Place(spawn); !placed.ok()) {
+    return world_->checker.Fail(Violation::kMember, std::string(placed.message()));
+  }
   for (const v1::Seat& seat : spawn.seats()) {
-    if (seat.slot() >= slots_.size() || !Vacant(static_cast<int>(seat.slot()))) {
-      world_->checker.Fail(
-          Violation::kMember,
-          absl::StrCat("slot ", seat.slot(), " of host ", name_, " is given to member ",
-                       seat.member(), " before its last one has ended"));
-      return;
-    }
-    for (Worker* const worker : Living()) {
-      if (worker->seat().share != static_cast<int>(seat.share())) continue;
-      world_->checker.Fail(
-          Violation::kMember,
-          absl::StrCat("share ", seat.share(), " of host ", name_, " is given to member ",
-                       seat.member(), "; member ", worker->seat().member, " lives there"));
-    }
-    slots_[seat.slot()] = Slot();
-    slots_[seat.slot()].member = seat.member();
+    if (!CheckSeat(seat)) return;
+    job_->Take(seat);
+    slots_[seat.slot()] = nullptr;
   }
   links_.push_back([this, spawn] { Expect(spawn); });
-  spawned_ += spawn.seats_size();
   if (!std::exchange(launched_told_, true)) {
     v1::Event event;
     event.mutable_launched()->set_containment(v1::CONTAINMENT_NAMESPACE);
@@ -113,25 +110,52 @@ void Host::Spawn(const v1::SpawnSlots& spawn) {
   for (const v1::Seat& seat : spawn.seats()) StartWorker(seat);
 }
 
+bool Host::CheckSeat(const v1::Seat& seat) {
+  if (!job_->MayTake(seat)) {
+    world_->checker.Fail(
+        Violation::kMember,
+        absl::StrCat("slot ", seat.slot(), " of host ", name_, " is given to member ",
+                     seat.member(), " before its last one has ended, or without a plan"));
+    return false;
+  }
+  for (Worker* const worker : Living()) {
+    if (worker->seat().share != static_cast<int>(seat.share())) continue;
+    world_->checker.Fail(
+        Violation::kMember,
+        absl::StrCat("share ", seat.share(), " of host ", name_, " is given to member ",
+                     seat.member(), "; member ", worker->seat().member, " lives there"));
+  }
+  return true;
+}
+
 void Host::StartWorker(const v1::Seat& seat) {
   const int slot = static_cast<int>(seat.slot());
   if (stopping_ || world_->scheduler.now() < cannot_start_until) {
     world_->counts.Count("launch failed");
     world_->bad_launches |= !stopping_;
-    if (!any_started_ && !std::exchange(launch_failed_, true)) FailLaunch();
-    return OnEnded(slot, kNeverStarted, true);
+    return NeverStart(slot);
   }
   const Worker::Seat place = {seat.member(), slot, static_cast<int>(seat.share())};
   processes_.push_back(std::make_unique<Worker>(world_, this, place));
   Worker* const worker = processes_.back().get();
-  slots_[slot].worker = worker;
-  any_started_ = true;
+  slots_[slot] = worker;
+  const int pid = static_cast<int>(1000 + processes_.size());
+  job_->Started(slot, pid);
   Random& random = world_->scheduler.random();
   worker->Start(random.Seconds(0, kSpawnS) + random.Seconds(0, world_->scenario.start_s));
   v1::Event event;
   event.mutable_rank_started()->set_member(seat.member());
-  event.mutable_rank_started()->set_pid(static_cast<uint32_t>(1000 + processes_.size()));
+  event.mutable_rank_started()->set_pid(pid);
   Emit(std::move(event));
+}
+
+void Host::NeverStart(int slot) {
+  if (job_->FailsLaunch()) FailLaunch();
+  RankDeath death;
+  death.slot = slot;
+  death.status = kNeverStarted;
+  death.never_started = true;
+  OnEnded(std::move(death));
 }
 
 // Where nothing has ever been started, it is the host's failure, or the program's.
@@ -144,8 +168,8 @@ void Host::FailLaunch() {
 
 void Host::Retire(const v1::RetireSlot& retire) {
   const int slot = static_cast<int>(retire.slot());
-  if (Vacant(slot) || stopping_) return;
-  const uint64_t member = slots_[slot].member;
+  if (job_->vacant(slot) || stopping_) return;
+  const uint64_t member = job_->member(slot);
   const std::string& cause = retire.cause();
   world_->counts.Count(retire.removed() ? "removal asked" : "retirement asked");
   if (!retire.removed()) {
@@ -160,50 +184,39 @@ void Host::Retire(const v1::RetireSlot& retire) {
 }
 
 void Host::Term(int slot, uint64_t member) {
-  if (slots_[slot].member != member || Vacant(slot)) return;
-  if (Worker* const worker = slots_[slot].worker; worker != nullptr) worker->Term();
+  if (!job_->IsIn(slot, member)) return;
+  if (Worker* const worker = slots_[slot]; worker != nullptr) worker->Term();
   world_->scheduler.After(world_->scenario.grace_s, [this, slot, member] {
     if (lives_) main_.push_back([this, slot, member] { Kill(slot, member); });
   });
 }
 
 void Host::Kill(int slot, uint64_t member) {
-  if (slots_[slot].member != member || Vacant(slot)) return;
-  if (Worker* const worker = slots_[slot].worker; worker != nullptr) worker->Die(SIGKILL);
+  if (!job_->IsIn(slot, member)) return;
+  if (Worker* const worker = slots_[slot]; worker != nullptr) worker->Die(SIGKILL);
 }
 
 // ---- ends ----
 
-void Host::OnEnded(int slot, int status, bool never_started) {
-  const std::string how = never_started ? "never started" : absl::StrCat("ended with ", status);
-  links_.push_back([this, slot, how, status] {
-    const LinkFacts facts = EndOf(slot, how);
-    TellDied(slot, facts, status);
+// As HostRanks::OnEnded.
+void Host::OnEnded(RankDeath death) {
+  if (world_->mutant == Mutant::kAllsWell) death.status = 0;
+  links_.push_back([this, known = job_->Ended(std::move(death))]() mutable {
+    known.link = EndOf(known);
+    Emit(DiedEvent(known));
     const double drained =
         world_->scheduler.random().OneIn(3) ? world_->scheduler.random().Seconds(0, kDrainedS) : 0;
-    world_->scheduler.After(drained, [this, slot, facts, status] {
-      if (lives_) main_.push_back([this, slot, facts, status] { TellEnd(slot, facts, status); });
+    world_->scheduler.After(drained, [this, known] {
+      if (lives_) main_.push_back([this, known] { TellEnd(known); });
     });
   });
 }
 
-void Host::TellEnd(int slot, const LinkFacts& facts, int status) {
-  slots_[slot].told = true;
-  v1::Event event;
-  v1::RankExited& exited = *event.mutable_rank_exited();
-  exited.set_member(slots_[slot].member);
-  if (world_->mutant == Mutant::kAllsWell) status = 0;
-  exited.set_exit_code(WIFEXITED(status) ? WEXITSTATUS(status) : 0);
-  exited.set_signal(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-  exited.set_after_abort(facts.after_abort);
-  exited.set_aborted(facts.aborted.cause);
-  if (facts.aborted.rank >= 0) exited.set_abort_rank(facts.aborted.rank);
-  if (facts.aborted.unreached >= 0) exited.set_unreached(facts.aborted.unreached);
-  exited.set_joined(facts.joined);
-  exited.set_left(facts.left);
-  exited.set_refused(facts.refused);
-  Emit(std::move(event));
-  ++ends_told_;
+void Host::TellEnd(const RankDeath& death) {
+  job_->Drained(death.slot, {});
+  job_->LinkSpoke(death.slot, death.link);
+  const std::optional<RankDeath> end = job_->TakeEnd(death.slot);
+  if (end.has_value()) Emit(ExitedEvent(*end, false, TimePoint()));
   MaybeFinish();
 }
 
@@ -221,7 +234,7 @@ void Host::BeginStop(bool kill, const std::string& cause) {
 
 // The others go on without this host, so nobody here may.
 void Host::LoseDriver(const std::string& why) {
-  if (std::exchange(driver_gone_, true)) return;
+  if (!parting_.LoseDriver()) return;
   if (lease_over_) {
     v1::Event event;
     event.mutable_lease_ended();
@@ -231,13 +244,13 @@ void Host::LoseDriver(const std::string& why) {
 }
 
 void Host::MaybeFinish() {
-  if (!stopping_ || stopped_told_ || ends_told_ < spawned_) return;
-  stopped_told_ = true;
+  const std::optional<int> survivors = stopping_ ? std::make_optional(0) : std::nullopt;
+  if (!parting_.TakeLastWord(survivors, !job_.has_value() || job_->all_told(), false)) return;
   v1::Event event;
   event.mutable_stopped()->set_survivors(0);
   Emit(std::move(event));
   // Then it waits for its driver to go.
-  if (driver_gone_) End();
+  if (parting_.MayGo(true) == Parting::Go::kNow) End();
 }
 
 }  // namespace hvd::elastic_simulator
