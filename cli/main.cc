@@ -34,7 +34,7 @@
 #include "proto/exit_code.h"
 #include "proto/open_files.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 void Show(const std::string& lines, Tone tone) {
@@ -203,10 +203,10 @@ int Main(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli
 
 int main(int argc, char** argv) {
-  const int code = hvd::Main(argc, argv);
+  const int code = hvd::cli::Main(argc, argv);
   // No destructors: gRPC's static state has nothing that outlives us.
   fflush(nullptr);
   _exit(code);

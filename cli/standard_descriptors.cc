@@ -9,7 +9,7 @@
 
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // No sanitizer has been set up yet.
@@ -26,4 +26,4 @@ __attribute__((section(".preinit_array"),
                used)) void (*const first_of_all)() = HoldStandardDescriptors;
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -34,7 +34,7 @@
 #include "proto/host_identity.h"
 #include "proto/open_files.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr int kUsage = 2;
@@ -181,13 +181,13 @@ int Serve(const Arguments& arguments) {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon
 
 int main(int argc, char** argv) {
   const absl::string_view first = argc > 1 ? argv[1] : "";
-  if (first == "--dial" && argc == 4) return hvd::Dial(argv[2], argv[3]);
-  if (first == "--await" && argc == 3) return hvd::Await(argv[2]);
-  hvd::Arguments arguments;
-  const int exit_code = hvd::Parse(argc, argv, &arguments);
-  return exit_code >= 0 ? exit_code : hvd::Serve(arguments);
+  if (first == "--dial" && argc == 4) return hvd::daemon::Dial(argv[2], argv[3]);
+  if (first == "--await" && argc == 3) return hvd::daemon::Await(argv[2]);
+  hvd::daemon::Arguments arguments;
+  const int exit_code = hvd::daemon::Parse(argc, argv, &arguments);
+  return exit_code >= 0 ? exit_code : hvd::daemon::Serve(arguments);
 }

@@ -31,20 +31,20 @@ class Side {
   static void Close();
   ~Side();
 
-  const hvd::GpuDevice& device() const { return *device_; }
-  hvd::GpuDevice& device() { return *device_; }
+  const hvd::rt::GpuDevice& device() const { return *device_; }
+  hvd::rt::GpuDevice& device() { return *device_; }
   // One of some; the first is the default stream.
-  hvd::CudaStream stream(size_t index) const { return streams_[index % streams_.size()]; }
+  hvd::rt::CudaStream stream(size_t index) const { return streams_[index % streams_.size()]; }
   static constexpr size_t kStreams = 3;
   // Waits for all that is on the stream.
-  void Await(hvd::CudaStream stream);
-  void Must(hvd::CudaResult result, const char* what) const;
+  void Await(hvd::rt::CudaStream stream);
+  void Must(hvd::rt::CudaResult result, const char* what) const;
 
  private:
   explicit Side(int index);
-  std::unique_ptr<hvd::CudaDriver> driver_;
-  std::unique_ptr<hvd::GpuDevice> device_;
-  std::vector<hvd::CudaStream> streams_;
+  std::unique_ptr<hvd::rt::CudaDriver> driver_;
+  std::unique_ptr<hvd::rt::GpuDevice> device_;
+  std::vector<hvd::rt::CudaStream> streams_;
 };
 
 // Device memory.
@@ -65,8 +65,8 @@ class Memory {
 };
 
 // `host` may be any memory, and is the caller's again when it returns.
-void Upload(const void* host, unsigned char* device, size_t bytes, hvd::CudaStream stream);
+void Upload(const void* host, unsigned char* device, size_t bytes, hvd::rt::CudaStream stream);
 // Returns when the bytes are there.
-void Download(void* host, const unsigned char* device, size_t bytes, hvd::CudaStream stream);
+void Download(void* host, const unsigned char* device, size_t bytes, hvd::rt::CudaStream stream);
 
 }  // namespace gpu

@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::chrono::seconds kMostForMeeting{60};
 
-const std::map<hvd_dtype_t, hvd::NcclType> kTypes = {
-    {HVD_INT8, hvd::kNcclInt8},       {HVD_UINT8, hvd::kNcclUint8},
-    {HVD_INT32, hvd::kNcclInt32},     {HVD_UINT32, hvd::kNcclUint32},
-    {HVD_INT64, hvd::kNcclInt64},     {HVD_UINT64, hvd::kNcclUint64},
-    {HVD_FLOAT16, hvd::kNcclFloat16}, {HVD_FLOAT32, hvd::kNcclFloat32},
-    {HVD_FLOAT64, hvd::kNcclFloat64}, {HVD_BFLOAT16, hvd::kNcclBfloat16},
+const std::map<hvd_dtype_t, hvd::rt::NcclType> kTypes = {
+    {HVD_INT8, hvd::rt::kNcclInt8},       {HVD_UINT8, hvd::rt::kNcclUint8},
+    {HVD_INT32, hvd::rt::kNcclInt32},     {HVD_UINT32, hvd::rt::kNcclUint32},
+    {HVD_INT64, hvd::rt::kNcclInt64},     {HVD_UINT64, hvd::rt::kNcclUint64},
+    {HVD_FLOAT16, hvd::rt::kNcclFloat16}, {HVD_FLOAT32, hvd::rt::kNcclFloat32},
+    {HVD_FLOAT64, hvd::rt::kNcclFloat64}, {HVD_BFLOAT16, hvd::rt::kNcclBfloat16},
 };
 
 // Throws on all ranks when one has a problem, so that none waits for it; the others say so.
@@ -38,7 +38,7 @@ std::string Words(const absl::Status& status) {
 }
 
 // When the communicator is ready, or why it is not.
-std::string AwaitReady(const hvd::Communicator& communicator) {
+std::string AwaitReady(const hvd::rt::Communicator& communicator) {
   const auto until = std::chrono::steady_clock::now() + kMostForMeeting;
   for (;;) {
     const absl::StatusOr<bool> ready = communicator.IsReady();
@@ -53,21 +53,21 @@ std::string AwaitReady(const hvd::Communicator& communicator) {
 
 RawNccl::RawNccl() {
   const char* named = std::getenv("HVD_NCCL_LIBRARY");
-  hvd::NcclPlaces places;
+  hvd::rt::NcclPlaces places;
   places.named = named == nullptr ? "" : named;
-  auto loaded = hvd::NcclLibrary::Load(places);
+  auto loaded = hvd::rt::NcclLibrary::Load(places);
   AgreeOn(Words(loaded.status()));
-  nccl_ = std::make_unique<hvd::NcclLibrary>(*std::move(loaded));
+  nccl_ = std::make_unique<hvd::rt::NcclLibrary>(*std::move(loaded));
   Meet();
 }
 
 void RawNccl::Meet() {
-  hvd::Communicator::Place place;
+  hvd::rt::Communicator::Place place;
   place.ranks = hvd::size();
   place.rank = hvd::rank();
   std::string problem;
   if (place.rank == 0) {
-    const auto id = hvd::Communicator::MakeId(*nccl_);
+    const auto id = hvd::rt::Communicator::MakeId(*nccl_);
     problem = Words(id.status());
     if (id.ok()) place.id = *id;
   }
@@ -77,8 +77,8 @@ void RawNccl::Meet() {
   hvd::broadcast(bytes, 0, "raw_nccl.id");
   std::memcpy(place.id.bytes, bytes.data(), bytes.size());
 
-  const hvd::GpuDevice::Scope scope(Side::Get().device());
-  auto made = hvd::Communicator::Start(nccl_.get(), place);
+  const hvd::rt::GpuDevice::Scope scope(Side::Get().device());
+  auto made = hvd::rt::Communicator::Start(nccl_.get(), place);
   problem = Words(made.status());
   if (made.ok()) communicator_ = *std::move(made);
   if (problem.empty()) problem = AwaitReady(*communicator_);
@@ -87,7 +87,7 @@ void RawNccl::Meet() {
 
 RawNccl::~RawNccl() {
   if (communicator_ == nullptr) return;
-  const hvd::GpuDevice::Scope scope(Side::Get().device());
+  const hvd::rt::GpuDevice::Scope scope(Side::Get().device());
   // A communicator that does not end in order is aborted by its destructor.
   if (communicator_->BeginEnd().ok() && AwaitReady(*communicator_).empty()) {
     communicator_->End().IgnoreError();
@@ -95,7 +95,7 @@ RawNccl::~RawNccl() {
   communicator_ = nullptr;
 }
 
-void RawNccl::Must(hvd::NcclResult result, const char* what) const {
+void RawNccl::Must(hvd::rt::NcclResult result, const char* what) const {
   const absl::Status fine = nccl_->Check(result, what, communicator_->handle());
   if (!fine.ok()) throw Problem("raw NCCL: " + Words(fine));
 }
@@ -108,20 +108,21 @@ std::string RawNccl::Refusal(const Call& call) const {
   return "";
 }
 
-void RawNccl::Launch(const Call& call, hvd::CudaStream stream) {
-  const hvd::GpuDevice::Scope scope(Side::Get().device());
-  const hvd::NcclFunctions& calls = nccl_->calls();
-  const hvd::NcclType type = kTypes.at(call.dtype);
-  const hvd::NcclCommunicator all = communicator_->handle();
+void RawNccl::Launch(const Call& call, hvd::rt::CudaStream stream) {
+  const hvd::rt::GpuDevice::Scope scope(Side::Get().device());
+  const hvd::rt::NcclFunctions& calls = nccl_->calls();
+  const hvd::rt::NcclType type = kTypes.at(call.dtype);
+  const hvd::rt::NcclCommunicator all = communicator_->handle();
   if (call.op == "allreduce") {
-    Must(calls.all_reduce(call.from, call.to, call.to_count, type, hvd::kNcclSum, all, stream),
+    Must(calls.all_reduce(call.from, call.to, call.to_count, type, hvd::rt::kNcclSum, all, stream),
          "ncclAllReduce");
   } else if (call.op == "broadcast") {
     Must(calls.broadcast(call.from, call.to, call.to_count, type, 0, all, stream), "ncclBroadcast");
   } else if (call.op == "allgather") {
     Must(calls.all_gather(call.from, call.to, call.from_count, type, all, stream), "ncclAllGather");
   } else if (call.op == "reducescatter") {
-    Must(calls.reduce_scatter(call.from, call.to, call.to_count, type, hvd::kNcclSum, all, stream),
+    Must(calls.reduce_scatter(call.from, call.to, call.to_count, type, hvd::rt::kNcclSum, all,
+                              stream),
          "ncclReduceScatter");
   } else {
     Exchange(call, type, stream);
@@ -131,8 +132,8 @@ void RawNccl::Launch(const Call& call, hvd::CudaStream stream) {
   if (!problem.empty()) throw Problem("raw NCCL: " + problem);
 }
 
-void RawNccl::Exchange(const Call& call, hvd::NcclType type, hvd::CudaStream stream) {
-  const hvd::NcclFunctions& calls = nccl_->calls();
+void RawNccl::Exchange(const Call& call, hvd::rt::NcclType type, hvd::rt::CudaStream stream) {
+  const hvd::rt::NcclFunctions& calls = nccl_->calls();
   const size_t share = call.from_count / hvd::size(), bytes = share * call.bytes_of_element;
   Must(calls.group_start(), "ncclGroupStart");
   for (int rank = 0; rank < hvd::size(); ++rank) {

@@ -37,16 +37,16 @@ class RawNccl {
   // Why NCCL has no such call, in words; empty: it has. The same on all ranks.
   std::string Refusal(const Call& call) const;
   // Puts it on the stream. REQUIRES: no refusal.
-  void Launch(const Call& call, hvd::CudaStream stream);
-  std::string version() const { return hvd::NcclVersionText(nccl_->version()); }
+  void Launch(const Call& call, hvd::rt::CudaStream stream);
+  std::string version() const { return hvd::rt::NcclVersionText(nccl_->version()); }
 
  private:
   void Meet();
-  void Exchange(const Call& call, hvd::NcclType type, hvd::CudaStream stream);
-  void Must(hvd::NcclResult result, const char* what) const;
+  void Exchange(const Call& call, hvd::rt::NcclType type, hvd::rt::CudaStream stream);
+  void Must(hvd::rt::NcclResult result, const char* what) const;
 
-  std::unique_ptr<hvd::NcclLibrary> nccl_;
-  std::unique_ptr<hvd::Communicator> communicator_;
+  std::unique_ptr<hvd::rt::NcclLibrary> nccl_;
+  std::unique_ptr<hvd::rt::Communicator> communicator_;
 };
 
 }  // namespace gpu

@@ -62,7 +62,7 @@ void Check(const absl::Status& status) {
 }
 
 struct Rank {
-  hvd::HostCollectives& host;
+  hvd::rt::HostCollectives& host;
   Shared* shared;
   std::vector<void*> arena;  // every rank's
   hvd_dtype_t dtype;
@@ -113,7 +113,7 @@ typedef float Vector __attribute__((vector_size(64)));
 // barriers.
 void Limit(Rank& rank, size_t count) {
   Check(rank.host.Barrier());
-  const std::vector<size_t> bounds = hvd::EvenSlices(count, rank.host.size());
+  const std::vector<size_t> bounds = hvd::rt::EvenSlices(count, rank.host.size());
   const size_t begin = bounds[rank.host.rank()];
   const size_t end = bounds[rank.host.rank() + 1];
   const int size = rank.host.size();
@@ -132,7 +132,7 @@ void Limit(Rank& rank, size_t count) {
 }
 
 std::vector<Way> AllreduceWays(Rank& rank, size_t bytes, std::vector<std::byte>& memory) {
-  const size_t width = hvd::DtypeBytes(rank.dtype);
+  const size_t width = hvd::rt::DtypeBytes(rank.dtype);
   const size_t count = std::max<size_t>(1, bytes / width);
   auto* own = static_cast<std::byte*>(rank.arena[rank.host.rank()]);
   std::vector<Way> ways;
@@ -141,11 +141,11 @@ std::vector<Way> AllreduceWays(Rank& rank, size_t bytes, std::vector<std::byte>&
   ways.push_back({"arena",
                   own,
                   [&rank, count, own] {
-                    hvd::ReducePart part{own, own, count, {}, {}};
+                    hvd::rt::ReducePart part{own, own, count, {}, {}};
                     const std::vector<const void*> inputs(rank.arena.begin(), rank.arena.end());
                     part.host_inputs = inputs;
                     part.host_outputs = rank.arena;
-                    hvd::ReduceArgs args;
+                    hvd::rt::ReduceArgs args;
                     args.dtype = rank.dtype;
                     args.op = rank.reduction;
                     args.parts = {&part, 1};
@@ -202,17 +202,17 @@ void BenchSize(Rank& rank, size_t bytes) {
 int RunRank(Shared* shared, void* region, const std::vector<void*>& arena, int rank,
             std::string op) {
   const int np = static_cast<int>(shared->page.local_size);
-  const int cores = hvd::UsableCores();
+  const int cores = hvd::rt::UsableCores();
   cpu_set_t mine;
   CPU_ZERO(&mine);
   CPU_SET(rank % cores, &mine);
   if (np <= cores) sched_setaffinity(0, sizeof(mine), &mine);
-  hvd::Waiter waiter(&shared->page, rank, nullptr, hvd::WaitPolicy::For(np, cores));
-  hvd::HostThresholds thresholds;
+  hvd::rt::Waiter waiter(&shared->page, rank, nullptr, hvd::rt::WaitPolicy::For(np, cores));
+  hvd::rt::HostThresholds thresholds;
   thresholds.one_shot_bytes = Number("ONE_SHOT", thresholds.one_shot_bytes);
   thresholds.staged_piece_bytes = Number("PIECE", thresholds.staged_piece_bytes);
   thresholds.stream_bytes = Number("STREAM", thresholds.stream_bytes);
-  auto host = hvd::HostCollectives::Create({&waiter, region, rank, np}, thresholds);
+  auto host = hvd::rt::HostCollectives::Create({&waiter, region, rank, np}, thresholds);
   Check(host.status());
   const std::map<std::string, hvd_dtype_t> dtypes = {
       {"float32", HVD_FLOAT32}, {"float16", HVD_FLOAT16}, {"bfloat16", HVD_BFLOAT16}};
@@ -238,7 +238,7 @@ int main(int argc, char** argv) {
   const std::string op = argc > 2 ? argv[2] : "allreduce";
   auto* shared = new (Share(sizeof(Shared))) Shared;
   shared->page.local_size = np;
-  void* region = Share(hvd::HostCollectives::HostRegionBytes(np));
+  void* region = Share(hvd::rt::HostCollectives::HostRegionBytes(np));
   const std::vector<size_t> sizes = Sizes();
   std::vector<void*> arena(np);
   for (void*& buffer : arena) buffer = Share(*std::max_element(sizes.begin(), sizes.end()) + 4096);

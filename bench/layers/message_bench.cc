@@ -73,7 +73,7 @@ struct Settings {
   }
 };
 
-void Run(hvd::MessageCollectives& ranks, hvd::Waiter* waiter, const Settings& settings) {
+void Run(hvd::rt::MessageCollectives& ranks, hvd::rt::Waiter* waiter, const Settings& settings) {
   const size_t count = settings.Number("bytes", 64 << 20) / sizeof(float);
   const std::string what = settings.Text("what", "allreduce");
   std::vector<float> data(count);
@@ -88,16 +88,17 @@ void Run(hvd::MessageCollectives& ranks, hvd::Waiter* waiter, const Settings& se
     if (what == "allreduce") {
       Check(ranks.Allreduce({data.data(), data.data(), count, HVD_FLOAT32, HVD_SUM}));
     } else if (what == "chunks") {  // as between hosts of several ranks
-      const hvd::Chunks chunks(count, settings.Number("chunk", 4 << 20) / sizeof(float));
-      hvd::MessageReduce reduce;
+      const hvd::rt::Chunks chunks(count, settings.Number("chunk", 4 << 20) / sizeof(float));
+      hvd::rt::MessageReduce reduce;
       reduce.width = sizeof(float);
-      reduce.kernel = hvd::FindReduceKernel(HVD_FLOAT32, HVD_SUM, hvd::BestKernelLevel());
-      Check(hvd::RunPipeline(
+      reduce.kernel = hvd::rt::FindReduceKernel(HVD_FLOAT32, HVD_SUM, hvd::rt::BestKernelLevel());
+      Check(hvd::rt::RunPipeline(
           waiter, {.chunks = chunks.size(), .across = [&](size_t k) {
                      reduce.count = chunks.count(k);
                      reduce.output = reinterpret_cast<std::byte*>(data.data() + chunks.begin(k));
                      reduce.input = reduce.output;
-                     return ranks.StartAllreduce(reduce, hvd::MessageCollectives::Company::kPiped);
+                     return ranks.StartAllreduce(reduce,
+                                                 hvd::rt::MessageCollectives::Company::kPiped);
                    }}));
     } else if (what == "allgather") {
       Check(ranks.Allgather({data.data() + ranks.rank() * parts[0] / 4, data.data(), parts}));
@@ -117,18 +118,18 @@ void Run(hvd::MessageCollectives& ranks, hvd::Waiter* waiter, const Settings& se
       100 * (ProcessorSeconds() - used) / (Seconds() - start));
 }
 
-absl::StatusOr<std::unique_ptr<hvd::Transport>> MakeTransport(const Settings& settings, int rank,
-                                                              int size) {
+absl::StatusOr<std::unique_ptr<hvd::rt::Transport>> MakeTransport(const Settings& settings,
+                                                                  int rank, int size) {
   const std::string device = settings.Text("device", "eth0");
   if (settings.Text("transport", "tcp") == "tcp") {
-    return hvd::MakeTcpTransport({std::string(32, 's'), rank, size, device});
+    return hvd::rt::MakeTcpTransport({std::string(32, 's'), rank, size, device});
   }
-  hvd::UcxOptions options;
+  hvd::rt::UcxOptions options;
   options.token = 0x5eed;
   options.rank = rank;
   options.size = size;
   options.net_devices = device;
-  return hvd::MakeUcxTransport(options);
+  return hvd::rt::MakeUcxTransport(options);
 }
 
 }  // namespace
@@ -151,9 +152,9 @@ int main(int argc, char** argv) {
   hvd::HostPage page;
   page.local_size = 1;
   const int event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  hvd::Waiter waiter(&page, 0, &event_fd, hvd::WaitPolicy::For(1, hvd::UsableCores()));
+  hvd::rt::Waiter waiter(&page, 0, &event_fd, hvd::rt::WaitPolicy::For(1, hvd::rt::UsableCores()));
   waiter.set_transport(transport->get());
-  hvd::MessageThresholds thresholds;
+  hvd::rt::MessageThresholds thresholds;
   thresholds.segment_bytes = settings.Number("segment", thresholds.segment_bytes);
   thresholds.window = settings.Number("window", thresholds.window);
   thresholds.ring_bytes = settings.Number("ring", thresholds.ring_bytes);
@@ -161,7 +162,7 @@ int main(int argc, char** argv) {
   thresholds.deterministic = settings.Number("deterministic", 0) != 0;
   std::vector<int> everyone(size);
   for (int r = 0; r < size; ++r) everyone[r] = r;
-  hvd::MessageCollectives ranks(
+  hvd::rt::MessageCollectives ranks(
       {.waiter = &waiter, .transport = transport->get(), .ranks = everyone, .index = rank},
       thresholds);
   Run(ranks, &waiter, settings);

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr char kEscape = '\033';
@@ -78,4 +78,4 @@ void BarBlock::Draw(const std::vector<std::string>& rows, std::string* out) {
   rows_ = rows.size();
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace hvd {
+namespace hvd::cli {
 
 // A bar's text fit for one row: without what moves the cursor or erases. Colours stay.
 std::string BarRow(std::string_view text);
@@ -31,4 +31,4 @@ class BarBlock {
   size_t rows_ = 0;  // the cursor is in the last one
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -27,7 +27,7 @@
 #include "cli/link/frame.h"
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // A reader of ours that takes nothing for the grace, and for this at least, is stuck …
@@ -289,4 +289,4 @@ int RunConsole(const RunOptions& options, Descriptor driver, pid_t driver_pid) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

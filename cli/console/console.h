@@ -8,9 +8,9 @@
 #include "base/descriptor.h"
 #include "cli/front/words/run_options.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Runs until the driver says the verdict or is gone. Returns hvdrun's exit code.
 int RunConsole(const RunOptions& options, Descriptor driver, pid_t driver_pid);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 #include "base/process_end.h"
 #include "proto/deadlines.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 void DriverProcess::Send(Frame frame) {
   asked_.push_back(std::move(frame));
@@ -45,4 +45,4 @@ std::string DriverProcess::AwaitEnd() {
   return DescribeEnd(status);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

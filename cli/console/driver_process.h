@@ -13,7 +13,7 @@
 #include "base/descriptor.h"
 #include "cli/link/frame.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class DriverProcess {
  public:
@@ -50,4 +50,4 @@ class DriverProcess {
   double continue_at_ = std::numeric_limits<double>::infinity();
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 
 #include "cli/console/bar_block.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr std::string_view kSplitMark = " [line goes on]\n";
@@ -129,4 +129,4 @@ void LineAssembler::Finish(std::string* out) {
   after_return_ = false;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace hvd {
+namespace hvd::cli {
 
 inline constexpr size_t kMaxLine = 64 * 1024;
 
@@ -58,4 +58,4 @@ class LineAssembler {
   std::string given_out_;      // the state that was given out last
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

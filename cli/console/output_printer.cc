@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kNotSeen = -1;
@@ -242,4 +242,4 @@ void OutputPrinter::Written(size_t bytes) {
   written_ = 0;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

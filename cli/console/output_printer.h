@@ -16,7 +16,7 @@
 #include "cli/console/word_colors.h"
 #include "hostfile/topology.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct OutputStyle {
   bool terminal = false;  // "host:rank|" instead of "[rank]<stdout>:"
@@ -111,4 +111,4 @@ class OutputPrinter {
   std::optional<StreamId> shown_;  // whose unfinished line stands last
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

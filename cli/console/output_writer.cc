@@ -16,7 +16,7 @@
 
 #include "base/mutex.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // The bytes that one write gives away. It returns when the reader has made room for all of them,
@@ -142,4 +142,4 @@ size_t OutputWriter::Drop() {
   return dropped;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string_view>
 
-namespace hvd {
+namespace hvd::cli {
 
 // Thread-safe.
 class OutputWriter {
@@ -33,4 +33,4 @@ class OutputWriter {
   const std::shared_ptr<Inside> inside_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

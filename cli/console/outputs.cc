@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace hvd {
+namespace hvd::cli {
 
 OutputStyle StyleOf(int fd, bool timestamps) {
   OutputStyle style;
@@ -38,4 +38,4 @@ bool OutputsAreOne() {
          out.st_dev == err.st_dev && out.st_ino == err.st_ino;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

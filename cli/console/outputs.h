@@ -4,7 +4,7 @@
 
 #include "cli/console/output_printer.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 OutputStyle StyleOf(int fd, bool timestamps);
 
@@ -17,4 +17,4 @@ int RowsOf(int fd);
 // Whether stdout and stderr are the same file, pipe or terminal (2>&1).
 bool OutputsAreOne();
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -21,7 +21,7 @@
 #include "base/own_file.h"
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 struct Piece {
@@ -155,4 +155,4 @@ void RankFiles::Age(double seconds, double patience) {
                    inside_->waiting, " bytes of output are missing there");
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

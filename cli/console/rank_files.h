@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace hvd {
+namespace hvd::cli {
 
 // "rank.07" of 10 to 100 ranks.
 std::string RankFolder(int rank, int ranks);
@@ -39,4 +39,4 @@ class RankFiles {
   double idle_s_ = 0;      // since then nothing was written
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace hvd {
+namespace hvd::cli {
 
 class RepeatedTerm {
  public:
@@ -25,4 +25,4 @@ class RepeatedTerm {
   double first_s_ = -std::numeric_limits<double>::infinity();  // of the last that counted
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 #include "cli/console/outputs.h"
 #include "cli/report/start_status.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // The most bytes that may wait for a slow reader of ours before the driver has to keep the rest.
@@ -171,4 +171,4 @@ std::vector<std::string> ShownOutput::Losses() const {
   return losses;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

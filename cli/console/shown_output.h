@@ -17,7 +17,7 @@
 #include "cli/front/words/run_options.h"
 #include "cli/link/frame.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class ShownOutput {
  public:
@@ -86,4 +86,4 @@ class ShownOutput {
   double status_at_ = 0;  // when it is drawn again
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

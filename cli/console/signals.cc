@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 bool HasTerminal() {
@@ -40,4 +40,4 @@ std::optional<int> ConsoleSignals::Next() {
 
 bool ConsoleSignals::TerminalIsGone() const { return had_terminal_ && !HasTerminal(); }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Takes INT, TERM, HUP, QUIT, USR1, USR2, CONT, WINCH and CHLD, unless they were ignored when we
 // began (nohup, a shell's background job). TSTP keeps its default: Ctrl-Z stops this process. PIPE,
@@ -24,4 +24,4 @@ class ConsoleSignals {
   bool had_terminal_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // The rest stays with the printer, where a line may still go on.
@@ -46,4 +46,4 @@ void ConsoleSink::Discard() {
   printer_.Written(printed);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -9,7 +9,7 @@
 #include "cli/console/output_printer.h"
 #include "cli/console/output_writer.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // For how long a reader has taken nothing of what waits for it.
 class IdleTime {
@@ -75,4 +75,4 @@ class ConsoleSink {
   uint64_t lost_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

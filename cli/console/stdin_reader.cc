@@ -9,7 +9,7 @@
 
 #include "absl/strings/match.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 StdinReader::StdinReader(bool wanted, const ConsoleSignals* signals)
     : signals_(signals), open_(wanted), is_terminal_(isatty(STDIN_FILENO) != 0) {}
@@ -35,4 +35,4 @@ bool StdinReader::IsEnter(const Frame& piece) const {
   return is_terminal_ && absl::EndsWith(piece.text, "\n");
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -9,7 +9,7 @@
 #include "cli/console/signals.h"
 #include "cli/link/frame.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class StdinReader {
  public:
@@ -35,4 +35,4 @@ class StdinReader {
   uint64_t read_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

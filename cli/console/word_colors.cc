@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr absl::string_view kBold = "\033[1m";
@@ -55,4 +55,4 @@ std::string ColorWords(std::string_view lines, Tone tone) {
   return colored;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace hvd {
+namespace hvd::cli {
 
 enum class Tone {
   kNotice,  // the job goes on
@@ -15,4 +15,4 @@ enum class Tone {
 // `lines` are printable.
 std::string ColorWords(std::string_view lines, Tone tone);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 #include "cli/front/own_names.h"
 #include "proto/page/host_page.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // After so many good looks in a row, a fault is news again.
@@ -126,4 +126,4 @@ void HostBook::PutInOrder(std::vector<HostSlots>* hosts) {
   for (auto& entry : ordered) hosts->push_back(std::move(entry.second));
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

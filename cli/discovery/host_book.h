@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "hostfile/host_slots.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct HostBookRules {
   std::string source;      // its name in messages about a line
@@ -69,4 +69,4 @@ class HostBook {
   int good_looks_;     // in a row
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

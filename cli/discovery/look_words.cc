@@ -12,7 +12,7 @@
 #include "base/process_end.h"
 #include "base/source_error.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr size_t kShownLines = 5;
@@ -78,4 +78,4 @@ std::string ExplainHostfile(const std::string& path, const FailedLook& look) {
                       LastWords(look.last_words));
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

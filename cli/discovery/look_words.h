@@ -6,7 +6,7 @@
 
 #include "cli/link/frame.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct FailedLook {
   LookEnd end = LookEnd::kEnded;
@@ -22,4 +22,4 @@ std::string ExplainManager(const std::string& manager, const FailedLook& look);
 // Explains a failed look at the hostfile at this path.
 std::string ExplainHostfile(const std::string& path, const FailedLook& look);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // Output under way to the console: what it has not taken may hold nothing else up.
@@ -67,4 +67,4 @@ void DriverConsole::Close() {
   socket_.Reset();
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

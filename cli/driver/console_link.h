@@ -8,7 +8,7 @@
 
 #include "cli/link/frame.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class DriverConsole {
  public:
@@ -44,4 +44,4 @@ class DriverConsole {
   uint64_t taken_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

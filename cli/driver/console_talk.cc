@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "cli/report/start_status.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kLookS = 0.1;
@@ -157,4 +157,4 @@ void ConsoleTalk::Flush() {
   for (Send(); !console_.empty(); Send()) WaitFor(POLLOUT);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 #include "cli/driver/term_sources.h"
 #include "cli/job/job_state.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // hvdrun's own words, as the console shows them.
 Frame NoticeOf(const std::string& text);
@@ -71,4 +71,4 @@ class ConsoleTalk {
   bool drained_ = false;  // the console has written all output, or lost it
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -98,4 +98,4 @@ void Discovery::Pass(const HostNews& news) {
   handlers_.failed(news.fatal);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

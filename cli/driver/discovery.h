@@ -14,7 +14,7 @@
 #include "cli/front/words/run_options.h"
 #include "cli/link/frame.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 inline constexpr double kLookBoundS = 10;
 
@@ -59,4 +59,4 @@ class Discovery {
   std::string text_;  // of the look that runs, so far
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

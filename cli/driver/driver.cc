@@ -13,7 +13,7 @@
 #include "cli/driver/want.h"
 #include "cli/link/term_signal.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kAfterPauseS = 1;
@@ -255,4 +255,4 @@ void RunDriver(DriverSetup setup) {
   _exit(0);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

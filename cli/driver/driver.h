@@ -8,7 +8,7 @@
 #include "cli/front/words/run_options.h"
 #include "cli/reach/ssh_command.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct DriverSetup {
   const RunOptions* options = nullptr;
@@ -26,4 +26,4 @@ struct DriverSetup {
 // order would cost milliseconds and wait for hosts that may be gone.
 [[noreturn]] void RunDriver(DriverSetup setup);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,7 +10,7 @@
 #include "cli/reach/host.h"
 #include "cli/reach/ssh_command.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct DriverHosts {
   std::deque<HostPort> ports;
@@ -24,4 +24,4 @@ struct DriverHosts {
   }
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

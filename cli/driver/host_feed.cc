@@ -7,7 +7,7 @@
 
 #include "cli/link/frame.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr uint64_t kStdinWindow = 64 * 1024;
@@ -67,4 +67,4 @@ void HostFeed::SendSkips(int host) {
   parts_.links->Send(host, command);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -11,7 +11,7 @@
 #include "cli/job/job_state.h"
 #include "cli/link/link.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class HostFeed {
  public:
@@ -51,4 +51,4 @@ class HostFeed {
   bool launched_ = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

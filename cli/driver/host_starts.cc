@@ -20,7 +20,7 @@
 #include "cli/reach/ssh_failure.h"
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr int kMaxAttempts = 4;  // the first and three more
@@ -338,4 +338,4 @@ void HostStarts::ReportOverdue(int host) {
   NotStarted(host, std::move(fault));
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -17,7 +17,7 @@
 #include "cli/link/link.h"
 #include "cli/reach/ssh_command.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class HostStarts {
  public:
@@ -79,4 +79,4 @@ class HostStarts {
   int next_start_ = 0;                            // the first that the spawner was not asked for
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 #include "cli/link/frame.h"
 #include "cli/reach/ssh_failure.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kLongestLookS = 5;
@@ -168,4 +168,4 @@ void HostTalk::ExplainEnds() {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -16,7 +16,7 @@
 #include "cli/job/job_state.h"
 #include "cli/link/link.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class HostTalk {
  public:
@@ -60,4 +60,4 @@ class HostTalk {
   std::vector<int> told_ranks_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,7 +10,7 @@
 #include "cli/report/job_summary.h"
 #include "cli/report/verdict_text.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kReportS = 2;  // for job.json; the verdict comes after it
@@ -54,4 +54,4 @@ void LastWords::Say() {
   parts_.console->Flush();
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 #include "cli/front/words/run_options.h"
 #include "cli/job/job_state.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class LastWords {
  public:
@@ -30,4 +30,4 @@ class LastWords {
   bool report_lost_ = false;  // job.json could not be written
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 
 #include "absl/strings/escaping.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 LauncherLimits ReadLauncherLimits() {
   LauncherLimits read;
@@ -69,4 +69,4 @@ v1::PrepareHost MakePrepare(const RunOptions& options, const JobSecrets& secrets
   return prepare;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

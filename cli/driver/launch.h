@@ -9,7 +9,7 @@
 #include "cli/front/words/run_options.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // The limits that hvdrun itself was given and its workers are to have.
 struct LauncherLimits {
@@ -34,4 +34,4 @@ struct PreparedHost {
 v1::PrepareHost MakePrepare(const RunOptions& options, const JobSecrets& secrets,
                             const LauncherLimits& limits, const PreparedHost& host);
 
-}  // namespace hvd
+}  // namespace hvd::cli

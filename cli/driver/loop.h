@@ -22,7 +22,7 @@
 #include "cli/job/job_state.h"
 #include "cli/link/link.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class Driver {
  public:
@@ -69,4 +69,4 @@ class Driver {
   double give_up_at_ = std::numeric_limits<double>::infinity();  // waiting for what is left
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <iterator>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kLongestS = 3600;
@@ -40,4 +40,4 @@ std::vector<DriverPoll::Ready> DriverPoll::Wait(double seconds) {
   return ready;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 enum class DriverSource : uint32_t {
   kConsole,
@@ -43,4 +43,4 @@ class DriverPoll {
   const Descriptor epoll_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 CreditWindow::TimePoint TimePointOf(double seconds) {
@@ -65,4 +65,4 @@ void DriverStore::Pump(int host, double now) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -13,7 +13,7 @@
 #include "store/parcels.h"
 #include "store/store_book.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class DriverStore {
  public:
@@ -46,4 +46,4 @@ class DriverStore {
   std::set<int> touched_;   // hosts that may have something to be sent
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace hvd {
+namespace hvd::cli {
 
 // Tells the TERMs apart that mean one stop. A second one of the console's is the person's, who is
 // in a hurry, and counts.
@@ -32,4 +32,4 @@ class TermSources {
   double helper_s_ = kNever;  // of the last that counted, until the console has had its own
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Edges: we look each time that the loop turns, and leave the event's count as it is.
 void TimelineAsks::Begin(const std::string& path) {
@@ -125,4 +125,4 @@ void TimelineAsks::Finish(double patience_s) {
   parts_.state->mutable_facts()->lost_files.push_back(wrong);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

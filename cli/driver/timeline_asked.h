@@ -15,7 +15,7 @@
 #include "cli/link/link.h"
 #include "cli/timeline/recording.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class TimelineAsks {
  public:
@@ -66,4 +66,4 @@ class TimelineAsks {
   size_t epochs_told_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

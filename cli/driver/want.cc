@@ -12,7 +12,7 @@
 #include "cli/link/frame.h"
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr int kPatienceMs = 1000;  // of a console that is slow
@@ -59,4 +59,4 @@ void EndInWordsForWant(int console) {
   std::set_terminate(End);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 #include "cli/front/allocation.h"
 #include "cli/front/words/shell_words.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr const char* kRunOptions = "HVD_RUN_OPTIONS";
@@ -84,4 +84,4 @@ absl::StatusOr<Topology> AdoptedTopology(const Adoption& adoption) {
   return Topology(std::move(hosts));
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,7 +10,7 @@
 #include "cli/front/words/options.h"
 #include "cli/front/world.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Whether hvdrun was called so.
 bool IsAdoption(const FrontWorld& world);
@@ -31,4 +31,4 @@ absl::Status TakeAdoption(const TypedOptions& typed, const FrontWorld& world, Ru
 // Its ranks, as the launcher has numbered them. InvalidArgument: as above.
 absl::StatusOr<Topology> AdoptedTopology(const Adoption& adoption);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -16,7 +16,7 @@
 #include "hostfile/host_item.h"
 #include "hostfile/slurm_shape.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Found = absl::StatusOr<std::optional<Allocation>>;
@@ -231,4 +231,4 @@ absl::StatusOr<std::optional<Allocation>> FindAllocation(const FrontWorld& world
   return std::nullopt;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

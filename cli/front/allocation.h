@@ -11,7 +11,7 @@
 #include "cli/front/world.h"
 #include "hostfile/host_slots.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct Allocation {
   std::string manager;  // "Slurm job 7"; empty: there is none
@@ -35,4 +35,4 @@ absl::StatusOr<std::optional<Allocation>> FindAllocation(const FrontWorld& world
 // The value of a variable; empty when there is none.
 std::string VariableOf(const FrontWorld& world, const std::string& name);
 
-}  // namespace hvd
+}  // namespace hvd::cli

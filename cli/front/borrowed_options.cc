@@ -11,7 +11,7 @@
 #include "base/source_error.h"
 #include "cli/front/words/horovod_config.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // A variable of Horovod's that says the same as an option.
@@ -76,4 +76,4 @@ absl::StatusOr<std::vector<BorrowedOption>> BorrowOptions(const TypedOptions& ty
   return all;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,11 +10,11 @@
 #include "cli/front/words/options.h"
 #include "cli/front/world.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Returns the options that `typed` and the environment name, checked; InvalidArgument points at
 // what is wrong.
 absl::StatusOr<std::vector<BorrowedOption>> BorrowOptions(const TypedOptions& typed,
                                                           const FrontWorld& world);
 
-}  // namespace hvd
+}  // namespace hvd::cli

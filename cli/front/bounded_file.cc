@@ -13,7 +13,7 @@
 #include "base/printable.h"
 #include "hostfile/host_slots.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr int kPatienceMs = 10000;
@@ -59,4 +59,4 @@ absl::StatusOr<std::string> ReadBoundedFile(const std::string& path) {
   return text;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,10 +6,10 @@
 
 #include "absl/status/statusor.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // The whole text, but never more than one byte over a hostfile's limit and never waiting longer
 // than ten seconds for a pipe; the status's message is for the user. Works with <(command).
 absl::StatusOr<std::string> ReadBoundedFile(const std::string& path);
 
-}  // namespace hvd
+}  // namespace hvd::cli

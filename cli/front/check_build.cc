@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // In the order of the lines; the Python package has their versions and reasons.
@@ -131,4 +131,4 @@ std::string FormatCheckBuild(const LibraryReport& library, const PythonReport& p
       Versions(library), PythonLines(python, python_package));
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

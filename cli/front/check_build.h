@@ -8,7 +8,7 @@
 #include "cli/front/library_report.h"
 #include "cli/front/python_report.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // A framework is crossed when the person's Python has it, in a version that hvd works with, and hvd
 // has what belongs to it; else its line says what is missing. `python_package`: the one beside
@@ -16,4 +16,4 @@ namespace hvd {
 std::string FormatCheckBuild(const LibraryReport& library, const PythonReport& python,
                              absl::string_view python_package);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr size_t kLongest = 64 << 10;
@@ -106,4 +106,4 @@ ChildAnswer AskChild(const ChildQuestion& question) {
   return answer;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

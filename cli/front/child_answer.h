@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-namespace hvd {
+namespace hvd::cli {
 
 struct ChildQuestion {
   // Runs in the child, writes the answer to `fd` and does not return.
@@ -24,4 +24,4 @@ struct ChildAnswer {
 // Nothing of the child's process group lives on. Call it before any thread exists.
 ChildAnswer AskChild(const ChildQuestion& question);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -13,7 +13,7 @@
 #include "placement/core_plan.h"
 #include "placement/host_plan.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr int kColumns = 6;
@@ -153,4 +153,4 @@ absl::StatusOr<std::string> FormatPlan(const RunOptions& options, const FrontWor
          (command.empty() ? "" : "command:" + command + "\n");
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -17,7 +17,7 @@
 #include "proto/settings/foreign_launcher.h"
 #include "proto/settings/setting_values.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr const char* kSeeHelp =
@@ -187,4 +187,4 @@ FrontOutcome DecideRun(int argc, const char* const* argv, const FrontWorld& worl
   return Plan(*typed, world);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 #include "cli/front/words/run_options.h"
 #include "cli/front/world.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct FrontOutcome {
   int exit_code = -1;  // 0 or more: exit with it; -1: run `options`
@@ -19,4 +19,4 @@ struct FrontOutcome {
 
 FrontOutcome DecideRun(int argc, const char* const* argv, const FrontWorld& world);
 
-}  // namespace hvd
+}  // namespace hvd::cli

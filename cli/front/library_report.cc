@@ -13,7 +13,7 @@
 #include "base/printable.h"
 #include "cli/front/child_answer.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // The answer's first byte.
@@ -89,4 +89,4 @@ std::map<std::string, std::string> ParseBuildInfo(const std::string& text) {
   return info;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

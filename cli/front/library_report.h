@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-namespace hvd {
+namespace hvd::cli {
 
 struct LibraryReport {
   std::string path;                         // where it was looked for
@@ -20,4 +20,4 @@ LibraryReport ProbeLibrary(const std::string& path);
 // Splits "name=value\n" lines; lines of another form are left out.
 std::map<std::string, std::string> ParseBuildInfo(const std::string& text);
 
-}  // namespace hvd
+}  // namespace hvd::cli

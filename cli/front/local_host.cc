@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // One spelling an address: without zone, compressed as inet_ntop does. Empty: not an address.
@@ -49,4 +49,4 @@ bool IsLocalHost(const HostSlots& host, const FrontWorld& world) {
   return world.user_name && host.user == world.user_name();
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

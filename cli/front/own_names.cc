@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "hostfile/host_item.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 absl::Status AddSlots(const HostSlots& other, HostSlots* own) {
@@ -46,4 +46,4 @@ absl::StatusOr<std::vector<std::string>> MergeOwnNames(
   return merged;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -21,7 +21,7 @@
 #include "proto/page/host_page.h"
 #include "proto/settings/setting_values.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr const char* kHostfileVariable = "HVD_HOSTFILE";
@@ -305,4 +305,4 @@ absl::StatusOr<RunOptions> PlanRun(const TypedOptions& typed, const FrontWorld& 
   return run;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,11 +6,11 @@
 #include "cli/front/words/options.h"
 #include "cli/front/world.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // The hosts come from -H, --hostfile, $HVD_HOSTFILE, the allocation of a scheduler, or are this
 // host with np slots. Everything
 // that depends on the directory is made absolute, the environment is chosen.
 absl::StatusOr<RunOptions> PlanRun(const TypedOptions& typed, const FrontWorld& world);
 
-}  // namespace hvd
+}  // namespace hvd::cli

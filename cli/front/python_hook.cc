@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr const char* kVariable = "PYTHONPATH";
@@ -67,4 +67,4 @@ absl::Status AddPythonHook(const FrontWorld& world, RunOptions* run) {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

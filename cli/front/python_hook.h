@@ -9,7 +9,7 @@
 #include "cli/front/words/run_options.h"
 #include "cli/front/world.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Puts the folder with our sitecustomize.py first in the workers' PYTHONPATH (also where -x has set
 // it). InvalidArgument when hvd's Python package is not where this hvdrun looks for it.
@@ -18,4 +18,4 @@ absl::Status AddPythonHook(const FrontWorld& world, RunOptions* run);
 // hvd's Python package beside this hvdrun; empty when there is none.
 std::string PythonPackage(const FrontWorld& world);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -16,7 +16,7 @@
 #include "base/process_end.h"
 #include "cli/front/child_answer.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr const char* kMark = "hvd-frameworks\t";
@@ -116,4 +116,4 @@ PythonReport ParsePythonAnswer(const std::string& text, bool* whole) {
   return report;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace hvd {
+namespace hvd::cli {
 
 // A framework, or Python itself.
 struct PythonFinding {
@@ -40,4 +40,4 @@ PythonReport ProbePython(const PythonQuestion& question);
 // its last line is there.
 PythonReport ParsePythonAnswer(const std::string& text, bool* whole);
 
-}  // namespace hvd
+}  // namespace hvd::cli

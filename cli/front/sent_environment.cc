@@ -11,7 +11,7 @@
 #include "base/printable.h"
 #include "base/source_error.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // These stay the host's own.
@@ -157,4 +157,4 @@ absl::StatusOr<SentEnvironment> ChooseEnvironment(absl::Span<const std::string> 
   return chosen;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct SentEnvironment {
   std::vector<std::string> environment;  // NAME=VALUE, each name once
@@ -20,4 +20,4 @@ struct SentEnvironment {
 absl::StatusOr<SentEnvironment> ChooseEnvironment(absl::Span<const std::string> inherited,
                                                   absl::Span<const std::string> wishes);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -14,7 +14,7 @@
 
 #include "cli/front/bounded_file.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 std::string HostName() {
@@ -120,4 +120,4 @@ FrontWorld ThisMachine() {
   return world;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

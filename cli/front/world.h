@@ -12,7 +12,7 @@
 #include "cli/front/python_report.h"
 #include "placement/nvml.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct FrontWorld {
   std::vector<std::string> environment;  // NAME=VALUE, as hvdrun inherited it
@@ -42,4 +42,4 @@ struct FrontWorld {
 // The real one.
 FrontWorld ThisMachine();
 
-}  // namespace hvd
+}  // namespace hvd::cli

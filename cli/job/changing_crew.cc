@@ -11,7 +11,7 @@
 #include "cli/membership/faults/link_words.h"
 #include "cli/report/verdict_text.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 MemberEnd EndOf(const v1::MemberDied& died) {
@@ -243,4 +243,4 @@ bool ChangingCrew::ReplaceStalled(const StallBook::Report& stall, double now) {
   return true;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -14,7 +14,7 @@
 #include "cli/job/membership_orders.h"
 #include "cli/membership/membership.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class ChangingCrew : public Crew {
  public:
@@ -66,4 +66,4 @@ class ChangingCrew : public Crew {
   MembershipOrders orders_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

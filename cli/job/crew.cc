@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/job/crew.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 v1::RankExited ExitOf(const v1::MemberDied& died) {
   v1::RankExited exit;
@@ -15,4 +15,4 @@ v1::RankExited ExitOf(const v1::MemberDied& died) {
   return exit;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

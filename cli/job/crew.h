@@ -13,7 +13,7 @@
 #include "hostfile/host_slots.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class Crew {
  public:
@@ -65,4 +65,4 @@ class Crew {
 // As much of a rank's end as is known before its output has ended.
 v1::RankExited ExitOf(const v1::MemberDied& died);
 
-}  // namespace hvd
+}  // namespace hvd::cli

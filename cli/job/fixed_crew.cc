@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/report/verdict_text.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 bool Failed(const v1::MemberDied& died) { return died.signal() != 0 || died.exit_code() != 0; }
@@ -82,4 +82,4 @@ void FixedCrew::Ready(int host, uint64_t epoch, double /*now*/) {
   if (epoch >= parts_.epochs->members().proposed()) parts_.epochs->Propose();
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

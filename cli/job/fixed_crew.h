@@ -11,7 +11,7 @@
 #include "cli/job/job_roll.h"
 #include "cli/job/job_stop.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class FixedCrew : public Crew {
  public:
@@ -39,4 +39,4 @@ class FixedCrew : public Crew {
   const Parts parts_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 #include "cli/report/verdict.h"
 #include "proto/deadlines.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct JobPolicy {
   double start_timeout_s = 30;
@@ -43,4 +43,4 @@ struct JobBook {
   const std::string& HostName(int host) const { return facts.hosts[host].name; }
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::cli {
 
 JobEpochs::JobEpochs(const JobFacts* facts, Outbox* outbox)
     : facts_(facts),
@@ -92,4 +92,4 @@ void JobEpochs::EndUnstartable(int gone) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

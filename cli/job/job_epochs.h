@@ -14,7 +14,7 @@
 #include "cli/report/verdict.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class JobEpochs {
  public:
@@ -62,4 +62,4 @@ class JobEpochs {
   std::vector<std::string> gone_;  // by rank: why it comes to no other epoch; empty: it may
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

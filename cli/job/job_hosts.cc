@@ -15,7 +15,7 @@
 #include "proto/deadlines.h"
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kFaultSettlingS = SecondsOf(kFaultSettling);
@@ -223,4 +223,4 @@ bool JobHosts::Done(double now, double* wake) const {
   return true;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

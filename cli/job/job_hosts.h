@@ -11,7 +11,7 @@
 #include "cli/job/job_stop.h"
 #include "cli/reach/ssh_failure.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class JobHosts {
  public:
@@ -55,4 +55,4 @@ class JobHosts {
   double last_fault_ = 0;    // when the newest host was lost
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

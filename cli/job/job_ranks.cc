@@ -10,7 +10,7 @@
 #include "cli/membership/faults/link_words.h"
 #include "cli/report/verdict_text.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // A rank that leaves by an exception, or cannot go on, still has to unwind, say so and end.
@@ -206,4 +206,4 @@ std::string JobRanks::InitFailures() const {
   return text;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

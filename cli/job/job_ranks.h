@@ -12,7 +12,7 @@
 #include "cli/job/job_stop.h"
 #include "cli/job/members.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class JobRanks {
  public:
@@ -52,4 +52,4 @@ class JobRanks {
   const Parts parts_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

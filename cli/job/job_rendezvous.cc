@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/report/verdict.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 void JobRendezvous::Joined(int rank, uint64_t epoch, double now) {
   if (epoch <= latest_[rank]) return;
@@ -90,4 +90,4 @@ std::string JobRendezvous::Missing() const {
   return absl::StrJoin(hosts, ", ");
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

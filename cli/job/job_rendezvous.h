@@ -14,7 +14,7 @@
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class JobRendezvous {
  public:
@@ -55,4 +55,4 @@ class JobRendezvous {
   std::map<uint64_t, Gathering> gathering_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

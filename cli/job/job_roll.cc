@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace hvd {
+namespace hvd::cli {
 
 JobRoll::JobRoll(JobFacts* facts)
     : facts_(facts),
@@ -94,4 +94,4 @@ double JobRoll::DropDrained(Outbox* outbox, double now) {
   return next;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

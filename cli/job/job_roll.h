@@ -9,7 +9,7 @@
 #include "cli/job/output_drain.h"
 #include "cli/report/verdict.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class JobRoll {
  public:
@@ -56,4 +56,4 @@ class JobRoll {
   bool launched_all_ = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

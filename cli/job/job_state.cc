@@ -12,7 +12,7 @@
 #include "cli/job/changing_crew.h"
 #include "cli/job/fixed_crew.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
@@ -253,4 +253,4 @@ bool JobState::OutputDone(double patience_s, double now) {
   return done;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -17,7 +17,7 @@
 #include "cli/job/job_stop.h"
 #include "cli/job/stall_question.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class JobState {
  public:
@@ -85,4 +85,4 @@ class JobState {
   double deadline_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -14,7 +14,7 @@
 #include "cli/report/verdict_text.h"
 #include "proto/deadlines.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
@@ -224,4 +224,4 @@ double JobStop::deadline() const {
   return victim_.until > 0 ? std::min(end, victim_.until) : end;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

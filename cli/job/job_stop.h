@@ -7,7 +7,7 @@
 
 #include "cli/job/job_book.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class JobStop {
  public:
@@ -92,4 +92,4 @@ class JobStop {
   int broke_host_ = -1;   // whose rank's broken link began the stop; -1: none
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr size_t kMostOld = 64;  // epochs whose ranks somebody may still tell of
@@ -71,4 +71,4 @@ v1::SpawnSlots Members::Seats(int host, const std::function<bool(int rank)>& tak
   return spawn;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class Members {
  public:
@@ -49,4 +49,4 @@ class Members {
   uint64_t proposed_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

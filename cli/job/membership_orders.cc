@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 Ending EndingOf(MembershipEnd end) {
@@ -157,4 +157,4 @@ void MembershipOrders::TakeHostOut(int host, const std::string& cause, double no
   CarryOut(now);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

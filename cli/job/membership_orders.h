@@ -12,7 +12,7 @@
 #include "cli/membership/membership.h"
 #include "hostfile/host_slots.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class MembershipOrders {
  public:
@@ -51,4 +51,4 @@ class MembershipOrders {
   bool carries_out_ = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -9,7 +9,7 @@
 #include "hostfile/host_slots.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 inline constexpr int kAllHosts = -1;
 
@@ -54,4 +54,4 @@ class Outbox {
   std::vector<Action> actions_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

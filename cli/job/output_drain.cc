@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-namespace hvd {
+namespace hvd::cli {
 void OutputDrain::Started(int rank) {
   Streams& streams = streams_[rank];
   if (!std::exchange(streams.started, true)) open_ += kStreams - streams.ended;
@@ -38,4 +38,4 @@ double OutputDrain::NextLook(double patience_s) const {
   return paused_ ? std::numeric_limits<double>::infinity() : last_ + patience_s;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "proto/deadlines.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // For output after the last clean exit; its end waits for that of the ranks' files.
 inline constexpr double kOutputPatienceS = SecondsOf(kFilePatience) + 2;
@@ -49,4 +49,4 @@ class OutputDrain {
   bool paused_ = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kAnswerS = 1;
@@ -43,4 +43,4 @@ std::optional<StallBook::Report> StallQuestion::Tell(double now,
   return std::nullopt;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct StallLimits {
   double warn_s = 0;   // 0: nobody looks
@@ -44,4 +44,4 @@ class StallQuestion {
   bool again_ = false;  // another host has noticed one meanwhile
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::cli {
 
 uint64_t BeatLease::Send(double now) {
   sent_.push_back({next_, now});
@@ -23,4 +23,4 @@ std::optional<double> BeatLease::Hear(uint64_t number, uint64_t echo) {
   return echoed;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "proto/deadlines.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // How far beats are apart: so that a lease of 3 s holds a dozen, and one that may take its time is
 // not beaten for at the cost of an idle job.
@@ -47,4 +47,4 @@ class BeatLease {
   std::deque<Sent> sent_;  // not yet echoed
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

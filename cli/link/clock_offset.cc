@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::cli {
 
 void ClockOffset::Add(const BeatRoundTrip& trip) {
   Sample sample;
@@ -25,4 +25,4 @@ std::optional<int64_t> ClockOffset::offset_ns() const {
   return Best().offset;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include <deque>
 #include <optional>
 
-namespace hvd {
+namespace hvd::cli {
 
 // One beat of ours that came back: times in ns, ours by our clock, theirs by the host's.
 struct BeatRoundTrip {
@@ -35,4 +35,4 @@ class ClockOffset {
   std::deque<Sample> samples_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

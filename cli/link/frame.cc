@@ -8,7 +8,7 @@
 
 #include <array>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr size_t kMaxDescriptors = 4;
@@ -107,4 +107,4 @@ FrameResult ReceiveFrame(int fd, Frame* frame) {
   return FrameResult::kDone;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -9,7 +9,7 @@
 
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 enum class FrameKind : uint32_t {
   // driver → console
@@ -78,4 +78,4 @@ FrameResult SendFrame(int fd, const Frame& frame);
 // Never blocks. kGone: the other side closed its end, or sent what is no frame.
 FrameResult ReceiveFrame(int fd, Frame* frame);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -21,7 +21,7 @@
 #include "cli/link/stream.h"
 #include "hvd/v1/link_a.grpc.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // The number of beats that follow one another at once where a timeline needs the offset of the
@@ -302,4 +302,4 @@ void DaemonLinks::GiveUp(int host) {
   if (impl_->links[host]) impl_->links[host]->beats()->GiveUp();
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 #include "cli/link/clock_offset.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // A message that came from a host, or the end of its link.
 struct Arrival {
@@ -68,4 +68,4 @@ class DaemonLinks {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 
 #include "base/mutex.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // A completion's tag: whoever started the operation.
 class Tag {
@@ -133,4 +133,4 @@ class Stream {
   Step finished_{this, &Stream::Finished};
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Before the process has threads, which all block it then. Readable when one has come.
 inline Descriptor TakeTerm() {
@@ -25,4 +25,4 @@ inline bool TermHasCome(const Descriptor& descriptor) {
   return read(descriptor.get(), &info, sizeof info) == sizeof info;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

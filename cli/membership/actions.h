@@ -10,7 +10,7 @@
 #include "hvd/v1/link_a.pb.h"
 #include "proto/page/state_box.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // A host that may work for the job, as it is listed now.
 struct BookHost {
@@ -74,4 +74,4 @@ struct EpochRecord {
   double seconds = 0;  // from what ended the one before to its start
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

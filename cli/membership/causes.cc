@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 void Causes::Add(const Cause& cause) {
   const auto same = std::find_if(causes_.begin(), causes_.end(), [&](const Cause& known) {
@@ -35,4 +35,4 @@ bool Causes::Tell(const std::string& host) const {
   });
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

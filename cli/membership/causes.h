@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace hvd {
+namespace hvd::cli {
 
 struct Cause {
   // A death, one after the abort, a rank's word.
@@ -28,4 +28,4 @@ class Causes {
   std::vector<Cause> causes_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 void Deaths::Count(uint64_t member, const MemberEnd& end, double now) {
   const RosterMember& dead = parts_.roster->Of(member);
@@ -108,4 +108,4 @@ void Deaths::EndWithoutState() {
   parts_.wants->End(MembershipEnd::kStateLost, 0, {text});
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -13,7 +13,7 @@
 #include "cli/membership/shares.h"
 #include "cli/membership/wants.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class Deaths {
  public:
@@ -55,4 +55,4 @@ class Deaths {
   Culprit culprit_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

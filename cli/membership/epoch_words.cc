@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr size_t kMostCauses = 3;
@@ -49,4 +49,4 @@ std::string SayEpoch(const EpochRecord& record) {
   return text;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 
 #include "cli/membership/actions.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // "host2 lost; epoch 3: 6 ranks on 2 hosts; resumed at commit 41 after 0.3 s": first why.
 std::string SayEpoch(const EpochRecord& record);
@@ -18,4 +18,4 @@ std::string SayRanks(int count, const char* did);
 // The first few.
 std::string JoinCauses(const std::vector<std::string>& causes);
 
-}  // namespace hvd
+}  // namespace hvd::cli

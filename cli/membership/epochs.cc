@@ -5,7 +5,7 @@
 
 #include "cli/membership/epoch_words.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 bool Epochs::Has(uint64_t member) const {
   const auto& members = current_.members;
@@ -149,4 +149,4 @@ bool Epochs::NoHostHasState() const {
   });
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -16,7 +16,7 @@
 #include "cli/membership/roster.h"
 #include "cli/membership/wants.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // The newest epoch that was proposed.
 struct CurrentEpoch {
@@ -104,4 +104,4 @@ class Epochs {
   double ended_at_ = -1;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/membership/epoch_words.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // A survivor that comes later than that, or a host, is named.
@@ -205,4 +205,4 @@ std::vector<AwaitedMember> LateWatch::WhoIsAwaited() const {
   return awaited;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

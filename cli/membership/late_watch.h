@@ -14,7 +14,7 @@
 #include "cli/membership/staying.h"
 #include "cli/membership/wants.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // A member of the newest epoch whom others wait for outside any collective, and since when.
 struct AwaitedMember {
@@ -67,4 +67,4 @@ class LateWatch {
   bool begins_without_ = false;  // a person has been told
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

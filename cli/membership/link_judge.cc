@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/membership/faults/link_words.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Where somebody has died or a host was lost, that is the reason for all that did not come.
 bool LinkJudge::Judge() {
@@ -54,4 +54,4 @@ int LinkJudge::SideToLeaveOut(int one, int other) const {
   return worth(one) < worth(other) ? one : other;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include "cli/membership/faults/bad_links.h"
 #include "cli/membership/shares.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class LinkJudge {
  public:
@@ -28,4 +28,4 @@ class LinkJudge {
   BadLinks links_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "hostfile/host_item.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 Membership::Membership(int np, const ElasticOptions& options, int stdin_rank)
     : options_(options),
@@ -197,4 +197,4 @@ void Membership::Started(uint64_t epoch, double now) {
   Settle(now);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -22,7 +22,7 @@
 #include "cli/membership/wants.h"
 #include "cli/membership/well_ended.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class Membership {
  public:
@@ -83,4 +83,4 @@ class Membership {
   NextWatch next_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

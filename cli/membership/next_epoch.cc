@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr int kNew = std::numeric_limits<int>::max();
@@ -127,4 +127,4 @@ v1::EpochPropose ProposeNext(NextEpoch next) {
   return propose;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,7 +10,7 @@
 #include "hvd/v1/link_a.pb.h"
 #include "proto/page/state_box.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // A member for the next epoch.
 struct Candidate {
@@ -46,4 +46,4 @@ bool HasState(const NextEpoch& next);
 // Hosts without a member are left out.
 v1::EpochPropose ProposeNext(NextEpoch next);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 #include "cli/membership/epoch_words.h"
 #include "cli/membership/next_epoch.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // For members that are on their way when one already waits: so long, a change is one and not many.
@@ -175,7 +175,7 @@ void NextWatch::SayWaits(const std::string& what, double now) {
 
 // Whether the members that stand have what was committed.
 bool NextWatch::HasState() const {
-  return hvd::HasState(parts_.epochs->World(parts_.staying->Standing()));
+  return hvd::cli::HasState(parts_.epochs->World(parts_.staying->Standing()));
 }
 
 // Whether the members that stand lack what was committed, while a member of a host that has it is
@@ -241,4 +241,4 @@ std::string NextWatch::WhoChanges() const {
   return absl::StrJoin(words, ", ");
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

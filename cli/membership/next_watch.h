@@ -15,7 +15,7 @@
 #include "cli/membership/staying.h"
 #include "cli/membership/wants.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class NextWatch {
  public:
@@ -61,4 +61,4 @@ class NextWatch {
   bool too_few_said_ = false;  // a person has been told, since then
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

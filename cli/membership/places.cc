@@ -6,7 +6,7 @@
 
 #include "cli/membership/next_epoch.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Members that live keep their places; the places that are left go to the older hosts first.
 std::vector<Places::Place> Places::Find(double now) const {
@@ -137,4 +137,4 @@ bool Places::IsIdle(int host, const std::vector<Place>& places) const {
   return !needed && !used && (parts_.epochs->AllQuiet() || !parts_.epochs->HasHost(host));
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -11,7 +11,7 @@
 #include "cli/membership/staying.h"
 #include "cli/membership/wants.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class Places {
  public:
@@ -50,4 +50,4 @@ class Places {
   const Parts parts_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 
 #include "proto/page/host_page.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 int Roster::AddHost(const std::string& name) {
   hosts_.push_back({RosterHost::kReaching, name});
@@ -71,4 +71,4 @@ void Roster::NumberRanks(const std::vector<uint64_t>& by_rank) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

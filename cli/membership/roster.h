@@ -10,7 +10,7 @@
 
 #include "cli/membership/actions.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct RosterHost {
   enum Phase { kReaching, kReady, kStopping, kGone } phase = kReaching;
@@ -86,4 +86,4 @@ class Roster {
   EndedWell ended_well_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "hostfile/host_item.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 Shares::Shares(const ElasticOptions& options, Roster* roster, const Epochs* epochs, Wants* wants)
     : list_may_change_(!options.discovery_script.empty() || !options.hostfile.empty()),
@@ -129,4 +129,4 @@ int Shares::MostThatMayCome() const {
   return most;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

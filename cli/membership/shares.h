@@ -17,7 +17,7 @@
 #include "cli/membership/roster.h"
 #include "cli/membership/wants.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Starts of a host, or of a share, that come to nothing one after another: so many, and it is left
 // out.
@@ -81,4 +81,4 @@ class Shares {
   std::map<std::pair<std::string, int>, int> failed_starts_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

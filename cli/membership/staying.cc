@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // If there are more members than there may be, those in the epoch stay first, then those on the
 // older hosts.
@@ -111,4 +111,4 @@ void Staying::SayKept(bool over) {
       "soon as one has it"));
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

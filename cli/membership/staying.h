@@ -13,7 +13,7 @@
 #include "cli/membership/shares.h"
 #include "cli/membership/wants.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class Staying {
  public:
@@ -56,4 +56,4 @@ class Staying {
   bool kept_told_ = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr size_t kMostFailures = 5;
@@ -28,4 +28,4 @@ void Wants::End(MembershipEnd end, uint64_t member, const EndWords& words) {
   Add(std::move(action));
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -11,7 +11,7 @@
 
 #include "cli/membership/actions.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class Wants {
  public:
@@ -45,4 +45,4 @@ class Wants {
   double deadline_ = std::numeric_limits<double>::infinity();
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 void WellEnded::Look(double now) {
   Roster::EndedWell& ended = parts_.roster->ended_well();
@@ -73,4 +73,4 @@ void WellEnded::Close() {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -11,7 +11,7 @@
 #include "cli/membership/staying.h"
 #include "cli/membership/wants.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class WellEnded {
  public:
@@ -41,4 +41,4 @@ class WellEnded {
   bool closed_ = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,7 +10,7 @@
 #include "base/printable.h"
 #include "cli/front/words/agents.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 struct Row {
@@ -148,4 +148,4 @@ std::string FindManagerStop(absl::string_view errors) {
   return "";
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

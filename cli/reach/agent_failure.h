@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "cli/reach/ssh_failure.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // As ssh_failure's rows: what stands in capitals (HOST, LOGIN, SHELL) is still to be replaced.
 struct AgentFault {
@@ -25,4 +25,4 @@ std::optional<AgentFault> FindAgentFault(absl::string_view shell, absl::string_v
 // CANCELLED AT 2026-11-27T06:51:56". Empty: nothing of that is in the text.
 std::string FindManagerStop(absl::string_view errors);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 void Execute(const Execution& execution) {
   setrlimit(RLIMIT_NOFILE, &execution.files);
@@ -44,4 +44,4 @@ Descriptor HoldChild(int pid) {
   return pidfd;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -9,7 +9,7 @@
 
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct Execution {
   const std::vector<std::string>& argv;
@@ -28,4 +28,4 @@ struct Execution {
 // and errno says why.
 Descriptor HoldChild(int pid);
 
-}  // namespace hvd
+}  // namespace hvd::cli

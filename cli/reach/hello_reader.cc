@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::cli {
 
 HelloScan ScanHello(std::string_view peeked, std::string_view marker) {
   HelloScan scan;
@@ -33,4 +33,4 @@ bool IsSettingsFrame(std::string_view bytes) {
   return bytes[3] == 4 && bytes[4] == 0 && bytes.substr(5, 4) == std::string_view("\0\0\0\0", 4);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

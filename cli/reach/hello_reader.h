@@ -8,7 +8,7 @@
 
 #include "proto/hello.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 inline constexpr size_t kMaxHelloNoise = 64 * 1024;
 inline constexpr size_t kFirstFrameBytes = 9;  // an HTTP/2 frame's header
@@ -26,4 +26,4 @@ HelloScan ScanHello(std::string_view peeked, std::string_view marker);
 // stream 0).
 bool IsSettingsFrame(std::string_view bytes);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,7 +10,7 @@
 #include "base/printable.h"
 #include "cli/reach/ssh_failure.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr size_t kMaxErrorLine = 4096;
@@ -128,4 +128,4 @@ std::string HostPort::Evidence() const {
   return evidence;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

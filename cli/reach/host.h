@@ -9,7 +9,7 @@
 #include "cli/reach/hello_reader.h"
 #include "cli/reach/ssh_failure.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // The outcome of reading from a host's socket.
 struct Greeting {
@@ -65,4 +65,4 @@ class HostPort {
   std::string error_line_;  // not yet complete
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -15,7 +15,7 @@
 #include "cli/reach/execute.h"
 #include "cli/reach/look_keeper.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kKeeperS = 1;  // for the keeper, to end what it keeps
@@ -152,4 +152,4 @@ std::vector<Frame> LookProcess::Ended(int wait_status) {
   return frames;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

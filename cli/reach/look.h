@@ -14,7 +14,7 @@
 #include "cli/link/frame.h"
 #include "cli/reach/execute.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // The spawner owns one and turns it; at most one command runs at a time.
 class LookProcess {
@@ -49,4 +49,4 @@ class LookProcess {
   std::string words_;  // the last ones of stderr
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

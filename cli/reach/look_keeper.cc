@@ -14,7 +14,7 @@
 
 #include <string>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // The parent of a process; 0: it is gone.
@@ -120,4 +120,4 @@ void KeepLook(const Execution& command, pid_t spawner) {
   EndAs(EndAll(child, 0), awaited);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,10 +8,10 @@
 
 #include "cli/reach/execute.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Runs in a fresh child of `spawner`, which is single-threaded. Ends as the command has ended, but
 // not before everything that it has started is gone.
 [[noreturn]] void KeepLook(const Execution& command, pid_t spawner);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -14,7 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // The option is refused by whatever is no TCP connection.
@@ -47,4 +47,4 @@ int MakeSocketsPrompt(pid_t child, const Descriptor& pidfd) {
   return prompt;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

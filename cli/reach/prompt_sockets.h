@@ -8,11 +8,11 @@
 
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Has the TCP connections of a child send what is written at once. Returns how many there were. It
 // is a matter of speed alone, so a kernel that does not allow it (before 5.6, or where nobody may
 // take another's descriptors) is no error.
 int MakeSocketsPrompt(pid_t child, const Descriptor& pidfd);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -27,7 +27,7 @@
 #include "cli/reach/look.h"
 #include "cli/reach/prompt_sockets.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -251,4 +251,4 @@ void RunSpawner(const SpawnerPlan& plan, Descriptor driver) {
   Spawner(plan, std::move(driver)).Run();
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // More hosts than this are not greeted at once: the driver asks for the next when one has spoken.
 inline constexpr int kStartsAtOnce = 64;
@@ -25,4 +25,4 @@ struct SpawnerPlan {
 // end of its stderr. Returns when the driver is gone and every child has ended or was killed.
 void RunSpawner(const SpawnerPlan& plan, Descriptor driver);
 
-}  // namespace hvd
+}  // namespace hvd::cli

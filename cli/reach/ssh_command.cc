@@ -10,7 +10,7 @@
 #include "cli/front/words/agents.h"
 #include "cli/front/words/shell_words.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // $1: hvdrun's own hvdd, $2: the one under --prefix (either may be empty), then hvdd's arguments.
@@ -162,4 +162,4 @@ absl::StatusOr<std::vector<std::string>> DaemonArgv(const RunOptions& options,
   return argv;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "cli/front/words/run_options.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // A host that is to be reached.
 struct HostTarget {
@@ -47,4 +47,4 @@ absl::StatusOr<std::vector<std::string>> DaemonArgv(const RunOptions& options,
                                                     const DaemonStart& start,
                                                     const HostTarget& target);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -15,7 +15,7 @@
 #include "base/process_end.h"
 #include "cli/reach/agent_failure.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // One row: the words by which ssh says it, and what we say. Rows are tried in order, so a precise
@@ -259,4 +259,4 @@ StartFailure ExplainStartFailure(const StartEnd& end) {
                                   : "it said nothing; try by hand: LOGIN true");
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 enum class StartFault {
   kUnknown,
@@ -71,4 +71,4 @@ bool MayComeYet(StartFault fault);
 // text.
 std::string QuoteLines(absl::string_view text, int lines);
 
-}  // namespace hvd
+}  // namespace hvd::cli

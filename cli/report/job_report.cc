@@ -20,7 +20,7 @@
 #include "base/printable.h"
 #include "cli/report/job_summary.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 const char* EndingName(Ending ending) {
@@ -195,4 +195,4 @@ absl::Status WriteJobReportWithin(double seconds, const std::string& directory,
                                                   seconds, " s"));
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

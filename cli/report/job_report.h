@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "cli/report/verdict.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 std::string RenderJobReport(const JobFacts& facts, const Verdict& verdict);
 
@@ -17,4 +17,4 @@ absl::Status WriteJobReport(const std::string& directory, const std::string& rep
 // the verdict. The thread may still hang when this returns.
 absl::Status WriteJobReportWithin(double seconds, const std::string& directory, std::string report);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/report/verdict_text.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // Below these, waiting times differ by chance.
@@ -95,4 +95,4 @@ Json SummaryJson(const JobFacts& facts) {
   return json;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "cli/report/verdict.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // The rank that the others waited for most: it waited least itself.
 struct SlowestRank {
@@ -24,4 +24,4 @@ std::string RenderSummary(const JobFacts& facts);
 // A member of job.json: {"collectives":…,"bytes":…,"wait_s":…,"slowest":…,"lag_s":[…]}.
 Json SummaryJson(const JobFacts& facts);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // The first host that is still at `phase`, and how many more are.
@@ -55,4 +55,4 @@ std::string StatusLine(std::string_view start_words, double seconds, int columns
   return Fit(Printable(line), columns - 1);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

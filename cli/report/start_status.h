@@ -8,7 +8,7 @@
 
 #include "cli/report/verdict.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // A start that is over before this has no such line.
 inline constexpr double kStatusAfterS = 0.5;
@@ -19,4 +19,4 @@ std::string StartWords(const JobFacts& facts);
 // "starting 2/3 hosts · 3.1 s · waiting for host1", within so many columns.
 std::string StatusLine(std::string_view start_words, double seconds, int columns);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 #include "base/process_end.h"
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 enum Class { kDeath = 0, kAppError = 1, kEarly = 2, kBrokenLink = 3, kStoppedByUs = 4 };
@@ -205,4 +205,4 @@ std::string FoldNumbers(const std::vector<int>& numbers) {
   return folded;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

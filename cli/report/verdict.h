@@ -11,7 +11,7 @@
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // The facts of one member: in a job whose members stay, of one rank.
 struct RankFact {
@@ -149,4 +149,4 @@ bool EndedByStop(const RankFact& fact);
 // "0-2,4" of sorted numbers.
 std::string FoldNumbers(const std::vector<int>& numbers);
 
-}  // namespace hvd
+}  // namespace hvd::cli

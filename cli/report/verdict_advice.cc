@@ -10,7 +10,7 @@
 #include "base/process_end.h"
 #include "cli/membership/faults/link_words.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr const char* kEqualSteps =
@@ -207,4 +207,4 @@ std::string NextStep(const JobFacts& facts, const Verdict& verdict) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,9 +6,9 @@
 
 #include "cli/report/verdict.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // One sentence; empty: the verdict has said it already, or the person has asked for this end.
 std::string NextStep(const JobFacts& facts, const Verdict& verdict);
 
-}  // namespace hvd
+}  // namespace hvd::cli

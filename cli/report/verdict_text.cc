@@ -16,7 +16,7 @@
 #include "cli/reach/ssh_failure.h"
 #include "cli/report/verdict_advice.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr size_t kMaxVerdictBytes = 60 * 1024;  // fits one frame
@@ -306,4 +306,4 @@ std::string RenderStates(const JobFacts& facts) {
   return text;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

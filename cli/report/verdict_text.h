@@ -6,7 +6,7 @@
 
 #include "cli/report/verdict.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Empty for a success and for an ending that wants no words (nobody reads our stdout).
 std::string RenderVerdict(const JobFacts& facts, const Verdict& verdict);
@@ -20,4 +20,4 @@ std::string NameRank(const JobFacts& facts, int index);
 // "rank 1 on host0 exited (code 0) without hvd's init"
 std::string SayCleanExit(const JobFacts& facts, int index, const v1::RankExited& exit);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // More names than this a rank share one row, so that a job with ever new names stays small.
@@ -185,4 +185,4 @@ void TimelineBook::Write(std::string* out) {
   spans_.clear();
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -13,7 +13,7 @@
 #include "hostfile/topology.h"
 #include "proto/page/trace_ring.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // An epoch of a job whose members come and go.
 struct TimelineEpoch {
@@ -76,4 +76,4 @@ class TimelineBook {
   int64_t last_ns_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

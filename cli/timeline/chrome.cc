@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "cli/timeline/format.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
@@ -94,4 +94,4 @@ std::unique_ptr<TimelineFormat> TimelineFormatFor(std::string_view path) {
   return perfetto ? PerfettoTimeline() : ChromeTimeline();
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -18,7 +18,7 @@
 #include "base/own_file.h"
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr size_t kMostWaiting = 64 << 20;
@@ -277,4 +277,4 @@ std::string TimelineFile::Finish(double seconds) {
   return inside_->book.given_up();
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -14,7 +14,7 @@
 #include "base/descriptor.h"
 #include "cli/timeline/book.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class TimelineFile {
  public:
@@ -60,4 +60,4 @@ class TimelineFile {
   const std::shared_ptr<Inside> inside_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

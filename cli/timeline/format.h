@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace hvd {
+namespace hvd::cli {
 
 // A line of the picture: one tensor of one rank.
 struct TimelineRow {
@@ -50,4 +50,4 @@ std::unique_ptr<TimelineFormat> PerfettoTimeline();
 // By the name's end: .pftrace and .perfetto-trace are Perfetto's, all others Chrome's.
 std::unique_ptr<TimelineFormat> TimelineFormatFor(std::string_view path);
 
-}  // namespace hvd
+}  // namespace hvd::cli

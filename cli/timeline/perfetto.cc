@@ -3,7 +3,7 @@
 #include "cli/timeline/format.h"
 #include "proto/wire.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // Field numbers of perfetto.protos; the messages are named before the dash.
@@ -106,4 +106,4 @@ class Perfetto final : public TimelineFormat {
 
 std::unique_ptr<TimelineFormat> PerfettoTimeline() { return std::make_unique<Perfetto>(); }
 
-}  // namespace hvd
+}  // namespace hvd::cli

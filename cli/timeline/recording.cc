@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr size_t kMostEarly = 4 << 20;  // a quarter of a second's worth, at most
@@ -119,4 +119,4 @@ std::string DriverTimeline::Finish(double seconds) {
   return file_->Finish(seconds);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -13,7 +13,7 @@
 #include "cli/timeline/file.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class DriverTimeline {
  public:
@@ -69,4 +69,4 @@ class DriverTimeline {
   double end_until_ = std::numeric_limits<double>::infinity();
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/descriptor_mail.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // More than the ranks of a host that may come at once; two descriptors each.
@@ -194,4 +194,4 @@ Connections::Released Connections::Release(LinkPeer* peer) {
   return released;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -17,7 +17,7 @@
 #include "daemon/connections/link_peer.h"
 #include "daemon/connections/slot_message.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // Behind the name of a process, or of the rank that it speaks for.
 inline constexpr const char* kSentNoMessage = "sent hvdd what is no message of libhvd's";
@@ -88,4 +88,4 @@ class Connections {
   bool told_of_stranger_ = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr size_t kHeader = 4;
@@ -36,4 +36,4 @@ bool FrameCutter::Next(std::string* message) {
   return true;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

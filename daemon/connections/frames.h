@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-namespace hvd {
+namespace hvd::daemon {
 
 inline constexpr size_t kMostFrameIn = 1 << 20;  // from a worker
 
@@ -30,4 +30,4 @@ class FrameCutter {
   bool broken_ = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -11,7 +11,7 @@
 
 #include "base/descriptor_mail.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr size_t kMostDescriptors = 1;  // an Address brings one arena
@@ -69,4 +69,4 @@ bool LinkPeer::Flush() {
   return true;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -13,7 +13,7 @@
 #include "daemon/connections/frames.h"
 #include "daemon/processes/process_end.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class LinkPeer {
  public:
@@ -73,4 +73,4 @@ class LinkPeer {
   std::deque<Waiting> out_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

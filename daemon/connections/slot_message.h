@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace hvd {
+namespace hvd::daemon {
 
 // A message to a worker. `keep` holds what the descriptors belong to until they are sent.
 struct SlotMessage {
@@ -15,4 +15,4 @@ struct SlotMessage {
   std::shared_ptr<const void> keep = nullptr;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

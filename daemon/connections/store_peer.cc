@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-namespace hvd {
+namespace hvd::daemon {
 
 bool StorePeer::Read() {
   char buffer[64 << 10];
@@ -35,4 +35,4 @@ bool StorePeer::Flush() {
   return true;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -13,7 +13,7 @@
 #include "store/store_limits.h"
 #include "store/store_words.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class StorePeer {
  public:
@@ -48,4 +48,4 @@ class StorePeer {
   size_t sent_ = 0;  // of out_
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 std::string Refusal(StoreOutcome outcome, std::string text) {
@@ -193,4 +193,4 @@ void StoreRelay::Pump() {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -18,7 +18,7 @@
 #include "hvd/v1/link_a.pb.h"
 #include "store/parcels.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class StoreRelay {
  public:
@@ -66,4 +66,4 @@ class StoreRelay {
   std::thread thread_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -8,7 +8,7 @@
 #include "proto/deadlines.h"
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr double kDefaultLease = 10;
@@ -188,4 +188,4 @@ void Daemon::Emit(v1::Event event) {
   emit_(std::move(event));
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

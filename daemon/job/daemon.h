@@ -20,7 +20,7 @@
 #include "daemon/job/supervisor.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class Daemon {
  public:
@@ -90,4 +90,4 @@ class Daemon {
   std::unique_ptr<HostRanks> ranks_;  // null: no host has been prepared
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -10,7 +10,7 @@
 #include "proto/deadlines.h"
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // ---- why ----
 
@@ -113,4 +113,4 @@ void Daemon::MaybeExit() {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 v1::Event DiedEvent(const RankDeath& death) {
   const LinkFacts& link = death.link;
@@ -70,4 +70,4 @@ std::array<v1::Event, 2> RefusedEvents(uint64_t member, const std::string& why) 
   return events;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

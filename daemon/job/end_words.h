@@ -8,7 +8,7 @@
 #include "daemon/members/rank_death.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // MemberDied: at once, on the word of the shim and of link B.
 v1::Event DiedEvent(const RankDeath& death);
@@ -18,4 +18,4 @@ v1::Event ExitedEvent(const RankDeath& death, bool shim_lost, TimePoint now);
 // Both for a member that has got no place here, since no table holds it.
 std::array<v1::Event, 2> RefusedEvents(uint64_t member, const std::string& why);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

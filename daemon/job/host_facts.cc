@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "placement/nvml.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 HostFacts ReadHostFacts(bool with_gpus) {
   HostFacts facts;
@@ -34,4 +34,4 @@ HostFacts ReadHostFacts(bool with_gpus) {
   return facts;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

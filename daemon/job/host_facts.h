@@ -7,7 +7,7 @@
 
 #include "placement/host_plan.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct HostFacts {
   std::vector<std::string> environment;  // hvdd's
@@ -16,4 +16,4 @@ struct HostFacts {
 
 HostFacts ReadHostFacts(bool with_gpus);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -6,7 +6,7 @@
 
 #include "proto/page/host_page.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 absl::StatusOr<HostJob> HostJob::Make(const v1::PrepareHost& prepare, HostFacts facts) {
   const absl::Status fine = CheckPrepare(prepare);
@@ -116,4 +116,4 @@ std::vector<int> HostJob::Awaited() const {
   return ranks;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

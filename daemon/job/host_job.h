@@ -14,7 +14,7 @@
 #include "daemon/job/rank_table.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // Elastic: who of those that are to be spawned gets a place.
 struct Seating {
@@ -83,4 +83,4 @@ class HostJob {
   int ends_told_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

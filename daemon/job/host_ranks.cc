@@ -13,7 +13,7 @@
 #include "daemon/job/rank_outfit.h"
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr Clock::duration kTellAwaitedAfter = std::chrono::seconds(15);
@@ -315,4 +315,4 @@ void HostRanks::Notify(std::string text) {
   parts_.emit(std::move(event));
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

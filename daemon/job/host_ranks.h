@@ -18,7 +18,7 @@
 #include "daemon/watch/oom_watch.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct HostRanksParts {
   Loop* loop;
@@ -87,4 +87,4 @@ class HostRanks {
   bool shim_lost_ = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/job/host_stop.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 void HostStop::Begin(bool kill, std::chrono::duration<double> grace) {
   Do(plan_.Begin(Clock::now(), kill, grace));
@@ -51,4 +51,4 @@ void HostStop::Arm() {
   timer_ = loop_->At(*plan_.deadline(), [this] { Do(plan_.Due(Clock::now())); });
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

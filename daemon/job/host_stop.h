@@ -12,7 +12,7 @@
 #include "daemon/job/stop_plan.h"
 #include "daemon/job/supervisor.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct HostStopHandlers {
   std::function<void()> on_term;  // ask every living rank
@@ -51,4 +51,4 @@ class HostStop {
   std::optional<int> survivors_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

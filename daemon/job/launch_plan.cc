@@ -13,7 +13,7 @@
 #include "proto/adoption.h"
 #include "proto/page/host_page.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 absl::Status CheckPrepare(const v1::PrepareHost& prepare) {
   if (prepare.program().argv().empty() || prepare.program().argv(0).empty()) {
@@ -128,4 +128,4 @@ SpawnOrder OrderFor(const SlotLink& link, const SpawnContext& context) {
   return order;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

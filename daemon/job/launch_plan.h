@@ -13,7 +13,7 @@
 #include "hvd/v1/link_a.pb.h"
 #include "placement/host_plan.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // InvalidArgument: the words make no sense; says what is wrong with them.
 absl::Status CheckPrepare(const v1::PrepareHost& prepare);
@@ -41,4 +41,4 @@ struct SpawnContext {
 };
 SpawnOrder OrderFor(const SlotLink& link, const SpawnContext& context);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

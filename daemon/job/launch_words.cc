@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 void NoteLimits(const v1::Program& program, std::vector<std::string>* notes) {
@@ -74,4 +74,4 @@ std::string AwaitedNote(const HostJob& job) {
                       job.prepared().claim_patience_s(), " s at most");
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

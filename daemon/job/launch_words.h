@@ -10,7 +10,7 @@
 #include "daemon/shim/shim_start.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 v1::Event LaunchedEvent(const HostJob& job, ContainmentLevel level);
 v1::Event LaunchFailedEvent(int exit_code, const std::string& message);
@@ -19,4 +19,4 @@ std::vector<std::string> LaunchNotes(const HostJob& job, const ShimProcess& shim
 // Of ranks that another launcher has started; empty: none is waited for.
 std::string AwaitedNote(const HostJob& job);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -3,7 +3,7 @@
 
 #include "proto/deadlines.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr size_t kMostUnechoed = 4096;  // 17 minutes of silence, long after any lease
@@ -50,4 +50,4 @@ void RenewedLease::FixForShim(TimePoint until) {
   word_->Set(until);
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

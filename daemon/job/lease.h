@@ -12,7 +12,7 @@
 #include "base/mutex.h"
 #include "daemon/shim/lease_word.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // Beats sent and heard. Pure.
 class BeatBook {
@@ -69,4 +69,4 @@ class RenewedLease {
   bool fixed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/job/parting.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 bool Parting::TakeLastWord(std::optional<int> survivors, bool all_told, bool files) {
   if (!survivors.has_value() || told_) return false;
@@ -17,4 +17,4 @@ Parting::Go Parting::MayGo(bool prepared) const {
   return leaving_ || driver_silent_ ? Go::kSoon : Go::kNotYet;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-namespace hvd {
+namespace hvd::daemon {
 
 class Parting {
  public:
@@ -40,4 +40,4 @@ class Parting {
   bool told_ = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -20,7 +20,7 @@
 #include "proto/hello.h"
 #include "proto/open_files.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // errno says why.
@@ -104,4 +104,4 @@ absl::StatusOr<RankOutfit> OutfitFor(const v1::Seat& seat, const HostJob& job,
   return outfit;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

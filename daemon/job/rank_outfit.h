@@ -9,7 +9,7 @@
 #include "base/descriptor.h"
 #include "daemon/job/host_job.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct Pipe {
   Descriptor read_end, write_end;
@@ -28,4 +28,4 @@ struct RankOutfit {
 absl::StatusOr<RankOutfit> OutfitFor(const v1::Seat& seat, const HostJob& job,
                                      const std::string& way_back);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

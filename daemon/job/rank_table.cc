@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::daemon {
 
 void RankTable::Expect(int slot, uint64_t member) {
   ranks_[slot] = Rank();
@@ -41,4 +41,4 @@ std::optional<RankDeath> RankTable::TakeEnd(int slot) {
   return known.death;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -10,7 +10,7 @@
 
 #include "daemon/members/rank_death.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class RankTable {
  public:
@@ -45,4 +45,4 @@ class RankTable {
   std::vector<Rank> ranks_;  // by slot
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

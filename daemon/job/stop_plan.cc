@@ -3,7 +3,7 @@
 
 #include "proto/deadlines.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 StopPlan::Do StopPlan::Begin(TimePoint now, bool kill, std::chrono::duration<double> grace) {
   if (phase_ == Phase::kDone) return Do::kNothing;
@@ -46,4 +46,4 @@ StopPlan::Do StopPlan::Kill(TimePoint now) {
   return Do::kKillAll;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -8,7 +8,7 @@
 
 #include "base/loop.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class StopPlan {
  public:
@@ -43,4 +43,4 @@ class StopPlan {
   std::optional<TimePoint> deadline_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -15,7 +15,7 @@
 #include "daemon/shim/process_tree.h"
 #include "proto/deadlines.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr char kUnanswered[] = "did not answer (stopped, or held by a debugger?) and was killed";
@@ -143,4 +143,4 @@ int Supervisor::Sweep(const std::string& mark) {
   return left;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -12,7 +12,7 @@
 #include "daemon/shim/shim_channel.h"
 #include "daemon/shim/shim_start.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class Supervisor {
  public:
@@ -56,4 +56,4 @@ class Supervisor {
   bool killed_ = false;  // by us, for it did not answer
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Values = std::map<std::string, std::string>;
@@ -111,4 +111,4 @@ std::vector<std::string> BuildEnvironment(const WorkerEnvironment& in) {
   return environment;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -9,7 +9,7 @@
 
 #include "hostfile/topology.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct WorkerEnvironment {
   std::vector<std::string> launcher;   // NAME=VALUE as hvdrun sends it
@@ -34,4 +34,4 @@ std::vector<std::string> BuildEnvironment(const WorkerEnvironment& in);
 // HOME, SSH_*, …: names whose values belong to a host.
 bool BelongsToHost(std::string_view name);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

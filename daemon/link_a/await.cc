@@ -29,7 +29,7 @@
 #include "proto/adoption.h"
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // A caller that knows the secret needs a round trip or two.
@@ -157,4 +157,4 @@ int AwaitCall(int patience_s) {
   _exit(kExitTimeout);
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

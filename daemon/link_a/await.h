@@ -4,10 +4,10 @@
 // with the connection as its stdin and stdout.
 #pragma once
 
-namespace hvd {
+namespace hvd::daemon {
 
 // stdout: gets one line "PORT ADDRESS,…", then, once somebody has called, "called"; stdin: its end
 // is the end of the rank, and of this. Returns an exit code, or does not return.
 int AwaitCall(int patience_s);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr int kOutOfTheWay = 10;
@@ -72,4 +72,4 @@ absl::StatusOr<Descriptor> TakeConnection(std::string_view hello) {
   return Descriptor(ends[0]);
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

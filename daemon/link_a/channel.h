@@ -8,11 +8,11 @@
 #include "absl/status/statusor.h"
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // Writes `hello` to stdout and turns stdin and stdout into one stream socket: the same one if they
 // are a socket already, else one end of a pair with a pump thread each way (sshd hands out pipes).
 // 0 and 1 become /dev/null. The pumps live as long as the process.
 absl::StatusOr<Descriptor> TakeConnection(std::string_view hello);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

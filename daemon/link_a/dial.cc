@@ -26,7 +26,7 @@
 #include "proto/adoption.h"
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr auto kConnectPatience = std::chrono::seconds(3);  // an address
@@ -128,4 +128,4 @@ int Dial(const std::string& name, const std::string& command) {
   _exit(kExitOk);  // the other thread waits for what does not come
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

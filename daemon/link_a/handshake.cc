@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "proto/hmac_sha256.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr size_t kNonceBytes = 32;
@@ -120,4 +120,4 @@ absl::StatusOr<std::string> ProveAndHear(int socket, const std::string& secret, 
   return command;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

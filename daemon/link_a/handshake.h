@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // The least that a secret has, in bytes.
 inline constexpr size_t kLeastDialSecret = 16;
@@ -21,4 +21,4 @@ absl::Status ProveAndAsk(int socket, const std::string& secret, const std::strin
 // The side that was called; returns the command.
 absl::StatusOr<std::string> ProveAndHear(int socket, const std::string& secret, TimePoint until);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -16,7 +16,7 @@
 #include "daemon/link_a/stream.h"
 #include "hvd/v1/link_a.grpc.pb.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 uint64_t NanosecondsOf(TimePoint time) {
@@ -142,4 +142,4 @@ void LinkA::Serve(Descriptor connection, Daemon* daemon) {
   inside_->Serve(std::move(connection), daemon);
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

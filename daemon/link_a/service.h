@@ -7,7 +7,7 @@
 #include "base/descriptor.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class Daemon;
 
@@ -29,4 +29,4 @@ class LinkA {
   const std::unique_ptr<Inside> inside_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -11,7 +11,7 @@
 
 #include "base/mutex.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // A completion's tag: whoever started the operation.
 class LinkTag {
@@ -144,4 +144,4 @@ class LinkStream {
   Step finished_{this, &LinkStream::Finished};
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -11,7 +11,7 @@
 #include "daemon/members/worker_slot.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct LinkParts {
   Loop* loop;
@@ -22,4 +22,4 @@ struct LinkParts {
   std::function<void(v1::Event)> on_event;  // for the driver
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace hvd {
+namespace hvd::daemon {
 
 LinkServer::LinkServer(LinkServerOptions options)
     : options_(std::move(options)),
@@ -181,4 +181,4 @@ void LinkServer::AskPending() {
   loop_.Post([this] { pending_.Tell(); });
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -21,7 +21,7 @@
 #include "hvd/v1/link_a.pb.h"
 #include "hvd/v1/link_b.pb.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct LinkServerOptions {
   std::string host_name;  // as the job calls this host
@@ -87,4 +87,4 @@ class LinkServer {
   std::thread thread_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

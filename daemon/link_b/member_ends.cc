@@ -12,7 +12,7 @@
 #include "base/process_end.h"
 #include "daemon/processes/process_state.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // A dying process closes its sockets before its pidfd speaks; its parent's word on how it ended
@@ -181,4 +181,4 @@ void MemberEnds::InitFailed(int slot, const std::string& why) {
   parts_.on_event(std::move(event));
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

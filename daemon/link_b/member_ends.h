@@ -11,7 +11,7 @@
 #include "daemon/link_b/link_parts.h"
 #include "daemon/members/rank_death.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class MemberEnds {
  public:
@@ -52,4 +52,4 @@ class MemberEnds {
   bool closing_ = false;  // no member is to come any more: by a stop, or by one that has ended well
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/hello.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // Compares without telling by its time how much was right.
@@ -170,4 +170,4 @@ void MemberWords::AskGrace(int slot, uint64_t milliseconds) {
   parts_.on_event(std::move(event));
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

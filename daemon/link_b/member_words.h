@@ -12,7 +12,7 @@
 #include "daemon/link_b/member_ends.h"
 #include "hvd/v1/link_b.pb.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct MemberWordsOptions {
   std::string job;
@@ -52,4 +52,4 @@ class MemberWords {
   std::vector<std::string> tokens_;  // by slot
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace hvd {
+namespace hvd::daemon {
 
 LocalEpoch* Attendance::Find(uint64_t number) {
   const auto found = epochs_.find(number);
@@ -88,4 +88,4 @@ bool Attendance::after_abort(int slot) const {
   return (last != nullptr && last->aborted()) || refused(slot) || !closed_.empty();
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

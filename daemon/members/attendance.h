@@ -12,7 +12,7 @@
 
 #include "daemon/members/local_epoch.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // The member in a slot, across its epochs.
 struct Attendant {
@@ -87,4 +87,4 @@ class Attendance {
   std::string closed_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

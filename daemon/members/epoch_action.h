@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct EpochAction {
   enum class Kind {
@@ -34,4 +34,4 @@ struct EpochAction {
 };
 using EpochActions = std::vector<EpochAction>;
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -5,7 +5,7 @@
 
 #include "daemon/members/epoch_token.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 void SetWorld(const Topology& topology, v1::EpochStart* start) {
@@ -151,4 +151,4 @@ void EpochMail::TellQuiet(uint64_t epoch, const KeptCommits& kept) {
   options_.on_event(std::move(event));
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -22,7 +22,7 @@
 #include "hvd/v1/link_b.pb.h"
 #include "proto/page/state_box.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct EpochMailOptions {
   std::string epoch_secret;
@@ -74,4 +74,4 @@ class EpochMail {
   std::map<uint64_t, std::shared_ptr<ArenaBox>> arenas_;  // of epochs whose table has not come
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::daemon {
 
 int EpochPlan::LocalRankOf(int slot) const {
   const auto found = std::find(slots.begin(), slots.end(), slot);
   return found == slots.end() ? -1 : static_cast<int>(found - slots.begin());
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -7,7 +7,7 @@
 
 #include "hostfile/topology.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // Elastic: the driver's word on the state of an epoch's members (link A's EpochPropose).
 struct EpochState {
@@ -32,4 +32,4 @@ struct EpochPlan {
   int RankIn(int slot) const { return RankOf(LocalRankOf(slot)); }
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

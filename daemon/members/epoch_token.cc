@@ -3,7 +3,7 @@
 
 #include "proto/hmac_sha256.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 std::string EpochToken(std::string_view secret, uint64_t epoch) {
   std::string words = "hvd epoch ";
@@ -11,4 +11,4 @@ std::string EpochToken(std::string_view secret, uint64_t epoch) {
   return std::string(AsText(HmacSha256(secret, words)));
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

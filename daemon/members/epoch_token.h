@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
-namespace hvd {
+namespace hvd::daemon {
 
 inline constexpr size_t kEpochSecretBytes = 32;  // of the job's secret, at least
 
 // HMAC-SHA256 of the epoch's number, keyed by the job's secret; 32 bytes.
 std::string EpochToken(std::string_view secret, uint64_t epoch);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

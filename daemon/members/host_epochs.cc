@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-namespace hvd {
+namespace hvd::daemon {
 
 using Kind = EpochAction::Kind;
 
@@ -156,4 +156,4 @@ void HostEpochs::NoteLeft(const EpochAction& action) {
   mail_.TellLeft(action, aborted);
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -16,7 +16,7 @@
 #include "hvd/v1/link_a.pb.h"
 #include "hvd/v1/link_b.pb.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct HostEpochsOptions {
   int slots = 0;
@@ -83,4 +83,4 @@ class HostEpochs {
   MemberView members_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::daemon {
 
 absl::Status HostMemories::Create(const EpochPlan& plan) {
   EpochShape shape;
@@ -61,4 +61,4 @@ AbortWord HostMemories::AbortOf(uint64_t epoch) const {
   return found == memories_.end() ? AbortWord() : found->second->aborted();
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

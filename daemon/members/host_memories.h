@@ -16,7 +16,7 @@
 #include "daemon/members/memory/epoch_memory.h"
 #include "daemon/members/worker_slot.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct MemoryHandlers {
   std::function<void(EpochMemory* memory)> on_create;
@@ -55,4 +55,4 @@ class HostMemories {
   std::set<uint64_t> changing_;  // epochs that were to change before they had a memory
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

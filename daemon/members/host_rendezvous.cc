@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 using Kind = EpochAction::Kind;
 using Stage = LocalEpoch::Stage;
@@ -295,4 +295,4 @@ void HostRendezvous::TellQuiet(uint64_t number, EpochActions* actions) {
   if (elastic_ && attendance_.At(number).TakeQuiet()) actions->push_back({Kind::kQuiet, number});
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

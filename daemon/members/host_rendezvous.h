@@ -12,7 +12,7 @@
 #include "daemon/members/epoch_action.h"
 #include "daemon/members/epoch_plan.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class HostRendezvous {
  public:
@@ -71,4 +71,4 @@ class HostRendezvous {
   Attendance attendance_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -9,7 +9,7 @@
 #include "proto/page/rank_metrics.h"
 #include "proto/page/state_box.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // Link B's word on a rank whose process has ended.
 struct LinkFacts {
@@ -26,4 +26,4 @@ struct LinkFacts {
   KeptCommits kept = {};   // elastic: what this host has complete
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

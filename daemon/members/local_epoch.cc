@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 void LocalEpoch::Propose(std::shared_ptr<const EpochPlan> plan) {
   addresses_.resize(plan->slots.size());
@@ -93,4 +93,4 @@ std::string LocalEpoch::NameOf(int slot) const {
   return absl::StrCat("rank ", plan_->RankIn(slot));
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -11,7 +11,7 @@
 
 #include "daemon/members/epoch_plan.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class LocalEpoch {
  public:
@@ -93,4 +93,4 @@ class LocalEpoch {
   std::vector<std::string> addresses_;  // by local rank
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 int MemberView::RankOf(int slot) const {
   const Attendance& book = *sources_.attendance;
@@ -63,4 +63,4 @@ LinkFacts MemberView::FactsOf(int slot) const {
   return facts;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -12,7 +12,7 @@
 #include "daemon/members/link_facts.h"
 #include "daemon/members/worker_slot.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct MemberSources {
   std::string host_name;  // as the job calls this host
@@ -47,4 +47,4 @@ class MemberView {
   const MemberSources sources_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -5,7 +5,7 @@
 
 #include "base/process_end.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 int RankDeath::signal() const { return WIFSIGNALED(status) ? WTERMSIG(status) : 0; }
 
@@ -20,4 +20,4 @@ std::string RankDeath::how() const {
   return with_shim ? "ended with its shim" : DescribeEnd(status);
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -10,7 +10,7 @@
 #include "base/loop.h"
 #include "daemon/members/link_facts.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct RankDeath {
   int slot = 0;
@@ -32,4 +32,4 @@ struct RankDeath {
   std::string how() const;  // "was killed by signal 9 (Killed)"
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

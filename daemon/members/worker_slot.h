@@ -9,7 +9,7 @@
 #include "daemon/members/memory/abort_word.h"
 #include "proto/page/rank_metrics.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct WorkerSlot {
   uint64_t member = 0;  // 0: none is expected in this slot
@@ -24,4 +24,4 @@ struct WorkerSlot {
 };
 using WorkerSlots = std::vector<WorkerSlot>;  // by slot
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // <linux/pidfd.h> as of 6.15.
@@ -71,4 +71,4 @@ std::string ProcessName(int pid) {
   return name;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace hvd {
+namespace hvd::daemon {
 
 // As waitpid gives it; empty: it lives, or its parent has taken it and this kernel keeps nothing
 // (before 6.15). `pidfd` was opened while it lived.
@@ -15,4 +15,4 @@ std::optional<int> EndStatus(int pidfd, int pid);
 // "bash"; empty: there is none.
 std::string ProcessName(int pid);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -10,7 +10,7 @@
 
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr unsigned kExiting = 0x4;  // the kernel's PF_EXITING
@@ -36,4 +36,4 @@ ProcessState StateOf(int pid) {
   return state;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

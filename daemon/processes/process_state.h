@@ -2,7 +2,7 @@
 // The kernel's word on what a process is doing. Thin.
 #pragma once
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct ProcessState {
   char letter = '?';  // as ps shows it: R, S, D, T (stopped), t (held by a debugger), Z; '?': gone
@@ -12,4 +12,4 @@ struct ProcessState {
 
 ProcessState StateOf(int pid);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

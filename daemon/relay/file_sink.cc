@@ -14,7 +14,7 @@
 #include "base/own_file.h"
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 bool WriteAll(int fd, std::string_view data) {
@@ -197,4 +197,4 @@ void FileSink::Fail(const Target& target, absl::string_view what, absl::string_v
   if (call_room) options_.on_room();
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

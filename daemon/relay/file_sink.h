@@ -16,7 +16,7 @@
 #include "base/loop.h"
 #include "base/mutex.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct FileSinkOptions {
   std::string base;       // made with its parents, for this user alone, as is …
@@ -87,4 +87,4 @@ class FileSink {
   std::thread writer_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

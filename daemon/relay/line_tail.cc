@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::daemon {
 
 void LineTail::Take(std::string_view data) {
   while (!data.empty()) {
@@ -46,4 +46,4 @@ std::vector<std::string> LineTail::Lines() const {
   return lines;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace hvd {
+namespace hvd::daemon {
 
 class LineTail {
  public:
@@ -28,4 +28,4 @@ class LineTail {
   size_t bytes_ = 0;  // of lines_
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

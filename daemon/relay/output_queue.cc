@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace hvd {
+namespace hvd::daemon {
 void OutputQueue::Begin(int streams, std::function<void(int)> on_room) {
   const MutexLock lock(&mutex_);
   streams_.resize(streams);
@@ -133,4 +133,4 @@ void OutputQueue::Close() {
   changed_.NotifyAll();
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

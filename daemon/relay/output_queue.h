@@ -14,7 +14,7 @@
 #include "base/mutex.h"
 #include "proto/credit_window.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct OutputPiece {
   int stream = 0;       // index: 2 * slot, + 1 for stderr; or TimelineStream
@@ -94,4 +94,4 @@ class OutputQueue {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -14,7 +14,7 @@
 #include "base/printable.h"
 #include "proto/deadlines.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr size_t kPipeBytes = 1 << 20;
@@ -331,4 +331,4 @@ void Relay::FinishFiles(TimePoint deadline) {
   for (const std::unique_ptr<FileSink>& sink : former_sinks_) sink->Finish(deadline);
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

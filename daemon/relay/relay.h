@@ -20,7 +20,7 @@
 #include "daemon/relay/stdin_feed.h"
 #include "proto/deadlines.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct RelayOptions {
   int slots = 0;  // places for workers on this host
@@ -126,4 +126,4 @@ class Relay {
   std::thread thread_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

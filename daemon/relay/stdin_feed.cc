@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace hvd {
+namespace hvd::daemon {
 
 StdinFeed::StdinFeed(Loop* loop, std::function<void(uint64_t)> on_taken)
     : loop_(loop), on_taken_(std::move(on_taken)) {}
@@ -69,4 +69,4 @@ void StdinFeed::Settle() {
   on_taken_(taken);
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -10,7 +10,7 @@
 #include "base/descriptor.h"
 #include "base/loop.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class StdinFeed {
  public:
@@ -38,4 +38,4 @@ class StdinFeed {
   std::map<int, Reader> readers_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -21,7 +21,7 @@
 #include "proto/adoption.h"
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // The exit code of a process of whose end nobody can tell: that it did not end well cannot be said
@@ -278,4 +278,4 @@ void ClaimedWorkers::AwaitEnd(TimePoint until) const {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

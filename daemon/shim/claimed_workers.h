@@ -14,7 +14,7 @@
 #include "daemon/shim/shim_channel.h"
 #include "daemon/shim/spawn_order.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class ClaimedWorkers {
  public:
@@ -73,4 +73,4 @@ class ClaimedWorkers {
   std::vector<int> going_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -23,7 +23,7 @@
 #include "base/descriptor.h"
 #include "daemon/shim/process_tree.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 absl::Status Failed(absl::string_view what) {
@@ -198,7 +198,7 @@ void Containment::KillAll(const std::string& mark) const {
 }
 
 int Containment::CountLiving(const std::string& mark) const {
-  return hvd::CountLiving(getpid(), level_ == ContainmentLevel::kNamespace ? "" : mark);
+  return hvd::daemon::CountLiving(getpid(), level_ == ContainmentLevel::kNamespace ? "" : mark);
 }
 
 void Containment::Leave() const {
@@ -213,4 +213,4 @@ void EndCgroup(const std::string& directory) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // The values are those of hvd.v1.Containment.
 enum class ContainmentLevel { kAuto = 0, kNamespace = 1, kCgroup = 2, kSubreaper = 3 };
@@ -54,4 +54,4 @@ class Containment {
 // For hvdd, when the shim has died: ends what the cgroup still holds and removes it.
 void EndCgroup(const std::string& directory);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -15,7 +15,7 @@
 #include "base/printable.h"
 #include "proto/exit_code.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Step = ExecFailure::Step;
@@ -142,4 +142,4 @@ absl::string_view RemedyFor(int error) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

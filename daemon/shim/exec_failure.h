@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "daemon/shim/spawn_order.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct ExecFailure {
   enum class Step : int { kDirectory, kDescriptors, kCommand, kProcess } step;
@@ -24,4 +24,4 @@ int ExecFailureCode(const ExecFailure& failure);
 // this errno; empty where no limit is behind it.
 absl::string_view RemedyFor(int error);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <new>
 
-namespace hvd {
+namespace hvd::daemon {
 
 LeaseWord::LeaseWord() {
   void* const memory =
@@ -24,4 +24,4 @@ void LeaseWord::Set(TimePoint until) {
 
 TimePoint LeaseWord::Get() const { return TimePoint(std::chrono::nanoseconds(word_->load())); }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -8,7 +8,7 @@
 
 #include "base/loop.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class LeaseWord {
  public:
@@ -25,4 +25,4 @@ class LeaseWord {
   std::atomic<int64_t>* word_;  // ns of CLOCK_MONOTONIC
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

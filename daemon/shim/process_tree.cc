@@ -15,7 +15,7 @@
 #include <memory>
 #include <set>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 std::string ReadWhole(const std::string& path) {
@@ -200,4 +200,4 @@ int CountLiving(int root, const std::string& mark) {
   return static_cast<int>(Members(root, mark).size());
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

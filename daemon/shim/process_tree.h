@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct ProcessFact {
   int pid = 0;
@@ -63,4 +63,4 @@ int KillLeftBy(const DeadMember& dead, int root, const std::set<int>& living);
 // Living (not zombie) descendants of `root` and processes with `mark` (empty: none).
 int CountLiving(int root, const std::string& mark);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

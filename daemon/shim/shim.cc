@@ -18,7 +18,7 @@
 #include "daemon/shim/way_back.h"
 #include "proto/deadlines.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr auto kKillAgain = std::chrono::milliseconds(10);
@@ -317,4 +317,4 @@ void Shim::EndEverything() {
   _exit(0);
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

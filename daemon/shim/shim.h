@@ -17,7 +17,7 @@
 #include "daemon/shim/shim_channel.h"
 #include "daemon/shim/spawn.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class Shim {
  public:
@@ -74,4 +74,4 @@ class Shim {
   Loop::TimerId lease_timer_{};
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

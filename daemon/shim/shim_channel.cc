@@ -9,7 +9,7 @@
 
 #include "base/descriptor_mail.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 template <class Record>
@@ -58,4 +58,4 @@ ShimChannel::Got ShimChannel::Receive(ShimReport* report, std::vector<Descriptor
   return ReceiveRecord(socket_.get(), report, fds);
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

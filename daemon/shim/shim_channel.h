@@ -10,7 +10,7 @@
 
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 enum class ShimAsk : uint32_t {
   kSpawn,          // descriptors: order (memfd), stdin, stdout, stderr, door
@@ -79,4 +79,4 @@ class ShimChannel {
   std::deque<Waiting> backlog_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

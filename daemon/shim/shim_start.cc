@@ -21,7 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "daemon/shim/shim.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 constexpr int kReadyMilliseconds = 10000;
@@ -146,4 +146,4 @@ absl::StatusOr<ShimProcess> StartShim(ContainmentLevel level) {
   return absl::UnavailableError(absl::StrCat("containment is impossible here: ", why));
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

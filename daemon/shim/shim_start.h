@@ -12,7 +12,7 @@
 #include "daemon/shim/lease_word.h"
 #include "daemon/shim/shim_channel.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // hvdd's side of a running shim.
 struct ShimProcess {
@@ -30,4 +30,4 @@ struct ShimProcess {
 // not.
 absl::StatusOr<ShimProcess> StartShim(ContainmentLevel level);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

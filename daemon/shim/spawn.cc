@@ -14,7 +14,7 @@
 #include <csignal>
 #include <cstring>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Step = ExecFailure::Step;
@@ -129,4 +129,4 @@ Spawned Spawn(const SpawnOrder& order, const SpawnFds& fds) {
   return spawned;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

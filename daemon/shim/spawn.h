@@ -6,7 +6,7 @@
 #include "daemon/shim/exec_failure.h"
 #include "daemon/shim/spawn_order.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct SpawnFds {
   Descriptor in;
@@ -27,4 +27,4 @@ struct Spawned {
 // Shim only: the caller has one thread, so the child may use all of libc.
 Spawned Spawn(const SpawnOrder& order, const SpawnFds& fds);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 class Packer {
@@ -131,4 +131,4 @@ bool OrderFromFd(int fd, SpawnOrder* order) {
   return UnpackOrder(packed, order);
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

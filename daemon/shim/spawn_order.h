@@ -10,7 +10,7 @@
 
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct SoftLimit {
   int resource = 0;  // RLIMIT_*
@@ -40,4 +40,4 @@ bool UnpackOrder(std::string_view packed, SpawnOrder* order);
 Descriptor OrderToFd(const SpawnOrder& order);
 bool OrderFromFd(int fd, SpawnOrder* order);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

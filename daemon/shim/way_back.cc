@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 bool BindIn(const std::string& base, WayBack* way) {
@@ -42,4 +42,4 @@ WayBack MakeWayBack() {
   return {};
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -6,7 +6,7 @@
 
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct WayBack {
   Descriptor listener;
@@ -16,4 +16,4 @@ struct WayBack {
 // Invalid descriptors: no directory takes a socket.
 WayBack MakeWayBack();
 
-}  // namespace hvd
+}  // namespace hvd::daemon

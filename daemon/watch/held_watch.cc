@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-namespace hvd {
+namespace hvd::daemon {
 
 std::vector<HeldSlot> HeldWatch::Take(const std::vector<int>& slots, TimePoint now) {
   std::map<int, TimePoint> since;
@@ -27,4 +27,4 @@ bool HeldWatch::Due(const std::vector<HeldSlot>& held, double every_s, TimePoint
   });
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

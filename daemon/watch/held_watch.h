@@ -8,7 +8,7 @@
 
 #include "base/loop.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct HeldSlot {
   int slot = 0;
@@ -27,4 +27,4 @@ class HeldWatch {
   TimePoint looked_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

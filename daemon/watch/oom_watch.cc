@@ -6,7 +6,7 @@
 #include <fstream>
 #include <utility>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // The own memory cgroup's file with a line "oom_kill N"; /proc/vmstat has one for the whole host.
@@ -46,4 +46,4 @@ uint64_t OomWatch::Read() const {
   return 0;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace hvd {
+namespace hvd::daemon {
 
 class OomWatch {
  public:
@@ -24,4 +24,4 @@ class OomWatch {
   uint64_t seen_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

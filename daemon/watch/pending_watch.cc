@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/processes/process_state.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // A rank that waits answers when it is rung; one that has no core needs a while. hvdrun waits a
@@ -251,4 +251,4 @@ std::string PendingWatch::DoingOf(int slot) const {
   return absl::StrCat(HeldBy(StateOf(options_.pid_of(slot))), epochs_->members().ActivityOf(slot));
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -16,7 +16,7 @@
 #include "daemon/watch/stall_watch.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct PendingWatchOptions {
   int slots = 0;
@@ -76,4 +76,4 @@ class PendingWatch {
   std::vector<int> silent_;  // local ranks that had something pending and have not answered at all
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

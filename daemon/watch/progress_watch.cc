@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 bool Same(const RankProgress& a, const RankProgress& b) {
@@ -41,4 +41,4 @@ std::vector<double> StillBySet(const std::vector<RankProgress>& ranks) {
   return still_s;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

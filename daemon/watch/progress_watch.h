@@ -12,7 +12,7 @@
 #include "base/loop.h"
 #include "daemon/members/memory/rank_progress.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class ProgressWatch {
  public:
@@ -33,4 +33,4 @@ class ProgressWatch {
 // others may go on for long before they need what it works on.
 std::vector<double> StillBySet(const std::vector<RankProgress>& ranks);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-namespace hvd {
+namespace hvd::daemon {
 Clock::duration StallWatch::period() const {
   const double limit_s =
       policy_.abort_s > 0 ? std::min(policy_.warn_s, policy_.abort_s) : policy_.warn_s;
@@ -66,4 +66,4 @@ bool StallWatch::Due(const std::vector<double>& waits_s, TimePoint now) {
   });
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

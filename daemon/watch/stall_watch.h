@@ -12,7 +12,7 @@
 #include "base/loop.h"
 #include "proto/page/pending_list.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct StallPolicy {
   double warn_s = 0;   // 0: nobody looks
@@ -67,4 +67,4 @@ class StallWatch {
   TimePoint looked_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // Often enough that a busy rank's ring (131072 spans) does not overflow; but each time wakes six
@@ -56,4 +56,4 @@ void TraceWatch::End() {
   outlet_.on_end();
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -10,7 +10,7 @@
 #include "base/loop.h"
 #include "daemon/members/host_memories.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // The timelines' way to the driver; all on the links thread.
 struct TraceOutlet {
@@ -42,4 +42,4 @@ class TraceWatch {
   bool looking_ = false;  // a timer for Look is set
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -28,7 +28,7 @@
 #include "runtime/adoption/pmix_store.h"
 #include "runtime/adoption/torch_store.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using TimePoint = std::chrono::steady_clock::time_point;
@@ -317,4 +317,4 @@ void Adopted::Leave(int exit_code) {
   store_.reset();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -14,7 +14,7 @@
 #include "runtime/adoption/foreign_place.h"
 #include "runtime/adoption/launcher_store.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct AdoptionTools {
   std::string library;                   // libhvd's path; hvdrun and hvdd lie beside it
@@ -45,4 +45,4 @@ class Adopted {
   std::unique_ptr<LauncherStore> store_;  // null: the launcher's was not needed
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr int kMostSteps = 16;  // wrappers between a launcher and its program
@@ -53,4 +53,4 @@ std::string FindAncestor(const char* program) {
   return "";
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

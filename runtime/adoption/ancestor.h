@@ -4,10 +4,10 @@
 
 #include <string>
 
-namespace hvd {
+namespace hvd::rt {
 
 // "PID.BIRTH" of the nearest process above this one whose program has this name (at most 15 bytes);
 // empty: there is none within a few steps, or it cannot be seen.
 std::string FindAncestor(const char* program);
 
-}  // namespace hvd
+}  // namespace hvd::rt

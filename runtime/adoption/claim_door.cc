@@ -17,7 +17,7 @@
 #include "base/descriptor_mail.h"
 #include "proto/adoption.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using TimePoint = std::chrono::steady_clock::time_point;
@@ -151,4 +151,4 @@ void RefuseClaims(std::vector<std::string> names, const std::string& why,
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The worker's place in the job, as the daemon gives it.
 struct Claim {
@@ -41,4 +41,4 @@ class ClaimDoor {
 void RefuseClaims(std::vector<std::string> names, const std::string& why,
                   std::chrono::milliseconds patience);
 
-}  // namespace hvd
+}  // namespace hvd::rt

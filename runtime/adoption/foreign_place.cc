@@ -14,7 +14,7 @@
 #include "proto/hmac_sha256.h"
 #include "proto/settings/foreign_launcher.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // A launcher's names of the four numbers that every rank needs.
@@ -229,4 +229,4 @@ std::string ClaimKeyOf(const ForeignPlace& place) {
   return absl::BytesToHexString(std::string(AsText(digest)).substr(0, 12));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "hostfile/topology.h"
 #include "proto/settings/environment.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // By which of the launcher's means its processes can tell one another a few words.
 enum class ForeignStore { kNone, kPmix, kPmi1, kTorch };
@@ -40,4 +40,4 @@ absl::StatusOr<std::optional<ForeignPlace>> FindForeignPlace(const EnvironmentLo
 // The key of the claims of a job without a store.
 std::string ClaimKeyOf(const ForeignPlace& place);
 
-}  // namespace hvd
+}  // namespace hvd::rt

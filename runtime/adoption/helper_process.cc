@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr int kLifeFd = 3;
@@ -93,4 +93,4 @@ std::string ProgramBeside(const std::string& library, const std::string& name) {
   return name;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct HelperOrder {
   std::vector<std::string> argv;         // a path first, else looked for on PATH
@@ -27,4 +27,4 @@ absl::Status StartHelper(const HelperOrder& order);
 // it.
 std::string ProgramBeside(const std::string& library, const std::string& name);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "hostfile/topology.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr absl::string_view kBegin = "hvd1";
@@ -157,4 +157,4 @@ absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
   return adoption;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

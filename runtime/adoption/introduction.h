@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "proto/adoption.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct Introduction {
   std::string host;
@@ -28,4 +28,4 @@ std::string FormatIntroduction(const Introduction& introduction);
 absl::StatusOr<Adoption> GatherAdoption(const std::string& by,
                                         const std::vector<std::string>& texts);
 
-}  // namespace hvd
+}  // namespace hvd::rt

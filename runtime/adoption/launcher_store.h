@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Threads: one at a time. A destroyed store has taken its leave of the launcher, if the launcher
 // asks that of its processes.
@@ -30,4 +30,4 @@ class LauncherStore {
   virtual void Abandon() {}
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

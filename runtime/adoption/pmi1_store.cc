@@ -11,7 +11,7 @@
 #include "runtime/adoption/programs_mpi.h"
 #include "runtime/adoption/value_text.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr auto kAnswerPatience = std::chrono::seconds(30);  // mpiexec's, of this process alone
@@ -177,4 +177,4 @@ absl::StatusOr<std::unique_ptr<LauncherStore>> OpenPmi1Store(int fd, int rank, i
   return store;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

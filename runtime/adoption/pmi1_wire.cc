@@ -13,7 +13,7 @@
 #include "base/printable.h"
 #include "runtime/adoption/store_socket.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kLongestLine = 1 << 16;
@@ -91,4 +91,4 @@ void Pmi1Wire::Abort(TimePoint until) {
   if (!gone_) (void)SendUntil(socket_.get(), "cmd=abort exitcode=1\n", until).ok();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Pmi1Wire {
  public:
@@ -51,4 +51,4 @@ class Pmi1Wire {
 // Returns the value that a line "cmd=... NAME=VALUE ..." has for this name; empty: none.
 absl::string_view Pmi1Field(absl::string_view line, absl::string_view name);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr char kFile[] = "libpmix.so.2";
@@ -96,4 +96,4 @@ PmixInfo PmixOption(const char* key, PmixType type) {
   return option;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -14,7 +14,7 @@
 #include "proto/settings/environment.h"
 #include "runtime/gpu/shared_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 enum PmixResult : int {
   kPmixSuccess = 0,
@@ -99,4 +99,4 @@ class PmixLibrary {
 // An option of a call.
 PmixInfo PmixOption(const char* key, PmixType type);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "runtime/adoption/value_text.h"
 #include "runtime/transport/signals_blocked.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr char kKey[] = "hvd.adopt";                     // MPI's own keys begin otherwise
@@ -193,4 +193,4 @@ absl::StatusOr<std::unique_ptr<LauncherStore>> OpenPmixStore(int rank, int size)
   return OpenPmixStore(rank, size, FindPmixPlaces(getenv));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 #include "runtime/adoption/launcher_store.h"
 #include "runtime/adoption/pmix_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The program's MPI uses the same library. An MPI_Init fails after the store's end, so the store is
 // to last as long as the process. MPI_Init of Open MPI 5 fails as well where PMIx has begun before
@@ -21,4 +21,4 @@ absl::StatusOr<std::unique_ptr<LauncherStore>> OpenPmixStore(int rank, int size,
 // Looks where this process's environment leads.
 absl::StatusOr<std::unique_ptr<LauncherStore>> OpenPmixStore(int rank, int size);
 
-}  // namespace hvd
+}  // namespace hvd::rt

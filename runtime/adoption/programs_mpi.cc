@@ -5,7 +5,7 @@
 
 #include "runtime/gpu/shared_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr char kFunction[] = "MPI_Initialized";
@@ -30,4 +30,4 @@ bool ProgramsMpiHasBegun() {
   return false;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

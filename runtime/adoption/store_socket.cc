@@ -9,7 +9,7 @@
 #include <chrono>
 #include <cstring>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 absl::Status SystemWords(int error) { return absl::UnavailableError(strerrordesc_np(error)); }
@@ -62,4 +62,4 @@ absl::Status ReceiveUntil(int socket, size_t most, TimePoint until, std::string*
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

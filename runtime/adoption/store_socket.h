@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Waits until `events` of poll have come.
 absl::Status AwaitSocket(int socket, short events, TimePoint until);
@@ -23,4 +23,4 @@ absl::Status SendUntil(int socket, absl::string_view bytes, TimePoint until);
 // Appends what comes, one byte at least, and `most` at most.
 absl::Status ReceiveUntil(int socket, size_t most, TimePoint until, std::string* came);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/adoption/store_socket.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 enum Question : char { kValidate = 0, kSet = 1, kGet = 3, kCheck = 5, kWait = 6, kCancelWait = 12 };
@@ -198,4 +198,4 @@ absl::StatusOr<std::vector<std::string>> TorchClient::Get(const std::vector<std:
   return values;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

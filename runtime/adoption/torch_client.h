@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class TorchClient {
  public:
@@ -41,4 +41,4 @@ class TorchClient {
   Descriptor socket_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/adoption/torch_client.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr auto kAnswerPatience = std::chrono::seconds(30);  // the server's, for what it has
@@ -106,4 +106,4 @@ absl::StatusOr<std::unique_ptr<LauncherStore>> OpenTorchStore(const TorchStorePl
   return std::make_unique<TorchStore>(place);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/adoption/launcher_store.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct TorchStorePlace {
   std::string host;
@@ -23,4 +23,4 @@ struct TorchStorePlace {
 // Unimplemented: it serves. Nothing is sent before Exchange.
 absl::StatusOr<std::unique_ptr<LauncherStore>> OpenTorchStore(const TorchStorePlace& place);
 
-}  // namespace hvd
+}  // namespace hvd::rt

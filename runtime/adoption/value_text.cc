@@ -3,7 +3,7 @@
 
 #include "absl/strings/escaping.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr absl::string_view kDigits = "0123456789abcdef";
@@ -19,4 +19,4 @@ std::optional<std::string> ParseValueText(absl::string_view text) {
   return absl::HexStringToBytes(text);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,10 +8,10 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 std::string ValueText(absl::string_view bytes);
 // Nothing: it is not such a text.
 std::optional<std::string> ParseValueText(absl::string_view text);
 
-}  // namespace hvd
+}  // namespace hvd::rt

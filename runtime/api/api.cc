@@ -7,7 +7,7 @@
 #include "runtime/check/struct_sizes.h"
 #include "runtime/errors/errors.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 hvd_status_t ReadInitOptions(const hvd_init_options_t* given, StaticSets* sets) {
@@ -57,51 +57,52 @@ hvd_status_t JoinAs(absl::Status (Process::*join)(const StaticSets&),
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt
 
 extern "C" {
 
 hvd_status_t hvd_init(const hvd_init_options_t* options) {
-  return hvd::Guarded([&] { return hvd::JoinAs(&hvd::Process::Init, options); });
+  return hvd::rt::Guarded([&] { return hvd::rt::JoinAs(&hvd::rt::Process::Init, options); });
 }
 
 hvd_status_t hvd_reset(const hvd_init_options_t* options, hvd_epoch_t* epoch) {
-  return hvd::Guarded([&]() -> hvd_status_t {
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
     if (epoch != nullptr) {
-      if (absl::Status fits = hvd::CheckSize("epoch", *epoch); !fits.ok()) return hvd::Return(fits);
+      if (absl::Status fits = hvd::rt::CheckSize("epoch", *epoch); !fits.ok())
+        return hvd::rt::Return(fits);
     }
-    const hvd_status_t code = hvd::JoinAs(&hvd::Process::Reset, options);
+    const hvd_status_t code = hvd::rt::JoinAs(&hvd::rt::Process::Reset, options);
     return code == HVD_OK && epoch != nullptr ? hvd_epoch(epoch) : code;
   });
 }
 
 hvd_status_t hvd_shutdown(void) {
-  return hvd::Guarded([] { return hvd::Return(hvd::Process::Get().Shutdown()); });
+  return hvd::rt::Guarded([] { return hvd::rt::Return(hvd::rt::Process::Get().Shutdown()); });
 }
 
-int32_t hvd_is_initialized(void) { return hvd::Process::Get().engine() != nullptr ? 1 : 0; }
+int32_t hvd_is_initialized(void) { return hvd::rt::Process::Get().engine() != nullptr ? 1 : 0; }
 
 int32_t hvd_rank(void) {
-  return hvd::Ask([](const hvd::EpochWorld& world) { return world.rank(); });
+  return hvd::rt::Ask([](const hvd::rt::EpochWorld& world) { return world.rank(); });
 }
 int32_t hvd_size(void) {
-  return hvd::Ask([](const hvd::EpochWorld& world) { return world.topology().size(); });
+  return hvd::rt::Ask([](const hvd::rt::EpochWorld& world) { return world.topology().size(); });
 }
 int32_t hvd_local_rank(void) {
-  return hvd::Ask([](const hvd::EpochWorld& world) { return world.place().local_rank; });
+  return hvd::rt::Ask([](const hvd::rt::EpochWorld& world) { return world.place().local_rank; });
 }
 int32_t hvd_local_size(void) {
-  return hvd::Ask([](const hvd::EpochWorld& world) { return world.place().local_size; });
+  return hvd::rt::Ask([](const hvd::rt::EpochWorld& world) { return world.place().local_size; });
 }
 int32_t hvd_cross_rank(void) {
-  return hvd::Ask([](const hvd::EpochWorld& world) { return world.place().cross_rank; });
+  return hvd::rt::Ask([](const hvd::rt::EpochWorld& world) { return world.place().cross_rank; });
 }
 int32_t hvd_cross_size(void) {
-  return hvd::Ask([](const hvd::EpochWorld& world) { return world.place().cross_size; });
+  return hvd::rt::Ask([](const hvd::rt::EpochWorld& world) { return world.place().cross_size; });
 }
 int32_t hvd_is_homogeneous(void) {
-  return hvd::Ask(
-      [](const hvd::EpochWorld& world) { return world.topology().is_homogeneous() ? 1 : 0; });
+  return hvd::rt::Ask(
+      [](const hvd::rt::EpochWorld& world) { return world.topology().is_homogeneous() ? 1 : 0; });
 }
 
 hvd_status_t hvd_alloc(size_t bytes, void** memory) {
@@ -109,30 +110,31 @@ hvd_status_t hvd_alloc(size_t bytes, void** memory) {
 }
 
 hvd_status_t hvd_alloc_on(size_t bytes, int32_t device_type, int32_t device_id, void** memory) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (memory == nullptr) return hvd::Fail(HVD_ERR_INVALID, "memory is NULL");
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (memory == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "memory is NULL");
     *memory = nullptr;
-    if (hvd::Process::forked()) return hvd::NotInitialized();
+    if (hvd::rt::Process::forked()) return hvd::rt::NotInitialized();
     if (device_type != HVD_CPU && device_type != HVD_CUDA) {
-      return hvd::Fail(HVD_ERR_INVALID,
-                       "hvd_alloc_on: device_type is the unknown " + std::to_string(device_type));
+      return hvd::rt::Fail(HVD_ERR_INVALID, "hvd_alloc_on: device_type is the unknown " +
+                                                std::to_string(device_type));
     }
     auto taken = device_type == HVD_CUDA
-                     ? hvd::Process::Get().devices().gpus().Allocate(device_id, bytes)
-                     : hvd::Process::Get().arena().Allocate(bytes);
-    if (!taken.ok()) return hvd::Return(taken.status());
+                     ? hvd::rt::Process::Get().devices().gpus().Allocate(device_id, bytes)
+                     : hvd::rt::Process::Get().arena().Allocate(bytes);
+    if (!taken.ok()) return hvd::rt::Return(taken.status());
     *memory = *taken;
     return HVD_OK;
   });
 }
 
 hvd_status_t hvd_free(void* memory) {
-  return hvd::Guarded([&]() -> hvd_status_t {
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
     // A forked child has a copy, which ends with it.
-    if (hvd::Process::forked()) return HVD_OK;
-    hvd::Gpus& gpus = hvd::Process::Get().devices().gpus();
-    return hvd::Return(gpus.DeviceOf(memory) >= 0 ? gpus.Free(memory)
-                                                  : hvd::Process::Get().arena().Free(memory));
+    if (hvd::rt::Process::forked()) return HVD_OK;
+    hvd::rt::Gpus& gpus = hvd::rt::Process::Get().devices().gpus();
+    return hvd::rt::Return(gpus.DeviceOf(memory) >= 0
+                               ? gpus.Free(memory)
+                               : hvd::rt::Process::Get().arena().Free(memory));
   });
 }
 

@@ -12,10 +12,10 @@
 #include "runtime/collective/collectives.h"
 
 struct hvd_bucket_t {
-  std::unique_ptr<hvd::Bucket> bucket;
+  std::unique_ptr<hvd::rt::Bucket> bucket;
 };
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 bool IsDtype(int32_t dtype) { return DtypeBytes(static_cast<hvd_dtype_t>(dtype)) != 0; }
@@ -93,36 +93,36 @@ hvd_status_t CheckTimedWait(const hvd_bucket_t* bucket, int64_t microseconds, in
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt
 
 extern "C" {
 
 hvd_status_t hvd_bucket_create(const int64_t* counts, int32_t count,
                                const hvd_bucket_options_t* options, hvd_bucket_t** bucket) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (bucket == nullptr) return hvd::NoBucket();
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (bucket == nullptr) return hvd::rt::NoBucket();
     *bucket = nullptr;
     if (count < 0 || (count > 0 && counts == nullptr)) {
-      return hvd::Fail(HVD_ERR_INVALID, "hvd_bucket_create: counts must hold `count` numbers");
+      return hvd::rt::Fail(HVD_ERR_INVALID, "hvd_bucket_create: counts must hold `count` numbers");
     }
     hvd_bucket_options_t all = HVD_BUCKET_OPTIONS_INIT;
-    const absl::Status read = hvd::CopyKnown("hvd_bucket_create: options", options, &all);
-    if (!read.ok()) return hvd::Return(read);
+    const absl::Status read = hvd::rt::CopyKnown("hvd_bucket_create: options", options, &all);
+    if (!read.ok()) return hvd::rt::Return(read);
     if ((all.flags & ~HVD_BUCKET_COMPARED) != 0) {
-      return hvd::Fail(HVD_ERR_INVALID, "options.flags must be 0 or HVD_BUCKET_COMPARED, not " +
-                                            std::to_string(all.flags));
+      return hvd::rt::Fail(HVD_ERR_INVALID, "options.flags must be 0 or HVD_BUCKET_COMPARED, not " +
+                                                std::to_string(all.flags));
     }
-    return hvd::Create({counts, static_cast<size_t>(count)}, all, bucket);
+    return hvd::rt::Create({counts, static_cast<size_t>(count)}, all, bucket);
   });
 }
 
 hvd_status_t hvd_bucket_view(const hvd_bucket_t* bucket, int32_t index, void** data) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (bucket == nullptr) return hvd::NoBucket();
-    if (data == nullptr) return hvd::Fail(HVD_ERR_INVALID, "hvd_bucket_view: data is NULL");
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (bucket == nullptr) return hvd::rt::NoBucket();
+    if (data == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "hvd_bucket_view: data is NULL");
     *data = bucket->bucket->View(index);
     if (*data != nullptr) return HVD_OK;
-    return hvd::Fail(HVD_ERR_INVALID, "the bucket has no tensor " + std::to_string(index));
+    return hvd::rt::Fail(HVD_ERR_INVALID, "the bucket has no tensor " + std::to_string(index));
   });
 }
 
@@ -131,46 +131,49 @@ hvd_status_t hvd_bucket_ready(hvd_bucket_t* bucket, int32_t index) {
 }
 
 hvd_status_t hvd_bucket_ready_on(hvd_bucket_t* bucket, int32_t index, void* stream) {
-  return hvd::Guarded(
-      [&] { return bucket == nullptr ? hvd::NoBucket() : bucket->bucket->Ready(index, stream); });
+  return hvd::rt::Guarded([&] {
+    return bucket == nullptr ? hvd::rt::NoBucket() : bucket->bucket->Ready(index, stream);
+  });
 }
 
 hvd_status_t hvd_bucket_put(hvd_bucket_t* bucket, int32_t index, const hvd_tensor_t* source) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (bucket == nullptr) return hvd::NoBucket();
-    if (source == nullptr) return hvd::Fail(HVD_ERR_INVALID, "source is NULL");
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (bucket == nullptr) return hvd::rt::NoBucket();
+    if (source == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "source is NULL");
     return bucket->bucket->Put(index, *source);
   });
 }
 
 hvd_status_t hvd_bucket_wait_for(hvd_bucket_t* bucket, int64_t microseconds, int32_t* done) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    const hvd_status_t checked = hvd::CheckTimedWait(bucket, microseconds, done);
-    return checked == HVD_OK ? bucket->bucket->WaitUntil(hvd::EndOf(microseconds), done) : checked;
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    const hvd_status_t checked = hvd::rt::CheckTimedWait(bucket, microseconds, done);
+    return checked == HVD_OK ? bucket->bucket->WaitUntil(hvd::rt::EndOf(microseconds), done)
+                             : checked;
   });
 }
 
 hvd_status_t hvd_bucket_wait_tensor(hvd_bucket_t* bucket, int32_t index, int64_t microseconds,
                                     int32_t* done) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    const hvd_status_t checked = hvd::CheckTimedWait(bucket, microseconds, done);
-    return checked == HVD_OK ? bucket->bucket->WaitTensor(index, hvd::EndOf(microseconds), done)
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    const hvd_status_t checked = hvd::rt::CheckTimedWait(bucket, microseconds, done);
+    return checked == HVD_OK ? bucket->bucket->WaitTensor(index, hvd::rt::EndOf(microseconds), done)
                              : checked;
   });
 }
 
 hvd_status_t hvd_bucket_wait(hvd_bucket_t* bucket) {
-  return hvd::Guarded([&] { return bucket == nullptr ? hvd::NoBucket() : bucket->bucket->Wait(); });
+  return hvd::rt::Guarded(
+      [&] { return bucket == nullptr ? hvd::rt::NoBucket() : bucket->bucket->Wait(); });
 }
 
 hvd_status_t hvd_bucket_wait_on(hvd_bucket_t* bucket, void* stream) {
-  return hvd::Guarded(
-      [&] { return bucket == nullptr ? hvd::NoBucket() : bucket->bucket->WaitOn(stream); });
+  return hvd::rt::Guarded(
+      [&] { return bucket == nullptr ? hvd::rt::NoBucket() : bucket->bucket->WaitOn(stream); });
 }
 
 hvd_status_t hvd_bucket_reset(hvd_bucket_t* bucket) {
-  return hvd::Guarded(
-      [&] { return bucket == nullptr ? hvd::NoBucket() : bucket->bucket->Reset(); });
+  return hvd::rt::Guarded(
+      [&] { return bucket == nullptr ? hvd::rt::NoBucket() : bucket->bucket->Reset(); });
 }
 
 void hvd_bucket_destroy(hvd_bucket_t* bucket) { delete bucket; }

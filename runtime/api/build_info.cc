@@ -11,20 +11,20 @@
 namespace {
 
 std::string Gpus() {
-  hvd::GpuPlaces places;
-  places.nccl.named = hvd::ReadNcclLibrary();
-  places.nccl.beside = hvd::NcclBeside(hvd::OwnPath());
-  const hvd::GpuFound found = hvd::LookForGpus(places);
+  hvd::rt::GpuPlaces places;
+  places.nccl.named = hvd::rt::ReadNcclLibrary();
+  places.nccl.beside = hvd::rt::NcclBeside(hvd::rt::OwnPath());
+  const hvd::rt::GpuFound found = hvd::rt::LookForGpus(places);
   const bool usable = !found.driver.version.empty() && found.gpus > 0;
   const char* const ways = found.complete() ? "nccl host" : usable ? "host" : "";
-  return hvd::FoundLines(found) + "gpu_operations=" + ways + "\n";
+  return hvd::rt::FoundLines(found) + "gpu_operations=" + ways + "\n";
 }
 
 std::string BuildInfo() {
   std::string info = "version=" HVD_VERSION "\n";
-  info += "kernels=" + std::string(hvd::KernelLevelName(hvd::BestKernelLevel())) + "\n";
+  info += "kernels=" + std::string(hvd::rt::KernelLevelName(hvd::rt::BestKernelLevel())) + "\n";
   info += "tcp=built in\n";
-  info += "ucx=" + hvd::UcxVersion() + "\n";
+  info += "ucx=" + hvd::rt::UcxVersion() + "\n";
   return info + Gpus();
 }
 

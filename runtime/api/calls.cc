@@ -9,7 +9,7 @@
 #include "runtime/check/check_tensor.h"
 #include "runtime/device/nccl/nccl_call.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // The clock must not wrap: ten years.
@@ -217,4 +217,4 @@ hvd_status_t CallGroupAsync(GroupCall call, const hvd_options_t* given, hvd_hand
   });
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

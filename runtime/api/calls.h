@@ -8,7 +8,7 @@
 #include "runtime/check/check.h"
 #include "runtime/errors/errors.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Returns the time so long from now; the clock does not wrap.
 std::chrono::steady_clock::time_point EndOf(int64_t microseconds);
@@ -36,4 +36,4 @@ hvd_status_t WaitHandleOn(hvd_handle_t handle, void* stream);
 hvd_status_t CheckEpochAndGpus();
 hvd_status_t ReleaseHandle(hvd_handle_t handle);
 
-}  // namespace hvd
+}  // namespace hvd::rt

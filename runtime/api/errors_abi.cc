@@ -2,11 +2,11 @@
 // The C ABI's words about errors: the calling thread's last one, and the codes' names.
 #include "runtime/errors/errors.h"
 
-extern "C" const char* hvd_last_error(void) { return hvd::LastMessage(); }
+extern "C" const char* hvd_last_error(void) { return hvd::rt::LastMessage(); }
 
 extern "C" hvd_status_t hvd_last_error_info(hvd_error_info_t* info) {
   if (info == nullptr || info->struct_size != sizeof(*info)) return HVD_ERR_INVALID;
-  *info = hvd::LastErrorInfo();
+  *info = hvd::rt::LastErrorInfo();
   return HVD_OK;
 }
 

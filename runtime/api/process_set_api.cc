@@ -6,7 +6,7 @@
 #include "runtime/api/process/process.h"
 #include "runtime/check/check_tensor.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Horovod's jobs may say that their sets are fixed; then a stray change is an error on every rank.
@@ -72,56 +72,60 @@ hvd_status_t SubmitJoinAs(const std::shared_ptr<Pending>& join, const hvd_option
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt
 
 extern "C" {
 
 hvd_status_t hvd_add_process_set(const int32_t* ranks, int32_t n, int32_t* set) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (set == nullptr) return hvd::Fail(HVD_ERR_INVALID, "set is NULL");
-    if (ranks == nullptr) return hvd::Fail(HVD_ERR_INVALID, "ranks is NULL");
-    if (n < 1) return hvd::Fail(HVD_ERR_INVALID, "n is " + std::to_string(n) + "; at least one");
-    if (const hvd_status_t code = hvd::CheckChange(); code != HVD_OK) return code;
-    return hvd::Return(hvd::Process::Get().sets().Add({ranks, static_cast<size_t>(n)}, set));
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (set == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "set is NULL");
+    if (ranks == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "ranks is NULL");
+    if (n < 1)
+      return hvd::rt::Fail(HVD_ERR_INVALID, "n is " + std::to_string(n) + "; at least one");
+    if (const hvd_status_t code = hvd::rt::CheckChange(); code != HVD_OK) return code;
+    return hvd::rt::Return(
+        hvd::rt::Process::Get().sets().Add({ranks, static_cast<size_t>(n)}, set));
   });
 }
 
 hvd_status_t hvd_add_process_set_members(const int32_t* ranks, int32_t n, const char* key,
                                          int32_t* set) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (set == nullptr) return hvd::Fail(HVD_ERR_INVALID, "set is NULL");
-    if (ranks == nullptr) return hvd::Fail(HVD_ERR_INVALID, "ranks is NULL");
-    if (n < 1) return hvd::Fail(HVD_ERR_INVALID, "n is " + std::to_string(n) + "; at least one");
-    if (const hvd_status_t code = hvd::CheckChange(); code != HVD_OK) return code;
-    return hvd::Return(hvd::Process::Get().sets().AddMembers({ranks, static_cast<size_t>(n)},
-                                                             key == nullptr ? "" : key, set));
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (set == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "set is NULL");
+    if (ranks == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "ranks is NULL");
+    if (n < 1)
+      return hvd::rt::Fail(HVD_ERR_INVALID, "n is " + std::to_string(n) + "; at least one");
+    if (const hvd_status_t code = hvd::rt::CheckChange(); code != HVD_OK) return code;
+    return hvd::rt::Return(hvd::rt::Process::Get().sets().AddMembers(
+        {ranks, static_cast<size_t>(n)}, key == nullptr ? "" : key, set));
   });
 }
 
 hvd_status_t hvd_remove_process_set(int32_t set) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (const hvd_status_t code = hvd::CheckChange(); code != HVD_OK) return code;
-    return hvd::Return(hvd::Process::Get().sets().Remove(set));
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (const hvd_status_t code = hvd::rt::CheckChange(); code != HVD_OK) return code;
+    return hvd::rt::Return(hvd::rt::Process::Get().sets().Remove(set));
   });
 }
 
 int32_t hvd_process_set_rank(int32_t set) {
-  const auto found = hvd::FindSet(set);
+  const auto found = hvd::rt::FindSet(set);
   return found == nullptr ? -1 : found->index;
 }
 
 int32_t hvd_process_set_size(int32_t set) {
-  const auto found = hvd::FindSet(set);
+  const auto found = hvd::rt::FindSet(set);
   return found == nullptr ? -1 : static_cast<int32_t>(found->ranks.size());
 }
 
 hvd_status_t hvd_process_set_ranks(int32_t set, int32_t* ranks) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (ranks == nullptr) return hvd::Fail(HVD_ERR_INVALID, "ranks is NULL");
-    if (hvd::Process::Get().engine() == nullptr) return hvd::NotInitialized();
-    const auto found = hvd::FindSet(set);
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (ranks == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "ranks is NULL");
+    if (hvd::rt::Process::Get().engine() == nullptr) return hvd::rt::NotInitialized();
+    const auto found = hvd::rt::FindSet(set);
     if (found == nullptr) {
-      return hvd::Fail(HVD_ERR_INVALID, "process set " + std::to_string(set) + " does not exist");
+      return hvd::rt::Fail(HVD_ERR_INVALID,
+                           "process set " + std::to_string(set) + " does not exist");
     }
     std::copy(found->ranks.begin(), found->ranks.end(), ranks);
     return HVD_OK;
@@ -129,16 +133,16 @@ hvd_status_t hvd_process_set_ranks(int32_t set, int32_t* ranks) {
 }
 
 int32_t hvd_process_set_count(void) {
-  hvd::Process& process = hvd::Process::Get();
+  hvd::rt::Process& process = hvd::rt::Process::Get();
   return process.engine() == nullptr ? -1 : static_cast<int32_t>(process.sets().ids().size());
 }
 
 hvd_status_t hvd_process_set_ids(int32_t* ids, int32_t capacity, int32_t* count) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (count == nullptr) return hvd::Fail(HVD_ERR_INVALID, "count is NULL");
-    if (ids == nullptr && capacity > 0) return hvd::Fail(HVD_ERR_INVALID, "ids is NULL");
-    if (hvd::Process::Get().engine() == nullptr) return hvd::NotInitialized();
-    const std::vector<int32_t> all = hvd::Process::Get().sets().ids();
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (count == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "count is NULL");
+    if (ids == nullptr && capacity > 0) return hvd::rt::Fail(HVD_ERR_INVALID, "ids is NULL");
+    if (hvd::rt::Process::Get().engine() == nullptr) return hvd::rt::NotInitialized();
+    const std::vector<int32_t> all = hvd::rt::Process::Get().sets().ids();
     *count = static_cast<int32_t>(all.size());
     std::copy_n(all.begin(), std::clamp(capacity, 0, *count), ids);
     return HVD_OK;
@@ -146,25 +150,26 @@ hvd_status_t hvd_process_set_ids(int32_t* ids, int32_t capacity, int32_t* count)
 }
 
 hvd_status_t hvd_join(int32_t* last_rank) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (hvd::Process::Get().engine() == nullptr) return hvd::NotInitialized();
-    const auto join = std::make_shared<hvd::Pending>();
-    absl::Status status = hvd::SubmitJoin(join, [] {});
-    if (status.ok()) status = hvd::WaitFor(*join);
-    const hvd_status_t code = hvd::ReturnExecuted(status);
-    if (code == HVD_OK) hvd::GiveResults(join->requests[0].get(), {nullptr, nullptr, last_rank});
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (hvd::rt::Process::Get().engine() == nullptr) return hvd::rt::NotInitialized();
+    const auto join = std::make_shared<hvd::rt::Pending>();
+    absl::Status status = hvd::rt::SubmitJoin(join, [] {});
+    if (status.ok()) status = hvd::rt::WaitFor(*join);
+    const hvd_status_t code = hvd::rt::ReturnExecuted(status);
+    if (code == HVD_OK)
+      hvd::rt::GiveResults(join->requests[0].get(), {nullptr, nullptr, last_rank});
     return code;
   });
 }
 
 hvd_status_t hvd_join_async(const hvd_options_t* options, hvd_handle_t* handle) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (handle == nullptr) return hvd::Fail(HVD_ERR_INVALID, "handle is NULL");
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (handle == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "handle is NULL");
     hvd_options_t known;
-    const absl::Status checked = hvd::CheckJoin(options, &known);
-    if (!checked.ok()) return hvd::Return(checked);
-    if (hvd::Process::Get().engine() == nullptr) return hvd::NotInitialized();
-    return hvd::SubmitJoinAs(std::make_shared<hvd::Pending>(), known, handle);
+    const absl::Status checked = hvd::rt::CheckJoin(options, &known);
+    if (!checked.ok()) return hvd::rt::Return(checked);
+    if (hvd::rt::Process::Get().engine() == nullptr) return hvd::rt::NotInitialized();
+    return hvd::rt::SubmitJoinAs(std::make_shared<hvd::rt::Pending>(), known, handle);
   });
 }
 

@@ -9,7 +9,7 @@
 #include "runtime/device/staged/staged_call.h"
 #include "runtime/engine/engine.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 void GiveTensor(void** data, const std::vector<int64_t>& shape, const Request& request,
@@ -84,4 +84,4 @@ absl::Status AwaitDone(const Pending& pending) {
   return status;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

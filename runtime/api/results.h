@@ -9,7 +9,7 @@
 #include "hvd/hvd.h"
 #include "runtime/api/handles/pending.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Where a blocking call's results go; null where they are not wanted.
 struct CallerResults {
@@ -29,4 +29,4 @@ void GiveResults(Request* request, const CallerResults& place);
 void GiveGroupResults(const Pending& pending, hvd_tensor_t* results);
 size_t TensorsOf(const Pending& pending);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "runtime/api/process/process.h"
 #include "runtime/errors/errors.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Returns what was counted between `before` and `now`; both are nothing but sums.
@@ -63,37 +63,37 @@ hvd_status_t AskTimeline(const char* path) {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt
 
 extern "C" {
 
 hvd_status_t hvd_metrics(char* buffer, size_t* bytes) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (bytes == nullptr) return hvd::Fail(HVD_ERR_INVALID, "bytes is NULL");
-    const std::shared_ptr<hvd::Engine> engine = hvd::Process::Get().engine();
-    if (engine == nullptr) return hvd::NotInitialized();
-    return hvd::Copy(hvd::RankMetricsJson(engine->world(), hvd::Process::Get().sets()), buffer,
-                     bytes);
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (bytes == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "bytes is NULL");
+    const std::shared_ptr<hvd::rt::Engine> engine = hvd::rt::Process::Get().engine();
+    if (engine == nullptr) return hvd::rt::NotInitialized();
+    return hvd::rt::Copy(hvd::rt::RankMetricsJson(engine->world(), hvd::rt::Process::Get().sets()),
+                         buffer, bytes);
   });
 }
 
 hvd_status_t hvd_start_timeline(const char* path) {
-  if (path == nullptr || *path == 0) return hvd::Fail(HVD_ERR_INVALID, "path is NULL or empty");
-  return hvd::AskTimeline(path);
+  if (path == nullptr || *path == 0) return hvd::rt::Fail(HVD_ERR_INVALID, "path is NULL or empty");
+  return hvd::rt::AskTimeline(path);
 }
 
-hvd_status_t hvd_stop_timeline(void) { return hvd::AskTimeline(""); }
+hvd_status_t hvd_stop_timeline(void) { return hvd::rt::AskTimeline(""); }
 
 hvd_status_t hvd_set_grace(double seconds) {
-  return hvd::Guarded([seconds]() -> hvd_status_t {
+  return hvd::rt::Guarded([seconds]() -> hvd_status_t {
     constexpr double kYear = 366.0 * 24 * 3600;
     if (!(seconds >= 0 && seconds <= kYear)) {
-      return hvd::Fail(HVD_ERR_INVALID, "the grace must be from 0 to " + std::to_string(kYear) +
-                                            " seconds, not " + std::to_string(seconds));
+      return hvd::rt::Fail(HVD_ERR_INVALID, "the grace must be from 0 to " + std::to_string(kYear) +
+                                                " seconds, not " + std::to_string(seconds));
     }
-    if (hvd::Process::Get().engine() == nullptr) return hvd::NotInitialized();
+    if (hvd::rt::Process::Get().engine() == nullptr) return hvd::rt::NotInitialized();
     const auto milliseconds = static_cast<uint64_t>(std::ceil(seconds * 1000));
-    return hvd::Return(hvd::Process::Get().AskGrace(milliseconds));
+    return hvd::rt::Return(hvd::rt::Process::Get().AskGrace(milliseconds));
   });
 }
 

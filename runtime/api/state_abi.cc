@@ -11,11 +11,11 @@
 #include "runtime/state/elastic/state.h"
 
 struct hvd_state_t {
-  explicit hvd_state_t(const hvd::StateParts& parts) : state(parts) {}
-  hvd::State state;
+  explicit hvd_state_t(const hvd::rt::StateParts& parts) : state(parts) {}
+  hvd::rt::State state;
 };
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 std::atomic<bool> has_state{false};  // in this process: commits of several would not fit together
@@ -62,21 +62,21 @@ hvd_status_t Entry(const hvd_state_t* state, int32_t index, hvd_state_entry_t* e
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt
 
 extern "C" {
 
 hvd_status_t hvd_state_create(hvd_state_t** state) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (state == nullptr) return hvd::Fail(HVD_ERR_INVALID, "state is NULL");
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (state == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "state is NULL");
     *state = nullptr;
-    if (hvd::Process::forked()) return hvd::NotInitialized();
-    hvd::Process& process = hvd::Process::Get();
+    if (hvd::rt::Process::forked()) return hvd::rt::NotInitialized();
+    hvd::rt::Process& process = hvd::rt::Process::Get();
     auto made = std::make_unique<hvd_state_t>(
-        hvd::StateParts{&process.state_home(), &process.sets(), &process.devices().gpus()});
-    if (hvd::has_state.exchange(true)) {
-      return hvd::Fail(HVD_ERR_UNSUPPORTED,
-                       "this process has a state already; add to that, or destroy it first");
+        hvd::rt::StateParts{&process.state_home(), &process.sets(), &process.devices().gpus()});
+    if (hvd::rt::has_state.exchange(true)) {
+      return hvd::rt::Fail(HVD_ERR_UNSUPPORTED,
+                           "this process has a state already; add to that, or destroy it first");
     }
     *state = made.release();
     return HVD_OK;
@@ -85,35 +85,35 @@ hvd_status_t hvd_state_create(hvd_state_t** state) {
 
 hvd_status_t hvd_state_add(hvd_state_t* state, const char* name, const hvd_tensor_t* tensor,
                            int32_t kind) {
-  return hvd::Guarded([&] { return hvd::Add(state, name, tensor, kind); });
+  return hvd::rt::Guarded([&] { return hvd::rt::Add(state, name, tensor, kind); });
 }
 
 hvd_status_t hvd_state_remove(hvd_state_t* state, const char* name) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (const hvd_status_t code = hvd::CheckNamed(state, name); code != HVD_OK) return code;
-    const hvd::MutexLock lock(&hvd::Home().mutex());
-    return hvd::Return(state->state.entries().Remove(name));
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (const hvd_status_t code = hvd::rt::CheckNamed(state, name); code != HVD_OK) return code;
+    const hvd::MutexLock lock(&hvd::rt::Home().mutex());
+    return hvd::rt::Return(state->state.entries().Remove(name));
   });
 }
 
 hvd_status_t hvd_state_put(hvd_state_t* state, const char* name, const void* data, size_t bytes) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (const hvd_status_t code = hvd::CheckNamed(state, name); code != HVD_OK) return code;
-    if (data == nullptr && bytes > 0) return hvd::Fail(HVD_ERR_INVALID, "data is NULL");
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (const hvd_status_t code = hvd::rt::CheckNamed(state, name); code != HVD_OK) return code;
+    if (data == nullptr && bytes > 0) return hvd::rt::Fail(HVD_ERR_INVALID, "data is NULL");
     std::string copy = bytes > 0 ? std::string(static_cast<const char*>(data), bytes) : "";
-    const hvd::MutexLock lock(&hvd::Home().mutex());
-    return hvd::Return(state->state.entries().Put(name, std::move(copy)));
+    const hvd::MutexLock lock(&hvd::rt::Home().mutex());
+    return hvd::rt::Return(state->state.entries().Put(name, std::move(copy)));
   });
 }
 
 hvd_status_t hvd_state_get(const hvd_state_t* state, const char* name, const void** data,
                            size_t* bytes) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (const hvd_status_t code = hvd::CheckNamed(state, name); code != HVD_OK) return code;
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (const hvd_status_t code = hvd::rt::CheckNamed(state, name); code != HVD_OK) return code;
     if (data == nullptr || bytes == nullptr) {
-      return hvd::Fail(HVD_ERR_INVALID, "data or bytes is NULL");
+      return hvd::rt::Fail(HVD_ERR_INVALID, "data or bytes is NULL");
     }
-    const hvd::MutexLock lock(&hvd::Home().mutex());
+    const hvd::MutexLock lock(&hvd::rt::Home().mutex());
     const std::string* const found = state->state.entries().Get(name);
     *data = found == nullptr ? nullptr : found->data();
     *bytes = found == nullptr ? 0 : found->size();
@@ -122,57 +122,57 @@ hvd_status_t hvd_state_get(const hvd_state_t* state, const char* name, const voi
 }
 
 hvd_status_t hvd_state_commit(hvd_state_t* state, uint64_t* number) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    const hvd_status_t code = hvd::CheckState(state);
-    return code == HVD_OK ? state->state.Commit(hvd::CommitBy::kProgram, number) : code;
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    const hvd_status_t code = hvd::rt::CheckState(state);
+    return code == HVD_OK ? state->state.Commit(hvd::rt::CommitBy::kProgram, number) : code;
   });
 }
 
 hvd_status_t hvd_state_keep(hvd_state_t* state, uint64_t* number) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    const hvd_status_t code = hvd::CheckState(state);
-    return code == HVD_OK ? state->state.Commit(hvd::CommitBy::kSync, number) : code;
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    const hvd_status_t code = hvd::rt::CheckState(state);
+    return code == HVD_OK ? state->state.Commit(hvd::rt::CommitBy::kSync, number) : code;
   });
 }
 
 hvd_status_t hvd_state_restore(hvd_state_t* state, uint64_t* number) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    const hvd_status_t code = hvd::CheckState(state);
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    const hvd_status_t code = hvd::rt::CheckState(state);
     return code == HVD_OK ? state->state.Restore(number) : code;
   });
 }
 
 hvd_status_t hvd_state_sync(hvd_state_t* state) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    const hvd_status_t code = hvd::CheckState(state);
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    const hvd_status_t code = hvd::rt::CheckState(state);
     return code == HVD_OK ? state->state.Sync() : code;
   });
 }
 
 hvd_status_t hvd_state_count(const hvd_state_t* state, int32_t* count) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (const hvd_status_t code = hvd::CheckState(state); code != HVD_OK) return code;
-    if (count == nullptr) return hvd::Fail(HVD_ERR_INVALID, "count is NULL");
-    const hvd::MutexLock lock(&hvd::Home().mutex());
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (const hvd_status_t code = hvd::rt::CheckState(state); code != HVD_OK) return code;
+    if (count == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "count is NULL");
+    const hvd::MutexLock lock(&hvd::rt::Home().mutex());
     *count = static_cast<int32_t>(state->state.entries().tensors().size());
     return HVD_OK;
   });
 }
 
 hvd_status_t hvd_state_entry(const hvd_state_t* state, int32_t index, hvd_state_entry_t* entry) {
-  return hvd::Guarded([&] { return hvd::Entry(state, index, entry); });
+  return hvd::rt::Guarded([&] { return hvd::rt::Entry(state, index, entry); });
 }
 
 // In the child of a fork, too: it has a copy, and the mutex may be held there for ever.
 void hvd_state_destroy(hvd_state_t* state) {
   if (state == nullptr) return;
-  if (hvd::Process::forked()) {
+  if (hvd::rt::Process::forked()) {
     delete state;
   } else {
-    const hvd::MutexLock lock(&hvd::Home().mutex());  // a commit on another thread uses it
+    const hvd::MutexLock lock(&hvd::rt::Home().mutex());  // a commit on another thread uses it
     delete state;
   }
-  hvd::has_state.store(false);
+  hvd::rt::has_state.store(false);
 }
 
 }  // extern "C"

@@ -12,7 +12,7 @@
 #include "runtime/errors/errors.h"
 #include "store/store_limits.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr double kLongestTimeoutS = 1e9;  // longer ones last until the job ends
@@ -101,31 +101,31 @@ hvd_status_t ReadGet(const char* key, double timeout_s, StoreRequest* request) {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt
 
-using hvd::Guarded;
-using hvd::RequestOf;
 using hvd::StoreRequest;
 using hvd::StoreVerb;
+using hvd::rt::Guarded;
+using hvd::rt::RequestOf;
 
 extern "C" {
 
 hvd_status_t hvd_store_set(const char* key, const void* value, size_t bytes) {
   return Guarded([&]() -> hvd_status_t {
     StoreRequest request = RequestOf(StoreVerb::kSet);
-    if (const hvd_status_t code = hvd::ReadKey(key, &request)) return code;
-    if (const hvd_status_t code = hvd::ReadValue(value, bytes, &request)) return code;
-    return hvd::AskNumber(request, nullptr);
+    if (const hvd_status_t code = hvd::rt::ReadKey(key, &request)) return code;
+    if (const hvd_status_t code = hvd::rt::ReadValue(value, bytes, &request)) return code;
+    return hvd::rt::AskNumber(request, nullptr);
   });
 }
 
 hvd_status_t hvd_store_get(const char* key, double timeout_s, hvd_store_value_t* value) {
   return Guarded([&]() -> hvd_status_t {
     StoreRequest request = RequestOf(StoreVerb::kGet);
-    if (value == nullptr) return hvd::Wrong(request.verb, "value is NULL");
+    if (value == nullptr) return hvd::rt::Wrong(request.verb, "value is NULL");
     *value = {};
-    if (const hvd_status_t code = hvd::ReadGet(key, timeout_s, &request)) return code;
-    return hvd::AskValue(request, value);
+    if (const hvd_status_t code = hvd::rt::ReadGet(key, timeout_s, &request)) return code;
+    return hvd::rt::AskValue(request, value);
   });
 }
 
@@ -133,8 +133,8 @@ hvd_status_t hvd_store_add(const char* key, int64_t delta, int64_t* sum) {
   return Guarded([&]() -> hvd_status_t {
     StoreRequest request = RequestOf(StoreVerb::kAdd);
     request.delta = delta;
-    if (const hvd_status_t code = hvd::ReadKey(key, &request)) return code;
-    return hvd::AskNumber(request, sum);
+    if (const hvd_status_t code = hvd::rt::ReadKey(key, &request)) return code;
+    return hvd::rt::AskNumber(request, sum);
   });
 }
 
@@ -143,25 +143,26 @@ hvd_status_t hvd_store_compare_set(const char* key, const hvd_store_value_t* exp
   return Guarded([&]() -> hvd_status_t {
     StoreRequest request = RequestOf(StoreVerb::kCompareSet);
     if (now != nullptr) *now = {};
-    if (desired == nullptr) return hvd::Wrong(request.verb, "desired is NULL");
-    if (const hvd_status_t code = hvd::ReadKey(key, &request)) return code;
+    if (desired == nullptr) return hvd::rt::Wrong(request.verb, "desired is NULL");
+    if (const hvd_status_t code = hvd::rt::ReadKey(key, &request)) return code;
     const hvd_store_value_t none = {nullptr, 0};
     const hvd_store_value_t& asked = expected == nullptr ? none : *expected;
-    if (const hvd_status_t code = hvd::ReadValue(asked.data, asked.bytes, &request)) return code;
+    if (const hvd_status_t code = hvd::rt::ReadValue(asked.data, asked.bytes, &request))
+      return code;
     request.expected = *request.value;
-    if (const hvd_status_t code = hvd::ReadValue(desired->data, desired->bytes, &request)) {
+    if (const hvd_status_t code = hvd::rt::ReadValue(desired->data, desired->bytes, &request)) {
       return code;
     }
-    return hvd::AskValue(request, now);
+    return hvd::rt::AskValue(request, now);
   });
 }
 
 hvd_status_t hvd_store_delete(const char* key, int32_t* existed) {
   return Guarded([&]() -> hvd_status_t {
     StoreRequest request = RequestOf(StoreVerb::kDelete);
-    if (const hvd_status_t code = hvd::ReadKey(key, &request)) return code;
+    if (const hvd_status_t code = hvd::rt::ReadKey(key, &request)) return code;
     int64_t number = 0;
-    const hvd_status_t code = hvd::AskNumber(request, &number);
+    const hvd_status_t code = hvd::rt::AskNumber(request, &number);
     if (code == HVD_OK && existed != nullptr) *existed = static_cast<int32_t>(number);
     return code;
   });
@@ -170,18 +171,18 @@ hvd_status_t hvd_store_delete(const char* key, int32_t* existed) {
 hvd_status_t hvd_store_count(int64_t* count) {
   return Guarded([&]() -> hvd_status_t {
     const StoreRequest request = RequestOf(StoreVerb::kCount);
-    if (count == nullptr) return hvd::Wrong(request.verb, "count is NULL");
-    if (const hvd_status_t code = hvd::MayAsk()) return code;
-    return hvd::AskNumber(request, count);
+    if (count == nullptr) return hvd::rt::Wrong(request.verb, "count is NULL");
+    if (const hvd_status_t code = hvd::rt::MayAsk()) return code;
+    return hvd::rt::AskNumber(request, count);
   });
 }
 
 hvd_status_t hvd_store_wait(const char* const* keys, int32_t count, double timeout_s) {
   return Guarded([&]() -> hvd_status_t {
     StoreRequest request = RequestOf(StoreVerb::kWait);
-    if (const hvd_status_t code = hvd::ReadKeys(keys, count, &request)) return code;
-    if (const hvd_status_t code = hvd::ReadTimeout(timeout_s, &request)) return code;
-    return hvd::AskNumber(request, nullptr);
+    if (const hvd_status_t code = hvd::rt::ReadKeys(keys, count, &request)) return code;
+    if (const hvd_status_t code = hvd::rt::ReadTimeout(timeout_s, &request)) return code;
+    return hvd::rt::AskNumber(request, nullptr);
   });
 }
 
@@ -194,8 +195,8 @@ void hvd_store_free(hvd_store_value_t* value) {
 hvd_status_t hvd_store_begin_get(const char* key, double timeout_s, hvd_store_call_t** call) {
   return Guarded([&]() -> hvd_status_t {
     StoreRequest request = RequestOf(StoreVerb::kGet);
-    if (const hvd_status_t code = hvd::ReadGet(key, timeout_s, &request)) return code;
-    return hvd::BeginCall(request, call);
+    if (const hvd_status_t code = hvd::rt::ReadGet(key, timeout_s, &request)) return code;
+    return hvd::rt::BeginCall(request, call);
   });
 }
 
@@ -203,19 +204,19 @@ hvd_status_t hvd_store_begin_wait(const char* const* keys, int32_t count, double
                                   hvd_store_call_t** call) {
   return Guarded([&]() -> hvd_status_t {
     StoreRequest request = RequestOf(StoreVerb::kWait);
-    if (const hvd_status_t code = hvd::ReadKeys(keys, count, &request)) return code;
-    if (const hvd_status_t code = hvd::ReadTimeout(timeout_s, &request)) return code;
-    return hvd::BeginCall(request, call);
+    if (const hvd_status_t code = hvd::rt::ReadKeys(keys, count, &request)) return code;
+    if (const hvd_status_t code = hvd::rt::ReadTimeout(timeout_s, &request)) return code;
+    return hvd::rt::BeginCall(request, call);
   });
 }
 
 hvd_status_t hvd_store_wait_for(hvd_store_call_t* call, int64_t microseconds, int32_t* done) {
   return Guarded([&]() -> hvd_status_t {
     if (call == nullptr || done == nullptr || microseconds < 0) {
-      return hvd::Fail(HVD_ERR_INVALID,
-                       "hvd_store_wait_for: call or done is NULL, or microseconds is negative");
+      return hvd::rt::Fail(HVD_ERR_INVALID,
+                           "hvd_store_wait_for: call or done is NULL, or microseconds is negative");
     }
-    if (const hvd_status_t code = hvd::MayAsk()) return code;
+    if (const hvd_status_t code = hvd::rt::MayAsk()) return code;
     const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
     *done = call->Await(until) ? 1 : 0;
     return HVD_OK;
@@ -224,13 +225,14 @@ hvd_status_t hvd_store_wait_for(hvd_store_call_t* call, int64_t microseconds, in
 
 hvd_status_t hvd_store_end(hvd_store_call_t* call, hvd_store_value_t* value) {
   return Guarded([&]() -> hvd_status_t {
-    if (call == nullptr) return hvd::Fail(HVD_ERR_INVALID, "hvd_store_end: call is NULL");
+    if (call == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "hvd_store_end: call is NULL");
     if (value != nullptr) *value = {};
     // Its connection is the parent's.
-    if (const hvd_status_t code = hvd::MayAsk()) return code;
+    if (const hvd_status_t code = hvd::rt::MayAsk()) return code;
     const std::unique_ptr<hvd_store_call_t> ended(call);
     const absl::Status status = ended->status();
-    return status.ok() ? hvd::GiveValue(ended->answer().value, value) : hvd::ReturnOfStore(status);
+    return status.ok() ? hvd::rt::GiveValue(ended->answer().value, value)
+                       : hvd::rt::ReturnOfStore(status);
   });
 }
 

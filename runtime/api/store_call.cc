@@ -7,7 +7,7 @@
 #include "runtime/errors/errors.h"
 #include "store/store_limits.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 absl::Status StatusOf(const StoreAnswer& answer) {
@@ -46,19 +46,19 @@ absl::StatusOr<StoreAnswer> AskStore(const StoreRequest& request) {
   return (*call)->answer();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt
 
 absl::StatusOr<std::unique_ptr<hvd_store_call_t>> hvd_store_call_t::Begin(
     const hvd::StoreRequest& request) {
   if (absl::Status status = hvd::CheckStoreRequest(request); !status.ok()) return status;
-  const absl::StatusOr<hvd::Store*> store = hvd::Process::Get().store();
+  const absl::StatusOr<hvd::rt::Store*> store = hvd::rt::Process::Get().store();
   if (!store.ok()) return store.status();
   auto call = (*store)->Begin(request);
   if (!call.ok()) return call.status();
   return std::unique_ptr<hvd_store_call_t>(new hvd_store_call_t(std::move(*call)));
 }
 
-bool hvd_store_call_t::Await(std::optional<hvd::StoreCall::TimePoint> until) {
+bool hvd_store_call_t::Await(std::optional<hvd::rt::StoreCall::TimePoint> until) {
   if (ended_) return true;
   const absl::StatusOr<bool> answered = call_->Await(until);
   if (!answered.ok()) broken_ = answered.status();
@@ -68,5 +68,5 @@ bool hvd_store_call_t::Await(std::optional<hvd::StoreCall::TimePoint> until) {
 
 absl::Status hvd_store_call_t::status() const {
   if (!ended_) return absl::DeadlineExceededError("hvd_store_end: given up before its end");
-  return broken_.ok() ? hvd::StatusOf(answer()) : broken_;
+  return broken_.ok() ? hvd::rt::StatusOf(answer()) : broken_;
 }

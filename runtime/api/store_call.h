@@ -15,24 +15,24 @@ struct hvd_store_call_t {
   static absl::StatusOr<std::unique_ptr<hvd_store_call_t>> Begin(const hvd::StoreRequest& request);
 
   // True: it has ended, well or not.
-  bool Await(std::optional<hvd::StoreCall::TimePoint> until);
+  bool Await(std::optional<hvd::rt::StoreCall::TimePoint> until);
   // How it went. DeadlineExceeded when it has not ended.
   absl::Status status() const;
   const hvd::StoreAnswer& answer() const { return call_->answer(); }
 
  private:
-  explicit hvd_store_call_t(std::unique_ptr<hvd::StoreCall> call) : call_(std::move(call)) {}
+  explicit hvd_store_call_t(std::unique_ptr<hvd::rt::StoreCall> call) : call_(std::move(call)) {}
 
-  const std::unique_ptr<hvd::StoreCall> call_;
+  const std::unique_ptr<hvd::rt::StoreCall> call_;
   bool ended_ = false;
   absl::Status broken_;  // no answer will come: why
 };
 
-namespace hvd {
+namespace hvd::rt {
 
 // HVD_ERR_LAUNCH where the link is what fails.
 hvd_status_t ReturnOfStore(const absl::Status& status);
 // Does it all and waits for its answer.
 absl::StatusOr<StoreAnswer> AskStore(const StoreRequest& request);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "runtime/device/nccl/nccl_call.h"
 #include "runtime/device/staged/staged_call.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 hvd_status_t UnknownHandle(hvd_handle_t handle) {
@@ -163,4 +163,4 @@ hvd_status_t ReleaseHandle(hvd_handle_t handle) {
   });
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "runtime/bucket/layout.h"
 #include "runtime/errors/errors.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 hvd_status_t BucketAgreement::Ask() {
   if (asked_ != 0) return HVD_OK;
@@ -63,4 +63,4 @@ hvd_status_t BucketAgreement::Compare() {
   return HVD_OK;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "hvd/hvd.h"
 #include "runtime/bucket/plan.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class BucketAgreement {
  public:
@@ -49,4 +49,4 @@ class BucketAgreement {
   uint64_t asked_in_ = 0, agreed_in_ = 0;  // epochs; 0: none
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "runtime/errors/errors.h"
 #include "runtime/errors/forked.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // True: `handle` is done, or is none. The result of a wait for it is told later.
@@ -311,4 +311,4 @@ void Bucket::FillIn() {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

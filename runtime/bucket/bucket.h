@@ -19,7 +19,7 @@
 #include "runtime/bucket/plan.h"
 #include "runtime/bucket/ready_tensors.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // What a bucket has of its process, and outlives it.
 struct BucketHome {
@@ -98,4 +98,4 @@ class Bucket {
   BucketAgreement agreement_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/narrow.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 bool IsNarrow(hvd_dtype_t dtype) { return dtype == HVD_FLOAT16 || dtype == HVD_BFLOAT16; }
@@ -88,4 +88,4 @@ absl::Status CopyConverted(const hvd_tensor_t& source, const CopyTarget& target,
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "hvd/hvd.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct CopyTarget {
   void* data = nullptr;
@@ -23,4 +23,4 @@ absl::Status CheckSource(const hvd_tensor_t& source, const CopyTarget& target,
 absl::Status CopyConverted(const hvd_tensor_t& source, const CopyTarget& target,
                            const std::string& what);
 
-}  // namespace hvd
+}  // namespace hvd::rt

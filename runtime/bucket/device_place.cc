@@ -11,7 +11,7 @@
 #include "runtime/device/device_memory.h"
 #include "runtime/errors/forked.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 class DeviceBucketPlace : public BucketPlace {
@@ -215,4 +215,4 @@ absl::StatusOr<std::unique_ptr<BucketPlace>> MakeDevicePlace(const DevicePlaceOp
   return place;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "runtime/bucket/place.h"
 #include "runtime/errors/forked.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kLine = 64;
@@ -63,4 +63,4 @@ absl::StatusOr<std::unique_ptr<BucketPlace>> MakeHostPlace(size_t bytes, Arena* 
   return absl::ResourceExhaustedError(absl::StrCat("no memory for its ", bytes, " bytes"));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // A row: its fields, then the elements of each tensor, then the tensors of each chunk.
@@ -95,4 +95,4 @@ LayoutComparison CompareLayouts(absl::Span<const int64_t> rows) {
   return made;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "runtime/bucket/plan.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 std::vector<int64_t> LayoutRow(int rank, int32_t dtype, const BucketPlan& plan);
 
@@ -23,4 +23,4 @@ struct LayoutComparison {
 // `rows` are the ranks', one after the other: the first differing rank is named beside the first.
 LayoutComparison CompareLayouts(absl::Span<const int64_t> rows);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -16,7 +16,7 @@
 #include "runtime/device/gpus.h"
 #include "runtime/session/arena.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class BucketPlace {
  public:
@@ -56,4 +56,4 @@ struct DevicePlaceOptions {
 // ResourceExhausted: the GPU gives no such memory. Unimplemented: there is no such GPU.
 absl::StatusOr<std::unique_ptr<BucketPlace>> MakeDevicePlace(const DevicePlaceOptions& options);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kLine = 64;
@@ -34,4 +34,4 @@ absl::StatusOr<BucketPlan> PlanBucket(absl::Span<const int64_t> counts, size_t e
   return plan;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct BucketView {
   size_t offset = 0;  // bytes; on a cache line
@@ -35,4 +35,4 @@ struct BucketPlan {
 absl::StatusOr<BucketPlan> PlanBucket(absl::Span<const int64_t> counts, size_t element_bytes,
                                       size_t chunk_bytes);
 
-}  // namespace hvd
+}  // namespace hvd::rt

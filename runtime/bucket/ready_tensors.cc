@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr int kNamedMissing = 8;  // at most in one message
@@ -36,4 +36,4 @@ std::string ReadyTensors::Missing(size_t begin, size_t end) const {
   return text;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "runtime/bucket/plan.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class ReadyTensors {
  public:
@@ -33,4 +33,4 @@ class ReadyTensors {
   std::vector<size_t> missing_;  // by chunk: how many are not ready
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include "runtime/check/check_tensor.h"
 #include "runtime/collective/collectives.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Where a tensor without elements lies that has no address: it is still a tensor, and this rank's
@@ -235,4 +235,4 @@ absl::Status CheckCall(const Call& call, const Membership& set, Request* request
   return status;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

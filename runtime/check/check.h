@@ -11,7 +11,7 @@
 #include "runtime/engine/request/request.h"
 #include "runtime/sets/set_seen.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The caller's options, with defaults for what it does not have (NULL; a smaller, older struct).
 absl::Status ReadOptions(const hvd_options_t* given, hvd_options_t* options);
@@ -41,4 +41,4 @@ struct GroupCall {
 // the others are named when they are submitted.
 absl::StatusOr<std::vector<std::unique_ptr<Request>>> CheckGroup(const GroupCall& call,
                                                                  const Membership& set);
-}  // namespace hvd
+}  // namespace hvd::rt

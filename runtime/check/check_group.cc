@@ -5,7 +5,7 @@
 #include "base/stable_hash.h"
 #include "runtime/check/check_tensor.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Tensor i of an array. (CheckTensor sees to it that the caller's structs have our size.)
@@ -106,4 +106,4 @@ absl::StatusOr<std::vector<std::unique_ptr<Request>>> CheckGroup(const GroupCall
   return requests;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

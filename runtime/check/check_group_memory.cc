@@ -6,7 +6,7 @@
 #include "runtime/check/check_tensor.h"
 #include "runtime/collective/collectives.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // The memory that a tensor of the group reads, or writes.
@@ -82,4 +82,4 @@ absl::Status CheckGroupMemory(const GroupCall& call) {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "runtime/check/struct_sizes.h"
 #include "runtime/collective/collectives.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kMaxName = 4095;
@@ -197,4 +197,4 @@ absl::Status CheckTelling(const hvd_options_t& options, bool asynchronous) {
   return absl::InvalidArgumentError("options has both done and queue; one of them can be told");
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "runtime/check/check.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // `what`: the argument's name, for messages.
 absl::Status CheckTensor(const hvd_tensor_t* tensor, const char* what);
@@ -34,4 +34,4 @@ absl::Status CheckTelling(const hvd_options_t& options, bool asynchronous);
 // Puts into `signature` what the options say about a reduction of its type.
 absl::Status PutReduction(const hvd_options_t& options, Signature* signature);
 
-}  // namespace hvd
+}  // namespace hvd::rt

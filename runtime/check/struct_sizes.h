@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "hvd/hvd.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 template <class Struct>
 inline constexpr auto kAcceptedSizes = std::array{sizeof(Struct)};
@@ -63,4 +63,4 @@ absl::Status CopyKnown(const char* what, const Struct* given, Struct* known) {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "runtime/collective/narrow.h"
 #include "runtime/collective/slices.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // The products of two vectors, over one tensor: all that is needed to combine them.
@@ -177,4 +177,4 @@ absl::Status Adasum(const AdasumArgs& args, Collectives* collectives) {
   return AdasumRun<float>(args, collectives).Run();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

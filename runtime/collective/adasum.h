@@ -10,7 +10,7 @@
 
 #include "runtime/collective/collectives.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct AdasumArgs {
   // Each with coefficients of its own; the same counts on all ranks.
@@ -22,4 +22,4 @@ struct AdasumArgs {
 
 absl::Status Adasum(const AdasumArgs& args, Collectives* collectives);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -19,7 +19,7 @@
 #include "absl/types/span.h"
 #include "hvd/hvd.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Whether a call was refused, for its arguments: all ranks refuse it alike, before anything has
 // moved, and go on. Any other error means that the ranks have lost one another.
@@ -132,4 +132,4 @@ inline size_t DtypeBytes(hvd_dtype_t dtype) {
   return 0;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include "runtime/collective/kernels/float_rules.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // All without branches, so that the loops are vectorised.
@@ -104,4 +104,4 @@ void Widen(NarrowPair types, const uint16_t* narrow, void* wide, size_t count, d
               : WidenLoop<float, Bfloat16>(narrow, wide, count, scale);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "hvd/hvd.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // From `wide`'s elements (float32 or float64) to 16 bits, and back. REQUIRES: `narrow` is float16
 // or bfloat16.
@@ -20,4 +20,4 @@ struct NarrowPair {
 void Narrow(NarrowPair types, const void* wide, uint16_t* narrow, size_t count, double scale = 1);
 void Widen(NarrowPair types, const uint16_t* narrow, void* wide, size_t count, double scale = 1);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 bool HasAdasum(hvd_dtype_t dtype) {
@@ -137,4 +137,4 @@ absl::StatusOr<ReduceKernel> KernelFor(const ReductionKind& kind) {
                                     " does not go element by element");
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

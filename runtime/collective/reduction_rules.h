@@ -7,7 +7,7 @@
 #include "hvd/hvd.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 const char* DtypeName(hvd_dtype_t dtype);  // "float32"
 const char* OpName(hvd_op_t op);           // "bitwise and"
@@ -33,4 +33,4 @@ absl::Status CheckReduction(const ReductionKind& kind);
 // At this processor's best level. InvalidArgument likewise.
 absl::StatusOr<ReduceKernel> KernelFor(const ReductionKind& kind);
 
-}  // namespace hvd
+}  // namespace hvd::rt

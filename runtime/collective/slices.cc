@@ -5,7 +5,7 @@
 
 #include "runtime/collective/collectives.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 size_t EvenBound(size_t count, int parts, int index) {
   constexpr size_t kGrain = 64;
@@ -31,4 +31,4 @@ std::pair<size_t, size_t> SumAndLargest(absl::Span<const size_t> sizes) {
   return sum_and_largest;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

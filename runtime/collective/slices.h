@@ -8,7 +8,7 @@
 
 #include "absl/types/span.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // parts + 1 bounds from 0 to count; slices differ by at most 64 elements, and begin at multiples of
 // 64 elements where there are enough, so that no cache line has two owners.
@@ -18,4 +18,4 @@ size_t EvenBound(size_t count, int parts, int index);
 
 std::pair<size_t, size_t> SumAndLargest(absl::Span<const size_t> sizes);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include "runtime/collective/kernels/copy.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 TensorView::TensorView(const ReduceArgs& args)
     : element_bytes_(DtypeBytes(args.dtype)),
@@ -38,4 +38,4 @@ void TensorView::CopyOut(const std::byte* from, size_t begin, size_t count) cons
   });
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

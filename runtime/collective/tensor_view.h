@@ -9,7 +9,7 @@
 #include "absl/container/inlined_vector.h"
 #include "runtime/collective/collectives.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class TensorView {
  public:
@@ -62,4 +62,4 @@ class TensorView {
   absl::InlinedVector<size_t, 32> ends_;  // elements up to and with each part
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

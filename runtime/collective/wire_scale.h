@@ -7,7 +7,7 @@
 
 #include "hvd/hvd.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 template <class Args>
 int DivisorOf(const Args& args, int size) {
@@ -30,4 +30,4 @@ double WireScale(const Args& args, int size) {
   return std::ldexp(1.0, std::clamp(exponent - 1, kLeast, 0));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

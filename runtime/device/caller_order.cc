@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 CallerOrder::~CallerOrder() {
   if (ready_.empty()) return;
@@ -66,4 +66,4 @@ LaunchedEnd::~LaunchedEnd() {
   event_ = {};
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "runtime/engine/request/request.h"
 #include "runtime/gpu/gpu_device.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Unimplemented: `stream` is being captured into a graph, which cannot hold calls.
 absl::Status CheckNotCaptured(const GpuDevice& device, CudaStream stream);
@@ -66,4 +66,4 @@ class LaunchedEnd {
 // That of a request that has been launched; null: it has not.
 inline const LaunchedEnd* EndOf(const Request& request) { return request.result.device_end.get(); }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::Status CheckOnDevice(const GpuDevice& device, const void* memory, const char* what) {
   const auto address = reinterpret_cast<CudaAddress>(memory);
@@ -22,4 +22,4 @@ absl::Status CheckOnDevice(const GpuDevice& device, const void* memory, const ch
                                                  ".device_id is ", device.index()));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,9 +7,9 @@
 #include "absl/status/status.h"
 #include "runtime/gpu/gpu_device.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // `what` names the tensor: "input". InvalidArgument: `memory` is none of the device's.
 absl::Status CheckOnDevice(const GpuDevice& device, const void* memory, const char* what);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::StatusOr<std::shared_ptr<GpuDevice>> Gpus::Find(int id) {
   const MutexLock lock(&mutex_);
@@ -87,4 +87,4 @@ int Gpus::DeviceOf(const void* memory) const {
   return found == given_.end() ? -1 : found->second;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -14,7 +14,7 @@
 #include "runtime/gpu/cuda_driver.h"
 #include "runtime/gpu/gpu_device.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Gpus {
  public:
@@ -43,4 +43,4 @@ class Gpus {
   std::map<const void*, int> given_ ABSL_GUARDED_BY(mutex_);  // where each lies
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // A delay of nothing would disarm the timer.
@@ -39,4 +39,4 @@ void BatchTimer::Wait() {
   armed_.store(false);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

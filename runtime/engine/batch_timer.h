@@ -7,7 +7,7 @@
 #include <atomic>
 #include <chrono>
 
-namespace hvd {
+namespace hvd::rt {
 
 class BatchTimer {
  public:
@@ -27,4 +27,4 @@ class BatchTimer {
   std::atomic<bool> armed_{false};
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

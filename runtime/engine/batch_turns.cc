@@ -6,7 +6,7 @@
 
 #include "runtime/engine/execution/reduction.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // A leave beside ranks that have joined ends nothing in order: who left has told the others.
@@ -97,4 +97,4 @@ absl::Status BatchTurns::Tune() {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "runtime/engine/completer.h"
 #include "runtime/engine/execution/batch_executor.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // All borrowed.
 struct BatchTurnsParts {
@@ -67,4 +67,4 @@ class BatchTurns {
   Rest rest_ ABSL_GUARDED_BY(kExecutor);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

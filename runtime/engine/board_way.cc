@@ -5,7 +5,7 @@
 
 #include "runtime/engine/request/tensor_places.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 BoardWay::BoardWay(Board* board, const HostArenas* arenas)
     : board_(*board), arenas_(arenas), by_number_(Board::kNumbers + 1) {
@@ -53,4 +53,4 @@ LocalName* BoardWay::Take(uint32_t number) {
   return number < by_number_.size() ? std::exchange(by_number_[number], nullptr) : nullptr;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/engine/request/local_name.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class BoardWay {
  public:
@@ -51,4 +51,4 @@ class BoardWay {
   std::vector<LocalName*> by_number_ ABSL_GUARDED_BY(kEngineLock);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

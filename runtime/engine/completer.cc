@@ -8,7 +8,7 @@
 
 #include "runtime/transport/unreached.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Only those who wait for the role need a wake-up; the one who runs this as waiter sees `done`
 // itself.
@@ -184,4 +184,4 @@ void Completer::AbortDevice(const absl::Status& status) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

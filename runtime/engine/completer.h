@@ -13,7 +13,7 @@
 #include "runtime/engine/execution/device_runs.h"
 #include "runtime/engine/intake.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Completer {
  public:
@@ -66,4 +66,4 @@ class Completer {
   int telling_ ABSL_GUARDED_BY(kEngineLock) = 0;  // threads that tell some
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr char kLeaveName[] = "\x01shutdown";  // as kOwnName
@@ -85,4 +85,4 @@ void Departure::EndUnleft(const absl::Status& why) const {
   (void)world_.board().Abort({text.c_str(), rank}).ok();  // every wait says it
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/engine/ways.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The error of requests that end, or are submitted, after this rank's leave.
 inline constexpr char kHasLeft[] = "this rank has called shutdown";
@@ -68,4 +68,4 @@ class Departure {
   absl::Status leave_submitted_ ABSL_GUARDED_BY(kEngineLock);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 Engine::Engine(std::unique_ptr<EpochWorld> world, const EngineConfig& config, EngineHelpers helpers)
     : world_(std::move(world)),
       notes_({world_->watch(), world_->members(), world_->rank(), world_->transport() != nullptr}),
@@ -341,4 +341,4 @@ void Engine::AnswerHvdd() try {
 } catch (const std::bad_alloc&) {
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -27,7 +27,7 @@
 #include "absl/types/span.h"
 #include "runtime/engine/engine_thread.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The optional helpers of an engine.
 struct EngineHelpers {
@@ -127,4 +127,4 @@ class Engine {
   EngineThread thread_;  // the last: it uses all others
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 #include "runtime/transport/own_thread.h"
 #include "runtime/transport/short_slices.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // More bytes than this are worth a core at once.
@@ -87,4 +87,4 @@ void EngineThread::Body() {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 
 #include "runtime/engine/executor.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class EngineThread {
  public:
@@ -41,4 +41,4 @@ class EngineThread {
   std::thread thread_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

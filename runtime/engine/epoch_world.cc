@@ -9,7 +9,7 @@
 #include "runtime/engine/world/meet_others.h"
 #include "runtime/transport/usable_cores.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr uint16_t kCollectiveChannel = kAgreementChannel + 1;
@@ -208,4 +208,4 @@ void EpochWorld::LetGo() {
   whole.transport_->Stop();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -21,7 +21,7 @@
 #include "runtime/session/session.h"
 #include "runtime/transport/waiter.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class EpochWorld : public SetSeat {
  public:
@@ -89,4 +89,4 @@ class EpochWorld : public SetSeat {
   EndTold told_;  // the global set's: its leader has told that the epoch has ended
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 
 #include "runtime/transport/unreached.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Looks before a wait is worth the time of two clock readings.
@@ -275,4 +275,4 @@ void Executor::AwaitByes() {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -14,7 +14,7 @@
 #include "runtime/collective/message/run.h"
 #include "runtime/engine/batch_turns.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // What an engine is given beside its epoch.
 struct ExecutorTools {
@@ -94,4 +94,4 @@ class Executor {
   BatchTurns turns_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

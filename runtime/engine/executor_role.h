@@ -13,7 +13,7 @@
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class ExecutorRole {
  public:
@@ -121,4 +121,4 @@ class ExecutorRole {
   std::atomic<bool> stopping_{false};
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::Status StillPending(const Request& request) {
   return absl::AlreadyExistsError("tensor " + ShownName(request.name) +
@@ -130,4 +130,4 @@ absl::Status Intake::Mark(LocalName* name) {
   return ways_.Mark(name, departure_.is_away());
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

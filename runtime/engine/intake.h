@@ -13,7 +13,7 @@
 #include "runtime/engine/watch/work_notes.h"
 #include "runtime/engine/ways.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // AlreadyExists: the name of `request` is pending.
 absl::Status StillPending(const Request& request);
@@ -81,4 +81,4 @@ class Intake {
   Departure departure_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

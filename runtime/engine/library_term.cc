@@ -11,7 +11,7 @@
 #include "runtime/engine/direct/direct.h"
 #include "runtime/engine/tuning/tuner.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 Term LibraryTerm() {
   const std::string layout = absl::StrCat(
@@ -24,4 +24,4 @@ Term LibraryTerm() {
           "use the same on all hosts"};
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -4,10 +4,10 @@
 
 #include "runtime/engine/tuning/terms.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Says what the library is called, and how it lays out what ranks share. Comes before all other
 // terms, for only ranks that have the same library have the same terms.
 Term LibraryTerm();
 
-}  // namespace hvd
+}  // namespace hvd::rt

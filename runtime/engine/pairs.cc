@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 Pairs::Pairs(EpochWorld* world) : world_(world) {}
 
@@ -228,4 +228,4 @@ void Pairs::TakeAll(absl::FunctionRef<void(Request*)> end) {
   active_.store(false, std::memory_order_release);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

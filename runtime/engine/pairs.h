@@ -21,7 +21,7 @@
 #include "runtime/engine/pairs/pair_link.h"
 #include "runtime/engine/watch/stall.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A send or receive on its way; its parcel is the tensor's.
 struct PairTask : Parcel {
@@ -111,4 +111,4 @@ class Pairs {
   std::vector<Request*> ended_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

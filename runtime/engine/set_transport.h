@@ -8,7 +8,7 @@
 
 #include "runtime/transport/transport.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class SetTransport : public Transport {
  public:
@@ -43,4 +43,4 @@ class SetTransport : public Transport {
   const uint16_t first_channel_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

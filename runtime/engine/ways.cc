@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 TensorPlaces PlacesOf(const EpochWorld& world) {
@@ -61,4 +61,4 @@ LocalName* Ways::Take(const LogEntry& entry, uint64_t submissions) {
   return name;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

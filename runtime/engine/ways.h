@@ -11,7 +11,7 @@
 #include "runtime/engine/pairs.h"
 #include "runtime/engine/request/tensor_places.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Ways {
  public:
@@ -54,4 +54,4 @@ class Ways {
   Pairs pairs_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

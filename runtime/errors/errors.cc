@@ -10,7 +10,7 @@
 #include "runtime/engine/request/request.h"
 #include "runtime/errors/forked.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 struct LastError {
@@ -181,4 +181,4 @@ hvd_error_info_t LastErrorInfo() {
           last->host.c_str(),       last->name.c_str(), last->message.c_str()};
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "hvd/hvd.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Keeps the message and returns the code.
 hvd_status_t Fail(hvd_status_t code, std::string message);
@@ -52,4 +52,4 @@ hvd_status_t Guarded(Body body) noexcept {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

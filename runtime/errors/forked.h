@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-namespace hvd {
+namespace hvd::rt {
 
 inline std::atomic<bool> is_forked_child{false};
 
@@ -15,4 +15,4 @@ inline bool IsForkedChild() { return is_forked_child.load(std::memory_order_rela
 // The child calls it, once, before anything else.
 inline void NoteForkedChild() { is_forked_child.store(true); }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::StatusOr<NcclId> Communicator::MakeId(const NcclLibrary& nccl) {
   NcclId id;
@@ -51,4 +51,4 @@ void Communicator::Abort() {
   if (handle_ != nullptr) (void)nccl_.calls().abort(std::exchange(handle_, nullptr));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/gpu/nccl_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Communicator {
  public:
@@ -51,4 +51,4 @@ class Communicator {
   NcclCommunicator handle_ = nullptr;  // null: it has ended
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::StatusOr<CudaDriver> CudaDriver::Load(const std::string& name) {
   auto library = SharedLibrary::Open(name);
@@ -80,4 +80,4 @@ std::string CudaVersionText(int version) {
   return absl::StrCat(version / 1000, ".", version % 1000 / 10);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

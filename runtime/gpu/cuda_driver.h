@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/gpu/shared_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Handles; what they point to is the driver's.
 struct CudaContextObject;
@@ -127,4 +127,4 @@ class CudaDriver {
 // "13.0"
 std::string CudaVersionText(int version);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // cuDriverGetVersion needs no cuInit.
@@ -93,4 +93,4 @@ std::vector<std::string> NcclBeside(const std::string& libhvd) {
   return {(packages / "nvidia" / "nccl" / "lib" / "libnccl.so.2").string()};
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "runtime/gpu/nccl_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct GpuPlaces {
   std::string driver = "libcuda.so.1";
@@ -38,4 +38,4 @@ std::string FoundLines(const GpuFound& found);
 // Where pip's package of NCCL lies if `libhvd`, a path, is pip's, too.
 std::vector<std::string> NcclBeside(const std::string& libhvd);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::Open(const CudaDriver* driver, int index) {
   std::unique_ptr<GpuDevice> device(new GpuDevice(driver, index));
@@ -126,4 +126,4 @@ absl::StatusOr<bool> GpuDevice::Event::HasPassed() const {
   return true;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

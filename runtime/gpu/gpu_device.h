@@ -14,7 +14,7 @@
 #include "base/mutex.h"
 #include "runtime/gpu/cuda_driver.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class GpuDevice {
  public:
@@ -104,4 +104,4 @@ class GpuDevice {
   std::vector<CudaEvent> pool_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

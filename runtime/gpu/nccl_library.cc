@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A framework's own comes first: two NCCLs in a process would each take the GPU's memory for
 // themselves, and see nothing of one another's rings.
@@ -77,4 +77,4 @@ std::string NcclVersionText(int version) {
   return absl::StrCat(major, ".", rest / 100, ".", rest % 100);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "runtime/gpu/cuda_driver.h"
 #include "runtime/gpu/shared_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct NcclCommunicatorObject;
 using NcclCommunicator = NcclCommunicatorObject*;
@@ -141,4 +141,4 @@ class NcclLibrary {
 // "2.28.9"
 std::string NcclVersionText(int version);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 SharedLibrary::~SharedLibrary() {
   if (handle_ != nullptr) dlclose(handle_);
@@ -63,4 +63,4 @@ absl::Status SymbolLoader::status() const {
       absl::StrCat(library_.path(), " is too old: it has no ", absl::StrJoin(missing_, ", ")));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class SharedLibrary {
  public:
@@ -65,4 +65,4 @@ class SymbolLoader {
   std::vector<std::string> missing_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

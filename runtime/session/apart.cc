@@ -8,7 +8,7 @@
 
 #include "runtime/session/arena_space.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr uint64_t kCycle = kArenaPlaces * ArenaSpace::kHugePage;
@@ -65,4 +65,4 @@ bool MapBehind(const ApartFile& file, std::byte* at, uint64_t begin, uint64_t by
   return Map(at, file.fd, begin, bytes) != nullptr;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

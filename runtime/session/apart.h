@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace hvd {
+namespace hvd::rt {
 
 inline constexpr int kArenaPlaces = 128;
 // The place of this process's own arena; its peers' arenas have the others.
@@ -34,4 +34,4 @@ void* MapApart(const ApartFile& file, uint64_t begin, uint64_t bytes);
 // errno says why. Nothing that is mapped is ever replaced.
 bool MapBehind(const ApartFile& file, std::byte* at, uint64_t begin, uint64_t bytes);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -16,7 +16,7 @@
 #include "proto/page/memory_limits.h"
 #include "runtime/session/apart.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // All arenas of a host are seen by all its ranks: 128 of these fit in half of an address space.
@@ -120,4 +120,4 @@ absl::Status Arena::Free(void* memory) {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -17,7 +17,7 @@
 #include "runtime/session/arena_space.h"
 #include "runtime/session/growing_map.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The file behind an arena, as it is passed to other processes.
 struct ArenaFile {
@@ -66,4 +66,4 @@ class Arena {
   GrowingMap map_{GrowingMap::InChildren::kSeen};
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

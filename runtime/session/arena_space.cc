@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 uint64_t Up(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
@@ -73,4 +73,4 @@ std::optional<ArenaSpace::Range> ArenaSpace::Give(uint64_t offset) {
   return given;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 class ArenaSpace {
  public:
@@ -47,4 +47,4 @@ class ArenaSpace {
   std::set<std::pair<uint64_t, uint64_t>> by_length_;  // (bytes, offset) of the same
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 
 #include "runtime/session/arena_space.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr uint64_t kPage = ArenaSpace::kPage;
@@ -115,4 +115,4 @@ void GrowingMap::DetachChild() {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

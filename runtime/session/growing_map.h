@@ -14,7 +14,7 @@
 #include "base/mutex.h"
 #include "runtime/session/apart.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The system gives no more address space.
 struct MapRefusal {
@@ -91,4 +91,4 @@ class GrowingMap {
   View* newest_ ABSL_GUARDED_BY(mutex_) = &first_;  // only this one grows
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

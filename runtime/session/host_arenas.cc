@@ -9,7 +9,7 @@
 #include "proto/page/memory_limits.h"
 #include "runtime/session/apart.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Whether reading or writing the first `bytes` can never be answered with SIGBUS.
@@ -78,4 +78,4 @@ uint64_t HostArenas::mapped_bytes() const {
   return bytes;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -16,7 +16,7 @@
 #include "runtime/session/arena.h"
 #include "runtime/session/growing_map.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class HostArenas {
  public:
@@ -61,4 +61,4 @@ class HostArenas {
   std::vector<Peer> peers_;  // by local rank; nothing of this process's own
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

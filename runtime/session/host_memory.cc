@@ -11,7 +11,7 @@
 
 #include "proto/page/memory_limits.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 size_t WholePages(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
@@ -111,4 +111,4 @@ void HostMemory::GiveRegion(int region, size_t bytes) {
   if (place != 0) Give(place, bytes);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

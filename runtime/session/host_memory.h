@@ -12,7 +12,7 @@
 #include "proto/page/host_page.h"
 #include "runtime/session/shared_space.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Threads: any, but for its end.
 class HostMemory : public SharedSpace {
@@ -49,4 +49,4 @@ class HostMemory : public SharedSpace {
   std::shared_ptr<std::byte> first_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "base/printable.h"
 #include "proto/settings/foreign_launcher.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr char kAlone[] = "set HVD_STANDALONE=1 to run alone";
@@ -54,4 +54,4 @@ absl::StatusOr<std::optional<LinkName>> FindLink(const EnvironmentLookup& enviro
   return std::optional<LinkName>(name);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

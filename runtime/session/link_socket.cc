@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kMaxFrame = 256u << 20;  // a table of 65,536 addresses fits
@@ -167,4 +167,4 @@ absl::StatusOr<LinkFrame> LinkSocket::Receive(absl::FunctionRef<absl::Status()> 
   return frame;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

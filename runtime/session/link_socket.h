@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "proto/hello.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A received frame; the descriptors are the receiver's.
 struct LinkFrame {
@@ -47,4 +47,4 @@ class LinkSocket {
   std::vector<int> descriptors_;  // came with what is in buffer_
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -4,7 +4,7 @@
 #include "proto/hello.h"
 #include "proto/wire.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Field numbers of ToDaemon's kinds.
@@ -175,4 +175,4 @@ bool DecodeToWorker(std::string_view bytes, ToWorkerMessage* message) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 
 #include "hostfile/topology.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 std::string EncodeClaim(std::string_view token);
 // The first word on a connection of the store's.
@@ -70,4 +70,4 @@ struct ToWorkerMessage {
 // False when the bytes are no such message.
 bool DecodeToWorker(std::string_view bytes, ToWorkerMessage* message);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "runtime/session/link_words.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -92,4 +92,4 @@ void LinkedStore::Keep(std::unique_ptr<LinkSocket> socket) {
   idle_.push_back(std::move(socket));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "runtime/session/link_socket.h"
 #include "runtime/session/store.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class LinkedStore : public Store {
  public:
@@ -32,4 +32,4 @@ class LinkedStore : public Store {
   std::vector<std::unique_ptr<LinkSocket>> idle_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // As the book counts.
@@ -67,4 +67,4 @@ void LocalStore::GiveUp(uint64_t call) {
   answers_.erase(call);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

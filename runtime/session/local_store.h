@@ -11,7 +11,7 @@
 #include "runtime/session/store.h"
 #include "store/store_book.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class LocalStore : public Store {
  public:
@@ -31,4 +31,4 @@ class LocalStore : public Store {
   uint64_t last_call_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 absl::Status Ended(const HostPage* page) {
@@ -219,4 +219,4 @@ absl::Status Session::Leave(uint64_t epoch) {
   return socket_.Send(EncodeLeave(epoch));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -20,7 +20,7 @@
 #include "runtime/session/link_socket.h"
 #include "runtime/session/link_words.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct EpochGrant {
   uint64_t epoch = 0;
@@ -106,4 +106,4 @@ class Session {
   uint64_t begun_ = 0;  // the epoch that hvdd has begun for this process last
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Threads: any.
 class SharedSpace {
@@ -23,4 +23,4 @@ class SharedSpace {
   virtual void Give(uint64_t place, size_t bytes) = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

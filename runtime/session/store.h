@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "store/store_words.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A request under way. Threads: one at a time. At its end without an answer it is given up.
 class StoreCall {
@@ -35,4 +35,4 @@ class Store {
   virtual absl::StatusOr<std::unique_ptr<StoreCall>> Begin(const StoreRequest& request) = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

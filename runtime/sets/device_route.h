@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "runtime/engine/engine.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class DeviceRoute {
  public:
@@ -39,4 +39,4 @@ struct SetEngine {
   DeviceRoute* route = nullptr;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/sets/global_entrance.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 void GlobalEntrance::Drop(std::vector<SetPointer> stopped) {
   {
@@ -22,4 +22,4 @@ void GlobalEntrance::DropStopped() const {
   any_stopped_.store(false);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

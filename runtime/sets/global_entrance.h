@@ -16,7 +16,7 @@
 #include "base/mutex.h"
 #include "runtime/sets/process_set.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class GlobalEntrance {
  public:
@@ -49,4 +49,4 @@ class GlobalEntrance {
   mutable std::vector<SetPointer> stopped_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include "base/mutex.h"
 #include "runtime/sets/set_requests.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class JoinTurns {
  public:
@@ -60,4 +60,4 @@ class JoinTurn {
   JoinTurns* const turns_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "base/printable.h"
 #include "base/stable_hash.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Small enough for a notice.
 struct MemberWord {
@@ -226,4 +226,4 @@ absl::Status MemberAgreement::Meet() {
   return status;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/sets/set_table.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A message from one member to another.
 struct MemberWord;
@@ -53,4 +53,4 @@ class MemberAgreement {
   std::vector<bool> lost_;  // members that take no part any more
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

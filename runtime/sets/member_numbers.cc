@@ -3,7 +3,7 @@
 
 #include "runtime/engine/epoch_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr int32_t kFirstId = 1 << 30;
@@ -24,4 +24,4 @@ int MemberNumbers::TakeRegion() {
 
 int32_t MemberNumbers::NextLed() { return led_ + 1 < 1 << kLedBits ? ++led_ : 0; }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace hvd {
+namespace hvd::rt {
 
 class MemberNumbers {
  public:
@@ -39,4 +39,4 @@ class MemberNumbers {
   int32_t led_ = 0;  // never goes back within an epoch
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "runtime/sets/member_agreement.h"
 #include "runtime/sets/process_sets.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 absl::StatusOr<std::shared_ptr<ProcessSet>> AsMemberOf(const ProcessSet& global,
@@ -71,4 +71,4 @@ absl::Status ProcessSets::RemoveMembers(const SetPointer& set) {
   return met;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

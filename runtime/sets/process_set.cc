@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/sets/process_set.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 std::string Numbers(const std::vector<int>& ranks) {
   std::string text = "[";
@@ -13,4 +13,4 @@ std::string Describe(const ProcessSet& set) {
   return "process set " + std::to_string(set.id) + " " + Numbers(set.ranks);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

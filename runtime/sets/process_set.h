@@ -11,7 +11,7 @@
 #include "runtime/sets/device_route.h"
 #include "runtime/sets/set_seen.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Immutable. Held by calls in flight (CallTarget), so that a removal on one thread takes nothing
 // away under another.
@@ -41,4 +41,4 @@ std::string Numbers(const std::vector<int>& ranks);
 // "process set 3 [0,2]"
 std::string Describe(const ProcessSet& set);
 
-}  // namespace hvd
+}  // namespace hvd::rt

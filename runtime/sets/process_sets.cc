@@ -6,7 +6,7 @@
 
 #include "base/stable_hash.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // As kOwnName. All changes go under one name, so that ranks that ask for different ones get a
@@ -244,4 +244,4 @@ absl::Status ProcessSets::Remove(int32_t id) {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

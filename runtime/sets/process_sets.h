@@ -23,14 +23,14 @@
 #include "runtime/sets/set_requests.h"
 #include "runtime/sets/set_table.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Returns them ascending, if they are of a job of `world` ranks, each once.
 absl::StatusOr<std::vector<int>> CheckRanks(absl::Span<const int32_t> ranks, int world);
 
 class ProcessSets {
  public:
-  using SetPointer = hvd::SetPointer;
+  using SetPointer = hvd::rt::SetPointer;
 
   // Makes the device work of a set's engine; null: none.
   using DeviceFactory = std::function<SetDevice(EpochWorld*)>;
@@ -111,4 +111,4 @@ class CallTarget {
   const ProcessSet* set_ = nullptr;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

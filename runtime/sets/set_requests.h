@@ -7,7 +7,7 @@
 
 #include "runtime/engine/engine.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct SetRequests {
   std::vector<std::unique_ptr<Request>>
@@ -28,4 +28,4 @@ struct SetRequests {
   }
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "absl/types/span.h"
 #include "hvd/hvd.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A process set as one of its members sees it.
 struct Membership {
@@ -17,4 +17,4 @@ struct Membership {
   int size() const { return static_cast<int>(ranks.size()); }
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 void SetTable::Start(SetPointer global) {
   const MutexLock lock(&mutex_);
@@ -143,4 +143,4 @@ bool SetTable::Withdraw(const ProcessSet& set) {
   return true;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

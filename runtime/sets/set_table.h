@@ -17,7 +17,7 @@
 #include "runtime/sets/member_numbers.h"
 #include "runtime/sets/process_set.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class SetTable {
  public:
@@ -62,4 +62,4 @@ class SetTable {
   MemberNumbers members_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

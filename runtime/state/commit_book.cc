@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 Agreement Differs(std::string why) { return {AgreementVerdict::kDiffers, std::move(why)}; }
@@ -36,4 +36,4 @@ Agreement ReadAgreement(const AgreementWords& all) {
   return {all[4] != 0 ? AgreementVerdict::kChange : AgreementVerdict::kAgreed, ""};
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-namespace hvd {
+namespace hvd::rt {
 
 // The words of a rank in an agreement; all ranks' maximum comes back.
 using AgreementWords = std::array<int64_t, 5>;
@@ -66,4 +66,4 @@ class CommitBook {
   uint64_t steps_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

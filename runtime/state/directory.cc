@@ -9,7 +9,7 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kLongestName = 4095;
@@ -98,4 +98,4 @@ absl::Status CheckPlace(const DirectoryPlace& place, uint64_t file_bytes) {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

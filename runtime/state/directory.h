@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/state/state_layout.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // At kStateContentsAt.
 struct DirectoryPlace {
@@ -30,4 +30,4 @@ absl::StatusOr<std::vector<StateItem>> ReadDirectory(std::string_view bytes, uin
 // Where the directory of a file of so many bytes lies. DataLoss likewise.
 absl::Status CheckPlace(const DirectoryPlace& place, uint64_t file_bytes);
 
-}  // namespace hvd
+}  // namespace hvd::rt

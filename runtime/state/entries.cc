@@ -9,7 +9,7 @@
 #include "base/printable.h"
 #include "runtime/collective/collectives.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 StateItem ItemOf(const std::string& name, const StateTensor& entry) {
@@ -156,4 +156,4 @@ absl::Status StateEntries::Hold(const std::vector<StateItem>& items, bool of_sha
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -16,7 +16,7 @@
 #include "hvd/hvd.h"
 #include "runtime/state/state_layout.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct StateTensor {
   std::vector<int64_t> shape;
@@ -66,4 +66,4 @@ class StateEntries {
   mutable std::vector<const std::pair<const std::string, StateTensor>*> by_index_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

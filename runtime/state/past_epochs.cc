@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 StateWords WithoutDriver(int size, bool is_first, bool has_broken) {
@@ -39,4 +39,4 @@ EpochState PastEpochs::Describe(const JoinedAs& shape, const StateWords* driver)
   return state;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "runtime/session/link_words.h"
 #include "runtime/state/state_home.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // An epoch as this process has joined it.
 struct JoinedAs {
@@ -35,4 +35,4 @@ class PastEpochs {
   bool has_broken_ = false;  // the last one
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/page/memory_limits.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr uint64_t kPage = 4096;
@@ -150,4 +150,4 @@ absl::StatusOr<StateFiles> StateFiles::MakeOwn() {
   return all;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -15,7 +15,7 @@
 #include "base/descriptor.h"
 #include "proto/page/state_box.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A file as this process has mapped it. It only grows, by any of the ranks that have it. Threads:
 // one at a time.
@@ -64,4 +64,4 @@ struct StateFiles {
   bool empty() const { return host[0] == nullptr; }
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

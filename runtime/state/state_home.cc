@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 void StateHome::BeginEpoch(EpochState state) {
   const MutexLock lock(&mutex_);
@@ -55,4 +55,4 @@ void StateHome::GoOnFrom(uint64_t number) {
   newest_.store(number);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -15,7 +15,7 @@
 #include "runtime/state/commit_book.h"
 #include "runtime/state/state_files.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The part of the state that an epoch brings.
 struct EpochState {
@@ -64,4 +64,4 @@ class StateHome {
   std::atomic<uint64_t> newest_{0};
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

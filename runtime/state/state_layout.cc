@@ -9,7 +9,7 @@
 #include "base/stable_hash.h"
 #include "runtime/collective/reduction_rules.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 uint64_t NextLine(uint64_t at) { return (at + kStateLine - 1) / kStateLine * kStateLine; }
@@ -77,4 +77,4 @@ std::vector<StatePiece> PiecesIn(const StateLayout& layout, const ByteRange& ran
   return pieces;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -14,7 +14,7 @@
 #include "hvd/hvd.h"
 #include "proto/page/state_box.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A tensor, or bytes, under a name.
 struct StateItem {
@@ -57,4 +57,4 @@ struct StatePiece {
 };
 std::vector<StatePiece> PiecesIn(const StateLayout& layout, const ByteRange& range);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 std::string MarkOf(const AddressHead& head, int rank) {
@@ -40,4 +40,4 @@ absl::StatusOr<std::string> TakeAddressHead(const AddressHead& own, int rank,
   return address.substr(end + 1 + mark.size());
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct AddressHead {
   std::string kind;  // "tcp", "ucx"
@@ -23,4 +23,4 @@ std::string PutAddressHead(const AddressHead& head, const std::string& rest);
 absl::StatusOr<std::string> TakeAddressHead(const AddressHead& own, int rank,
                                             const std::string& address);
 
-}  // namespace hvd
+}  // namespace hvd::rt

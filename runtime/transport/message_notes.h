@@ -8,7 +8,7 @@
 
 #include "proto/page/message_counts.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The purpose of a message; sender and receiver must name the same. Small integers with structure,
 // so that two exchanges never meet: `channel` separates users of the transport (agreement,
@@ -42,4 +42,4 @@ class MessageNotes {
   const std::vector<int>* global_ranks_ = nullptr;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

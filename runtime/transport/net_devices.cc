@@ -19,7 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Each costs a peer that does not get through by it a try, and every rank a listening socket.
@@ -226,4 +226,4 @@ std::string OwnHostName() {
   return text;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct NetInterface {
   std::string name;
@@ -58,4 +58,4 @@ absl::StatusOr<std::vector<NetAddress>> AddressesFor(const std::string& chosen,
                                                      const std::string& reached_at,
                                                      const NetDevices& has);
 
-}  // namespace hvd
+}  // namespace hvd::rt

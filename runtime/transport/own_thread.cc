@@ -11,7 +11,7 @@
 #include "proto/page/memory_limits.h"
 #include "runtime/transport/signals_blocked.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Returns how much of the address space a thread takes.
@@ -38,4 +38,4 @@ std::thread StartThread(const char* name, std::function<void()> body) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

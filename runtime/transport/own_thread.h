@@ -5,10 +5,10 @@
 #include <functional>
 #include <thread>
 
-namespace hvd {
+namespace hvd::rt {
 
 // `name` has 15 characters at most. The thread takes no signals, but those of its own faults
 // (signals_blocked.h). Throws where the system gives none, and says which limit that is.
 std::thread StartThread(const char* name, std::function<void()> body);
 
-}  // namespace hvd
+}  // namespace hvd::rt

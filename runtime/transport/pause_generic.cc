@@ -3,8 +3,8 @@
 
 #include "runtime/transport/waiter.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 void Pause() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-}  // namespace hvd
+}  // namespace hvd::rt

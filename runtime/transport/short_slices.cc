@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr uint64_t kSliceNs = 100000;  // the least that the kernel takes
@@ -34,4 +34,4 @@ bool AskForShortSlices() {
   return syscall(SYS_sched_setattr, 0, &attr, 0) == 0;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -2,7 +2,7 @@
 // How soon a woken thread runs beside one that computes.
 #pragma once
 
-namespace hvd {
+namespace hvd::rt {
 
 // Asks the scheduler for short slices for the calling thread: it runs seldom and shortly, and what
 // it does when it is woken decides when peers go on, so it should not wait for a computing
@@ -10,4 +10,4 @@ namespace hvd {
 // newer; on others nothing happens. False if it was refused.
 bool AskForShortSlices();
 
-}  // namespace hvd
+}  // namespace hvd::rt

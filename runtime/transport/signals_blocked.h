@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 
-namespace hvd {
+namespace hvd::rt {
 
 // The calling thread takes no signals meanwhile, but those of its own faults, which the program may
 // report.
@@ -28,4 +28,4 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include <climits>
 
-namespace hvd {
+namespace hvd::rt {
 
 Sleepers::Sleepers() : wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 Sleepers::~Sleepers() { close(wake_fd_); }
@@ -54,4 +54,4 @@ void Sleepers::DrainWakeFd() {
   [[maybe_unused]] const ssize_t n = read(wake_fd_, &wakes, sizeof(wakes));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

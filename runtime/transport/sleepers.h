@@ -14,7 +14,7 @@
 
 #include "base/mutex.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Sleepers {
  public:
@@ -57,4 +57,4 @@ class Sleepers {
   const int wake_fd_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

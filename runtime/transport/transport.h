@@ -17,7 +17,7 @@
 #include "runtime/transport/message_notes.h"
 #include "runtime/transport/sleepers.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // An operation in flight. Destroying one that is not done cancels it (a receive that nothing has
 // come for), or abandons it: then its memory may be read and written until Stop.
@@ -79,4 +79,4 @@ class Transport {
   std::atomic<bool> stopped_{false};
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 bool WantsRdma(const std::string& net_devices, const std::vector<std::string>& ports) {
@@ -26,4 +26,4 @@ TransportChoice ChooseTransport(const TransportWishes& wishes, const NetDevices&
   return {"ucx", "RDMA port " + has.rdma_ports[0] + " is active"};
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 
 #include "runtime/transport/net_devices.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct TransportWishes {
   std::string transport;    // "tcp", "ucx"; empty: chosen
@@ -21,4 +21,4 @@ struct TransportChoice {
 // UCX where there is RDMA to be had, and the user has not chosen interfaces without it; else TCP.
 TransportChoice ChooseTransport(const TransportWishes& wishes, const NetDevices& has, bool has_ucx);
 
-}  // namespace hvd
+}  // namespace hvd::rt

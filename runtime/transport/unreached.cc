@@ -5,7 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr char kPayload[] = "hvd/unreached";
@@ -24,4 +24,4 @@ int UnreachedBy(const absl::Status& why) {
   return told ? rank : -1;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // `why`, of what was to go to `rank` (of the job) or to come from it.
 absl::Status Unreached(absl::Status why, int rank);
@@ -13,4 +13,4 @@ absl::Status Unreached(absl::Status why, int rank);
 // -1: it names none.
 int UnreachedBy(const absl::Status& why);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <vector>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr double kNoQuota = std::numeric_limits<double>::infinity();
@@ -87,4 +87,4 @@ int UsableCores(int had) {
   return std::max(1, static_cast<int>(cores));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

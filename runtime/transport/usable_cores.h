@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace hvd {
+namespace hvd::rt {
 
 // Cores that can be used: `had` (0: this process's affinity) lowered by the quotas of its cgroups.
 // At least 1. Whoever pins ranks says how many they had: an affinity shows a rank only its own.
@@ -16,4 +16,4 @@ int UsableCores(int had = 0);
 // Infinity where no quota is set.
 double QuotaCores(std::string_view proc_self_cgroup, const std::string& cgroup_root);
 
-}  // namespace hvd
+}  // namespace hvd::rt

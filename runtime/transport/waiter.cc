@@ -9,7 +9,7 @@
 
 #include <chrono>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // How long a rank that lost a peer waits to be told why: a silent daemon's lease is longer, a death
@@ -230,4 +230,4 @@ void Waiter::Watch(uint32_t word) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

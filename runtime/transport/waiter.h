@@ -13,7 +13,7 @@
 #include "runtime/transport/transport.h"
 #include "runtime/transport/usable_cores.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // How long to spin before yielding and before sleeping; from the cores this host really has for its
 // ranks.
@@ -133,4 +133,4 @@ class Waiter {
   uint32_t answered_ = 0;  // the latest question
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-namespace hvd {
+namespace hvd::cli {
 
 void FakeElastic::Take(const v1::Command& command) {
   if (command.has_prepare_host()) prepare_ = command.prepare_host();
@@ -134,4 +134,4 @@ void FakeElastic::Stop() {
   speech_.say(event);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

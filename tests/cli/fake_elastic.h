@@ -11,7 +11,7 @@
 
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 class FakeElastic {
  public:
@@ -40,4 +40,4 @@ class FakeElastic {
   bool launched_ = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -65,8 +65,8 @@ class FakeDaemon final : public hvd::v1::Daemon::Service {
                        grpc::ServerReaderWriter<Event, Command>* stream) override {
     stream_ = stream;
     Command command;
-    hvd::FakeElastic elastic({[stream](const Event& event) { stream->Write(event); },
-                              [this](const OutputChunk& chunk) { Put(chunk); }});
+    hvd::cli::FakeElastic elastic({[stream](const Event& event) { stream->Write(event); },
+                                   [this](const OutputChunk& chunk) { Put(chunk); }});
     while (stream->Read(&command)) {
       if (command.has_prepare_host()) prepare_ = command.prepare_host();
       if (prepare_.elastic()) {

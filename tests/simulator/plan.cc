@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd::simulator {
+namespace hvd::rt::simulator {
 namespace {
 
 constexpr int kItemsAtMost = 5;
@@ -175,4 +175,4 @@ Signature SignatureOf(const Item& item, int rank) {
 
 int64_t RowsOf(const Item& item, int rank) { return (rank * 7 + item.name) % 5; }
 
-}  // namespace hvd::simulator
+}  // namespace hvd::rt::simulator

@@ -9,7 +9,7 @@
 #include "runtime/engine/request/request.h"
 #include "tests/simulator/random.h"
 
-namespace hvd::simulator {
+namespace hvd::rt::simulator {
 
 struct Size {
   int hosts = 1;
@@ -60,4 +60,4 @@ struct Plan {
 Signature SignatureOf(const Item& item, int rank);
 int64_t RowsOf(const Item& item, int rank);
 
-}  // namespace hvd::simulator
+}  // namespace hvd::rt::simulator

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace hvd::simulator {
+namespace hvd::rt::simulator {
 
 class Random {
  public:
@@ -32,4 +32,4 @@ class Random {
   uint64_t state_;
 };
 
-}  // namespace hvd::simulator
+}  // namespace hvd::rt::simulator

@@ -8,7 +8,7 @@
 
 int main(int argc, char** argv) {
   const int seeds = argc > 1 ? atoi(argv[1]) : 1000;
-  hvd::simulator::Size size;
+  hvd::rt::simulator::Size size;
   size.hosts = argc > 2 ? atoi(argv[2]) : 512;
   size.ranks_per_host = argc > 3 ? atoi(argv[3]) : 8;
   const int first = argc > 4 ? atoi(argv[4]) : 1;
@@ -17,10 +17,11 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto start = std::chrono::steady_clock::now();
-  hvd::simulator::Stats stats;
+  hvd::rt::simulator::Stats stats;
   int violations = 0;
   for (int seed = first; seed < first + seeds; ++seed) {
-    hvd::simulator::World world(hvd::simulator::Plan::Draw(static_cast<uint64_t>(seed), size));
+    hvd::rt::simulator::World world(
+        hvd::rt::simulator::Plan::Draw(static_cast<uint64_t>(seed), size));
     const std::string violation = world.Run();
     stats.Add(world.stats());
     if (violation.empty()) continue;

@@ -3,7 +3,7 @@
 
 #include "tests/simulator/world.h"
 
-namespace hvd::simulator {
+namespace hvd::rt::simulator {
 namespace {
 
 std::string RunSeeds(int seeds, const Size& size, Stats* stats) {
@@ -58,4 +58,4 @@ TEST_CASE("more tensors than may be pending end the epoch on all hosts, and nobo
 }
 
 }  // namespace
-}  // namespace hvd::simulator
+}  // namespace hvd::rt::simulator

@@ -6,7 +6,7 @@
 
 #include "tests/simulator/world_parts.h"
 
-namespace hvd::simulator {
+namespace hvd::rt::simulator {
 
 void Stats::Add(const Stats& more) {
   marks += more.marks;
@@ -202,4 +202,4 @@ void World::CheckEnd() {
   }
 }
 
-}  // namespace hvd::simulator
+}  // namespace hvd::rt::simulator

@@ -12,7 +12,7 @@
 #include "tests/simulator/plan.h"
 #include "tests/support/test_space.h"
 
-namespace hvd::simulator {
+namespace hvd::rt::simulator {
 
 struct Stats {
   uint64_t marks = 0, decisions = 0, batches = 0;
@@ -90,4 +90,4 @@ class World {
   Stats stats_;
 };
 
-}  // namespace hvd::simulator
+}  // namespace hvd::rt::simulator

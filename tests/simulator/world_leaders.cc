@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/simulator/world_parts.h"
 
-namespace hvd::simulator {
+namespace hvd::rt::simulator {
 
 void World::Send(Set* set, int from, const LeaderCore::Outcome& outcome) {
   Host& host = set->hosts[from];
@@ -88,4 +88,4 @@ void World::BreakHost(int world_host) {
   }
 }
 
-}  // namespace hvd::simulator
+}  // namespace hvd::rt::simulator

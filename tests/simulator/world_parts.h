@@ -6,7 +6,7 @@
 
 #include "tests/simulator/world.h"
 
-namespace hvd::simulator {
+namespace hvd::rt::simulator {
 
 struct World::Actor {
   enum Kind { kRank, kLeader, kLinks };
@@ -70,4 +70,4 @@ struct World::Set {
   std::vector<size_t> executed;            // by member
 };
 
-}  // namespace hvd::simulator
+}  // namespace hvd::rt::simulator

@@ -4,7 +4,7 @@
 
 #include "tests/simulator/world_parts.h"
 
-namespace hvd::simulator {
+namespace hvd::rt::simulator {
 namespace {
 
 constexpr char kLeaveName[] = "leave";
@@ -289,4 +289,4 @@ void World::CheckRun(Set* set, const Seen& seen) {
   marks.count = 0;
 }
 
-}  // namespace hvd::simulator
+}  // namespace hvd::rt::simulator

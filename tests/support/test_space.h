@@ -9,7 +9,7 @@
 
 #include "runtime/session/shared_space.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 class TestSpace : public SharedSpace {
  public:
@@ -44,4 +44,4 @@ class TestSpace : public SharedSpace {
   size_t taken_ = 0;
 };
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // A step of one task beside those of the job, whose shape its variables would else take over: with
@@ -39,4 +39,4 @@ std::vector<std::string> ArgvOf(const Agent& agent) {
   return {"/bin/sh", "-c", agent.script, agent.name};
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace hvd {
+namespace hvd::cli {
 
 struct Agent {
   const char* name;     // as --rsh-agent gives it
@@ -21,4 +21,4 @@ const Agent* FindAgent(std::string_view word);
 // The command that is run, up to and without the host.
 std::vector<std::string> ArgvOf(const Agent& agent);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -11,7 +11,7 @@
 #include "cli/front/words/foreign_options.h"
 #include "cli/front/words/horovod_flags.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 const OptionSpelling* Find(absl::Span<const OptionSpelling> spellings, absl::string_view word) {
@@ -142,4 +142,4 @@ absl::StatusOr<NormalisedArgs> NormaliseArgs(absl::Span<const std::string> args,
   return result;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

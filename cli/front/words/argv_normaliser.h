@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct OptionSpelling {
   std::string typed;      // "-np"
@@ -31,4 +31,4 @@ struct NormalisedArgs {
 absl::StatusOr<NormalisedArgs> NormaliseArgs(absl::Span<const std::string> args,
                                              absl::Span<const OptionSpelling> spellings);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include "absl/time/time.h"
 #include "base/source_error.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr absl::Duration kLongest = absl::Hours(366 * 24);
@@ -27,4 +27,4 @@ absl::StatusOr<double> ParseDuration(const std::string& text) {
       absl::StrCat(Quoted(text), " is not a time; write 30, 30s, 2m, 1.5h or 500ms"));
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

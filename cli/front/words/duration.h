@@ -6,9 +6,9 @@
 
 #include "absl/status/statusor.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Seconds; a bare number means seconds. Never negative, never more than a year.
 absl::StatusOr<double> ParseDuration(const std::string& text);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -13,7 +13,7 @@
 #include "hostfile/host_item.h"
 #include "proto/page/host_page.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr int kMostResets = 1'000'000;
@@ -130,4 +130,4 @@ absl::Status ReadElastic(const ElasticTexts& texts, TypedOptions* typed) {
   return status;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

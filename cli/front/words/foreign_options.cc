@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 struct Advice {
@@ -38,4 +38,4 @@ absl::string_view AdviceFor(absl::string_view name) {
   return "";
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

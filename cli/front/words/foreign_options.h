@@ -5,10 +5,10 @@
 
 #include "absl/strings/string_view.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // How hvdrun has it what this option of mpirun, mpiexec or torchrun does; empty for any other.
 // `name` with its dashes, without a value.
 absl::string_view AdviceFor(absl::string_view name);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -15,7 +15,7 @@
 #include "base/source_error.h"
 #include "cli/front/words/horovod_flags.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 bool IsContinuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
@@ -167,4 +167,4 @@ absl::StatusOr<std::vector<BorrowedOption>> ReadHorovodConfig(const std::string&
   return reader.Take();
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,10 +8,10 @@
 #include "absl/status/statusor.h"
 #include "cli/front/words/options.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // `source` names the file in messages. InvalidArgument has file, line, column and a caret.
 absl::StatusOr<std::vector<BorrowedOption>> ReadHorovodConfig(const std::string& text,
                                                               const std::string& source);
 
-}  // namespace hvd
+}  // namespace hvd::cli

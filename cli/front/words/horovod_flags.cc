@@ -11,7 +11,7 @@
 #include "absl/strings/strip.h"
 #include "proto/settings/settings.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Fate = HorovodFate;
@@ -206,4 +206,4 @@ std::string HorovodMarkdown() {
   return text;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -9,7 +9,7 @@
 #include "absl/types/span.h"
 #include "cli/front/words/argv_normaliser.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 enum class HorovodFate {
   kOurs,     // hvdrun has it under the same names
@@ -56,4 +56,4 @@ std::string HorovodHelp();
 // The table of cli/HOROVOD.md.
 std::string HorovodMarkdown();
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/front/words/horovod_flags.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr const char* kInterfaces = "--network-interfaces";
@@ -107,4 +107,4 @@ bool AsksForCompat(absl::Span<const std::string> args, absl::Span<const OptionSp
   });
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

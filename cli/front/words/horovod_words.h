@@ -9,7 +9,7 @@
 #include "absl/types/span.h"
 #include "cli/front/words/argv_normaliser.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct HorovodWords {
   std::vector<std::string> options;   // hvdrun's own, as the normaliser gave them
@@ -26,4 +26,4 @@ absl::StatusOr<HorovodWords> TakeHorovod(absl::Span<const std::string> options,
 // Whether --compat is among hvdrun's words, and not the program's.
 bool AsksForCompat(absl::Span<const std::string> args, absl::Span<const OptionSpelling> own);
 
-}  // namespace hvd
+}  // namespace hvd::cli

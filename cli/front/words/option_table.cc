@@ -7,7 +7,7 @@
 
 #include "absl/strings/ascii.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr const char* kUsage =
@@ -288,4 +288,4 @@ std::string OptionTable::Help() const {
   return text;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -9,7 +9,7 @@
 #include "cli/front/words/argv_normaliser.h"
 #include "cli/front/words/setting_options.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // A setting of the workers that was given by an option.
 struct SettingText {
@@ -55,4 +55,4 @@ class OptionTable {
   std::unique_ptr<Parser> parser_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 #include "base/source_error.h"
 #include "cli/front/words/duration.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 absl::Status WrongValue(const Given& given, absl::string_view why, absl::string_view hint) {
   const std::string line = absl::StrCat(given.name, " ", given.value);
@@ -44,4 +44,4 @@ absl::Status ReadTime(const Given& given, double least, double* field) {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct NumberRange {
   int least;
@@ -30,4 +30,4 @@ absl::Status ReadNumber(const Given& given, NumberRange range, int* field);
 // Seconds, at least `least`. An empty value leaves the field as it is.
 absl::Status ReadTime(const Given& given, double least, double* field);
 
-}  // namespace hvd
+}  // namespace hvd::cli

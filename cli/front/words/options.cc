@@ -16,7 +16,7 @@
 #include "hostfile/host_item.h"
 #include "proto/settings/setting_text.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr int kMaxPort = 65535;
@@ -225,4 +225,4 @@ absl::StatusOr<TypedOptions> ParseOptions(absl::Span<const std::string> args,
 
 std::string HelpText() { return OptionTable().Help(); }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -9,7 +9,7 @@
 #include "absl/types/span.h"
 #include "cli/front/words/run_options.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 enum class Ask { kRun, kDryRun, kHelp, kVersion, kCheckBuild };
 
@@ -46,4 +46,4 @@ absl::StatusOr<TypedOptions> ParseOptions(absl::Span<const std::string> args,
 
 std::string HelpText();
 
-}  // namespace hvd
+}  // namespace hvd::cli

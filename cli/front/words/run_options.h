@@ -14,7 +14,7 @@
 #include "proto/adoption.h"
 #include "proto/deadlines.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // The fate of ranks when members come or go while all others are well.
 enum class MembershipChange {
@@ -107,4 +107,4 @@ struct RunOptions {
   double stall_abort_s = 0;      // 0: never
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Id = SettingId;
@@ -48,4 +48,4 @@ constexpr std::array kOptions = {
 
 absl::Span<const SettingOption> SettingOptions() { return kOptions; }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include "absl/types/span.h"
 #include "proto/settings/settings.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct SettingOption {
   const char* names;  // as CLI11 takes them
@@ -20,4 +20,4 @@ struct SettingOption {
 // A flag and its opposite stand one after the other.
 absl::Span<const SettingOption> SettingOptions();
 
-}  // namespace hvd
+}  // namespace hvd::cli

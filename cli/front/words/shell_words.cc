@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/source_error.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // Reads one word at `at`, which is no blank. Returns what is not finished at the line's end: the
@@ -83,4 +83,4 @@ std::string AsShellWord(std::string_view word) {
   return plain ? std::string(word) : QuoteForAnyShell(word);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

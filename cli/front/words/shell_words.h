@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // Splits a command line as /bin/sh does: blanks, '…', "…", backslash; nothing is expanded.
 absl::StatusOr<std::vector<std::string>> SplitShellWords(std::string_view line);
@@ -23,4 +23,4 @@ std::string QuoteForAnyShell(std::string_view word);
 // `word` as a person writes it: in quotes where it needs them.
 std::string AsShellWord(std::string_view word);
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -11,7 +11,7 @@
 #include "cli/membership/faults/link_words.h"
 #include "cli/report/verdict.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr size_t kMostNames = 6;  // of tensors that wait for the same ranks; as Horovod
@@ -266,4 +266,4 @@ StallBook::Report StallBook::End(double least_s, const std::vector<AwaitedRank>&
   return telling.report;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

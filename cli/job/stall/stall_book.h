@@ -11,7 +11,7 @@
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // A rank of the newest epoch for whom others wait outside any collective.
 struct AwaitedRank {
@@ -80,4 +80,4 @@ class StallBook {
   PendingByHost answers_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

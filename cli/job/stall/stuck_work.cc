@@ -8,7 +8,7 @@
 
 #include "proto/page/message_counts.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Ranks = std::set<int>;
@@ -221,4 +221,4 @@ std::vector<StuckWork> FindStuck(const PendingByHost& answers, const Topology& t
   return found;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -11,7 +11,7 @@
 #include "hostfile/topology.h"
 #include "hvd/v1/link_a.pb.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct StuckWork {
   enum Why {
@@ -38,4 +38,4 @@ using PendingByHost = std::map<int, v1::HostPending>;
 std::vector<StuckWork> FindStuck(const PendingByHost& answers, const Topology& topology,
                                  double least_s);
 
-}  // namespace hvd
+}  // namespace hvd::cli

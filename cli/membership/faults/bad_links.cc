@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/membership/faults/bad_links.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 int BadLinks::Of(const std::string& host) const {
   return static_cast<int>(std::count_if(failed_.begin(), failed_.end(), [&host](const auto& entry) {
@@ -9,4 +9,4 @@ int BadLinks::Of(const std::string& host) const {
   }));
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace hvd {
+namespace hvd::cli {
 
 class BadLinks {
  public:
@@ -32,4 +32,4 @@ class BadLinks {
   std::map<Link, int> failed_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

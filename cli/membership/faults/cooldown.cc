@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace hvd {
+namespace hvd::cli {
 
 // One that was well for as long as the longest cooldown begins anew.
 double Cooldown::Failed(const std::string& host, double now) {
@@ -23,4 +23,4 @@ double Cooldown::Until(const std::string& host) const {
   return found == records_.end() ? 0 : found->second.until;
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-namespace hvd {
+namespace hvd::cli {
 
 class Cooldown {
  public:
@@ -28,4 +28,4 @@ class Cooldown {
   std::map<std::string, Record> records_;  // by host's name
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

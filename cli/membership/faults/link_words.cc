@@ -3,10 +3,10 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 std::string SayLink(const std::string& one, const std::string& other, const std::string& why) {
   return absl::StrCat("no data passes between ", one, " and ", other, why.empty() ? "" : ": ", why);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace hvd {
+namespace hvd::cli {
 
 // "no data passes between host0 and host1: cannot connect from …". `why` may be empty.
 std::string SayLink(const std::string& one, const std::string& other, const std::string& why);
@@ -14,4 +14,4 @@ inline constexpr char kLinkHint[] =
     "is a route, a firewall or a cable of the data's network in the way? (--network-interfaces, "
     "HVD_NET_DEVICES, chooses it; the ranks connect at free ports of it)";
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 bool EndsAlike(const DeathSeen& one, const DeathSeen& other) {
@@ -35,4 +35,4 @@ bool ProgramBug::Died(const DeathSeen& death, int members) {
   return elsewhere || (members > 1 && static_cast<int>(at_once.size()) >= members);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace hvd {
+namespace hvd::cli {
 
 struct DeathSeen {
   std::string host;
@@ -33,4 +33,4 @@ class ProgramBug {
   std::vector<DeathSeen> deaths_;  // since the job got on last
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <set>
 
-namespace hvd {
+namespace hvd::cli {
 
 class Progress {
  public:
@@ -29,4 +29,4 @@ class Progress {
   std::set<uint64_t> places_;  // of the newest commits that epochs ended with
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace hvd {
+namespace hvd::cli {
 
 bool ShareBudget::Died(const std::string& host, int share, bool outside, double now) {
   Record& record = records_[{host, share}];
@@ -59,4 +59,4 @@ bool ShareBudget::AnyStaysOut() const {
   });
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-namespace hvd {
+namespace hvd::cli {
 
 class ShareBudget {
  public:
@@ -49,4 +49,4 @@ class ShareBudget {
   std::map<std::pair<std::string, int>, Record> records_;  // by host's name and share
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace hvd {
+namespace hvd::daemon {
 
 // Why an epoch was aborted, as its ranks told one another.
 struct AbortWord {
@@ -13,4 +13,4 @@ struct AbortWord {
   int unreached = -1;  // as of AbortCause; a worker's word
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 absl::Status ArenaBox::Check(const Descriptor& file, uint64_t bytes) {
   const int seals = fcntl(file.get(), F_GET_SEALS);
@@ -35,4 +35,4 @@ std::vector<int> ArenaBox::Descriptors() const {
   return fds;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class ArenaBox {
  public:
@@ -31,4 +31,4 @@ class ArenaBox {
   std::vector<Arena> arenas_;  // by local rank
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -15,7 +15,7 @@
 #include "base/printable.h"
 #include "proto/page/memory_limits.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 absl::Status Failed(uint64_t epoch, absl::string_view what, uint64_t bytes) {
@@ -245,4 +245,4 @@ std::vector<int> EpochMemory::Descriptors() const {
   return fds;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -15,7 +15,7 @@
 #include "daemon/members/memory/rank_progress.h"
 #include "proto/page/host_page.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct EpochShape {
   uint64_t epoch = 0;
@@ -87,4 +87,4 @@ class EpochMemory {
   std::vector<TraceCursor> traces_;  // by local rank
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

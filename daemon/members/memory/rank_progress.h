@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace hvd {
+namespace hvd::daemon {
 
 // A rank, or its device, that has something under way in a process set.
 struct RankProgress {
@@ -19,4 +19,4 @@ struct RankProgress {
   double still_s = 0;  // filled in by the watch
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/page/memory_limits.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 StateBox::File::~File() {
   if (head_ != nullptr) munmap(head_, sizeof(StateHead));
@@ -80,4 +80,4 @@ void StateBox::VoidBeyond(uint64_t number) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

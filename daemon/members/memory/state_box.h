@@ -14,7 +14,7 @@
 #include "base/descriptor.h"
 #include "proto/page/state_box.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 class StateBox {
  public:
@@ -48,4 +48,4 @@ class StateBox {
   std::map<int, std::unique_ptr<Pair>> by_share_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

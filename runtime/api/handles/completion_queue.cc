@@ -12,7 +12,7 @@
 #include "runtime/api/handles/pending.h"
 #include "runtime/errors/errors.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::StatusOr<std::unique_ptr<CompletionQueue>> CompletionQueue::Make() {
   const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -63,46 +63,47 @@ bool CompletionQueue::idle() const {
   return expected_ == 0;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt
 
 extern "C" {
 
 hvd_status_t hvd_queue_create(hvd_queue_t** queue) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    if (queue == nullptr) return hvd::Fail(HVD_ERR_INVALID, "queue is NULL");
-    auto made = hvd::CompletionQueue::Make();
-    if (!made.ok()) return hvd::Return(made.status());
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    if (queue == nullptr) return hvd::rt::Fail(HVD_ERR_INVALID, "queue is NULL");
+    auto made = hvd::rt::CompletionQueue::Make();
+    if (!made.ok()) return hvd::rt::Return(made.status());
     *queue = made->release()->handle();
     return HVD_OK;
   });
 }
 
 int32_t hvd_queue_fd(const hvd_queue_t* queue) {
-  return queue == nullptr ? -1 : reinterpret_cast<const hvd::CompletionQueue*>(queue)->fd();
+  return queue == nullptr ? -1 : reinterpret_cast<const hvd::rt::CompletionQueue*>(queue)->fd();
 }
 
 hvd_status_t hvd_queue_next(hvd_queue_t* queue, hvd_completion_t* completions, int32_t capacity,
                             int32_t* count) {
-  return hvd::Guarded([&]() -> hvd_status_t {
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
     if (queue == nullptr || count == nullptr) {
-      return hvd::Fail(HVD_ERR_INVALID, queue == nullptr ? "queue is NULL" : "count is NULL");
+      return hvd::rt::Fail(HVD_ERR_INVALID, queue == nullptr ? "queue is NULL" : "count is NULL");
     }
     if (capacity < 0 || (capacity > 0 && completions == nullptr)) {
-      return hvd::Fail(HVD_ERR_INVALID,
-                       capacity < 0 ? "capacity is negative" : "completions is NULL");
+      return hvd::rt::Fail(HVD_ERR_INVALID,
+                           capacity < 0 ? "capacity is negative" : "completions is NULL");
     }
     *count = static_cast<int32_t>(
-        hvd::CompletionQueue::Of(queue)->Take({completions, static_cast<size_t>(capacity)}));
+        hvd::rt::CompletionQueue::Of(queue)->Take({completions, static_cast<size_t>(capacity)}));
     return HVD_OK;
   });
 }
 
 hvd_status_t hvd_queue_destroy(hvd_queue_t* queue) {
-  return hvd::Guarded([&]() -> hvd_status_t {
-    hvd::CompletionQueue* own = hvd::CompletionQueue::Of(queue);
+  return hvd::rt::Guarded([&]() -> hvd_status_t {
+    hvd::rt::CompletionQueue* own = hvd::rt::CompletionQueue::Of(queue);
     if (own != nullptr && !own->idle()) {
-      return hvd::Fail(HVD_ERR_INVALID,
-                       "hvd_queue_destroy: calls that name the queue are under way; wait for them");
+      return hvd::rt::Fail(
+          HVD_ERR_INVALID,
+          "hvd_queue_destroy: calls that name the queue are under way; wait for them");
     }
     delete own;
     return HVD_OK;

@@ -10,7 +10,7 @@
 #include "base/mutex.h"
 #include "hvd/hvd.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Pending;
 
@@ -46,4 +46,4 @@ class CompletionQueue {
   Pending* last_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

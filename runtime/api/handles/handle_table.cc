@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 hvd_handle_t HandleTable::Add(std::shared_ptr<Pending> pending) {
   const MutexLock lock(&mutex_);
@@ -48,4 +48,4 @@ void HandleTable::DropDoneLocked() {
   while (!released_.empty() && released_.front()->IsOver()) released_.pop_front();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

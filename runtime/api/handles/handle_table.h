@@ -10,7 +10,7 @@
 #include "hvd/hvd.h"
 #include "runtime/api/handles/pending.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class HandleTable {
  public:
@@ -38,4 +38,4 @@ class HandleTable {
   hvd_handle_t last_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "runtime/api/handles/completion_queue.h"
 #include "runtime/errors/errors.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 void Pending::Tell(const std::shared_ptr<Pending>& pending, const hvd_options_t& options,
                    hvd_handle_t handle) {
@@ -59,4 +59,4 @@ void Pending::OnDone(Request*) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

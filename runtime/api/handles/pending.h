@@ -10,7 +10,7 @@
 #include "runtime/engine/request/request.h"
 #include "runtime/sets/set_requests.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class CompletionQueue;
 class StagedCall;
@@ -46,4 +46,4 @@ class Pending : public RequestObserver, public SetRequests {
   std::shared_ptr<Pending> next_;  // the queue's
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include "runtime/engine/tuning/config.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::Status JobLink::Open(const LinkName& link) {
   if (session_ != nullptr) return absl::OkStatus();
@@ -47,4 +47,4 @@ void JobLink::Leave(uint64_t epoch) {
   if (session_ != nullptr && !session_->Leave(epoch).ok()) session_ = nullptr;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

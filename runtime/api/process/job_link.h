@@ -13,7 +13,7 @@
 #include "proto/hello.h"
 #include "runtime/session/session.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class JobLink {
  public:
@@ -44,4 +44,4 @@ class JobLink {
   std::unique_ptr<Session> session_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "runtime/session/linked_store.h"
 #include "runtime/session/local_store.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::StatusOr<Store*> JobStore::Find(const std::vector<std::string>& adopted) {
   const MutexLock lock(&mutex_);
@@ -22,4 +22,4 @@ absl::StatusOr<Store*> JobStore::Find(const std::vector<std::string>& adopted) {
   return store_.get();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

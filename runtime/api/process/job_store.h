@@ -12,7 +12,7 @@
 #include "base/mutex.h"
 #include "runtime/session/store.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class JobStore {
  public:
@@ -24,4 +24,4 @@ class JobStore {
   std::unique_ptr<Store> store_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

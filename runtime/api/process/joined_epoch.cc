@@ -5,7 +5,7 @@
 
 #include "runtime/errors/forked.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 std::shared_ptr<Engine> JoinedEpoch::Share(std::unique_ptr<Engine> engine) {
   const MutexLock lock(&mutex_);
@@ -49,4 +49,4 @@ hvd_epoch_t JoinedEpoch::epoch() const {
   return epoch;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "hvd/hvd.h"
 #include "runtime/engine/engine.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Outlives the engines.
 class JoinedEpoch {
@@ -36,4 +36,4 @@ class JoinedEpoch {
   hvd_epoch_t epoch_ ABSL_GUARDED_BY(mutex_) = HVD_EPOCH_INIT;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

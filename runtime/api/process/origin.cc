@@ -8,7 +8,7 @@
 #include "runtime/api/process/own_path.h"
 #include "runtime/engine/tuning/config.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::Status ProcessOrigin::Adopt() {
   const MutexLock lock(&mutex_);
@@ -33,4 +33,4 @@ const std::vector<std::string>& ProcessOrigin::environment() const {
   return adopted_ != nullptr ? adopted_->environment() : none;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "base/mutex.h"
 #include "runtime/adoption/adopted.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Lives as long as the process.
 class ProcessOrigin {
@@ -33,4 +33,4 @@ class ProcessOrigin {
       adopted_;  // set once, by Adopt; null: hvdrun has started this, or nobody
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

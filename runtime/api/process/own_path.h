@@ -8,7 +8,7 @@
 
 #include "hvd/hvd.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Its path; empty: it is not known.
 inline std::string OwnPath() {
@@ -17,4 +17,4 @@ inline std::string OwnPath() {
   return known && about.dli_fname != nullptr ? about.dli_fname : "";
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "runtime/engine/tuning/config.h"
 #include "runtime/errors/errors.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr char kForked[] =
@@ -247,4 +247,4 @@ void Process::ShutdownLocked() {
   link_.Leave(epoch);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -23,7 +23,7 @@
 #include "runtime/state/past_epochs.h"
 #include "runtime/state/state_home.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Process sets that hvd_init makes: their ranks.
 using StaticSets = std::vector<std::vector<int32_t>>;
@@ -98,4 +98,4 @@ class Process {
   JobStore store_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

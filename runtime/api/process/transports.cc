@@ -9,7 +9,7 @@
 #include "runtime/transport/transport_choice.h"
 #include "runtime/transport/ucx/ucx_transport.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(const EngineConfig& config,
@@ -49,4 +49,4 @@ TransportFactory TransportsFor(const EngineConfig& config) {
   return [config](const TransportPlace& place) { return MakeTransport(config, place); };
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,8 +5,8 @@
 #include "runtime/engine/epoch_world.h"
 #include "runtime/engine/tuning/config.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 TransportFactory TransportsFor(const EngineConfig& config);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 #include "runtime/collective/message/pipeline.h"
 #include "runtime/collective/tensor_view.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 absl::Status AllreduceOnFirstRail(Rails& rails, const ReduceArgs& args, const TensorView& view) {
@@ -142,4 +142,4 @@ absl::Status AllreduceAcross(Rails& rails, const ReduceArgs& args) {
   return AllreduceOnRails(&rails, args, *across).Run();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

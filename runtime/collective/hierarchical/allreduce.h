@@ -6,9 +6,9 @@
 
 #include "runtime/collective/hierarchical/rails.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // REQUIRES: several hosts; not TravelsWide. Threads: as Rails.
 absl::Status AllreduceAcross(Rails& rails, const ReduceArgs& args);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 #include "runtime/collective/message/pipeline.h"
 #include "runtime/collective/slices.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Each host gathers its own block in place, the first rail exchanges the blocks, and each host
@@ -207,4 +207,4 @@ absl::Status AlltoallAcross(Rails& rails, const AlltoallArgs& args) {
   return Finish(rails.waiter(), across->get());
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

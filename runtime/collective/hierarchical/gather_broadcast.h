@@ -6,11 +6,11 @@
 
 #include "runtime/collective/hierarchical/rails.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // REQUIRES for all: several hosts. Threads: as Rails.
 absl::Status AllgatherAcross(Rails& rails, const GatherArgs& args);
 absl::Status BroadcastAcross(Rails& rails, const BroadcastArgs& args);
 absl::Status AlltoallAcross(Rails& rails, const AlltoallArgs& args);
 
-}  // namespace hvd
+}  // namespace hvd::rt

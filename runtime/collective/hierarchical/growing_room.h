@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <memory>
 
-namespace hvd {
+namespace hvd::rt {
 
 class GrowingRoom {
  public:
@@ -23,4 +23,4 @@ class GrowingRoom {
   size_t bytes_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "runtime/collective/message/wide_reduction.h"
 #include "runtime/transport/unreached.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::StatusOr<std::unique_ptr<HierarchicalCollectives>> HierarchicalCollectives::Create(
     const HierarchicalOptions& options, const HierarchicalThresholds& thresholds) {
@@ -125,4 +125,4 @@ absl::Status HierarchicalCollectives::MeetPeers() {
   return met.ok() ? AwaitSettled(rails_.waiter(), transport_) : met;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/collective/hierarchical/rails.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Threads: one caller at a time, as Collectives.
 class HierarchicalCollectives : public Collectives {
@@ -50,4 +50,4 @@ class HierarchicalCollectives : public Collectives {
   Transport* const transport_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include "runtime/collective/kernels/copy.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 Topology HostByHost(const Topology& by_rank) {
@@ -65,4 +65,4 @@ void HostOrder::ToRanks(const std::byte* from, absl::Span<const size_t> bytes_by
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -15,7 +15,7 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/collective/hierarchical/growing_room.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class HostOrder {
  public:
@@ -97,4 +97,4 @@ absl::Status HostOrder::ReduceScatter(const ReduceScatterArgs& args, const Run& 
   return run(by_position);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 
 #include "runtime/collective/slices.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 int RanksOfSmallestHost(const Topology& topology) {
@@ -81,4 +81,4 @@ std::byte* Rails::Room(size_t index, size_t bytes) {
   return rooms_[index].Take(bytes);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -19,7 +19,7 @@
 #include "runtime/collective/host/host_collectives.h"
 #include "runtime/collective/message/message_collectives.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A group is the job or a process set; its ranks are numbered from 0.
 struct HierarchicalOptions {
@@ -88,4 +88,4 @@ class Rails {
   std::vector<GrowingRoom> rooms_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include "runtime/collective/message/pipeline.h"
 #include "runtime/collective/slices.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Chunk k is the same stretch of every rank's part; with several chunks it is packed. Where all
@@ -165,4 +165,4 @@ absl::Status ReduceScatterAcross(Rails& rails, const ReduceScatterArgs& args) {
   return ReduceScatterOnRails(&rails, args, *across).Run();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

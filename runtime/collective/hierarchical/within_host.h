@@ -5,7 +5,7 @@
 #include "runtime/collective/message/reduce.h"
 #include "runtime/collective/wire_scale.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The host's half: what comes with the last sum is left for later, but for what makes the host's
 // sum fit the wire. `Args`: ReduceArgs or ReduceScatterArgs, of a group of `size`.
@@ -25,4 +25,4 @@ absl::StatusOr<MessageReduce> AcrossHosts(Args args, int size) {
   return ReductionOf(args, size);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

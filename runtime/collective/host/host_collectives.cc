@@ -10,7 +10,7 @@
 #include "runtime/collective/reduction_rules.h"
 #include "runtime/collective/slices.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 HostCollectives::HostCollectives(std::unique_ptr<HostGroup> group, const HostThresholds& thresholds)
     : group_(std::move(group)), thresholds_(thresholds) {}
@@ -175,4 +175,4 @@ absl::Status HostCollectives::Barrier() {
   return group_->AwaitArrivals();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

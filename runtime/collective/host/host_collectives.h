@@ -12,7 +12,7 @@
 #include "runtime/collective/host/host_group.h"
 #include "runtime/collective/host/large_reduce.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // From what size on which way is taken; measured with two pinned ranks. The same on all ranks.
 struct HostThresholds {
@@ -61,4 +61,4 @@ class HostCollectives : public Collectives {
   LargeReduce large_reduce_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-namespace hvd {
+namespace hvd::rt {
 
 template <class Done>
 absl::Status HostGroup::Until(const Done& done) {
@@ -94,4 +94,4 @@ absl::Status HostGroup::AwaitAll(Counter counter, uint64_t rounds) {
       [&](int peer) { return CounterOf(peer, counter).load(std::memory_order_acquire) >= rounds; });
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -15,7 +15,7 @@
 #include "runtime/collective/host/region.h"
 #include "runtime/transport/waiter.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct HostGroupOptions {
   Waiter* waiter = nullptr;  // borrowed
@@ -103,4 +103,4 @@ absl::Status HostGroup::CollectDone(uint64_t rounds, const Fetch& fetch) {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

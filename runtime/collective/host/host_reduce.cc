@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::rt {
 
 size_t HostReduce::largest_slice() const {
   size_t largest = 0;
@@ -30,4 +30,4 @@ void HostReduce::Combine(absl::Span<const void* const> sources,
   kernel(task);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

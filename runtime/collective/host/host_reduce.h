@@ -11,7 +11,7 @@
 #include "runtime/collective/kernels/reduce_kernels.h"
 #include "runtime/collective/tensor_view.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Rank r sums elements bounds[r] to bounds[r + 1].
 struct HostReduce {
@@ -35,4 +35,4 @@ struct HostReduce {
                size_t count) const;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -14,7 +14,7 @@
 #include "runtime/collective/host/peer_reads.h"
 #include "runtime/collective/host/staged_reduce.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Everyone's, by rank; nobody goes on before all have come.
@@ -99,4 +99,4 @@ absl::Status LargeReduce::Try(HostGroup& group, const HostReduce& reduce,
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "runtime/collective/host/staged_copy.h"
 #include "runtime/collective/host/way_trial.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct PeerReadOptions {
   size_t least_bytes = size_t{4} << 20;  // of a tensor; 0: never
@@ -38,4 +38,4 @@ class LargeReduce {
   std::array<WayTrial, kSizes> trials_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -4,7 +4,7 @@
 #include "absl/container/inlined_vector.h"
 #include "runtime/collective/kernels/copy.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Shows `bytes` to the peers: with the arrival if they fit, else on the shelf.
@@ -77,4 +77,4 @@ absl::Status OneShotBroadcast(HostGroup& group, const BroadcastArgs& args) {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

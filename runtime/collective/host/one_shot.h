@@ -10,7 +10,7 @@
 #include "runtime/collective/host/host_group.h"
 #include "runtime/collective/host/host_reduce.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // REQUIRES: the tensors' bytes <= HostRegion::kShelfBytes; gather.
 absl::Status OneShotReduce(HostGroup& group, const HostReduce& reduce);
@@ -19,4 +19,4 @@ absl::Status OneShotAllgather(HostGroup& group, const GatherArgs& args);
 // REQUIRES: bytes <= HostRegion::kShelfBytes.
 absl::Status OneShotBroadcast(HostGroup& group, const BroadcastArgs& args);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // The system only reads there.
@@ -51,4 +51,4 @@ absl::Status ReadMemory(pid_t pid, const std::byte* from, std::byte* to, size_t 
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

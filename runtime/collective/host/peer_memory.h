@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A rank's word to the others on an allreduce's tensor; small enough to travel with an arrival
 // (region.h).
@@ -34,4 +34,4 @@ bool CanRead(const MemoryOffer& offer, size_t bytes);
 // Unavailable says what the system said.
 absl::Status ReadMemory(pid_t pid, const std::byte* from, std::byte* to, size_t bytes);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include "absl/container/inlined_vector.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // The bytes that are read of all peers at a time: they should still be in the cache when they are
@@ -105,4 +105,4 @@ absl::Status PeerReadReduce(HostGroup& group, const HostReduce& reduce,
   return PeerReadReduction(group, reduce, offers).Run();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

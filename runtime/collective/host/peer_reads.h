@@ -11,11 +11,11 @@
 #include "runtime/collective/host/host_reduce.h"
 #include "runtime/collective/host/peer_memory.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // REQUIRES: one tensor; gather. `offers`: everyone's, by rank, after all have come; nobody may
 // touch its tensor before all are through.
 absl::Status PeerReadReduce(HostGroup& group, const HostReduce& reduce,
                             absl::Span<const MemoryOffer> offers);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace hvd {
+namespace hvd::rt {
 
 // A rank's word on its latest operation, with the few bytes of a small tensor in the same cache
 // line.
@@ -76,4 +76,4 @@ class HostRegion {
   int size_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

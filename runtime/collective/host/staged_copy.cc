@@ -8,7 +8,7 @@
 #include "runtime/collective/kernels/copy.h"
 #include "runtime/collective/slices.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 void CopyOut(void* to, const void* from, size_t bytes, bool streams) {
   if (bytes == 0) return;
@@ -220,4 +220,4 @@ absl::Status StagedAlltoall(HostGroup& group, const AlltoallArgs& args,
   return Alltoall(group, args, options).Run();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

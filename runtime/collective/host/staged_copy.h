@@ -10,7 +10,7 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/collective/host/host_group.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct StagedOptions {
   size_t piece_bytes = 0;  // of what one rank shows another in one round; cut to what a stage holds
@@ -29,4 +29,4 @@ absl::Status StagedAlltoall(HostGroup& group, const AlltoallArgs& args,
 // Copies to an output.
 void CopyOut(void* to, const void* from, size_t bytes, bool streams);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include "absl/container/inlined_vector.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // One reduction in rounds. In step i a rank collects round i-2, stages round i in the same place
@@ -103,4 +103,4 @@ absl::Status StagedReduce(HostGroup& group, const HostReduce& reduce,
   return StagedReduction(group, reduce, options).Run();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

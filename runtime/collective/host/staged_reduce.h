@@ -13,8 +13,8 @@
 #include "runtime/collective/host/host_reduce.h"
 #include "runtime/collective/host/staged_copy.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::Status StagedReduce(HostGroup& group, const HostReduce& reduce, const StagedOptions& options);
 
-}  // namespace hvd
+}  // namespace hvd::rt

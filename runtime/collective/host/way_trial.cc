@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Only what is clearly better is taken: staging needs nobody's leave.
@@ -34,4 +34,4 @@ void WayTrial::Decide(Way way) {
   calls_ = kCalls;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-namespace hvd {
+namespace hvd::rt {
 
 enum class Way { kStaged, kPeerReads };
 
@@ -30,4 +30,4 @@ class WayTrial {
   std::array<int64_t, 2> best_ns_ = {INT64_MAX, INT64_MAX};
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

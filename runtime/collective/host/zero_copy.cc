@@ -5,7 +5,7 @@
 
 #include "absl/container/inlined_vector.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Between two looks at the epoch: when it ends, a rank soon leaves its peers' buffers alone.
@@ -43,4 +43,4 @@ absl::Status ZeroCopyReduce(HostGroup& group, const HostReduce& reduce) {
   return group.AwaitArrivals();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

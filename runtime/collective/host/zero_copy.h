@@ -9,7 +9,7 @@
 #include "runtime/collective/host/host_group.h"
 #include "runtime/collective/host/host_reduce.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // REQUIRES for both: tensors.all_in_shared_memory(); gather.
 absl::Status ZeroCopyReduce(HostGroup& group, const HostReduce& reduce);
@@ -17,4 +17,4 @@ absl::Status ZeroCopyReduce(HostGroup& group, const HostReduce& reduce);
 // who meets whom before and after.
 absl::Status SumSlice(const HostGroup& group, const HostReduce& reduce, size_t begin, size_t end);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 
 #include "runtime/collective/kernels/reduce_kernels.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // As memcpy (no overlap; nothing is touched when `bytes` is 0), but at no alignment slow. The C
 // library's memcpy leaves more than a few KB to the processor's string copy. That is the best for
@@ -31,4 +31,4 @@ void StreamCopy(void* to, const void* from, size_t bytes);
 // not wait, and writes nothing.
 void OwnLines(const void* memory, size_t bytes);
 
-}  // namespace hvd
+}  // namespace hvd::rt

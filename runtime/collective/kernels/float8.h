@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace hvd {
+namespace hvd::rt {
 
 struct E4m3fn {
   static constexpr int kExponentBits = 4;
@@ -78,4 +78,4 @@ class Float8 {
   static constexpr std::array<double, 256> kDecoded = DecodeAll();
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace hvd {
+namespace hvd::rt {
 
 // While one lives, this thread computes by the rules that every program starts with: to nearest,
 // denormals kept, nothing trapped. A program may have set others (-ffast-math's start files flush
@@ -22,4 +22,4 @@ class FloatRules {
   bool changed_ = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

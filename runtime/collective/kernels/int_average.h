@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace hvd {
+namespace hvd::rt {
 
 __extension__ typedef __int128 Int128;
 
@@ -77,4 +77,4 @@ inline __attribute__((always_inline)) T AverageOf(Sum sum, double postscale, int
   return static_cast<T>(Divide(sum, divisor));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

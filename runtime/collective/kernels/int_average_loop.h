@@ -8,7 +8,7 @@
 #include "runtime/collective/kernels/reduce_kernels.h"
 #include "runtime/collective/kernels/reduce_vectors.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 template <class Level, class T>
 struct IntAverage {
@@ -55,4 +55,4 @@ struct IntAverage {
   }
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

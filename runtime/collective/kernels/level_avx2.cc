@@ -4,7 +4,7 @@
 #include "runtime/collective/kernels/levels.h"
 #include "runtime/collective/kernels/reduce_loop.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 struct Avx2 {
@@ -32,4 +32,4 @@ void CopyAvx2(void* to, const void* from, size_t bytes) {
   CopyInVectors<Avx2::kBytes>(to, from, bytes);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

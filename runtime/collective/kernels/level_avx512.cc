@@ -4,7 +4,7 @@
 #include "runtime/collective/kernels/levels.h"
 #include "runtime/collective/kernels/reduce_loop.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 struct Avx512 {
@@ -49,4 +49,4 @@ void CopyAvx512(void* to, const void* from, size_t bytes) {
   CopyInVectors<Avx512::kBytes>(to, from, bytes);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

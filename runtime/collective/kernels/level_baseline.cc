@@ -2,7 +2,7 @@
 #include "runtime/collective/kernels/levels.h"
 #include "runtime/collective/kernels/reduce_loop.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 float BitsToFloat(uint32_t bits) {
@@ -80,4 +80,4 @@ ReduceKernel FindBaselineKernel(hvd_dtype_t dtype, hvd_op_t op) {
   return FindAtLevel<Baseline>(dtype, op);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 
 #include "runtime/collective/kernels/reduce_kernels.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 ReduceKernel FindBaselineKernel(hvd_dtype_t dtype, hvd_op_t op);
 ReduceKernel FindAvx2Kernel(hvd_dtype_t dtype, hvd_op_t op);    // needs F16C too
@@ -49,4 +49,4 @@ void CopyInVectors(void* to, const void* from, size_t bytes) {
   memcpy(destination + at, source + at, bytes - at);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include "runtime/collective/kernels/float_rules.h"
 #include "runtime/collective/kernels/levels.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // ---- levels ----
 
@@ -47,4 +47,4 @@ FloatRules::~FloatRules() {
   if (changed_) std::fesetenv(reinterpret_cast<const std::fenv_t*>(saved_));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

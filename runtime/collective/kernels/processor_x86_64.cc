@@ -12,7 +12,7 @@
 #include "runtime/collective/kernels/float_rules.h"
 #include "runtime/collective/kernels/levels.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // ---- levels ----
 
@@ -153,4 +153,4 @@ FloatRules::~FloatRules() {
   _mm_setcsr(rules);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "runtime/collective/kernels/reduce_scales.h"
 #include "runtime/collective/kernels/reduce_vectors.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Elements: how T lies in memory, what it is combined in, how it is scaled.
 template <class Level, class T>
@@ -155,4 +155,4 @@ struct BfloatElement {
   }
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -18,7 +18,7 @@
 
 #include "hvd/hvd.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct ReduceTask {
   const void* const* sources = nullptr;
@@ -58,4 +58,4 @@ inline std::string_view KernelLevelName(KernelLevel level) {
 // REQUIRES: level <= BestKernelLevel().
 ReduceKernel FindReduceKernel(hvd_dtype_t dtype, hvd_op_t op, KernelLevel level);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "runtime/collective/kernels/int_average_loop.h"
 #include "runtime/collective/kernels/reduce_elements.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Unscaled tasks, the most of them, have a loop of their own.
 struct NoScales {
@@ -263,6 +263,6 @@ ReduceKernel FindAtLevel(hvd_dtype_t dtype, hvd_op_t op) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt
 
 #undef HVD_INLINE

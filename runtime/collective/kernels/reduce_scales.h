@@ -11,7 +11,7 @@
 #include "runtime/collective/kernels/reduce_kernels.h"
 #include "runtime/collective/kernels/reduce_vectors.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 static HVD_INLINE bool IsPowerOfTwo(double x) {
   uint64_t bits;
@@ -195,4 +195,4 @@ HVD_INLINE PairOf<Vector> After(const Scales& scales, PairOf<Vector> v) {
   return {scales.After(v.even), scales.After(v.odd)};
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

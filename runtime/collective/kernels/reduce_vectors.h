@@ -9,7 +9,7 @@
 
 #define HVD_INLINE inline __attribute__((always_inline))
 
-namespace hvd {
+namespace hvd::rt {
 
 template <class Level, class T>
 struct VectorOf {
@@ -94,4 +94,4 @@ HVD_INLINE PairOf<Vector> Apply(PairOf<Vector> a, PairOf<Vector> b) {
   return {Op::Apply(a.even, b.even), Op::Apply(a.odd, b.odd)};
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

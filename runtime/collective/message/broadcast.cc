@@ -6,7 +6,7 @@
 #include <deque>
 #include <vector>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Ranks are counted from the root.
@@ -118,4 +118,4 @@ std::unique_ptr<MessageRun> BroadcastRun(MessageGroup* group, const MessageBroad
   return std::make_unique<Run>(group, broadcast);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 
 #include "runtime/collective/message/run.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct MessageBroadcast {
   const std::byte* source = nullptr;  // on the root
@@ -20,4 +20,4 @@ struct MessageBroadcast {
 
 std::unique_ptr<MessageRun> BroadcastRun(MessageGroup* group, const MessageBroadcast& broadcast);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 #include <bit>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 class Doubling {
@@ -77,4 +77,4 @@ absl::Status DoublingAllreduce(MessageGroup* group, const MessageReduce& reduce,
   return Doubling(group, scaled, room->data()).Run();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

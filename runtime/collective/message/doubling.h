@@ -8,10 +8,10 @@
 #include "runtime/collective/message/message_group.h"
 #include "runtime/collective/message/reduce.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // REQUIRES: size() > 1. `room` is resized to hold what a peer sends.
 absl::Status DoublingAllreduce(MessageGroup* group, const MessageReduce& reduce,
                                std::vector<std::byte>* room);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Receives come from the left while sends go to the right, both by distance: in the ith exchange
@@ -89,4 +89,4 @@ std::unique_ptr<MessageRun> Exchange(MessageGroup* group, std::vector<ExchangePa
   return std::make_unique<ExchangeRun>(group, std::move(parts));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "runtime/collective/message/run.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct ExchangePart {
   int peer = 0;  // not this rank
@@ -21,4 +21,4 @@ struct ExchangePart {
 // `parts`: in any order; pairs that exchange nothing may be left out on both sides.
 std::unique_ptr<MessageRun> Exchange(MessageGroup* group, std::vector<ExchangePart> parts);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "runtime/collective/slices.h"
 #include "runtime/collective/tensor_view.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // A group of one: the same arithmetic as among many.
@@ -228,4 +228,4 @@ absl::Status MessageCollectives::Barrier() {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -17,7 +17,7 @@
 #include "runtime/collective/message/ring.h"
 #include "runtime/collective/message/run.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The same on all ranks.
 struct MessageThresholds {
@@ -80,4 +80,4 @@ class MessageCollectives : public Collectives {
   std::vector<std::byte> packed_;  // several tensors one after the other
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "runtime/transport/unreached.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::Status MessageGroup::Begin() {
   step_ += 2;
@@ -76,4 +76,4 @@ void MessageGroup::Take(Request* request) {
                                    {options_.channel, request->route.step});
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

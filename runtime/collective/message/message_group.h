@@ -18,7 +18,7 @@
 #include "runtime/transport/transport.h"
 #include "runtime/transport/waiter.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct MessageGroupOptions {
   Waiter* waiter = nullptr;        // borrowed; has the transport set
@@ -79,4 +79,4 @@ class MessageGroup {
   uint32_t step_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

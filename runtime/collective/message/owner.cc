@@ -4,7 +4,7 @@
 #include "absl/container/inlined_vector.h"
 #include "runtime/collective/slices.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Request = MessageGroup::Request;
@@ -145,4 +145,4 @@ std::unique_ptr<MessageRun> OneShotAllreduce(MessageGroup* group, const MessageR
   return std::make_unique<OwnerRun>(group, reduce, std::vector<Extent>(), Sums::kForAll);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include "runtime/collective/message/ring.h"
 #include "runtime/collective/message/run.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // REQUIRES: size() > 1. The buffers must live until the run is finished or destroyed.
 std::unique_ptr<MessageRun> OwnerAllreduce(MessageGroup* group, const MessageReduce& reduce);
@@ -24,4 +24,4 @@ std::unique_ptr<MessageRun> OwnerReduceScatter(MessageGroup* group, const Messag
 // Everyone sends everything to everyone, and sums in rank order: one exchange, for a few bytes.
 std::unique_ptr<MessageRun> OneShotAllreduce(MessageGroup* group, const MessageReduce& reduce);
 
-}  // namespace hvd
+}  // namespace hvd::rt

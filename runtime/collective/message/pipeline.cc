@@ -3,7 +3,7 @@
 
 #include <deque>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // The runs that are on their way, oldest first.
@@ -73,4 +73,4 @@ absl::Status RunPipeline(Waiter* waiter, const PipelineWork& work) {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

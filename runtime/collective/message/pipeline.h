@@ -10,7 +10,7 @@
 
 #include "runtime/collective/message/run.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // `count` elements in chunks of about `most`, as even as can be; at least one chunk unless count is
 // 0. Chunks begin at multiples of 64 elements.
@@ -46,4 +46,4 @@ struct PipelineWork {
 // after(k - kAcross).
 absl::Status RunPipeline(Waiter* waiter, const PipelineWork& work);
 
-}  // namespace hvd
+}  // namespace hvd::rt

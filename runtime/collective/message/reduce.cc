@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/collective/message/reduce.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 void ApplyPrescale(MessageReduce* reduce) {
   if (reduce->prescale == 1.0) return;
@@ -19,4 +19,4 @@ void ApplyPrescale(MessageReduce* reduce) {
   reduce->prescale = 1.0;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "runtime/collective/reduction_rules.h"
 #include "runtime/collective/wire_scale.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct MessageReduce {
   const std::byte* input = nullptr;
@@ -74,4 +74,4 @@ inline void Combine(const MessageReduce& reduce, const Addends& addends, void* d
 // for algorithms in which inputs and sums meet in any order.
 void ApplyPrescale(MessageReduce* reduce);
 
-}  // namespace hvd
+}  // namespace hvd::rt

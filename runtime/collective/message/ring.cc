@@ -6,7 +6,7 @@
 
 #include "runtime/collective/slices.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // How far sending may be ahead of receiving. A send is done when the transport has taken it, which
@@ -252,4 +252,4 @@ std::unique_ptr<MessageRun> RingAllgather(MessageGroup* group, std::byte* buffer
       pace.window);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

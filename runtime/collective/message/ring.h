@@ -14,7 +14,7 @@
 #include "runtime/collective/message/reduce.h"
 #include "runtime/collective/message/run.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A range of a buffer.
 struct Extent {
@@ -80,4 +80,4 @@ std::unique_ptr<MessageRun> RingReduceScatter(MessageGroup* group, const Message
 std::unique_ptr<MessageRun> RingAllgather(MessageGroup* group, std::byte* buffer,
                                           std::vector<Extent> parts, const RingPace& pace);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/collective/message/message_group.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class MessageRun : public BackgroundWork {
  public:
@@ -53,4 +53,4 @@ inline absl::Status Finish(Waiter* waiter, MessageRun* run) {
   return run->status().ok() ? waited : run->status();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

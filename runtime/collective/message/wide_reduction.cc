@@ -14,7 +14,7 @@
 #include "runtime/collective/tensor_view.h"
 #include "runtime/collective/wire_scale.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Elements that are widened at a time: a few MB of what travels.
@@ -249,4 +249,4 @@ absl::Status ReduceWide(const ReduceScatterArgs& args, Collectives* ranks) {
   return ScatterRun(args, ranks).Run();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/collective/reduction_rules.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Whether a reduction is one of these.
 inline bool TravelsWide(hvd_op_t op, hvd_dtype_t dtype) {
@@ -19,4 +19,4 @@ inline bool TravelsWide(hvd_op_t op, hvd_dtype_t dtype) {
 absl::Status ReduceWide(const ReduceArgs& args, Collectives* ranks);
 absl::Status ReduceWide(const ReduceScatterArgs& args, Collectives* ranks);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "runtime/engine/execution/neutral.h"
 #include "runtime/engine/request/tensor_bytes.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kPieceElements = size_t{16} << 10;
@@ -58,4 +58,4 @@ absl::Status AbsentMemory::Fill(const Signature& signature, std::byte* memory, s
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

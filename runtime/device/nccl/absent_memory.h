@@ -15,7 +15,7 @@
 #include "runtime/engine/request/request.h"
 #include "runtime/gpu/gpu_device.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class AbsentMemory {
  public:
@@ -41,4 +41,4 @@ class AbsentMemory {
   std::map<std::pair<uint32_t, uint32_t>, void*> neutral_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 void LaunchedRuns::Add(std::shared_ptr<LaunchedEnd> end, DeviceEnd ended) {
   const MutexLock lock(&mutex_);
@@ -63,4 +63,4 @@ void LaunchedRuns::Clear() {
   dropped.swap(runs_);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "runtime/device/caller_order.h"
 #include "runtime/engine/execution/device_work.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class LaunchedRuns {
  public:
@@ -48,4 +48,4 @@ class LaunchedRuns {
   std::deque<Run> runs_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "runtime/device/device_memory.h"
 #include "runtime/device/nccl/nccl_rules.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // A tensor of a call, and its output's rows where these are not the input's.
@@ -112,4 +112,4 @@ absl::Status OrderCaller(const Request& request) {
   return status;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

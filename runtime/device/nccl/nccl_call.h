@@ -12,7 +12,7 @@
 #include "runtime/device/gpus.h"
 #include "runtime/sets/process_set.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Whether NCCL can have all of it at once. Not what somebody observes: he is told when the bytes
 // are there, which the engine tells nobody (staged/).
@@ -29,4 +29,4 @@ absl::Status OrderCaller(const Request& request);
 // `stream`, of the same device, goes on behind it.
 absl::Status OrderStream(const Request& request, void* stream);
 
-}  // namespace hvd
+}  // namespace hvd::rt

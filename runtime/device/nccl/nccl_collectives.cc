@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // More different scales than this are no training's: those made before are given back.
@@ -212,4 +212,4 @@ absl::Status NcclCollectives::Barrier() {
   return absl::InternalError("a barrier lies on no device");
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -14,7 +14,7 @@
 #include "runtime/device/nccl/nccl_rules.h"
 #include "runtime/gpu/communicator.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct NcclCollectivesParts {
   Communicator* communicator = nullptr;  // borrowed
@@ -59,4 +59,4 @@ class NcclCollectives final : public Collectives {
   std::map<std::pair<int, uint64_t>, NcclOp> scaled_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 #include "runtime/engine/execution/reduction.h"
 #include "runtime/engine/request/tensor_bytes.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::Status NcclExecution::Execute(const DeviceRun& run) {
   if (ReducesPlainly(*run.entries[0])) return ReduceFused(run);
@@ -102,4 +102,4 @@ absl::Status NcclExecution::DropGathered(const std::vector<size_t>& bytes_by_ran
   return parts_.collectives->Allgather({*room, *room, bytes_by_rank});
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

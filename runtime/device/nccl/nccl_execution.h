@@ -13,7 +13,7 @@
 #include "runtime/device/nccl/nccl_collectives.h"
 #include "runtime/engine/execution/device_work.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Borrowed.
 struct NcclExecutionParts {
@@ -40,4 +40,4 @@ class NcclExecution {
   const NcclExecutionParts parts_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 
 #include "runtime/transport/signals_blocked.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // How often it looks where nobody has told it anything: errors and the epoch's end come so.
@@ -105,4 +105,4 @@ void NcclProcess::Body() {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -17,7 +17,7 @@
 #include "base/mutex.h"
 #include "runtime/gpu/nccl_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // An object that "hvd-nccl" looks after.
 class NcclWatched {
@@ -83,4 +83,4 @@ class NcclProcess {
   std::thread thread_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

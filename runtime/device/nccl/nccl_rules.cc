@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 std::optional<NcclNumbers> NumbersOf(hvd_dtype_t dtype) {
@@ -184,4 +184,4 @@ bool GoesByNccl(const Signature& signature) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include "runtime/engine/request/request.h"
 #include "runtime/gpu/nccl_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Numbers as NCCL has them.
 struct NcclNumbers {
@@ -40,4 +40,4 @@ bool GoesByNccl(const Signature& signature);
 // be told exactly enough.
 bool PutNcclScalar(NcclType type, double scale, unsigned char bytes[8]);
 
-}  // namespace hvd
+}  // namespace hvd::rt

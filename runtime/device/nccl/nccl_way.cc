@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // How long an abort lets a launch come back by itself, and how long it may take in all.
@@ -288,4 +288,4 @@ void NcclWay::End() {
   parts_.decision.process->Poke();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

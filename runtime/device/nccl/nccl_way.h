@@ -15,7 +15,7 @@
 #include "runtime/device/nccl/nccl_execution.h"
 #include "runtime/device/nccl/set_decision.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct NcclWayParts {
   SetDecisionParts decision;
@@ -72,4 +72,4 @@ class NcclWay final : public DeviceWork, public DeviceRoute, private NcclWatched
   std::thread aborter_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

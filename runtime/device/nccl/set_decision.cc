@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // The message of the set's first rank: the communicator's id, or that there is none.
@@ -138,4 +138,4 @@ void SetDecision::Say(const SetWay& way) const {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

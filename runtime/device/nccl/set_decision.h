@@ -20,7 +20,7 @@
 #include "runtime/gpu/communicator.h"
 #include "runtime/sets/device_route.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Borrowed.
 struct SetDecisionParts {
@@ -82,4 +82,4 @@ class SetDecision {
   std::unique_ptr<Communicator> communicator_ ABSL_GUARDED_BY(kExecutor);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

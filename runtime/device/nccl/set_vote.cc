@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/gpu/nccl_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Returns the reason against NCCL; empty: there is none.
@@ -63,4 +63,4 @@ SetWay DecideWay(GpuOperations asked, absl::Span<const SetVote> votes,
   return {SetWay::Kind::kRefused, std::move(why), false};
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "runtime/engine/tuning/config.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 using GpuOperations = EngineConfig::GpuOperations;  // the same on all ranks
 
@@ -39,4 +39,4 @@ struct SetWay {
 // `ranks`: the voters' numbers in the job, in the same order.
 SetWay DecideWay(GpuOperations asked, absl::Span<const SetVote> votes, absl::Span<const int> ranks);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include "runtime/engine/intake.h"
 #include "runtime/transport/own_thread.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // How often the thread looks whether the epoch, or the device, has ended under its calls: both tell
@@ -222,4 +222,4 @@ void HostWay::LeaveToDevice() {
   open_.clear();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -18,7 +18,7 @@
 #include "runtime/device/staged/staged_call.h"
 #include "runtime/device/staged/staging.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Lives as long as the process.
 class HostWay {
@@ -80,4 +80,4 @@ class HostWay {
   std::thread thread_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

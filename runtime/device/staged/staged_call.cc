@@ -8,7 +8,7 @@
 #include "runtime/device/nccl/nccl_rules.h"
 #include "runtime/engine/request/local_name.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // For a device to let go of the tensors of a call that has failed.
@@ -266,4 +266,4 @@ StagedCall::Standing StagedCall::standing() const {
           done && course_.IsQuiet()};
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -28,7 +28,7 @@
 #include "runtime/device/staged/staged_parts.h"
 #include "runtime/device/staged/staged_plan.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class StagedCall {
  public:
@@ -118,4 +118,4 @@ class StagedCall {
   bool is_blocked_ ABSL_GUARDED_BY(kGpuThread) = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "runtime/engine/request/local_name.h"
 #include "runtime/engine/request/tensor_bytes.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // The driver's threads call it, inside a stream.
@@ -131,4 +131,4 @@ absl::StatusOr<GpuDevice::Event> StagedCopies::End(
   return event;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

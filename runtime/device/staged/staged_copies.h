@@ -15,7 +15,7 @@
 #include "runtime/device/staged/staged_parts.h"
 #include "runtime/device/staged/staged_plan.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class StagedCopies {
  public:
@@ -60,4 +60,4 @@ class StagedCopies {
   absl::Status refused_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

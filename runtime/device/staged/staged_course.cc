@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kStates = 7, kEvents = 5;
@@ -107,4 +107,4 @@ bool StagedCourse::MayEnd(Clock::time_point now, absl::FunctionRef<bool()> is_id
   return has_let_go || now >= gives_up_at_;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A request of the call.
 enum class AskedState {
@@ -107,4 +107,4 @@ class StagedCourse {
   Clock::time_point gives_up_at_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

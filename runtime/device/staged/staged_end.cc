@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 StagedEnd::StagedEnd(std::shared_ptr<GpuDevice> device,
                      absl::Span<const std::unique_ptr<Request>> requests)
@@ -78,4 +78,4 @@ void StagedEnd::TellFinished() {
   for (Request* request : std::exchange(told_, {})) request->observer->OnDone(request);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -19,7 +19,7 @@
 #include "runtime/engine/request/request.h"
 #include "runtime/gpu/gpu_device.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class StagedEnd {
  public:
@@ -60,4 +60,4 @@ class StagedEnd {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "base/mutex.h"
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class StagedCall;
 class StagedInbox;
@@ -84,4 +84,4 @@ class StagedObserver : public RequestObserver {
   void OnDone(Request*) override { step.inbox->Push(&step); }
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

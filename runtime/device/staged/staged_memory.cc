@@ -3,7 +3,7 @@
 
 #include "runtime/engine/request/tensor_bytes.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::Status StagedMemory::Take(size_t bytes) {
   if (taken_) return absl::OkStatus();
@@ -41,4 +41,4 @@ void StagedMemory::GiveBack() {
   results_.clear();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -15,7 +15,7 @@
 #include "runtime/device/staged/staging.h"
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class StagedMemory {
  public:
@@ -49,4 +49,4 @@ class StagedMemory {
   std::map<int32_t, Staging::Piece> results_ ABSL_GUARDED_BY(mutex_);  // by position
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "runtime/device/staged/staging.h"
 #include "runtime/sets/process_sets.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The thread "hvd-gpu".
 inline constexpr ThreadRole kGpuThread{};
@@ -48,4 +48,4 @@ struct StagedParts {
   void (*free_result)(void*) = nullptr;  // what `gpus` has given
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

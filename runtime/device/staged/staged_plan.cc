@@ -6,7 +6,7 @@
 
 #include "runtime/engine/request/tensor_bytes.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kLine = 64;
@@ -214,4 +214,4 @@ std::vector<std::unique_ptr<StagedRequest>> MakeStagedRequests(
   return all;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

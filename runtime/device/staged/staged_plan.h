@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A tensor of the call, and where its bytes lie in the call's host memory. `at` is from its
 // beginning.
@@ -69,4 +69,4 @@ std::vector<std::unique_ptr<StagedRequest>> MakeStagedRequests(
     const Request& asked, absl::Span<const StagedTensor> tensors, const StagedWhere& where,
     const ResultSource& result_source);
 
-}  // namespace hvd
+}  // namespace hvd::rt

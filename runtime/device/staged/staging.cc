@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kPage = 4096;
@@ -85,4 +85,4 @@ void Staging::Free(const Idle& idle) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -15,7 +15,7 @@
 #include "runtime/gpu/gpu_device.h"
 #include "runtime/session/arena.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Staging {
  public:
@@ -59,4 +59,4 @@ class Staging {
   std::map<const std::byte*, Idle> taken_ ABSL_GUARDED_BY(mutex_);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "runtime/device/nccl/nccl_way.h"
 #include "runtime/gpu/found.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 HostWay& Devices::host_way() {
   if (HostWay* const used = used_host_way(); used != nullptr) return *used;
@@ -47,4 +47,4 @@ void Devices::EndEpoch() {
   gpus_.Close();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

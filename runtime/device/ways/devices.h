@@ -16,7 +16,7 @@
 #include "runtime/session/arena.h"
 #include "runtime/sets/process_sets.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Borrowed; they outlive it.
 struct DevicesParts {
@@ -58,4 +58,4 @@ class Devices {
   std::atomic<HostWay*> used_host_way_{nullptr};
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

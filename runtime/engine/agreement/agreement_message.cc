@@ -4,7 +4,7 @@
 #include "proto/wire.h"
 #include "runtime/engine/request/signature_words.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Field numbers; kept as they are so that versions can tell each other apart.
@@ -239,4 +239,4 @@ absl::StatusOr<AgreementMessage> DecodeAgreement(std::string_view bytes) {
   return message;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/engine/agreement/board/report.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Up: all ranks below have asked for this. Tensors that the root has decided before have an id, and
 // then usually nothing but that travels.
@@ -64,4 +64,4 @@ std::string EncodeAgreement(const AgreementMessage& message);
 // Unparsable bytes, or values no rank can have sent (kinds, dimensions): InvalidArgument.
 absl::StatusOr<AgreementMessage> DecodeAgreement(std::string_view bytes);
 
-}  // namespace hvd
+}  // namespace hvd::rt

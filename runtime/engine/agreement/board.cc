@@ -3,7 +3,7 @@
 
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr char kJoinName[] = "\x01join";  // as kOwnName
@@ -90,4 +90,4 @@ void Board::Advance() {
   if (several_hosts() && wanted.load() != 0 && wanted.exchange(0) != 0) room_.RingHost();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

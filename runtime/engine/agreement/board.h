@@ -35,7 +35,7 @@
 #include "runtime/engine/agreement/board/room.h"
 #include "runtime/engine/request/engine_lock.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Board {
  public:
@@ -152,4 +152,4 @@ class Board {
   BoardLeaderSide leader_side_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

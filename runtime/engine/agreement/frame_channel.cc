@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 FrameChannel::FrameChannel(const FramePlace& place)
     : place_(place), tag_{place.channel, static_cast<uint32_t>(place.generation)} {}
@@ -100,4 +100,4 @@ absl::StatusOr<bool> FrameChannel::HasUnsent() {
   return false;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/transport/transport.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct FramePlace {
   Transport* transport = nullptr;  // borrowed, outlives the channel
@@ -71,4 +71,4 @@ class FrameChannel {
   std::unique_ptr<TransportRequest> receiving_;  // destroyed before what it writes to
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

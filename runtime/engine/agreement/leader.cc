@@ -5,7 +5,7 @@
 
 #include "runtime/engine/agreement/agreement_message.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Pokes at the transport to get an abort out; a dead peer must not hold it up.
@@ -98,4 +98,4 @@ void Leader::SpreadAbort(const AbortCause& cause) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

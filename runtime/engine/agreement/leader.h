@@ -13,7 +13,7 @@
 #include "runtime/engine/agreement/leader_core.h"
 #include "runtime/engine/request/engine_lock.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 inline constexpr uint16_t kAgreementChannel = kAgreementMessages;
 
@@ -64,4 +64,4 @@ class Leader {
   bool abort_spread_ ABSL_GUARDED_BY(kExecutor) = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

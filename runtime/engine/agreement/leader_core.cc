@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // All hosts' rows of one tensor, host after host.
@@ -324,4 +324,4 @@ void LeaderCore::SayRetired() {
   if (!is_root()) up_.has_retired = true;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

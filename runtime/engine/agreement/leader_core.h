@@ -21,7 +21,7 @@
 #include "runtime/engine/agreement/retired_ids.h"
 #include "runtime/engine/agreement/tensor_table.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct LeaderCoreParts {
   const Topology* topology = nullptr;  // borrowed
@@ -113,4 +113,4 @@ class LeaderCore {
   bool wants_bye_ = false, said_bye_ = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

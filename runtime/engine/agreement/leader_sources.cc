@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::rt {
 
 std::vector<int> LeaderTree::Children(int host, int hosts, int fan_out) {
   std::vector<int> children;
@@ -32,4 +32,4 @@ int LeaderSources::Of(int host) const {
   return found == children_.end() ? -1 : static_cast<int>(found - children_.begin()) + 1;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

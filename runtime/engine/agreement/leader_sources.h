@@ -7,7 +7,7 @@
 
 #include "hostfile/topology.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The tree of hosts.
 struct LeaderTree {
@@ -38,4 +38,4 @@ class LeaderSources {
   int all_below_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

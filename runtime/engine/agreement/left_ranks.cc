@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/agreement/left_ranks.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 void LeftRanks::Add(int source, const LeftNote& note) {
   lefts_.push_back({source, note.rank, {note.names.begin(), note.names.end()}});
@@ -35,4 +35,4 @@ int LeftRanks::WhoCannotAnswer(const LeaderTensor& tensor) const {
   return -1;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

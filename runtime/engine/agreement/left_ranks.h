@@ -10,7 +10,7 @@
 #include "runtime/engine/agreement/agreement_message.h"
 #include "runtime/engine/agreement/tensor_table.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class LeftRanks {
  public:
@@ -44,4 +44,4 @@ class LeftRanks {
   std::vector<Left> lefts_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

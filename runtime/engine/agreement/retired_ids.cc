@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::rt {
 
 // The next ones only once all hosts have forgotten these: then no report can name them any more. A
 // tensor that is pending somewhere keeps its id; when hardly any is idle, the next look waits for
@@ -49,4 +49,4 @@ void RetiredIds::Forget() {
   retiring_.clear();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 
 #include "runtime/engine/agreement/tensor_table.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class RetiredIds {
  public:
@@ -37,4 +37,4 @@ class RetiredIds {
   uint64_t look_at_ = 0;  // decisions; when to look again
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

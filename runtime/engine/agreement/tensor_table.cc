@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/agreement/tensor_table.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 LeaderTensor* TensorTable::FindId(uint64_t id) const {
   const auto found = by_id_.find(id);
@@ -63,4 +63,4 @@ void TensorTable::ForgetIfIdle(LeaderTensor* tensor) {
   by_name_.erase(by_name_.find(tensor->name));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

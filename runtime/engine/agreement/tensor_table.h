@@ -13,7 +13,7 @@
 
 #include "runtime/engine/agreement/board/report.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct LeaderTensor {
   std::string name;
@@ -63,4 +63,4 @@ class TensorTable {
   std::vector<LeaderTensor*> by_number_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

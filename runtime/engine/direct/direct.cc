@@ -6,7 +6,7 @@
 
 #include "runtime/collective/kernels/copy.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kNumbers = DirectTicket::kMostNumber + 1;  // from one on
@@ -166,4 +166,4 @@ const std::byte* Direct::TensorAt(const DirectTicket& ticket, int peer) const {
   return BytesOfDirectWord(theirs.word) <= kBytesInLine ? theirs.tensor : slot(ticket, peer);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -30,7 +30,7 @@
 #include "runtime/engine/direct/words.h"
 #include "runtime/engine/request/local_name.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Direct {
  public:
@@ -105,4 +105,4 @@ class Direct {
   std::byte* stages_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

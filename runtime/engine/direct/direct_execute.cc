@@ -10,7 +10,7 @@
 #include "runtime/engine/execution/execute.h"
 #include "runtime/engine/request/tensor_bytes.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using PieceBytes = uint32_t;  // of what an alltoall sends one rank
@@ -230,4 +230,4 @@ absl::Status ExecuteShown(const Direct& direct, const ShownInputs& inputs, Reque
   return DirectExecution(direct, inputs, request).Run();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

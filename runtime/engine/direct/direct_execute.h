@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "runtime/engine/direct/direct.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Bytes of what an alltoall of `size` ranks sends rank `peer`.
 size_t PieceFor(const Request& request, int size, int peer);
@@ -43,4 +43,4 @@ class ShownInputs {
 // The same of inputs that lie there.
 absl::Status ExecuteShown(const Direct& direct, const ShownInputs& inputs, Request* request);
 
-}  // namespace hvd
+}  // namespace hvd::rt

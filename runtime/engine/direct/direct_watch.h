@@ -12,7 +12,7 @@
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/engine/request/local_name.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class DirectWatch {
  public:
@@ -58,4 +58,4 @@ class DirectWatch {
   std::vector<LocalName*> watched_ ABSL_GUARDED_BY(kExecutor);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 #include "runtime/engine/request/tensor_bytes.h"
 #include "runtime/engine/request/tensor_places.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Looks of EndAtOnce: about half a microsecond.
@@ -175,4 +175,4 @@ DirectWay::Outcome DirectWay::EndAtOnce() {
   return Run(name);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

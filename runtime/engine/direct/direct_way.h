@@ -16,7 +16,7 @@
 #include "runtime/engine/watch/work_notes.h"
 #include "runtime/transport/waiter.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // All borrowed.
 struct DirectParts {
@@ -104,4 +104,4 @@ class DirectWay {
   absl::Status fault_ ABSL_GUARDED_BY(kExecutor);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

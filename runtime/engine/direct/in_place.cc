@@ -12,7 +12,7 @@
 #include "runtime/engine/request/tensor_bytes.h"
 #include "runtime/engine/request/tensor_places.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // One at a time: a rank's stage is free when nothing of its is pending.
@@ -273,4 +273,4 @@ absl::Status InPlace::Fetch(const LocalName& name) const {
   return ExecuteShown(*direct_, inputs, name.pending);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -16,7 +16,7 @@
 #include "runtime/engine/request/tensor_places.h"
 #include "runtime/transport/waiter.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Threads: Mark under the engine's lock, the rest by its executor. All that it is given is
 // borrowed.
@@ -60,4 +60,4 @@ class InPlace {
   size_t stream_bytes_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Submissions for which a name may rest, at least; so names do not come and go in turn.
@@ -51,4 +51,4 @@ void NumberedNames::GiveUpIdle(uint64_t distance, uint64_t submissions) {
   oldest_use_ = oldest;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

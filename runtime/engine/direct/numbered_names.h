@@ -11,7 +11,7 @@
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/engine/request/local_name.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class NumberedNames {
  public:
@@ -35,4 +35,4 @@ class NumberedNames {
   uint64_t oldest_use_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

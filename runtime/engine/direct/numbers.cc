@@ -4,7 +4,7 @@
 #include "runtime/engine/agreement/board/shared_lock.h"
 #include "runtime/engine/direct/mix.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr uint32_t kBuckets = 1024;
@@ -135,4 +135,4 @@ bool DirectNumbers::IsByBoard(uint32_t number, uint64_t round) const {
   return table_->by_board[number].load(std::memory_order_relaxed) == round + 1;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

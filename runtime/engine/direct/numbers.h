@@ -14,7 +14,7 @@
 #include "proto/page/host_page.h"
 #include "runtime/engine/request/local_name.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct DirectPlace {
   HostPage* page = nullptr;
@@ -74,4 +74,4 @@ class DirectNumbers {
   Table* const table_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/direct/mix.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Never 0 in its low 48 bits.
@@ -64,4 +64,4 @@ uint64_t DirectWordInPlace(const Signature& s, bool staged, size_t bytes) {
   return ((hash | 1) << 16) | bytes;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The most bytes that a mark brings.
 inline constexpr size_t kMostDirectBytes = 4096;
@@ -26,4 +26,4 @@ inline size_t BytesOfDirectWord(uint64_t word) { return word & 0xffff; }
 // Whether two marks name the same request, each with what its rank brings.
 inline bool NameTheSame(uint64_t word, uint64_t other) { return word >> 16 == other >> 16; }
 
-}  // namespace hvd
+}  // namespace hvd::rt

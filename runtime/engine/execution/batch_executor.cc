@@ -13,7 +13,7 @@
 #include "runtime/engine/request/tensor_bytes.h"
 #include "runtime/engine/request/tensor_places.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Where the host's ranks have the tensors of a run, as this process sees their arenas.
@@ -289,4 +289,4 @@ absl::Status BatchExecutor::Tune() {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -19,7 +19,7 @@
 #include "runtime/engine/tuning/tuner.h"
 #include "runtime/engine/watch/work_notes.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The batch that every rank executes next, and this rank's part of it.
 struct AgreedBatch {
@@ -102,4 +102,4 @@ class BatchExecutor {
   std::vector<std::byte> neutral_ ABSL_GUARDED_BY(kExecutor), dropped_ ABSL_GUARDED_BY(kExecutor);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

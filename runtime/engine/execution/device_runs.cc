@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Its end may be told before Launch is back: so it is known before.
 absl::Status DeviceRuns::Launch(const DeviceRun& run, const LaunchedRun& told) {
@@ -45,4 +45,4 @@ void DeviceRuns::Abort(const absl::Status& cause) {
   unfinished_.Clear();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

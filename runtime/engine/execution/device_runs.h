@@ -17,7 +17,7 @@
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/engine/watch/work_notes.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class DeviceRuns {
  public:
@@ -59,4 +59,4 @@ class DeviceRuns {
   std::unique_ptr<DeviceWork> work_;  // null: none; goes first, for it tells the others
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/engine/agreement/board/log_entry.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Entries of a batch that run as one.
 struct DeviceRun {
@@ -47,4 +47,4 @@ class DeviceWork {
   virtual void Abort(const absl::Status& cause) = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

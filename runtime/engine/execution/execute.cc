@@ -4,7 +4,7 @@
 #include "runtime/engine/execution/reduction.h"
 #include "runtime/engine/request/mismatch.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // The short way of a single tensor matters: a call of a few bytes takes a microsecond.
@@ -72,4 +72,4 @@ absl::Status ExecuteRequest(const Execution& work) {
   return absl::InternalError("a request of unknown kind");
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

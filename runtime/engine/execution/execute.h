@@ -12,7 +12,7 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/agreement/board/log_entry.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct Execution {
   Request* request = nullptr;
@@ -77,4 +77,4 @@ ResultPlace PlaceOf(const Request& request, RequestPart* part);
 // "allgather 'x'", "allgather 'unnamed call 7'"
 std::string NameOf(const Request& request);
 
-}  // namespace hvd
+}  // namespace hvd::rt

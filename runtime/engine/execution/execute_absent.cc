@@ -7,7 +7,7 @@
 #include "runtime/engine/execution/neutral.h"
 #include "runtime/engine/execution/reduction.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 bool KnowsNoCounts(const Signature& signature) {
@@ -97,4 +97,4 @@ absl::Status ExecuteAbsent(const LogEntry& entry, Collectives* collectives) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

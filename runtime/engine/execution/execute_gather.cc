@@ -5,7 +5,7 @@
 #include "runtime/engine/execution/execute.h"
 #include "runtime/engine/request/tensor_bytes.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // One tensor's gather into its place. `wrong` gets what is wrong with that, if it has nothing yet.
@@ -83,4 +83,4 @@ absl::Status ExecuteGroupedAllgather(const Execution& work) {
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "runtime/engine/execution/execute.h"
 #include "runtime/engine/request/local_name.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The alignment that frameworks want of memory that they adopt.
 constexpr size_t kResultAlignment = 64;
@@ -89,4 +89,4 @@ absl::Status PlaceResult(absl::FunctionRef<std::string()> what, const ResultPlac
                                        " rows, the result has " + std::to_string(size.rows));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "runtime/engine/execution/reduction.h"
 #include "runtime/engine/request/tensor_bytes.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 std::vector<size_t> RowsByRank(int64_t rows, int ranks) {
@@ -99,4 +99,4 @@ absl::Status ExecuteAlltoall(const Execution& work) {
   return work.collectives->Alltoall(args);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -4,7 +4,7 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/request/tensor_bytes.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::vector<std::vector<size_t>> PlanFusion(const std::vector<LogEntry>& batch,
   return plan;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

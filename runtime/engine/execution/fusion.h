@@ -8,7 +8,7 @@
 
 #include "runtime/engine/agreement/board/log_entry.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // An allreduce that is nothing but that: it may be fused with others.
 bool ReducesPlainly(const LogEntry& entry);
@@ -29,4 +29,4 @@ struct FusionRules {
 std::vector<std::vector<size_t>> PlanFusion(const std::vector<LogEntry>& batch,
                                             const FusionRules& rules);
 
-}  // namespace hvd
+}  // namespace hvd::rt

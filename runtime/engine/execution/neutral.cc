@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 hvd_dtype_t Dtype(const Signature& signature) { return static_cast<hvd_dtype_t>(signature.dtype); }
@@ -107,4 +107,4 @@ void FillNeutral(const Signature& signature, void* elements, size_t count) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,9 +5,9 @@
 
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Writes the values that a rank that has joined brings to a reduction, so that it changes nothing.
 void FillNeutral(const Signature& signature, void* elements, size_t count);
 
-}  // namespace hvd
+}  // namespace hvd::rt

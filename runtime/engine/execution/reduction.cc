@@ -10,7 +10,7 @@
 #include "runtime/collective/kernels/reduce_kernels.h"
 #include "runtime/collective/narrow.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Elements that are compressed at a time: what is converted should still be in a cache when it is
@@ -248,4 +248,4 @@ ReduceArgs PlainArgs(const LogEntry& entry, absl::Span<const ReducePart> parts) 
   return args;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/agreement/board/log_entry.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The allreduce of one or more agreed entries with the same type, op, scales, compression and
 // contributors, of which `entry` is one: plain, compressed or Adasum.
@@ -35,4 +35,4 @@ absl::Status ReduceScaledFirst(const LogEntry& entry, absl::Span<const ReducePar
 // Returns the entry in which a rank that has joined takes part then.
 LogEntry WithoutPrescale(const LogEntry& entry);
 
-}  // namespace hvd
+}  // namespace hvd::rt

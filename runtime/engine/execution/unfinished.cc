@@ -5,7 +5,7 @@
 
 #include "runtime/engine/watch/timeline.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 Unfinished::Number Unfinished::Add(LaunchedRun run) {
   {
@@ -63,4 +63,4 @@ void Unfinished::Clear() {
   count_.store(0, std::memory_order_release);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -18,7 +18,7 @@
 #include "runtime/engine/request/engine_lock.h"
 #include "runtime/engine/watch/launched_run.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Unfinished {
  public:
@@ -73,4 +73,4 @@ class Unfinished {
   std::atomic<bool> has_told_{false};  // written under told_mutex_
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

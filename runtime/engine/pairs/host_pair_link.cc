@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::StatusOr<std::unique_ptr<PairLink>> HostPairLink::Make(const HostPairPlace& place) {
   constexpr size_t kBytes = 2 * sizeof(Lane);
@@ -106,4 +106,4 @@ absl::StatusOr<bool> HostPairLink::TakePiece(std::vector<Parcel*>* done) {
   return true;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include "runtime/engine/pairs/pair_link.h"
 #include "runtime/session/shared_space.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Where the pieces of a set's pairs are, in the set's own region; 0: nobody has needed it.
 class PairPlaces {
@@ -82,4 +82,4 @@ class HostPairLink : public PairLink {
   std::deque<Parcel*> outgoing_, incoming_;  // in the order in which they began
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

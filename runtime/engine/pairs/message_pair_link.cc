@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr uint32_t kNoticeStep = 0;
@@ -82,4 +82,4 @@ absl::StatusOr<bool> MessagePairLink::Step(std::vector<Parcel*>* done) {
   return moved;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

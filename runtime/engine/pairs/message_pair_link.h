@@ -9,7 +9,7 @@
 #include "runtime/engine/pairs/pair_link.h"
 #include "runtime/transport/transport.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct MessagePairPlace {
   Transport* transport = nullptr;  // borrowed
@@ -50,4 +50,4 @@ class MessagePairLink : public PairLink {
   bool posted_ = false;  // something that the transport has not been progressed for yet
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

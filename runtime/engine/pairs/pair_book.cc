@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/pairs/pair_book.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 std::optional<PairNotice> PairBook::Ask(const PairKey& key, PairTask* mine) {
   const auto at = waiting_.try_emplace(key).first;
@@ -43,4 +43,4 @@ std::vector<PairNotice> PairBook::TakeUnanswered(uint32_t round) {
   return taken;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 
 #include "runtime/engine/pairs/pair_notice.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct PairTask;  // a send or receive of this rank
 
@@ -33,4 +33,4 @@ class PairBook {
   std::map<PairKey, Waiting> waiting_;  // by this rank's side; none is empty
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

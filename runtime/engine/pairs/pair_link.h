@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/engine/pairs/pair_notice.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A tensor on its way. Not empty.
 struct Parcel {
@@ -36,4 +36,4 @@ class PairLink {
   virtual absl::StatusOr<bool> Step(std::vector<Parcel*>* done) = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 
 #include "runtime/collective/collectives.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // "float32 [4,3]"
@@ -74,4 +74,4 @@ absl::Status CheckMeeting(const PairMeeting& meeting) {
       " receives " + Shown(receive) + "; give both tensors the same dtype and number of elements");
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 enum class PairSide : uint32_t { kSends = 0, kReceives = 1 };
 inline PairSide Opposite(PairSide side) {
@@ -66,4 +66,4 @@ struct PairMeeting {
 // for what does not fit or the other has joined, Aborted when it has left.
 absl::Status CheckMeeting(const PairMeeting& meeting);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace hvd {
+namespace hvd::rt {
 
 // One such wait; its waiter's.
 class Drain {
@@ -46,4 +46,4 @@ class Drains {
   std::vector<Drain*> waiting_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

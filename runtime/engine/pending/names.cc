@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::rt {
 
 LocalName* Names::Find(std::string_view name) {
   if (last_found_ != nullptr && *last_found_->name == name) return last_found_;
@@ -51,4 +51,4 @@ std::vector<LocalName*> Names::Pending() {
   return pending;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

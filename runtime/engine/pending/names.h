@@ -11,7 +11,7 @@
 #include "runtime/engine/direct/numbers.h"
 #include "runtime/engine/request/local_name.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Names {
  public:
@@ -51,4 +51,4 @@ class Names {
   uint64_t unnamed_calls_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 void PendingRequests::Defer(Request* request) {
   deferred_.push_back(request);
@@ -41,4 +41,4 @@ std::vector<std::string_view> PendingRequests::Owed() {
   return owed;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -18,7 +18,7 @@
 #include "runtime/engine/pending/names.h"
 #include "runtime/engine/request/engine_lock.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class PendingRequests {
  public:
@@ -102,4 +102,4 @@ class PendingRequests {
   Drains drains_ ABSL_GUARDED_BY(kEngineLock);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

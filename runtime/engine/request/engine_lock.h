@@ -6,7 +6,7 @@
 
 #include "base/mutex.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Held for a moment by whoever submits, waits or completes (ExecutorRole::Lock). Never during a
 // collective, but for a small one whose peers are there already.
@@ -14,4 +14,4 @@ inline constexpr ThreadRole kEngineLock{};
 // Held by the one thread that executes: one that waits, or the engine's own (ExecutorRole::Term).
 inline constexpr ThreadRole kExecutor{};
 
-}  // namespace hvd
+}  // namespace hvd::rt

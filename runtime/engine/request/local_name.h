@@ -10,7 +10,7 @@
 #include "proto/page/host_page.h"
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A rank's place for one use of a name that goes directly (direct/direct.h).
 struct DirectTicket {
@@ -59,4 +59,4 @@ inline const std::string& AgreedName(const Request& request) {
   return has_turn ? *request.course.local->name : request.name;  // turns are never forgotten
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Rows of an allgather or alltoall are each rank's own business.
@@ -96,4 +96,4 @@ std::string WithContents(std::string_view mismatch, std::string_view contents) {
   return text;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

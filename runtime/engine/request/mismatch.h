@@ -7,7 +7,7 @@
 
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // True when the two may run as one collective: all equal, except that the first dimension of an
 // allgather or alltoall may differ.
@@ -26,4 +26,4 @@ std::string MismatchText(std::string_view name, const Asker& a, const Asker& b);
 // told.
 std::string WithContents(std::string_view mismatch, std::string_view contents);
 
-}  // namespace hvd
+}  // namespace hvd::rt

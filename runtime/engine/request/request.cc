@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace hvd {
+namespace hvd::rt {
 
 bool IsReserved(std::string_view name) {
   return !name.empty() && (name[0] == kOwnName[0] || name[0] == kPartName[0]);
@@ -132,4 +132,4 @@ Request::~Request() {
   for (RequestPart& part : buffers.parts) give_back(part.owned_result);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -18,7 +18,7 @@
 #include "hvd/hvd.h"
 #include "runtime/collective/reduction_rules.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 enum class RequestKind : uint32_t {
   kAllreduce = 1,
@@ -236,4 +236,4 @@ struct Request {
   ~Request();
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

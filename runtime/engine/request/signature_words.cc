@@ -5,7 +5,7 @@
 
 #include "proto/wire.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Kept as they are so that versions can tell each other apart.
@@ -84,4 +84,4 @@ bool DecodeSignature(std::string_view bytes, Signature* signature) {
   return true;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,10 +7,10 @@
 
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 std::string EncodeSignature(const Signature& signature);
 // False for bytes that do not parse, and for kinds and dimensions that no rank can have sent.
 bool DecodeSignature(std::string_view bytes, Signature* signature);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 inline size_t ElementBytes(const Signature& signature) {
   return DtypeBytes(static_cast<hvd_dtype_t>(signature.dtype));
@@ -21,4 +21,4 @@ inline size_t TensorBytes(const Signature& signature) {
   return signature.elements() * ElementBytes(signature);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 #include "proto/page/memory_limits.h"
 #include "runtime/engine/request/tensor_bytes.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 namespace {
 
@@ -37,4 +37,4 @@ absl::Status TensorPlaces::WhyNull(size_t local_rank, size_t bytes, const MapRef
       owners_[local_rank].rank, ": ", WhyRefused(why.bytes, ReadMemoryLimits(why.error))));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "runtime/engine/request/request.h"
 #include "runtime/session/host_arenas.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // -1: not in the arena, or not to be used by the others.
 struct ArenaOffsets {
@@ -58,4 +58,4 @@ class TensorPlaces {
   int local_rank_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr int64_t kKiB = 1024;
@@ -124,4 +124,4 @@ void Autotune::Confirm(double score) {
   phase_ = Phase::kDone;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -17,7 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "runtime/engine/tuning/config.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The settings that are searched for. In a job on one host the last three are left alone.
 enum class Knob { kFusionThreshold, kBatchWait, kOneShot, kPiece, kRails, kRing, kSegment };
@@ -92,4 +92,4 @@ absl::StatusOr<TunePoint> ParseResult(absl::string_view text, const TunePoint& s
 std::string CsvHead();
 std::string CsvLine(size_t number, const TuneSample& sample);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 #include "proto/settings/setting_values.h"
 #include "runtime/engine/tuning/autotune.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // In the order of Knob.
@@ -81,4 +81,4 @@ std::string CsvLine(size_t number, const TuneSample& sample) {
   return absl::StrCat(line, ",", sample.score, ",", sample.phase, "\n");
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

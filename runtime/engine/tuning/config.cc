@@ -14,7 +14,7 @@
 #include "proto/settings/setting_values.h"
 #include "runtime/session/identity.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Id = SettingId;
@@ -183,4 +183,4 @@ void SaySettings(const EngineConfig& config) {
   for (const std::string& line : config.set) fprintf(stderr, "hvd: setting %s\n", line.c_str());
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

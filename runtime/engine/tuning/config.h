@@ -15,7 +15,7 @@
 #include "runtime/collective/hierarchical/hierarchical_collectives.h"
 #include "runtime/engine/tuning/terms.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError, kFatal };
 
@@ -75,4 +75,4 @@ std::vector<std::string> ReadEnvironment();
 // unless hvdrun has said them.
 void SaySettings(const EngineConfig& config);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "base/stable_hash.h"
 #include "proto/wire.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 enum { kAddress = 1, kValue = 2 };
@@ -120,4 +120,4 @@ absl::StatusOr<std::vector<std::string>> ReadCards(const std::vector<std::string
   return addresses;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "hostfile/topology.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct Term {
   std::string name;    // "HVD_PIECE_BYTES"
@@ -32,4 +32,4 @@ absl::StatusOr<std::vector<std::string>> ReadCards(const std::vector<std::string
                                                    const Topology& topology,
                                                    absl::Span<const Term> mine);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::StatusOr<std::unique_ptr<Tuner>> Tuner::Make(const Place& place, const EngineConfig& config) {
   if (!config.autotune) return nullptr;
@@ -108,4 +108,4 @@ void Tuner::Log(const std::string& text) {
   if (log_failed_) SayUnwritten("HVD_AUTOTUNE_LOG", config_.autotune_log);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/engine/tuning/autotune.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The decision that rank 0 tells the others, as it travels.
 struct TuneDecision {
@@ -61,4 +61,4 @@ class Tuner {
   Clock::time_point began_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

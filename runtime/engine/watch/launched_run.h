@@ -9,7 +9,7 @@
 
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct LaunchedTensor {
   uint64_t sequence = 0;  // of this rank's submissions in its set
@@ -28,4 +28,4 @@ struct LaunchedRun {
   uint64_t threshold = 0;               // of fusion, in bytes
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

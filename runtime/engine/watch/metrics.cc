@@ -3,7 +3,7 @@
 
 #include "runtime/collective/collectives.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 uint64_t InputBytes(const Request& request) {
   const Signature& signature = request.signature;
@@ -30,4 +30,4 @@ uint64_t InputBytes(const Request& request) {
   return bytes;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include "proto/page/host_page.h"
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Returns the bytes of the tensor, or of all tensors of a group; 0 for a request that carries none.
 uint64_t InputBytes(const Request& request);
@@ -50,4 +50,4 @@ class Metrics {
   RankMetrics* const at_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

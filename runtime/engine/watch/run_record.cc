@@ -7,7 +7,7 @@
 
 #include "runtime/engine/request/local_name.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 bool Sums(RequestKind kind) {
@@ -120,4 +120,4 @@ void RunRecord::Finished(const LaunchedRun& run, int64_t end_ns) {
   metrics_.Batch(static_cast<int>(run.tensors.size()), bytes, run.threshold);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "runtime/engine/watch/metrics.h"
 #include "runtime/engine/watch/timeline.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct RunTimes {
   int64_t batch_ns = 0;  // when its batch came
@@ -64,4 +64,4 @@ class RunRecord {
   std::unordered_map<uint32_t, int64_t> traced_ends_ ABSL_GUARDED_BY(kExecutor);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // More than an answer has room for, whatever they are called.
@@ -61,4 +61,4 @@ void StallAnswer::Give(std::vector<PendingRequest> pending) {
   WritePending(list, question, area_);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "proto/page/pending_list.h"
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A pending request; it lives as long as its owner holds the lock.
 struct PendingRequest {
@@ -45,4 +45,4 @@ class StallAnswer {
   const int rank_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

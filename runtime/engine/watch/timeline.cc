@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/watch/timeline.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 static_assert(static_cast<int>(RequestKind::kRemoveProcessSet) ==
               static_cast<int>(TraceActivity::kLastOperation));
@@ -25,4 +25,4 @@ void Timeline::Put(TraceActivity activity, const TracedTensor& tensor, int64_t b
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "proto/page/host_page.h"
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The tensor (or the batch) that a span belongs to.
 struct TracedTensor {
@@ -67,4 +67,4 @@ class Timeline {
   std::vector<std::string> told_;  // by number: the names that hvdd knows
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

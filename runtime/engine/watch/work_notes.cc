@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 bool IsNamed(RequestKind kind) { return kind != RequestKind::kLeave && kind != RequestKind::kJoin; }
@@ -113,4 +113,4 @@ void WorkNotes::SetDeviceWork(uint64_t number, const LaunchedRun* oldest) {
   BeginWork(&activity_.device, number, oldest->what.c_str());
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -19,7 +19,7 @@
 #include "runtime/engine/watch/run_record.h"
 #include "runtime/engine/watch/stall.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct WorkNotesPlace {
   WatchPlace watch;
@@ -139,4 +139,4 @@ class WorkNotes {
   } noted_run_ ABSL_GUARDED_BY(kExecutor);
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 
 #include "base/mutex.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Threads: any.
 class EndTold {
@@ -29,4 +29,4 @@ class EndTold {
   bool told_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -15,7 +15,7 @@
 #include "runtime/session/host_arenas.h"
 #include "runtime/transport/transport.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The rank that needs a transport in a job of several hosts, and the epoch that it is for.
 struct TransportPlace {
@@ -37,4 +37,4 @@ struct JoinOptions {
   uint32_t max_pending = BoardPlace().most_pending;  // HVD_MAX_PENDING
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

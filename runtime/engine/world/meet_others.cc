@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // How much of every arena of the host all its ranks can see.
@@ -62,4 +62,4 @@ absl::StatusOr<std::unique_ptr<HostArenas>> MeetOthers(const MeetingPlace& place
   return arenas;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "runtime/session/session.h"
 #include "runtime/transport/waiter.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // All is borrowed.
 struct MeetingPlace {
@@ -29,4 +29,4 @@ absl::StatusOr<std::unique_ptr<HostArenas>> MeetOthers(const MeetingPlace& place
                                                        const JoinOptions& options,
                                                        std::unique_ptr<Transport>* transport);
 
-}  // namespace hvd
+}  // namespace hvd::rt

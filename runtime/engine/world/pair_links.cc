@@ -3,7 +3,7 @@
 
 #include "runtime/engine/pairs/message_pair_link.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::StatusOr<std::unique_ptr<PairLink>> PairLinks::To(int rank) const {
   const RankPlace& here = seat_.place();
@@ -22,4 +22,4 @@ bool PairLinks::MayBeUsed(int rank) const {
          ground_.places.Of(here.local_rank, theirs.local_rank).load() != 0;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include "runtime/session/shared_space.h"
 #include "runtime/transport/transport.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Inside a host, and between hosts. All is borrowed.
 struct PairGround {
@@ -34,4 +34,4 @@ class PairLinks {
   const PairGround ground_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::Status SetCollectives::Meet(const CollectivesGround& ground) {
   const RankPlace& here = ground.seat->place();
@@ -34,4 +34,4 @@ void SetCollectives::SetThresholds(const HierarchicalThresholds& thresholds) {
   if (across_hosts_ != nullptr) across_hosts_->set_thresholds(thresholds);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include "runtime/collective/host/host_collectives.h"
 #include "runtime/engine/world/set_seat.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // All is borrowed.
 struct CollectivesGround {
@@ -38,4 +38,4 @@ class SetCollectives {
   HierarchicalCollectives* across_hosts_ = nullptr;  // or on several
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

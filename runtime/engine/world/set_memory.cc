@@ -7,7 +7,7 @@
 #include "runtime/engine/agreement/board.h"
 #include "runtime/engine/direct/direct.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 size_t Aligned(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
@@ -47,4 +47,4 @@ void SetMemory::GiveBack(HostMemory* memory) const {
   memory->GiveRegion(set.region, bytes());
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "runtime/engine/world/set_seat.h"
 #include "runtime/session/host_memory.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class SetMemory {
  public:
@@ -51,4 +51,4 @@ class SetMemory {
   std::byte* at_ = nullptr;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

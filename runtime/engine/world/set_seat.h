@@ -9,7 +9,7 @@
 #include "hostfile/topology.h"
 #include "proto/page/host_page.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The most sets that all ranks know; the global set is one of them.
 inline constexpr int kMaxProcessSets = 16;
@@ -62,4 +62,4 @@ class SetSeat {
   const SetPlace set_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

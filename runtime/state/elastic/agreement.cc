@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace hvd {
+namespace hvd::rt {
 
 const char kHostsUpdated[] =
     "the members of the job are to change; call hvd_reset, then hvd_state_sync, and go on";
@@ -29,4 +29,4 @@ absl::StatusOr<Agreement> Agree(AgreementSide side, const ProcessSets& sets) {
   return ReadAgreement(words);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "runtime/sets/process_sets.h"
 #include "runtime/state/commit_book.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Collective on the global set of `sets`. Puts this host's word on a change into `side`. Aborted:
 // the epoch is broken. FailedPrecondition: this rank is in none, or one has joined.
@@ -15,4 +15,4 @@ absl::StatusOr<Agreement> Agree(AgreementSide side, const ProcessSets& sets);
 // The message of HVD_ERR_HOSTS_UPDATED.
 extern const char kHostsUpdated[];
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include "runtime/state/directory.h"
 #include "runtime/state/elastic/state.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kMostUnderWay = 64;
@@ -201,4 +201,4 @@ absl::Status BringState(const Bringing& bringing, const absl::Status& before, Go
   return SendItems(*items, bringing.of, &travel, std::move(room));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

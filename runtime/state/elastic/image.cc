@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/state/directory.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 absl::Status WriteShare(const ImageOf& of, const StateLayout& layout, const ByteRange& range,
@@ -107,4 +107,4 @@ absl::StatusOr<std::map<std::string, std::string>> ReadBytes(const std::vector<S
   return all;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

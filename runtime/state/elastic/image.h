@@ -12,7 +12,7 @@
 #include "runtime/state/state_files.h"
 #include "runtime/state/state_layout.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Which cell is this rank's, and how many write the file.
 struct ImageWriter {
@@ -41,4 +41,4 @@ absl::Status ReadTensors(const std::vector<StateItem>& items, const StateFile& f
 absl::StatusOr<std::map<std::string, std::string>> ReadBytes(const std::vector<StateItem>& items,
                                                              const StateFile& file);
 
-}  // namespace hvd
+}  // namespace hvd::rt

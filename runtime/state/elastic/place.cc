@@ -7,7 +7,7 @@
 #include "runtime/collective/reduction_rules.h"
 #include "runtime/state/elastic/state.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr uint64_t kMostOfTensor = 4096;     // bytes; larger ones are data, not counters
@@ -36,4 +36,4 @@ uint64_t PlaceOf(const StateEntries& entries, const StateLayout& layout) {
   return any ? hash.value() | 1 : 0;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

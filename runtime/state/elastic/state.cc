@@ -6,7 +6,7 @@
 #include "runtime/errors/errors.h"
 #include "runtime/state/elastic/agreement.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Where this rank writes, unless the epoch has broken: then nothing is to be written any more.
@@ -163,4 +163,4 @@ hvd_status_t State::Sync() {
   return CommitLocked(CommitBy::kSync, status);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

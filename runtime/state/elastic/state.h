@@ -15,7 +15,7 @@
 #include "runtime/state/entries.h"
 #include "runtime/state/state_home.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The process's; they outlive it.
 struct StateParts {
@@ -77,4 +77,4 @@ absl::Status BringState(const Bringing& bringing, const absl::Status& before, Go
 // time.
 uint64_t PlaceOf(const StateEntries& entries, const StateLayout& layout);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 #include "runtime/device/caller_order.h"
 #include "runtime/device/device_memory.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kStreamed = size_t{256} * 1024;
@@ -55,4 +55,4 @@ absl::Status TensorCopies::CopyIn(const hvd_tensor_t& tensor, const TensorPart& 
   });
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include "hvd/hvd.h"
 #include "runtime/device/gpus.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A part of the tensor's bytes.
 struct TensorPart {
@@ -35,4 +35,4 @@ class TensorCopies {
   Gpus& gpus_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

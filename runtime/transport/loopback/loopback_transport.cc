@@ -13,7 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "base/mutex.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 struct Message {
@@ -190,4 +190,4 @@ std::unique_ptr<Transport> LoopbackWorld::TransportFor(int rank) const {
   return std::make_unique<LoopbackTransport>(mailboxes_, rank);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

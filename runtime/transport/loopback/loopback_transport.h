@@ -8,7 +8,7 @@
 
 #include "runtime/transport/transport.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class LoopbackMailboxes;
 
@@ -23,4 +23,4 @@ class LoopbackWorld {
   std::shared_ptr<LoopbackMailboxes> mailboxes_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

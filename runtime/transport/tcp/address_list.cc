@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kMostAddresses = 64;
@@ -60,4 +60,4 @@ std::vector<PeerAddress> InCallingOrder(std::vector<PeerAddress> addresses,
   return addresses;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

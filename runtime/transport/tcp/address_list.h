@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/transport/tcp/socket.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct PeerAddress {
   SocketAddress at;
@@ -30,4 +30,4 @@ std::vector<PeerAddress> InCallingOrder(std::vector<PeerAddress> addresses,
                                         const std::string& likely,
                                         const std::vector<std::string>& own);
 
-}  // namespace hvd
+}  // namespace hvd::rt

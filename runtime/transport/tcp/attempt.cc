@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::Status Attempt::Begin() {
   from_.clear();
@@ -85,4 +85,4 @@ absl::StatusOr<bool> Attempt::Read(size_t bytes) {
   return words_.size() == bytes;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

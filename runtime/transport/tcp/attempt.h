@@ -9,7 +9,7 @@
 #include "runtime/transport/tcp/handshake.h"
 #include "runtime/transport/tcp/poller.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Attempt;
 
@@ -65,4 +65,4 @@ class Attempt : public Watched {
   std::string challenge_, answer_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Phase = Attempt::Phase;
@@ -176,4 +176,4 @@ void Dialer::MaybeGiveUp(Clock::time_point now) {
   owner_->OnDialFailed(this, absl::StrJoin(said, "; "));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 
 #include "runtime/transport/tcp/attempt.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct DialPlan {
   std::string secret;
@@ -81,4 +81,4 @@ class Dialer : private AttemptOwner {
   std::vector<Line> lines_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

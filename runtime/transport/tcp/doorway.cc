@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // At one go: who comes in great numbers must not keep us from the peers.
@@ -177,4 +177,4 @@ Clock::time_point Doorway::due() const {
                          : std::min(open_again_, guests_.front()->came + limits_.time);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -15,7 +15,7 @@
 #include "runtime/transport/tcp/handshake.h"
 #include "runtime/transport/tcp/poller.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct DoorwayLimits {
   size_t guests = 64;                              // connections that have proven nothing
@@ -69,4 +69,4 @@ class Doorway {
   Clock::time_point open_again_ = Clock::time_point::max();  // no descriptor was left
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

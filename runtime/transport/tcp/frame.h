@@ -8,7 +8,7 @@
 
 #include "runtime/transport/transport.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 enum class FrameKind : uint16_t {
   kSmall = 1,  // a small message: `bytes` of it follow
@@ -32,4 +32,4 @@ struct Frame {
 };
 static_assert(sizeof(Frame) == 32);
 
-}  // namespace hvd
+}  // namespace hvd::rt

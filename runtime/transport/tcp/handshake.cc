@@ -8,7 +8,7 @@
 
 #include "proto/hmac_sha256.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr std::string_view kMagic = "hvd-tcp1";
@@ -79,4 +79,4 @@ bool CheckConfirmation(std::string_view secret, std::string_view challenge, std:
   return SameDigest(MakeConfirmation(secret, challenge, answer), confirmation);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 inline constexpr size_t kSecretBytes = 32;
 inline constexpr size_t kNonceBytes = 32;
@@ -43,4 +43,4 @@ std::string MakeConfirmation(std::string_view secret, std::string_view challenge
 bool CheckConfirmation(std::string_view secret, std::string_view challenge, std::string_view answer,
                        std::string_view confirmation);
 
-}  // namespace hvd
+}  // namespace hvd::rt

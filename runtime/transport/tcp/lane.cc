@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // At one go, so that what has come is worked on while it is in the cache, and others get a turn.
@@ -227,4 +227,4 @@ void Lane::SayGoodbye() {
   Close();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

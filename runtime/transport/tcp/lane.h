@@ -11,7 +11,7 @@
 #include "runtime/transport/tcp/mailbox.h"
 #include "runtime/transport/tcp/poller.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class Lane;
 
@@ -85,4 +85,4 @@ class Lane : public Watched {
   size_t in_room_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 Frame FrameOf(FrameKind kind, MessageTag tag, size_t bytes) {
@@ -308,4 +308,4 @@ void Mailbox::Fail(const absl::Status& status) {
   for (auto& [id, send] : announced_) send->outcome.Fail(status);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -23,7 +23,7 @@
 #include "runtime/transport/tcp/frame.h"
 #include "runtime/transport/tcp/message.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The same on all ranks.
 struct MailboxLimits {
@@ -116,4 +116,4 @@ class Mailbox {
   size_t used_ = 0;                                                    // of the credit
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/transport/transport.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // How it ended: written once, under the mutex; asked by the request's thread without it.
 class Outcome {
@@ -63,4 +63,4 @@ struct Outbound {
   std::unique_ptr<std::byte[]> own = {};  // of a send that was abandoned
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Large messages are cut so that lanes can share them; less than this is not worth a cut.
@@ -129,4 +129,4 @@ void Peer::SayGoodbye() {
   for (const auto& lane : lanes_) lane->SayGoodbye();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

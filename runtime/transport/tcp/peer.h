@@ -10,7 +10,7 @@
 #include "runtime/transport/tcp/lane.h"
 #include "runtime/transport/tcp/mailbox.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The first lane carries small messages and all frames without a payload, the others large ones:
 // a small message never waits behind a large one.
@@ -60,4 +60,4 @@ class Peer : public LaneOwner, private Outbox {
   bool put_off_ = false;  // is among the unflushed
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::Status Poller::Open() {
   epoll_ = Socket(epoll_create1(EPOLL_CLOEXEC));
@@ -63,4 +63,4 @@ void Poller::WakeAt(Clock::time_point when) {
   timerfd_settime(timer_.fd(), TFD_TIMER_ABSTIME, &time, nullptr);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

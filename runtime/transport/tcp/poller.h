@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "runtime/transport/tcp/socket.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 using Clock = std::chrono::steady_clock;
 
@@ -46,4 +46,4 @@ class Poller {
   std::vector<std::unique_ptr<Watched>> buried_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

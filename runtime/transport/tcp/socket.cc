@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 absl::StatusOr<Socket> OpenSocket(int family) {
@@ -132,4 +132,4 @@ absl::Status SocketError(int error, const char* doing) {
   return absl::UnavailableError(absl::StrCat(doing, ": ", strerror(error)));
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

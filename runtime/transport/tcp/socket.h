@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Owns a descriptor.
 class Socket {
@@ -65,4 +65,4 @@ absl::StatusOr<size_t> ReceiveSome(const Socket& socket, void* data, size_t byte
 absl::StatusOr<size_t> SendSome(const Socket& socket, const void* data, size_t bytes);
 absl::Status SocketError(int error, const char* doing);
 
-}  // namespace hvd
+}  // namespace hvd::rt

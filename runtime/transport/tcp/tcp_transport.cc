@@ -22,7 +22,7 @@
 #include "runtime/transport/tcp/peer.h"
 #include "runtime/transport/unreached.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 class TcpTransport : public Transport, private DoorwayOwner, private DialerOwner {
@@ -333,4 +333,4 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeTcpTransport(const TcpOptions& op
   return transport;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

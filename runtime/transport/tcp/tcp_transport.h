@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/transport/transport.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct TcpOptions {
   std::string secret;  // the epoch's, 32 bytes
@@ -32,4 +32,4 @@ struct TcpOptions {
 // first sends to the lower one or receives from it.
 absl::StatusOr<std::unique_ptr<Transport>> MakeTcpTransport(const TcpOptions& options);
 
-}  // namespace hvd
+}  // namespace hvd::rt

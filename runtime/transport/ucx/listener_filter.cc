@@ -11,7 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr uint32_t kAccept = 0xffffffff;
@@ -120,4 +120,4 @@ std::vector<int> NewListeners(const std::vector<int>& before, const std::string&
   return found;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

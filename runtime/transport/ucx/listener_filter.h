@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // For a listening socket: drops requests to connect but from these addresses (in figures). Packets
 // that belong to a connection pass, since accepted sockets inherit the program. Pure.
@@ -30,4 +30,4 @@ std::vector<int> ListeningSockets();
 // which has it in network order.
 std::vector<int> NewListeners(const std::vector<int>& before, const std::string& worker_address);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include <array>
 #include <string>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // UCX takes over SIGSEGV, SIGILL, SIGBUS and SIGFPE as it is loaded; the handlers are the user's.
@@ -90,4 +90,4 @@ absl::StatusOr<const UcxLibrary*> LoadUcx() {
   return &*library;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // UCX's functions by their own names without the prefix.
 struct UcxLibrary {
@@ -40,4 +40,4 @@ struct UcxLibrary {
 // it is not installed.
 absl::StatusOr<const UcxLibrary*> LoadUcx();
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 absl::Status UcxError(const UcxLibrary& ucx, ucs_status_t status, const std::string& doing) {
   const std::string text = doing + ": " + ucx.status_string(status);
@@ -73,4 +73,4 @@ absl::StatusOr<bool> UcxReceive::Test() {
   return true;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

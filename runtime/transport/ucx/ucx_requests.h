@@ -14,7 +14,7 @@
 #include "runtime/transport/transport.h"
 #include "runtime/transport/ucx/ucx_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Unavailable: the peer cannot be reached any more. Aborted: it was cancelled.
 absl::Status UcxError(const UcxLibrary& ucx, ucs_status_t status, const std::string& doing);
@@ -66,4 +66,4 @@ class UcxReceive : public UcxRequest {
   const size_t bytes_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

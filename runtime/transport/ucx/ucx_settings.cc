@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Over TCP messages up to this are sent at once. A rendezvous asks the receiver first, and its
@@ -61,4 +61,4 @@ absl::StatusOr<UcxSettings> ChooseUcxSettings(const UcxChoices& choices, const N
   return settings;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/transport/net_devices.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The user's choices; empty: chosen here.
 struct UcxChoices {
@@ -27,4 +27,4 @@ struct UcxSettings {
 // no peer can be reached.
 absl::StatusOr<UcxSettings> ChooseUcxSettings(const UcxChoices& choices, const NetDevices& has);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -22,7 +22,7 @@
 #include "runtime/transport/ucx/ucx_requests.h"
 #include "runtime/transport/ucx/ucx_settings.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // A tag: token 18 bits, source 16, channel 12, step 18. Steps may wrap: what is in flight at one
@@ -300,4 +300,4 @@ std::string UcxVersion() {
   return ucx.ok() ? (*ucx)->get_version_string() : "";
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

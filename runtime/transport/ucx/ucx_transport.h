@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/transport/transport.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct UcxOptions {
   uint64_t token = 0;  // the epoch's: what other epochs and jobs send is never matched
@@ -34,4 +34,4 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeUcxTransport(const UcxOptions& op
 // "1.13.1", or empty where UCX is not installed.
 std::string UcxVersion();
 
-}  // namespace hvd
+}  // namespace hvd::rt

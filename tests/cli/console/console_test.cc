@@ -20,7 +20,7 @@
 #include "cli/link/frame.h"
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 RunOptions TwoRanks() {
@@ -378,4 +378,4 @@ TEST_CASE("the terminal's end is told as one") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 LineAssembler Assembler() {
@@ -162,4 +162,4 @@ TEST_CASE("a finished stream without a rest adds nothing") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

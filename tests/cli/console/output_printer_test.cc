@@ -8,7 +8,7 @@
 #include <regex>
 #include <vector>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 const Topology kTopology({{"alpha", 2}});
@@ -360,4 +360,4 @@ TEST_CASE("skipped lines and ranks that do not exist") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -87,4 +87,4 @@ TEST_CASE("a file that cannot be written is named, and nothing waits for it") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 TEST_CASE("a manager's TERMs that come at once are one, and a later one is another") {
@@ -21,4 +21,4 @@ TEST_CASE("a person's TERMs all count") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

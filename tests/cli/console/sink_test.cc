@@ -15,7 +15,7 @@
 #include "base/descriptor.h"
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // A sink before a full pipe of one page, with more to write.
@@ -74,4 +74,4 @@ TEST_CASE("what a stuck reader does not get is counted, and what comes after") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 TEST_CASE("an error: whose it is, what is wrong, where, and what to do next") {
@@ -24,4 +24,4 @@ TEST_CASE("a notice is quieter, and whatever is plain stays so") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -188,4 +188,4 @@ TEST_CASE("a hostfile that names nobody for long, or is away for long, is told o
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

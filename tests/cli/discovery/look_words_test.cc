@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -38,4 +38,4 @@ TEST_CASE("a hostfile that cannot be read is named") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -199,4 +199,4 @@ TEST_CASE("a spawner that takes nothing now is asked later; after Stop nobody is
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

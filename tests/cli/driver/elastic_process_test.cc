@@ -5,7 +5,7 @@
 #include "tests/cli/driver/hvdrun_world.h"
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -70,4 +70,4 @@ TEST_CASE("an elastic job with too few ranks says what became of the others") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

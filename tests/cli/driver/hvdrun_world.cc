@@ -19,7 +19,7 @@
 #include "cli/reach/spawner.h"
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 double Now() {
@@ -171,4 +171,4 @@ bool FakeJob::AllGone(double seconds) {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -9,7 +9,7 @@
 #include "cli/front/words/run_options.h"
 #include "cli/link/frame.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct JobOutcome {
   bool finished = false;  // a verdict came
@@ -57,4 +57,4 @@ class FakeJob {
   double began_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 #include "tests/cli/driver/hvdrun_world.h"
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 bool Has(const std::string& text, const std::string& part) {
@@ -303,4 +303,4 @@ TEST_CASE("nothing is left when the console, the driver or the spawner is killed
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 struct Pipe {
@@ -48,4 +48,4 @@ TEST_CASE("a descriptor that is watched once more is watched for the newer event
   CHECK(poll.Wait(0).empty());
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kForever = std::numeric_limits<double>::infinity();
@@ -153,4 +153,4 @@ TEST_CASE("what is no request is refused, and its caller told") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 TEST_CASE("a manager signals console, driver and spawner at once: one stop, in any order") {
@@ -35,4 +35,4 @@ TEST_CASE("a helper's TERM that comes later is another one") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 
 #include "tests/cli/front/front_worlds.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -68,4 +68,4 @@ TEST_CASE("a variable that libhvd has not written is refused") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,7 +10,7 @@
 #include "hostfile/slurm_shape.h"
 #include "tests/cli/front/front_worlds.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -221,4 +221,4 @@ TEST_CASE("without its manager's way ssh reaches the hosts, and that is said") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,7 +10,7 @@
 
 #include "hostfile/host_slots.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -60,4 +60,4 @@ TEST_CASE("a pipe is read to its end") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -121,4 +121,4 @@ TEST_CASE("a missing or another library is said plainly") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

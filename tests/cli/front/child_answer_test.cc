@@ -12,7 +12,7 @@
 #include "base/descriptor.h"
 #include "base/process_end.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -88,4 +88,4 @@ TEST_CASE("one that has closed its end and stays is not waited for without an en
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include "cli/front/plan.h"
 #include "tests/cli/front/front_worlds.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 absl::StatusOr<std::string> TableOf(const std::vector<std::string>& args,
@@ -85,4 +85,4 @@ TEST_CASE("a plan that this host has too few GPUs for is refused") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include "proto/exit_code.h"
 #include "tests/cli/front/front_worlds.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -159,4 +159,4 @@ TEST_CASE("this machine knows itself") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

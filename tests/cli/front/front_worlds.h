@@ -7,7 +7,7 @@
 
 #include "cli/front/front.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 // A host "box" of four cores with the given files.
 inline FrontWorld BoxWorld(std::map<std::string, std::string> files = {}) {
@@ -41,4 +41,4 @@ inline FrontOutcome Decide(std::vector<std::string> args, const FrontWorld& worl
   return DecideRun(static_cast<int>(argv.size()), argv.data(), world);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

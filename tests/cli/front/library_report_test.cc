@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -35,4 +35,4 @@ TEST_CASE("build info is lines of name=value") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 
 #include "tests/cli/front/front_worlds.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 bool IsLocal(const std::string& item, const FrontWorld& world = BoxWorld()) {
@@ -63,4 +63,4 @@ TEST_CASE("a port or another user asks for the remote shell") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

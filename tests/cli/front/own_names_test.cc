@@ -5,7 +5,7 @@
 
 #include "tests/cli/front/front_worlds.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -54,4 +54,4 @@ TEST_CASE("max_slots bounds the names together") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

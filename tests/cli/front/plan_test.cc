@@ -5,7 +5,7 @@
 
 #include "tests/cli/front/front_worlds.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -200,4 +200,4 @@ TEST_CASE("who names GPUs by -x has them left alone, and cannot ask for others")
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

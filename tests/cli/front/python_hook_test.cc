@@ -5,7 +5,7 @@
 
 #include "tests/cli/front/front_worlds.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -80,4 +80,4 @@ TEST_CASE("another --compat is refused with the one that there is") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -96,4 +96,4 @@ TEST_CASE("the Python is the one that HVD_PYTHON names, else the first python3 o
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_join.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -91,4 +91,4 @@ TEST_CASE("-x that cannot be meant is refused") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

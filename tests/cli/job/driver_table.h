@@ -7,7 +7,7 @@
 
 #include "cli/job/job_state.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 inline uint64_t MemberOf(int rank) { return static_cast<uint64_t>(rank) + 1; }
 
@@ -100,4 +100,4 @@ struct DriverTable {
   double now = 1;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 
 #include "cli/job/job_state.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct ElasticTable {
   explicit ElasticTable(int np, const ElasticOptions& options = {}, const StallLimits& stall = {})
@@ -150,4 +150,4 @@ struct ElasticTable {
   double now = 1;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

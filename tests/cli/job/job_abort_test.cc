@@ -7,7 +7,7 @@
 #include "cli/report/verdict_text.h"
 #include "tests/cli/job/driver_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 TEST_CASE("an epoch that ranks of one host have aborted is aborted on the others, once") {
@@ -297,4 +297,4 @@ TEST_CASE("a rank that exits 0 without leaving: the others are told, not stopped
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

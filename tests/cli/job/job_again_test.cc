@@ -8,7 +8,7 @@
 #include "cli/report/verdict_text.h"
 #include "tests/cli/job/elastic_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -170,4 +170,4 @@ TEST_CASE("where no rank is held, a stall still ends the elastic job") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

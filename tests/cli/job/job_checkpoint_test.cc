@@ -7,7 +7,7 @@
 
 #include "tests/cli/job/driver_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 struct Terminated : DriverTable {
@@ -171,4 +171,4 @@ TEST_CASE("a job that fails is not asked to agree on anything") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 #include "cli/report/verdict_text.h"
 #include "tests/cli/job/elastic_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -356,4 +356,4 @@ TEST_CASE("no list of hosts ever comes") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

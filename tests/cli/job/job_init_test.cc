@@ -7,7 +7,7 @@
 #include "cli/report/verdict_text.h"
 #include "tests/cli/job/driver_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 TEST_CASE("a rank whose hvd_init fails after it has met others is the culprit, however it ends") {
@@ -139,4 +139,4 @@ TEST_CASE("a program that knows nothing of hvd may end rank by rank") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

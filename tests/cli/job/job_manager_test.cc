@@ -6,7 +6,7 @@
 
 #include "tests/cli/job/driver_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr char kHvddEnded[] = "hvdd got signal 15 (Terminated)";
@@ -116,4 +116,4 @@ TEST_CASE("a failure that came before a manager's TERM stays the reason") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 v1::HostAddresses Addresses(uint64_t epoch, std::vector<int> ranks) {
@@ -89,4 +89,4 @@ TEST_CASE("an epoch that was aborted before its start is over for those who join
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 v1::RankExited Exit(int code) {
@@ -87,4 +87,4 @@ TEST_CASE("a stopped host's output is not waited for without end, unless nobody 
   CHECK(Drops(&outbox) == "0");
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include "cli/job/job_state.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // Two hosts with a rank each, running; rank 0 waits for "t".
@@ -122,4 +122,4 @@ TEST_CASE("what has gone on meanwhile is not told") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -7,7 +7,7 @@
 
 #include "tests/cli/job/driver_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 TEST_CASE("what each rank has of its host is said where that is asked for") {
@@ -283,4 +283,4 @@ TEST_CASE("words of a daemon about ranks that do not exist change nothing") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

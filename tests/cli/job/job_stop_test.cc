@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 struct StopTable {
@@ -102,4 +102,4 @@ TEST_CASE("the second signal kills, and a person is told once", "[job]") {
   CHECK(table.Wants() == "kill");
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 const Topology kTwoHosts({{"a", 2}, {"b", 1}});
@@ -55,4 +55,4 @@ TEST_CASE("seats say whose stdin is hvdrun's") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

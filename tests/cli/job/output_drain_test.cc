@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr double kPatienceS = 2;
@@ -65,4 +65,4 @@ TEST_CASE("when nothing comes for a while it is over, unless the console takes n
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

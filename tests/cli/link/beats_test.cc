@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 TEST_CASE("the lease runs from the send time of the newest echoed beat") {
@@ -55,4 +55,4 @@ TEST_CASE("the newest beat is the one whose echo is awaited") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

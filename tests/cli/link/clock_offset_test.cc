@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // A round trip to a host whose clock is `ahead` of ours; each way takes so long.
@@ -44,4 +44,4 @@ TEST_CASE("what cannot be a round trip is ignored") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

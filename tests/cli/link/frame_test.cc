@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 TEST_CASE("a frame arrives whole, with its descriptors") {
@@ -71,4 +71,4 @@ TEST_CASE("bytes that are no frame end the talk") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

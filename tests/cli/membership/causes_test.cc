@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 
 using Words = std::vector<std::string>;
 
@@ -43,4 +43,4 @@ TEST_CASE("causes tell of a host by its whole name", "[membership]") {
   CHECK(causes.empty());
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

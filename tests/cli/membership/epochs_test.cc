@@ -5,7 +5,7 @@
 
 #include "tests/cli/membership/parts_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 TEST_CASE("an epoch breaks once, and each cause counts", "[membership]") {
   PartsTable table;
@@ -80,4 +80,4 @@ TEST_CASE("a member left the newest epoch, or an unknown one; an older one says 
   CHECK_FALSE(table.epochs.WasLeft(end));
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

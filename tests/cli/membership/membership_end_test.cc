@@ -6,7 +6,7 @@
 
 #include "tests/cli/membership/membership_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 TEST_CASE("too few ranks are waited for until --elastic-timeout") {
@@ -455,4 +455,4 @@ TEST_CASE("an epoch that does not start is given up") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

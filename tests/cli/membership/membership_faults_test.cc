@@ -7,7 +7,7 @@
 
 #include "tests/cli/membership/membership_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -439,4 +439,4 @@ TEST_CASE("the ranks of the only host stay though it is to go, and a person is t
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -4,7 +4,7 @@
 
 #include "tests/cli/membership/membership_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -116,4 +116,4 @@ TEST_CASE("who is waited for outside any collective") {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 
 #include "tests/cli/membership/membership_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Ranks = std::vector<uint32_t>;
@@ -186,4 +186,4 @@ TEST_CASE("a rank that has the state and does not come back is replaced before o
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

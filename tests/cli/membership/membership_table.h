@@ -11,7 +11,7 @@
 
 #include "cli/membership/membership.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct MembershipTable {
   explicit MembershipTable(int np, const ElasticOptions& options = {}, int stdin_rank = -1)
@@ -138,4 +138,4 @@ struct MembershipTable {
   double now = 1;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

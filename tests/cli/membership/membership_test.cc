@@ -7,7 +7,7 @@
 
 #include "tests/cli/membership/membership_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Ranks = std::vector<uint32_t>;
@@ -330,4 +330,4 @@ TEST_CASE("when all ranks of the epoch have ended well, whoever is on the way is
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -12,7 +12,7 @@
 #include "cli/membership/staying.h"
 #include "cli/membership/wants.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 struct PartsTable {
   explicit PartsTable(const ElasticOptions& options = {}, int most = 100)
@@ -54,4 +54,4 @@ struct PartsTable {
   Staying staying;
 };
 
-}  // namespace hvd
+}  // namespace hvd::cli

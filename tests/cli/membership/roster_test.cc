@@ -5,7 +5,7 @@
 
 #include "proto/page/host_page.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 RosterMember At(int host, int slot, int share) {
@@ -83,4 +83,4 @@ TEST_CASE("ranks are those of the last epoch alone", "[membership]") {
   CHECK(roster.Of(3).last_rank == 0);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include "hostfile/host_item.h"
 #include "tests/cli/membership/parts_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 TEST_CASE("a host that is left out comes back when the list has been without it", "[membership]") {
   PartsTable table;
@@ -67,4 +67,4 @@ TEST_CASE("the last share that is left out takes its host along", "[membership]"
   CHECK(table.Said().size() == 2);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

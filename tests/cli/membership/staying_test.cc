@@ -5,7 +5,7 @@
 
 #include "tests/cli/membership/parts_table.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 using Numbers = std::set<uint64_t>;
 
@@ -64,4 +64,4 @@ TEST_CASE("survivors stand when all who live and stay do", "[membership]") {
   CHECK(table.roster.Of(3).given_up);
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-namespace hvd {
+namespace hvd::cli {
 
 TEST_CASE("the earliest time that is to come wakes", "[membership]") {
   Wants wants;
@@ -35,4 +35,4 @@ TEST_CASE("an end names the last failures, but not behind a bug that it has name
   CHECK(wants.Take().empty());
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 
 #include "cli/front/words/agents.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 StartFailure Explain(const std::string& shell, int code, const std::string& errors) {
@@ -101,4 +101,4 @@ TEST_CASE("agents are known by their names, and by nothing else") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

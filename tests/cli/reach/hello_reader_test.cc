@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 const std::string kMarker = "0123456789abcdef0123456789abcdef";
@@ -58,4 +58,4 @@ TEST_CASE("gRPC begins with SETTINGS") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

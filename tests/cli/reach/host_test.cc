@@ -10,7 +10,7 @@
 
 #include "proto/hello.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 const std::string kMarker = "0123456789abcdef0123456789abcdef";
@@ -74,4 +74,4 @@ TEST_CASE("one look takes a bounded part of what is written to stderr without en
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -19,7 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/reach/spawner.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -278,4 +278,4 @@ TEST_CASE("there is one look at a time") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -15,7 +15,7 @@
 
 #include "cli/reach/execute.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // Both ends of a connection over loopback.
@@ -95,4 +95,4 @@ TEST_CASE("a child without a connection, and one that is gone, have none", "[rea
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -13,7 +13,7 @@
 
 #include "cli/front/words/shell_words.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 RunOptions OneHost(HostSlots host, bool local) {
@@ -132,4 +132,4 @@ TEST_CASE("hvdd is found at our own place, then under --prefix, by every login s
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

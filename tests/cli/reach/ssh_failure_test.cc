@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr int Exited(int code) { return code << 8; }
@@ -212,4 +212,4 @@ TEST_CASE("quoted lines are the last ones, without control bytes") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

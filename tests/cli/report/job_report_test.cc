@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 JobFacts Facts() {
@@ -76,4 +76,4 @@ TEST_CASE("the file appears whole, in a directory made for it") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 JobFacts Facts(std::vector<double> waits_s) {
@@ -43,4 +43,4 @@ TEST_CASE("a job without collectives has no summary") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 JobFacts Hosts(std::vector<HostFact::Phase> phases) {
@@ -40,4 +40,4 @@ TEST_CASE("the line counts the seconds and stays within the terminal") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -106,4 +106,4 @@ TEST_CASE("an early exit, a lost host and an ending have a next step of their ow
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -8,7 +8,7 @@
 #include "base/printable.h"
 #include "cli/report/verdict_text.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 JobFacts Facts() {
@@ -305,4 +305,4 @@ TEST_CASE("numbers are folded") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 
 #include "proto/wire.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 // A host's ranks with rings that a test fills and drains.
@@ -281,4 +281,4 @@ TEST_CASE("the format follows from the name's end") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <memory>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr int kSpans = 100'000;
@@ -73,4 +73,4 @@ TEST_CASE("a timeline has ended when all of it is in the file") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 TEST_CASE("frames are found however the bytes come") {
@@ -33,4 +33,4 @@ TEST_CASE("an absurd length breaks the stream for good") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

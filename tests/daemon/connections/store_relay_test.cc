@@ -11,7 +11,7 @@
 #include "daemon/connections/frames.h"
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -201,4 +201,4 @@ TEST_CASE("a rank has a limit of connections, which is told") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

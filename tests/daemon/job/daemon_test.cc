@@ -8,7 +8,7 @@
 
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using std::chrono::milliseconds;
@@ -52,4 +52,4 @@ TEST_CASE("a driver that is heard waits for its other hosts as long as it likes"
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

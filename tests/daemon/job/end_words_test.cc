@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 RankDeath Death(int status) {
@@ -74,4 +74,4 @@ TEST_CASE("a member without a place has died and has wholly ended") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 v1::PrepareHost Host(bool elastic, uint32_t slots = 2) {
@@ -174,4 +174,4 @@ TEST_CASE("words that make no sense make no job") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // Returns what the second host of two is told, with two slots each.
@@ -187,4 +187,4 @@ TEST_CASE("launches that make no sense say why") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using std::chrono::milliseconds;
@@ -67,4 +67,4 @@ TEST_CASE("a fixed end for the shim stays, whatever is renewed") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

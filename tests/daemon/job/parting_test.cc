@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Go = Parting::Go;
@@ -54,4 +54,4 @@ TEST_CASE("a signal is news once, and so is a wish to drain") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 RankDeath Death(int slot, int status) {
@@ -76,4 +76,4 @@ TEST_CASE("another worker's end is told after a reset, with nothing of the one b
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

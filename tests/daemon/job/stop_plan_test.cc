@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Do = StopPlan::Do;
@@ -74,4 +74,4 @@ TEST_CASE("a second stop with another grace never lengthens it") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // "": not set.
@@ -127,4 +127,4 @@ TEST_CASE("no name appears twice and nonsense is left out") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

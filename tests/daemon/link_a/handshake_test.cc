@@ -9,7 +9,7 @@
 
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 const std::string kSecret(32, 's');
@@ -78,4 +78,4 @@ TEST_CASE("a stranger's bytes are no command") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 void Propose(Attendance* attendance, uint64_t number, std::vector<int> slots) {
@@ -97,4 +97,4 @@ TEST_CASE("a slot that is used again knows nothing of the member before") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -5,7 +5,7 @@
 
 #include "daemon/members/host_rendezvous.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Kind = EpochAction::Kind;
@@ -202,4 +202,4 @@ TEST_CASE("a long life leaves no epoch behind") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 TEST_CASE("a token has 256 bits and depends on the epoch and on every byte of the secret") {
@@ -17,4 +17,4 @@ TEST_CASE("a token has 256 bits and depends on the epoch and on every byte of th
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

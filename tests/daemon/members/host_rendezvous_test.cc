@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Kind = EpochAction::Kind;
@@ -336,4 +336,4 @@ TEST_CASE("a close ends an epoch that has not begun for all, and refuses those w
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Stage = LocalEpoch::Stage;
@@ -101,4 +101,4 @@ TEST_CASE("quiet is told once, and only of a proposed epoch") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

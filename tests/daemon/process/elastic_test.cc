@@ -14,7 +14,7 @@
 #include "daemon/shim/process_tree.h"
 #include "tests/daemon/process/hvdd_fixture.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Kind = v1::Event;
@@ -362,4 +362,4 @@ TEST_CASE("a host is divided anew for those who come") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -22,7 +22,7 @@
 #include "hvd/v1/link_a.grpc.pb.h"
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
@@ -372,4 +372,4 @@ std::vector<std::string> WorkingLevels(bool ordinary_user) {
   return levels;
 }
 
-}  // namespace hvd
+}  // namespace hvd::daemon

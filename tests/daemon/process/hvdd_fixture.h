@@ -12,7 +12,7 @@
 #include "hvd/v1/link_a.pb.h"
 #include "tests/support/eventually.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 struct HvddOptions {
   std::string containment = "auto";
@@ -82,4 +82,4 @@ class Hvdd {
 // Containment levels that work here for this kind of user.
 std::vector<std::string> WorkingLevels(bool ordinary_user);
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -16,7 +16,7 @@
 #include "tests/daemon/process/hvdd_fixture.h"
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Kind = v1::Event;
@@ -342,4 +342,4 @@ TEST_CASE("a grandchild that holds the pipes delays a rank's end by about a seco
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -14,7 +14,7 @@
 #include "daemon/processes/process_state.h"
 #include "tests/daemon/process/hvdd_fixture.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Kind = v1::Event;
@@ -399,4 +399,4 @@ TEST_CASE("workers see a /proc of their own and their host's pids are told") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -11,7 +11,7 @@
 
 #include "tests/daemon/process/link_b_fixture.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Kind = v1::Event;
@@ -175,4 +175,4 @@ TEST_CASE("an arena that comes out of turn is not kept") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

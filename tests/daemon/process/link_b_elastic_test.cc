@@ -13,7 +13,7 @@
 #include "proto/page/state_box.h"
 #include "tests/daemon/process/link_b_fixture.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Kind = v1::Event;
@@ -379,4 +379,4 @@ TEST_CASE("what a slot's next member counts is its own") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -8,7 +8,7 @@
 
 #include "tests/daemon/process/link_b_fixture.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Kind = v1::Event;
@@ -284,4 +284,4 @@ TEST_CASE("a retired slot: the others are told why, and only its worker ends") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

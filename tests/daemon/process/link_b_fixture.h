@@ -24,7 +24,7 @@
 #include "tests/daemon/process/hvdd_fixture.h"
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::daemon {
 
 // As much as any of these tests needs, and what a rank asks for.
 inline constexpr uint64_t kPageBytes = HostPageBytes(kMaxLocalRanks);
@@ -223,4 +223,4 @@ class Job {
   std::vector<int> pids;
 };
 
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -7,7 +7,7 @@
 #include "store/store_words.h"
 #include "tests/daemon/process/link_b_fixture.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -108,4 +108,4 @@ TEST_CASE("a rank that sends more descriptors than any message takes is told as 
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -8,7 +8,7 @@
 
 #include "tests/daemon/process/link_b_fixture.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Kind = v1::Event;
@@ -182,4 +182,4 @@ TEST_CASE("workers of an ordinary user reach the way back") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -10,7 +10,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 TEST_CASE("a process that was stopped is told from one that waits, whatever it is called") {
@@ -55,4 +55,4 @@ TEST_CASE("a process whose first thread has ended is ending, though it is not go
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -16,7 +16,7 @@
 #include "daemon/watch/oom_watch.h"
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 class TemporaryDirectory {
@@ -185,4 +185,4 @@ TEST_CASE("a sink that cannot move has failed, with the place that it was to hav
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

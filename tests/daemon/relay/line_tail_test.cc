@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -50,4 +50,4 @@ TEST_CASE("a long line is not cut inside a character") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

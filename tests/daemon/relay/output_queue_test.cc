@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // Takes and acknowledges until stream 0 has ended.
@@ -119,4 +119,4 @@ TEST_CASE("a reader that found no room is called when there is some") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -9,7 +9,7 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 TEST_CASE("a stat line with a name made to confuse") {
@@ -131,4 +131,4 @@ TEST_CASE("this process is found in /proc") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -12,7 +12,7 @@
 
 #include "daemon/shim/spawn.h"
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 SpawnOrder Sample() {
@@ -145,4 +145,4 @@ TEST_CASE("a process that cannot be made is no matter of descriptors") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

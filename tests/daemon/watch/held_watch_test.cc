@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 TimePoint At(double seconds) {
@@ -34,4 +34,4 @@ TEST_CASE("a process that is held is told of at each multiple of the limit") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 const TimePoint kStart = TimePoint() + std::chrono::hours(1);
@@ -64,4 +64,4 @@ TEST_CASE("a device stands still for itself, while its rank goes on") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 const TimePoint kStart = TimePoint() + std::chrono::hours(1);
@@ -108,4 +108,4 @@ TEST_CASE("questions are a quarter of the limit apart, within bounds") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
@@ -170,4 +170,4 @@ TEST_CASE("who is alone, or one of hvdrun's, is nobody else's") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

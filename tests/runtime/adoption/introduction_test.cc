@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -101,4 +101,4 @@ TEST_CASE("an introduction fits into a launcher's store") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -16,7 +16,7 @@
 #include "runtime/adoption/pmi1_wire.h"
 #include "runtime/adoption/value_text.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr auto kLong = std::chrono::seconds(20);
@@ -269,4 +269,4 @@ TEST_CASE("fields are found by their whole names") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

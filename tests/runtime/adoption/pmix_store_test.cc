@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 bool Holds(const absl::Status& status, const std::string& words) {
@@ -58,4 +58,4 @@ TEST_CASE("options carry PMIx's names, and end in zeros") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

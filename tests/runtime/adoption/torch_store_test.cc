@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr auto kLong = std::chrono::seconds(20);
@@ -215,4 +215,4 @@ TEST_CASE("a rank that the job does not have is refused") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 TEST_CASE("any bytes become digits, and come back") {
@@ -24,4 +24,4 @@ TEST_CASE("what is no such text is not taken for bytes") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

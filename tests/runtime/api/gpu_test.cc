@@ -15,7 +15,7 @@
 #include "runtime/gpu/gpu_device.h"
 #include "tests/support/cuda/findings.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // As the system would find it; libhvd looks for its name.
@@ -300,4 +300,4 @@ TEST_CASE("a state's tensor on a GPU is committed behind its stream, and restore
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

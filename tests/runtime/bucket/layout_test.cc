@@ -5,7 +5,7 @@
 
 #include "hvd/hvd.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 struct Bucket {
@@ -53,4 +53,4 @@ TEST_CASE("tensors that travel together must be the same everywhere") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

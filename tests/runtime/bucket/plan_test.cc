@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <climits>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 TEST_CASE("tensors lie on cache lines, one after the other") {
@@ -63,4 +63,4 @@ TEST_CASE("a bucket of nothing is one; a tensor that cannot be is named") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Twelve tensors of a line each: four chunks of three.
@@ -48,4 +48,4 @@ TEST_CASE("those that are missing are named, eight at most") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include "runtime/check/check.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 struct TestGroup {
@@ -153,4 +153,4 @@ TEST_CASE("tensors of a group may lie side by side, be in place and have one inp
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 struct TestCall {
@@ -294,4 +294,4 @@ TEST_CASE("no elements need no memory") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

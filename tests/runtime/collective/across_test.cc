@@ -7,7 +7,7 @@
 #include "tests/runtime/collective/numbers.h"
 #include "tests/runtime/collective/worlds.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 using Bytes = std::vector<unsigned char>;
@@ -225,4 +225,4 @@ TEST_CASE("alltoall: uneven and empty parts") {
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -5,7 +5,7 @@
 
 #include "tests/runtime/collective/plain_world.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 using Vector = std::vector<double>;
@@ -121,4 +121,4 @@ TEST_CASE("parallel gradients are averaged, orthogonal ones added, scales applie
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

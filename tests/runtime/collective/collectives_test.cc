@@ -13,7 +13,7 @@
 #include "tests/runtime/collective/worlds.h"
 #include "tests/support/patience.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 using Bytes = std::vector<unsigned char>;
@@ -292,4 +292,4 @@ TEST_CASE("abort: a peer that never comes ends no wait, the epoch's end does, wi
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/runtime/collective/worlds.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 struct Case {
@@ -81,4 +81,4 @@ TEST_CASE("complex numbers: sums, averages and products, scaled by real numbers"
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

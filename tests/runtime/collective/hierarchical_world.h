@@ -10,7 +10,7 @@
 #include "tests/runtime/collective/host_world.h"
 #include "tests/runtime/transport/transport_world.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 class HierarchicalWorld : public World {
  public:
@@ -64,4 +64,4 @@ class HierarchicalWorld : public World {
   std::vector<std::unique_ptr<HostMemory>> memories_;
 };
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

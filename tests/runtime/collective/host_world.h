@@ -15,7 +15,7 @@
 #include "tests/runtime/collective/rank_threads.h"
 #include "tests/runtime/collective/worlds.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 // A host's memory: the page, the region after it, and event fds where asked for. Fresh a time.
 class HostMemory {
@@ -70,4 +70,4 @@ class HostWorld : public World {
   std::unique_ptr<HostMemory> memory_;
 };
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

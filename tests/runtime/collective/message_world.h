@@ -9,7 +9,7 @@
 #include "tests/runtime/collective/host_world.h"
 #include "tests/runtime/transport/transport_world.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 class MessageWorld : public World {
  public:
@@ -52,4 +52,4 @@ class MessageWorld : public World {
   std::unique_ptr<HostMemory> memory_;
 };
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

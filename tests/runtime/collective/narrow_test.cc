@@ -8,7 +8,7 @@
 
 #include "tests/runtime/collective/numbers.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 uint16_t ToSmall(hvd_dtype_t dtype, double value) {
@@ -63,4 +63,4 @@ TEST_CASE("floats are rounded to nearest even") {
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -14,7 +14,7 @@
 
 #include "hvd/hvd.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 inline constexpr hvd_dtype_t kAllDtypes[] = {
     HVD_UINT8,   HVD_INT8,      HVD_INT16,      HVD_INT32,         HVD_INT64,      HVD_FLOAT16,
@@ -247,4 +247,4 @@ inline double Expected(hvd_dtype_t dtype, hvd_op_t op, const std::vector<double>
   return Decode(dtype, rounded);
 }
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -12,7 +12,7 @@
 #include "tests/runtime/collective/numbers.h"
 #include "tests/runtime/collective/rank_threads.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 class PlainWorld {
  public:
@@ -168,4 +168,4 @@ class PlainWorld {
   std::vector<const void*> args_;
 };
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 inline std::string RunRanks(int size, const std::function<std::string(int rank)>& body) {
   std::vector<std::string> complaints(size);
@@ -22,4 +22,4 @@ inline std::string RunRanks(int size, const std::function<std::string(int rank)>
   return "";
 }
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -9,7 +9,7 @@
 #include "tests/runtime/collective/numbers.h"
 #include "tests/runtime/collective/worlds.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 using Numbers = std::vector<uint16_t>;
@@ -123,4 +123,4 @@ TEST_CASE("a scale of 16-bit floats is the program's own multiplication") {
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -7,7 +7,7 @@
 #include "tests/runtime/collective/numbers.h"
 #include "tests/runtime/collective/worlds.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 using Bytes = std::vector<unsigned char>;
@@ -137,4 +137,4 @@ TEST_CASE("reduce-scatter: every type, uneven and empty slices") {
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

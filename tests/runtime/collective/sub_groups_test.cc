@@ -9,7 +9,7 @@
 #include "runtime/engine/set_transport.h"
 #include "tests/runtime/collective/hierarchical_world.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 // The members of a group, by global rank, and their places in it.
@@ -111,4 +111,4 @@ TEST_CASE("overlapping groups of several hosts work side by side") {
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

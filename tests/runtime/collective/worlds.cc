@@ -5,7 +5,7 @@
 #include "tests/runtime/collective/host_world.h"
 #include "tests/runtime/collective/message_world.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 std::vector<WorldMaker> HostWorlds() {
   std::vector<WorldMaker> makers;
@@ -88,4 +88,4 @@ std::vector<WorldMaker> AllWorlds() {
   return makers;
 }
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

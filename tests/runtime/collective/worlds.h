@@ -10,7 +10,7 @@
 
 #include "runtime/collective/collectives.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 // Runs on every rank's thread; returns what is wrong, or nothing. (Catch's macros are for the main
 // thread only.)
@@ -37,4 +37,4 @@ std::vector<WorldMaker> DeterministicWorlds();
 // Every implementation in several sizes.
 std::vector<WorldMaker> AllWorlds();
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -7,7 +7,7 @@
 
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Another transport that says when it has been stopped.
@@ -105,4 +105,4 @@ TEST_CASE("who hears that the epoch has ended has his memory back, and the other
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "tests/runtime/engine/fake_device.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::DeviceSum;
@@ -125,4 +125,4 @@ TEST_CASE("a sample of the search is over when the device has finished it") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "tests/runtime/engine/fake_device.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::DeviceSum;
@@ -353,4 +353,4 @@ TEST_CASE("tensors of a device are launched together, and not with those of the 
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::FillSum;
@@ -221,4 +221,4 @@ TEST_CASE("ranks that join in between find the same way of a large tensor's next
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::FillSum;
@@ -67,4 +67,4 @@ TEST_CASE("a shutdown on another thread ends it") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

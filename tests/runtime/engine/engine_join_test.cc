@@ -7,7 +7,7 @@
 
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::FillSum;
@@ -323,4 +323,4 @@ TEST_CASE("a shutdown ends a join and what was pending before it") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

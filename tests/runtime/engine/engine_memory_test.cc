@@ -6,7 +6,7 @@
 #include "tests/runtime/engine/engine_world.h"
 #include "tests/runtime/engine/scarce_memory.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::FillSum;
@@ -175,4 +175,4 @@ TEST_CASE("memory that runs out in a send is an error, whatever the rank was doi
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

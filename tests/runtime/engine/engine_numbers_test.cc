@@ -7,7 +7,7 @@
 
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::FillSum;
@@ -91,4 +91,4 @@ TEST_CASE("numbers that change hands: in any order on each rank, beside joins an
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

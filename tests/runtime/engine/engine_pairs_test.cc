@@ -6,7 +6,7 @@
 
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::Problems;
@@ -274,4 +274,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

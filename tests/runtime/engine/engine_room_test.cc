@@ -7,7 +7,7 @@
 
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::FillSum;
@@ -182,4 +182,4 @@ TEST_CASE("one tensor too many ends the epoch on all ranks, and nobody waits for
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

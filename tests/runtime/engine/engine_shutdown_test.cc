@@ -6,7 +6,7 @@
 
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::FillSum;
@@ -189,4 +189,4 @@ TEST_CASE("unnamed calls that wait for their turn when a rank leaves are answere
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "tests/runtime/engine/engine_world.h"
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::FillSum;
@@ -237,4 +237,4 @@ TEST_CASE("an allgather with rows that differ, and an output that does not fit")
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::FillSum;
@@ -88,4 +88,4 @@ TEST_CASE("a rank that runs out of memory beside an abort that never comes says 
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

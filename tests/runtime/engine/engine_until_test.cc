@@ -6,7 +6,7 @@
 
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::FillSum;
@@ -87,4 +87,4 @@ TEST_CASE("a name that is pending is refused though there is time") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

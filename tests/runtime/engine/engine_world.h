@@ -13,7 +13,7 @@
 #include "runtime/transport/loopback/loopback_transport.h"
 #include "tests/support/fake_daemon.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 // Failures on ranks' threads: Catch's assertions belong to the main thread.
 class Problems {
@@ -101,4 +101,4 @@ inline absl::Status Sum(Engine& engine, const std::string& name, std::vector<flo
   return engine.Run(&request);
 }
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -5,7 +5,7 @@
 
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
@@ -50,4 +50,4 @@ TEST_CASE("process sets take memory when they are made, and give it back when th
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

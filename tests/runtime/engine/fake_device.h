@@ -14,7 +14,7 @@
 #include "runtime/engine/execution/device_work.h"
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 // In which a wait that ought to last would end if it did not.
 inline Engine::Clock::time_point Soon() {
@@ -121,4 +121,4 @@ inline absl::Status DeviceSum(Engine& engine, const std::string& name) {
   return engine.Run(&request);
 }
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

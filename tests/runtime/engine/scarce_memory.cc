@@ -29,9 +29,9 @@ void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
 void operator delete(void* memory) noexcept { free(memory); }
 void operator delete(void* memory, size_t) noexcept { free(memory); }
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 ScarceMemory::ScarceMemory(int allocations) { allocations_left = allocations; }
 ScarceMemory::~ScarceMemory() { allocations_left = -1; }
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

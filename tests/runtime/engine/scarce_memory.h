@@ -2,7 +2,7 @@
 // Memory that runs out, for one thread.
 #pragma once
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 // While it lives, so many allocations of this thread succeed, and no more. One at a time.
 class ScarceMemory {
@@ -13,4 +13,4 @@ class ScarceMemory {
   ScarceMemory& operator=(const ScarceMemory&) = delete;
 };
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -9,7 +9,7 @@
 
 #include "runtime/gpu/gpu_device.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 NcclPlaces StandIn() {
@@ -82,4 +82,4 @@ TEST_CASE("one that waits for a rank that never comes is aborted") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include "runtime/gpu/cuda_driver.h"
 #include "tests/runtime/gpu/same_abi.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 #define HVD_TEXT_OF(name) #name
@@ -82,4 +82,4 @@ TEST_CASE("the driver's numbers are its header's") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

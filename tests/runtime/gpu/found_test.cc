@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // With so many GPUs' entries, as the driver's folder has them.
@@ -86,4 +86,4 @@ TEST_CASE("pip's NCCL lies beside pip's hvd") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 
 #include "tests/support/cuda/enqueue.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 class OneGpu {
@@ -114,4 +114,4 @@ TEST_CASE("many threads take events at once") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "runtime/gpu/cuda_driver.h"
 #include "runtime/gpu/nccl_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 bool Holds(const absl::Status& status, const std::string& words) {
@@ -60,4 +60,4 @@ TEST_CASE("versions read as their makers write them") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

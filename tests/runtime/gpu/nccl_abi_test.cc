@@ -9,7 +9,7 @@
 #include "runtime/gpu/nccl_library.h"
 #include "tests/runtime/gpu/same_abi.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 #define HVD_SAME(mine, real) \
@@ -85,4 +85,4 @@ TEST_CASE("NCCL's numbers are its header's") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-namespace hvd {
+namespace hvd::rt {
 
 template <class A, class B>
 constexpr bool SameValue() {
@@ -43,4 +43,4 @@ struct SameCall<R (*)(A...), S (*)(B...)> {
   static constexpr bool value = Check();
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 #include <random>
 #include <vector>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -105,4 +105,4 @@ TEST_CASE("random traffic never overlaps and leaves nothing behind") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

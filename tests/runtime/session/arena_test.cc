@@ -21,7 +21,7 @@
 #include "runtime/session/host_arenas.h"
 #include "tests/system/programs/address_space.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
@@ -312,4 +312,4 @@ TEST_CASE("a forked child has a copy of its own and cannot reach the others") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

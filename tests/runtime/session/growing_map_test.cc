@@ -16,7 +16,7 @@
 #include "base/descriptor.h"
 #include "tests/system/programs/address_space.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -182,4 +182,4 @@ TEST_CASE("others find their places while a view grows") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

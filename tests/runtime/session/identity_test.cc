@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Variables = std::map<std::string, std::string>;
@@ -79,4 +79,4 @@ TEST_CASE("a link counts more than whatever else is there") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

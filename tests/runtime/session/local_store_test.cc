@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -57,4 +57,4 @@ TEST_CASE("a local wait can be looked at, and given up") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "runtime/session/host_arenas.h"
 #include "tests/support/fake_daemon.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 const MemoryNeed kNeed = [](const Topology&, int) { return HostPageBytes(3) + 4096; };
@@ -84,4 +84,4 @@ TEST_CASE("no daemon behind the link: an error that says so") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include "runtime/engine/epoch_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 TEST_CASE("a key belongs to its ranks, and to one set at a time") {
@@ -47,4 +47,4 @@ TEST_CASE("a rank's sets are counted, and their numbers differ from all others'"
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

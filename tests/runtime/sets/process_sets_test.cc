@@ -10,7 +10,7 @@
 
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::Problems;
@@ -212,4 +212,4 @@ TEST_CASE("members make a set by themselves; one that leaves instead is named") 
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

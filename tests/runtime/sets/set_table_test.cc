@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 std::shared_ptr<ProcessSet> Set(int32_t id, std::vector<int> ranks, int region) {
@@ -77,4 +77,4 @@ TEST_CASE("a new epoch begins with the global set alone") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 
 #include "proto/page/state_box.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 Agreement Together(const std::vector<AgreementSide>& sides) {
@@ -94,4 +94,4 @@ TEST_CASE("whenever an epoch breaks, a commit that all have agreed on is found, 
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

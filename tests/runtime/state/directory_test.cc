@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr uint64_t kFileBytes = kStateItemsAt + 100000;
@@ -102,4 +102,4 @@ TEST_CASE("the directory's own place lies in the file") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

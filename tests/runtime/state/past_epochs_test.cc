@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 TEST_CASE("without a driver the first epoch is number 1, and all get rank 0's state") {
@@ -68,4 +68,4 @@ TEST_CASE("a driver's words about the state are taken as they are") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

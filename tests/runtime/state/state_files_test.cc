@@ -11,7 +11,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 TEST_CASE("several ranks grow a file at once, and all see it all") {
@@ -73,4 +73,4 @@ TEST_CASE("memory that a limit forbids is an error that names the limit") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

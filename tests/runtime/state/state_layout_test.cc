@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <random>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 StateItem Item(const std::string& name, int32_t kind, int64_t count) {
@@ -90,4 +90,4 @@ TEST_CASE("the hash is that of the replicated tensors, whatever the order of add
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

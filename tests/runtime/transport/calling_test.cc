@@ -13,7 +13,7 @@
 #include "runtime/transport/tcp/tcp_transport.h"
 #include "tests/support/patience.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -260,4 +260,4 @@ TEST_CASE("dialer: an address that has been reached is waited for, whatever the 
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 const std::string kSecret(kSecretBytes, 's');
@@ -71,4 +71,4 @@ TEST_CASE("a proof serves once and one way: not for another challenge, not refle
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

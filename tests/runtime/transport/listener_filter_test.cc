@@ -13,7 +13,7 @@
 #include "tests/runtime/transport/transport_world.h"
 #include "tests/support/patience.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 sockaddr_in AddressOf(int fd) {
@@ -94,4 +94,4 @@ TEST_CASE("UCX: its listening sockets are found, and only the job's hosts reach 
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -242,4 +242,4 @@ TEST_CASE("when a peer is lost, all that is pending says so") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

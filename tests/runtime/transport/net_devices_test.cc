@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -119,4 +119,4 @@ TEST_CASE("only active RDMA ports are named") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 TEST_CASE("a thread may ask for short slices; its share of the core stays") {
@@ -20,4 +20,4 @@ TEST_CASE("a thread may ask for short slices; its share of the core stays") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -18,7 +18,7 @@
 #include "runtime/transport/tcp/tcp_transport.h"
 #include "tests/support/patience.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 const std::string kSecret(kSecretBytes, 's');
@@ -373,4 +373,4 @@ TEST_CASE("TCP: a secret of another length, an unknown device and a wrong table 
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

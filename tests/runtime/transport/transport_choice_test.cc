@@ -5,7 +5,7 @@
 
 #include "runtime/transport/address_head.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 const NetDevices kEthernet = {{{"lo", true, false}, {"eth0", false, true}}, {}};
@@ -47,4 +47,4 @@ TEST_CASE("an address gives back what was put in; one of another rank, epoch or 
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

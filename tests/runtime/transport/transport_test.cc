@@ -19,7 +19,7 @@
 #include "tests/runtime/transport/transport_world.h"
 #include "tests/support/patience.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 using Request = std::unique_ptr<TransportRequest>;
@@ -353,4 +353,4 @@ TEST_CASE("UCX: a device that does not exist is an error that names it") {
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

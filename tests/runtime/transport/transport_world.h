@@ -13,7 +13,7 @@
 #include "runtime/transport/transport.h"
 #include "runtime/transport/ucx/ucx_transport.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 enum class TransportKind { kLoopback, kTcp, kUcx };
 inline constexpr TransportKind kTransportKinds[] = {TransportKind::kLoopback, TransportKind::kTcp,
@@ -69,4 +69,4 @@ class TransportWorld {
   std::barrier<> meeting_;
 };
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

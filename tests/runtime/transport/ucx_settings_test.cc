@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 std::string ValueOf(const absl::StatusOr<UcxSettings>& settings, const std::string& name) {
@@ -63,4 +63,4 @@ TEST_CASE("devices of which a host has none are refused, with those that it has"
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

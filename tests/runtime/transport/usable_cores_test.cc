@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 class CgroupTree {
@@ -80,4 +80,4 @@ TEST_CASE("affinity counts, unless it is said how many cores there were") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

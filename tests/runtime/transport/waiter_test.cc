@@ -13,7 +13,7 @@
 #include "runtime/transport/loopback/loopback_transport.h"
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -207,4 +207,4 @@ TEST_CASE("ranks that share cores hardly spin") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

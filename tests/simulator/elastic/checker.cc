@@ -101,7 +101,7 @@ void Checker::Proposes(const v1::EpochPropose& propose, const std::vector<HeldCo
   if (const Epoch* const before = LastStartedBefore(number); before != nullptr) {
     CheckPlaces(propose, *before);
     CheckKeeps(propose, *before, held);
-    const bool drains = scenario_.options.change == MembershipChange::kDrain;
+    const bool drains = scenario_.options.change == cli::MembershipChange::kDrain;
     const bool broke = before->broke || before->is_cut || before->is_left;
     if (drains && propose.rolls_back() && propose.survivors() > 0 && !broke) {
       Fail(Violation::kLostSteps,

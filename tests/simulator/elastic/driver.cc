@@ -11,8 +11,8 @@ namespace {
 
 constexpr double kReachS = 0.1;  // until a host's hello, at most
 
-JobPolicy PolicyOf(const Scenario& scenario) {
-  JobPolicy policy;
+cli::JobPolicy PolicyOf(const Scenario& scenario) {
+  cli::JobPolicy policy;
   policy.start_timeout_s = scenario.start_timeout_s;
   policy.lease_s = scenario.lease_s;
   policy.grace_s = scenario.grace_s;
@@ -21,8 +21,8 @@ JobPolicy PolicyOf(const Scenario& scenario) {
   return policy;
 }
 
-HostBookRules RulesOf() {
-  HostBookRules rules;
+cli::HostBookRules RulesOf() {
+  cli::HostBookRules rules;
   rules.source = "script";
   rules.is_local_host = [](const HostSlots&) { return false; };
   return rules;
@@ -59,7 +59,7 @@ void Driver::Begin() {
 
 void Driver::Lists(const std::vector<ListedHost>& hosts) {
   world_->Tell(absl::StrCat("hosts: ", HostsText(hosts)));
-  const HostNews news = book_.Take(HostsText(hosts));
+  const cli::HostNews news = book_.Take(HostsText(hosts));
   if (!news.fatal.empty()) state_.DiscoveryFailed(news.fatal, world_->scheduler.now());
   if (news.changed) state_.Discovered(book_.hosts(), world_->scheduler.now());
   CarryOut();
@@ -153,7 +153,7 @@ void Driver::Breaks() {
 
 void Driver::CarryOut() {
   for (auto actions = state_.TakeActions(); !actions.empty(); actions = state_.TakeActions()) {
-    for (const Action& action : actions) CarryOut(action);
+    for (const cli::Action& action : actions) CarryOut(action);
   }
   const double deadline = state_.deadline();
   if (std::isfinite(deadline) && deadline != armed_) {
@@ -162,13 +162,13 @@ void Driver::CarryOut() {
   }
 }
 
-void Driver::CarryOut(const Action& action) {
+void Driver::CarryOut(const cli::Action& action) {
   switch (action.kind) {
-    case Action::kPrepare:
+    case cli::Action::kPrepare:
       return Prepare(action.host);
-    case Action::kSend:
+    case cli::Action::kSend:
       return Send(action);
-    case Action::kSay:
+    case cli::Action::kSay:
       if (action.text.find("left out: no data passes") != std::string::npos) {
         world_->counts.Count("left out for a cut link");
       }
@@ -176,23 +176,23 @@ void Driver::CarryOut(const Action& action) {
         world_->counts.Count("left out for failed starts");
       }
       return world_->Tell(action.text);
-    case Action::kOverdue: {
-      HostFact fault;
+    case cli::Action::kOverdue: {
+      cli::HostFact fault;
       fault.cause = "it does not answer";
       world_->checker.HostFailed(world_->hosts[action.host]->name(), world_->scheduler.now());
       gone_.insert(action.host);
       world_->hosts[action.host]->lost = true;
       return state_.HostNotStarted(action.host, fault, world_->scheduler.now());
     }
-    case Action::kReach:
+    case cli::Action::kReach:
       return Reach(action);
-    case Action::kDrop:
+    case cli::Action::kDrop:
       gone_.insert(action.host);
       return world_->hosts[action.host]->LinkEnds();
   }
 }
 
-void Driver::Reach(const Action& action) {
+void Driver::Reach(const cli::Action& action) {
   const double now = world_->scheduler.now();
   world_->checker.Reaches(action.target.name, now);
   world_->Progress();
@@ -220,7 +220,7 @@ void Driver::Answer(int host) {
   gone_.insert(host);
   world_->hosts[host]->lost = true;
   world_->checker.HostFailed(world_->hosts[host]->name(), now);
-  HostFact fault;
+  cli::HostFact fault;
   fault.cause = "no route to it";
   state_.HostNotStarted(host, fault, now);
   CarryOut();
@@ -242,7 +242,7 @@ void Driver::Prepare(int host) {
   SendTo(host, std::move(command));
 }
 
-void Driver::Send(const Action& action) {
+void Driver::Send(const cli::Action& action) {
   v1::Command command = action.command;
   if (command.has_epoch_propose()) NoteProposal(command.epoch_propose());
   if (command.has_epoch_go()) {
@@ -250,7 +250,7 @@ void Driver::Send(const Action& action) {
     world_->checker.Starts(newest_started_);
   }
   if (command.has_epoch_change()) world_->checker.Announces(command.epoch_change().epoch());
-  const bool to_all = action.host == kAllHosts;
+  const bool to_all = action.host == cli::kAllHosts;
   if (command.has_epoch_abort() && !to_all && world_->mutant == Mutant::kAbortUntold) return;
   Plant(&command);
   if (command.has_spawn_slots()) {

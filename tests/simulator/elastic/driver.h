@@ -22,7 +22,7 @@ class Driver : public DriverSide, public Actor {
 
   void Begin();
   bool finished() const { return state_.finished(); }
-  const JobFacts& facts() const { return state_.facts(); }
+  const cli::JobFacts& facts() const { return state_.facts(); }
   // When the job began to end.
   const std::vector<HeldCommit>& held_at_end() const { return held_at_end_; }
   int epochs_proposed() const { return static_cast<int>(hosts_of_.size()); }
@@ -39,11 +39,11 @@ class Driver : public DriverSide, public Actor {
 
  private:
   void CarryOut();
-  void CarryOut(const Action& action);
-  void Reach(const Action& action);
+  void CarryOut(const cli::Action& action);
+  void Reach(const cli::Action& action);
   void Answer(int host);
   void Prepare(int host);
-  void Send(const Action& action);
+  void Send(const cli::Action& action);
   void SendTo(int host, v1::Command command);
   void Lose(int host, const std::string& why);
   void Breaks();
@@ -57,8 +57,8 @@ class Driver : public DriverSide, public Actor {
   bool Hides(const v1::Event& event);
 
   World* const world_;
-  JobState state_;
-  HostBook book_;
+  cli::JobState state_;
+  cli::HostBook book_;
   std::map<uint64_t, std::vector<int>> hosts_of_;  // by epoch
   std::set<int> greeted_;
   std::set<int> gone_;                  // hosts that are given up, or were let go

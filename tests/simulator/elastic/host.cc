@@ -158,7 +158,7 @@ void Host::Ended(Worker* worker, int status) {
   if (!lives_) return;
   main_.push_back([this, worker, status] {
     if (slots_[worker->seat().slot] != worker) return;
-    RankDeath death;
+    daemon::RankDeath death;
     death.slot = worker->seat().slot;
     death.status = status;
     OnEnded(std::move(death));

@@ -85,21 +85,21 @@ class Host {
   void Term(int slot, uint64_t member);
   void Kill(int slot, uint64_t member);
   void BeginStop(bool kill, const std::string& cause);
-  void OnEnded(RankDeath death);
-  void TellEnd(const RankDeath& death);
+  void OnEnded(daemon::RankDeath death);
+  void TellEnd(const daemon::RankDeath& death);
   void LoseDriver(const std::string& why);
   void MaybeFinish();
 
   // hvdd's links thread (host_links.cc).
-  HostEpochsOptions EpochOptions();
+  daemon::HostEpochsOptions EpochOptions();
   bool LinksReady() const;
   void StepLinks();
   void Hear(Worker* worker);
   void HearOut(Worker* worker);
   void OnLost(Worker* worker);
   void Expect(const v1::SpawnSlots& spawn);
-  LinkFacts EndOf(const RankDeath& death);
-  void SendToWorker(int slot, SlotMessage message);
+  daemon::LinkFacts EndOf(const daemon::RankDeath& death);
+  void SendToWorker(int slot, daemon::SlotMessage message);
   void Emit(v1::Event event);
   void SayQuietEarly(uint64_t epoch);
   uint64_t LocalEpoch(uint64_t epoch);
@@ -124,11 +124,11 @@ class Host {
   bool beats_ = true;
   int outage_ = 0;
 
-  std::optional<HostJob> job_;  // hvdd's; empty: it has not been prepared
-  Parting parting_;
+  std::optional<daemon::HostJob> job_;  // hvdd's; empty: it has not been prepared
+  daemon::Parting parting_;
   std::array<Worker*, kMaxLocalRanks> slots_{};  // the newest worker of each; null: none has come
-  WorkerSlots workers_;
-  std::unique_ptr<HostEpochs> epochs_;
+  daemon::WorkerSlots workers_;
+  std::unique_ptr<daemon::HostEpochs> epochs_;
   std::vector<std::unique_ptr<Worker>> processes_;  // all that were ever started
   std::deque<v1::Command> down_;
   std::deque<v1::Event> up_;

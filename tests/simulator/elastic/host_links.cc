@@ -9,8 +9,8 @@
 
 namespace hvd::elastic_simulator {
 
-HostEpochsOptions Host::EpochOptions() {
-  HostEpochsOptions options;
+daemon::HostEpochsOptions Host::EpochOptions() {
+  daemon::HostEpochsOptions options;
   options.slots = static_cast<int>(slots_.size());
   options.elastic = true;
   options.host_name = name_;
@@ -24,10 +24,10 @@ HostEpochsOptions Host::EpochOptions() {
     if (hides) event.mutable_rank_left()->clear_unreached();
     Emit(std::move(event));
   };
-  options.mail.send = [this](int slot, SlotMessage message) {
+  options.mail.send = [this](int slot, daemon::SlotMessage message) {
     SendToWorker(slot, std::move(message));
   };
-  options.memories.on_create = [](EpochMemory*) {};
+  options.memories.on_create = [](daemon::EpochMemory*) {};
   options.memories.on_forget = [] {};
   options.on_abort = [](const std::string&) {};
   return options;
@@ -97,10 +97,10 @@ void Host::OnLost(Worker* worker) {
 void Host::Expect(const v1::SpawnSlots& spawn) {
   for (const v1::Seat& seat : spawn.seats()) {
     const int slot = static_cast<int>(seat.slot());
-    WorkerSlot& worker = workers_[slot];
+    daemon::WorkerSlot& worker = workers_[slot];
     if (worker.member != 0) {
       epochs_->Reset(slot);
-      worker = WorkerSlot();
+      worker = daemon::WorkerSlot();
     }
     worker.member = seat.member();
     worker.share = static_cast<int>(seat.share());
@@ -108,10 +108,10 @@ void Host::Expect(const v1::SpawnSlots& spawn) {
 }
 
 // As MemberEnds::ProcessEnded.
-LinkFacts Host::EndOf(const RankDeath& death) {
+daemon::LinkFacts Host::EndOf(const daemon::RankDeath& death) {
   const int slot = death.slot;
   HearOut(slots_[slot]);
-  LinkFacts facts = epochs_->members().FactsOf(slot);
+  daemon::LinkFacts facts = epochs_->members().FactsOf(slot);
   facts.kept = epochs_->Kept();
   facts.cause = absl::StrCat(epochs_->members().Name(slot), " ", death.how());
   epochs_->Gone(slot, facts.cause);
@@ -119,7 +119,7 @@ LinkFacts Host::EndOf(const RankDeath& death) {
   return facts;
 }
 
-void Host::SendToWorker(int slot, SlotMessage message) {
+void Host::SendToWorker(int slot, daemon::SlotMessage message) {
   Worker* const worker = slots_[slot];
   if (worker == nullptr || !worker->lives() || worker->link_broken) return;
   FromDaemon received;
@@ -138,7 +138,7 @@ uint64_t Host::LocalEpoch(uint64_t epoch) {
 }
 
 void Host::SayQuietEarly(uint64_t epoch) {
-  const EpochPlan* const plan = epochs_->book().plan(epoch);
+  const daemon::EpochPlan* const plan = epochs_->book().plan(epoch);
   if (plan == nullptr) return;
   v1::Event quiet;
   quiet.mutable_host_quiet()->set_epoch(epoch);

@@ -62,18 +62,18 @@ void Host::Handle(const v1::Command& command) {
 }
 
 void Host::Prepare(const v1::PrepareHost& prepare) {
-  HostFacts facts;
+  daemon::HostFacts facts;
   for (int core = 0; core < kCores; ++core) facts.devices.cores.push_back(core);
-  absl::StatusOr<HostJob> job = HostJob::Make(prepare, std::move(facts));
+  absl::StatusOr<daemon::HostJob> job = daemon::HostJob::Make(prepare, std::move(facts));
   if (!job.ok()) {
     return world_->checker.Fail(Violation::kMember, std::string(job.status().message()));
   }
   job_.emplace(*std::move(job));
-  epochs_ = std::make_unique<HostEpochs>(EpochOptions(), &workers_);
+  epochs_ = std::make_unique<daemon::HostEpochs>(EpochOptions(), &workers_);
 }
 
 void Host::Propose(const v1::EpochPropose& propose) {
-  absl::StatusOr<EpochPlan> plan = job_->Propose(propose);
+  absl::StatusOr<daemon::EpochPlan> plan = job_->Propose(propose);
   if (!plan.ok()) {
     return world_->checker.Fail(Violation::kMember, std::string(plan.status().message()));
   }
@@ -151,7 +151,7 @@ void Host::StartWorker(const v1::Seat& seat) {
 
 void Host::NeverStart(int slot) {
   if (job_->FailsLaunch()) FailLaunch();
-  RankDeath death;
+  daemon::RankDeath death;
   death.slot = slot;
   death.status = kNeverStarted;
   death.never_started = true;
@@ -199,11 +199,11 @@ void Host::Kill(int slot, uint64_t member) {
 // ---- ends ----
 
 // As HostRanks::OnEnded.
-void Host::OnEnded(RankDeath death) {
+void Host::OnEnded(daemon::RankDeath death) {
   if (world_->mutant == Mutant::kAllsWell) death.status = 0;
   links_.push_back([this, known = job_->Ended(std::move(death))]() mutable {
     known.link = EndOf(known);
-    Emit(DiedEvent(known));
+    Emit(daemon::DiedEvent(known));
     const double drained =
         world_->scheduler.random().OneIn(3) ? world_->scheduler.random().Seconds(0, kDrainedS) : 0;
     world_->scheduler.After(drained, [this, known] {
@@ -212,11 +212,11 @@ void Host::OnEnded(RankDeath death) {
   });
 }
 
-void Host::TellEnd(const RankDeath& death) {
+void Host::TellEnd(const daemon::RankDeath& death) {
   job_->Drained(death.slot, {});
   job_->LinkSpoke(death.slot, death.link);
-  const std::optional<RankDeath> end = job_->TakeEnd(death.slot);
-  if (end.has_value()) Emit(ExitedEvent(*end, false, TimePoint()));
+  const std::optional<daemon::RankDeath> end = job_->TakeEnd(death.slot);
+  if (end.has_value()) Emit(daemon::ExitedEvent(*end, false, TimePoint()));
   MaybeFinish();
 }
 
@@ -250,7 +250,7 @@ void Host::MaybeFinish() {
   event.mutable_stopped()->set_survivors(0);
   Emit(std::move(event));
   // Then it waits for its driver to go.
-  if (parting_.MayGo(true) == Parting::Go::kNow) End();
+  if (parting_.MayGo(true) == daemon::Parting::Go::kNow) End();
 }
 
 }  // namespace hvd::elastic_simulator

@@ -19,13 +19,13 @@ constexpr double kSlackS = 10;
 double PatienceOf(const Scenario& scenario) {
   double patience = 2 * scenario.options.elastic_timeout_s + scenario.options.cooldown_most_s +
                     scenario.start_timeout_s + 2 * scenario.lease_s + 3 * scenario.grace_s +
-                    ShareBudget::kMostWaitS + kSlackS;
+                    cli::ShareBudget::kMostWaitS + kSlackS;
   for (const Fault& fault : scenario.faults) patience += fault.length;
   return patience;
 }
 
-void CheckVerdict(const Verdict& verdict, World* world) {
-  if (verdict.kind == Verdict::kRank) {
+void CheckVerdict(const cli::Verdict& verdict, World* world) {
+  if (verdict.kind == cli::Verdict::kRank) {
     world->checker.JobEndsBadly(static_cast<uint64_t>(verdict.index) + 1);
   }
   if (verdict.exit_code == 0 && world->checker.JobEndsWell()) {
@@ -34,7 +34,7 @@ void CheckVerdict(const Verdict& verdict, World* world) {
 }
 
 void CheckEnding(const Driver& driver, World* world) {
-  const Ending ending = driver.facts().ending;
+  const cli::Ending ending = driver.facts().ending;
   // A program that cannot be started, or whose links break, looks like one that fails by itself.
   const std::vector<Fault>& faults = world->scenario.faults;
   const bool breaks = std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
@@ -42,10 +42,10 @@ void CheckEnding(const Driver& driver, World* world) {
   });
   const bool bug = world->scenario.bug_at >= 0 || world->bad_launches || breaks ||
                    !world->trouble.bad_until.empty();
-  if (ending == Ending::kProgramBug && !bug) {
+  if (ending == cli::Ending::kProgramBug && !bug) {
     world->checker.Fail(Violation::kVerdict, "the program is blamed, and does nothing wrong");
   }
-  if (ending == Ending::kResetLimit && world->scenario.options.reset_limit < 0) {
+  if (ending == cli::Ending::kResetLimit && world->scenario.options.reset_limit < 0) {
     world->checker.Fail(Violation::kVerdict, "a reset limit is blamed, and there is none");
   }
   const bool names_link =
@@ -53,19 +53,19 @@ void CheckEnding(const Driver& driver, World* world) {
   if (names_link && world->trouble.cuts.empty()) {
     world->checker.Fail(Violation::kVerdict, "a link is blamed, and none was cut");
   }
-  if (ending == Ending::kTooFew && names_link) world->counts.Count("ends for a cut link");
+  if (ending == cli::Ending::kTooFew && names_link) world->counts.Count("ends for a cut link");
   switch (ending) {
-    case Ending::kNone:
-      CheckVerdict(Judge(driver.facts()), world);
+    case cli::Ending::kNone:
+      CheckVerdict(cli::Judge(driver.facts()), world);
       return world->counts.Count("ends by its ranks");
-    case Ending::kTooFew:
+    case cli::Ending::kTooFew:
       return world->counts.Count("ends for too few");
-    case Ending::kResetLimit:
+    case cli::Ending::kResetLimit:
       return world->counts.Count("ends at the reset limit");
-    case Ending::kStateLost:
+    case cli::Ending::kStateLost:
       world->checker.EndsWithoutState(driver.held_at_end());
       return world->counts.Count("ends without the state");
-    case Ending::kProgramBug:
+    case cli::Ending::kProgramBug:
       return world->counts.Count("ends for the program's bug");
     default:
       world->checker.Fail(Violation::kVerdict,

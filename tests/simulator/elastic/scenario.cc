@@ -59,7 +59,7 @@ void DrawHosts(Scenario* scenario, Random* random) {
     scenario->hosts.push_back({absl::StrCat("h", host), random->Between(1, most)});
     slots += scenario->hosts.back().slots;
   }
-  ElasticOptions& options = scenario->options;
+  cli::ElasticOptions& options = scenario->options;
   scenario->np = random->Between(1, slots);
   options.min_np = random->Between(1, scenario->np);
   if (random->OneIn(2)) options.min_np = 1;
@@ -67,12 +67,12 @@ void DrawHosts(Scenario* scenario, Random* random) {
 }
 
 void DrawLimits(Scenario* scenario, Random* random) {
-  ElasticOptions& options = scenario->options;
+  cli::ElasticOptions& options = scenario->options;
   options.elastic_timeout_s = random->Seconds(2, 8);
   options.cooldown_least_s = random->Seconds(0.5, 3);
   options.cooldown_most_s = options.cooldown_least_s * random->Between(1, 8);
   if (random->OneIn(8)) options.reset_limit = random->Between(0, 4);
-  if (random->OneIn(6)) options.change = MembershipChange::kNow;
+  if (random->OneIn(6)) options.change = cli::MembershipChange::kNow;
   scenario->lease_s = random->Seconds(1, 3);
   scenario->grace_s = random->Seconds(0.2, 1.5);
 }

@@ -79,7 +79,7 @@ struct Scenario {
   uint64_t seed = 0;
   std::vector<ListedHost> hosts;  // that there are at all
   int np = 1;
-  ElasticOptions options;
+  cli::ElasticOptions options;
   double lease_s = 3;
   double grace_s = 1;
   double start_timeout_s = 3;

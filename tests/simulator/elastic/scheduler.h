@@ -11,7 +11,7 @@
 
 namespace hvd::elastic_simulator {
 
-using simulator::Random;
+using rt::simulator::Random;
 
 // Somebody who does one thing at a time: a process, a thread of hvdd, a link that brings a message.
 class Actor {

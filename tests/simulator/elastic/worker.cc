@@ -136,7 +136,7 @@ Worker::Code Worker::CodeOfStep() const {
 // The place where it begins is committed once more.
 Course<Worker::Code> Worker::CommitAnew() {
   if (!world_->scenario.commits_anew || model_.steps == 0) co_return Code::kOk;
-  co_return co_await Commit(CommitBy::kProgram, false);
+  co_return co_await Commit(rt::CommitBy::kProgram, false);
 }
 
 // It leaves in good order; those who wait for it hear whose doing it is.
@@ -171,9 +171,9 @@ Course<Worker::Code> Worker::Train() {
     const bool last = static_cast<int>(model_.steps) == scenario.steps;
     const bool commits = last || model_.steps % scenario.commit_every == 0;
     Code code = Code::kOk;
-    if (commits) code = co_await Commit(CommitBy::kProgram, false);
+    if (commits) code = co_await Commit(rt::CommitBy::kProgram, false);
     if (!commits && scenario.checks) {
-      code = co_await Agree(CommitBy::kProgram, AgreementSide(), 0);
+      code = co_await Agree(rt::CommitBy::kProgram, rt::AgreementSide(), 0);
     }
     if (last && code == Code::kUpdated) code = Code::kOk;
     if (code != Code::kOk) co_return code;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker: the user's program and the libhvd in its process. Decisions of libhvd are production
-// code where they are pure (CommitBook, the agreement's words, StateLayout, the cells of a state
-// file); Process, Session and State are followed step by step, since they wait in sockets and
+// code where they are pure (CommitBook, the agreement's words, rt::StateLayout, the cells of a
+// state file); Process, Session and State are followed step by step, since they wait in sockets and
 // shared memory.
 #pragma once
 
@@ -33,7 +33,7 @@ struct World;
 // A message of hvdd's, as it comes out of the socket.
 struct FromDaemon {
   v1::ToWorker message;
-  SlotMessage raw;
+  daemon::SlotMessage raw;
 };
 
 class Worker : public Actor {
@@ -129,12 +129,12 @@ class Worker : public Actor {
   // State (worker_state.cc).
   Course<Code> Sync();
   Course<Code> Bring(bool before_failed);
-  Course<Code> Commit(CommitBy by, bool failed);
-  Course<Code> Write(CommitBy by);
-  Course<Code> Agree(CommitBy by, AgreementSide side, uint64_t number);
-  Code Hear(CommitBy by, const Agreement& agreement, uint64_t number);
+  Course<Code> Commit(rt::CommitBy by, bool failed);
+  Course<Code> Write(rt::CommitBy by);
+  Course<Code> Agree(rt::CommitBy by, rt::AgreementSide side, uint64_t number);
+  Code Hear(rt::CommitBy by, const rt::Agreement& agreement, uint64_t number);
   void LearnSteps();
-  void EndCell(CommitBy by);
+  void EndCell(rt::CommitBy by);
   bool Restore(uint64_t number);
   void TakeBack(uint64_t number);
 
@@ -170,7 +170,7 @@ class Worker : public Actor {
   std::unique_ptr<Epoch> epoch_;
 
   // State's and StateHome's.
-  CommitBook book_;
+  rt::CommitBook book_;
   bool is_new_ = true;
   bool was_changed_ = false;
   Model model_;

@@ -165,7 +165,7 @@ void Worker::TakeStart(FromDaemon start) {
   const size_t files = start.raw.fds.size() - told.state_files();
   for (size_t turn = 0; turn < epoch_->files.size(); ++turn) {
     epoch_->files[turn] =
-        Mapping(start.raw.fds[files + turn], kStateItemsAt + sizeof(ModelBytes), true);
+        Mapping(start.raw.fds[files + turn], rt::kStateItemsAt + sizeof(ModelBytes), true);
   }
   epoch_->stale_change = was_changed_;
   world_->checker.Told(PartNow(), Describe());

@@ -9,23 +9,23 @@
 namespace hvd::elastic_simulator {
 namespace {
 
-StateLayout ModelLayout() {
-  StateItem item;
+rt::StateLayout ModelLayout() {
+  rt::StateItem item;
   item.name = "model";
   item.shape = {static_cast<int64_t>(sizeof(ModelBytes))};
   item.bytes = sizeof(ModelBytes);
-  return PlanState({item});
+  return rt::PlanState({item});
 }
 
-const StateLayout& Layout() {
-  static const StateLayout layout = ModelLayout();
+const rt::StateLayout& Layout() {
+  static const rt::StateLayout layout = ModelLayout();
   return layout;
 }
 
 }  // namespace
 
 StateHead* Worker::HeadOf(uint64_t number) {
-  return static_cast<StateHead*>(epoch_->files[CommitBook::FileOf(number)].at());
+  return static_cast<StateHead*>(epoch_->files[rt::CommitBook::FileOf(number)].at());
 }
 
 // ---- sync ----
@@ -49,7 +49,7 @@ Course<Worker::Code> Worker::Sync() {
     code = Code::kOk;
     if (epoch_->needs_state || is_root) code = co_await Bring(failed);
     const bool counts = mutant == Mutant::kSyncCounts;
-    const CommitBy by = counts ? CommitBy::kProgram : CommitBy::kSync;
+    const rt::CommitBy by = counts ? rt::CommitBy::kProgram : rt::CommitBy::kSync;
     if (code == Code::kOk) code = co_await Commit(by, failed);
   }
   if (code == Code::kOk) world_->checker.Synced(PartNow(), model_);
@@ -113,19 +113,19 @@ void Worker::LearnSteps() {
   if (word.number == newest) book_.Learn(word.steps);
 }
 
-Course<Worker::Code> Worker::Commit(CommitBy by, bool failed) {
+Course<Worker::Code> Worker::Commit(rt::CommitBy by, bool failed) {
   const uint64_t number = book_.next();
-  AgreementSide side;
+  rt::AgreementSide side;
   if (!failed) {
     const Code written = co_await Write(by);
     if (written == Code::kAborted) co_return written;
     side.layout = Layout().hash;
   }
-  side.number = failed ? kFailed : static_cast<int64_t>(number);
+  side.number = failed ? rt::kFailed : static_cast<int64_t>(number);
   co_return co_await Agree(by, side, number);
 }
 
-Course<Worker::Code> Worker::Write(CommitBy by) {
+Course<Worker::Code> Worker::Write(rt::CommitBy by) {
   if (Aborted()) co_return Code::kAborted;
   LearnSteps();
   const uint64_t number = book_.next();
@@ -135,11 +135,11 @@ Course<Worker::Code> Worker::Write(CommitBy by) {
   co_await At(Place::kBeginsState);
   const bool header_first = world_->mutant == Mutant::kHeaderFirst;
   if (header_first) EndCell(by);
-  const ByteRange share = ShareOf(Layout(), epoch_->local_rank, epoch_->local_size);
+  const rt::ByteRange share = rt::ShareOf(Layout(), epoch_->local_rank, epoch_->local_size);
   const ModelBytes bytes = model_.Bytes();
   const uint64_t from = Layout().items[0].offset;
   for (uint64_t at = share.begin; at < share.end;) {
-    const uint64_t end = std::min(share.end, at + 2 * kStateLine);
+    const uint64_t end = std::min(share.end, at + 2 * rt::kStateLine);
     world_->checker.Writes(PartNow());
     std::memcpy(reinterpret_cast<char*>(head) + at,
                 reinterpret_cast<const char*>(bytes.data()) + (at - from), end - at);
@@ -154,7 +154,7 @@ Course<Worker::Code> Worker::Write(CommitBy by) {
   co_return Code::kOk;
 }
 
-void Worker::EndCell(CommitBy by) {
+void Worker::EndCell(rt::CommitBy by) {
   const uint64_t number = book_.next();
   StateWord word;
   word.steps = book_.NextSteps(by);
@@ -171,48 +171,48 @@ void Worker::TakeBack(uint64_t number) {
 }
 
 // Agrees on a commit, or on a check, whose `number` is 0.
-Course<Worker::Code> Worker::Agree(CommitBy by, AgreementSide side, uint64_t number) {
+Course<Worker::Code> Worker::Agree(rt::CommitBy by, rt::AgreementSide side, uint64_t number) {
   const Mutant mutant = world_->mutant;
   side.is_change = epoch_->page->change.load() != 0;
   if (mutant == Mutant::kStaleChange) side.is_change |= epoch_->stale_change;
   was_changed_ |= side.is_change;
   const bool own_change = side.is_change;
   if (mutant == Mutant::kNoAgreement && number != 0) {
-    book_.Hear({AgreementVerdict::kAgreed, ""}, by);
+    book_.Hear({rt::AgreementVerdict::kAgreed, ""}, by);
     world_->checker.Returned(PartNow(), number, model_);
     co_return Code::kOk;
   }
   Collective agree;
   agree.name = "state";
-  const AgreementWords words = WordsOf(side);
+  const rt::AgreementWords words = rt::WordsOf(side);
   agree.words.assign(words.begin(), words.end());
   place_ = Place::kAgrees;
   const std::optional<Gifts> all = co_await Together(std::move(agree));
   if (!all.has_value()) co_return Code::kAborted;
-  AgreementWords most = words;
+  rt::AgreementWords most = words;
   for (const auto& [rank, given] : *all) {
     for (size_t i = 0; i < most.size() && i < given.words.size(); ++i) {
       most[i] = std::max(most[i], given.words[i]);
     }
   }
-  Agreement agreement = ReadAgreement(most);
-  if (mutant == Mutant::kOwnChange && agreement.verdict != AgreementVerdict::kDiffers) {
-    agreement.verdict = own_change ? AgreementVerdict::kChange : AgreementVerdict::kAgreed;
+  rt::Agreement agreement = rt::ReadAgreement(most);
+  if (mutant == Mutant::kOwnChange && agreement.verdict != rt::AgreementVerdict::kDiffers) {
+    agreement.verdict = own_change ? rt::AgreementVerdict::kChange : rt::AgreementVerdict::kAgreed;
   }
   const Code code = Hear(by, agreement, number);
   if (number != 0) co_await At(Place::kCommitted);
   co_return code;
 }
 
-Worker::Code Worker::Hear(CommitBy by, const Agreement& agreement, uint64_t number) {
-  if (agreement.verdict == AgreementVerdict::kDiffers) {
+Worker::Code Worker::Hear(rt::CommitBy by, const rt::Agreement& agreement, uint64_t number) {
+  if (agreement.verdict == rt::AgreementVerdict::kDiffers) {
     world_->checker.Fail(
         Violation::kContent,
         absl::StrCat("no agreement in epoch ", epoch_->start.epoch(), ": ", agreement.why));
     if (number != 0) TakeBack(number);
     return Code::kDiffers;
   }
-  const bool change = agreement.verdict == AgreementVerdict::kChange;
+  const bool change = agreement.verdict == rt::AgreementVerdict::kChange;
   world_->checker.Agreed(PartNow(), epoch_->agreements++, change);
   if (number != 0) {
     book_.Hear(agreement, by);

@@ -2,7 +2,7 @@
 // What a stand-in does when its process ends.
 #pragma once
 
-namespace hvd {
+namespace hvd::rt {
 
 // As a static: calls End() of what it is given.
 template <class Of>
@@ -17,4 +17,4 @@ class AtEnd {
   Of& of_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

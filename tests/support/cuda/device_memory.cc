@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kPage = 4096;
@@ -91,4 +91,4 @@ int DeviceMemory::DeviceOf(uint64_t address) const {
   return found == device_.end() ? -1 : found->second.device;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-namespace hvd {
+namespace hvd::rt {
 
 enum class MemoryKind { kPageable, kPinned, kDevice };
 
@@ -59,4 +59,4 @@ class DeviceMemory {
   std::vector<std::unique_ptr<char[]>> in_use_;  // of no allocation any more
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // The signal that ends a process which reads there; 0: none.
@@ -60,4 +60,4 @@ TEST_CASE("pinned memory is the host's, and told apart") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

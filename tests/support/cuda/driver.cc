@@ -13,7 +13,7 @@
 #include "tests/support/cuda/enqueue.h"
 #include "tests/support/cuda/stand_in.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr int kVersion = 13000;
@@ -60,9 +60,9 @@ CudaResult Copy(const char* call, CudaStream stream, const StandIn::Range& to,
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt
 
-using namespace hvd;  // NOLINT(google-build-using-namespace): all that follows is the driver's
+using namespace hvd::rt;  // NOLINT(google-build-using-namespace): all that follows is the driver's
 
 extern "C" {
 

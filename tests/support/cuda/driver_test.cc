@@ -10,7 +10,7 @@
 #include "tests/support/cuda/findings.h"
 #include "tests/support/cuda/stand_in.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 class Device {
@@ -182,4 +182,4 @@ TEST_CASE("what a test orders of the stand-in is read from words") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace hvd {
+namespace hvd::rt {
 
 // The findings of the stand-in at that path, since this was made. Any thread.
 class Findings {
@@ -44,4 +44,4 @@ class Findings {
   uint64_t before_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -24,7 +24,7 @@
 #include "tests/support/cuda/nccl_arithmetic.h"
 #include "tests/support/cuda/nccl_work.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Behind ncclComm_t.
 struct NcclCommunicatorObject {
@@ -216,9 +216,9 @@ std::string NameOf(const NcclId& id) {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt
 
-using namespace hvd;  // NOLINT(google-build-using-namespace): all that follows is NCCL's
+using namespace hvd::rt;  // NOLINT(google-build-using-namespace): all that follows is NCCL's
 
 extern "C" {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // 16-bit floats by what they stand for. A value lies in a double without loss.
@@ -157,4 +157,4 @@ void NcclScale(NcclType type, size_t count, double factor, bool divides, char* d
   ForType(type, [&](auto value) { ScaleAll<decltype(value)>(count, factor, divides, data); });
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

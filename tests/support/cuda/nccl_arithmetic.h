@@ -6,7 +6,7 @@
 
 #include "runtime/gpu/nccl_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 size_t NcclBytesOf(NcclType type);
 // Returns the number that the scalar at `scalar` stands for.
@@ -16,4 +16,4 @@ void NcclCombine(NcclType type, NcclOp op, size_t count, const char* from, char*
 // `data` *= `factor`, or /= where `divides`: integers are divided as NCCL does, towards zero.
 void NcclScale(NcclType type, size_t count, double factor, bool divides, char* data);
 
-}  // namespace hvd
+}  // namespace hvd::rt

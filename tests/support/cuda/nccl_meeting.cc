@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kBoxBytes = 256 << 10;  // that wait between two ranks at most
@@ -101,4 +101,4 @@ bool NcclMeeting::Receive(int from, char* bytes, size_t count) {
   return true;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace hvd {
+namespace hvd::rt {
 
 class NcclMeeting {
  public:
@@ -48,4 +48,4 @@ class NcclMeeting {
   std::atomic<bool> left_{false};
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -15,7 +15,7 @@
 #include "tests/support/cuda/enqueue.h"
 #include "tests/support/cuda/findings.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 class World {
@@ -202,4 +202,4 @@ TEST_CASE("a communicator that has ended, and an id that has had its own, are fo
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 
 #include "tests/support/cuda/nccl_arithmetic.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr size_t kPieceBytes = 32 << 10;
@@ -149,4 +149,4 @@ bool RunNcclGroup(const std::vector<NcclWork>& group, NcclMeeting* meeting) {
   return RunPairs(group, meeting);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "runtime/gpu/nccl_library.h"
 #include "tests/support/cuda/nccl_meeting.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 enum class NcclKind {
   kAllReduce,
@@ -36,4 +36,4 @@ struct NcclWork {
 // False: this rank has left the meeting meanwhile.
 bool RunNcclGroup(const std::vector<NcclWork>& group, NcclMeeting* meeting);
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr auto kInvalidValue = static_cast<CudaResult>(1);
@@ -347,4 +347,4 @@ CudaResult StandIn::Enqueue(uint64_t stream, const std::vector<Range>& ranges, c
   return kCudaSuccess;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

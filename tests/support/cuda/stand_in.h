@@ -28,7 +28,7 @@
 #include "tests/support/cuda/stream_order.h"
 #include "tests/support/cuda/stream_worker.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct StandInSettings {
   int devices = 1;
@@ -130,4 +130,4 @@ class StandIn {
   uint64_t last_ = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace hvd {
+namespace hvd::rt {
 
 uint64_t OrderClock::of(int stream) const {
   const auto found = steps_.find(stream);
@@ -82,4 +82,4 @@ std::optional<OrderStep> AccessLog::Free(uint64_t address, uint64_t bytes) {
   return still;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace hvd {
+namespace hvd::rt {
 
 // The work that a stream has behind it: of each stream, up to which of its steps.
 class OrderClock {
@@ -85,4 +85,4 @@ class AccessLog {
   Pieces pieces_ = {{0, {}}};
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

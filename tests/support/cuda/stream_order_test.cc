@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 class Device {
@@ -100,4 +100,4 @@ TEST_CASE("memory may be given back when the host has waited for who touches it"
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

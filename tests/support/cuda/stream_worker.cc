@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace hvd {
+namespace hvd::rt {
 
 void Completion::Set() {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -61,4 +61,4 @@ void StreamWorker::Run() {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

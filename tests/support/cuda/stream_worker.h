@@ -10,7 +10,7 @@
 #include <mutex>
 #include <thread>
 
-namespace hvd {
+namespace hvd::rt {
 
 // Is over once, for all who wait. Any thread.
 class Completion {
@@ -45,4 +45,4 @@ class StreamWorker {
   std::thread thread_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

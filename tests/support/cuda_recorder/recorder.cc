@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // -1: nothing is to be written.
@@ -55,4 +55,4 @@ void RecordLine(const std::string& call) {
   if (write(Record(), line.data(), line.size()) < 0) return;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

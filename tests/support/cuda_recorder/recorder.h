@@ -16,7 +16,7 @@
 
 #include "runtime/gpu/nccl_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The real library's function. `library` is the name by which the recorder is linked to it. Ends
 // the process, with a sentence, where there is none: nothing could be passed on.
@@ -68,15 +68,15 @@ struct Recorded<library, symbol, Result (*)(Arguments...)> {
   }
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt
 
 // Exports `symbol` of the type that `table::entry` has, recorded. The loader asks the resolver
 // which function it is, so that no signature is written down a second time.
-#define HVD_RECORD(library, symbol, table, entry)                                  \
-  extern "C" {                                                                     \
-  void (*Resolve_##symbol())() {                                                   \
-    return reinterpret_cast<void (*)()>(                                           \
-        &hvd::Recorded<library, #symbol, decltype(hvd::table::entry)>::Call);      \
-  }                                                                                \
-  __attribute__((ifunc("Resolve_" #symbol), visibility("default"))) void symbol(); \
+#define HVD_RECORD(library, symbol, table, entry)                                     \
+  extern "C" {                                                                        \
+  void (*Resolve_##symbol())() {                                                      \
+    return reinterpret_cast<void (*)()>(                                              \
+        &hvd::rt::Recorded<library, #symbol, decltype(hvd::rt::table::entry)>::Call); \
+  }                                                                                   \
+  __attribute__((ifunc("Resolve_" #symbol), visibility("default"))) void symbol();    \
   }

@@ -14,7 +14,7 @@
 #include "runtime/gpu/gpu_device.h"
 #include "runtime/gpu/nccl_library.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,4 +113,4 @@ TEST_CASE("what hvd does not call is found in the real library") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -18,18 +18,18 @@ Guarded::Guarded(size_t bytes, const Place& place) : bytes_(bytes), skipped_(pla
   std::memset(all_, kMark, all);
 }
 
-void Guarded::MoveToGpu(hvd::CudaStream stream) {
+void Guarded::MoveToGpu(hvd::rt::CudaStream stream) {
   on_gpu_ = gpu::Memory(kGuard + skipped_ + bytes_ + kGuard);
   gpu::Upload(all_, on_gpu_.data(), on_gpu_.bytes(), stream);
 }
 
-void Guarded::Retire(hvd::CudaStream stream) {
+void Guarded::Retire(hvd::rt::CudaStream stream) {
   retired_ = true;
   if (bytes_ > 0) std::memset(data(), kMark, bytes_);
   if (on_gpu_.data() != nullptr) gpu::Upload(data(), on_gpu(), bytes_, stream);
 }
 
-void Guarded::Fetch(hvd::CudaStream stream) {
+void Guarded::Fetch(hvd::rt::CudaStream stream) {
   if (on_gpu_.data() != nullptr) gpu::Download(all_, on_gpu_.data(), on_gpu_.bytes(), stream);
 }
 
@@ -64,7 +64,7 @@ Call::Call(const Operation& operation, Random* own)
 void Call::MoveToGpu(Random* own) {
   gpu::Side& side = gpu::Side::Get();
   stream_ = side.stream(static_cast<size_t>(own->Below(gpu::Side::kStreams)));
-  hvd::CudaStream written = stream_;
+  hvd::rt::CudaStream written = stream_;
   if (own->OneIn(3)) written = side.stream(static_cast<size_t>(own->Below(gpu::Side::kStreams)));
   for (size_t i = 0; i < parts_.size(); ++i) {
     Part& part = parts_[i];
@@ -77,7 +77,7 @@ void Call::MoveToGpu(Random* own) {
   }
   if (own->OneIn(3)) options_.flags |= HVD_WAIT_ON_HOST;
   if (written == stream_ && own->OneIn(2)) return;
-  const hvd::GpuDevice::Scope scope(side.device());
+  const hvd::rt::GpuDevice::Scope scope(side.device());
   auto event = side.device().TakeEvent();
   if (!event.ok() || !event->Record(written).ok()) Fail("an event");
   ready_ = *std::move(event);

@@ -24,12 +24,12 @@ class Guarded {
   unsigned char* data() { return all_ + kGuard + skipped_; }
   bool has_room() const { return all_ != nullptr; }
   // From here on the tensor, and what is marked, lie on the GPU too. On `stream`, as the following.
-  void MoveToGpu(hvd::CudaStream stream);
+  void MoveToGpu(hvd::rt::CudaStream stream);
   unsigned char* on_gpu() const { return on_gpu_.data() + kGuard + skipped_; }
   // Marks the tensor's bytes too: nobody may write there any more.
-  void Retire(hvd::CudaStream stream);
+  void Retire(hvd::rt::CudaStream stream);
   // Has what lies on the GPU.
-  void Fetch(hvd::CudaStream stream);
+  void Fetch(hvd::rt::CudaStream stream);
   // Whether all that is marked is as it was.
   bool is_whole() const;
 
@@ -81,8 +81,8 @@ class Call {
   std::vector<int64_t> received_;  // of an alltoall
   hvd_options_t options_ = HVD_OPTIONS_INIT;
   hvd_handle_t handle_ = 0;
-  hvd::CudaStream stream_ = nullptr;  // of an operation on the GPU
-  hvd::GpuDevice::Event ready_;
+  hvd::rt::CudaStream stream_ = nullptr;  // of an operation on the GPU
+  hvd::rt::GpuDevice::Event ready_;
 };
 
 }  // namespace differential

@@ -55,7 +55,7 @@ class OnGpuBucket {
   }
 
  private:
-  using CudaStreamOf = hvd::CudaStream;
+  using CudaStreamOf = hvd::rt::CudaStream;
   hvd_bucket_t* bucket_ = nullptr;
   std::vector<float> written_;
 };
@@ -108,7 +108,7 @@ void CheckPut() {
       source.stream = nullptr;
     }
     Must(hvd_bucket_put(bucket.get(), i, &source), "put");
-    Side::Get().Await(static_cast<hvd::CudaStream>(device.value.stream));
+    Side::Get().Await(static_cast<hvd::rt::CudaStream>(device.value.stream));
   }
   Must(hvd_bucket_wait(bucket.get()), "wait on the host");
   for (int32_t i = 0; i < kTensors; ++i) {

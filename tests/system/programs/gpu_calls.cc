@@ -269,29 +269,29 @@ void Loop(bool dies) {
 
 // A line "name=value" each. Ends the process with 1 where there is no GPU.
 int PrintFound() {
-  auto driver = hvd::CudaDriver::Load();
+  auto driver = hvd::rt::CudaDriver::Load();
   if (!driver.ok()) {
     std::printf("problem=%s\n", std::string(driver.status().message()).c_str());
     return 1;
   }
   std::printf("driver=%s\ndriver_path=%s\ngpus=%d\n",
-              hvd::CudaVersionText(driver->version()).c_str(), driver->path().c_str(),
+              hvd::rt::CudaVersionText(driver->version()).c_str(), driver->path().c_str(),
               driver->devices());
   char name[256] = "";
-  hvd::CudaDevice device = 0;
-  if (driver->calls().device(&device, 0) == hvd::kCudaSuccess) {
+  hvd::rt::CudaDevice device = 0;
+  if (driver->calls().device(&device, 0) == hvd::rt::kCudaSuccess) {
     driver->calls().device_name(name, sizeof name, device);
   }
   std::printf("gpu=%s\n", name);
   const char* named = std::getenv("HVD_NCCL_LIBRARY");
-  hvd::NcclPlaces places;
+  hvd::rt::NcclPlaces places;
   places.named = named == nullptr ? "" : named;
-  const auto nccl = hvd::NcclLibrary::Load(places);
+  const auto nccl = hvd::rt::NcclLibrary::Load(places);
   if (!nccl.ok()) {
     std::printf("nccl_problem=%s\n", std::string(nccl.status().message()).c_str());
     return 0;
   }
-  std::printf("nccl=%s\nnccl_path=%s\n", hvd::NcclVersionText(nccl->version()).c_str(),
+  std::printf("nccl=%s\nnccl_path=%s\n", hvd::rt::NcclVersionText(nccl->version()).c_str(),
               nccl->path().c_str());
   return 0;
 }

@@ -30,13 +30,13 @@ class Tensor {
     const std::vector<float> all(static_cast<size_t>(shape_[0]), number);
     gpu::Upload(all.data(), memory_.data(), memory_.bytes(), stream_);
   }
-  std::vector<float> Get(hvd::CudaStream stream) const {
+  std::vector<float> Get(hvd::rt::CudaStream stream) const {
     std::vector<float> all(static_cast<size_t>(shape_[0]));
     gpu::Download(all.data(), memory_.data(), memory_.bytes(), stream);
     return all;
   }
   void MustBe(float wanted, const std::string& what) const { MustBe(wanted, what, stream_); }
-  void MustBe(float wanted, const std::string& what, hvd::CudaStream stream) const {
+  void MustBe(float wanted, const std::string& what, hvd::rt::CudaStream stream) const {
     for (const float got : Get(stream)) {
       if (got != wanted) Fail(what + ": " + std::to_string(got));
     }
@@ -46,7 +46,7 @@ class Tensor {
 
  private:
   int64_t shape_[1];
-  hvd::CudaStream stream_;
+  hvd::rt::CudaStream stream_;
   gpu::Memory memory_;
 };
 

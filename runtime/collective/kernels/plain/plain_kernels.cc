@@ -14,7 +14,7 @@
 #include "runtime/collective/kernels/levels.h"
 #include "runtime/collective/kernels/plain/plain_loop.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Elements: how one lies in memory, what it is combined in, how it is scaled.
@@ -284,4 +284,4 @@ ReduceKernel FindPlainKernel(hvd_dtype_t dtype, hvd_op_t op) {
   return nullptr;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

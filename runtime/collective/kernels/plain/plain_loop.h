@@ -13,7 +13,7 @@
 #include "runtime/collective/kernels/float_rules.h"
 #include "runtime/collective/kernels/reduce_kernels.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 template <class Element, class Op>
 class PlainBlocks {
@@ -70,4 +70,4 @@ void ReducePlainly(const ReduceTask& task) {
   PlainBlocks<Element, Op>(task).Run();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

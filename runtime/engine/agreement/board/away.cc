@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace hvd {
+namespace hvd::rt {
 
 BoardAway::BoardAway(const BoardRoom* room, const BoardNames* names, BoardCompletion* completion,
                      BoardOutbox* outbox)
@@ -214,4 +214,4 @@ absl::Status BoardAway::CheckLeft(uint32_t number, int run, std::string_view nam
   return absl::OkStatus();
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -17,7 +17,7 @@
 #include "runtime/engine/agreement/board/completion.h"
 #include "runtime/engine/agreement/board/names.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Threads: Advance: whoever executes. The rest: whoever submits; the two may meet.
 class BoardAway {
@@ -73,4 +73,4 @@ class BoardAway {
   uint64_t joined_at_ ABSL_GUARDED_BY(kBoardLock) = 0;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

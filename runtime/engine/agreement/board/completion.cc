@@ -5,7 +5,7 @@
 
 #include "runtime/engine/agreement/board/names.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 void BoardCompletion::Complete(uint32_t number, MarkWord claimed, std::string_view wants_number) {
   room_.memory().entry(number).claimed = claimed.bits();
@@ -25,7 +25,8 @@ LogEntry BoardCompletion::Decide(uint32_t number, MarkWord claimed) const {
   const BoardEntry& entry = room_.memory().entry(number);
   LogEntry agreed;
   if (claimed.changed() > 0 || claimed.neutral() > 0) {
-    agreed = hvd::Decide(BoardNames::KeptName(entry), ReadReport(number), room_.place().world_size);
+    agreed =
+        hvd::rt::Decide(BoardNames::KeptName(entry), ReadReport(number), room_.place().world_size);
   } else {
     agreed.signature = entry.agreed;
     agreed.contributors = room_.place().local_size;
@@ -80,4 +81,4 @@ Report BoardCompletion::ReadReport(uint32_t number) const {
   return report;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

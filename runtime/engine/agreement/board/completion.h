@@ -10,7 +10,7 @@
 #include "runtime/engine/agreement/board/outbox.h"
 #include "runtime/engine/agreement/board/report.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Threads: any; but one entry is only whoever claimed its completion.
 class BoardCompletion {
@@ -34,4 +34,4 @@ class BoardCompletion {
   BoardOutbox& outbox_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 std::optional<OutboxEntry> BoardLeaderSide::TakeOutbox() {
   const std::optional<BoardOutbox::Item> item = parts_.outbox->Take();
@@ -88,4 +88,4 @@ absl::StatusOr<bool> BoardLeaderSide::ClaimNeutral(uint32_t number, std::string_
   return true;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "runtime/engine/agreement/board/names.h"
 #include "runtime/engine/request/engine_lock.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A completed entry on its way to the leader.
 struct OutboxEntry {
@@ -64,4 +64,4 @@ class BoardLeaderSide {
   const Parts parts_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

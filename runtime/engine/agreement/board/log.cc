@@ -7,7 +7,7 @@
 #include "runtime/collective/collectives.h"
 #include "runtime/engine/request/mismatch.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 uint64_t TensorBytes(const Signature& signature) {
@@ -171,4 +171,4 @@ void BoardLog::Close() {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

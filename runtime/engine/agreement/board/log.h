@@ -8,7 +8,7 @@
 
 #include "runtime/engine/agreement/board/room.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Threads: Next and SetExecuted of one rank are called by one at a time. The rest: any.
 class BoardLog {
@@ -58,4 +58,4 @@ class BoardLog {
   std::atomic<uint64_t> executed_{0};  // by this rank: where its next batch begins
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -9,7 +9,7 @@
 
 #include "runtime/engine/request/request.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Where one of the host's ranks has a tensor: offsets in its arena.
 struct HostBuffers {
@@ -36,4 +36,4 @@ struct LogEntry {
   uint32_t direct_number = 0;  // the name's from now on; 0: none, or as before
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace hvd {
+namespace hvd::rt {
 
 class MarkWord {
  public:
@@ -57,4 +57,4 @@ class MarkWord {
   uint64_t bits_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

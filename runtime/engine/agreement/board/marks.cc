@@ -3,7 +3,7 @@
 
 #include "runtime/engine/request/mismatch.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 uint64_t CountsFor(const MarkValue& value) {
@@ -112,4 +112,4 @@ void BoardMarks::Propose(BoardEntry* entry, const Signature& signature) {
   entry->changed.Add(local_rank);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -13,7 +13,7 @@
 #include "runtime/engine/agreement/board/completion.h"
 #include "runtime/engine/agreement/board/names.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Threads: whoever submits, one at a time.
 class BoardMarks {
@@ -66,4 +66,4 @@ class BoardMarks {
   std::vector<Known> known_;  // by number
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/engine/agreement/board/memory.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 size_t RoundUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -74,4 +74,4 @@ void BoardMemory::GiveGrown() {
   }
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

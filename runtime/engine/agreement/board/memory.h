@@ -24,7 +24,7 @@
 #include "runtime/engine/agreement/board/section.h"
 #include "runtime/session/shared_space.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 inline constexpr int kMostBoardSections = 24;
 
@@ -187,4 +187,4 @@ class BoardMemory {
   BoardSection sections_[kMostBoardSections];
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // How many entries are looked at for one that is idle, where the board can grow instead: so a new
@@ -155,4 +155,4 @@ void BoardNames::Call(uint32_t number, std::string_view name, const Hashes& hash
   bucket = number;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "runtime/engine/agreement/board/room.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Threads: any.
 class BoardNames {
@@ -46,4 +46,4 @@ class BoardNames {
   const BoardRoom& room_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

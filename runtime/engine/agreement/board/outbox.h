@@ -11,7 +11,7 @@
 
 #include "runtime/engine/agreement/board/room.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Threads: IsEmpty and Take: one of the leader's rank. The rest: any.
 class BoardOutbox {
@@ -67,4 +67,4 @@ class BoardOutbox {
   uint32_t taken_ = 0;  // the leader's: taken out of the header's list, oldest first
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

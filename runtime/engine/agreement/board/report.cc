@@ -3,7 +3,7 @@
 
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 bool RunsWhileJoined(const Signature& signature) {
   const RequestKind kind = signature.kind;
@@ -40,4 +40,4 @@ LogEntry Decide(std::string_view name, const Report& report, int world_size) {
   return entry;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

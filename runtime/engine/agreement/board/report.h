@@ -11,7 +11,7 @@
 #include "runtime/engine/agreement/board/log_entry.h"
 #include "runtime/engine/request/mismatch.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // The requests of some ranks under one name. Ranks are global.
 struct Report {
@@ -31,4 +31,4 @@ bool RunsWhileJoined(const Signature& signature);
 // caller.
 LogEntry Decide(std::string_view name, const Report& report, int world_size);
 
-}  // namespace hvd
+}  // namespace hvd::rt

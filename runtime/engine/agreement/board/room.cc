@@ -7,7 +7,7 @@
 
 #include "base/printable.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 std::string InSet(int32_t set) { return set == 0 ? "" : " in process set " + std::to_string(set); }
@@ -125,4 +125,4 @@ void BoardRoom::AbortThrown(const std::exception& error, std::string_view name) 
   AbortEpoch(place_.page, {text, rank}, place_.event_fds);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

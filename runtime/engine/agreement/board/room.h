@@ -14,7 +14,7 @@
 #include "runtime/engine/agreement/board/memory.h"
 #include "runtime/engine/agreement/board/shared_lock.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct BoardPlace {
   HostPage* page = nullptr;
@@ -119,4 +119,4 @@ class ABSL_SCOPED_LOCKABLE BoardLock {
   SharedLock lock_;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

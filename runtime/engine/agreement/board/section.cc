@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 size_t RoundUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -49,4 +49,4 @@ BoardSection BoardSection::At(std::byte* at, const BoardShape& shape, int k) {
   return section;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -12,7 +12,7 @@
 #include "runtime/engine/agreement/board/log_entry.h"
 #include "runtime/engine/agreement/board/mark_word.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // Stands for the short lock of a board, BoardHeader::lock, where clang checks who touches what. One
 // name for all boards: a thread holds one of them at most.
@@ -99,4 +99,4 @@ struct BoardSection {
   std::shared_ptr<std::byte> mapped;  // but the first's
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

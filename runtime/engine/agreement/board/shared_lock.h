@@ -10,7 +10,7 @@
 
 #include "proto/page/host_page.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 class SharedLock {
  public:
@@ -41,4 +41,4 @@ class SharedLock {
   std::atomic<uint32_t>* word_ = nullptr;
 };
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -91,4 +91,4 @@ TEST_CASE("values are neither missing nor superfluous") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

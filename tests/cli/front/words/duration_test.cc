@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 TEST_CASE("times have units") {
@@ -33,4 +33,4 @@ TEST_CASE("what is no time is refused") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

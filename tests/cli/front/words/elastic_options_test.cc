@@ -5,7 +5,7 @@
 
 #include "tests/cli/front/words/typed_words.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -149,4 +149,4 @@ TEST_CASE("a cooldown is two times, the shorter one first") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -86,4 +86,4 @@ TEST_CASE("what is no YAML is shown where it ceases to be") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "tests/cli/front/front_worlds.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -148,4 +148,4 @@ TEST_CASE("write cli/HOROVOD.md", "[.]") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -6,7 +6,7 @@
 #include "cli/front/words/options.h"
 #include "tests/cli/front/front_worlds.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -154,4 +154,4 @@ TEST_CASE("a value that no option takes is shown where it stands in the file") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

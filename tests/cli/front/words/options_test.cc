@@ -5,7 +5,7 @@
 
 #include "tests/cli/front/words/typed_words.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -227,4 +227,4 @@ TEST_CASE("help names every spelling") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -44,4 +44,4 @@ TEST_CASE("what fish and csh read otherwise is known") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

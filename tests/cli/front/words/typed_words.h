@@ -8,7 +8,7 @@
 
 #include "cli/front/words/options.h"
 
-namespace hvd {
+namespace hvd::cli {
 
 using Words = std::vector<std::string>;
 
@@ -28,4 +28,4 @@ inline std::string Refusal(Words words) {
   return std::string(ParseOptions(words).status().message());
 }
 
-}  // namespace hvd
+}  // namespace hvd::cli

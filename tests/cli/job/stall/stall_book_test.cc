@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 const Topology kWorld({{"alpha", 2}, {"beta", 2}});
@@ -176,4 +176,4 @@ TEST_CASE("a device that does not finish is told beside what ranks are missing i
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

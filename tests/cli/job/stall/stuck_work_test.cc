@@ -6,7 +6,7 @@
 #include "cli/job/stall/stall_book.h"
 #include "proto/page/message_counts.h"
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 constexpr uint32_t kRing = 2;  // a channel of collectives
@@ -305,4 +305,4 @@ TEST_CASE("a rank that waits for nothing but its device is no stuck collective")
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

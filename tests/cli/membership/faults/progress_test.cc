@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 TEST_CASE("a job gets on with a step that its program has not reached before") {
@@ -35,4 +35,4 @@ TEST_CASE("where places hardly ever change, many commits are progress, too") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

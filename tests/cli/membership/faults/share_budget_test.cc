@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::cli {
 namespace {
 
 TEST_CASE("three deaths without progress use up a share, and no other") {
@@ -61,4 +61,4 @@ TEST_CASE("a share waits for longer and longer until the next start") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::cli

@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // The memory of one rank, as its worker sees it and as hvdd reads it.
@@ -55,4 +55,4 @@ TEST_CASE("what a rank's device works on is told beside what the rank does") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

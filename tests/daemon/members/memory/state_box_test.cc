@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::daemon {
 namespace {
 
 // A worker's view of one of its files.
@@ -138,4 +138,4 @@ TEST_CASE("a host that cannot look at its files says so when it makes them") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::daemon

@@ -29,7 +29,7 @@ class Alone {
   Alone& operator=(const Alone&) = delete;
 
   void Add(const char* name, std::vector<float>* values, int32_t kind = HVD_STATE_REPLICATED) {
-    REQUIRE(hvd::AddFloats(state, name, values, kind) == HVD_OK);
+    REQUIRE(hvd::rt::AddFloats(state, name, values, kind) == HVD_OK);
   }
   std::string Bytes(const char* name) {
     const void* data = nullptr;

@@ -10,7 +10,7 @@
 #include "tests/runtime/api/elastic/member.h"
 #include "tests/support/eventually.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Commits 1 (of the sync) to 3 on two ranks; then rank 0 begins a fourth, for which rank 1 never
@@ -354,4 +354,4 @@ TEST_CASE("a rank that has no memory for its part says why, and the others do no
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

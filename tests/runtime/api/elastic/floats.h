@@ -7,7 +7,7 @@
 
 #include "hvd/hvd.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 struct Floats {
   explicit Floats(std::vector<float>* values) : count(static_cast<int64_t>(values->size())) {
@@ -28,4 +28,4 @@ inline hvd_status_t AddFloats(hvd_state_t* state, const char* name, std::vector<
   return hvd_state_add(state, name, &floats.tensor, kind);
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "tests/runtime/api/elastic/floats.h"
 #include "tests/support/elastic_daemon.h"
 
-namespace hvd {
+namespace hvd::rt {
 
 // A state of one large tensor and a small one, and the bytes "step".
 struct MemberState {
@@ -68,4 +68,4 @@ inline hvd_status_t SumOf(float value, const char* name) {
   return status;
 }
 
-}  // namespace hvd
+}  // namespace hvd::rt

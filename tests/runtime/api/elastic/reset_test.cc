@@ -7,7 +7,7 @@
 #include "tests/runtime/api/elastic/member.h"
 #include "tests/support/eventually.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 int Joining() {
@@ -208,4 +208,4 @@ TEST_CASE("a reset ends what is pending, leaves nothing mapped, and keeps what i
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 #include "hvd/hvd.hpp"
 #include "tests/runtime/api/elastic/member.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr int64_t kSteps = 30, kDeath = 12;
@@ -171,4 +171,4 @@ TEST_CASE("run goes on to the next epoch when on_reset is told of a change") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -4,7 +4,7 @@
 
 #include "tests/runtime/api/elastic/member.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 int Member() {
@@ -71,4 +71,4 @@ TEST_CASE("without elastic, hvd_init tells of an epoch that ends before it has b
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "tests/runtime/api/elastic/member.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Not with a sanitizer, which takes all of it.
@@ -199,4 +199,4 @@ TEST_CASE("a rank that has no memory for the root's bytes says so, and nobody wa
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

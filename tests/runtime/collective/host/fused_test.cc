@@ -7,7 +7,7 @@
 #include "tests/runtime/collective/numbers.h"
 #include "tests/runtime/collective/worlds.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 using Bytes = std::vector<unsigned char>;
@@ -292,4 +292,4 @@ TEST_CASE("more than 2^31 elements", "[.large]") {
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -6,7 +6,7 @@
 #include "tests/runtime/collective/host/rank_processes.h"
 #include "tests/runtime/collective/host_world.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 // Exit codes of a rank: 0 all right, 1 no group, 2 wrong sum, 3 wrong gather.
@@ -44,4 +44,4 @@ TEST_CASE("ranks as processes, in one shot and by stages") {
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

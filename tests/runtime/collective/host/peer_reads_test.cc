@@ -17,7 +17,7 @@
 #include "tests/runtime/collective/host/rank_processes.h"
 #include "tests/runtime/collective/host_world.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 // Refuses peer reads to this process and all that it starts, as a container's filter does.
@@ -129,4 +129,4 @@ TEST_CASE("peer reads: a tensor that went away ends the epoch, with the reason")
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

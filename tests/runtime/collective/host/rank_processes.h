@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 // Each must leave with 0, which is what `body` returns when all is right.
 inline void RunProcesses(int size, const std::function<int(int rank)>& body) {
@@ -27,4 +27,4 @@ inline void RunProcesses(int size, const std::function<int(int rank)>& body) {
   }
 }
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

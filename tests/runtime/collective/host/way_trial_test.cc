@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 // Calls until it is decided, where a staged call takes `staged` and one by peer reads `reads`.
@@ -60,4 +60,4 @@ TEST_CASE("way trial: what comes after the decision changes nothing") {
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-using namespace hvd;
+using namespace hvd::rt;
 
 namespace {
 

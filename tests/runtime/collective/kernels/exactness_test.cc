@@ -12,7 +12,7 @@
 #include "tests/runtime/collective/numbers.h"
 #include "tests/runtime/collective/worlds.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 using Bytes = std::vector<unsigned char>;
@@ -298,4 +298,4 @@ TEST_CASE("what a program has set for its floats changes no bit, and stays set")
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -10,7 +10,7 @@
 #include "tests/runtime/collective/numbers.h"
 #include "tests/runtime/collective/worlds.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 namespace {
 
 using Bytes = std::vector<unsigned char>;
@@ -129,4 +129,4 @@ TEST_CASE("float8: sums are exact until they are rounded, on one host and severa
 }
 
 }  // namespace
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 // By turns: nothing; denormals flushed (where the processor can) and rounded upwards; towards zero,
 // and overflows and invalid operations trapped.
@@ -14,4 +14,4 @@ void SetUsualFloats();
 // The thread's rules now, to compare.
 uint64_t FloatRulesNow();
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

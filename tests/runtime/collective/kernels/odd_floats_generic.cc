@@ -3,7 +3,7 @@
 
 #include "tests/runtime/collective/kernels/odd_floats.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 void SetOddFloats(int turn) {
   SetUsualFloats();
@@ -13,4 +13,4 @@ void SetOddFloats(int turn) {
 void SetUsualFloats() { std::fesetenv(FE_DFL_ENV); }
 uint64_t FloatRulesNow() { return static_cast<uint64_t>(std::fegetround()); }
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -3,7 +3,7 @@
 
 #include "tests/runtime/collective/kernels/odd_floats.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 void SetOddFloats(int turn) {
   constexpr uint32_t kUsual = 0x1f80, kFlush = 0x8040;
@@ -15,4 +15,4 @@ void SetOddFloats(int turn) {
 void SetUsualFloats() { _mm_setcsr(0x1f80); }
 uint64_t FloatRulesNow() { return _mm_getcsr() & ~0x3fu; }
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

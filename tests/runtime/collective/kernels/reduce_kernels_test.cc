@@ -9,7 +9,7 @@
 #include "runtime/collective/collectives.h"
 #include "tests/runtime/collective/numbers.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Bytes = std::vector<unsigned char>;
@@ -259,4 +259,4 @@ TEST_CASE("there is a kernel for every reduction, and for no other") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

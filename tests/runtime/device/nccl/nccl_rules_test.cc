@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 Signature Of(RequestKind kind, hvd_dtype_t dtype, uint32_t op = HVD_SUM) {
@@ -121,4 +121,4 @@ TEST_CASE("scalars of 16 bits are told bit by bit") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

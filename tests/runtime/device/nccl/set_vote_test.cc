@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Kind = SetWay::Kind;
@@ -92,4 +92,4 @@ TEST_CASE("a long reason is cut") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using S = AskedState;
@@ -141,4 +141,4 @@ TEST_CASE("a call that has failed before it begins waits for its beginning") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Where tensors lie on a device; nobody looks there.
@@ -171,4 +171,4 @@ TEST_CASE("a send and a receive keep their peer and tag, and go one way each") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

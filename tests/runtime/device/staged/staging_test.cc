@@ -5,7 +5,7 @@
 
 #include "runtime/gpu/cuda_driver.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 TEST_CASE("sizes are few, and little of large ones is lost") {
@@ -59,4 +59,4 @@ TEST_CASE_METHOD(Fixture, "the driver knows the memory as long as it is kept") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

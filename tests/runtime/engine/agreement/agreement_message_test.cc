@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 Signature Sum(int64_t n) {
@@ -100,4 +100,4 @@ TEST_CASE("garbage is refused") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -4,7 +4,7 @@
 
 #include "tests/runtime/engine/agreement/test_board.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::ExecuteAll;
@@ -147,4 +147,4 @@ TEST_CASE("a join waits for what is owed, and comes after it") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "tests/runtime/engine/agreement/test_board.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::ExecuteAll;
@@ -196,4 +196,4 @@ TEST_CASE("many threads in random orders agree on one order") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

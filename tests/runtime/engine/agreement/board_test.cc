@@ -9,7 +9,7 @@
 
 #include "tests/runtime/engine/agreement/test_board.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::ExecuteAll;
@@ -305,4 +305,4 @@ TEST_CASE("what a mark of a known tensor costs", "[.cost]") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

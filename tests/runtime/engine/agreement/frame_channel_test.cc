@@ -9,7 +9,7 @@
 #include "runtime/transport/tcp/tcp_transport.h"
 #include "tests/support/patience.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 FrameChannel::Message Shared(std::string bytes) {
@@ -184,4 +184,4 @@ TEST_CASE("what has been sent is let go of with the next message") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 
 #include "tests/support/test_space.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Hosts of one rank each, and messages between them by hand.
@@ -325,4 +325,4 @@ TEST_CASE("a rank that leaves with many tensors pending answers all of them") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

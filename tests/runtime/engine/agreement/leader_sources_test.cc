@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Six hosts in a tree of two children each: 0 has 1 and 2, 1 has 3 and 4, 2 has 5.
@@ -41,4 +41,4 @@ TEST_CASE("hosts and sources find one another; a host that is no child is no sou
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

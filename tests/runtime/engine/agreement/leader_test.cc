@@ -6,7 +6,7 @@
 
 #include "runtime/transport/loopback/loopback_transport.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 // Two hosts of one rank each.
@@ -53,4 +53,4 @@ TEST_CASE("a rank that leaves after the end of its epoch is not taken for the ca
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

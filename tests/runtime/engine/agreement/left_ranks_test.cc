@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -61,4 +61,4 @@ TEST_CASE("a parent hears what a rank that has left is still to answer there") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

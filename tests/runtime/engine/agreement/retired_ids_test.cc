@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Ids = std::vector<uint64_t>;
@@ -64,4 +64,4 @@ TEST_CASE("where hardly anything is idle the next look waits for as many decisio
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr BoardShape kShape = {3, 5, 64};
@@ -42,4 +42,4 @@ TEST_CASE("the parts of a section lie behind one another, and inside its bytes")
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include "runtime/engine/agreement/board.h"
 #include "tests/support/test_space.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 // Its ranks look at the same memory. `how`: what else there is to say.
 struct TestBoard {
@@ -65,4 +65,4 @@ inline std::vector<LogEntry> ExecuteAll(TestBoard* board) {
   return seen;
 }
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

@@ -7,7 +7,7 @@
 
 #include "tests/runtime/engine/direct/direct_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::DirectWorld;
@@ -161,4 +161,4 @@ TEST_CASE("a direct allgather of different rows, one rank's input at its place i
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -8,7 +8,7 @@
 #include "runtime/engine/direct/direct_execute.h"
 #include "tests/runtime/engine/direct/direct_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::DirectWorld;
@@ -175,4 +175,4 @@ TEST_CASE("a name that was used 2^32 times is used on") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

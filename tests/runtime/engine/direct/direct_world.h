@@ -9,7 +9,7 @@
 
 #include "runtime/engine/direct/direct.h"
 
-namespace hvd::test {
+namespace hvd::rt::test {
 
 class DirectWorld {
  public:
@@ -32,4 +32,4 @@ class DirectWorld {
   HostPage page_;
 };
 
-}  // namespace hvd::test
+}  // namespace hvd::rt::test

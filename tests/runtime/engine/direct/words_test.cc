@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 Signature Sum(int64_t elements) {
@@ -56,4 +56,4 @@ TEST_CASE("in place, scales and where the tensor lies belong to the word") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

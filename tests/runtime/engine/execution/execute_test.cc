@@ -11,7 +11,7 @@
 #include "runtime/engine/execution/reduction.h"
 #include "tests/runtime/collective/plain_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using test::PlainWorld;
@@ -344,4 +344,4 @@ TEST_CASE("an alltoall with splits, and one with an output that does not fit") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Plan = std::vector<std::vector<size_t>>;
@@ -71,4 +71,4 @@ TEST_CASE("groups fuse with others unless they are to be alone") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

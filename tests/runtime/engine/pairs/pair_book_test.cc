@@ -6,7 +6,7 @@
 
 #include "runtime/engine/pairs.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 constexpr PairKey kSend7 = {PairSide::kSends, 7};
@@ -105,4 +105,4 @@ TEST_CASE("a peer that is away is named") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

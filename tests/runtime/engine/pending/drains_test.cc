@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 TEST_CASE("a drain is over when all that was submitted before it has finished, in any order") {
@@ -47,4 +47,4 @@ TEST_CASE("with the epoch every drain ends") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

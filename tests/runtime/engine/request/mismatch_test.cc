@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 Signature Make(RequestKind kind, hvd_dtype_t dtype, std::vector<int64_t> shape) {
@@ -73,4 +73,4 @@ TEST_CASE("requests that look alike do not go together when they are for differe
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

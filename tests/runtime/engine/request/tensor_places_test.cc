@@ -10,7 +10,7 @@
 
 #include "tests/system/programs/address_space.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 void Fill(Request* request, void* input, void* output, int64_t count) {
@@ -102,4 +102,4 @@ TEST_CASE("a mark that says nonsense is told from a tensor for which there is no
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -116,4 +116,4 @@ TEST_CASE("the log has a column a setting") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -109,4 +109,4 @@ TEST_CASE("a wrong value is refused by name") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

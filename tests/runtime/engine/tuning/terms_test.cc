@@ -8,7 +8,7 @@
 #include "runtime/engine/tuning/config.h"
 #include "tests/runtime/engine/engine_world.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -136,4 +136,4 @@ TEST_CASE("a job whose ranks differ does not begin, and all ranks hear the same"
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 using Catch::Matchers::Contains;
@@ -154,4 +154,4 @@ TEST_CASE("a result that cannot be written is named before the search") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

@@ -7,7 +7,7 @@
 #include "runtime/engine/watch/metrics.h"
 #include "runtime/session/session.h"
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 std::vector<TraceRecord> Drain(HostPage* page) {
@@ -90,4 +90,4 @@ TEST_CASE("a wait and a fused batch are put into their histograms") {
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt

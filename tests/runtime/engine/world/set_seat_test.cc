@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace hvd {
+namespace hvd::rt {
 namespace {
 
 TEST_CASE("in the set of all a rank's numbers are the job's") {
@@ -30,4 +30,4 @@ TEST_CASE("in another set a rank knows the others' numbers in the job, and where
 }
 
 }  // namespace
-}  // namespace hvd
+}  // namespace hvd::rt
