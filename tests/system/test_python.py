@@ -36,12 +36,13 @@ def must_be_clean(here):
 
 
 COMPILED = TESTS / "pytorch" / "test_torch_compile.py"  # takes long: torch's compiler runs a C++ compiler
+TYPED = TESTS / "pytorch" / "test_torch_typing.py"  # mypy reads all of torch, and one rank is enough for that
 
 
 # test_python_jax and its like run them
 WITH_JAX, WITH_KERAS, WITH_MXNET, WITH_TENSORFLOW, WITH_TF_KERAS = FRAMEWORKS = tuple(
     TESTS / f"with_{name}" for name in ("jax", "keras", "mxnet", "tensorflow", "tf_keras"))
-ALL_BUT_THESE = (TESTS, *(f"--ignore={place}" for place in (COMPILED, *FRAMEWORKS)))
+ALL_BUT_THESE = (TESTS, *(f"--ignore={place}" for place in (COMPILED, TYPED, *FRAMEWORKS)))
 
 
 def run_tests(here, np, *hosts, tests=ALL_BUT_THESE, interpreter=None, env=None):
@@ -73,6 +74,13 @@ def test_compiled():
     with world.hosts() as here:
         for np in world.rows(3, with_all=(1, 2)):
             run_tests(here, np, tests=(COMPILED,))
+
+
+@world.bound(300)
+def test_types():
+    python()
+    with world.hosts() as here:
+        run_tests(here, 1, tests=(TYPED,))
 
 
 def victim(here, np, mode, *hosts):
