@@ -98,7 +98,7 @@ hvd_status_t hvd_alltoall(const hvd_tensor_t* input, const int64_t* splits, int3
   hvd::rt::Call call = hvd::rt::Of(RequestKind::kAlltoall, input, output);
   call.splits = splits;
   call.split_count = nsplits;
-  return hvd::rt::CallBlocking(std::move(call), options, {result, received_splits});
+  return hvd::rt::CallBlocking(hvd::rt::Call(call), options, {result, received_splits});
 }
 hvd_status_t hvd_alltoall_async(const hvd_tensor_t* input, const int64_t* splits, int32_t nsplits,
                                 const hvd_tensor_t* output, const hvd_options_t* options,

@@ -124,6 +124,9 @@ class Work(dist.Work):
             is_done = self._told or self._handle is None
         if is_done and ended is not None:
             self._tell(ended)
+            if not future.done():  # another thread is completing it
+                with contextlib.suppress(RuntimeError):  # the work's error
+                    future.wait()
         return future
 
     def _value_or_error(self, _: object) -> list[torch.Tensor]:
