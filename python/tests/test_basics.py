@@ -193,6 +193,16 @@ print(hvd.allreduce(torch.ones(2, dtype=torch.bfloat16)).tolist(), hvd.broadcast
 def test_a_join_beside_a_shutdown(rank, size, several):
     """The leaving rank is named, also to one that joined; init() there joins the next epoch."""
     store = hvd.Store()
+
+    def await_all(when: object) -> None:
+        # A leave ends the epoch at once: none leaves before all have the result of the last
+        # collective. A rank that is told of the leave here has its key in the store, or nobody
+        # would have left.
+        with contextlib.suppress(hvd.AbortedError):
+            store.set(f"join beside shutdown {when} {rank}", b"")
+            store.wait([f"join beside shutdown {when} {other}" for other in range(size)])
+
+    await_all("begin")
     for number in range(6):
         joining = number % size
         if rank == joining:
@@ -209,11 +219,7 @@ def test_a_join_beside_a_shutdown(rank, size, several):
         hvd.init()
         hvd.init()  # does nothing
         assert hvd.allreduce(np.ones(1), "again", op=hvd.Sum)[0] == size
-        # The next round's leave ends the epoch at once: none leaves before all have the result. A
-        # rank that is told of the leave here has its key there, or nobody would have left.
-        with contextlib.suppress(hvd.AbortedError):
-            store.set(f"join beside shutdown {number} {rank}", b"")
-            store.wait([f"join beside shutdown {number} {other}" for other in range(size)])
+        await_all(number)
 
 
 def test_sets_given_to_init_where_the_epoch_is_over(rank, size, several):
